@@ -1,0 +1,628 @@
+import {
+  addUsage,
+  type AnySchema,
+  EventStream,
+  type ImageContent,
+  type InferArguments,
+  type Model,
+  type StreamFn,
+  systemClock,
+  type ThinkingLevel,
+  type ToolResultMessage,
+  type Usage,
+} from "@gyre/ai";
+import { isThenable, SinkError } from "./emitter.ts";
+import { isLlmMessage, withResult } from "./history.ts";
+import { type PromptInput, toMessages } from "./input.ts";
+import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop.ts";
+import { TypedOutput } from "./output.ts";
+import { MessageQueue, type QueuedMessage } from "./queue.ts";
+import { type Injected, Run, warn } from "./run.ts";
+import type {
+  AgentContext,
+  AgentEndEvent,
+  AgentEvent,
+  AgentLoopConfig,
+  AgentMessage,
+  AgentSink,
+  AgentTool,
+  Decision,
+  PendingCall,
+  QueueMode,
+  QueueName,
+  TurnChanges,
+} from "./types.ts";
+
+export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
+
+/** What an agent is right now. Lists are live: copy what you keep. */
+export interface AgentState {
+  readonly systemPrompt: string;
+  readonly model: Model | undefined;
+  readonly thinkingLevel: ThinkingLevel;
+  readonly tools: readonly AgentTool[];
+  readonly messages: readonly AgentMessage[];
+  readonly isStreaming: boolean;
+  /** The assistant message that is being streamed. */
+  readonly streamMessage: AgentMessage | undefined;
+  /** Ids of calls that run, or wait for a decision. */
+  readonly pendingToolCalls: ReadonlySet<string>;
+  /** Calls that a suspended run left for a person to decide. */
+  readonly pending: readonly PendingCall[];
+  /** What went wrong in the last run, if anything did. */
+  readonly error: string | undefined;
+  /** Tokens and cost of all runs. */
+  readonly usage: Usage;
+}
+
+export type InitialState = Partial<
+  Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
+> & { model?: Model };
+
+type OwnedByAgent =
+  | "model"
+  | "tools"
+  | "thinkingLevel"
+  | "getSteeringMessages"
+  | "getFollowUpMessages"
+  | "hasQueuedMessages"
+  | "requeue"
+  | "onSteering"
+  | "skipInitialSteeringPoll"
+  | "decisions";
+
+export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
+  initialState?: InitialState;
+  streamFn?: StreamFn;
+  steeringMode?: QueueMode;
+  followUpMode?: QueueMode;
+  /** Takes each event before state and listeners do (R25); a journal, say. */
+  sink?: AgentSink;
+  /** Default 30,000. */
+  listenerTimeoutMs?: number;
+  /** Trouble that is not the run's: a listener that threw. Default: a process warning. */
+  onError?: (error: unknown, where: string) => void;
+}
+
+export type AgentListener = (event: AgentEvent) => void | Promise<void>;
+
+export interface PromptOptions {
+  images?: readonly ImageContent[];
+  /** What to do with the prompt while a run goes on, instead of throwing. */
+  whileRunning?: "steer" | "followUp";
+}
+
+export interface ContinueOptions {
+  /** A person's answers to pending calls, by call id. The rest stays pending. */
+  decisions?: Readonly<Record<string, Decision>>;
+}
+
+/** A run to iterate. Leaving the loop detaches it; the run goes on. */
+export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEvent> {
+  readonly #output: (end: AgentEndEvent) => T;
+
+  constructor(output: (end: AgentEndEvent) => T) {
+    super(
+      (event) => event.type === "agent_end",
+      (event) => event as AgentEndEvent,
+      joinUpdates,
+    );
+    this.#output = output;
+  }
+
+  /** The validated answer, when the run was given an `output` schema. */
+  async output(): Promise<T> {
+    return this.#output(await this.result());
+  }
+}
+
+interface Launch {
+  injected: Injected[];
+  decisions?: Readonly<Record<string, Decision>>;
+  skipInitialSteeringPoll?: boolean;
+  output?: TypedOutput<AnySchema>;
+  watch?: (event: AgentEvent) => void;
+}
+
+/**
+ * The loop with a memory: state, queues, listeners, and one run at a time. The run
+ * survives what its surroundings do: a listener that throws or hangs is reported
+ * and passed over.
+ */
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #steering: MessageQueue;
+  readonly #followUps: MessageQueue;
+  readonly #listeners = new Set<AgentListener>();
+  readonly #pendingToolCalls = new Set<string>();
+  readonly #wakes = new Set<() => void>();
+  #systemPrompt: string;
+  #model: Model | undefined;
+  #thinkingLevel: ThinkingLevel;
+  #tools: readonly AgentTool[];
+  #messages: AgentMessage[];
+  #pending: readonly PendingCall[];
+  #streamMessage: AgentMessage | undefined;
+  #error: string | undefined;
+  #usage: Usage = {};
+  #active: { controller: AbortController; idle: Promise<void> } | undefined;
+  #calling = 0;
+
+  constructor(options: AgentOptions = {}) {
+    const { initialState = {} } = options;
+    this.#options = options;
+    this.#systemPrompt = initialState.systemPrompt ?? "";
+    this.#model = initialState.model;
+    this.#thinkingLevel = initialState.thinkingLevel ?? "off";
+    this.#tools = initialState.tools ?? [];
+    this.#messages = [...(initialState.messages ?? [])];
+    this.#pending = initialState.pending ?? [];
+    this.#steering = new MessageQueue("steering", options.steeringMode ?? "one-at-a-time");
+    this.#followUps = new MessageQueue("followUp", options.followUpMode ?? "one-at-a-time");
+  }
+
+  get state(): AgentState {
+    return {
+      systemPrompt: this.#systemPrompt,
+      model: this.#model,
+      thinkingLevel: this.#thinkingLevel,
+      tools: this.#tools,
+      messages: this.#messages,
+      isStreaming: this.isRunning,
+      streamMessage: this.#streamMessage,
+      pendingToolCalls: this.#pendingToolCalls,
+      pending: this.#pending,
+      error: this.#error,
+      usage: this.#usage,
+    };
+  }
+
+  get isRunning(): boolean {
+    return this.#active !== undefined;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#options.sessionId;
+  }
+
+  set sessionId(id: string | undefined) {
+    if (id === undefined) delete this.#options.sessionId;
+    else this.#options.sessionId = id;
+  }
+
+  // Changes made while a run goes on hold from its next turn.
+
+  setSystemPrompt(systemPrompt: string): void {
+    this.#systemPrompt = systemPrompt;
+  }
+
+  setModel(model: Model): void {
+    this.#model = model;
+  }
+
+  setThinkingLevel(level: ThinkingLevel): void {
+    this.#thinkingLevel = level;
+  }
+
+  setTools(tools: readonly AgentTool[]): void {
+    this.#tools = tools;
+  }
+
+  setSteeringMode(mode: QueueMode): void {
+    this.#steering.mode = mode;
+  }
+
+  setFollowUpMode(mode: QueueMode): void {
+    this.#followUps.mode = mode;
+  }
+
+  get steeringMode(): QueueMode {
+    return this.#steering.mode;
+  }
+
+  get followUpMode(): QueueMode {
+    return this.#followUps.mode;
+  }
+
+  replaceMessages(messages: readonly AgentMessage[]): void {
+    this.#assertIdle("replace the messages");
+    this.#messages = [...messages];
+  }
+
+  appendMessage(message: AgentMessage): void {
+    this.#assertIdle("append a message");
+    this.#messages.push(message);
+  }
+
+  clearMessages(): void {
+    this.#assertIdle("clear the messages");
+    this.#messages = [];
+    this.#pending = [];
+    this.#pendingToolCalls.clear();
+  }
+
+  /** Queues a message that interrupts the run (R15). The answer names it while it waits. */
+  steer(message: string | AgentMessage): string {
+    const [steering] = toMessages(message, this.#now());
+    const id = this.#steering.push(steering as AgentMessage);
+    for (const wake of [...this.#wakes]) wake();
+    return id;
+  }
+
+  /** Queues a message for when the agent would otherwise stop. */
+  followUp(message: string | AgentMessage): string {
+    const [followUp] = toMessages(message, this.#now());
+    return this.#followUps.push(followUp as AgentMessage);
+  }
+
+  /** What waits, in order. */
+  queued(queue: QueueName): readonly QueuedMessage[] {
+    return this.#queue(queue).list();
+  }
+
+  /** Changes a message that waits; answers whether it still did. */
+  editQueued(queue: QueueName, id: string, message: string | AgentMessage): boolean {
+    const [edited] = toMessages(message, this.#now());
+    return this.#queue(queue).edit(id, edited as AgentMessage);
+  }
+
+  /** Takes a message back; nothing if it is not waiting any more. */
+  takeQueued(queue: QueueName, id: string): AgentMessage | undefined {
+    return this.#queue(queue).remove(id);
+  }
+
+  /** Moves a message to a place in its queue; answers whether it still waited. */
+  moveQueued(queue: QueueName, id: string, place: number): boolean {
+    return this.#queue(queue).move(id, place);
+  }
+
+  clearSteeringQueue(): void {
+    this.#steering.clear();
+  }
+
+  clearFollowUpQueue(): void {
+    this.#followUps.clear();
+  }
+
+  clearAllQueues(): void {
+    this.clearSteeringQueue();
+    this.clearFollowUpQueue();
+  }
+
+  hasQueuedMessages(): boolean {
+    return this.#steering.length > 0 || this.#followUps.length > 0;
+  }
+
+  /** Calls `listener` with each event, in order of subscription; the answer undoes it. */
+  subscribe(listener: AgentListener): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /**
+   * Runs on a prompt, and settles when the agent is idle again. Rejects while a run
+   * goes on, unless told to queue: then it settles at once, with nothing.
+   */
+  async prompt(input: PromptInput, options: PromptOptions = {}): Promise<AgentEndEvent | undefined> {
+    const messages = toMessages(input, this.#now(), options.images);
+    if (this.isRunning && options.whileRunning) {
+      for (const message of messages) {
+        if (options.whileRunning === "steer") this.steer(message);
+        else this.followUp(message);
+      }
+      return undefined;
+    }
+    this.#assertIdle("start a prompt", "Use steer() or followUp(), or wait for it with waitForIdle().");
+    return this.#launch(this.#promptLaunch(messages));
+  }
+
+  /** The same as something to iterate; with `output`, its answer is typed and validated. */
+  run(input: PromptInput, options?: { images?: readonly ImageContent[] }): AgentRun;
+  run<S extends AnySchema>(
+    input: PromptInput,
+    options: { images?: readonly ImageContent[]; output: S },
+  ): AgentRun<InferArguments<S>>;
+  run(
+    input: PromptInput,
+    options: { images?: readonly ImageContent[]; output?: AnySchema } = {},
+  ): AgentRun<unknown> {
+    const messages = toMessages(input, this.#now(), options.images);
+    this.#assertIdle("start a run", "Use steer() or followUp(), or wait for it with waitForIdle().");
+    const output = options.output && new TypedOutput(options.output);
+    const run = new AgentRun<unknown>((end) => output?.take(end));
+    this.#launch({
+      ...this.#promptLaunch(messages),
+      ...(output && { output }),
+      watch: (event) => run.push(event),
+    }).catch((error: unknown) => run.fail(error));
+    return run;
+  }
+
+  /** Goes on from the transcript as it is, with answers to pending calls first (R19, R27). */
+  async continue(options: ContinueOptions = {}): Promise<AgentEndEvent> {
+    this.#assertIdle("continue", "Wait for it with waitForIdle().");
+    const decisions: Record<string, Decision> = { ...options.decisions };
+    for (const { toolCall, reason } of this.#pending) {
+      decisions[toolCall.id] ??= { type: "wait", reason };
+    }
+    try {
+      assertContinuable(this.#messages);
+    } catch (error) {
+      if (this.#messages.length === 0) throw error;
+      const injected = this.#drainForContinue();
+      if (injected.length === 0) throw error;
+      return this.#launch({ injected, decisions, skipInitialSteeringPoll: true });
+    }
+    return this.#launch({ injected: [], decisions });
+  }
+
+  /** Stops the run (R21). It ends soon, with what it has; await `waitForIdle()` for that. */
+  abort(): void {
+    this.#active?.controller.abort();
+  }
+
+  /** Settles when no run goes on and the listeners of the last one are done. */
+  waitForIdle(): Promise<void> {
+    this.#assertOutsideListener("waitForIdle()");
+    return this.#active?.idle ?? Promise.resolve();
+  }
+
+  /** Forgets messages, queues and trouble; keeps model, tools and prompt. */
+  reset(): void {
+    this.#assertIdle("reset");
+    this.clearMessages();
+    this.clearAllQueues();
+    this.#streamMessage = undefined;
+    this.#error = undefined;
+    this.#usage = {};
+  }
+
+  #promptLaunch(messages: AgentMessage[]): Launch {
+    const reason = "the user went on without deciding";
+    const denied = this.#pending.map(({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const);
+    return { injected: asPrompts(messages), decisions: Object.fromEntries(denied) };
+  }
+
+  #drainForContinue(): Injected[] {
+    for (const source of ["steering", "followUp"] as const) {
+      const messages = this.#queue(source).drain();
+      if (messages.length > 0) return messages.map((message) => ({ source, message }));
+    }
+    return [];
+  }
+
+  async #launch(launch: Launch): Promise<AgentEndEvent> {
+    const controller = new AbortController();
+    const context: AgentContext = {
+      systemPrompt: this.#systemPrompt,
+      messages: this.#messages,
+      tools: this.#runTools(launch),
+    };
+    const handle = (event: AgentEvent): void | Promise<void> => this.#handle(event, launch.watch);
+    const { sink, streamFn } = this.#options;
+    const run = new Run(
+      context,
+      this.#config(launch),
+      sink ? (event) => this.#sinkFirst(sink, event, handle) : handle,
+      controller.signal,
+      streamFn,
+    );
+    let becomeIdle: () => void = () => {};
+    this.#active = { controller, idle: new Promise((resolve) => (becomeIdle = resolve)) };
+    this.#error = undefined;
+    this.#pending = [];
+    try {
+      return await drive(run, launch.injected);
+    } catch (error) {
+      if (error instanceof SinkError) {
+        this.#error = error.message;
+        await handle(endOf(run, "sink"));
+      }
+      throw error;
+    } finally {
+      this.#streamMessage = undefined;
+      this.#active = undefined;
+      becomeIdle();
+    }
+  }
+
+  #config(launch: Launch): AgentLoopConfig {
+    const { decisions, skipInitialSteeringPoll = false } = launch;
+    let applied = { model: this.#requireModel(), tools: this.#tools };
+    const prepareTurn: AgentLoopConfig["prepareTurn"] = async (turn) => {
+      const changes: TurnChanges = {
+        thinkingLevel: this.#thinkingLevel,
+        systemPrompt: this.#systemPrompt,
+      };
+      if (this.#requireModel() !== applied.model) changes.model = this.#requireModel();
+      if (this.#tools !== applied.tools) changes.tools = this.#runTools(launch);
+      applied = { model: this.#requireModel(), tools: this.#tools };
+      return { ...changes, ...(await this.#options.prepareTurn?.(turn)) };
+    };
+    return {
+      ...this.#options,
+      model: this.#requireModel(),
+      thinkingLevel: this.#thinkingLevel,
+      prepareTurn,
+      skipInitialSteeringPoll,
+      getSteeringMessages: () => this.#steering.drain(),
+      getFollowUpMessages: () => this.#followUpsOrReminder(launch),
+      hasQueuedMessages: () => this.hasQueuedMessages(),
+      requeue: (queue, messages) => this.#queue(queue).putBack(messages),
+      onSteering: (wake) => {
+        this.#wakes.add(wake);
+        return () => this.#wakes.delete(wake);
+      },
+      ...(decisions && { decisions }),
+    };
+  }
+
+  #runTools({ output }: Launch): readonly AgentTool[] {
+    return output ? [...this.#tools, output.tool] : this.#tools;
+  }
+
+  #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
+    if (!output) return this.#followUps.drain();
+    const last = this.#messages.at(-1);
+    const text = last && isLlmMessage(last) && last.role === "assistant" ? textOf(last.content) : "";
+    return output
+      .reminder(text, this.#now())
+      .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
+  }
+
+  async #sinkFirst(
+    sink: AgentSink,
+    event: AgentEvent,
+    handle: (event: AgentEvent) => void | Promise<void>,
+  ): Promise<void> {
+    await sink(event);
+    await handle(event);
+  }
+
+  #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
+    this.#apply(event);
+    watch?.(event);
+    return this.#notify(event);
+  }
+
+  #apply(event: AgentEvent): void {
+    switch (event.type) {
+      case "message_update":
+        this.#streamMessage = event.message;
+        break;
+      case "message_start":
+        this.#streamMessage = isAssistant(event.message) ? event.message : undefined;
+        break;
+      case "message_end":
+        this.#streamMessage = undefined;
+        if (isResult(event.message)) this.#messages = withResult(this.#messages, event.message);
+        else this.#messages.push(event.message);
+        break;
+      case "tool_execution_start":
+        this.#pendingToolCalls.add(event.toolCallId);
+        break;
+      case "tool_execution_end":
+        this.#pendingToolCalls.delete(event.toolCallId);
+        break;
+      case "turn_end":
+        if (event.message.errorMessage) this.#error = event.message.errorMessage;
+        break;
+      case "agent_end":
+        this.#usage = addUsage(this.#usage, event.usage);
+        this.#pending = event.pending;
+        this.#pendingToolCalls.clear();
+        for (const { toolCall } of event.pending) this.#pendingToolCalls.add(toolCall.id);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Calls the listeners in order, and waits for those that answer with a promise. */
+  #notify(event: AgentEvent): void | Promise<void> {
+    const listeners = [...this.#listeners];
+    for (const [index, listener] of listeners.entries()) {
+      const given = this.#call(listener, event);
+      if (given) return this.#notifyRest(event, given, listeners.slice(index + 1));
+    }
+    return undefined;
+  }
+
+  async #notifyRest(
+    event: AgentEvent,
+    first: Promise<void>,
+    rest: readonly AgentListener[],
+  ): Promise<void> {
+    await this.#settleListener(first, event);
+    for (const listener of rest) {
+      const given = this.#call(listener, event);
+      if (given) await this.#settleListener(given, event);
+    }
+  }
+
+  #call(listener: AgentListener, event: AgentEvent): Promise<void> | undefined {
+    this.#calling++;
+    try {
+      const given = listener(event);
+      return isThenable(given) ? given : undefined;
+    } catch (error) {
+      this.#report(error, `listener of "${event.type}"`);
+      return undefined;
+    } finally {
+      this.#calling--;
+    }
+  }
+
+  #settleListener(given: Promise<void>, event: AgentEvent): Promise<void> {
+    const where = `listener of "${event.type}"`;
+    const ms = this.#options.listenerTimeoutMs ?? DEFAULT_LISTENER_TIMEOUT_MS;
+    return new Promise((resolve) => {
+      const stopTimer = this.#clock.after(ms, () => {
+        this.#report(new Error(`It had not settled after ${ms} ms, and was left behind.`), where);
+        resolve();
+      });
+      given.then(
+        () => {
+          stopTimer();
+          resolve();
+        },
+        (error: unknown) => {
+          stopTimer();
+          this.#report(error, where);
+          resolve();
+        },
+      );
+    });
+  }
+
+  #report(error: unknown, where: string): void {
+    const { onError } = this.#options;
+    if (!onError) return warn(where, error);
+    try {
+      onError(error, where);
+    } catch (thrown) {
+      warn(`onError, told of ${where}, threw`, thrown);
+    }
+  }
+
+  #queue(queue: QueueName): MessageQueue {
+    return queue === "steering" ? this.#steering : this.#followUps;
+  }
+
+  #assertIdle(what: string, hint = "Wait for it with waitForIdle()."): void {
+    if (this.isRunning) throw new Error(`Cannot ${what}: the agent is running. ${hint}`);
+  }
+
+  #assertOutsideListener(what: string): void {
+    if (this.#calling > 0) {
+      throw new Error(`${what} inside a listener would wait for itself: the run waits for the listener.`);
+    }
+  }
+
+  #requireModel(): Model {
+    if (this.#model) return this.#model;
+    throw new Error("The agent has no model: give initialState.model, or call setModel().");
+  }
+
+  get #clock(): NonNullable<AgentOptions["clock"]> {
+    return this.#options.clock ?? systemClock;
+  }
+
+  #now(): number {
+    return this.#clock.now();
+  }
+}
+
+function isAssistant(message: AgentMessage): boolean {
+  return isLlmMessage(message) && message.role === "assistant";
+}
+
+function isResult(message: AgentMessage): message is ToolResultMessage {
+  return isLlmMessage(message) && message.role === "toolResult";
+}
+
+function textOf(content: readonly { type: string; text?: string }[]): string {
+  return content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
+}

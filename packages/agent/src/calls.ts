@@ -1,0 +1,205 @@
+import type { ToolCall, ToolResultMessage } from "@gyre/ai";
+import { SinkError } from "./emitter.ts";
+import { messageOf, type Run } from "./run.ts";
+import {
+  abortedResult,
+  type CallOutcome,
+  errorResult,
+  executeCall,
+  notStartedResult,
+} from "./tools.ts";
+import type { AgentToolResult, Decision } from "./types.ts";
+
+export const DEFAULT_MAX_TOOL_CONCURRENCY = 10;
+export const SKIPPED_TEXT = "Skipped due to queued user message.";
+
+/** The results of a message's calls so far, in call order. */
+export interface Answers {
+  results: ToolResultMessage[];
+  /** How many of the results ask for the run to end. */
+  terminating: number;
+  /** A poll among the calls gave steering messages. */
+  steered: boolean;
+  /** The results belong to an earlier message, and go to their place behind it. */
+  inPlace: boolean;
+}
+
+export function noAnswers(inPlace = false): Answers {
+  return { results: [], terminating: 0, steered: false, inPlace };
+}
+
+/**
+ * Runs the calls of a message, alone or together, and publishes one result for
+ * each, in call order, on every path. Throws what a queue callback threw, after
+ * the calls are answered, and a sink's failure at once.
+ */
+export async function answerCalls(
+  run: Run,
+  calls: readonly ToolCall[],
+  answers: Answers,
+): Promise<void> {
+  const policy = run.config.steering ?? "skip-remaining";
+  let started = 0;
+  let refuse: ((call: ToolCall) => AgentToolResult) | undefined;
+  let trouble: unknown;
+  try {
+    for (const batch of batches(run, calls)) {
+      const running: Running[] = [];
+      try {
+        for (const call of batch) {
+          await freeSlot(run, running);
+          const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
+          if (mayPoll && (await run.poll("steering"))) {
+            answers.steered = true;
+            refuse = () => errorResult(SKIPPED_TEXT);
+          }
+          if (run.cancelled) refuse = (left) => notStartedResult(run, left);
+          if (refuse) break;
+          running.push(await start(run, call));
+          started++;
+        }
+      } finally {
+        await publishAll(run, running, answers);
+      }
+      if (refuse) break;
+    }
+    if (!answers.steered && (await run.poll("steering"))) answers.steered = true;
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    trouble = error;
+    refuse = run.cancelled
+      ? (left) => notStartedResult(run, left)
+      : (left) => errorResult(`Tool "${left.name}" was not run: ${messageOf(error)}`);
+  }
+  for (const call of calls.slice(started)) {
+    await answerWith(run, call, refuse?.(call) ?? abortedResult(run, call), answers);
+  }
+  if (trouble !== undefined && !run.cancelled) throw trouble;
+}
+
+/** Answers a call that is not run, with all of its events. */
+export async function answerWith(
+  run: Run,
+  call: ToolCall,
+  result: AgentToolResult,
+  answers: Answers,
+): Promise<void> {
+  const { id, name } = call;
+  await run.emit({
+    type: "tool_execution_start",
+    toolCallId: id,
+    toolName: name,
+    args: call.arguments,
+  });
+  await emitEnd(run, call, result, 0);
+  await publishResult(run, call, result, answers);
+}
+
+interface Running {
+  call: ToolCall;
+  outcome: Promise<CallOutcome>;
+  settled: boolean;
+}
+
+/** Emits the start and lets the call run; the outcome settles after its end was emitted. */
+export async function start(run: Run, call: ToolCall, decision?: Decision): Promise<Running> {
+  const { id, name } = call;
+  await run.emit({
+    type: "tool_execution_start",
+    toolCallId: id,
+    toolName: name,
+    args: call.arguments,
+  });
+  const startedAt = run.clock.now();
+  const settle = async (): Promise<CallOutcome> => {
+    const outcome = await executeCall(run, call, decision);
+    running.settled = true;
+    if ("result" in outcome) {
+      await emitEnd(run, call, outcome.result, run.clock.now() - startedAt);
+    }
+    return outcome;
+  };
+  const running: Running = { call, settled: false, outcome: Promise.resolve().then(settle) };
+  // Awaited later; until then a failure of the sink is not an unhandled one.
+  running.outcome.catch(() => {});
+  return running;
+}
+
+export async function publishAll(
+  run: Run,
+  running: readonly Running[],
+  answers: Answers,
+): Promise<void> {
+  const outcomes = await Promise.all(running.map(({ outcome }) => outcome));
+  for (const [index, { call }] of running.entries()) {
+    const outcome = outcomes[index];
+    if (!outcome) continue;
+    if ("suspended" in outcome) run.pending.push({ toolCall: call, reason: outcome.suspended });
+    else await publishResult(run, call, outcome.result, answers);
+  }
+}
+
+function emitEnd(
+  run: Run,
+  call: ToolCall,
+  result: AgentToolResult,
+  durationMs: number,
+): void | Promise<void> {
+  return run.emit({
+    type: "tool_execution_end",
+    toolCallId: call.id,
+    toolName: call.name,
+    result,
+    isError: result.isError === true,
+    durationMs,
+  });
+}
+
+async function publishResult(
+  run: Run,
+  call: ToolCall,
+  result: AgentToolResult,
+  answers: Answers,
+): Promise<void> {
+  const message = resultMessage(run, call, result);
+  await run.publishResult(message, answers.inPlace);
+  answers.results.push(message);
+  if (result.terminate) answers.terminating++;
+}
+
+function resultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
+  return {
+    role: "toolResult",
+    toolCallId: call.id,
+    toolName: call.name,
+    content: result.content.length > 0 ? result.content : [{ type: "text", text: "(no output)" }],
+    ...(result.details !== undefined && { details: result.details }),
+    isError: result.isError === true,
+    timestamp: run.clock.now(),
+  };
+}
+
+/** Calls that run together: neighbours that may, or all, or each alone. */
+function batches(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
+  const mode = run.config.toolExecution ?? "auto";
+  if (mode === "parallel") return [[...calls]];
+  const groups: ToolCall[][] = [];
+  let open: ToolCall[] | undefined;
+  for (const call of calls) {
+    const together = mode === "auto" && run.tool(call.name)?.concurrent === true;
+    if (together && open) open.push(call);
+    else groups.push([call]);
+    open = together ? groups.at(-1) : undefined;
+  }
+  return groups;
+}
+
+async function freeSlot(run: Run, running: readonly Running[]): Promise<void> {
+  const most = Math.max(1, run.config.maxToolConcurrency ?? DEFAULT_MAX_TOOL_CONCURRENCY);
+  if (running.length < most) return;
+  for (;;) {
+    const busy = running.filter(({ settled }) => !settled);
+    if (busy.length < most) return;
+    await Promise.race(busy.map(({ outcome }) => outcome));
+  }
+}

@@ -1,0 +1,50 @@
+/** Who stopped the run before its time. */
+export type CancelReason = "aborted" | "limit" | "sink";
+
+/**
+ * One switch for a run, thrown at most once. Cheaper than a chain of abort signals:
+ * one listener on the caller's signal, however many calls wait on it, and none left
+ * on it when the run is over.
+ */
+export class Cancellation {
+  #reason: CancelReason | undefined;
+  readonly #waiting = new Set<() => void>();
+  #unlink: () => void = () => {};
+
+  constructor(signal: AbortSignal | undefined) {
+    if (!signal) return;
+    const abort = (): void => this.cancel("aborted");
+    if (signal.aborted) abort();
+    else {
+      signal.addEventListener("abort", abort, { once: true });
+      this.#unlink = () => signal.removeEventListener("abort", abort);
+    }
+  }
+
+  get reason(): CancelReason | undefined {
+    return this.#reason;
+  }
+
+  cancel(reason: CancelReason): void {
+    if (this.#reason) return;
+    this.#reason = reason;
+    for (const run of [...this.#waiting]) run();
+    this.#waiting.clear();
+  }
+
+  /** Calls `run` when the switch is thrown, at once if it was; the answer takes it back. */
+  onCancel(run: () => void): () => void {
+    if (this.#reason) {
+      run();
+      return () => {};
+    }
+    this.#waiting.add(run);
+    return () => this.#waiting.delete(run);
+  }
+
+  /** Lets go of the caller's signal. */
+  release(): void {
+    this.#unlink();
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,124 @@
+import type { AgentEvent, AgentSink } from "./types.ts";
+
+/** The sink threw, or did not settle in time; nothing was emitted after `event`. */
+export class SinkError extends Error {
+  readonly code = "sink";
+  readonly event: AgentEvent;
+  constructor(event: AgentEvent, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    super(`The sink failed on "${event.type}": ${why}`, { cause });
+    this.name = "SinkError";
+    this.event = event;
+  }
+}
+
+type Update = Extract<AgentEvent, { type: "tool_execution_update" }>;
+
+/**
+ * Puts events into the sink one after the other, also when tools that run together
+ * emit at the same time. Costs no promise where the sink answers at once. After the
+ * first failure the sink is not called again and every `emit` throws.
+ */
+export class Emitter {
+  readonly #sink: AgentSink;
+  readonly #deadline: (wait: Promise<void>) => Promise<void>;
+  readonly #onFailure: (error: SinkError) => void;
+  #tail: Promise<void> | undefined;
+  #failure: SinkError | undefined;
+  readonly #waitingUpdates = new Map<string, Update>();
+
+  constructor(
+    sink: AgentSink,
+    deadline: (wait: Promise<void>) => Promise<void>,
+    onFailure: (error: SinkError) => void,
+  ) {
+    this.#sink = sink;
+    this.#deadline = deadline;
+    this.#onFailure = onFailure;
+  }
+
+  get failure(): SinkError | undefined {
+    return this.#failure;
+  }
+
+  /** Settles when the sink has taken the event. */
+  emit(event: AgentEvent): void | Promise<void> {
+    if (this.#failure) throw this.#failure;
+    return this.#tail ? this.#enqueue(() => this.#deliver(event)) : this.#track(this.#deliver(event));
+  }
+
+  /** Emits a tool's progress; while it waits for the sink, a newer one takes its place. */
+  emitUpdate(event: Update): void {
+    if (this.#failure) return;
+    const id = event.toolCallId;
+    const queued = this.#waitingUpdates.has(id);
+    if (queued) {
+      this.#waitingUpdates.set(id, event);
+      return;
+    }
+    if (!this.#tail) {
+      // A failure is kept, and thrown by the next emit.
+      void Promise.resolve(this.#guarded(event)).catch(() => {});
+      return;
+    }
+    this.#waitingUpdates.set(id, event);
+    this.#enqueue(() => {
+      const newest = this.#waitingUpdates.get(id);
+      this.#waitingUpdates.delete(id);
+      return newest && this.#deliver(newest);
+    }).catch(() => {});
+  }
+
+  #guarded(event: AgentEvent): void | Promise<void> {
+    try {
+      return this.#track(this.#deliver(event));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #enqueue(deliver: () => void | Promise<void>): Promise<void> {
+    const next = (this.#tail ?? Promise.resolve()).then(() => {
+      if (this.#failure) throw this.#failure;
+      return deliver();
+    });
+    this.#track(next);
+    return next;
+  }
+
+  #track(delivery: void | Promise<void>): void | Promise<void> {
+    if (!delivery) return undefined;
+    const settled: Promise<void> = delivery.then(
+      () => {},
+      () => {},
+    );
+    const tail = settled.then(() => {
+      if (this.#tail === tail) this.#tail = undefined;
+    });
+    this.#tail = tail;
+    return delivery;
+  }
+
+  #deliver(event: AgentEvent): void | Promise<void> {
+    let taken: void | Promise<void>;
+    try {
+      taken = this.#sink(event);
+    } catch (cause) {
+      this.#fail(event, cause);
+    }
+    if (!isThenable(taken)) return undefined;
+    return this.#deadline(taken).catch((cause: unknown) => this.#fail(event, cause));
+  }
+
+  #fail(event: AgentEvent, cause: unknown): never {
+    this.#failure = new SinkError(event, cause);
+    this.#onFailure(this.#failure);
+    throw this.#failure;
+  }
+}
+
+export function isThenable(value: unknown): value is Promise<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+  );
+}

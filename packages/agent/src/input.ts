@@ -1,0 +1,37 @@
+import type { ImageContent, UserContent, UserMessage } from "@gyre/ai";
+import type { AgentMessage } from "./types.ts";
+
+/** What a prompt may be: a text, a message, or several messages. */
+export type PromptInput = string | AgentMessage | readonly AgentMessage[];
+
+export function userMessage(
+  text: string,
+  timestamp: number,
+  images: readonly ImageContent[] = [],
+): UserMessage {
+  if (images.length === 0) return { role: "user", content: text, timestamp };
+  const content: UserContent[] = text === "" ? [] : [{ type: "text", text }];
+  return { role: "user", content: [...content, ...images], timestamp };
+}
+
+/** A prompt as messages. Throws on one with nothing in it. */
+export function toMessages(
+  input: PromptInput,
+  timestamp: number,
+  images: readonly ImageContent[] = [],
+): AgentMessage[] {
+  const messages =
+    typeof input === "string"
+      ? [userMessage(input, timestamp, images)]
+      : Array.isArray(input)
+        ? [...(input as readonly AgentMessage[])]
+        : [input as AgentMessage];
+  if (images.length > 0 && typeof input !== "string") {
+    throw new TypeError("Images go with a text prompt; put them into the content of the message.");
+  }
+  const [first] = messages as { content?: unknown }[];
+  if (!first || first.content === "" || (Array.isArray(first.content) && first.content.length === 0)) {
+    throw new TypeError("The prompt is empty: give a text, a message or an image.");
+  }
+  return messages;
+}

@@ -1,0 +1,91 @@
+import type { AssistantMessageEvent, AssistantMessageEventStream, Context, Model, StreamOptions, ToolCall } from "@gyre/ai";
+import type { AgentEndEvent, AgentTool, AgentToolResult, Decision } from "./types.ts";
+
+/** The run that a call belongs to: one object a run. */
+export interface RunInfo {
+  readonly sessionId: string | undefined;
+  readonly model: Model;
+}
+
+/** A tool call on its way to the tool, arguments validated and coerced. */
+export interface ToolInvocation {
+  readonly toolCall: ToolCall;
+  readonly tool: AgentTool;
+  /** A copy; the transcript keeps what the model sent. */
+  readonly args: Record<string, unknown>;
+  readonly signal: AbortSignal;
+  /** A person's answer, when this call was suspended before. */
+  readonly decision?: Decision;
+  /** Id of the call that made this call, when a tool called a tool. */
+  readonly parentId?: string;
+  readonly run: RunInfo;
+}
+
+export interface ModelInvocation {
+  readonly model: Model;
+  readonly context: Context;
+  readonly options: StreamOptions;
+  readonly run: RunInfo;
+}
+
+export type ModelAnswer = AssistantMessageEventStream | AsyncIterable<AssistantMessageEvent>;
+
+/**
+ * Wraps what the run does. The first in the list is the outermost. Around a tool:
+ * throwing before `next()` denies the call, throwing after it makes an error
+ * result, `Suspend` leaves the call pending. `next` may be given a changed
+ * invocation.
+ */
+export interface Middleware {
+  /** Told when a run starts; what it gives is called when the run has ended. */
+  run?(run: RunInfo): ((end: AgentEndEvent | undefined) => void) | void;
+  tool?(
+    call: ToolInvocation,
+    next: (changed?: ToolInvocation) => Promise<AgentToolResult>,
+  ): Promise<AgentToolResult>;
+  model?(
+    call: ModelInvocation,
+    next: (changed?: ModelInvocation) => Promise<ModelAnswer>,
+  ): Promise<ModelAnswer>;
+}
+
+/** Thrown by middleware: the call waits for a person, and the run ends suspended. */
+export class Suspend extends Error {
+  readonly code = "suspend";
+  constructor(reason: string) {
+    super(reason);
+    this.name = "Suspend";
+  }
+}
+
+/** Functions around a core, the first outermost. Each may call `next` with a changed value. */
+export function compose<C, R>(
+  layers: readonly ((call: C, next: (changed?: C) => Promise<R>) => Promise<R>)[],
+  core: (call: C) => Promise<R>,
+): (call: C) => Promise<R> {
+  return layers.reduceRight<(call: C) => Promise<R>>(
+    (inner, layer) => (call) => layer(call, (changed = call) => inner(changed)),
+    core,
+  );
+}
+
+export type Approval = "allow" | "suspend" | { deny: string };
+
+/**
+ * Asks before a tool runs. `allow` runs it, `{deny}` gives the model the reason,
+ * `suspend` ends the run and waits for `continue({decisions})`. A decision that a
+ * person gave already is not asked for again.
+ */
+export function approval(
+  ask: (call: ToolInvocation) => Approval | Promise<Approval>,
+): Middleware {
+  return {
+    async tool(call, next) {
+      if (call.decision?.type === "approve") return next();
+      const answer = await ask(call);
+      if (answer === "allow") return next();
+      if (answer === "suspend") throw new Suspend(`Tool "${call.tool.name}" needs approval.`);
+      throw new Error(`Denied: ${answer.deny}`);
+    },
+  };
+}

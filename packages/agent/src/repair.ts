@@ -1,0 +1,49 @@
+import type { AssistantMessage, ToolCall } from "@gyre/ai";
+import { type Answers, answerWith, noAnswers, publishAll, start } from "./calls.ts";
+import type { Run } from "./run.ts";
+import { errorResult, notStartedResult } from "./tools.ts";
+
+/**
+ * Answers calls that have no result (R19): a crash cut the run off, or it waited for
+ * a person (R27). Each result is put in its place. Gives the message whose calls
+ * still wait, if any do, and the results that were made.
+ */
+export async function repair(
+  run: Run,
+): Promise<{ waiting: AssistantMessage | undefined; answers: Answers }> {
+  const answers = noAnswers(true);
+  let waiting: AssistantMessage | undefined;
+  for (const { message, calls } of run.history.unanswered()) {
+    for (const call of calls) {
+      await answer(run, call, answers);
+      if (run.pending.some(({ toolCall }) => toolCall.id === call.id)) waiting = message;
+    }
+  }
+  return { waiting, answers };
+}
+
+async function answer(run: Run, call: ToolCall, answers: Answers): Promise<void> {
+  const decision = run.config.decisions?.[call.id];
+  if (decision?.type === "wait") {
+    run.pending.push({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
+    return;
+  }
+  if (decision?.type === "result") return answerWith(run, call, decision.result, answers);
+  if (decision?.type === "deny") {
+    const why = decision.reason ? `: ${decision.reason}` : ".";
+    return answerWith(run, call, errorResult(`Tool "${call.name}" was denied${why}`), answers);
+  }
+  const recorded = run.config.recordedResult?.(call.id);
+  if (recorded) return answerWith(run, call, recorded, answers);
+  if (run.cancelled) return answerWith(run, call, notStartedResult(run, call), answers);
+  if (decision?.type === "approve" || run.tool(call.name)?.idempotent) {
+    return publishAll(run, [await start(run, call, decision)], answers);
+  }
+  return answerWith(run, call, interrupted(call), answers);
+}
+
+function interrupted(call: ToolCall): ReturnType<typeof errorResult> {
+  return errorResult(
+    `Interrupted: the run ended before tool "${call.name}" gave its result. Whether it had effects is not known; look before you call it again.`,
+  );
+}

@@ -1,0 +1,424 @@
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type AssistantMessageEventStream,
+  type Context,
+  emptyAssistantMessage,
+  type Failure,
+  isDelta,
+  sameBlock,
+  type StreamOptions,
+  toAssistantStream,
+  type TranscriptProblem,
+} from "@gyre/ai";
+import { callsOf, endedInTrouble } from "./history.ts";
+import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
+import { type Attempt, withRetry } from "./retry.ts";
+import { messageOf, type Run } from "./run.ts";
+
+export const DEFAULT_FIRST_EVENT_MS = 300_000;
+export const DEFAULT_BETWEEN_EVENTS_MS = 120_000;
+
+/** Why the loop stopped reading a response before its end. */
+type Interruption = "cancelled" | "stalled" | "redirected";
+
+/** What is about to be sent is not what a service accepts: a fault of ours, or of a hook. */
+export class InvalidTranscriptError extends Error {
+  readonly failure: Failure = { kind: "invalid_transcript", retryable: false };
+  readonly problems: readonly TranscriptProblem[];
+  constructor(problems: readonly TranscriptProblem[]) {
+    const list = problems.map(({ index, reason }) => `message ${index}: ${reason}`).join(" ");
+    super(
+      `The transcript is not valid, and was not sent (an error of the agent, or of convertToLlm or transformContext). ${list}`,
+    );
+    this.name = "InvalidTranscriptError";
+    this.problems = problems;
+  }
+}
+
+/**
+ * One assistant message with all of its events, in the transcript when this
+ * returns. Throws only what a callback threw, before the message had begun.
+ */
+export async function respond(run: Run): Promise<AssistantMessage> {
+  if (run.cancelled) return settle(run, abortedBeforeRequest(run));
+  const objection = run.gauge.objectionTo(run.model);
+  if (objection) throw new Error(objection);
+  const context = await buildContext(run);
+  const options = await buildOptions(run);
+  const { retry, maxRetryDelayMs, random = Math.random } = run.config;
+  const outcome = await withRetry(() => attempt(run, context, options), {
+    ...retry,
+    maxRetryDelayMs,
+    random,
+    wait: (ms) => run.wait(ms),
+    onRetry: (event) => run.emit({ type: "retry", ...event }),
+  });
+  const failed = outcome.message.failure && outcome.message.failure.kind !== "aborted";
+  if (run.cancelled && failed && !outcome.shown) return settle(run, abortedBeforeRequest(run));
+  return settle(run, outcome);
+}
+
+interface Outcome extends Attempt {
+  /** Indices of the calls whose `toolcall_end` came. */
+  finished: ReadonlySet<number>;
+}
+
+async function buildContext(run: Run): Promise<Context> {
+  const { transformContext, convertToLlm } = run.config;
+  let outgoing = run.history.outgoing();
+  if (transformContext || convertToLlm) {
+    let messages: Parameters<NonNullable<typeof convertToLlm>>[0] = run.history.messages;
+    if (transformContext) {
+      const given = messages;
+      messages = await run.hook("transformContext", () => transformContext(given, run.signal));
+    }
+    const given = messages;
+    outgoing = run.history.outgoingFrom(
+      convertToLlm ? await run.hook("convertToLlm", () => convertToLlm(given)) : messages,
+    );
+  }
+  if (outgoing.problems.length > 0) throw new InvalidTranscriptError(outgoing.problems);
+  if (outgoing.messages.length === 0) {
+    throw new Error("There is no message to send to the model: the transcript is empty.");
+  }
+  const context: Context = { messages: outgoing.messages };
+  if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
+  if (run.toolSpecs.length > 0) context.tools = run.toolSpecs;
+  return context;
+}
+
+async function buildOptions(run: Run): Promise<StreamOptions> {
+  const { config } = run;
+  const options: StreamOptions = {};
+  if (config.temperature !== undefined) options.temperature = config.temperature;
+  if (config.maxTokens !== undefined) options.maxTokens = config.maxTokens;
+  if (config.sessionId !== undefined) options.sessionId = config.sessionId;
+  if (run.thinkingLevel !== undefined) options.thinkingLevel = run.thinkingLevel;
+  if (config.thinkingBudgets) options.thinkingBudgets = config.thinkingBudgets;
+  if (config.cacheRetention) options.cacheRetention = config.cacheRetention;
+  if (config.toolChoice) options.toolChoice = config.toolChoice;
+  if (config.headers) options.headers = config.headers;
+  if (config.maxRetryDelayMs !== undefined) options.maxRetryDelayMs = config.maxRetryDelayMs;
+  if (config.timeoutMs !== undefined) options.timeoutMs = config.timeoutMs;
+  if (config.metadata) options.metadata = config.metadata;
+  if (config.clock) options.clock = config.clock;
+  const { getApiKey } = config;
+  const apiKey =
+    (getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)))) ??
+    config.apiKey;
+  if (apiKey !== undefined) options.apiKey = apiKey;
+  return options;
+}
+
+/** Asks once, and passes on what comes. Nothing is emitted before there is content. */
+async function attempt(run: Run, context: Context, options: StreamOptions): Promise<Outcome> {
+  const controller = new AbortController();
+  let interruption: Interruption | undefined;
+  let wake: (() => void) | undefined;
+  const interrupt = (why: Interruption): void => {
+    if (interruption) return;
+    interruption = why;
+    controller.abort();
+    wake?.();
+  };
+  const watch = new Watchdog(run, () => interrupt("stalled"));
+  const unlink = run.cancellation.onCancel(() => interrupt("cancelled"));
+  const unsteer =
+    run.config.steering === "redirect"
+      ? run.config.onSteering?.(() => interrupt("redirected"))
+      : undefined;
+  const reading: Reading = { live: undefined, final: undefined, shown: false, held: [], finished: new Set() };
+  let stream: AssistantMessageEventStream | undefined;
+  let thrown: unknown;
+  try {
+    const asked = ask(run, {
+      model: run.model,
+      context,
+      options: { ...options, signal: controller.signal },
+      run: run.info,
+    });
+    asked.catch(() => {});
+    const answer = await Promise.race([
+      asked,
+      new Promise<undefined>((resolve) => {
+        wake = () => resolve(undefined);
+        if (interruption) resolve(undefined);
+      }),
+    ]);
+    if (answer) stream = toAssistantStream(answer);
+    while (stream && !reading.final) {
+      const event = interruption ? undefined : stream.take();
+      if (event === undefined) {
+        if (interruption || stream.closed) break;
+        const source = stream;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          source.whenReadable(resolve);
+        });
+        watch.saw();
+        continue;
+      }
+      const taken = pass(run, reading, event);
+      if (taken) await taken;
+      const breath = run.breathe();
+      if (breath) await breath;
+    }
+    if (stream?.closed && !reading.final && !interruption) await stream.result();
+  } catch (error) {
+    if (run.cancelled === "sink") throw error;
+    thrown = error;
+  } finally {
+    watch.stop();
+    unlink();
+    unsteer?.();
+  }
+  if (stream && interruption) await passRest(run, reading, stream);
+  stream?.detach();
+  return conclude(run, reading, interruption, thrown);
+}
+
+async function ask(run: Run, call: ModelInvocation): Promise<ModelAnswer> {
+  const layers = (run.config.middleware ?? []).flatMap((m) => (m.model ? [m.model.bind(m)] : []));
+  const core = async ({ model, context, options }: ModelInvocation): Promise<ModelAnswer> =>
+    run.streamFn(model, context, options);
+  return layers.length === 0 ? core(call) : compose(layers, core)(call);
+}
+
+interface Reading {
+  live: AssistantMessage | undefined;
+  final: AssistantMessage | undefined;
+  shown: boolean;
+  /** What came before the first content. */
+  held: AssistantMessageEvent[];
+  finished: Set<number>;
+}
+
+/** Passes one event on. Deltas come here by the hundred thousand. */
+function pass(run: Run, reading: Reading, event: AssistantMessageEvent): void | Promise<void> {
+  if (event.type === "done") reading.final = event.message;
+  else if (event.type === "error") reading.final = event.error;
+  else if (event.type === "start") reading.live ??= event.partial;
+  else if (reading.live) {
+    reading.live = event.partial;
+    if (event.type === "toolcall_end") reading.finished.add(event.contentIndex);
+    if (reading.shown) {
+      return run.emit({
+        type: "message_update",
+        message: event.partial,
+        assistantMessageEvent: event,
+      });
+    }
+    reading.held.push(event);
+    if (isContent(event)) return show(run, reading);
+  }
+  return undefined;
+}
+
+async function show(run: Run, reading: Reading): Promise<void> {
+  const { live, held } = reading;
+  if (!live) return;
+  reading.shown = true;
+  reading.held = [];
+  await run.emit({ type: "message_start", message: live });
+  for (const event of held) {
+    await run.emit({ type: "message_update", message: live, assistantMessageEvent: event });
+  }
+}
+
+/** After a cut: what had arrived is passed on in as few events as it takes. */
+async function passRest(
+  run: Run,
+  reading: Reading,
+  stream: AssistantMessageEventStream,
+): Promise<void> {
+  const rest: AssistantMessageEvent[] = [];
+  for (let event = stream.take(); event; event = stream.take()) {
+    const last = rest.at(-1);
+    if (last && isDelta(last) && isDelta(event) && sameBlock(last, event)) {
+      rest[rest.length - 1] = { ...event, delta: last.delta + event.delta };
+    } else rest.push(event);
+  }
+  // A provider that does not listen goes on writing into its message: keep our own.
+  const newest = rest.findLast((event) => "partial" in event) ?? { partial: reading.live };
+  const kept = newest.partial && snapshot(newest.partial);
+  for (const event of rest) await pass(run, reading, event);
+  if (kept) reading.live = kept;
+}
+
+function conclude(
+  run: Run,
+  reading: Reading,
+  interruption: Interruption | undefined,
+  thrown: unknown,
+): Outcome {
+  const { live, final, shown, finished } = reading;
+  const base = final ?? live ?? emptyAssistantMessage(run.model, run.clock.now());
+  let message: AssistantMessage;
+  if (interruption === "redirected") {
+    message = { ...snapshot(base), stopReason: "redirected" };
+  } else if (interruption === "cancelled") {
+    message = trouble(snapshot(base), whyCancelled(run), { kind: "aborted" });
+  } else if (interruption === "stalled") {
+    message = trouble(snapshot(base), "The model's service went silent.", { kind: "stalled" });
+  } else if (thrown !== undefined && !final) {
+    message = trouble(base, messageOf(thrown), failureOf(thrown));
+  } else if (final) {
+    message = isEmptyAnswer(final)
+      ? trouble(final, "The model's answer was empty: neither text, thinking nor a tool call.", { kind: "empty" })
+      : final;
+  } else {
+    message = trouble(base, "The response ended early.", { kind: "incomplete" });
+  }
+  return { message, shown, finished };
+}
+
+/** Takes out what may not stay (R26), gives every call an id of its own, and publishes. */
+async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
+  const settled = withOwnIds(run, withoutUnfinishedCalls(message, finished));
+  if (!shown) await run.emit({ type: "message_start", message: settled });
+  await run.emit({ type: "message_end", message: settled });
+  run.accept(settled);
+  return settled;
+}
+
+function withoutUnfinishedCalls(
+  message: AssistantMessage,
+  finished: ReadonlySet<number>,
+): AssistantMessage {
+  if (!endedInTrouble(message)) return message;
+  const dropAll = message.stopReason === "redirected";
+  const content = message.content.filter(
+    (block, index) => block.type !== "toolCall" || (!dropAll && finished.has(index)),
+  );
+  return content.length === message.content.length ? message : { ...message, content };
+}
+
+/** Services may use an id twice; a transcript may not. */
+function withOwnIds(run: Run, message: AssistantMessage): AssistantMessage {
+  const own = new Set<string>();
+  let changed = false;
+  const content = message.content.map((block) => {
+    if (block.type !== "toolCall") return block;
+    let { id } = block;
+    while (id === "" || own.has(id) || run.history.hasCallId(id)) id = newId(run);
+    own.add(id);
+    if (id === block.id) return block;
+    changed = true;
+    return { ...block, id };
+  });
+  return changed ? { ...message, content } : message;
+}
+
+function newId(run: Run): string {
+  return run.config.generateId?.() ?? `call_${globalThis.crypto.randomUUID()}`;
+}
+
+function abortedBeforeRequest(run: Run): Outcome {
+  const empty = emptyAssistantMessage(run.model, run.clock.now());
+  return {
+    message: trouble(empty, whyCancelled(run), { kind: "aborted" }),
+    shown: false,
+    finished: new Set(),
+  };
+}
+
+/** An empty message that says what went wrong. */
+export function failedMessage(run: Run, error: unknown): AssistantMessage {
+  const empty = emptyAssistantMessage(run.model, run.clock.now());
+  if (run.cancelled) return trouble(empty, whyCancelled(run), { kind: "aborted" });
+  return trouble(empty, messageOf(error), failureOf(error));
+}
+
+function whyCancelled(run: Run): string {
+  return run.cancelled === "limit" ? "The time limit of the run was reached." : "Aborted.";
+}
+
+function trouble(
+  message: AssistantMessage,
+  errorMessage: string,
+  failure: Failure,
+): AssistantMessage {
+  const stopReason = failure.kind === "aborted" ? "aborted" : "error";
+  return { ...message, stopReason, errorMessage, failure };
+}
+
+function failureOf(error: unknown): Failure {
+  const { failure } = (error ?? {}) as { failure?: Failure };
+  return typeof failure?.kind === "string" ? failure : { kind: "hook", retryable: false };
+}
+
+function snapshot(message: AssistantMessage): AssistantMessage {
+  return { ...message, content: message.content.map((block) => ({ ...block })) };
+}
+
+function isContent(event: AssistantMessageEvent): boolean {
+  switch (event.type) {
+    case "text_start":
+    case "thinking_start":
+      return false;
+    case "text_end":
+      return event.content !== "";
+    case "thinking_end": {
+      const block = event.partial.content[event.contentIndex];
+      return event.content !== "" || (block?.type === "thinking" && block.signature !== undefined);
+    }
+    default:
+      return true;
+  }
+}
+
+function isEmptyAnswer(message: AssistantMessage): boolean {
+  if (message.stopReason === "pause" || endedInTrouble(message)) return false;
+  if (message.stopReason === "toolUse" && callsOf(message).length === 0) return true;
+  return !message.content.some((block) => {
+    if (block.type === "text") return block.text !== "";
+    if (block.type === "thinking") return block.thinking !== "" || block.signature !== undefined;
+    return true;
+  });
+}
+
+/** Ends a response that has gone silent. One timer, set anew only when it fires. */
+class Watchdog {
+  readonly #run: Run;
+  readonly #bark: () => void;
+  readonly #betweenMs: number;
+  #heard = false;
+  #lastAt: number;
+  #stop: () => void = () => {};
+
+  constructor(run: Run, bark: () => void) {
+    const { firstEventMs, betweenEventsMs } = run.config.watchdog ?? {};
+    this.#run = run;
+    this.#bark = bark;
+    this.#betweenMs = betweenEventsMs ?? DEFAULT_BETWEEN_EVENTS_MS;
+    this.#lastAt = run.clock.now();
+    this.#arm(firstEventMs ?? (isLoopback(run.model.baseUrl) ? 0 : DEFAULT_FIRST_EVENT_MS));
+  }
+
+  saw(): void {
+    this.#lastAt = this.#run.clock.now();
+    if (this.#heard) return;
+    this.#heard = true;
+    this.#stop();
+    this.#arm(this.#betweenMs);
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  #arm(ms: number): void {
+    if (ms <= 0) return;
+    this.#stop = this.#run.clock.after(ms, () => {
+      const left = this.#lastAt + (this.#heard ? this.#betweenMs : ms) - this.#run.clock.now();
+      if (left > 0) this.#arm(left);
+      else this.#bark();
+    });
+  }
+}
+
+function isLoopback(baseUrl: string | undefined): boolean {
+  if (!baseUrl) return false;
+  return /^\w+:\/\/(localhost|127(\.\d+){3}|\[::1\])([:/]|$)/i.test(baseUrl);
+}

@@ -1,0 +1,372 @@
+import {
+  addUsage,
+  type AssistantMessage,
+  type Clock,
+  type Model,
+  type StreamFn,
+  systemClock,
+  type ThinkingLevel,
+  type Tool,
+  toJsonSchema,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+} from "@gyre/ai";
+import { Cancellation, type CancelReason } from "./cancellation.ts";
+import { Emitter, isThenable } from "./emitter.ts";
+import { History } from "./history.ts";
+import { LimitGauge, type LimitReached } from "./limits.ts";
+import type { RunInfo } from "./middleware.ts";
+import type {
+  AgentContext,
+  AgentEndEvent,
+  AgentEvent,
+  AgentLoopConfig,
+  AgentMessage,
+  AgentSink,
+  AgentTool,
+  AgentToolResult,
+  PendingCall,
+  QueueName,
+  TurnChanges,
+  TurnSummary,
+} from "./types.ts";
+
+export const DEFAULT_HOOK_TIMEOUT_MS = 120_000;
+/** The loop lets timers and I/O have their turn at least this often. */
+export const MAX_BREATH_MS = 10;
+/** Events between two looks at the clock. */
+const EVENTS_A_BREATH_CHECK = 16;
+
+/** A message on its way into the transcript, and where it came from. */
+export interface Injected {
+  source: "prompt" | QueueName;
+  message: AgentMessage;
+}
+
+/** The run was cancelled while the loop waited for a callback. */
+export class Cancelled extends Error {
+  constructor() {
+    super("The run was cancelled.");
+    this.name = "Cancelled";
+  }
+}
+
+/** Everything that one run knows and does, for the loop and its companions. */
+export class Run {
+  readonly config: AgentLoopConfig;
+  readonly clock: Clock;
+  readonly streamFn: StreamFn;
+  readonly cancellation: Cancellation;
+  readonly history: History;
+  readonly gauge: LimitGauge;
+  readonly info: RunInfo;
+  /** Messages that the sink has taken, in order. */
+  readonly produced: AgentMessage[] = [];
+  readonly pending: PendingCall[] = [];
+  /** Taken from a queue, not yet in the transcript (R16). */
+  inFlight: Injected[] = [];
+  turns = 0;
+  usage: Usage = {};
+  finalMessage: AssistantMessage | undefined;
+  model: Model;
+  thinkingLevel: ThinkingLevel | undefined;
+  systemPrompt: string | undefined;
+  toolSpecs: Tool[] = [];
+  #tools = new Map<string, AgentTool>();
+  readonly #emitter: Emitter;
+  readonly #stopDeadline: () => void;
+  #events = 0;
+  #lastBreath: number;
+  #stopController: AbortController | undefined;
+
+  /** Throws on a configuration that cannot work. */
+  constructor(
+    context: AgentContext,
+    config: AgentLoopConfig,
+    sink: AgentSink,
+    signal?: AbortSignal,
+    streamFn?: StreamFn,
+  ) {
+    const { protocol } = config;
+    if (!streamFn && !protocol) {
+      throw new TypeError(
+        "No way to a model: give config.protocol, or a streamFn as the last argument.",
+      );
+    }
+    this.config = config;
+    this.clock = config.clock ?? systemClock;
+    this.#lastBreath = this.clock.now();
+    this.streamFn =
+      streamFn ?? ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
+    const limits = { ...config.limits };
+    if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
+    this.gauge = new LimitGauge(limits);
+    this.cancellation = new Cancellation(signal);
+    this.#emitter = new Emitter(
+      sink,
+      (wait) => this.#deadline("The sink", wait),
+      () => this.cancellation.cancel("sink"),
+    );
+    this.history = new History(context.messages);
+    this.info = { sessionId: config.sessionId, model: config.model };
+    this.model = config.model;
+    this.thinkingLevel = config.thinkingLevel;
+    this.systemPrompt = context.systemPrompt;
+    this.setTools(config.tools ?? context.tools ?? []);
+    this.#stopDeadline =
+      limits.maxDurationMs === undefined
+        ? () => {}
+        : this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"));
+  }
+
+  get cancelled(): CancelReason | undefined {
+    return this.cancellation.reason;
+  }
+
+  /** A signal that fires when the run is cancelled, for callbacks that want one. */
+  get signal(): AbortSignal {
+    if (!this.#stopController) {
+      const controller = new AbortController();
+      this.#stopController = controller;
+      this.cancellation.onCancel(() => controller.abort());
+    }
+    return this.#stopController.signal;
+  }
+
+  tool(name: string): AgentTool | undefined {
+    return this.#tools.get(name);
+  }
+
+  get toolNames(): Iterable<string> {
+    return this.#tools.keys();
+  }
+
+  setTools(tools: readonly AgentTool[]): void {
+    this.#tools = new Map();
+    this.toolSpecs = [];
+    for (const tool of tools) {
+      if (this.#tools.has(tool.name)) {
+        throw new TypeError(`Two tools are named "${tool.name}". Names must be unique.`);
+      }
+      this.#tools.set(tool.name, tool);
+      const { name, description } = tool;
+      this.toolSpecs.push({ name, description, parameters: toJsonSchema(tool.parameters) });
+    }
+  }
+
+  change(changes: TurnChanges | undefined | void): void {
+    if (!changes) return;
+    if (changes.model) this.model = changes.model;
+    if (changes.tools) this.setTools(changes.tools);
+    if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
+    if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;
+  }
+
+  emit(event: AgentEvent): void | Promise<void> {
+    return this.#emitter.emit(event);
+  }
+
+  emitUpdate(event: Extract<AgentEvent, { type: "tool_execution_update" }>): void {
+    this.#emitter.emitUpdate(event);
+  }
+
+  /** A message with nothing to stream: its events, then its place in the transcript. */
+  async publish(message: AgentMessage): Promise<void> {
+    await this.emit({ type: "message_start", message });
+    await this.emit({ type: "message_end", message });
+    this.produced.push(message);
+    this.history.append(message);
+  }
+
+  /** A result; `inPlace` puts it behind the message that made the call. */
+  async publishResult(message: ToolResultMessage, inPlace: boolean): Promise<void> {
+    if (!inPlace) return this.publish(message);
+    await this.emit({ type: "message_start", message });
+    await this.emit({ type: "message_end", message });
+    this.produced.push(message);
+    this.history.insertResult(message);
+  }
+
+  /** An assistant message whose events were emitted. */
+  accept(message: AssistantMessage): void {
+    this.produced.push(message);
+    this.history.append(message);
+    this.finalMessage = message;
+    this.usage = addUsage(this.usage, message.usage);
+  }
+
+  /** Gives the event loop its turn, if it is due. Call it where work may never wait. */
+  breathe(): void | Promise<void> {
+    if (++this.#events % EVENTS_A_BREATH_CHECK !== 0) return undefined;
+    return this.breatheIfDue();
+  }
+
+  breatheIfDue(): void | Promise<void> {
+    if (this.clock.now() - this.#lastBreath < MAX_BREATH_MS) return undefined;
+    return this.clock.turn().then(() => {
+      this.#lastBreath = this.clock.now();
+    });
+  }
+
+  /**
+   * What a callback gives, within its deadline. Throws what it throws, and
+   * `Cancelled` when the run is cancelled while it is waited for; `late` then gets
+   * what it gives after all.
+   */
+  async hook<T>(name: string, call: () => T | Promise<T>, late?: (value: T) => void): Promise<T> {
+    const given = call();
+    if (!isThenable(given)) return given;
+    const promise = given as Promise<T>;
+    let left = false;
+    promise.then(
+      (value) => {
+        if (left) late?.(value);
+      },
+      () => {},
+    );
+    return new Promise<T>((resolve, reject) => {
+      const leave = (error: Error) => (): void => {
+        left = true;
+        settle();
+        reject(error);
+      };
+      const ms = this.#hookTimeoutMs;
+      const stopTimer = this.clock.after(ms, leave(new Error(`${name} did not settle within ${ms} ms.`)));
+      const unlink = this.cancellation.onCancel(leave(new Cancelled()));
+      const settle = (): void => {
+        stopTimer();
+        unlink();
+      };
+      promise.then(
+        (value) => {
+          settle();
+          resolve(value);
+        },
+        (error: unknown) => {
+          settle();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Drains a queue into `inFlight`; answers whether there was anything. */
+  async poll(queue: QueueName): Promise<boolean> {
+    const get =
+      queue === "steering" ? this.config.getSteeringMessages : this.config.getFollowUpMessages;
+    if (!get || this.cancelled) return false;
+    const handBack = (messages: readonly AgentMessage[] | undefined): void => {
+      if (messages && messages.length > 0) this.config.requeue?.(queue, [...messages]);
+    };
+    const name = queue === "steering" ? "getSteeringMessages" : "getFollowUpMessages";
+    const messages = (await this.hook(name, get, handBack)) ?? [];
+    for (const message of messages) this.inFlight.push({ source: queue, message });
+    return messages.length > 0;
+  }
+
+  /** Waits; answers false when the run was cancelled meanwhile. */
+  wait(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const stopTimer = this.clock.after(ms, () => {
+        unlink();
+        resolve(true);
+      });
+      const unlink = this.cancellation.onCancel(() => {
+        stopTimer();
+        resolve(false);
+      });
+    });
+  }
+
+  /** Gives what arrived after its call was answered to whoever wants to know. */
+  reportLate(call: ToolCall, result: AgentToolResult): void {
+    contained("onLateResult threw", () => this.config.onLateResult?.(call, result));
+  }
+
+  /** Hands back what was not delivered. */
+  returnInFlight(): AgentMessage[] {
+    const undelivered = this.inFlight.filter(({ source }) => source !== "prompt");
+    this.inFlight = [];
+    for (const queue of ["steering", "followUp"] as const) {
+      const messages = undelivered.filter((m) => m.source === queue).map((m) => m.message);
+      if (messages.length > 0) contained("requeue threw", () => this.config.requeue?.(queue, messages));
+    }
+    return undelivered.map(({ message }) => message);
+  }
+
+  limitReached(): LimitReached | undefined {
+    if (this.cancelled === "limit") {
+      return { limit: "maxDurationMs", value: this.config.limits?.maxDurationMs ?? 0 };
+    }
+    return this.gauge.reached();
+  }
+
+  summary(message: AssistantMessage, toolResults: TurnSummary["toolResults"]): TurnSummary {
+    const { turns, usage } = this;
+    return { message, toolResults, messages: this.history.messages, turns, usage };
+  }
+
+  /** Tells the middleware that the run starts; what this gives tells it of the end. */
+  open(): (end: AgentEndEvent | undefined) => void {
+    const ends = (this.config.middleware ?? []).map((middleware) =>
+      contained("A middleware's run threw", () => middleware.run?.(this.info)),
+    );
+    return (end) => {
+      for (const tell of ends) contained("A middleware's end of run threw", () => tell?.(end));
+    };
+  }
+
+  close(): void {
+    this.#stopDeadline();
+    this.cancellation.release();
+  }
+
+  get #hookTimeoutMs(): number {
+    return this.config.hookTimeoutMs ?? DEFAULT_HOOK_TIMEOUT_MS;
+  }
+
+  #deadline(what: string, wait: Promise<void>): Promise<void> {
+    const ms = this.#hookTimeoutMs;
+    return new Promise((resolve, reject) => {
+      const stopTimer = this.clock.after(ms, () => {
+        reject(new Error(`${what} did not settle within ${ms} ms.`));
+      });
+      wait.then(
+        () => {
+          stopTimer();
+          resolve();
+        },
+        (error: unknown) => {
+          stopTimer();
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+function contained<T>(what: string, call: () => T): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    warn(what, error);
+    return undefined;
+  }
+}
+
+/** What an error says, for people. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  return String(error);
+}
+
+/** For trouble that has no other way out: a process warning, or the console. */
+export function warn(what: string, error: unknown): void {
+  const { process } = globalThis as {
+    process?: { emitWarning?: (warning: string, type: string) => void };
+  };
+  const text = `${what}: ${messageOf(error)}`;
+  if (process?.emitWarning) process.emitWarning(text, "GyreWarning");
+  else console.warn(text);
+}

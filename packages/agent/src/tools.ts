@@ -1,0 +1,250 @@
+import { nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
+import { isThenable } from "./emitter.ts";
+import { compose, Suspend, type ToolInvocation } from "./middleware.ts";
+import { messageOf, type Run } from "./run.ts";
+import type { AgentTool, AgentToolResult, Decision, ToolHost } from "./types.ts";
+
+export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
+export const DEFAULT_ABORT_GRACE_MS = 200;
+/** How deep tools may call tools. */
+export const MAX_NESTED_CALLS = 16;
+
+/** What became of a call: a result, or nothing yet because a person must decide. */
+export type CallOutcome = { result: AgentToolResult } | { suspended: string };
+
+export function errorResult(text: string): AgentToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}
+
+/**
+ * Runs one call: finds the tool, validates a copy of the arguments, passes the
+ * middleware. Never throws; whatever goes wrong is an error result that names the
+ * tool and what happened. Settles within the tool's time-out, and within the grace
+ * time after an abort, whether or not the tool listens.
+ */
+export async function executeCall(
+  run: Run,
+  call: ToolCall,
+  decision?: Decision,
+): Promise<CallOutcome> {
+  try {
+    const prepared = await prepare(run, call);
+    if ("result" in prepared) return prepared;
+    if (run.gauge.refuses(call)) return { result: repeated(call) };
+    const outcome = await invoke(run, call, prepared.tool, prepared.args, decision);
+    if ("result" in outcome) run.gauge.record(call, outcome.result);
+    return outcome;
+  } catch (error) {
+    return { result: errorResult(`Tool "${call.name}" failed: ${messageOf(error)}`) };
+  }
+}
+
+async function prepare(
+  run: Run,
+  call: ToolCall,
+): Promise<{ tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult }> {
+  const tool = run.tool(call.name);
+  if (!tool) return { result: unknownTool(run, call.name) };
+  if (call.argumentsError !== undefined) {
+    return {
+      result: errorResult(
+        `The arguments for tool "${call.name}" are not valid JSON, and it was not run: ${call.argumentsError}`,
+      ),
+    };
+  }
+  const checked = validateToolArguments(tool, call.arguments);
+  const valid = isThenable(checked)
+    ? await run.hook(`The schema of tool "${call.name}"`, () => checked)
+    : checked;
+  return valid.ok ? { tool, args: valid.value } : { result: errorResult(valid.error) };
+}
+
+/** The call through middleware and tool, left behind when its time is over. */
+function invoke(
+  run: Run,
+  call: ToolCall,
+  tool: AgentTool,
+  args: Record<string, unknown>,
+  decision: Decision | undefined,
+): Promise<CallOutcome> {
+  return new Promise((resolve) => {
+    const controller = new AbortController();
+    let answered = false;
+    let stopGrace: () => void = () => {};
+    const answer = (outcome: CallOutcome): void => {
+      if (answered) return;
+      answered = true;
+      stopGrace();
+      unlink();
+      resolve(outcome);
+    };
+    const unlink = run.cancellation.onCancel(() => {
+      controller.abort();
+      const graceMs = tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
+      stopGrace = run.clock.after(graceMs, () => answer({ result: abortedResult(run, call) }));
+    });
+    const execution: Execution = {
+      run,
+      call,
+      controller,
+      isAnswered: () => answered,
+      update: (partialResult) => {
+        if (answered) return;
+        run.emitUpdate({
+          type: "tool_execution_update",
+          toolCallId: call.id,
+          toolName: call.name,
+          args: call.arguments,
+          partialResult,
+        });
+      },
+    };
+    const invocation: ToolInvocation = {
+      toolCall: call,
+      tool,
+      args,
+      signal: controller.signal,
+      run: run.info,
+      ...(decision && { decision }),
+    };
+    throughMiddleware(execution, invocation, 0).then(
+      (result) => answer({ result }),
+      (error: unknown) => {
+        if (error instanceof Suspend) answer({ suspended: error.message });
+        else if (run.cancelled) answer({ result: abortedResult(run, call) });
+        else answer({ result: thrownResult(call.name, error) });
+      },
+    );
+  });
+}
+
+interface Execution {
+  run: Run;
+  call: ToolCall;
+  controller: AbortController;
+  isAnswered: () => boolean;
+  update: (partial: AgentToolResult) => void;
+}
+
+function throughMiddleware(
+  execution: Execution,
+  invocation: ToolInvocation,
+  depth: number,
+): Promise<AgentToolResult> {
+  const core = (inner: ToolInvocation): Promise<AgentToolResult> =>
+    executeTool(execution, inner, depth);
+  const { middleware } = execution.run.config;
+  if (!middleware) return core(invocation);
+  const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
+  return compose(layers, core)(invocation);
+}
+
+/** The tool itself, within its time-out. What it gives too late goes to `onLateResult`. */
+function executeTool(
+  execution: Execution,
+  { tool, args, toolCall }: ToolInvocation,
+  depth: number,
+): Promise<AgentToolResult> {
+  const { run, call, controller } = execution;
+  return new Promise((resolve, reject) => {
+    let timedOut = false;
+    const timeoutMs = tool.timeoutMs ?? run.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
+    const stopTimer = run.clock.after(timeoutMs, () => {
+      timedOut = true;
+      controller.abort();
+      reject(new TimedOut(tool.name, timeoutMs));
+    });
+    const settled = (result: AgentToolResult): boolean => {
+      stopTimer();
+      const late = timedOut || execution.isAnswered();
+      if (late && depth === 0) run.reportLate(call, result);
+      return !late;
+    };
+    const host: ToolHost = { call: (name, given) => callNested(execution, name, given, depth + 1) };
+    // The async arrow turns what the tool throws at once into a rejection.
+    (async () => tool.execute(toolCall.id, args as never, controller.signal, execution.update, host))().then(
+      (value) => {
+        const result = toResult(tool.name, value);
+        if (settled(result)) resolve(result);
+      },
+      (error: unknown) => {
+        if (settled(thrownResult(tool.name, error))) reject(error);
+      },
+    );
+  });
+}
+
+async function callNested(
+  execution: Execution,
+  name: string,
+  args: Record<string, unknown>,
+  depth: number,
+): Promise<AgentToolResult> {
+  if (depth > MAX_NESTED_CALLS) {
+    return errorResult(`Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`);
+  }
+  const { run, call, controller } = execution;
+  const toolCall: ToolCall = { type: "toolCall", id: `${call.id}/${depth}`, name, arguments: args };
+  const prepared = await prepare(run, toolCall);
+  if ("result" in prepared) return prepared.result;
+  return throughMiddleware(
+    execution,
+    {
+      toolCall,
+      tool: prepared.tool,
+      args: prepared.args,
+      signal: controller.signal,
+      run: run.info,
+      parentId: call.id,
+    },
+    depth,
+  );
+}
+
+class TimedOut extends Error {
+  constructor(name: string, ms: number) {
+    super(`Tool "${name}" timed out after ${ms} ms and was stopped; it may have had effects.`);
+    this.name = "TimedOut";
+  }
+}
+
+function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
+  if (typeof value === "string") return { content: [{ type: "text", text: value }] };
+  if (Array.isArray((value as Partial<AgentToolResult> | undefined)?.content)) return value;
+  return errorResult(
+    `Tool "${name}" gave back ${value === undefined ? "nothing" : typeof value} where a result with content is expected.`,
+  );
+}
+
+function thrownResult(name: string, error: unknown): AgentToolResult {
+  if (error instanceof TimedOut) return errorResult(error.message);
+  return errorResult(`Tool "${name}" failed: ${messageOf(error)}`);
+}
+
+export function abortedResult(run: Run, call: ToolCall): AgentToolResult {
+  const why = run.cancelled === "limit" ? "the time limit of the run was reached" : "the user stopped the run";
+  return errorResult(`Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`);
+}
+
+export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
+  const why = run.cancelled === "limit" ? "the time limit of the run was reached" : "the user stopped the run";
+  return errorResult(`Aborted: ${why} before tool "${call.name}" was started.`);
+}
+
+function repeated(call: ToolCall): AgentToolResult {
+  return errorResult(
+    `Tool "${call.name}" was not run: it was called with the same arguments and gave the same result several times in a row. Do something else.`,
+  );
+}
+
+function unknownTool(run: Run, name: string): AgentToolResult {
+  const near = nearNames(name, run.toolNames);
+  const all = [...run.toolNames];
+  const hint =
+    near.length > 0
+      ? `. Did you mean ${near.join(", ")}?`
+      : all.length > 0
+        ? `. Available: ${all.join(", ")}.`
+        : "";
+  return errorResult(`Tool ${name} not found${hint}`);
+}

@@ -1,0 +1,75 @@
+import type { AssistantMessageEvent, DeltaEvent } from "./events.ts";
+import { EventStream } from "./event-stream.ts";
+import { FLAT_CHUNK_CHARS, flatten } from "./growing-text.ts";
+import type { AssistantMessage } from "./messages.ts";
+
+/** One response of a model while it streams. `result()` is the final message, also of a failed one. */
+export class AssistantMessageEventStream extends EventStream<
+  AssistantMessageEvent,
+  AssistantMessage
+> {
+  constructor() {
+    super(isTerminal, finalMessage, joinDeltas);
+  }
+}
+
+export function isTerminal(
+  event: AssistantMessageEvent,
+): event is Extract<AssistantMessageEvent, { type: "done" | "error" }> {
+  return event.type === "done" || event.type === "error";
+}
+
+export function isDelta(event: AssistantMessageEvent): event is DeltaEvent {
+  return (
+    event.type === "text_delta" ||
+    event.type === "thinking_delta" ||
+    event.type === "toolcall_delta"
+  );
+}
+
+export function sameBlock(one: DeltaEvent, other: DeltaEvent): boolean {
+  return one.type === other.type && one.contentIndex === other.contentIndex;
+}
+
+/**
+ * One delta of two that are neighbours in one block; nothing where they are not,
+ * or where the first has grown to a good chunk (so that a reader who lags catches
+ * up in steps, and no long rope is kept).
+ */
+export function joinDeltas(
+  last: AssistantMessageEvent,
+  next: AssistantMessageEvent,
+): DeltaEvent | undefined {
+  if (!isDelta(last) || !isDelta(next)) return undefined;
+  if (!sameBlock(last, next)) return undefined;
+  if (last.delta.length >= FLAT_CHUNK_CHARS) return undefined;
+  const delta = last.delta + next.delta;
+  if (delta.length >= FLAT_CHUNK_CHARS) flatten(delta);
+  return { ...next, delta };
+}
+
+function finalMessage(event: AssistantMessageEvent): AssistantMessage {
+  if (event.type === "done") return event.message;
+  if (event.type === "error") return event.error;
+  throw new Error(`A "${event.type}" event does not end a response.`);
+}
+
+/** Any async iterable of events (a generator, say) as a stream with a result. */
+export function toAssistantStream(
+  events: AsyncIterable<AssistantMessageEvent>,
+): AssistantMessageEventStream {
+  if (events instanceof AssistantMessageEventStream) return events;
+  const stream = new AssistantMessageEventStream();
+  void (async () => {
+    try {
+      for await (const event of events) {
+        stream.push(event);
+        if (stream.closed) break;
+      }
+      stream.end();
+    } catch (error) {
+      stream.fail(error);
+    }
+  })();
+  return stream;
+}

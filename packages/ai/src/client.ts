@@ -1,0 +1,54 @@
+import type { Clock } from "./clock.ts";
+import type { AssistantMessageEventStream } from "./assistant-stream.ts";
+import type { AssistantMessage, Context, Model, ThinkingLevel } from "./messages.ts";
+
+export type ThinkingBudgets = Partial<Record<Exclude<ThinkingLevel, "off">, number>>;
+export type CacheRetention = "none" | "short" | "long";
+export type ToolChoice = "auto" | "none" | "required" | { name: string };
+
+/** What a caller may say about one request. Services ignore what they do not have. */
+export interface StreamOptions {
+  temperature?: number;
+  maxTokens?: number;
+  apiKey?: string;
+  signal?: AbortSignal;
+  /** Groups requests of one conversation, for caches and logs of the service. */
+  sessionId?: string;
+  thinkingLevel?: ThinkingLevel;
+  /** Tokens for each level, for services that take a number. */
+  thinkingBudgets?: ThinkingBudgets;
+  cacheRetention?: CacheRetention;
+  toolChoice?: ToolChoice;
+  headers?: Readonly<Record<string, string>>;
+  /** A service that asks for a longer wait than this fails at once. */
+  maxRetryDelayMs?: number;
+  /** For the whole response; the loop's watchdog looks after silence. */
+  timeoutMs?: number;
+  metadata?: Readonly<Record<string, unknown>>;
+  clock?: Clock;
+}
+
+/**
+ * Asks a model. Never throws for what a service did: that arrives as an `error`
+ * event. May throw or reject for what the caller did wrong; the loop contains that.
+ */
+export type StreamFn = (
+  model: Model,
+  context: Context,
+  options: StreamOptions,
+) => AssistantMessageEventStream | Promise<AssistantMessageEventStream>;
+
+/** The one thing that the loop knows of models, near or far. */
+export interface ProtocolClient {
+  stream: StreamFn;
+}
+
+/** One response, whole. A failed one is a message too: look at `stopReason`. */
+export async function complete(
+  client: ProtocolClient,
+  model: Model,
+  context: Context,
+  options: StreamOptions = {},
+): Promise<AssistantMessage> {
+  return (await client.stream(model, context, options)).result();
+}

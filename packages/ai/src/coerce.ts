@@ -1,0 +1,267 @@
+import {
+  has,
+  isOfType,
+  isRecord,
+  itemSchemas,
+  type JsonSchemaValidator,
+  listOf,
+  mapOf,
+  patternOf,
+  stringsOf,
+  typesOf,
+} from "./json-schema.ts";
+import type { JsonSchema } from "./schema.ts";
+
+/** Schemas inside each other that coercion goes into. */
+const MAX_DEPTH = 32;
+/** Values looked at for one call: nested unions try every branch on every level. */
+const MAX_VISITS = 100_000;
+
+/**
+ * What a model meant, where it wrote the right thing in the wrong type: `"42"` for
+ * 42, `"true"` for true, one thing for a list of it, JSON in a string for the
+ * value itself, a number for its digits, `null` for a property left out. Nothing
+ * is guessed and nothing is lost: what does not convert there and back stays.
+ * The value given is never changed; only the path to a change is copied, and the
+ * very same value comes back where there is nothing to do. The result need not fit.
+ */
+export function coerce(validator: JsonSchemaValidator, value: unknown): unknown {
+  const pass: Pass = { validator, visits: 0 };
+  const { root } = validator;
+  // Arguments are always an object, also under a schema that does not say so.
+  const start = typesOf(root).length > 0 ? value : toType(pass, { type: "object" }, value, 0, true);
+  return mend(pass, root, start, 0, true);
+}
+
+/** Puts the defaults of a schema where properties are absent, on a copy. */
+export function fillDefaults(validator: JsonSchemaValidator, value: unknown): unknown {
+  return fill(validator, validator.root, value, 0);
+}
+
+interface Pass {
+  readonly validator: JsonSchemaValidator;
+  visits: number;
+}
+
+/** `toStrings`: numbers may become strings here. Off while something better may fit. */
+function mend(
+  pass: Pass,
+  schema: unknown,
+  value: unknown,
+  depth: number,
+  toStrings: boolean,
+): unknown {
+  if (!isRecord(schema) || depth > MAX_DEPTH || ++pass.visits > MAX_VISITS) return value;
+  if (pass.validator.fits(schema, value)) return value;
+  let mended = toType(pass, schema, toAllowed(schema, value), depth, toStrings);
+  if (Array.isArray(mended)) mended = mendItems(pass, schema, mended, depth, toStrings);
+  else if (isRecord(mended)) mended = mendProperties(pass, schema, mended, depth, toStrings);
+  const target = pass.validator.target(schema);
+  if (target !== undefined) mended = mend(pass, target, mended, depth + 1, toStrings);
+  for (const part of listOf(schema["allOf"]))
+    mended = mend(pass, part, mended, depth + 1, toStrings);
+  for (const union of [listOf(schema["anyOf"]), listOf(schema["oneOf"])]) {
+    mended = mendUnion(pass, schema, union, mended, depth, toStrings);
+  }
+  return mended;
+}
+
+/** Of `const` and `enum`: the one value that reads the same. */
+function toAllowed(schema: JsonSchema, value: unknown): unknown {
+  if (!isScalar(value)) return value;
+  const allowed = "const" in schema ? [schema["const"]] : listOf(schema["enum"]);
+  const same = allowed.filter((one) => isScalar(one) && String(one) === String(value));
+  return same.length === 1 ? same[0] : value;
+}
+
+function toType(
+  pass: Pass,
+  schema: JsonSchema,
+  value: unknown,
+  depth: number,
+  toStrings: boolean,
+): unknown {
+  const types = typesOf(schema);
+  const isAsked = (one: unknown): boolean => types.some((type) => isOfType(one, type));
+  if (types.length === 0 || isAsked(value)) return value;
+  if (typeof value === "string") {
+    const read = readString(value);
+    if (read !== undefined && isAsked(read)) return read;
+  }
+  if (types.includes("array") && value !== null && value !== undefined) {
+    const { prefix, rest } = itemSchemas(schema);
+    const wrapped = [mend(pass, prefix[0] ?? rest, value, depth + 1, toStrings)];
+    if (pass.validator.fits(schema, wrapped)) return wrapped;
+  }
+  const isNumberOrBoolean = typeof value === "boolean" || Number.isFinite(value);
+  if (toStrings && types.includes("string") && isNumberOrBoolean) return String(value);
+  return value;
+}
+
+/** The number, boolean, object or array that a string spells; undefined if none, or not exactly. */
+function readString(value: string): unknown {
+  const text = value.trim();
+  if (/^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
+  if (/^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i.test(text)) return exactNumber(text);
+  if (!text.startsWith("{") && !text.startsWith("[")) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON, so it stays the string that it is.
+    return undefined;
+  }
+}
+
+/** A double holds every number of 15 digits; a longer one only if it is a safe integer. */
+function exactNumber(text: string): number | undefined {
+  const number = Number(text);
+  if (/^-?\d+$/.test(text)) return Number.isSafeInteger(number) ? number : undefined;
+  const digits = text
+    .replace(/e.*$/i, "")
+    .replace(/[-.]/g, "")
+    .replace(/^0+|0+$/g, "");
+  const vanished = number === 0 && digits !== "";
+  return digits.length <= 15 && Number.isFinite(number) && !vanished ? number : undefined;
+}
+
+function mendItems(
+  pass: Pass,
+  schema: JsonSchema,
+  items: readonly unknown[],
+  depth: number,
+  toStrings: boolean,
+): readonly unknown[] {
+  const { prefix, rest } = itemSchemas(schema);
+  let copy: unknown[] | undefined;
+  for (const [index, item] of items.entries()) {
+    const mended = mend(pass, prefix[index] ?? rest, item, depth + 1, toStrings);
+    if (mended === item) continue;
+    copy ??= [...items];
+    copy[index] = mended;
+  }
+  return copy ?? items;
+}
+
+function mendProperties(
+  pass: Pass,
+  schema: JsonSchema,
+  value: JsonSchema,
+  depth: number,
+  toStrings: boolean,
+): JsonSchema {
+  const properties = mapOf(schema["properties"]);
+  const required = stringsOf(schema["required"]);
+  let copy: Record<string, unknown> | undefined;
+  for (const key of Object.keys(value)) {
+    const part = propertySchema(schema, key);
+    const isOptional = has(properties, key) && !required.includes(key);
+    if (value[key] === null && isOptional && !pass.validator.fits(part, null)) {
+      copy ??= { ...value };
+      delete copy[key];
+      continue;
+    }
+    const mended = mend(pass, part, value[key], depth + 1, toStrings);
+    if (mended === value[key]) continue;
+    copy ??= { ...value };
+    put(copy, key, mended);
+  }
+  return copy ?? value;
+}
+
+function propertySchema(schema: JsonSchema, key: string): unknown {
+  const properties = mapOf(schema["properties"]);
+  if (has(properties, key)) return properties[key];
+  for (const [pattern, part] of Object.entries(mapOf(schema["patternProperties"]))) {
+    if (patternOf(pattern).test(key)) return part;
+  }
+  return schema["additionalProperties"];
+}
+
+function mendUnion(
+  pass: Pass,
+  schema: JsonSchema,
+  branches: readonly unknown[],
+  value: unknown,
+  depth: number,
+  toStrings: boolean,
+): unknown {
+  // A string takes any scalar, so it is asked last.
+  for (const strings of toStrings ? [false, true] : [false]) {
+    for (const branch of branches) {
+      const mended = mend(pass, branch, value, depth + 1, strings);
+      if (mended !== value && pass.validator.fits(schema, mended)) return mended;
+    }
+  }
+  return value;
+}
+
+function fill(
+  validator: JsonSchemaValidator,
+  schema: unknown,
+  value: unknown,
+  depth: number,
+): unknown {
+  if (!isRecord(schema) || depth > MAX_DEPTH) return value;
+  let filled = value;
+  if (Array.isArray(filled)) filled = fillItems(validator, schema, filled, depth);
+  else if (isRecord(filled)) filled = fillProperties(validator, schema, filled, depth);
+  for (const part of [validator.target(schema), ...listOf(schema["allOf"])]) {
+    filled = fill(validator, part, filled, depth + 1);
+  }
+  return filled;
+}
+
+function fillItems(
+  validator: JsonSchemaValidator,
+  schema: JsonSchema,
+  items: readonly unknown[],
+  depth: number,
+): readonly unknown[] {
+  const { prefix, rest } = itemSchemas(schema);
+  let copy: unknown[] | undefined;
+  for (const [index, item] of items.entries()) {
+    const filled = fill(validator, prefix[index] ?? rest, item, depth + 1);
+    if (filled === item) continue;
+    copy ??= [...items];
+    copy[index] = filled;
+  }
+  return copy ?? items;
+}
+
+function fillProperties(
+  validator: JsonSchemaValidator,
+  schema: JsonSchema,
+  value: JsonSchema,
+  depth: number,
+): JsonSchema {
+  let copy: Record<string, unknown> | undefined;
+  for (const [key, part] of Object.entries(mapOf(schema["properties"]))) {
+    const filled = has(value, key)
+      ? fill(validator, part, value[key], depth + 1)
+      : defaultOf(validator, part);
+    if (filled === undefined || filled === value[key]) continue;
+    copy ??= { ...value };
+    put(copy, key, filled);
+  }
+  return copy ?? value;
+}
+
+/** A copy, since the tool may change it; a default that breaks its own schema is none. */
+function defaultOf(validator: JsonSchemaValidator, schema: unknown): unknown {
+  if (!isRecord(schema) || schema["default"] === undefined) return undefined;
+  return validator.fits(schema, schema["default"]) ? structuredClone(schema["default"]) : undefined;
+}
+
+/** Assigning to `__proto__` would change what the object is instead of what it holds. */
+function put(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}

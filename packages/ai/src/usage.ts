@@ -1,0 +1,57 @@
+import type { Cost, ModelPrice, Usage } from "./messages.ts";
+
+const TOKENS_PER_PRICE = 1_000_000;
+const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
+
+/**
+ * What a response cost, or nothing where a price that it needs is not known, or
+ * where the service did not say how many tokens there were.
+ */
+export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
+  if (!price || (usage.input === undefined && usage.output === undefined)) return undefined;
+  const cost: Cost = { total: 0 };
+  for (const part of PRICED) {
+    const tokens = usage[part];
+    if (tokens === undefined || tokens === 0) continue;
+    const perMillion = price[part];
+    if (perMillion === undefined) return undefined;
+    const dollars = (tokens * perMillion) / TOKENS_PER_PRICE;
+    cost[part] = dollars;
+    cost.total += dollars;
+  }
+  return cost;
+}
+
+/** Tokens of a response in all: as reported, or the sum of what was. */
+export function totalTokens(usage: Usage): number {
+  if (usage.totalTokens !== undefined) return usage.totalTokens;
+  return (
+    (usage.input ?? 0) + (usage.output ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)
+  );
+}
+
+/** Two usages as one. What neither of them knows stays unknown. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  const sum: Usage = {};
+  for (const part of [...PRICED, "reasoning"] as const) {
+    if (one[part] !== undefined || other[part] !== undefined) {
+      sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
+    }
+  }
+  const tokens = totalTokens(one) + totalTokens(other);
+  if (tokens > 0) sum.totalTokens = tokens;
+  const cost = addCost(one.cost, other.cost);
+  if (cost) sum.cost = cost;
+  return sum;
+}
+
+function addCost(one: Cost | undefined, other: Cost | undefined): Cost | undefined {
+  if (!one || !other) return one ?? other;
+  const sum: Cost = { total: one.total + other.total };
+  for (const part of PRICED) {
+    if (one[part] !== undefined || other[part] !== undefined) {
+      sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,19 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: {
+      "@gyre/ai/node": source("packages/ai/src/node/index.ts"),
+      "@gyre/ai": source("packages/ai/src/index.ts"),
+      "@gyre/agent": source("packages/agent/src/index.ts"),
+    },
+  },
+  test: {
+    include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "docs/**/*.test.ts", "sim/src/**/*.test.ts"],
+    pool: "threads",
+    testTimeout: 20_000,
+  },
+});
