@@ -26,7 +26,11 @@ export async function bundleForBrowser(entry, root) {
     ],
   });
   try {
-    const { output } = await bundle.generate({ format: "esm", minify: true, entryFileNames: "[name].js" });
+    const { output } = await bundle.generate({
+      format: "esm",
+      minify: true,
+      entryFileNames: "[name].js",
+    });
     const chunks = output.filter((part) => part.type === "chunk");
     const own = new Set(chunks.map(({ fileName }) => fileName));
     const foreign = chunks

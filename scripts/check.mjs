@@ -17,9 +17,13 @@ const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "")
  * @param {readonly string[]} args
  */
 async function program(script, ...args) {
-  const { code, output } = await run(process.execPath, [`${root}/node_modules/${script}`, ...args], {
-    cwd: root,
-  });
+  const { code, output } = await run(
+    process.execPath,
+    [`${root}/node_modules/${script}`, ...args],
+    {
+      cwd: root,
+    },
+  );
   return { problems: code === 0 ? [] : [output] };
 }
 
@@ -27,7 +31,7 @@ const ok = await runParts(
   [
     { name: "build", check: () => program("typescript/bin/tsc", "-b") },
     { name: "types", check: () => program("typescript/bin/tsc", "-p", "tsconfig.test.json") },
-    { name: "lint", check: () => program("oxlint/bin/oxlint") },
+    { name: "lint", check: () => program("oxlint/bin/oxlint", "--format=unix") },
     { name: "format", check: () => program("oxfmt/bin/oxfmt", "--check") },
     { name: "layers", check: () => checkLayers(root) },
     { name: "manifests", check: () => checkManifests(root) },

@@ -11,8 +11,15 @@ import { parseAst } from "rolldown/parseAst";
 
 /** Globals that Node has and a browser has not. */
 const NODE_GLOBALS = new Set([
-  ...["process", "Buffer", "global", "require", "__dirname", "__filename"],
-  ...["setImmediate", "clearImmediate", "NodeJS"],
+  "process",
+  "Buffer",
+  "global",
+  "require",
+  "__dirname",
+  "__filename",
+  "setImmediate",
+  "clearImmediate",
+  "NodeJS",
 ]);
 
 /**
@@ -24,7 +31,9 @@ const NODE_GLOBALS = new Set([
  * @returns {{ imports: Import[], nodeGlobals: GlobalUse[] }}
  */
 export function readModule(source, file) {
-  const program = /** @type {Node} */ (/** @type {unknown} */ (parseAst(source, { lang: "ts" }, file)));
+  const program = /** @type {Node} */ (
+    /** @type {unknown} */ (parseAst(source, { lang: "ts" }, file))
+  );
   const lineOf = lineFinder(source);
   /** @type {Import[]} */
   const imports = [];

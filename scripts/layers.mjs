@@ -76,9 +76,15 @@ function checkPackage(root, at, packages) {
     }
   }
   const { dependencies, peerDependencies, optionalDependencies } = at.manifest;
-  for (const name of Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies })) {
+  for (const name of Object.keys({
+    ...dependencies,
+    ...peerDependencies,
+    ...optionalDependencies,
+  })) {
     if (imported.has(name)) continue;
-    problems.push(`packages/${at.room}/package.json: declares ${name}, which nothing in src imports`);
+    problems.push(
+      `packages/${at.room}/package.json: declares ${name}, which nothing in src imports`,
+    );
   }
   return problems;
 }
@@ -109,8 +115,12 @@ function checkImport({ specifier, typeOnly }, file, inBrowser, at, packages) {
   }
   if (name === at.manifest.name) return `imports its own package by name (${specifier})`;
   return (
-    checkArrow(specifier, inBrowser, at, packages.find(({ manifest }) => manifest.name === name)) ??
-    checkDeclared(name, typeOnly, at)
+    checkArrow(
+      specifier,
+      inBrowser,
+      at,
+      packages.find(({ manifest }) => manifest.name === name),
+    ) ?? checkDeclared(name, typeOnly, at)
   );
 }
 
@@ -122,7 +132,9 @@ function checkImport({ specifier, typeOnly }, file, inBrowser, at, packages) {
  */
 function checkArrow(specifier, inBrowser, at, target) {
   if (target === undefined) {
-    return specifier.startsWith("@gyre/") ? `imports ${specifier}, and there is no such package` : undefined;
+    return specifier.startsWith("@gyre/")
+      ? `imports ${specifier}, and there is no such package`
+      : undefined;
   }
   if (!ARROWS[at.room]?.includes(target.room)) {
     return `imports ${specifier}, but there is no arrow ${at.room} -> ${target.room}`;

@@ -39,7 +39,8 @@ export function checkManifests(root) {
       if (manifest.type !== "module") found.push(`${file}: type is not "module"`);
       if (manifest.license === undefined) found.push(`${file}: no license`);
       if (manifest.files === undefined) found.push(`${file}: no files, so all would be published`);
-      if (!existsSync(join(folder, "LICENSE"))) found.push(`packages/${room}: no LICENSE to publish`);
+      if (!existsSync(join(folder, "LICENSE")))
+        found.push(`packages/${room}: no LICENSE to publish`);
       return found;
     }),
     ...checkLockfile(root),
@@ -75,20 +76,29 @@ function checkManifest(file, manifest, workspace) {
 
 /**
  * A lockfile made without the registry's full answer does not tell of scripts, so
- * the installed packages are asked as well.
+ * the installed packages are asked as well. One made where a registry lacks the builds
+ * for other platforms leaves them out, and `npm ci` refuses it.
  *
  * @param {string} root
  */
 function checkLockfile(root) {
-  /** @type {{ packages: Record<string, { resolved?: string, hasInstallScript?: boolean }> }} */
-  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  /** @typedef {{ resolved?: string, hasInstallScript?: boolean, optionalDependencies?: object }} Entry */
+  /** @type {{ packages: Record<string, Entry> }} */
+  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   /** @type {string[]} */
   const problems = [];
-  for (const [path, { resolved, hasInstallScript }] of Object.entries(lock.packages)) {
+  for (const [path, { resolved, hasInstallScript, optionalDependencies }] of Object.entries(
+    packages,
+  )) {
     if (!path.includes("node_modules/")) continue;
     const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
     if (resolved !== undefined && /^https?:/.test(resolved)) {
       problems.push(`package-lock.json: ${name} has the address of a registry in "resolved"`);
+    }
+    for (const optional of Object.keys(optionalDependencies ?? {})) {
+      const places = [`${path}/node_modules/${optional}`, `node_modules/${optional}`];
+      if (places.some((place) => packages[place] !== undefined)) continue;
+      problems.push(`package-lock.json: ${optional} is missing, which ${name} may need`);
     }
     if (MAY_RUN_SCRIPTS[name] !== undefined) continue;
     if (hasInstallScript === true || runsScripts(join(root, path))) {

@@ -10,7 +10,9 @@ import { mustRun } from "./command.mjs";
  * @returns {Promise<{ tarball: string, bytes: number }>}
  */
 export async function pack({ folder }, into) {
-  const said = await mustRun("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder });
+  const said = await mustRun("npm", ["pack", "--json", "--pack-destination", into], {
+    cwd: folder,
+  });
   /** @type {[{ filename: string }]} */
   const [{ filename }] = JSON.parse(said);
   const tarball = join(into, filename);

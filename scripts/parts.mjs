@@ -22,7 +22,9 @@ export async function runParts(parts, print) {
     try {
       findings = await check();
     } catch (error) {
-      findings = { problems: [error instanceof Error ? (error.stack ?? error.message) : `${error}`] };
+      findings = {
+        problems: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+      };
     }
     const { problems, figures = [] } = findings;
     const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(6);

@@ -19,7 +19,6 @@ export function checkPublishable(root) {
       if (one.manifest.private === true) continue;
       const { tarball } = await pack(one, folder);
       const { messages, pkg } = await publint({
-        pkgDir: one.folder,
         pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
       });
       for (const message of messages) {

@@ -1,1 +1,1 @@
-export {};
+console.log("There is nothing to run here yet.");

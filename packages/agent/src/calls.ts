@@ -45,9 +45,10 @@ export async function answerCalls(
   try {
     for (const batch of batches(run, calls)) {
       const running: Running[] = [];
+      const slots = new Slots(run.config.maxToolConcurrency);
       try {
         for (const call of batch) {
-          await freeSlot(run, running);
+          if (slots.full) await slots.free();
           const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
           if (mayPoll && (await run.poll("steering"))) {
             answers.steered = true;
@@ -55,7 +56,7 @@ export async function answerCalls(
           }
           if (run.cancelled) refuse = (left) => notStartedResult(run, left);
           if (refuse) break;
-          running.push(await start(run, call));
+          running.push(await start(run, call, undefined, slots));
           started++;
         }
       } finally {
@@ -98,31 +99,42 @@ export async function answerWith(
 interface Running {
   call: ToolCall;
   outcome: Promise<CallOutcome>;
-  settled: boolean;
 }
 
 /** Emits the start and lets the call run; the outcome settles after its end was emitted. */
-export async function start(run: Run, call: ToolCall, decision?: Decision): Promise<Running> {
-  const { id, name } = call;
-  await run.emit({
+export async function start(
+  run: Run,
+  call: ToolCall,
+  decision?: Decision,
+  slots?: Slots,
+): Promise<Running> {
+  const started = run.emit({
     type: "tool_execution_start",
-    toolCallId: id,
-    toolName: name,
+    toolCallId: call.id,
+    toolName: call.name,
     args: call.arguments,
   });
-  const startedAt = run.clock.now();
-  const settle = async (): Promise<CallOutcome> => {
-    const outcome = await executeCall(run, call, decision);
-    running.settled = true;
-    if ("result" in outcome) {
-      await emitEnd(run, call, outcome.result, run.clock.now() - startedAt);
-    }
-    return outcome;
-  };
-  const running: Running = { call, settled: false, outcome: Promise.resolve().then(settle) };
+  if (started) await started;
+  slots?.take();
+  const outcome = settle(run, call, decision, slots);
   // Awaited later; until then a failure of the sink is not an unhandled one.
-  running.outcome.catch(() => {});
-  return running;
+  outcome.catch(() => {});
+  return { call, outcome };
+}
+
+async function settle(
+  run: Run,
+  call: ToolCall,
+  decision: Decision | undefined,
+  slots: Slots | undefined,
+): Promise<CallOutcome> {
+  const startedAt = run.clock.now();
+  const outcome = await executeCall(run, call, decision);
+  slots?.giveBack();
+  if ("result" in outcome) {
+    await emitEnd(run, call, outcome.result, run.clock.now() - startedAt);
+  }
+  return outcome;
 }
 
 export async function publishAll(
@@ -130,10 +142,10 @@ export async function publishAll(
   running: readonly Running[],
   answers: Answers,
 ): Promise<void> {
-  const outcomes = await Promise.all(running.map(({ outcome }) => outcome));
+  const outcomes: CallOutcome[] = [];
+  for (const { outcome } of running) outcomes.push(await outcome);
   for (const [index, { call }] of running.entries()) {
-    const outcome = outcomes[index];
-    if (!outcome) continue;
+    const outcome = outcomes[index] as CallOutcome;
     if ("suspended" in outcome) run.pending.push({ toolCall: call, reason: outcome.suspended });
     else await publishResult(run, call, outcome.result, answers);
   }
@@ -194,12 +206,31 @@ function batches(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
   return groups;
 }
 
-async function freeSlot(run: Run, running: readonly Running[]): Promise<void> {
-  const most = Math.max(1, run.config.maxToolConcurrency ?? DEFAULT_MAX_TOOL_CONCURRENCY);
-  if (running.length < most) return;
-  for (;;) {
-    const busy = running.filter(({ settled }) => !settled);
-    if (busy.length < most) return;
-    await Promise.race(busy.map(({ outcome }) => outcome));
+/** How many calls may run at once, and who waits for one to end. */
+class Slots {
+  #left: number;
+  #wake: (() => void) | undefined;
+
+  constructor(most: number = DEFAULT_MAX_TOOL_CONCURRENCY) {
+    this.#left = Math.max(1, most);
+  }
+
+  get full(): boolean {
+    return this.#left < 1;
+  }
+
+  take(): void {
+    this.#left--;
+  }
+
+  giveBack(): void {
+    this.#left++;
+    this.#wake?.();
+  }
+
+  free(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 }

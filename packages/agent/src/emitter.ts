@@ -25,7 +25,7 @@ export class Emitter {
   readonly #onFailure: (error: SinkError) => void;
   #tail: Promise<void> | undefined;
   #failure: SinkError | undefined;
-  readonly #waitingUpdates = new Map<string, Update>();
+  #waitingUpdates: Map<string, Update> | undefined;
 
   constructor(
     sink: AgentSink,
@@ -51,8 +51,7 @@ export class Emitter {
   emitUpdate(event: Update): void {
     if (this.#failure) return;
     const id = event.toolCallId;
-    const queued = this.#waitingUpdates.has(id);
-    if (queued) {
+    if (this.#waitingUpdates?.has(id)) {
       this.#waitingUpdates.set(id, event);
       return;
     }
@@ -61,10 +60,11 @@ export class Emitter {
       void Promise.resolve(this.#guarded(event)).catch(() => {});
       return;
     }
-    this.#waitingUpdates.set(id, event);
+    const waiting = (this.#waitingUpdates ??= new Map());
+    waiting.set(id, event);
     this.#enqueue(() => {
-      const newest = this.#waitingUpdates.get(id);
-      this.#waitingUpdates.delete(id);
+      const newest = waiting.get(id);
+      waiting.delete(id);
       return newest && this.#deliver(newest);
     }).catch(() => {});
   }
@@ -106,7 +106,7 @@ export class Emitter {
     } catch (cause) {
       this.#fail(event, cause);
     }
-    if (!isThenable(taken)) return undefined;
+    if (taken === undefined || !isThenable(taken)) return undefined;
     return this.#deadline(taken).catch((cause: unknown) => this.#fail(event, cause));
   }
 
@@ -117,7 +117,7 @@ export class Emitter {
   }
 }
 
-export function isThenable(value: unknown): value is Promise<unknown> {
+export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
   return (
     typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
   );

@@ -102,7 +102,7 @@ const remembered = new WeakMap<readonly AgentMessage[], RememberedOutbox>();
 export class History {
   messages: AgentMessage[];
   #outbox: Outbox;
-  readonly #converted = new RememberedOutbox();
+  #converted: RememberedOutbox | undefined;
 
   constructor(messages: readonly AgentMessage[]) {
     this.messages = messages.slice();
@@ -124,6 +124,7 @@ export class History {
 
   /** What to send of a list that the application's own functions made. */
   outgoingFrom(messages: readonly AgentMessage[]): Outgoing {
+    this.#converted ??= new RememberedOutbox();
     const outbox = this.#converted.of(messages);
     return { messages: outbox.sent, problems: outbox.validator.finish() };
   }

@@ -50,8 +50,7 @@ export class LimitGauge {
   /** Counts a response. */
   count(message: AssistantMessage, calls: number): void {
     this.#turns++;
-    this.#tokens +=
-      totalTokens(message.usage) || (message.content.length > 0 ? estimateMessageTokens(message) : 0);
+    if (this.#limits.maxTotalTokens !== undefined) this.#tokens += tokensOf(message);
     this.#cost += message.usage.cost?.total ?? 0;
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
     this.#truncated = message.stopReason === "length" && calls > 0 ? this.#truncated + 1 : 0;
@@ -99,6 +98,12 @@ export class LimitGauge {
   get #maxIdentical(): number {
     return this.#limits.maxIdenticalCalls ?? DEFAULT_MAX_IDENTICAL_CALLS;
   }
+}
+
+/** As the service reported; estimated where it said nothing, or a limit would never be met. */
+function tokensOf(message: AssistantMessage): number {
+  const reported = totalTokens(message.usage);
+  return reported > 0 || message.content.length === 0 ? reported : estimateMessageTokens(message);
 }
 
 function sameCall(one: ToolCall, other: ToolCall): boolean {

@@ -5,16 +5,19 @@ import {
   type Context,
   emptyAssistantMessage,
   type Failure,
+  IncompleteStreamError,
   isDelta,
   sameBlock,
   type StreamOptions,
   toAssistantStream,
   type TranscriptProblem,
 } from "@gyre/ai";
-import { callsOf, endedInTrouble } from "./history.ts";
+import { isThenable } from "./emitter.ts";
+import { callsOf, endedInTrouble, type Outgoing } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
 import { type Attempt, withRetry } from "./retry.ts";
 import { messageOf, type Run } from "./run.ts";
+import type { AgentEvent } from "./types.ts";
 
 export const DEFAULT_FIRST_EVENT_MS = 300_000;
 export const DEFAULT_BETWEEN_EVENTS_MS = 120_000;
@@ -45,7 +48,10 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   const objection = run.gauge.objectionTo(run.model);
   if (objection) throw new Error(objection);
   const context = await buildContext(run);
-  const options = await buildOptions(run);
+  const options = buildOptions(run);
+  const { getApiKey, apiKey } = run.config;
+  const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
+  if ((key ?? apiKey) !== undefined) options.apiKey = (key ?? apiKey) as string;
   const { retry, maxRetryDelayMs, random = Math.random } = run.config;
   const outcome = await withRetry(() => attempt(run, context, options), {
     ...retry,
@@ -61,23 +67,25 @@ export async function respond(run: Run): Promise<AssistantMessage> {
 
 interface Outcome extends Attempt {
   /** Indices of the calls whose `toolcall_end` came. */
-  finished: ReadonlySet<number>;
+  finished: readonly number[];
 }
 
-async function buildContext(run: Run): Promise<Context> {
+function buildContext(run: Run): Context | Promise<Context> {
   const { transformContext, convertToLlm } = run.config;
-  let outgoing = run.history.outgoing();
-  if (transformContext || convertToLlm) {
-    let messages: Parameters<NonNullable<typeof convertToLlm>>[0] = run.history.messages;
-    if (transformContext) {
-      const given = messages;
-      messages = await run.hook("transformContext", () => transformContext(given, run.signal));
-    }
-    const given = messages;
-    outgoing = run.history.outgoingFrom(
-      convertToLlm ? await run.hook("convertToLlm", () => convertToLlm(given)) : messages,
-    );
-  }
+  if (!transformContext && !convertToLlm) return contextOf(run, run.history.outgoing());
+  return (async () => {
+    const { messages } = run.history;
+    const transformed = transformContext
+      ? await run.hook("transformContext", () => transformContext(messages, run.signal))
+      : messages;
+    const converted = convertToLlm
+      ? await run.hook("convertToLlm", () => convertToLlm(transformed))
+      : transformed;
+    return contextOf(run, run.history.outgoingFrom(converted));
+  })();
+}
+
+function contextOf(run: Run, outgoing: Outgoing): Context {
   if (outgoing.problems.length > 0) throw new InvalidTranscriptError(outgoing.problems);
   if (outgoing.messages.length === 0) {
     throw new Error("There is no message to send to the model: the transcript is empty.");
@@ -88,7 +96,7 @@ async function buildContext(run: Run): Promise<Context> {
   return context;
 }
 
-async function buildOptions(run: Run): Promise<StreamOptions> {
+function buildOptions(run: Run): StreamOptions {
   const { config } = run;
   const options: StreamOptions = {};
   if (config.temperature !== undefined) options.temperature = config.temperature;
@@ -103,24 +111,19 @@ async function buildOptions(run: Run): Promise<StreamOptions> {
   if (config.timeoutMs !== undefined) options.timeoutMs = config.timeoutMs;
   if (config.metadata) options.metadata = config.metadata;
   if (config.clock) options.clock = config.clock;
-  const { getApiKey } = config;
-  const apiKey =
-    (getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)))) ??
-    config.apiKey;
-  if (apiKey !== undefined) options.apiKey = apiKey;
   return options;
 }
 
 /** Asks once, and passes on what comes. Nothing is emitted before there is content. */
 async function attempt(run: Run, context: Context, options: StreamOptions): Promise<Outcome> {
-  const controller = new AbortController();
+  const request = new RequestSignal();
   let interruption: Interruption | undefined;
-  let wake: (() => void) | undefined;
+  let leave: (() => void) | undefined;
   const interrupt = (why: Interruption): void => {
     if (interruption) return;
     interruption = why;
-    controller.abort();
-    wake?.();
+    request.abort();
+    leave?.();
   };
   const watch = new Watchdog(run, () => interrupt("stalled"));
   const unlink = run.cancellation.onCancel(() => interrupt("cancelled"));
@@ -128,46 +131,37 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
     run.config.steering === "redirect"
       ? run.config.onSteering?.(() => interrupt("redirected"))
       : undefined;
-  const reading: Reading = { live: undefined, final: undefined, shown: false, held: [], finished: new Set() };
+  const reading: Reading = {
+    live: undefined,
+    final: undefined,
+    shown: false,
+    held: [],
+    finished: [],
+  };
   let stream: AssistantMessageEventStream | undefined;
-  let thrown: unknown;
+  let thrown: { error: unknown } | undefined;
   try {
-    const asked = ask(run, {
-      model: run.model,
-      context,
-      options: { ...options, signal: controller.signal },
-      run: run.info,
-    });
-    asked.catch(() => {});
-    const answer = await Promise.race([
-      asked,
-      new Promise<undefined>((resolve) => {
-        wake = () => resolve(undefined);
-        if (interruption) resolve(undefined);
-      }),
-    ]);
-    if (answer) stream = toAssistantStream(answer);
-    while (stream && !reading.final) {
-      const event = interruption ? undefined : stream.take();
-      if (event === undefined) {
-        if (interruption || stream.closed) break;
-        const source = stream;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          source.whenReadable(resolve);
-        });
-        watch.saw();
-        continue;
-      }
-      const taken = pass(run, reading, event);
-      if (taken) await taken;
-      const breath = run.breathe();
-      if (breath) await breath;
+    const asked = ask(run, request.invocation(run, context, options));
+    const answer = isThenable(asked)
+      ? await new Promise<ModelAnswer | undefined>((resolve, reject) => {
+          leave = () => resolve(undefined);
+          if (interruption) leave();
+          asked.then(resolve, reject);
+        })
+      : asked;
+    if (answer) {
+      const source = toAssistantStream(answer);
+      stream = source;
+      const isOver = (): boolean => interruption !== undefined || reading.final !== undefined;
+      await new Promise<void>((resolve, reject) => {
+        leave = resolve;
+        readAll(run, source, reading, watch, isOver, resolve, reject);
+      });
+      if (source.closed && !isOver()) await source.result();
     }
-    if (stream?.closed && !reading.final && !interruption) await stream.result();
   } catch (error) {
     if (run.cancelled === "sink") throw error;
-    thrown = error;
+    thrown = { error };
   } finally {
     watch.stop();
     unlink();
@@ -178,11 +172,76 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   return conclude(run, reading, interruption, thrown);
 }
 
-async function ask(run: Run, call: ModelInvocation): Promise<ModelAnswer> {
+/**
+ * Passes on every event as it is pushed, in the call that pushed it: a delta costs
+ * no promise unless the sink or the event loop wants one.
+ */
+function readAll(
+  run: Run,
+  stream: AssistantMessageEventStream,
+  reading: Reading,
+  watch: Watchdog,
+  isOver: () => boolean,
+  done: () => void,
+  failed: (error: unknown) => void,
+): void {
+  const read = (): void => {
+    try {
+      watch.saw();
+      while (!isOver()) {
+        const event = stream.take();
+        if (event === undefined) {
+          if (stream.closed) return done();
+          return stream.whenReadable(read);
+        }
+        const wait = pass(run, reading, event) ?? run.breathe();
+        if (wait) return void wait.then(read, failed);
+      }
+      done();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  stream.whenReadable(read);
+}
+
+/** The signal of one request, made only if somebody looks at it. */
+class RequestSignal {
+  #controller: AbortController | undefined;
+  #aborted = false;
+
+  abort(): void {
+    this.#aborted = true;
+    this.#controller?.abort();
+  }
+
+  invocation(run: Run, context: Context, options: StreamOptions): ModelInvocation {
+    const look = (): AbortSignal => this.#signal();
+    return {
+      model: run.model,
+      context,
+      options: {
+        ...options,
+        get signal() {
+          return look();
+        },
+      },
+      run: run.info,
+    };
+  }
+
+  #signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted) this.#controller.abort();
+    return this.#controller.signal;
+  }
+}
+
+function ask(run: Run, call: ModelInvocation): ModelAnswer | Promise<ModelAnswer> {
   const layers = (run.config.middleware ?? []).flatMap((m) => (m.model ? [m.model.bind(m)] : []));
-  const core = async ({ model, context, options }: ModelInvocation): Promise<ModelAnswer> =>
+  const core = ({ model, context, options }: ModelInvocation): ModelAnswer | Promise<ModelAnswer> =>
     run.streamFn(model, context, options);
-  return layers.length === 0 ? core(call) : compose(layers, core)(call);
+  return layers.length === 0 ? core(call) : compose(layers, async (inner) => core(inner))(call);
 }
 
 interface Reading {
@@ -191,7 +250,7 @@ interface Reading {
   shown: boolean;
   /** What came before the first content. */
   held: AssistantMessageEvent[];
-  finished: Set<number>;
+  finished: number[];
 }
 
 /** Passes one event on. Deltas come here by the hundred thousand. */
@@ -201,7 +260,7 @@ function pass(run: Run, reading: Reading, event: AssistantMessageEvent): void | 
   else if (event.type === "start") reading.live ??= event.partial;
   else if (reading.live) {
     reading.live = event.partial;
-    if (event.type === "toolcall_end") reading.finished.add(event.contentIndex);
+    if (event.type === "toolcall_end") reading.finished.push(event.contentIndex);
     if (reading.shown) {
       return run.emit({
         type: "message_update",
@@ -215,15 +274,19 @@ function pass(run: Run, reading: Reading, event: AssistantMessageEvent): void | 
   return undefined;
 }
 
-async function show(run: Run, reading: Reading): Promise<void> {
+function show(run: Run, reading: Reading): void | Promise<void> {
   const { live, held } = reading;
-  if (!live) return;
+  if (!live) return undefined;
   reading.shown = true;
   reading.held = [];
-  await run.emit({ type: "message_start", message: live });
-  for (const event of held) {
-    await run.emit({ type: "message_update", message: live, assistantMessageEvent: event });
-  }
+  const updates = held.map(
+    (event): AgentEvent => ({
+      type: "message_update",
+      message: live,
+      assistantMessageEvent: event,
+    }),
+  );
+  return run.emitEach([{ type: "message_start", message: live }, ...updates]);
 }
 
 /** After a cut: what had arrived is passed on in as few events as it takes. */
@@ -246,27 +309,37 @@ async function passRest(
   if (kept) reading.live = kept;
 }
 
+/** Throws what a stream failed with; nothing where it only ended early. */
+async function failureIn(stream: AssistantMessageEventStream): Promise<void> {
+  try {
+    await stream.result();
+  } catch (error) {
+    if (!(error instanceof IncompleteStreamError)) throw error;
+  }
+}
+
 function conclude(
   run: Run,
   reading: Reading,
   interruption: Interruption | undefined,
-  thrown: unknown,
+  thrown: { error: unknown } | undefined,
 ): Outcome {
   const { live, final, shown, finished } = reading;
   const base = final ?? live ?? emptyAssistantMessage(run.model, run.clock.now());
   let message: AssistantMessage;
   if (interruption === "redirected") {
-    message = { ...snapshot(base), stopReason: "redirected" };
+    // Not a failure: the request's own end, "aborted", is only how it was cut off.
+    const { errorMessage: _, failure: __, ...kept } = snapshot(base);
+    message = { ...kept, stopReason: "redirected" };
   } else if (interruption === "cancelled") {
     message = trouble(snapshot(base), whyCancelled(run), { kind: "aborted" });
   } else if (interruption === "stalled") {
     message = trouble(snapshot(base), "The model's service went silent.", { kind: "stalled" });
-  } else if (thrown !== undefined && !final) {
-    message = trouble(base, messageOf(thrown), failureOf(thrown));
+  } else if (thrown && !final) {
+    message = trouble(base, messageOf(thrown.error), failureOf(thrown.error));
   } else if (final) {
-    message = isEmptyAnswer(final)
-      ? trouble(final, "The model's answer was empty: neither text, thinking nor a tool call.", { kind: "empty" })
-      : final;
+    const what = emptiness(final);
+    message = what ? trouble(final, what, { kind: "empty" }) : final;
   } else {
     message = trouble(base, "The response ended early.", { kind: "incomplete" });
   }
@@ -276,20 +349,20 @@ function conclude(
 /** Takes out what may not stay (R26), gives every call an id of its own, and publishes. */
 async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
   const settled = withOwnIds(run, withoutUnfinishedCalls(message, finished));
-  if (!shown) await run.emit({ type: "message_start", message: settled });
-  await run.emit({ type: "message_end", message: settled });
+  const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
+  await run.emitEach([...events, { type: "message_end", message: settled }]);
   run.accept(settled);
   return settled;
 }
 
 function withoutUnfinishedCalls(
   message: AssistantMessage,
-  finished: ReadonlySet<number>,
+  finished: readonly number[],
 ): AssistantMessage {
   if (!endedInTrouble(message)) return message;
   const dropAll = message.stopReason === "redirected";
   const content = message.content.filter(
-    (block, index) => block.type !== "toolCall" || (!dropAll && finished.has(index)),
+    (block, index) => block.type !== "toolCall" || (!dropAll && finished.includes(index)),
   );
   return content.length === message.content.length ? message : { ...message, content };
 }
@@ -319,7 +392,7 @@ function abortedBeforeRequest(run: Run): Outcome {
   return {
     message: trouble(empty, whyCancelled(run), { kind: "aborted" }),
     shown: false,
-    finished: new Set(),
+    finished: [],
   };
 }
 
@@ -368,20 +441,24 @@ function isContent(event: AssistantMessageEvent): boolean {
   }
 }
 
-function isEmptyAnswer(message: AssistantMessage): boolean {
-  if (message.stopReason === "pause" || endedInTrouble(message)) return false;
-  if (message.stopReason === "toolUse" && callsOf(message).length === 0) return true;
-  return !message.content.some((block) => {
+/** What an answer lacks that says nothing, or that promises a call and makes none (R7). */
+function emptiness(message: AssistantMessage): string | undefined {
+  if (message.stopReason === "pause" || endedInTrouble(message)) return undefined;
+  const says = message.content.some((block) => {
     if (block.type === "text") return block.text !== "";
     if (block.type === "thinking") return block.thinking !== "" || block.signature !== undefined;
     return true;
   });
+  if (!says) return "The model's answer was empty: neither text, thinking nor a tool call.";
+  if (message.stopReason !== "toolUse" || callsOf(message).length > 0) return undefined;
+  return "The model stopped to call a tool, but its answer has no call in it.";
 }
 
 /** Ends a response that has gone silent. One timer, set anew only when it fires. */
 class Watchdog {
   readonly #run: Run;
   readonly #bark: () => void;
+  readonly #firstMs: number;
   readonly #betweenMs: number;
   #heard = false;
   #lastAt: number;
@@ -391,17 +468,17 @@ class Watchdog {
     const { firstEventMs, betweenEventsMs } = run.config.watchdog ?? {};
     this.#run = run;
     this.#bark = bark;
-    this.#betweenMs = betweenEventsMs ?? DEFAULT_BETWEEN_EVENTS_MS;
+    const first = firstEventMs ?? (isLoopback(run.model.baseUrl) ? 0 : DEFAULT_FIRST_EVENT_MS);
+    this.#firstMs = first > 0 ? first : Number.POSITIVE_INFINITY;
+    const between = betweenEventsMs ?? DEFAULT_BETWEEN_EVENTS_MS;
+    this.#betweenMs = between > 0 ? between : Number.POSITIVE_INFINITY;
     this.#lastAt = run.clock.now();
-    this.#arm(firstEventMs ?? (isLoopback(run.model.baseUrl) ? 0 : DEFAULT_FIRST_EVENT_MS));
+    this.#arm(Math.min(this.#firstMs, this.#betweenMs));
   }
 
   saw(): void {
-    this.#lastAt = this.#run.clock.now();
-    if (this.#heard) return;
     this.#heard = true;
-    this.#stop();
-    this.#arm(this.#betweenMs);
+    this.#lastAt = this.#run.clock.now();
   }
 
   stop(): void {
@@ -409,10 +486,11 @@ class Watchdog {
   }
 
   #arm(ms: number): void {
-    if (ms <= 0) return;
+    if (ms === Number.POSITIVE_INFINITY) return;
     this.#stop = this.#run.clock.after(ms, () => {
-      const left = this.#lastAt + (this.#heard ? this.#betweenMs : ms) - this.#run.clock.now();
-      if (left > 0) this.#arm(left);
+      const allowed = this.#heard ? this.#betweenMs : this.#firstMs;
+      const left = this.#lastAt + allowed - this.#run.clock.now();
+      if (left > 0) this.#arm(Math.min(left, this.#betweenMs));
       else this.#bark();
     });
   }

@@ -171,10 +171,18 @@ export class Run {
     this.#emitter.emitUpdate(event);
   }
 
+  /** Several events in a row; costs a promise only where the sink gives one. */
+  emitEach(events: readonly AgentEvent[], from = 0): void | Promise<void> {
+    for (let i = from; i < events.length; i++) {
+      const wait = this.emit(events[i] as AgentEvent);
+      if (wait) return wait.then(() => this.emitEach(events, i + 1));
+    }
+    return undefined;
+  }
+
   /** A message with nothing to stream: its events, then its place in the transcript. */
   async publish(message: AgentMessage): Promise<void> {
-    await this.emit({ type: "message_start", message });
-    await this.emit({ type: "message_end", message });
+    await this.#emitMessage(message);
     this.produced.push(message);
     this.history.append(message);
   }
@@ -182,8 +190,7 @@ export class Run {
   /** A result; `inPlace` puts it behind the message that made the call. */
   async publishResult(message: ToolResultMessage, inPlace: boolean): Promise<void> {
     if (!inPlace) return this.publish(message);
-    await this.emit({ type: "message_start", message });
-    await this.emit({ type: "message_end", message });
+    await this.#emitMessage(message);
     this.produced.push(message);
     this.history.insertResult(message);
   }
@@ -214,14 +221,18 @@ export class Run {
    * `Cancelled` when the run is cancelled while it is waited for; `late` then gets
    * what it gives after all.
    */
-  async hook<T>(name: string, call: () => T | Promise<T>, late?: (value: T) => void): Promise<T> {
+  hook<T>(
+    name: string,
+    call: () => T | Promise<T>,
+    late?: (value: T) => void,
+  ): T | Promise<T> {
     const given = call();
     if (!isThenable(given)) return given;
     const promise = given as Promise<T>;
     let left = false;
     promise.then(
       (value) => {
-        if (left) late?.(value);
+        if (left) contained(`What ${name} gave too late`, () => late?.(value));
       },
       () => {},
     );
@@ -252,17 +263,20 @@ export class Run {
   }
 
   /** Drains a queue into `inFlight`; answers whether there was anything. */
-  async poll(queue: QueueName): Promise<boolean> {
+  poll(queue: QueueName): boolean | Promise<boolean> {
     const get =
       queue === "steering" ? this.config.getSteeringMessages : this.config.getFollowUpMessages;
     if (!get || this.cancelled) return false;
     const handBack = (messages: readonly AgentMessage[] | undefined): void => {
       if (messages && messages.length > 0) this.config.requeue?.(queue, [...messages]);
     };
+    const take = (messages: readonly AgentMessage[] = []): boolean => {
+      for (const message of messages) this.inFlight.push({ source: queue, message });
+      return messages.length > 0;
+    };
     const name = queue === "steering" ? "getSteeringMessages" : "getFollowUpMessages";
-    const messages = (await this.hook(name, get, handBack)) ?? [];
-    for (const message of messages) this.inFlight.push({ source: queue, message });
-    return messages.length > 0;
+    const given = this.hook(name, get, handBack);
+    return isThenable(given) ? given.then(take) : take(given);
   }
 
   /** Waits; answers false when the run was cancelled meanwhile. */
@@ -320,6 +334,13 @@ export class Run {
   close(): void {
     this.#stopDeadline();
     this.cancellation.release();
+  }
+
+  #emitMessage(message: AgentMessage): void | Promise<void> {
+    return this.emitEach([
+      { type: "message_start", message },
+      { type: "message_end", message },
+    ]);
   }
 
   get #hookTimeoutMs(): number {

@@ -1,4 +1,9 @@
-import { nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
+import {
+  type ArgumentsResult,
+  nearNames,
+  type ToolCall,
+  validateToolArguments,
+} from "@gyre/ai";
 import { isThenable } from "./emitter.ts";
 import { compose, Suspend, type ToolInvocation } from "./middleware.ts";
 import { messageOf, type Run } from "./run.ts";
@@ -28,7 +33,8 @@ export async function executeCall(
   decision?: Decision,
 ): Promise<CallOutcome> {
   try {
-    const prepared = await prepare(run, call);
+    const given = prepare(run, call);
+    const prepared = isThenable(given) ? await given : given;
     if ("result" in prepared) return prepared;
     if (run.gauge.refuses(call)) return { result: repeated(call) };
     const outcome = await invoke(run, call, prepared.tool, prepared.args, decision);
@@ -39,10 +45,11 @@ export async function executeCall(
   }
 }
 
-async function prepare(
-  run: Run,
-  call: ToolCall,
-): Promise<{ tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult }> {
+type Prepared =
+  | { tool: AgentTool; args: Record<string, unknown> }
+  | { result: AgentToolResult };
+
+function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const tool = run.tool(call.name);
   if (!tool) return { result: unknownTool(run, call.name) };
   if (call.argumentsError !== undefined) {
@@ -52,11 +59,12 @@ async function prepare(
       ),
     };
   }
-  const checked = validateToolArguments(tool, call.arguments);
-  const valid = isThenable(checked)
-    ? await run.hook(`The schema of tool "${call.name}"`, () => checked)
-    : checked;
-  return valid.ok ? { tool, args: valid.value } : { result: errorResult(valid.error) };
+  const judge = (checked: ArgumentsResult): Prepared =>
+    checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error) };
+  const checked = run.hook(`The schema of tool "${call.name}"`, () =>
+    validateToolArguments(tool, call.arguments),
+  );
+  return isThenable(checked) ? checked.then(judge) : judge(checked);
 }
 
 /** The call through middleware and tool, left behind when its time is over. */
@@ -161,16 +169,20 @@ function executeTool(
       return !late;
     };
     const host: ToolHost = { call: (name, given) => callNested(execution, name, given, depth + 1) };
-    // The async arrow turns what the tool throws at once into a rejection.
-    (async () => tool.execute(toolCall.id, args as never, controller.signal, execution.update, host))().then(
-      (value) => {
-        const result = toResult(tool.name, value);
-        if (settled(result)) resolve(result);
-      },
-      (error: unknown) => {
-        if (settled(thrownResult(tool.name, error))) reject(error);
-      },
-    );
+    const returned = (value: AgentToolResult | string): void => {
+      const result = toResult(tool.name, value);
+      if (settled(result)) resolve(result);
+    };
+    const threw = (error: unknown): void => {
+      if (settled(thrownResult(tool.name, error))) reject(error);
+    };
+    try {
+      const given = tool.execute(toolCall.id, args, controller.signal, execution.update, host);
+      if (isThenable(given)) given.then(returned, threw);
+      else returned(given);
+    } catch (error) {
+      threw(error);
+    }
   });
 }
 

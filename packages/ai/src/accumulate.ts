@@ -77,7 +77,8 @@ export class Accumulator {
     if (open?.type !== "text") return;
     this.#open[contentIndex] = undefined;
     if (signature !== undefined) open.block.signature = signature;
-    const content = open.block.text;
+    const content = open.text.end();
+    open.block.text = content;
     this.#stream.push({ type: "text_end", contentIndex, content, partial: this.message });
   }
 
@@ -99,8 +100,8 @@ export class Accumulator {
     const open = this.#open[contentIndex];
     if (open?.type !== "thinking") return;
     this.#open[contentIndex] = undefined;
-    Object.assign(open.block, proof);
-    const content = open.block.thinking;
+    const content = open.text.end();
+    Object.assign(open.block, proof, { thinking: content });
     this.#stream.push({ type: "thinking_end", contentIndex, content, partial: this.message });
   }
 

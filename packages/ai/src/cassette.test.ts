@@ -322,7 +322,11 @@ describe("recording", () => {
     const lines: string[] = [];
     const slow = scriptedModel([{ parts: ["x"], delayMs: 1 }], { clock });
     const messages: Message[] = [user("Go")];
-    const asked = complete(record(slow, (line) => lines.push(line)), model, { messages });
+    const asked = complete(
+      record(slow, (line) => lines.push(line)),
+      model,
+      { messages },
+    );
     messages.push(user("Later"));
     await clock.advance(1);
     await asked;
@@ -342,10 +346,17 @@ describe("recording", () => {
 });
 
 describe("a request that is not as recorded", () => {
-  async function missOf(recorded: Context, now: Context, options: StreamOptions = {}): Promise<string> {
+  async function missOf(
+    recorded: Context,
+    now: Context,
+    options: StreamOptions = {},
+  ): Promise<string> {
     const lines: string[] = [];
     const scripted = scriptedModel(() => "x");
-    await tape(record(scripted, (line) => lines.push(line)), recorded);
+    await tape(
+      record(scripted, (line) => lines.push(line)),
+      recorded,
+    );
     const client = replay(lines);
     const { events, result } = await tape(client, now, options);
     if (typeof result === "string") throw new Error(result);
@@ -390,7 +401,10 @@ describe("a request that is not as recorded", () => {
     });
     const lines: string[] = [];
     const scripted = scriptedModel(["x"]);
-    await tape(record(scripted, (line) => lines.push(line)), tool({ type: "object", title: "T" }));
+    await tape(
+      record(scripted, (line) => lines.push(line)),
+      tool({ type: "object", title: "T" }),
+    );
     const later: Context = {
       ...tool({ title: "T", type: "object" }),
       messages: [{ role: "user", content: "Go", timestamp: 999 }],
@@ -425,9 +439,24 @@ describe("a cassette that cannot be read", () => {
   const cases: [string, string[], number, RegExp][] = [
     ["is empty", [], 1, /^Line 1 of the cassette is not its header, {"cassette":1}\.$/],
     ["has no header", ['{"number":1}'], 1, /^Line 1 of the cassette is not its header/],
-    ["is of another version", ['{"cassette":2}'], 1, /is of version 2, and this reader takes 1\. Record it again\.$/],
-    ["has a line cut off", [header, "", '{"number":1,'], 3, /^Line 3 of the cassette is not JSON: /],
-    ["has a line that is no object", [header, "7"], 2, /^Line 2 of the cassette is not a JSON object\.$/],
+    [
+      "is of another version",
+      ['{"cassette":2}'],
+      1,
+      /is of version 2, and this reader takes 1\. Record it again\.$/,
+    ],
+    [
+      "has a line cut off",
+      [header, "", '{"number":1,'],
+      3,
+      /^Line 3 of the cassette is not JSON: /,
+    ],
+    [
+      "has a line that is no object",
+      [header, "7"],
+      2,
+      /^Line 2 of the cassette is not a JSON object\.$/,
+    ],
     ["has a line of another kind", [header, '{"number":1}'], 2, /is not a recorded response\.$/],
     [
       "has an event of another kind",
@@ -445,7 +474,11 @@ describe("a cassette that cannot be read", () => {
         thrown = error;
       }
       expect(thrown).toBeInstanceOf(CassetteError);
-      expect(thrown).toMatchObject({ code: "cassette", line, message: expect.stringMatching(message) });
+      expect(thrown).toMatchObject({
+        code: "cassette",
+        line,
+        message: expect.stringMatching(message),
+      });
     }
   });
 });

@@ -10,8 +10,8 @@ export class IncompleteStreamError extends Error {
 /** With more events than this waiting, neighbours that can be joined are. */
 export const JOIN_BEYOND_EVENTS = 256;
 
-/** Head room that the queue may waste before it is moved to the front. */
-const COMPACT_BEYOND_EVENTS = 1024;
+/** Room that an empty queue may keep, and that a full one may waste at its front. */
+const SPARE_EVENTS = 1024;
 
 type Outcome<R> = { ok: true; value: R } | { ok: false; error: unknown };
 
@@ -28,8 +28,11 @@ type Outcome<R> = { ok: true; value: R } | { ok: false; error: unknown };
  * `join`, if given, may make one event of two neighbours that are waiting.
  */
 export class EventStream<T, R = T> implements AsyncIterable<T> {
-  #queue: T[] = [];
+  // What waits is at head..tail. The list is kept when it runs empty: making a new
+  // one for every event is most of what a stream would cost.
+  #queue: (T | undefined)[] = [];
   #head = 0;
+  #tail = 0;
   #outcome: Outcome<R> | undefined;
   #iterating = false;
   #detached = false;
@@ -86,15 +89,17 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
 
   /** The next waiting event, or nothing. For a reader that wants no promise an event. */
   take(): T | undefined {
-    if (this.#head === this.#queue.length) return undefined;
+    if (this.#head === this.#tail) return undefined;
     const event = this.#queue[this.#head];
-    this.#queue[this.#head] = undefined as T;
+    this.#queue[this.#head] = undefined;
     this.#head++;
-    if (this.#head === this.#queue.length) {
-      this.#queue = [];
+    if (this.#head === this.#tail) {
+      if (this.#tail > SPARE_EVENTS) this.#queue = [];
       this.#head = 0;
-    } else if (this.#head > COMPACT_BEYOND_EVENTS && this.#head * 2 > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#head);
+      this.#tail = 0;
+    } else if (this.#head > SPARE_EVENTS && this.#head * 2 > this.#tail) {
+      this.#queue = this.#queue.slice(this.#head, this.#tail);
+      this.#tail -= this.#head;
       this.#head = 0;
     }
     return event;
@@ -105,7 +110,7 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
    * that is so now. For one reader; a second call replaces the first.
    */
   whenReadable(wake: () => void): void {
-    if (this.#head < this.#queue.length || this.#outcome) wake();
+    if (this.#head < this.#tail || this.#outcome) wake();
     else this.#wake = wake;
   }
 
@@ -114,6 +119,7 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
     this.#detached = true;
     this.#queue = [];
     this.#head = 0;
+    this.#tail = 0;
     this.#notify();
   }
 
@@ -129,19 +135,22 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
       this.#iterating = false;
       this.detach();
     };
+    let resolveNext: (result: IteratorResult<T, undefined> | Promise<IteratorResult<T, undefined>>) => void;
+    const wait = (resolve: typeof resolveNext): void => {
+      resolveNext = resolve;
+      this.#wake = arrive;
+    };
+    const arrive = (): void => {
+      const event = this.take();
+      resolveNext(event === undefined ? this.#finish() : { value: event, done: false });
+    };
     return {
       next: () => {
         const event = this.take();
         if (event !== undefined) return Promise.resolve({ value: event, done: false });
         if (this.#outcome) return this.#finish();
         if (this.#detached) return Promise.resolve({ value: undefined, done: true });
-        return new Promise((resolve, reject) => {
-          this.#wake = () => {
-            const arrived = this.take();
-            if (arrived !== undefined) resolve({ value: arrived, done: false });
-            else this.#finish().then(resolve, reject);
-          };
-        });
+        return new Promise(wait);
       },
       return: () => {
         leave();
@@ -159,15 +168,14 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
   }
 
   #enqueue(event: T): void {
-    const last = this.#queue.length - 1;
-    if (this.#join && last - this.#head >= JOIN_BEYOND_EVENTS) {
-      const joined = this.#join(this.#queue[last] as T, event);
+    if (this.#join && this.#tail - this.#head > JOIN_BEYOND_EVENTS) {
+      const joined = this.#join(this.#queue[this.#tail - 1] as T, event);
       if (joined !== undefined) {
-        this.#queue[last] = joined;
+        this.#queue[this.#tail - 1] = joined;
         return;
       }
     }
-    this.#queue.push(event);
+    this.#queue[this.#tail++] = event;
   }
 
   #attempt(event: T): Outcome<R> {

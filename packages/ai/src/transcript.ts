@@ -35,6 +35,8 @@ export function validateTranscript(messages: readonly Message[]): TranscriptProb
   return validator.finish();
 }
 
+const NO_IDS: ReadonlySet<string> = new Set();
+
 /**
  * The same check, one message at a time, so that a growing transcript is not read
  * again. `append` takes the next message; `finish` tells what is wrong so far, and
@@ -50,7 +52,7 @@ export class TranscriptValidator {
   readonly #known: ReadonlySet<string>;
 
   /** `known`: ids that were used before the first message that is appended. */
-  constructor(known: ReadonlySet<string> = new Set()) {
+  constructor(known: ReadonlySet<string> = NO_IDS) {
     this.#known = known;
   }
 

@@ -30,7 +30,10 @@ export function totalTokens(usage: Usage): number {
   );
 }
 
-/** Two usages as one. What neither of them knows stays unknown. */
+/**
+ * Two usages as one. What neither of them knows stays unknown; so does the cost
+ * where one of them has tokens of which the price is not known.
+ */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum: Usage = {};
   for (const part of [...PRICED, "reasoning"] as const) {
@@ -40,7 +43,8 @@ export function addUsage(one: Usage, other: Usage): Usage {
   }
   const tokens = totalTokens(one) + totalTokens(other);
   if (tokens > 0) sum.totalTokens = tokens;
-  const cost = addCost(one.cost, other.cost);
+  const unpriced = [one, other].some((usage) => !usage.cost && totalTokens(usage) > 0);
+  const cost = unpriced ? undefined : addCost(one.cost, other.cost);
   if (cost) sum.cost = cost;
   return sum;
 }

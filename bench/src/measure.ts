@@ -1,0 +1,43 @@
+/** CPU time of this process, user and system, in milliseconds. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+}
+
+export function collect(): void {
+  const { gc } = globalThis as { gc?: () => void };
+  if (!gc) throw new Error("Run with --expose-gc.");
+  gc();
+}
+
+/** Collections happen as they do in life: forcing one would also throw away compiled code. */
+export async function cpuOf(work: () => Promise<void>): Promise<number> {
+  const before = cpuMs();
+  await work();
+  return cpuMs() - before;
+}
+
+/** Rounds that are run before the first that counts, for the compiler to settle. */
+const WARM_UP_ROUNDS = 5;
+
+/** Medians of the works over interleaved rounds, warmed up. */
+export async function interleaved(
+  rounds: number,
+  works: Readonly<Record<string, () => Promise<void>>>,
+): Promise<Record<string, number>> {
+  const times: Record<string, number[]> = {};
+  for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
+    for (const [name, work] of Object.entries(works)) {
+      const ms = await cpuOf(work);
+      if (round >= 0) (times[name] ??= []).push(ms);
+    }
+  }
+  return Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, median(ms)]));
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { addUsage, costOf, totalTokens } from "./usage.ts";
+
+describe("costOf", () => {
+  const price = { input: 3, output: 15, cacheRead: 0.3 };
+
+  it("is the tokens of each kind at its price for a million", () => {
+    expect(costOf({ input: 1_000_000, output: 200_000, cacheRead: 10_000_000 }, price)).toEqual({
+      input: 3,
+      output: 3,
+      cacheRead: 3,
+      total: 9,
+    });
+  });
+
+  it("is absent where a price that it needs is unknown, never 0", () => {
+    expect(costOf({ input: 1, output: 1 }, undefined)).toBeUndefined();
+    expect(costOf({ input: 1, cacheWrite: 1 }, price)).toBeUndefined();
+    expect(costOf({ input: 1, cacheWrite: 0 }, price)).toEqual({ input: 3e-6, total: 3e-6 });
+  });
+
+  it("is absent where the service told no tokens", () => {
+    expect(costOf({}, price)).toBeUndefined();
+  });
+
+  it("is 0 for a price of 0 that is known", () => {
+    expect(costOf({ input: 5, output: 5 }, { input: 0, output: 0 })).toEqual({
+      input: 0,
+      output: 0,
+      total: 0,
+    });
+  });
+});
+
+describe("totalTokens", () => {
+  it("is what was reported, else the sum of the parts", () => {
+    expect(totalTokens({ input: 1, output: 2, totalTokens: 10 })).toBe(10);
+    expect(totalTokens({ input: 1, output: 2, cacheRead: 3, cacheWrite: 4, reasoning: 2 })).toBe(10);
+    expect(totalTokens({})).toBe(0);
+  });
+});
+
+describe("addUsage", () => {
+  it("adds each part, and leaves out what neither knows", () => {
+    expect(addUsage({ input: 1, reasoning: 1 }, { input: 2, output: 3 })).toEqual({
+      input: 3,
+      output: 3,
+      reasoning: 1,
+      totalTokens: 6,
+    });
+    expect(addUsage({}, {})).toEqual({});
+  });
+
+  it("adds costs part by part", () => {
+    const one = { input: 1, cost: { input: 1, total: 1 } };
+    const other = { input: 1, cost: { input: 2, cacheRead: 3, total: 5 } };
+    expect(addUsage(one, other).cost).toEqual({ input: 3, cacheRead: 3, total: 6 });
+  });
+
+  it("keeps the cost where the other used nothing", () => {
+    const one = { input: 1, cost: { total: 1 } };
+    expect(addUsage({}, one).cost).toEqual({ total: 1 });
+    expect(addUsage(one, {}).cost).toEqual({ total: 1 });
+  });
+
+  it("does not know the cost where one has tokens of unknown price", () => {
+    const priced = { input: 1, cost: { total: 1 } };
+    const sum = addUsage(priced, { input: 1 });
+    expect(sum).toEqual({ input: 2, totalTokens: 2 });
+    expect(addUsage(sum, priced)).not.toHaveProperty("cost");
+  });
+});

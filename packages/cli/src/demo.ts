@@ -1,0 +1,137 @@
+import { rmSync } from "node:fs";
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Agent, type AgentEvent, type AgentTool } from "@gyre/agent";
+import { scriptedModel, type ScriptedModelOptions } from "@gyre/ai";
+import { PROJECT_FILES, TASK } from "./demo-project.ts";
+import { demoScript } from "./demo-script.ts";
+import { demoTools } from "./demo-tools.ts";
+import { duration, Renderer } from "./render.ts";
+import { type Environment, openTerminal, type Output } from "./terminal.ts";
+
+export const EXIT_MENDED = 0;
+export const EXIT_NOT_MENDED = 1;
+export const EXIT_ABORTED = 130;
+
+/** As fast as one can just read along. */
+const TYPING: ScriptedModelOptions = { delayMs: 700, chunkSize: 3, betweenMs: 26 };
+
+export interface DemoOptions {
+  output: Output;
+  env: Environment;
+  /** No delays. So it is, too, where nobody watches: in CI and on anything but a terminal. */
+  fast?: boolean;
+  /** Leaves the folder when all is done. */
+  keep?: boolean;
+  signal?: AbortSignal;
+  /** In place of the demo's own tools. */
+  tools?: (folder: string) => readonly AgentTool[];
+}
+
+/**
+ * Lets a scripted model mend a small project with real tools, shows it, and tells how it
+ * ended as an exit code. The folder is gone afterwards, unless it was to be kept.
+ */
+export async function runDemo(options: DemoOptions): Promise<number> {
+  const { env, keep = false, output, signal } = options;
+  const terminal = openTerminal(output, env);
+  const { style } = terminal;
+  const screen = new Renderer(terminal);
+  const startedAt = performance.now();
+  const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
+  // Where the process is made to end at once, nothing else would take the folder away.
+  const removeAtExit = (): void => rmSync(folder, { recursive: true, force: true });
+  if (!keep) process.once("exit", removeAtExit);
+
+  const outcome = new Outcome();
+  try {
+    for (const [name, text] of Object.entries(PROJECT_FILES)) {
+      await writeFile(join(folder, name), text);
+    }
+    screen.paragraph("gyre demo", style.bold);
+    screen.paragraph(
+      "The model here is scripted: no key, no network. The tools, the files and the test runs are real.",
+    );
+    screen.line(`Folder: ${folder}`, style.dim);
+    await runAgent(folder, options, (event) => {
+      outcome.take(event);
+      screen.handle(event);
+    });
+  } finally {
+    if (!keep) {
+      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+      process.removeListener("exit", removeAtExit);
+    }
+  }
+
+  const place = keep ? `The folder is kept: ${folder}` : "The folder is removed; --keep leaves it.";
+  if (signal?.aborted) {
+    screen.paragraph(`Aborted. ${place}`, style.yellow);
+    screen.line("");
+    return EXIT_ABORTED;
+  }
+  const { mended, turns, calls } = outcome;
+  screen.paragraph(
+    mended
+      ? "✔ Mended: the tests failed before, and pass now."
+      : "✗ Not mended: the tests did not go from failing to passing.",
+    mended ? style.green : style.red,
+  );
+  const elapsed = duration(performance.now() - startedAt);
+  screen.line(`${turns} turns · ${calls} tool calls · ${elapsed}`, style.dim);
+  screen.paragraph(
+    `The model was scripted; the tools, the files and the test runs were real. ${place}`,
+  );
+  screen.paragraph("Try next", style.bold);
+  screen.line("  npm test   the library's own tests");
+  screen.line("  docs/      how to make your own agent");
+  screen.line("");
+  return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
+}
+
+async function runAgent(
+  folder: string,
+  { env, fast, output, signal, tools = demoTools }: DemoOptions,
+  listener: (event: AgentEvent) => void,
+): Promise<void> {
+  if (signal?.aborted) return;
+  const watched = !fast && output.isTTY === true && !env["CI"];
+  const model = scriptedModel(demoScript, watched ? TYPING : {});
+  const agent = new Agent({
+    protocol: model,
+    initialState: { model: model.model, tools: tools(folder) },
+    // A screen that cannot be written to is no small thing here: it is all there is.
+    sink: listener,
+  });
+  const abort = (): void => agent.abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    await agent.prompt(TASK);
+    await agent.waitForIdle();
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** What really happened, from the events alone and not from what the model said of it. */
+class Outcome {
+  turns = 0;
+  calls = 0;
+  #testRuns: boolean[] = [];
+  #done = false;
+
+  take(event: AgentEvent): void {
+    if (event.type === "tool_execution_end") {
+      this.calls++;
+      if (event.toolName === "shell") this.#testRuns.push(!event.isError);
+    } else if (event.type === "agent_end") {
+      this.turns = event.turns;
+      this.#done = event.stop === "done";
+    }
+  }
+
+  get mended(): boolean {
+    return this.#done && this.#testRuns[0] === false && this.#testRuns.at(-1) === true;
+  }
+}

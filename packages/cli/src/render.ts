@@ -1,0 +1,306 @@
+import type { AgentEvent, AgentToolResult } from "@gyre/agent";
+import type { AssistantMessageEvent } from "@gyre/ai";
+import { fit, plainText, type Style, type Terminal, wrap, Wrapper } from "./terminal.ts";
+
+/** Lines of a tool's output that are shown; the rest is counted. */
+export const MAX_SHOWN_LINES = 8;
+
+const INDENT = "  ";
+const DEEPER = "    ";
+const CLEAR_LINE = "\r\x1b[2K";
+
+export interface DiffLine {
+  sign: "+" | "-";
+  text: string;
+}
+
+/** What a tool puts into `details` for the eyes of a person. */
+export type ToolView =
+  | { type: "summary"; text: string }
+  | { type: "diff"; lines: DiffLine[] }
+  | { type: "output"; text: string; exit?: string };
+
+interface RunningCall {
+  name: string;
+  about: string;
+  lastLine: string;
+}
+
+/**
+ * Writes a run to a terminal as it happens: pass it each event, in order. A thought is
+ * dim, a tool call is a line with its result below. While a call runs it has the last
+ * line of a live terminal; elsewhere it appears when it has ended. Whatever a tool or a
+ * model says is stripped of what a terminal would obey.
+ */
+export class Renderer {
+  readonly #terminal: Terminal;
+  readonly #running = new Map<string, RunningCall>();
+  #block: { wrapper: Wrapper; paint: (text: string) => string } | undefined;
+  #liveLine = false;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  handle(event: AgentEvent): void {
+    switch (event.type) {
+      case "message_start":
+        if (event.message.role === "user") this.#prompt(event.message.content);
+        break;
+      case "message_update":
+        this.#update(event.assistantMessageEvent);
+        break;
+      case "message_end":
+        this.#closeBlock();
+        if (event.message.role === "assistant" && event.message.stopReason === "error") {
+          this.paragraph(event.message.errorMessage ?? "The model failed.", this.#style.red);
+        }
+        break;
+      case "tool_execution_start":
+        this.#running.set(event.toolCallId, {
+          name: event.toolName,
+          about: aboutOf(event.args),
+          lastLine: "",
+        });
+        this.#drawRunning();
+        break;
+      case "tool_execution_update":
+        this.#noteOutput(event.toolCallId, event.partialResult);
+        this.#drawRunning();
+        break;
+      case "tool_execution_end":
+        this.#call(event.toolCallId, event);
+        this.#drawRunning();
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** A wrapped paragraph, with an empty line before it. */
+  paragraph(text: string, paint: (text: string) => string = same): void {
+    this.#closeBlock();
+    this.#line("");
+    this.#line(paint(wrap(plainText(text), this.#textColumns, INDENT)));
+  }
+
+  /** A line below the paragraph; cut where it does not fit. */
+  line(text: string, paint: (text: string) => string = same): void {
+    const fitting = fit(plainText(text), this.#textColumns - INDENT.length);
+    this.#line(fitting && INDENT + paint(fitting));
+  }
+
+  get #style(): Style {
+    return this.#terminal.style;
+  }
+
+  get #textColumns(): number {
+    return this.#terminal.columns - INDENT.length;
+  }
+
+  #prompt(content: string | { type: string; text?: string }[]): void {
+    const text =
+      typeof content === "string" ? content : content.map((block) => block.text ?? "").join("");
+    const wrapped = wrap(plainText(text), this.#textColumns, DEEPER).trimStart();
+    this.#line("");
+    this.#line(`${INDENT}${this.#style.cyan("›")} ${this.#style.bold(wrapped)}`);
+  }
+
+  #update(event: AssistantMessageEvent): void {
+    switch (event.type) {
+      case "text_start":
+        this.#openBlock(codeHighlighter(this.#style.cyan));
+        break;
+      case "thinking_start":
+        this.#openBlock(this.#style.dim);
+        break;
+      case "text_delta":
+      case "thinking_delta":
+        this.#write(this.#block?.wrapper.feed(plainText(event.delta)));
+        break;
+      case "text_end":
+      case "thinking_end":
+        this.#closeBlock();
+        break;
+      default:
+        break;
+    }
+  }
+
+  #openBlock(paint: (text: string) => string): void {
+    this.#closeBlock();
+    this.#line("");
+    this.#block = { wrapper: new Wrapper(this.#textColumns, INDENT), paint };
+  }
+
+  #closeBlock(): void {
+    if (!this.#block) return;
+    this.#write(this.#block.wrapper.end());
+    this.#block = undefined;
+    this.#line("");
+  }
+
+  #write(text: string | undefined): void {
+    if (text && this.#block) this.#terminal.write(this.#block.paint(text));
+  }
+
+  #line(text: string): void {
+    this.#clearLiveLine();
+    this.#terminal.write(`${text}\n`);
+  }
+
+  #noteOutput(id: string, partial: AgentToolResult): void {
+    const call = this.#running.get(id);
+    if (call) call.lastLine = linesOf(textOf(partial)).at(-1)?.trim() ?? "";
+  }
+
+  #drawRunning(): void {
+    const call = [...this.#running.values()].at(-1);
+    if (!this.#terminal.live || !call) return;
+    const { dim } = this.#style;
+    const said = call.lastLine && `  ${call.lastLine}`;
+    const text = fit(`○ ${call.name}  ${call.about}${said}`, this.#textColumns - INDENT.length);
+    // The empty line that the finished call begins with: the text stays where it is.
+    if (!this.#liveLine) this.#line("");
+    this.#terminal.write(CLEAR_LINE + INDENT + dim(text));
+    this.#liveLine = true;
+  }
+
+  #clearLiveLine(): void {
+    if (this.#liveLine) this.#terminal.write(CLEAR_LINE);
+    this.#liveLine = false;
+  }
+
+  #call(id: string, end: { result: AgentToolResult; isError: boolean; durationMs: number }): void {
+    const call = this.#running.get(id);
+    if (!call) return;
+    this.#running.delete(id);
+    const { bold, dim, green, red } = this.#style;
+    const view = viewOf(end.result);
+    const exit = view.type === "output" ? view.exit : undefined;
+    const facts = [...(exit ? [exit] : []), duration(end.durationMs)].join(" · ");
+    const room = this.#textColumns - INDENT.length - call.name.length - facts.length - 6;
+    const mark = end.isError ? red("✗") : green("●");
+
+    if (!this.#liveLine) this.#line("");
+    const about = fit(call.about, Math.max(room, 1));
+    this.#line(`${INDENT}${mark} ${bold(call.name)}  ${about}  ${dim(facts)}`);
+    for (const line of this.#linesOfView(view)) this.#line(DEEPER + line);
+  }
+
+  #linesOfView(view: ToolView): string[] {
+    const { dim, green, red } = this.#style;
+    const columns = this.#textColumns - DEEPER.length;
+    if (view.type === "summary") {
+      return wrap(plainText(view.text), columns, "").split("\n").map(dim);
+    }
+    if (view.type === "diff") {
+      return dedent(view.lines).flatMap(({ sign, text }) => {
+        const wrapped = wrapCode(`${sign} ${text}`, columns);
+        return wrapped.map(sign === "+" ? green : red);
+      });
+    }
+    const all = linesOf(view.text);
+    const shown = tellingLines(all);
+    const hidden = all.length - shown.length;
+    return [
+      ...shown.map((line) => verdictPaint(line, this.#style)(fit(roundTimes(line), columns))),
+      ...(hidden > 0 ? [dim(`… ${hidden} more lines`)] : []),
+    ];
+  }
+}
+
+/** How long something took, for people. */
+export function duration(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** Of a test run: its verdicts, differences and counts. Of anything else: its end. */
+function tellingLines(lines: readonly string[]): string[] {
+  const telling = lines.filter((line) =>
+    /^\s*[✔✖] .*\)$|^\s*\S+ !== \S+$|^ℹ (pass|fail) /.test(line),
+  );
+  // Some versions of Node show a failed test in its place and again at the end.
+  const once = [...new Set(telling)];
+  return (once.length > 0 ? once : lines).slice(-MAX_SHOWN_LINES);
+}
+
+/** A test runner's times, `1.352805ms`, to a tenth. */
+function roundTimes(line: string): string {
+  return line.replace(/(\d+\.\d{2,})ms/g, (_, ms: string) => `${Number(ms).toFixed(1)} ms`);
+}
+
+/** The lines without the indent that they share. */
+function dedent(lines: readonly DiffLine[]): DiffLine[] {
+  const plain = lines.map(({ sign, text }) => ({ sign, text: plainText(text) }));
+  const indents = plain
+    .filter(({ text }) => text.trim() !== "")
+    .map(({ text }) => text.search(/\S/));
+  const shared = indents.length > 0 ? Math.min(...indents) : 0;
+  return plain.map(({ sign, text }) => ({ sign, text: text.slice(shared) }));
+}
+
+/** A line of a diff: where it does not fit, it goes on below, further in. */
+function wrapCode(line: string, columns: number): string[] {
+  const lead = /^. */.exec(line)?.[0] ?? "";
+  const [first = "", ...more] = wrap(
+    line.slice(lead.length),
+    columns - INDENT.length,
+    " ".repeat(lead.length),
+  ).split("\n");
+  return [lead + first.slice(lead.length), ...more.map((text) => INDENT + text)];
+}
+
+function verdictPaint(line: string, style: Style): (text: string) => string {
+  if (/^\s*✔/.test(line)) return style.green;
+  return /^\s*✖/.test(line) ? style.red : style.dim;
+}
+
+/** Lines with something on them. */
+function linesOf(text: string): string[] {
+  return plainText(text)
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "");
+}
+
+function textOf(result: AgentToolResult): string {
+  return result.content.map((block) => (block.type === "text" ? block.text : "(image)")).join("\n");
+}
+
+function viewOf(result: AgentToolResult): ToolView {
+  return isToolView(result.details) ? result.details : { type: "output", text: textOf(result) };
+}
+
+function isToolView(details: unknown): details is ToolView {
+  if (typeof details !== "object" || details === null || !("type" in details)) return false;
+  if (details.type === "diff") return "lines" in details && Array.isArray(details.lines);
+  const hasText = "text" in details && typeof details.text === "string";
+  return hasText && (details.type === "summary" || details.type === "output");
+}
+
+/** What a call is about, in one line: the argument that a person would name. */
+function aboutOf(args: Readonly<Record<string, unknown>>): string {
+  const about = args["command"] ?? args["path"] ?? "";
+  return typeof about === "string" ? plainText(about).replaceAll("\n", " ") : "";
+}
+
+/** Paints what stands between back-ticks, which may come in pieces, and takes them away. */
+function codeHighlighter(paint: (text: string) => string): (text: string) => string {
+  // Without colours the back-ticks are all there is to see.
+  if (paint("x") === "x") return same;
+  let inCode = false;
+  return (text) => {
+    const pieces = text.split("`");
+    return pieces
+      .map((piece, index) => {
+        if (index > 0) inCode = !inCode;
+        return inCode ? paint(piece) : piece;
+      })
+      .join("");
+  };
+}
+
+function same(text: string): string {
+  return text;
+}

@@ -1,0 +1,156 @@
+import type { Clock } from "@gyre/ai";
+import type { Random } from "./random.ts";
+
+interface Timer {
+  at: number;
+  /** Decides between timers of the same time: drawn from the seed. */
+  tie: number;
+  order: number;
+  owner: string;
+  run: () => void;
+  live: boolean;
+}
+
+interface Turn {
+  owner: string;
+  resolve: () => void;
+}
+
+/** Any date will do; this one makes it plain in a log that time is not the machine's. */
+const START_MS = 1_000_000;
+
+/**
+ * Time that moves only when the simulator says so. Timers belong to an owner, so
+ * that a process can die with all of its timers, and so that what the code under
+ * test leaves behind can be told from what the world still has to do.
+ */
+export class VirtualClock {
+  now: number = START_MS;
+  /** The time of the last timer that was run: everything due before it has been run. */
+  lastRunAt: number = START_MS;
+  readonly #random: Random;
+  readonly #heap: Timer[] = [];
+  readonly #live = new Map<string, number>();
+  #turns: Turn[] = [];
+  #made = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** The clock that one owner is given. */
+  of(owner: string): Clock {
+    return {
+      now: () => this.now,
+      after: (ms, run) => this.after(owner, ms, run),
+      turn: () =>
+        new Promise((resolve) => {
+          this.#turns.push({ owner, resolve });
+        }),
+    };
+  }
+
+  after(owner: string, ms: number, run: () => void): () => void {
+    if (!(ms >= 0)) throw new RangeError(`A timer of ${ms} ms cannot be set.`);
+    const timer: Timer = {
+      at: this.now + ms,
+      tie: this.#random.next(),
+      order: this.#made++,
+      owner,
+      run,
+      live: true,
+    };
+    this.#count(owner, 1);
+    this.#push(timer);
+    return () => this.#kill(timer);
+  }
+
+  /** How many timers and waits an owner has. */
+  pending(owner: string): number {
+    const turns = this.#turns.reduce((sum, turn) => sum + (turn.owner === owner ? 1 : 0), 0);
+    return (this.#live.get(owner) ?? 0) + turns;
+  }
+
+  /** When an owner's last timer is due; nothing if it has none. */
+  lastDue(owner: string): number | undefined {
+    const due = this.#heap.filter((timer) => timer.live && timer.owner === owner);
+    return due.length === 0 ? undefined : Math.max(...due.map(({ at }) => at));
+  }
+
+  /** The owner dies: none of its timers will run. */
+  drop(owner: string): void {
+    for (const timer of this.#heap) if (timer.owner === owner) this.#kill(timer);
+    this.#turns = this.#turns.filter((turn) => turn.owner !== owner);
+  }
+
+  /** Time that work takes: passes without a timer being run. */
+  burn(ms: number): void {
+    this.now += ms;
+  }
+
+  /** Runs what is next: a timer that is due, a turn, or the first timer to come. */
+  advance(): boolean {
+    let next = this.#heap[0];
+    while (next && !next.live) {
+      this.#pop();
+      next = this.#heap[0];
+    }
+    if (this.#turns.length > 0 && (!next || next.at > this.now)) {
+      const [turn] = this.#turns.splice(this.#random.below(this.#turns.length), 1);
+      turn?.resolve();
+      return true;
+    }
+    if (!next) return false;
+    this.#pop();
+    this.#kill(next);
+    this.now = Math.max(this.now, next.at);
+    this.lastRunAt = next.at;
+    next.run();
+    return true;
+  }
+
+  #kill(timer: Timer): void {
+    if (!timer.live) return;
+    timer.live = false;
+    this.#count(timer.owner, -1);
+  }
+
+  #count(owner: string, by: number): void {
+    this.#live.set(owner, (this.#live.get(owner) ?? 0) + by);
+  }
+
+  #push(timer: Timer): void {
+    const heap = this.#heap;
+    let index = heap.push(timer) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!isBefore(timer, heap[parent])) break;
+      heap[index] = heap[parent] as Timer;
+      index = parent;
+    }
+    heap[index] = timer;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (!last || heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      let child = index * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) child++;
+      if (!isBefore(heap[child], last)) break;
+      heap[index] = heap[child] as Timer;
+      index = child;
+    }
+    heap[index] = last;
+  }
+}
+
+function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
+  if (!one || !other) return one !== undefined;
+  if (one.at !== other.at) return one.at < other.at;
+  if (one.tie !== other.tie) return one.tie < other.tie;
+  return one.order < other.order;
+}
