@@ -3,7 +3,16 @@ import { agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
 import type { AssistantMessage, StreamFn } from "@gyre/ai";
 import { floorLoop, type FloorMessage, type FloorTool, type RawEvent } from "./floor.ts";
 import { collect, cpuMs, interleaved, median } from "./measure.ts";
-import { argumentsSource, benchModel, callSource, type Source, textSource, wire } from "./models.ts";
+import {
+  argumentsSource,
+  benchModel,
+  callSource,
+  DELTAS_A_READ,
+  nextRead,
+  type Source,
+  textSource,
+  wire,
+} from "./models.ts";
 
 /** One line of the table. `ratio` or `value` is held against `limit`. */
 export interface Line {
@@ -250,7 +259,7 @@ const tools: Case = {
       return "ok";
     };
     const wall = { floor: [] as number[], gyre: [] as number[] };
-    for (let round = -3; round < 31; round++) {
+    for (let round = -20; round < 31; round++) {
       let before = performance.now();
       await floorRun(source, { wait: floorWait });
       if (round >= 0) wall.floor.push(performance.now() - before);
@@ -276,7 +285,10 @@ const tools: Case = {
 function chattySource(messages: number): Source {
   const made = (messages - 1) / 2;
   return async function* () {
-    for (let i = 0; i < 50; i++) yield { type: "text", delta: "word " };
+    for (let i = 0; i < 50; i++) {
+      if (i % DELTAS_A_READ === 0) await nextRead();
+      yield { type: "text", delta: "word " };
+    }
     if (made < 2) {
       yield { type: "call", id: `c${made}`, name: "add" };
       yield { type: "arguments", delta: `{"a":${made},"b":1}` };

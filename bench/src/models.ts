@@ -7,7 +7,7 @@ export type Source = () => AsyncIterable<RawEvent>;
 export const benchModel: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
 /** Deltas that arrive together, as a read from a socket brings them. */
-const DELTAS_A_READ = 32;
+export const DELTAS_A_READ = 32;
 
 /** The next read from the socket: the event loop gets its turn. */
 export function nextRead(): Promise<void> {
@@ -18,7 +18,7 @@ export function nextRead(): Promise<void> {
 export function textSource(count: number, delta = "word "): Source {
   return async function* () {
     for (let i = 0; i < count; i++) {
-      if (i % DELTAS_A_READ === DELTAS_A_READ - 1) await nextRead();
+      if (i % DELTAS_A_READ === 0) await nextRead();
       yield { type: "text", delta };
     }
     yield { type: "end" };
@@ -30,7 +30,7 @@ export function argumentsSource(json: string, size: number): Source {
   return async function* () {
     yield { type: "call", id: "c1", name: "write" };
     for (let i = 0; i < json.length; i += size) {
-      if ((i / size) % DELTAS_A_READ === DELTAS_A_READ - 1) await nextRead();
+      if ((i / size) % DELTAS_A_READ === 0) await nextRead();
       yield { type: "arguments", delta: json.slice(i, i + size) };
     }
     yield { type: "end" };
@@ -39,6 +39,7 @@ export function argumentsSource(json: string, size: number): Source {
 
 export function callSource(calls: readonly { id: string; name: string; json: string }[]): Source {
   return async function* () {
+    await nextRead();
     for (const { id, name, json } of calls) {
       yield { type: "call", id, name };
       yield { type: "arguments", delta: json };

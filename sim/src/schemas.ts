@@ -25,7 +25,9 @@ export function drawArguments(random: Random, parameters: ToolSchema | undefined
   if (random.chance(0.06)) return random.pick(BROKEN);
   if (parameters === undefined) return random.pick(["", "{}", '{"x":1}']);
   if (!isTyped(parameters)) return random.pick(["", "{}", '{"x":1}', '{"x":{"y":[2]}}']);
-  return random.pick(random.weighted({ fit: 6, coerce: 3, fail: 1 }) === "fit" ? FITTING : random.chance(0.7) ? COERCIBLE : FAILING);
+  const kind = random.weighted({ fitting: 6, coercible: 3, failing: 1 });
+  if (kind === "fitting") return random.pick(FITTING);
+  return random.pick(kind === "coercible" ? COERCIBLE : FAILING);
 }
 
 function isTyped(parameters: unknown): boolean {
@@ -34,9 +36,9 @@ function isTyped(parameters: unknown): boolean {
 
 /** Whether a call's arguments are among those that no coercion can save. */
 export function cannotFit(schema: ToolSchema, args: Readonly<Record<string, unknown>>): boolean {
-  return isTyped(schema) && ["many", undefined].includes(args["n"] as never)
-    ? true
-    : isTyped(schema) && (args["opts"] as { deep?: unknown } | undefined)?.deep === "perhaps";
+  if (!isTyped(schema)) return false;
+  const { n, opts } = args as { n?: unknown; opts?: { deep?: unknown } };
+  return n === "many" || n === undefined || opts?.deep === "perhaps";
 }
 
 /** What is wrong with the arguments that a tool was run with, if anything is. */

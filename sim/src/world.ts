@@ -28,6 +28,7 @@ export class World {
   readonly waits: Waits;
   readonly #verbose: boolean;
   readonly #randoms = new Map<string, Random>();
+  readonly #counts = new Map<string, number>();
   #observations = 0;
 
   constructor(seed: number, verbose: boolean) {
@@ -46,6 +47,13 @@ export class World {
       this.#randoms.set(part, random);
     }
     return random;
+  }
+
+  /** Counts from 1, each name on its own. */
+  count(name: string): number {
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    return count;
   }
 
   get now(): number {

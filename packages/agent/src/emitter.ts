@@ -5,7 +5,7 @@ export class SinkError extends Error {
   readonly code = "sink";
   readonly event: AgentEvent;
   constructor(event: AgentEvent, cause: unknown) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     super(`The sink failed on "${event.type}": ${why}`, { cause });
     this.name = "SinkError";
     this.event = event;
@@ -121,4 +121,14 @@ export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
   return (
     typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
   );
+}
+
+/** What an error says, for people. */
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return error.message || error.name;
+    return String(error);
+  } catch {
+    return "an error without words";
+  }
 }

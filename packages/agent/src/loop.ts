@@ -100,7 +100,7 @@ export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEve
     let next: AgentStop | "go on" = "go on";
     while (next === "go on") {
       next = await turn(run);
-      await run.breatheIfDue();
+      await run.breath.look();
     }
     end = endOf(run, next);
     const reached = next === "limit" ? run.limitReached() : undefined;
@@ -130,6 +130,7 @@ async function turn(run: Run): Promise<AgentStop | "go on"> {
     if (repaired?.waiting) {
       message = repaired.waiting;
       answers = repaired.answers;
+      await inject(run, "prompt");
     } else {
       if (first && !run.config.skipInitialSteeringPoll) await run.poll("steering");
       await inject(run);

@@ -1,24 +1,34 @@
 import type { AssistantMessage, ToolCall } from "@gyre/ai";
 import { type Answers, answerWith, noAnswers, publishAll, start } from "./calls.ts";
+import { SinkError } from "./emitter.ts";
 import type { Run } from "./run.ts";
 import { errorResult, notStartedResult } from "./tools.ts";
 
 /**
  * Answers calls that have no result (R19): a crash cut the run off, or it waited for
  * a person (R27). Each result is put in its place. Gives the message whose calls
- * still wait, if any do, and the results that were made.
+ * still wait, if any do, and the results that were made. Throws what a callback
+ * threw, after every call is answered.
  */
 export async function repair(
   run: Run,
 ): Promise<{ waiting: AssistantMessage | undefined; answers: Answers }> {
   const answers = noAnswers(true);
   let waiting: AssistantMessage | undefined;
+  let trouble: { error: unknown } | undefined;
   for (const { message, calls } of run.history.unanswered()) {
     for (const call of calls) {
-      await answer(run, call, answers);
+      try {
+        await answer(run, call, answers);
+      } catch (error) {
+        if (error instanceof SinkError) throw error;
+        trouble ??= { error };
+        await answerWith(run, call, interrupted(call), answers);
+      }
       if (run.pending.some(({ toolCall }) => toolCall.id === call.id)) waiting = message;
     }
   }
+  if (trouble) throw trouble.error;
   return { waiting, answers };
 }
 

@@ -52,6 +52,7 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   const { getApiKey, apiKey } = run.config;
   const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
   if ((key ?? apiKey) !== undefined) options.apiKey = (key ?? apiKey) as string;
+  if (run.cancelled) return settle(run, abortedBeforeRequest(run));
   const { retry, maxRetryDelayMs, random = Math.random } = run.config;
   const outcome = await withRetry(() => attempt(run, context, options), {
     ...retry,
@@ -157,7 +158,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
         leave = resolve;
         readAll(run, source, reading, watch, isOver, resolve, reject);
       });
-      if (source.closed && !isOver()) await source.result();
+      if (source.closed && !isOver()) await failureIn(source);
     }
   } catch (error) {
     if (run.cancelled === "sink") throw error;
@@ -194,7 +195,7 @@ function readAll(
           if (stream.closed) return done();
           return stream.whenReadable(read);
         }
-        const wait = pass(run, reading, event) ?? run.breathe();
+        const wait = pass(run, reading, event) ?? run.breath.take();
         if (wait) return void wait.then(read, failed);
       }
       done();
@@ -336,12 +337,12 @@ function conclude(
   } else if (interruption === "stalled") {
     message = trouble(snapshot(base), "The model's service went silent.", { kind: "stalled" });
   } else if (thrown && !final) {
-    message = trouble(base, messageOf(thrown.error), failureOf(thrown.error));
+    message = trouble(snapshot(base), messageOf(thrown.error), failureOf(thrown.error));
   } else if (final) {
     const what = emptiness(final);
     message = what ? trouble(final, what, { kind: "empty" }) : final;
   } else {
-    message = trouble(base, "The response ended early.", { kind: "incomplete" });
+    message = trouble(snapshot(base), "The response ended early.", { kind: "incomplete" });
   }
   return { message, shown, finished };
 }
@@ -422,7 +423,8 @@ function failureOf(error: unknown): Failure {
 }
 
 function snapshot(message: AssistantMessage): AssistantMessage {
-  return { ...message, content: message.content.map((block) => ({ ...block })) };
+  const { content, usage } = message;
+  return { ...message, usage: { ...usage }, content: content.map((block) => ({ ...block })) };
 }
 
 function isContent(event: AssistantMessageEvent): boolean {

@@ -12,8 +12,9 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
+import { Breath } from "./breath.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
-import { Emitter, isThenable } from "./emitter.ts";
+import { Emitter, isThenable, messageOf } from "./emitter.ts";
 import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "./middleware.ts";
@@ -32,11 +33,9 @@ import type {
   TurnSummary,
 } from "./types.ts";
 
+export { messageOf };
+
 export const DEFAULT_HOOK_TIMEOUT_MS = 120_000;
-/** The loop lets timers and I/O have their turn at least this often. */
-export const MAX_BREATH_MS = 10;
-/** Events between two looks at the clock. */
-const EVENTS_A_BREATH_CHECK = 16;
 
 /** A message on its way into the transcript, and where it came from. */
 export interface Injected {
@@ -61,6 +60,7 @@ export class Run {
   readonly history: History;
   readonly gauge: LimitGauge;
   readonly info: RunInfo;
+  readonly breath: Breath;
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
   readonly pending: PendingCall[] = [];
@@ -76,8 +76,6 @@ export class Run {
   #tools = new Map<string, AgentTool>();
   readonly #emitter: Emitter;
   readonly #stopDeadline: () => void;
-  #events = 0;
-  #lastBreath: number;
   #stopController: AbortController | undefined;
 
   /** Throws on a configuration that cannot work. */
@@ -96,7 +94,7 @@ export class Run {
     }
     this.config = config;
     this.clock = config.clock ?? systemClock;
-    this.#lastBreath = this.clock.now();
+    this.breath = new Breath(this.clock);
     this.streamFn =
       streamFn ?? ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
     const limits = { ...config.limits };
@@ -183,6 +181,8 @@ export class Run {
   /** A message with nothing to stream: its events, then its place in the transcript. */
   async publish(message: AgentMessage): Promise<void> {
     await this.#emitMessage(message);
+    const breath = this.breath.take();
+    if (breath) await breath;
     this.produced.push(message);
     this.history.append(message);
   }
@@ -201,19 +201,6 @@ export class Run {
     this.history.append(message);
     this.finalMessage = message;
     this.usage = addUsage(this.usage, message.usage);
-  }
-
-  /** Gives the event loop its turn, if it is due. Call it where work may never wait. */
-  breathe(): void | Promise<void> {
-    if (++this.#events % EVENTS_A_BREATH_CHECK !== 0) return undefined;
-    return this.breatheIfDue();
-  }
-
-  breatheIfDue(): void | Promise<void> {
-    if (this.clock.now() - this.#lastBreath < MAX_BREATH_MS) return undefined;
-    return this.clock.turn().then(() => {
-      this.#lastBreath = this.clock.now();
-    });
   }
 
   /**
@@ -237,18 +224,21 @@ export class Run {
       () => {},
     );
     return new Promise<T>((resolve, reject) => {
-      const leave = (error: Error) => (): void => {
+      const ms = this.#hookTimeoutMs;
+      let unlink: () => void = () => {};
+      const leave = (error: Error): void => {
         left = true;
         settle();
         reject(error);
       };
-      const ms = this.#hookTimeoutMs;
-      const stopTimer = this.clock.after(ms, leave(new Error(`${name} did not settle within ${ms} ms.`)));
-      const unlink = this.cancellation.onCancel(leave(new Cancelled()));
+      const stopTimer = this.clock.after(ms, () =>
+        leave(new Error(`${name} did not settle within ${ms} ms.`)),
+      );
       const settle = (): void => {
         stopTimer();
         unlink();
       };
+      unlink = this.cancellation.onCancel(() => leave(new Cancelled()));
       promise.then(
         (value) => {
           settle();
@@ -333,6 +323,7 @@ export class Run {
 
   close(): void {
     this.#stopDeadline();
+    this.breath.release();
     this.cancellation.release();
   }
 
@@ -374,12 +365,6 @@ function contained<T>(what: string, call: () => T): T | undefined {
     warn(what, error);
     return undefined;
   }
-}
-
-/** What an error says, for people. */
-export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name;
-  return String(error);
 }
 
 /** For trouble that has no other way out: a process warning, or the console. */

@@ -17,6 +17,14 @@ export const MAX_NESTED_CALLS = 16;
 /** What became of a call: a result, or nothing yet because a person must decide. */
 export type CallOutcome = { result: AgentToolResult } | { suspended: string };
 
+/** The arguments as the tool's own: it may write to them, the transcript stays as it was. */
+function copyOf<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  const entries = Object.entries(value).map(([key, inner]) => [key, copyOf(inner)] as const);
+  return Object.fromEntries(entries) as T;
+}
+
 export function errorResult(text: string): AgentToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
@@ -33,15 +41,19 @@ export async function executeCall(
   decision?: Decision,
 ): Promise<CallOutcome> {
   try {
+    if (run.gauge.refuses(call)) return { result: repeated(call) };
     const given = prepare(run, call);
     const prepared = isThenable(given) ? await given : given;
-    if ("result" in prepared) return prepared;
-    if (run.gauge.refuses(call)) return { result: repeated(call) };
-    const outcome = await invoke(run, call, prepared.tool, prepared.args, decision);
+    if (run.cancelled) return { result: notStartedResult(run, call) };
+    const outcome =
+      "result" in prepared
+        ? prepared
+        : await invoke(run, call, prepared.tool, prepared.args, decision);
     if ("result" in outcome) run.gauge.record(call, outcome.result);
     return outcome;
   } catch (error) {
-    return { result: errorResult(`Tool "${call.name}" failed: ${messageOf(error)}`) };
+    if (run.cancelled) return { result: notStartedResult(run, call) };
+    return { result: thrownResult(call.name, error) };
   }
 }
 
@@ -62,7 +74,7 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const judge = (checked: ArgumentsResult): Prepared =>
     checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error) };
   const checked = run.hook(`The schema of tool "${call.name}"`, () =>
-    validateToolArguments(tool, call.arguments),
+    validateToolArguments(tool, copyOf(call.arguments)),
   );
   return isThenable(checked) ? checked.then(judge) : judge(checked);
 }
@@ -116,7 +128,7 @@ function invoke(
       ...(decision && { decision }),
     };
     throughMiddleware(execution, invocation, 0).then(
-      (result) => answer({ result }),
+      (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
         if (error instanceof Suspend) answer({ suspended: error.message });
         else if (run.cancelled) answer({ result: abortedResult(run, call) });
@@ -144,7 +156,8 @@ function throughMiddleware(
   const { middleware } = execution.run.config;
   if (!middleware) return core(invocation);
   const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
-  return compose(layers, core)(invocation);
+  // The async arrow turns what a layer throws at once into a rejection.
+  return (async () => compose(layers, core)(invocation))();
 }
 
 /** The tool itself, within its time-out. What it gives too late goes to `onLateResult`. */
@@ -153,20 +166,32 @@ function executeTool(
   { tool, args, toolCall }: ToolInvocation,
   depth: number,
 ): Promise<AgentToolResult> {
-  const { run, call, controller } = execution;
+  const { run, call } = execution;
+  const controller = depth === 0 ? execution.controller : new AbortController();
+  if (depth > 0) {
+    execution.controller.signal.addEventListener("abort", () => controller.abort(), {
+      signal: controller.signal,
+    });
+  }
   return new Promise((resolve, reject) => {
     let timedOut = false;
+    let isSettled = false;
     const timeoutMs = tool.timeoutMs ?? run.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
     const stopTimer = run.clock.after(timeoutMs, () => {
       timedOut = true;
+      isSettled = true;
       controller.abort();
       reject(new TimedOut(tool.name, timeoutMs));
     });
     const settled = (result: AgentToolResult): boolean => {
+      isSettled = true;
       stopTimer();
       const late = timedOut || execution.isAnswered();
       if (late && depth === 0) run.reportLate(call, result);
       return !late;
+    };
+    const update = (partial: AgentToolResult): void => {
+      if (!isSettled) execution.update(partial);
     };
     const host: ToolHost = { call: (name, given) => callNested(execution, name, given, depth + 1) };
     const returned = (value: AgentToolResult | string): void => {
@@ -177,7 +202,7 @@ function executeTool(
       if (settled(thrownResult(tool.name, error))) reject(error);
     };
     try {
-      const given = tool.execute(toolCall.id, args, controller.signal, execution.update, host);
+      const given = tool.execute(toolCall.id, args, controller.signal, update, host);
       if (isThenable(given)) given.then(returned, threw);
       else returned(given);
     } catch (error) {
@@ -196,6 +221,9 @@ async function callNested(
     return errorResult(`Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`);
   }
   const { run, call, controller } = execution;
+  if (controller.signal.aborted || execution.isAnswered()) {
+    return errorResult(`Tool "${name}" was not run: the call that asked for it was stopped.`);
+  }
   const toolCall: ToolCall = { type: "toolCall", id: `${call.id}/${depth}`, name, arguments: args };
   const prepared = await prepare(run, toolCall);
   if ("result" in prepared) return prepared.result;

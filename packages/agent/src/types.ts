@@ -42,7 +42,10 @@ export interface ToolHost {
   call(name: string, args: Record<string, unknown>): Promise<AgentToolResult>;
 }
 
-export interface AgentTool<S extends ToolSchema = ToolSchema> extends Tool<S> {
+export interface AgentTool<
+  S extends ToolSchema = ToolSchema,
+  Args = InferArguments<S>,
+> extends Tool<S> {
   /** For people; the name, if absent. */
   label?: string;
   /**
@@ -52,7 +55,7 @@ export interface AgentTool<S extends ToolSchema = ToolSchema> extends Tool<S> {
    */
   execute(
     id: string,
-    args: InferArguments<S>,
+    args: Args,
     signal: AbortSignal,
     onUpdate: (partial: AgentToolResult) => void,
     host: ToolHost,

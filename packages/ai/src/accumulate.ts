@@ -143,8 +143,8 @@ export class Accumulator {
   }
 
   serviceTool(content: ServiceToolContent): void {
-    if (this.#stream.closed) return;
     this.start();
+    if (this.#stream.closed) return;
     const contentIndex = this.message.content.push(content) - 1;
     this.#stream.push({ type: "service_tool", contentIndex, content, partial: this.message });
   }
@@ -182,8 +182,8 @@ export class Accumulator {
 
   /** After the end: an index that no block has, so that its deltas are dropped. */
   #begin(open: OpenBlock): number {
-    if (this.#stream.closed) return -1;
     this.start();
+    if (this.#stream.closed) return -1;
     const contentIndex = this.message.content.push(open.block) - 1;
     this.#open[contentIndex] = open;
     return contentIndex;
@@ -198,7 +198,11 @@ function finishedArguments(
   const end = parser.end();
   if (!end.ok) return { arguments: {}, rawArguments: raw, argumentsError: end.error };
   if (isRecord(end.value)) return { arguments: end.value };
-  const kind = Array.isArray(end.value) ? "an array" : end.value === null ? "null" : `a ${typeof end.value}`;
+  const kind = Array.isArray(end.value)
+    ? "an array"
+    : end.value === null
+      ? "null"
+      : `a ${typeof end.value}`;
   return {
     arguments: {},
     rawArguments: raw,

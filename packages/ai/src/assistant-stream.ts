@@ -64,7 +64,7 @@ export function toAssistantStream(
     try {
       for await (const event of events) {
         stream.push(event);
-        if (stream.closed) break;
+        if (stream.closed || stream.detached) break;
       }
       stream.end();
     } catch (error) {

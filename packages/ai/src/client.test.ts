@@ -28,5 +28,7 @@ it("complete rejects where there is no response: a throw, a rejection, a stream 
   ]);
   await expect(complete(client, client.model, context)).rejects.toThrow("thrown");
   await expect(complete(client, client.model, context)).rejects.toThrow("rejected");
-  await expect(complete(client, client.model, context)).rejects.toMatchObject({ code: "incomplete" });
+  await expect(complete(client, client.model, context)).rejects.toMatchObject({
+    code: "incomplete",
+  });
 });

@@ -34,7 +34,7 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
   #head = 0;
   #tail = 0;
   #outcome: Outcome<R> | undefined;
-  #iterating = false;
+  #reader: Reader<T> | undefined;
   #detached = false;
   #wake: (() => void) | undefined;
   #result: { promise: Promise<R>; settle: (outcome: Outcome<R>) => void } | undefined;
@@ -87,6 +87,11 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
     return this.#outcome !== undefined;
   }
 
+  /** True while nobody is to get the events: after `detach`, until it is iterated again. */
+  get detached(): boolean {
+    return this.#detached;
+  }
+
   /** The next waiting event, or nothing. For a reader that wants no promise an event. */
   take(): T | undefined {
     if (this.#head === this.#tail) return undefined;
@@ -124,47 +129,25 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    if (this.#iterating) {
+    if (this.#reader) {
       throw new Error(
         "This stream is being iterated already. A stream has one reader: subscribe, or pass the events on.",
       );
     }
-    this.#iterating = true;
     this.#detached = false;
-    const leave = (): void => {
-      this.#iterating = false;
-      this.detach();
-    };
-    let resolveNext: (result: IteratorResult<T, undefined> | Promise<IteratorResult<T, undefined>>) => void;
-    const wait = (resolve: typeof resolveNext): void => {
-      resolveNext = resolve;
-      this.#wake = arrive;
-    };
-    const arrive = (): void => {
-      const event = this.take();
-      resolveNext(event === undefined ? this.#finish() : { value: event, done: false });
-    };
-    return {
-      next: () => {
-        const event = this.take();
-        if (event !== undefined) return Promise.resolve({ value: event, done: false });
-        if (this.#outcome) return this.#finish();
-        if (this.#detached) return Promise.resolve({ value: undefined, done: true });
-        return new Promise(wait);
-      },
-      return: () => {
-        leave();
-        return Promise.resolve({ value: undefined, done: true });
-      },
-    };
+    const reader = new Reader<T>(this, () => {
+      if (this.#reader !== reader) return false;
+      this.#reader = undefined;
+      return true;
+    });
+    this.#reader = reader;
+    return reader;
   }
 
-  #finish(): Promise<IteratorReturnResult<undefined>> {
-    this.#iterating = false;
-    const failed =
-      this.#outcome?.ok === false && !(this.#outcome.error instanceof IncompleteStreamError);
-    if (failed && this.#outcome?.ok === false) return Promise.reject(this.#outcome.error);
-    return Promise.resolve({ value: undefined, done: true });
+  /** What `fail` was given, once closed by it. */
+  get failure(): { error: unknown } | undefined {
+    if (!this.#outcome || this.#outcome.ok) return undefined;
+    return this.#outcome.error instanceof IncompleteStreamError ? undefined : this.#outcome;
   }
 
   #enqueue(event: T): void {
@@ -198,5 +181,70 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
     if (!wake) return;
     this.#wake = undefined;
     wake();
+  }
+}
+
+type Next<T> = IteratorResult<T, undefined>;
+type Readable<T> = Pick<
+  EventStream<T, never>,
+  "closed" | "detach" | "detached" | "failure" | "take" | "whenReadable"
+>;
+
+/** The iterator of a stream. Also right for a caller that asks ahead without waiting. */
+class Reader<T> implements AsyncIterator<T, undefined> {
+  readonly #stream: Readable<T>;
+  /** Ends this one's hold on the stream; false if it had none any more. */
+  readonly #release: () => boolean;
+  readonly #waiting: ((next: Next<T> | Promise<Next<T>>) => void)[] = [];
+  #over = false;
+
+  constructor(stream: Readable<T>, release: () => boolean) {
+    this.#stream = stream;
+    this.#release = release;
+  }
+
+  next(): Promise<Next<T>> {
+    if (this.#waiting.length === 0) {
+      if (this.#over) return Promise.resolve({ value: undefined, done: true });
+      const event = this.#stream.take();
+      if (event !== undefined) return Promise.resolve({ value: event, done: false });
+      if (this.#stream.closed || this.#stream.detached) return this.#finish();
+    }
+    return new Promise(this.#wait);
+  }
+
+  return(): Promise<Next<T>> {
+    this.#over = true;
+    if (this.#release()) this.#stream.detach();
+    for (const resolve of this.#waiting.splice(0)) resolve({ value: undefined, done: true });
+    return Promise.resolve({ value: undefined, done: true });
+  }
+
+  readonly #wait = (resolve: (next: Next<T> | Promise<Next<T>>) => void): void => {
+    this.#waiting.push(resolve);
+    if (this.#waiting.length === 1) this.#stream.whenReadable(this.#arrive);
+  };
+
+  readonly #arrive = (): void => {
+    for (;;) {
+      const [resolve] = this.#waiting;
+      if (!resolve) return;
+      const event = this.#stream.take();
+      if (event === undefined && !this.#stream.closed && !this.#stream.detached) {
+        this.#stream.whenReadable(this.#arrive);
+        return;
+      }
+      this.#waiting.shift();
+      resolve(event === undefined ? this.#finish() : { value: event, done: false });
+    }
+  };
+
+  #finish(): Promise<Next<T>> {
+    const { failure } = this.#stream;
+    const first = !this.#over;
+    this.#over = true;
+    this.#release();
+    if (failure && first) return Promise.reject(failure.error);
+    return Promise.resolve({ value: undefined, done: true });
   }
 }

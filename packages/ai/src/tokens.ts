@@ -2,9 +2,9 @@ import type { AssistantContent, Context, Message, UserContent } from "./messages
 import { toJsonSchema } from "./schema.ts";
 
 /**
- * What pieces of text weigh, in tokens; measured against a common tokenizer on prose,
- * code, JSON and eight languages. Services differ by up to a third: `TokenCalibration`
- * is for that.
+ * What pieces of text weigh, in tokens; fitted to one common tokenizer (o200k) on
+ * prose, code, JSON and eight languages. To an older one (cl100k), scripts other than
+ * Latin weigh up to four times as much: `TokenCalibration` is for such differences.
  */
 const WORD = 1;
 /** Letters of a word up to which it is one token. */

@@ -121,7 +121,6 @@ describe("TranscriptValidator", () => {
         const validator = new TranscriptValidator();
         for (const [index, message] of list.entries()) {
           validator.append(message);
-          expect(validator.length).toBe(index + 1);
           expect(validator.finish()).toEqual(validateTranscript(list.slice(0, index + 1)));
           expect(validator.finish()).toEqual(validator.finish());
         }
@@ -129,10 +128,28 @@ describe("TranscriptValidator", () => {
     );
   });
 
-  it("knows the ids it has seen and those it was told of", () => {
-    const validator = new TranscriptValidator(new Set(["old"]));
-    validator.append(calls("new", "old"));
-    expect(["new", "old", "other"].map((id) => validator.hasId(id))).toEqual([true, true, false]);
-    expect(validator.finish().map(({ fault }) => fault)).toContain("doubled-id");
+  it("a fork goes on with the index and the ids, and leaves the first as it was", () => {
+    const first = new TranscriptValidator();
+    for (const message of [user(), calls("old"), result("old")]) first.append(message);
+    const fork = first.fork().fork();
+    for (const message of [calls("old"), result("old"), calls("older", "new")])
+      fork.append(message);
+    expect(fork.finish().map(({ index, fault }) => [index, fault])).toEqual([
+      [3, "doubled-id"],
+      [5, "call-without-result"],
+      [5, "call-without-result"],
+    ]);
+    expect(first.hasId("new")).toBe(false);
+    expect(first.finish()).toEqual([]);
+  });
+
+  it("a fork does not see what the first takes in later", () => {
+    const first = new TranscriptValidator();
+    first.append(user());
+    const fork = first.fork();
+    for (const message of [calls("x"), result("x")]) first.append(message);
+    for (const message of [calls("x"), result("x")]) fork.append(message);
+    expect(fork.finish()).toEqual([]);
+    expect(["x", "y"].map((id) => fork.fork().hasId(id))).toEqual([true, false]);
   });
 });

@@ -35,7 +35,10 @@ export function validateTranscript(messages: readonly Message[]): TranscriptProb
   return validator.finish();
 }
 
-const NO_IDS: ReadonlySet<string> = new Set();
+/** Call ids, and the index of the message that used each first. */
+type Ids = ReadonlyMap<string, number>;
+
+const NO_IDS: Ids = new Map();
 
 /**
  * The same check, one message at a time, so that a growing transcript is not read
@@ -48,26 +51,25 @@ export class TranscriptValidator {
   /** Calls of the last assistant message that have no result yet, by id. */
   #awaited = new Map<string, ToolCall>();
   #awaitedAt = -1;
-  #ids = new Set<string>();
-  readonly #known: ReadonlySet<string>;
-
-  /** `known`: ids that were used before the first message that is appended. */
-  constructor(known: ReadonlySet<string> = NO_IDS) {
-    this.#known = known;
-  }
+  #ids = new Map<string, number>();
+  /** What another one had seen before this one went its own way. */
+  #known: Ids = NO_IDS;
+  #knownBefore = 0;
 
   /** Whether a call of this id was seen. */
   hasId(id: string): boolean {
-    return this.#ids.has(id) || this.#known.has(id);
+    return this.#ids.has(id) || (this.#known.get(id) ?? this.#knownBefore) < this.#knownBefore;
   }
 
   /**
    * One that goes on from here on its own, knowing the ids that were used. Only
-   * where nothing is wrong so far.
+   * where nothing is wrong so far. Costs nothing, but for a fork of a fork.
    */
   fork(): TranscriptValidator {
-    const ids = this.#known.size === 0 ? this.#ids : new Set([...this.#known, ...this.#ids]);
-    const fork = new TranscriptValidator(ids);
+    const fork = new TranscriptValidator();
+    const known = [...this.#known].filter(([, at]) => at < this.#knownBefore);
+    fork.#known = known.length === 0 ? this.#ids : new Map([...known, ...this.#ids]);
+    fork.#knownBefore = this.#length;
     fork.#length = this.#length;
     return fork;
   }
@@ -88,7 +90,7 @@ export class TranscriptValidator {
       if (this.hasId(block.id)) {
         this.#report(index, "doubled-id", `The call id "${block.id}" was used before.`);
       }
-      this.#ids.add(block.id);
+      if (!this.#ids.has(block.id)) this.#ids.set(block.id, index);
       this.#awaited.set(block.id, block);
       this.#awaitedAt = index;
     }

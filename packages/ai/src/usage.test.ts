@@ -35,7 +35,9 @@ describe("costOf", () => {
 describe("totalTokens", () => {
   it("is what was reported, else the sum of the parts", () => {
     expect(totalTokens({ input: 1, output: 2, totalTokens: 10 })).toBe(10);
-    expect(totalTokens({ input: 1, output: 2, cacheRead: 3, cacheWrite: 4, reasoning: 2 })).toBe(10);
+    expect(totalTokens({ input: 1, output: 2, cacheRead: 3, cacheWrite: 4, reasoning: 2 })).toBe(
+      10,
+    );
     expect(totalTokens({})).toBe(0);
   });
 });

@@ -65,9 +65,10 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     }
   }
 
-  const place = keep ? `The folder is kept: ${folder}` : "The folder is removed; --keep leaves it.";
+  const place = keep ? `Kept: ${folder}` : "The folder is removed; --keep leaves it.";
   if (signal?.aborted) {
-    screen.paragraph(`Aborted. ${place}`, style.yellow);
+    screen.paragraph("Aborted.", style.yellow);
+    screen.line(place);
     screen.line("");
     return EXIT_ABORTED;
   }
@@ -80,12 +81,11 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   );
   const elapsed = duration(performance.now() - startedAt);
   screen.line(`${turns} turns · ${calls} tool calls · ${elapsed}`, style.dim);
-  screen.paragraph(
-    `The model was scripted; the tools, the files and the test runs were real. ${place}`,
-  );
+  screen.paragraph("The model was scripted; the tools, the files and the test runs were real.");
+  screen.line(place);
   screen.paragraph("Try next", style.bold);
   screen.line("  npm test   the library's own tests");
-  screen.line("  docs/      how to make your own agent");
+  screen.line("  docs/      make an agent of your own");
   screen.line("");
   return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
 }

@@ -84,10 +84,9 @@ export class Renderer {
     this.#line(paint(wrap(plainText(text), this.#textColumns, INDENT)));
   }
 
-  /** A line below the paragraph; cut where it does not fit. */
+  /** A line below the paragraph, whole: a path that was broken up could not be copied. */
   line(text: string, paint: (text: string) => string = same): void {
-    const fitting = fit(plainText(text), this.#textColumns - INDENT.length);
-    this.#line(fitting && INDENT + paint(fitting));
+    this.#line(text && INDENT + paint(plainText(text)));
   }
 
   get #style(): Style {

@@ -178,7 +178,8 @@ export class Grammar {
   #turnEnd(event: Extract<AgentEvent, { type: "turn_end" }>): void {
     const answered = this.#place === "answering calls";
     // A turn that only found that people have not decided yet has no answer of its own.
-    this.#expect(answered || this.#place === "repairing", event, "the turn has no answer");
+    const waits = this.#place === "repairing" || this.#place === "injecting";
+    this.#expect(answered || waits, event, "the turn has no answer");
     if (answered) {
       this.#expect(event.message === this.#answer, event, "its message is not the turn's answer");
       const same =

@@ -1,0 +1,47 @@
+import type { AgentEndEvent, AgentEvent, AgentMessage, Decision } from "@gyre/agent";
+
+/** One run as the world sees it from outside. */
+export interface RunRecord {
+  readonly number: number;
+  readonly epoch: number;
+  readonly kind: "prompt" | "continue";
+  readonly prompts: readonly AgentMessage[];
+  /** What a person said about calls that wait, by call id. */
+  readonly decisions: Readonly<Record<string, Decision>>;
+  readonly startedAt: number;
+  /** All events that were taken, in order. */
+  readonly events: AgentEvent[];
+  abortedAt: number | undefined;
+  waitsAtAbort: number;
+  /** The sink failed on this event; nothing may reach it any more. */
+  sinkFailedOn: AgentEvent | undefined;
+  end: AgentEndEvent | undefined;
+  /** Its promise has settled, and the driver is idle. */
+  over: boolean;
+}
+
+/** What the world tells whoever checks it. */
+export interface Watch {
+  begun(run: RunRecord): void;
+  /** The sink, or the first listener, or the reader of a stream has taken an event. */
+  taken(event: AgentEvent): void;
+  sinkFails(event: AgentEvent): void;
+  heard(listener: number, event: AgentEvent): void;
+  listenerDone(listener: number): void;
+  /** The run's promise has settled. */
+  finished(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void;
+  polled(queue: "steering" | "followUp", count: number): void;
+  hookCalled(name: string): void;
+  /** A hook, a queue or a middleware threw or hung on purpose in the run that goes on. */
+  hookFailed(text: string): void;
+  prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void;
+  stopAsked(): void;
+  lateResult(callId: string, text: string): void;
+}
+
+export function textOf(message: AgentMessage): string {
+  const { content } = message as { content?: unknown };
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return (content as { text?: string }[]).map((block) => block.text ?? "").join("");
+}
