@@ -7,8 +7,6 @@ import {
   argumentsSource,
   benchModel,
   callSource,
-  DELTAS_A_READ,
-  nextRead,
   type Source,
   textSource,
   wire,
@@ -285,10 +283,7 @@ const tools: Case = {
 function chattySource(messages: number): Source {
   const made = (messages - 1) / 2;
   return async function* () {
-    for (let i = 0; i < 50; i++) {
-      if (i % DELTAS_A_READ === 0) await nextRead();
-      yield { type: "text", delta: "word " };
-    }
+    for (let i = 0; i < 50; i++) yield { type: "text", delta: "word " };
     if (made < 2) {
       yield { type: "call", id: `c${made}`, name: "add" };
       yield { type: "arguments", delta: `{"a":${made},"b":1}` };

@@ -7,10 +7,10 @@ export type Source = () => AsyncIterable<RawEvent>;
 export const benchModel: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
 /** Deltas that arrive together, as a read from a socket brings them. */
-export const DELTAS_A_READ = 32;
+const DELTAS_A_READ = 32;
 
 /** The next read from the socket: the event loop gets its turn. */
-export function nextRead(): Promise<void> {
+function nextRead(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

@@ -28,9 +28,12 @@ export class VirtualClock {
   now: number = START_MS;
   /** The time of the last timer that was run: everything due before it has been run. */
   lastRunAt: number = START_MS;
+  /** Time that work has taken since anything else had its turn. */
+  burnt = 0;
   readonly #random: Random;
   readonly #heap: Timer[] = [];
   readonly #live = new Map<string, number>();
+  readonly #clocks = new Map<string, Clock>();
   #turns: Turn[] = [];
   #made = 0;
 
@@ -40,7 +43,9 @@ export class VirtualClock {
 
   /** The clock that one owner is given. */
   of(owner: string): Clock {
-    return {
+    const known = this.#clocks.get(owner);
+    if (known) return known;
+    const clock: Clock = {
       now: () => this.now,
       after: (ms, run) => this.after(owner, ms, run),
       turn: () =>
@@ -48,6 +53,8 @@ export class VirtualClock {
           this.#turns.push({ owner, resolve });
         }),
     };
+    this.#clocks.set(owner, clock);
+    return clock;
   }
 
   after(owner: string, ms: number, run: () => void): () => void {
@@ -60,17 +67,18 @@ export class VirtualClock {
       run,
       live: true,
     };
+    (timer as any).stack = new Error().stack;
     this.#count(owner, 1);
     this.#push(timer);
     return () => this.#kill(timer);
   }
 
-  /** How many timers and waits an owner has. */
+  /** How many timers an owner has set. A turn that was asked for comes by itself. */
   pending(owner: string): number {
-    const turns = this.#turns.reduce((sum, turn) => sum + (turn.owner === owner ? 1 : 0), 0);
-    return (this.#live.get(owner) ?? 0) + turns;
+    return this.#live.get(owner) ?? 0;
   }
 
+  stacks(owner: string): string { return this.#heap.filter((t) => t.live && t.owner === owner).map((t) => (t as any).stack).join("\n"); }
   /** When an owner's last timer is due; nothing if it has none. */
   lastDue(owner: string): number | undefined {
     const due = this.#heap.filter((timer) => timer.live && timer.owner === owner);
@@ -86,10 +94,12 @@ export class VirtualClock {
   /** Time that work takes: passes without a timer being run. */
   burn(ms: number): void {
     this.now += ms;
+    this.burnt += ms;
   }
 
   /** Runs what is next: a timer that is due, a turn, or the first timer to come. */
   advance(): boolean {
+    this.burnt = 0;
     let next = this.#heap[0];
     while (next && !next.live) {
       this.#pop();

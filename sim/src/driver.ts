@@ -236,8 +236,11 @@ class AgentDriver implements Driver {
   /** `agent.run()`, read at the reader's pace: what it lags behind is joined. */
   #promptAsStream(run: RunRecord, messages: readonly AgentMessage[]): void {
     const { world } = this.#parts;
-    const stream = this.#agent.run(messages);
-    this.#follow(run, stream.result());
+    const agent = this.#agent;
+    const stream = agent.run(messages);
+    // The result is there with agent_end; the agent is idle when its listeners are done.
+    const settled = stream.result().finally(() => agent.waitForIdle());
+    this.#follow(run, settled);
     const leaveAfter = world.random("driver").pick([5, 1_000_000]);
     void readSlowly(world, stream, leaveAfter).then((read) => {
       if (run.sinkFailedOn || run.epoch !== world.epoch) return;

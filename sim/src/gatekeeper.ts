@@ -18,7 +18,7 @@ export const REWRITTEN_TEXT = "rewritten";
 /** The middleware of a world: lets calls pass, or does not, as the seed says. */
 export class Gatekeeper {
   /** What was decided on a call, by its id; the last time counts. */
-  readonly verdicts = new Map<string, Verdict>();
+  readonly verdicts: Map<string, Verdict> = new Map();
   readonly #world: World;
 
   constructor(world: World) {

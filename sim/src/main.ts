@@ -1,1 +1,119 @@
-console.log("There is nothing to run here yet.");
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { availableParallelism } from "node:os";
+import { runSeed, type SeedResult, watchStrayErrors } from "./seed.ts";
+
+/** Seeds that a worker is given at a time. */
+const SEEDS_A_PORTION = 50;
+
+interface Options {
+  seeds: number;
+  from: number;
+  workers: number;
+  verbose: boolean;
+  /** Stop at the first failure. */
+  first: boolean;
+}
+
+function readOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seeds: { type: "string", default: "1000" },
+      from: { type: "string", default: "1" },
+      workers: { type: "string", default: String(availableParallelism()) },
+      verbose: { type: "boolean", default: false },
+      first: { type: "boolean", default: false },
+    },
+  });
+  const whole = (name: "seeds" | "from" | "workers", least: number): number => {
+    const value = Number(values[name]);
+    if (Number.isInteger(value) && value >= least) return value;
+    throw new RangeError(`--${name} must be a whole number of at least ${least}, got ${values[name]}.`);
+  };
+  const { verbose, first } = values;
+  return {
+    seeds: whole("seeds", 1),
+    from: whole("from", 0),
+    workers: verbose ? 1 : whole("workers", 1),
+    verbose,
+    first,
+  };
+}
+
+/** Runs the seeds and hands on what broke, in order of seeds whatever the number of workers. */
+async function simulate(options: Options): Promise<SeedResult[]> {
+  const { from, seeds, workers } = options;
+  if (workers === 1 || seeds <= SEEDS_A_PORTION) return simulateHere(options);
+  const results: SeedResult[] = [];
+  let next = from;
+  let stopped = false;
+  const runWorker = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url), { workerData: "sim" });
+      const feed = (): void => {
+        const left = from + seeds - next;
+        if (left <= 0 || stopped) {
+          void worker.terminate().then(() => resolve());
+          return;
+        }
+        const count = Math.min(SEEDS_A_PORTION, left);
+        worker.postMessage({ from: next, seeds: count });
+        next += count;
+      };
+      worker.on("message", (broken: SeedResult[]) => {
+        results.push(...broken);
+        if (options.first && broken.length > 0) stopped = true;
+        feed();
+      });
+      worker.on("error", reject);
+      feed();
+    });
+  await Promise.all(Array.from({ length: workers }, runWorker));
+  return results.sort((one, other) => one.seed - other.seed);
+}
+
+async function simulateHere({ from, seeds, verbose, first }: Options): Promise<SeedResult[]> {
+  watchStrayErrors();
+  const results: SeedResult[] = [];
+  for (let seed = from; seed < from + seeds; seed++) {
+    const result = await runSeed(seed, verbose);
+    if (verbose) for (const line of result.lines) console.log(line);
+    if (!result.broken) continue;
+    results.push(result);
+    if (first) break;
+  }
+  return results;
+}
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  const started = performance.now();
+  const failed = await simulate(options);
+  const seconds = (performance.now() - started) / 1000;
+  for (const { seed, broken } of failed) {
+    console.log(`seed ${seed} breaks ${broken?.rule}: ${broken?.text}`);
+    console.log(`  npm run sim -- --seeds 1 --from ${seed} --verbose`);
+  }
+  console.error(`${(options.seeds / seconds).toFixed(0)} seeds/s`);
+  console.log(`${options.seeds} seeds, ${failed.length} failures`);
+  if (failed.length > 0) process.exitCode = 1;
+}
+
+function serve(): void {
+  watchStrayErrors();
+  parentPort?.on("message", ({ from, seeds }: { from: number; seeds: number }) => {
+    const run = async (): Promise<void> => {
+      const broken: SeedResult[] = [];
+      for (let seed = from; seed < from + seeds; seed++) {
+        const result = await runSeed(seed);
+        if (result.broken) broken.push(result);
+      }
+      parentPort?.postMessage(broken);
+    };
+    void run();
+  });
+}
+
+if (isMainThread) await main();
+else if (workerData === "sim") serve();

@@ -43,6 +43,8 @@ export interface Attempt {
   readonly finished: Set<number>;
   /** Something was pushed after the request was called off: what was read is a matter of luck. */
   wentOn: boolean;
+  /** What had arrived when the request was called off. */
+  atAbort: AssistantMessage | undefined;
   /** Events that came before `start`, which nobody may see. */
   readonly early: WeakSet<object>;
 }
@@ -149,6 +151,7 @@ export class SimModel {
       lastPushAt: world.now,
       finished: new Set(),
       wentOn: false,
+      atAbort: undefined,
       early: new WeakSet(),
     };
     world.note(
@@ -461,14 +464,14 @@ class Performance {
     this.stream = new WatchedStream(world, attempt, script.start);
     this.#out = new Accumulator(this.stream, attempt.model, world.now);
     this.#acts = this.#play();
-    if (!script.deaf) {
-      attempt.signal.addEventListener("abort", () => this.#calledOff(), { once: true });
-    }
+    attempt.signal.addEventListener("abort", () => this.#calledOff(), { once: true });
     if (script.delayMs > 0) this.#stopTimer = world.later(script.delayMs, () => this.#goOn());
     else this.#goOn();
   }
 
   #calledOff(): void {
+    if (this.#attempt.outcome === "open") this.#attempt.atAbort = structuredClone(this.#out.message);
+    if (this.#script.deaf) return;
     this.#stopTimer();
     // Some wires say so, others just fall silent.
     if (this.#attempt.number % 2 === 0) {
@@ -500,7 +503,7 @@ class Performance {
     }
     if (this.#script.usage === "always") out.usage({ input: 40, output: 10 });
     this.#end(ending);
-    if (!encore) return;
+    if (!encore || ending.type === "stall") return;
     yield betweenMs;
     // What comes after the end is nobody's.
     out.text(0, "encore");

@@ -25,7 +25,8 @@ export interface Watch {
   begun(run: RunRecord): void;
   /** The sink, or the first listener, or the reader of a stream has taken an event. */
   taken(event: AgentEvent): void;
-  sinkFails(event: AgentEvent): void;
+  /** The sink fails on an event; the loop can know of it after `inMs`. */
+  sinkFails(event: AgentEvent, inMs: number): void;
   heard(listener: number, event: AgentEvent): void;
   listenerDone(listener: number): void;
   /** The run's promise has settled. */

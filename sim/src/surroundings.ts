@@ -58,9 +58,9 @@ export class Surroundings {
   observer(): AgentListener {
     const { epoch } = this.#world;
     return (event) => {
-      if (epoch !== this.#world.epoch) return;
+      if (epoch !== this.#world.epoch) return undefined;
       if (this.#world.runsAway()) return new Promise(() => {});
-      this.#take(event);
+      return this.#take(event);
     };
   }
 
@@ -127,13 +127,12 @@ export class Surroundings {
     const random = this.#world.random("sink");
     const way = random.pick(["throws", "rejects", "rejects later", "hangs"]);
     this.#world.note(() => `the sink fails on ${event.type}: it ${way}`);
-    this.#watch.sinkFails(event);
+    const { hookTimeoutMs = DEFAULT_HOOK_TIMEOUT_MS } = this.#world.plan.config;
+    this.#watch.sinkFails(event, way === "hangs" ? hookTimeoutMs : way === "rejects later" ? 5 : 0);
     const error = new Error("the disk is full");
     if (way === "throws") throw error;
     if (way === "rejects") return Promise.reject(error);
-    if (way === "hangs") {
-      return this.#wait(undefined, this.#world.plan.config.hookTimeoutMs ?? DEFAULT_HOOK_TIMEOUT_MS);
-    }
+    if (way === "hangs") return this.#wait(undefined, hookTimeoutMs);
     return this.#wait(5, 5).then(() => {
       throw error;
     });

@@ -401,14 +401,16 @@ export class Agent {
       tools: this.#runTools(launch),
     };
     const handle = (event: AgentEvent): void | Promise<void> => this.#handle(event, launch.watch);
-    const { sink, streamFn } = this.#options;
-    const run = new Run(
-      context,
-      this.#config(launch),
-      sink ? (event) => this.#sinkFirst(sink, event, handle) : handle,
-      controller.signal,
-      streamFn,
-    );
+    const { sink = () => {}, streamFn } = this.#options;
+    let run: Run;
+    try {
+      const config = this.#config(launch);
+      run = new Run(context, config, sink, controller.signal, streamFn, handle);
+    } catch (error) {
+      this.#takeBack(launch.injected);
+      throw error;
+    }
+    const waiting = this.#pending;
     let becomeIdle: () => void = () => {};
     this.#active = { controller, idle: new Promise((resolve) => (becomeIdle = resolve)) };
     this.#error = undefined;
@@ -418,7 +420,9 @@ export class Agent {
     } catch (error) {
       if (error instanceof SinkError) {
         this.#error = error.message;
-        await handle(endOf(run, "sink"));
+        const end = endOf(run, "sink");
+        end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
+        await handle(end);
       }
       throw error;
     } finally {
@@ -472,13 +476,10 @@ export class Agent {
       .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
   }
 
-  async #sinkFirst(
-    sink: AgentSink,
-    event: AgentEvent,
-    handle: (event: AgentEvent) => void | Promise<void>,
-  ): Promise<void> {
-    await sink(event);
-    await handle(event);
+  #takeBack(injected: readonly Injected[]): void {
+    for (const { source, message } of injected.toReversed()) {
+      if (source !== "prompt") this.#queue(source).putBack([message]);
+    }
   }
 
   #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
@@ -617,6 +618,12 @@ export class Agent {
 
 function isAssistant(message: AgentMessage): boolean {
   return isLlmMessage(message) && message.role === "assistant";
+}
+
+/** Whether a call that waited for a person still does, after what a run has made. */
+function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {
+  const isAnswered = messages.some((message) => isResult(message) && message.toolCallId === id);
+  return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);
 }
 
 function isResult(message: AgentMessage): message is ToolResultMessage {

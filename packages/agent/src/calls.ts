@@ -41,7 +41,7 @@ export async function answerCalls(
   const policy = run.config.steering ?? "skip-remaining";
   let started = 0;
   let refuse: ((call: ToolCall) => AgentToolResult) | undefined;
-  let trouble: unknown;
+  let trouble: { error: unknown } | undefined;
   try {
     for (const batch of batches(run, calls)) {
       const running: Running[] = [];
@@ -67,7 +67,7 @@ export async function answerCalls(
     if (!answers.steered && (await run.poll("steering"))) answers.steered = true;
   } catch (error) {
     if (error instanceof SinkError) throw error;
-    trouble = error;
+    trouble = { error };
     refuse = run.cancelled
       ? (left) => notStartedResult(run, left)
       : (left) => errorResult(`Tool "${left.name}" was not run: ${messageOf(error)}`);
@@ -75,7 +75,7 @@ export async function answerCalls(
   for (const call of calls.slice(started)) {
     await answerWith(run, call, refuse?.(call) ?? abortedResult(run, call), answers);
   }
-  if (trouble !== undefined && !run.cancelled) throw trouble;
+  if (trouble && !run.cancelled) throw trouble.error;
 }
 
 /** Answers a call that is not run, with all of its events. */

@@ -17,12 +17,14 @@ type Update = Extract<AgentEvent, { type: "tool_execution_update" }>;
 /**
  * Puts events into the sink one after the other, also when tools that run together
  * emit at the same time. Costs no promise where the sink answers at once. After the
- * first failure the sink is not called again and every `emit` throws.
+ * first failure the sink is not called again and every `emit` throws. Listeners come
+ * after the sink; they look after their own time, and never throw.
  */
 export class Emitter {
   readonly #sink: AgentSink;
   readonly #deadline: (wait: Promise<void>) => Promise<void>;
   readonly #onFailure: (error: SinkError) => void;
+  readonly #listeners: AgentSink | undefined;
   #tail: Promise<void> | undefined;
   #failure: SinkError | undefined;
   #waitingUpdates: Map<string, Update> | undefined;
@@ -31,10 +33,12 @@ export class Emitter {
     sink: AgentSink,
     deadline: (wait: Promise<void>) => Promise<void>,
     onFailure: (error: SinkError) => void,
+    listeners?: AgentSink,
   ) {
     this.#sink = sink;
     this.#deadline = deadline;
     this.#onFailure = onFailure;
+    this.#listeners = listeners;
   }
 
   get failure(): SinkError | undefined {
@@ -106,8 +110,9 @@ export class Emitter {
     } catch (cause) {
       this.#fail(event, cause);
     }
-    if (taken === undefined || !isThenable(taken)) return undefined;
-    return this.#deadline(taken).catch((cause: unknown) => this.#fail(event, cause));
+    if (taken === undefined || !isThenable(taken)) return this.#listeners?.(event);
+    const accepted = this.#deadline(taken).catch((cause: unknown) => this.#fail(event, cause));
+    return this.#listeners ? accepted.then(() => this.#listeners?.(event)) : accepted;
   }
 
   #fail(event: AgentEvent, cause: unknown): never {

@@ -168,10 +168,11 @@ function placeOf(messages: readonly AgentMessage[], callId: string): number {
     const order = callsOf(message).map((call) => call.id);
     const rank = order.indexOf(callId);
     if (rank < 0) continue;
-    const before = resultsAfter(messages, index).filter(
-      (other) => order.indexOf(other.toolCallId) < rank,
-    );
-    return index + 1 + before.length;
+    let place = index + 1;
+    for (const other of resultsAfter(messages, index)) {
+      if (order.indexOf(other.toolCallId) < rank) place = messages.indexOf(other, place) + 1;
+    }
+    return place;
   }
   return messages.length;
 }

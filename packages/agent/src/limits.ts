@@ -107,7 +107,11 @@ function tokensOf(message: AssistantMessage): number {
 }
 
 function sameCall(one: ToolCall, other: ToolCall): boolean {
-  return one.name === other.name && sameValue(one.arguments, other.arguments);
+  return (
+    one.name === other.name &&
+    one.rawArguments === other.rawArguments &&
+    sameValue(one.arguments, other.arguments)
+  );
 }
 
 /** Equal as JSON, whatever the order of keys. */

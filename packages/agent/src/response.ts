@@ -138,11 +138,12 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
     shown: false,
     held: [],
     finished: [],
+    passing: undefined,
   };
   let stream: AssistantMessageEventStream | undefined;
   let thrown: { error: unknown } | undefined;
   try {
-    const asked = ask(run, request.invocation(run, context, options));
+    const asked = ask(run, request.invocation(run, context, options), () => !interruption);
     const answer = isThenable(asked)
       ? await new Promise<ModelAnswer | undefined>((resolve, reject) => {
           leave = () => resolve(undefined);
@@ -168,6 +169,8 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
     unlink();
     unsteer?.();
   }
+  // What the sink is still taking comes before the rest.
+  if (reading.passing) await reading.passing;
   if (stream && interruption) await passRest(run, reading, stream);
   stream?.detach();
   return conclude(run, reading, interruption, thrown);
@@ -195,8 +198,15 @@ function readAll(
           if (stream.closed) return done();
           return stream.whenReadable(read);
         }
-        const wait = pass(run, reading, event) ?? run.breath.take();
-        if (wait) return void wait.then(read, failed);
+        const passed = pass(run, reading, event);
+        const breath = run.breath.take();
+        // A sink that answers with a promise lets nobody else have a turn by that alone.
+        const wait = passed && breath ? passed.then(() => breath) : (passed ?? breath);
+        if (wait) {
+          watch.pause();
+          reading.passing = wait;
+          return void wait.then(read, failed);
+        }
       }
       done();
     } catch (error) {
@@ -238,10 +248,17 @@ class RequestSignal {
   }
 }
 
-function ask(run: Run, call: ModelInvocation): ModelAnswer | Promise<ModelAnswer> {
+/** Middleware may have waited until nobody wants the answer any more: then nothing is asked. */
+function ask(
+  run: Run,
+  call: ModelInvocation,
+  isWanted: () => boolean,
+): ModelAnswer | Promise<ModelAnswer> {
   const layers = (run.config.middleware ?? []).flatMap((m) => (m.model ? [m.model.bind(m)] : []));
-  const core = ({ model, context, options }: ModelInvocation): ModelAnswer | Promise<ModelAnswer> =>
-    run.streamFn(model, context, options);
+  const core = ({ model, context, options }: ModelInvocation): ModelAnswer | Promise<ModelAnswer> => {
+    if (!isWanted()) throw new Error("The request was called off before it was made.");
+    return run.streamFn(model, context, options);
+  };
   return layers.length === 0 ? core(call) : compose(layers, async (inner) => core(inner))(call);
 }
 
@@ -252,6 +269,8 @@ interface Reading {
   /** What came before the first content. */
   held: AssistantMessageEvent[];
   finished: number[];
+  /** The last event that the sink did not take at once. */
+  passing: Promise<void> | undefined;
 }
 
 /** Passes one event on. Deltas come here by the hundred thousand. */
@@ -481,6 +500,12 @@ class Watchdog {
   saw(): void {
     this.#heard = true;
     this.#lastAt = this.#run.clock.now();
+  }
+
+  /** Time that a sink takes is not the service's silence. */
+  pause(): void {
+    this.#heard = true;
+    this.#lastAt = Number.POSITIVE_INFINITY;
   }
 
   stop(): void {

@@ -60,8 +60,8 @@ export async function withRetry<A extends Attempt>(
     const outcome = await attempt();
     const { failure, errorMessage = "" } = outcome.message;
     if (!failure || outcome.shown || tries > maxRetries || !isRetryable(failure)) return outcome;
-    const delayMs = retryDelay(failure, tries, policy);
     const longest = policy.maxRetryDelayMs ?? DEFAULT_MAX_RETRY_DELAY_MS;
+    const delayMs = retryDelay(failure, tries, policy, longest);
     if (delayMs > longest) {
       outcome.message = {
         ...outcome.message,
@@ -74,10 +74,11 @@ export async function withRetry<A extends Attempt>(
   }
 }
 
-function retryDelay(failure: Failure, tries: number, policy: RetryPolicy): number {
+/** As long as the service asks for; else what we think right, which is never too long. */
+function retryDelay(failure: Failure, tries: number, policy: RetryPolicy, longest: number): number {
   if (failure.retryAfterMs !== undefined) return Math.max(0, failure.retryAfterMs);
   const base = policy.baseDelayMs ?? DEFAULT_BASE_DELAY_MS;
-  const cap = policy.maxDelayMs ?? DEFAULT_MAX_DELAY_MS;
+  const cap = Math.min(longest, policy.maxDelayMs ?? DEFAULT_MAX_DELAY_MS);
   return Math.round(policy.random() * Math.min(cap, base * 2 ** (tries - 1)));
 }
 

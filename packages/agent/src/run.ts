@@ -76,6 +76,7 @@ export class Run {
   #tools = new Map<string, AgentTool>();
   readonly #emitter: Emitter;
   readonly #stopDeadline: () => void;
+  readonly #undelivered: AgentMessage[] = [];
   #stopController: AbortController | undefined;
 
   /** Throws on a configuration that cannot work. */
@@ -85,6 +86,7 @@ export class Run {
     sink: AgentSink,
     signal?: AbortSignal,
     streamFn?: StreamFn,
+    listeners?: AgentSink,
   ) {
     const { protocol } = config;
     if (!streamFn && !protocol) {
@@ -105,6 +107,7 @@ export class Run {
       sink,
       (wait) => this.#deadline("The sink", wait),
       () => this.cancellation.cancel("sink"),
+      listeners,
     );
     this.history = new History(context.messages);
     this.info = { sessionId: config.sessionId, model: config.model };
@@ -288,7 +291,7 @@ export class Run {
     contained("onLateResult threw", () => this.config.onLateResult?.(call, result));
   }
 
-  /** Hands back what was not delivered. */
+  /** Hands back what was not delivered; answers with all that was so far. */
   returnInFlight(): AgentMessage[] {
     const undelivered = this.inFlight.filter(({ source }) => source !== "prompt");
     this.inFlight = [];
@@ -296,7 +299,8 @@ export class Run {
       const messages = undelivered.filter((m) => m.source === queue).map((m) => m.message);
       if (messages.length > 0) contained("requeue threw", () => this.config.requeue?.(queue, messages));
     }
-    return undelivered.map(({ message }) => message);
+    this.#undelivered.push(...undelivered.map(({ message }) => message));
+    return this.#undelivered;
   }
 
   limitReached(): LimitReached | undefined {
@@ -323,7 +327,6 @@ export class Run {
 
   close(): void {
     this.#stopDeadline();
-    this.breath.release();
     this.cancellation.release();
   }
 

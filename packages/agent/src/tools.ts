@@ -94,12 +94,13 @@ function invoke(
     const answer = (outcome: CallOutcome): void => {
       if (answered) return;
       answered = true;
+      for (const stopTimer of execution.timers) stopTimer();
       stopGrace();
       unlink();
       resolve(outcome);
     };
     const unlink = run.cancellation.onCancel(() => {
-      controller.abort();
+      abort(execution);
       const graceMs = tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
       stopGrace = run.clock.after(graceMs, () => answer({ result: abortedResult(run, call) }));
     });
@@ -108,6 +109,8 @@ function invoke(
       call,
       controller,
       isAnswered: () => answered,
+      timers: [],
+      nested: new Set(),
       update: (partialResult) => {
         if (answered) return;
         run.emitUpdate({
@@ -143,7 +146,23 @@ interface Execution {
   call: ToolCall;
   controller: AbortController;
   isAnswered: () => boolean;
+  /** Stop the time-outs of what was left behind, or they would keep a process alive. */
+  timers: (() => void)[];
+  /** What this called in its turn, while it runs. */
+  nested: Set<Execution>;
   update: (partial: AgentToolResult) => void;
+}
+
+/** The same for a tool that a tool called: its time-out is its own, an abort is shared. */
+function nestedIn(execution: Execution): Execution {
+  const own = { ...execution, controller: new AbortController(), nested: new Set<Execution>() };
+  execution.nested.add(own);
+  return own;
+}
+
+function abort({ controller, nested }: Execution): void {
+  controller.abort();
+  for (const inner of nested) abort(inner);
 }
 
 function throughMiddleware(
@@ -167,12 +186,9 @@ function executeTool(
   depth: number,
 ): Promise<AgentToolResult> {
   const { run, call } = execution;
-  const controller = depth === 0 ? execution.controller : new AbortController();
-  if (depth > 0) {
-    execution.controller.signal.addEventListener("abort", () => controller.abort(), {
-      signal: controller.signal,
-    });
-  }
+  // Middleware may have waited, for a person say, while the run was stopped.
+  if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
+  const own = depth === 0 ? execution : nestedIn(execution);
   return new Promise((resolve, reject) => {
     let timedOut = false;
     let isSettled = false;
@@ -180,11 +196,13 @@ function executeTool(
     const stopTimer = run.clock.after(timeoutMs, () => {
       timedOut = true;
       isSettled = true;
-      controller.abort();
+      abort(own);
       reject(new TimedOut(tool.name, timeoutMs));
     });
+    execution.timers.push(stopTimer);
     const settled = (result: AgentToolResult): boolean => {
       isSettled = true;
+      execution.nested.delete(own);
       stopTimer();
       const late = timedOut || execution.isAnswered();
       if (late && depth === 0) run.reportLate(call, result);
@@ -193,7 +211,7 @@ function executeTool(
     const update = (partial: AgentToolResult): void => {
       if (!isSettled) execution.update(partial);
     };
-    const host: ToolHost = { call: (name, given) => callNested(execution, name, given, depth + 1) };
+    const host: ToolHost = { call: (name, given) => callNested(own, name, given, depth + 1) };
     const returned = (value: AgentToolResult | string): void => {
       const result = toResult(tool.name, value);
       if (settled(result)) resolve(result);
@@ -202,7 +220,7 @@ function executeTool(
       if (settled(thrownResult(tool.name, error))) reject(error);
     };
     try {
-      const given = tool.execute(toolCall.id, args, controller.signal, update, host);
+      const given = tool.execute(toolCall.id, args, own.controller.signal, update, host);
       if (isThenable(given)) given.then(returned, threw);
       else returned(given);
     } catch (error) {

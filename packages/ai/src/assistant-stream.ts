@@ -1,3 +1,4 @@
+import { systemClock } from "./clock.ts";
 import type { AssistantMessageEvent, DeltaEvent } from "./events.ts";
 import { EventStream } from "./event-stream.ts";
 import { FLAT_CHUNK_CHARS, flatten } from "./growing-text.ts";
@@ -54,6 +55,10 @@ function finalMessage(event: AssistantMessageEvent): AssistantMessage {
   throw new Error(`A "${event.type}" event does not end a response.`);
 }
 
+/** Reading events lets timers and I/O have their turn at least this often. */
+const MAX_BREATH_MS = 10;
+const EVENTS_A_LOOK = 64;
+
 /** Any async iterable of events (a generator, say) as a stream with a result. */
 export function toAssistantStream(
   events: AsyncIterable<AssistantMessageEvent>,
@@ -61,10 +66,16 @@ export function toAssistantStream(
   if (events instanceof AssistantMessageEventStream) return events;
   const stream = new AssistantMessageEventStream();
   void (async () => {
+    let count = 0;
+    let since = systemClock.now();
     try {
       for await (const event of events) {
         stream.push(event);
         if (stream.closed || stream.detached) break;
+        // A generator that never waits would keep every timer from firing, an abort's too.
+        if (++count % EVENTS_A_LOOK !== 0 || systemClock.now() - since < MAX_BREATH_MS) continue;
+        await systemClock.turn();
+        since = systemClock.now();
       }
       stream.end();
     } catch (error) {

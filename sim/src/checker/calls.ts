@@ -26,6 +26,8 @@ interface CallRecord {
   answered: boolean;
   /** A steering message waited when it had to be looked for: this call must not run. */
   mustSkip: boolean;
+  /** The same came of it too often before it was started. */
+  isRepeated: boolean;
   readonly executions: Execution[];
 }
 
@@ -41,6 +43,7 @@ export class Calls {
   readonly #gatekeeper: Gatekeeper;
   readonly #toolNamed: (name: string) => SimTool | undefined;
   readonly #records = new Map<string, CallRecord>();
+  readonly #executions = new Map<string, Execution[]>();
   readonly #lateDue = new Map<string, number>();
   readonly #running = new Set<Execution>();
   #run: RunRecord | undefined;
@@ -140,7 +143,8 @@ export class Calls {
         result: undefined,
         answered: false,
         mustSkip: false,
-        executions: [],
+        isRepeated: false,
+        executions: this.#executionsOf(call.id),
       });
     }
   }
@@ -153,8 +157,13 @@ export class Calls {
     if (!isSame) this.#fail("R12", `tool_execution_start of ${event.toolCallId} tells other arguments`);
     record.startedIn = this.#run;
     const waits = this.#steeringIsKnown();
-    record.mustSkip = record.madeIn === this.#run && record.place > 0 && this.#steeringDue && waits;
-    if (record.madeIn === this.#run && waits) this.#steeringDue = true;
+    const mayRun = record.madeIn === this.#run && !isTroubled(record.message) && record.message.stopReason !== "length";
+    record.mustSkip = mayRun && record.place > 0 && this.#steeringDue && waits;
+    if (waits) this.#steeringDue = true;
+    const isAlone = ![...this.#records.values()].some(
+      (other) => other !== record && other.startedIn === this.#run && other.endedIn !== this.#run,
+    );
+    record.isRepeated = isAlone && this.#timesInARow(record.call) >= this.#maxIdentical;
   }
 
   /** Whether a steering message waits or is in flight, under a policy that skips for it. */
@@ -276,7 +285,8 @@ export class Calls {
     if (this.#hasRecord(record)) return undefined;
     if (text.startsWith("Aborted:")) return this.#abortedComplaint();
     const isInterrupted = text.startsWith("Interrupted");
-    if (record.call.argumentsError !== undefined || isTroubled(record.message)) return undefined;
+    const wasNeverToRun = isTroubled(record.message) || record.message.stopReason === "length";
+    if (record.call.argumentsError !== undefined || wasNeverToRun) return undefined;
     if (this.#toolNamed(record.call.name)?.idempotent) return undefined;
     return isInterrupted ? undefined : ["R19", "nobody knows what came of it before the crash"];
   }
@@ -361,9 +371,7 @@ export class Calls {
     if (text.includes("gave the same result several times in a row")) return this.#refusalComplaint(record);
     const tool = this.#toolNamed(call.name);
     if (text.startsWith(`Tool ${call.name} not found`)) {
-      return tool && this.#world.plan.entry !== "agent" && !this.#mayHaveChanged()
-        ? ["R9", "there is such a tool"]
-        : undefined;
+      return this.hasTool(call.name) === true ? ["R9", "there is such a tool"] : undefined;
     }
     if (!tool) return ["R9", "there is no such tool"];
     if (call.argumentsError !== undefined) {
@@ -376,10 +384,8 @@ export class Calls {
     return ["R8", "nothing kept it from being run"];
   }
 
-  /** The tools of a run can be others than all of them. */
-  #mayHaveChanged(): boolean {
-    return true;
-  }
+  /** Whether the last request offered a tool of this name; unknown before the first. */
+  hasTool: (name: string) => boolean | undefined = () => undefined;
 
   #refusalComplaint(record: CallRecord): [string, string] | undefined {
     if (this.#world.plan.config.toolExecution !== "sequential") return undefined;
@@ -432,7 +438,18 @@ export class Calls {
     if (verdict === "deny" || verdict === "suspend" || verdict === "answer") {
       stop("R14", `the middleware's word was ${verdict}`);
     }
-    if (!nested) this.#executingCall(execution, run, stop);
+    if (nested) return;
+    this.#executingCall(execution, run, stop);
+    this.#executionsOf(id).push(execution);
+  }
+
+  #executionsOf(id: string): Execution[] {
+    let executions = this.#executions.get(id);
+    if (!executions) {
+      executions = [];
+      this.#executions.set(id, executions);
+    }
+    return executions;
   }
 
   /** When the sink's failure is known to the loop. */
@@ -472,10 +489,7 @@ export class Calls {
     if (others.length >= most) stop("tools", `${others.length} others run, and ${most} may`);
     const intruder = others.find((other) => !this.mayRunTogether(id, other.id));
     if (intruder) stop("tools", `${intruder.id} runs, and they may not run together`);
-    if (others.length === 0 && this.#timesInARow(call) >= this.#maxIdentical) {
-      stop("R23", `the same came of it ${this.#maxIdentical} times in a row`);
-    }
-    record.executions.push(execution);
+    if (record.isRepeated) stop("R23", `the same came of it ${this.#maxIdentical} times in a row`);
   }
 
   get #maxIdentical(): number {

@@ -1,0 +1,165 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { run } from "../scripts/command.mjs";
+import {
+  compile,
+  type Compiled,
+  eachOf,
+  fencesOf,
+  pages,
+  problemOf,
+  root,
+  type Snippet,
+  snippetsOf,
+} from "./snippets.ts";
+
+/** Programs that run at the same time: starting Node is most of what one takes. */
+const WIDTH = 3;
+
+let folder: string;
+let all: Map<string, string>;
+
+beforeAll(async () => {
+  expect(
+    existsSync(join(root, "packages/agent/dist/index.js")),
+    "The pages' programs use the built packages: run `npm run build` first.",
+  ).toBe(true);
+  await mkdir(join(root, ".tmp"), { recursive: true });
+  folder = await mkdtemp(join(root, ".tmp", "docs-"));
+  all = await pages();
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function outcomeOf(snippets: readonly Snippet[], where: string): Promise<string[]> {
+  const { problems, programs }: Compiled = await compile(snippets, join(folder, where));
+  const found = [...problems];
+  if (found.length > 0) return found;
+  await eachOf([...programs], WIDTH, async ([snippet, program]) => {
+    if (snippet.notRun !== undefined) return;
+    const problem = await problemOf(snippet, program);
+    if (problem !== undefined) found.push(problem);
+  });
+  return found;
+}
+
+describe("the programs in the pages", () => {
+  it("compile, run and print what the page says", async () => {
+    const snippets = [...all].flatMap(([name, page]) => snippetsOf(page, name));
+    expect(snippets.length).toBeGreaterThan(30);
+    expect(await outcomeOf(snippets, "pages")).toEqual([]);
+  }, 60_000);
+
+  it("give a reason where they are not run", () => {
+    const silent = [...all]
+      .flatMap(([name, page]) => snippetsOf(page, name))
+      .filter(({ notRun }) => notRun === "");
+    expect(silent).toEqual([]);
+  });
+});
+
+describe("a page that is wrong is found", () => {
+  const page = (code: string, output = ""): Snippet[] =>
+    snippetsOf(`# Page\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`text\n${output}\`\`\`\n`, "page.md");
+
+  it.each([
+    ["a name that is not there", `import { Agnet } from "@gyre/agent";\nnew Agnet();`, "", "Agnet"],
+    ["a type that does not fit", `const count: number = "one";\nconsole.log(count);`, "", "TS2322"],
+    ["a program that throws", `throw new Error("broken on purpose");`, "", "broken on purpose"],
+    ["other output", `console.log("one");`, "two\n", "page.md:3 printed\none\n"],
+    ["output that no page shows", `console.log("one");`, "", "page.md:3 printed\none\n"],
+    ["a warning", `console.error("careful");`, "", "careful"],
+  ])("%s", async (what, code, output, words) => {
+    const problems = await outcomeOf(page(code, output), what.replaceAll(" ", "-"));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(words);
+  });
+
+  it("and one that is right is not", async () => {
+    expect(await outcomeOf(page(`console.log("one");`, "one\n"), "right")).toEqual([]);
+  });
+});
+
+describe("the examples", () => {
+  it("run, and print what examples/README.md says", async () => {
+    const shown = await readFile(join(root, "examples/README.md"), "utf8");
+    const names = (await readdir(join(root, "examples"))).filter((name) => name.endsWith(".ts"));
+    expect(names.length).toBeGreaterThan(3);
+    const wrong: string[] = [];
+    await eachOf(names, WIDTH, async (file) => {
+      const name = file.slice(0, -".ts".length);
+      const section = shown.split(/^## /m).find((part) => part.startsWith(`${name}\n`)) ?? "";
+      const expected = fencesOf(section).find(({ language }) => language === "text")?.body;
+      const script = join(root, "scripts/example.mjs");
+      const { code, output } = await run(process.execPath, [script, name], { cwd: root });
+      if (code !== 0 || output !== expected) wrong.push(`${name} ended with ${code}:\n${output}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("are named where they are not found", async () => {
+    const { code, output } = await run(process.execPath, ["scripts/example.mjs", "helo"], {
+      cwd: root,
+    });
+    expect(code).toBe(2);
+    expect(output).toContain('No example "helo". There are: ');
+  });
+});
+
+describe("the pages", () => {
+  it("name no script that package.json does not have", async () => {
+    const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    const missing = [...all].flatMap(([name, page]) =>
+      [...page.matchAll(/\bnpm (?:run (?:--silent )?([\w:]+)|(test|start)\b)/g)]
+        .map((match) => match[1] ?? match[2] ?? "")
+        .filter((script) => !(script in scripts))
+        .map((script) => `${name}: npm run ${script}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("link to nothing that is not there", () => {
+    const broken = [...all].flatMap(([name, page]) =>
+      linksOf(page)
+        .filter((link) => !leadsSomewhere(name, link))
+        .map((link) => `${name}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("a link that leads nowhere would be found", () => {
+    expect(leadsSomewhere("README.md", "docs/no-such-page.md")).toBe(false);
+    expect(leadsSomewhere("README.md", "docs/tools.md#no-such-heading")).toBe(false);
+    expect(leadsSomewhere("docs/tools.md", "../README.md")).toBe(true);
+  });
+});
+
+/** Relative links and pictures, outside of code. */
+function linksOf(page: string): string[] {
+  const prose = page.replaceAll(/^```[\s\S]*?^```/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => match[1] ?? "")
+    .filter((link) => !/^[a-z]+:/.test(link));
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? from : join(dirname(from), path);
+  if (!existsSync(join(root, target))) return false;
+  if (anchor === undefined) return true;
+  const headings = (all.get(target) ?? "").matchAll(/^#+ (.*)$/gm);
+  return [...headings].some((match) => anchorOf(match[1] ?? "") === anchor);
+}
+
+/** As the usual hosts of repositories make it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");
+}

@@ -1,0 +1,158 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run } from "../scripts/command.mjs";
+
+/** The folder of the repository. */
+export const root: string = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** A program in a page, with what the page says that it prints. */
+export interface Snippet {
+  /** Page and line, for people. */
+  readonly place: string;
+  readonly code: string;
+  /** The `text` block after it; empty where there is none. */
+  readonly output: string;
+  /** Why it is type-checked and not run. */
+  readonly notRun?: string;
+}
+
+export interface Fence {
+  readonly language: string;
+  /** What follows the language. */
+  readonly note: string;
+  readonly body: string;
+  readonly line: number;
+}
+
+/** The fenced blocks of a page, in order. */
+export function fencesOf(page: string): Fence[] {
+  return [...page.matchAll(/^```(\S*)[ \t]*(.*)\n([\s\S]*?)^```[ \t]*$/gm)].map((match) => ({
+    language: match[1] ?? "",
+    note: match[2] ?? "",
+    body: match[3] ?? "",
+    line: page.slice(0, match.index).split("\n").length,
+  }));
+}
+
+/** The TypeScript of a page. A block is not run if `no-run` and a reason follow its language. */
+export function snippetsOf(page: string, name: string): Snippet[] {
+  const fences = fencesOf(page);
+  return fences.flatMap(({ language, note, body, line }, index) => {
+    if (language !== "ts") return [];
+    const next = fences[index + 1];
+    const notRun = /^no-run\s*(.*)$/.exec(note)?.[1];
+    return {
+      place: `${name}:${line}`,
+      code: body,
+      output: next?.language === "text" ? next.body : "",
+      ...(notRun !== undefined && { notRun }),
+    };
+  });
+}
+
+/** Every page of the repository, by its path from the root. */
+export async function pages(): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const path of await pathsOf(root)) found.set(path, await readFile(join(root, path), "utf8"));
+  return found;
+}
+
+async function pathsOf(folder: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name.startsWith(".") || ["node_modules", "dist"].includes(entry.name)) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) paths.push(...(await pathsOf(path)));
+    else if (entry.name.endsWith(".md")) paths.push(relative(root, path));
+  }
+  return paths;
+}
+
+/** Snippets that were compiled, and where the JavaScript of each is. */
+export interface Compiled {
+  readonly problems: readonly string[];
+  readonly programs: ReadonlyMap<Snippet, string>;
+}
+
+/**
+ * Type-checks the snippets as the repository's own code is, against the built packages,
+ * and compiles them into `folder`, which must be in the repository. A problem names page
+ * and line.
+ */
+export async function compile(snippets: readonly Snippet[], folder: string): Promise<Compiled> {
+  // What one declares for a module holds for its whole program: it gets one of its own.
+  const groups = new Map<string, Snippet[]>();
+  for (const [index, snippet] of snippets.entries()) {
+    const group = snippet.code.includes("declare module") ? `declares-${index}` : "all";
+    groups.set(group, [...(groups.get(group) ?? []), snippet]);
+  }
+  const programs = new Map<Snippet, string>();
+  const problems: string[] = [];
+  for (const [name, group] of groups) {
+    problems.push(...(await compileGroup(group, join(folder, name), programs)));
+  }
+  return { problems, programs };
+}
+
+async function compileGroup(
+  group: readonly Snippet[],
+  folder: string,
+  programs: Map<Snippet, string>,
+): Promise<string[]> {
+  await mkdir(folder, { recursive: true });
+  const config = {
+    extends: join(relative(folder, root), "tsconfig.base.json"),
+    compilerOptions: {
+      composite: false,
+      incremental: false,
+      declaration: false,
+      declarationMap: false,
+      isolatedDeclarations: false,
+      sourceMap: false,
+      types: ["node"],
+      rootDir: ".",
+      outDir: "out",
+    },
+    include: ["*.ts"],
+  };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+  for (const [index, snippet] of group.entries()) {
+    await writeFile(join(folder, `snippet-${index}.ts`), snippet.code);
+    programs.set(snippet, join(folder, "out", `snippet-${index}.js`));
+  }
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  const args = [compiler, "-p", folder, "--pretty", "false"];
+  const { code, output } = await run(process.execPath, args, { cwd: root });
+  if (code === 0) return [];
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [, index, at, words] = /snippet-(\d+)\.ts\((\d+),\d+\): (.*)/.exec(line) ?? [];
+      const place = index === undefined ? undefined : group[Number(index)]?.place;
+      return place === undefined ? line : `${place}, line ${at} of the block: ${words}`;
+    });
+}
+
+/** Runs a compiled snippet and says what is wrong with what it did; nothing if all is well. */
+export async function problemOf(snippet: Snippet, program: string): Promise<string | undefined> {
+  const { code, stdout, output } = await run(process.execPath, [program], { cwd: root });
+  if (code !== 0) return `${snippet.place} ended with ${code}:\n${output}`;
+  if (output !== stdout) return `${snippet.place} wrote more than its output:\n${output}`;
+  if (stdout === snippet.output) return undefined;
+  return `${snippet.place} printed\n${stdout}and the page says\n${snippet.output}`;
+}
+
+/** Does `work` for each, `width` at a time. */
+export async function eachOf<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = [...items];
+  const worker = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}

@@ -1,0 +1,46 @@
+// A model that is not ours: a stream function is all that the loop needs.
+import { Agent } from "@gyre/agent";
+import {
+  Accumulator,
+  AssistantMessageEventStream,
+  type Message,
+  type Model,
+  type StreamFn,
+} from "@gyre/ai";
+
+const parrot: Model = { id: "parrot-1", name: "Parrot", api: "parrot", provider: "cage" };
+
+/** Says what it was told, word by word, as a service would over a wire. */
+const stream: StreamFn = (model, context, options) => {
+  const events = new AssistantMessageEventStream();
+  const answer = new Accumulator(events, model, Date.now());
+  const words = lastText(context.messages).split(" ");
+  const block = answer.textStart();
+  const next = (): void => {
+    const word = words.shift();
+    if (options.signal?.aborted) answer.fail("Aborted.", { kind: "aborted" });
+    else if (word === undefined) {
+      answer.usage({ input: 3, output: 3 });
+      answer.done("stop");
+    } else {
+      answer.text(block, `${word} `);
+      setTimeout(next, 1);
+    }
+  };
+  setTimeout(next, 1);
+  return events;
+};
+
+function lastText(messages: readonly Message[]): string {
+  const last = messages.at(-1);
+  return typeof last?.content === "string" ? last.content : "";
+}
+
+const agent = new Agent({ streamFn: stream, initialState: { model: parrot } });
+agent.subscribe((event) => {
+  if (event.type !== "message_update") return;
+  const { assistantMessageEvent: update } = event;
+  if (update.type === "text_delta") console.log(`+ ${update.delta.trim()}`);
+});
+const end = await agent.prompt("Pretty Polly Parrot");
+console.log(end?.stop, end?.usage.totalTokens, "tokens");
