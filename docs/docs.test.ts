@@ -22,10 +22,9 @@ let folder: string;
 let all: Map<string, string>;
 
 beforeAll(async () => {
-  expect(
-    existsSync(join(root, "packages/agent/dist/index.js")),
-    "The pages' programs use the built packages: run `npm run build` first.",
-  ).toBe(true);
+  if (!existsSync(join(root, "packages/agent/dist/index.js"))) {
+    throw new Error("The pages' programs use the built packages: run `npm run build` first.");
+  }
   await mkdir(join(root, ".tmp"), { recursive: true });
   folder = await mkdtemp(join(root, ".tmp", "docs-"));
   all = await pages();

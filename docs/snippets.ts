@@ -1,10 +1,15 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { run } from "../scripts/command.mjs";
 
 /** The folder of the repository. */
 export const root: string = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** A program that takes longer is ended. */
+const PROGRAM_MS = 10_000;
 
 /** A program in a page, with what the page says that it prints. */
 export interface Snippet {
@@ -137,11 +142,29 @@ async function compileGroup(
 
 /** Runs a compiled snippet and says what is wrong with what it did; nothing if all is well. */
 export async function problemOf(snippet: Snippet, program: string): Promise<string | undefined> {
-  const { code, stdout, output } = await run(process.execPath, [program], { cwd: root });
-  if (code !== 0) return `${snippet.place} ended with ${code}:\n${output}`;
-  if (output !== stdout) return `${snippet.place} wrote more than its output:\n${output}`;
+  const { code, stdout, stderr } = await runInWorker(program);
+  if (code !== 0) return `${snippet.place} ended with ${code}:\n${stderr}`;
+  if (stderr !== "") return `${snippet.place} wrote to stderr:\n${stderr}`;
   if (stdout === snippet.output) return undefined;
   return `${snippet.place} printed\n${stdout}and the page says\n${snippet.output}`;
+}
+
+/** A thread has a program's own modules and output, and starts in half the time of a process. */
+async function runInWorker(
+  program: string,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  const worker = new Worker(program, { stdout: true, stderr: true, execArgv: [], env: {} });
+  const tooLong = setTimeout(() => void worker.terminate(), PROGRAM_MS);
+  let thrown = "";
+  worker.on("error", (error) => (thrown = String(error)));
+  const ended = new Promise<number>((resolve) => worker.on("exit", resolve));
+  const [stdout, stderr, code] = await Promise.all([
+    text(worker.stdout),
+    text(worker.stderr),
+    ended,
+  ]);
+  clearTimeout(tooLong);
+  return { code, stdout, stderr: stderr + thrown };
 }
 
 /** Does `work` for each, `width` at a time. */

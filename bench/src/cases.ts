@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
+import { agentLoop, type AgentLoopConfig, type AgentMessage, type AgentTool } from "@gyre/agent";
 import type { AssistantMessage, StreamFn } from "@gyre/ai";
 import { floorLoop, type FloorMessage, type FloorTool, type RawEvent } from "./floor.ts";
 import { collect, cpuMs, interleaved, median } from "./measure.ts";
 import {
   argumentsSource,
   benchModel,
-  callSource,
+  instant,
+  instantSource,
   type Source,
   textSource,
   wire,
@@ -49,13 +50,13 @@ async function floorRun(
 }
 
 async function gyreRun(
-  source: (messages: number) => Source,
-  tools: AgentTool[],
-  messages: readonly AgentMessage[] = [],
-  config: Partial<Parameters<typeof agentLoop>[2]> = {},
+  streamFn: StreamFn,
+  tools: AgentTool[] = [],
+  config: Partial<AgentLoopConfig> = {},
 ): Promise<number> {
   let deltas = 0;
-  const stream = agentLoop([user], { messages, tools }, { model: benchModel, ...config }, undefined, wire(source));
+  const context = { messages: [], tools };
+  const stream = agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
   for await (const event of stream) {
     if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
     else if (event.type === "agent_end" && event.stop !== "done") fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
@@ -74,7 +75,7 @@ async function textDeltas(count: number): Promise<{ floor: number; gyre: number 
   const source = textSource(count);
   const times = await interleaved(ROUNDS, {
     floor: async () => expect("floor deltas", await floorRun(() => source, {}), count),
-    gyre: async () => expect("gyre deltas", await gyreRun(() => source, []), count),
+    gyre: async () => expect("gyre deltas", await gyreRun(wire(() => source)), count),
   });
   return { floor: times["floor"] ?? 0, gyre: times["gyre"] ?? 0 };
 }
@@ -87,11 +88,11 @@ const text: Case = {
     // Many short runs, so that a run of 1,000 deltas is long enough to be measured.
     const few = 1_000;
     const repeat = async (): Promise<void> => {
-      for (let i = 0; i < many / few; i++) await gyreRun(() => textSource(few), []);
+      for (let i = 0; i < many / few; i++) await gyreRun(wire(() => textSource(few)));
     };
     const growth = await interleaved(ROUNDS, {
       few: repeat,
-      many: async () => void (await gyreRun(() => textSource(many), [])),
+      many: async () => void (await gyreRun(wire(() => textSource(many)))),
     });
     return [
       {
@@ -138,7 +139,7 @@ function argumentRuns(bytes: number): Record<string, () => Promise<void>> {
   return {
     floor: async () =>
       expect("floor", await floorRun(source, { write: () => Promise.resolve("ok") }), deltas),
-    gyre: async () => expect("gyre", await gyreRun(source, [writeTool]), deltas),
+    gyre: async () => expect("gyre", await gyreRun(wire(source), [writeTool]), deltas),
   };
 }
 
@@ -184,12 +185,22 @@ const addTool: AgentTool = {
 
 const floorAdd: FloorTool = (given) => Promise.resolve(String(Number(given["a"]) + Number(given["b"])));
 
+type Responses = (messages: number) => readonly RawEvent[];
+
+function floorInstant(responses: Responses, tools: Readonly<Record<string, FloorTool>>): Promise<number> {
+  return floorRun((messages) => instantSource(responses(messages)), tools);
+}
+
 /** A model that calls a tool `turns` times, then answers. */
-function callingSource(turns: number): (messages: number) => Source {
+function calling(turns: number): Responses {
   return (messages) => {
     const made = (messages - 1) / 2;
-    if (made >= turns) return textSource(1);
-    return callSource([{ id: `c${made}`, name: "add", json: `{"a":${made},"b":1}` }]);
+    if (made >= turns) return [{ type: "text", delta: "done" }, { type: "end" }];
+    return [
+      { type: "call", id: `c${made}`, name: "add" },
+      { type: "arguments", delta: `{"a":${made},"b":1}` },
+      { type: "end" },
+    ];
   };
 }
 
@@ -197,17 +208,16 @@ const turns: Case = {
   name: "turns",
   async run() {
     const many = 1_000;
-    const source = callingSource(many);
     const times = await interleaved(15, {
-      floor: async () => void (await floorRun(source, { add: floorAdd })),
-      gyre: async () => void (await gyreRun(source, [addTool])),
+      floor: async () => void (await floorInstant(calling(many), { add: floorAdd })),
+      gyre: async () => void (await gyreRun(instant(calling(many)), [addTool])),
     });
     const few = 10;
     const growth = await interleaved(15, {
       few: async () => {
-        for (let i = 0; i < many / few; i++) await gyreRun(callingSource(few), [addTool]);
+        for (let i = 0; i < many / few; i++) await gyreRun(instant(calling(few)), [addTool]);
       },
-      many: async () => void (await gyreRun(source, [addTool])),
+      many: async () => void (await gyreRun(instant(calling(many)), [addTool])),
     });
     const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
     return [
@@ -236,12 +246,12 @@ const tools: Case = {
   async run() {
     const count = 100;
     const sleep = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
-    const calls = Array.from({ length: count }, (_, i) => ({
-      id: `c${i}`,
-      name: "wait",
-      json: `{"i":${i}}`,
-    }));
-    const source = (messages: number): Source => (messages > 1 ? textSource(1) : callSource(calls));
+    const calls = Array.from({ length: count }, (_, i): RawEvent[] => [
+      { type: "call", id: `c${i}`, name: "wait" },
+      { type: "arguments", delta: `{"i":${i}}` },
+    ]).flat();
+    const responses: Responses = (messages) =>
+      messages > 1 ? [{ type: "text", delta: "done" }, { type: "end" }] : [...calls, { type: "end" }];
     const waitTool: AgentTool = {
       name: "wait",
       description: "Waits",
@@ -259,10 +269,12 @@ const tools: Case = {
     const wall = { floor: [] as number[], gyre: [] as number[] };
     for (let round = -20; round < 31; round++) {
       let before = performance.now();
-      await floorRun(source, { wait: floorWait });
+      await floorInstant(responses, { wait: floorWait });
       if (round >= 0) wall.floor.push(performance.now() - before);
       before = performance.now();
-      await gyreRun(source, [waitTool], [], { maxToolConcurrency: Number.POSITIVE_INFINITY });
+      await gyreRun(instant(responses), [waitTool], {
+        maxToolConcurrency: Number.POSITIVE_INFINITY,
+      });
       if (round >= 0) wall.gyre.push(performance.now() - before);
     }
     const [floor, gyre] = [median(wall.floor), median(wall.gyre)];
@@ -280,16 +292,15 @@ const tools: Case = {
 };
 
 /** A model for three turns of 50 deltas: two with a call, one without. */
-function chattySource(messages: number): Source {
+function chatty(messages: number): RawEvent[] {
   const made = (messages - 1) / 2;
-  return async function* () {
-    for (let i = 0; i < 50; i++) yield { type: "text", delta: "word " };
-    if (made < 2) {
-      yield { type: "call", id: `c${made}`, name: "add" };
-      yield { type: "arguments", delta: `{"a":${made},"b":1}` };
-    }
-    yield { type: "end" };
-  };
+  const events = Array.from({ length: 50 }, (): RawEvent => ({ type: "text", delta: "word " }));
+  if (made < 2) {
+    events.push({ type: "call", id: `c${made}`, name: "add" });
+    events.push({ type: "arguments", delta: `{"a":${made},"b":1}` });
+  }
+  events.push({ type: "end" });
+  return events;
 }
 
 const AGENTS = 1_000;
@@ -298,11 +309,11 @@ const agents: Case = {
   name: "agents",
   async run() {
     const floorAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => floorRun(chattySource, { add: floorAdd }));
+      const runs = Array.from({ length: AGENTS }, () => floorInstant(chatty, { add: floorAdd }));
       for (const deltas of await Promise.all(runs)) expect("floor deltas", deltas, 152);
     };
     const gyreAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => gyreRun(chattySource, [addTool]));
+      const runs = Array.from({ length: AGENTS }, () => gyreRun(instant(chatty), [addTool]));
       for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
     };
     const times = await interleaved(ROUNDS, { floor: floorAll, gyre: gyreAll });
@@ -344,8 +355,8 @@ function agentMemory(): { floor: number; gyre: number } {
 export async function measureMemory(which: string): Promise<number> {
   const runOne = (): Promise<number> =>
     which === "floor"
-      ? floorRun(chattySource, { add: floorAdd })
-      : gyreRun(chattySource, [addTool]);
+      ? floorInstant(chatty, { add: floorAdd })
+      : gyreRun(instant(chatty), [addTool]);
   for (let i = 0; i < 20; i++) await runOne();
   collect();
   const before = process.memoryUsage.rss();

@@ -37,40 +37,57 @@ export function argumentsSource(json: string, size: number): Source {
   };
 }
 
-export function callSource(calls: readonly { id: string; name: string; json: string }[]): Source {
-  return async function* () {
-    await nextRead();
-    for (const { id, name, json } of calls) {
-      yield { type: "call", id, name };
-      yield { type: "arguments", delta: json };
-    }
-    yield { type: "end" };
-  };
-}
-
 /** A wire of ours over a source: what a provider does with what arrives, and no more. */
 export function wire(next: (messages: number) => Source): StreamFn {
   return (model, context) => {
     const stream = new AssistantMessageEventStream();
-    void pump(next(context.messages.length)(), new Accumulator(stream, model, 0));
+    void pump(next(context.messages.length)(), new Writer(new Accumulator(stream, model, 0)));
     return stream;
   };
 }
 
-async function pump(source: AsyncIterable<RawEvent>, out: Accumulator): Promise<void> {
-  let text = -1;
-  let call = -1;
-  for await (const event of source) {
+async function pump(source: AsyncIterable<RawEvent>, out: Writer): Promise<void> {
+  for await (const event of source) out.write(event);
+}
+
+/** A model of ours that emits at once: all of a response is there when it is asked for. */
+export function instant(next: (messages: number) => readonly RawEvent[]): StreamFn {
+  return (model, context) => {
+    const stream = new AssistantMessageEventStream();
+    const out = new Writer(new Accumulator(stream, model, 0));
+    for (const event of next(context.messages.length)) out.write(event);
+    return stream;
+  };
+}
+
+/** The same for the floor, whose models are generators. */
+export function instantSource(events: readonly RawEvent[]): Source {
+  return async function* () {
+    // Not `yield*`, which is slower here.
+    for (const event of events) yield event;
+  };
+}
+
+class Writer {
+  readonly #out: Accumulator;
+  #text = -1;
+  #call = -1;
+
+  constructor(out: Accumulator) {
+    this.#out = out;
+  }
+
+  write(event: RawEvent): void {
     if (event.type === "text") {
-      if (text < 0) text = out.textStart();
-      out.text(text, event.delta);
+      if (this.#text < 0) this.#text = this.#out.textStart();
+      this.#out.text(this.#text, event.delta);
     } else if (event.type === "call") {
-      if (call >= 0) out.toolCallEnd(call);
-      call = out.toolCallStart(event.id, event.name);
+      if (this.#call >= 0) this.#out.toolCallEnd(this.#call);
+      this.#call = this.#out.toolCallStart(event.id, event.name);
     } else if (event.type === "arguments") {
-      out.toolCall(call, event.delta);
+      this.#out.toolCall(this.#call, event.delta);
     } else {
-      out.done(call >= 0 ? "toolUse" : "stop");
+      this.#out.done(this.#call >= 0 ? "toolUse" : "stop");
     }
   }
 }

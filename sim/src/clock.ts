@@ -33,6 +33,7 @@ export class VirtualClock {
   readonly #random: Random;
   readonly #heap: Timer[] = [];
   readonly #live = new Map<string, number>();
+  readonly #dead = new Set<string>();
   readonly #clocks = new Map<string, Clock>();
   #turns: Turn[] = [];
   #made = 0;
@@ -58,6 +59,8 @@ export class VirtualClock {
   }
 
   after(owner: string, ms: number, run: () => void): () => void {
+    // The dead set no timers; what they had on their way to it is lost.
+    if (this.#dead.has(owner)) return () => {};
     if (!(ms >= 0)) throw new RangeError(`A timer of ${ms} ms cannot be set.`);
     const timer: Timer = {
       at: this.now + ms,
@@ -67,7 +70,6 @@ export class VirtualClock {
       run,
       live: true,
     };
-    (timer as any).stack = new Error().stack;
     this.#count(owner, 1);
     this.#push(timer);
     return () => this.#kill(timer);
@@ -78,15 +80,9 @@ export class VirtualClock {
     return this.#live.get(owner) ?? 0;
   }
 
-  stacks(owner: string): string { return this.#heap.filter((t) => t.live && t.owner === owner).map((t) => (t as any).stack).join("\n"); }
-  /** When an owner's last timer is due; nothing if it has none. */
-  lastDue(owner: string): number | undefined {
-    const due = this.#heap.filter((timer) => timer.live && timer.owner === owner);
-    return due.length === 0 ? undefined : Math.max(...due.map(({ at }) => at));
-  }
-
   /** The owner dies: none of its timers will run. */
   drop(owner: string): void {
+    this.#dead.add(owner);
     for (const timer of this.#heap) if (timer.owner === owner) this.#kill(timer);
     this.#turns = this.#turns.filter((turn) => turn.owner !== owner);
   }

@@ -466,15 +466,15 @@ class LoopDriver implements Driver {
     const give = (): AgentMessage[] => {
       if (epoch !== world.epoch) return [];
       const messages = this.#queues[queue].drain();
-      watch.polled(queue, messages.length);
+      watch.drained(queue, messages.length);
       return messages;
     };
+    watch.polled(queue);
     if (world.calm || !random.chance(world.plan.queueFaults)) return give();
     const trouble = random.weighted({ throws: 1, slow: 3, hangs: 0.5 });
     world.note(() => `the poll of ${queue}: ${trouble}`);
-    watch.polled(queue, 0);
-    if (trouble === "slow") return world.sleep(random.between(1, 600)).then(give);
     watch.hookFailed(trouble === "throws" ? "the queue fails" : "did not settle");
+    if (trouble === "slow") return world.sleep(random.between(1, 600)).then(give);
     if (trouble === "throws") throw new Error("the queue fails");
     return new Promise(() => {});
   }

@@ -31,7 +31,9 @@ export interface Watch {
   listenerDone(listener: number): void;
   /** The run's promise has settled. */
   finished(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void;
-  polled(queue: "steering" | "followUp", count: number): void;
+  polled(queue: "steering" | "followUp"): void;
+  /** What a poll came to, perhaps later. */
+  drained(queue: "steering" | "followUp", count: number): void;
   hookCalled(name: string): void;
   /** A hook, a queue or a middleware threw or hung on purpose in the run that goes on. */
   hookFailed(text: string): void;

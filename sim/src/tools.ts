@@ -302,9 +302,9 @@ class Act {
   }
 
   #update(): void {
-    const { updates, lateUpdates, number, outcome } = this.#execution;
+    const { updates, lateUpdates, number, settledStep = Infinity } = this.#execution;
     const text = `update ${updates.size + lateUpdates.size} of ${number}`;
-    if (outcome) lateUpdates.add(text);
+    if (settledStep < this.#world.steps) lateUpdates.add(text);
     else updates.add(text);
     this.#onUpdate({ content: [{ type: "text", text }] });
   }

@@ -128,7 +128,7 @@ export class User implements Reactions {
         break;
       case "promptNote": {
         const note: AgentMessage = { role: "note", content: "for people", timestamp: 0 };
-        driver.prompt([note, this.#message("prompt")]);
+        driver.prompt([this.#message("prompt"), note]);
         break;
       }
       case "steer":

@@ -17,6 +17,7 @@ import {
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Agent, type AgentOptions } from "./agent.ts";
+import type { PromptInput } from "./input.ts";
 import { approval } from "./middleware.ts";
 import { ANSWER_TOOL, OutputError } from "./output.ts";
 import { checkGrammar, checkPairs } from "./testing/grammar.ts";
@@ -82,12 +83,14 @@ describe("a new agent", () => {
     });
     await agent.prompt("Hi");
     const [request] = model.calls;
-    expect([request?.systemPrompt, request?.options.thinkingLevel, request?.tools?.length]).toEqual([
-      "S",
-      "high",
-      1,
+    expect([request?.systemPrompt, request?.options.thinkingLevel, request?.tools?.length]).toEqual(
+      ["S", "high", 1],
+    );
+    expect(contents(agent.state.messages)).toEqual([
+      'user "Old"',
+      'user "Hi"',
+      'assistant stop "Hello"',
     ]);
-    expect(contents(agent.state.messages)).toEqual(['user "Old"', 'user "Hi"', 'assistant stop "Hello"']);
   });
 
   it("R5: without a model, or a way to one, prompt rejects and says what to do", async () => {
@@ -129,7 +132,7 @@ describe("prompt", () => {
     ]);
   });
 
-  it.each([[""], [[]], [{ role: "user", content: [], timestamp: 0 } as const]])(
+  it.each<[PromptInput]>([[""], [[]], [{ role: "user", content: [], timestamp: 0 }]])(
     "rejects an empty prompt (%j)",
     async (input) => {
       const { agent } = make();
@@ -242,15 +245,18 @@ describe("R20: one run at a time", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("bad"))],
-  ])("R20: a listener that %s is reported; the run goes on, later listeners get the event", async (_how, go) => {
-    const { agent, recorder, errors } = make();
-    agent.subscribe((event) => (event.type === "turn_start" ? go() : undefined));
-    const after = new Recorder();
-    agent.subscribe(after.sink);
-    expect((await agent.prompt("Hi"))?.stop).toBe("done");
-    expect(after.lines).toEqual(recorder.lines);
-    expect(errors).toEqual([["Error: bad", 'listener of "turn_start"']]);
-  });
+  ])(
+    "R20: a listener that %s is reported; the run goes on, later listeners get the event",
+    async (_how, go) => {
+      const { agent, recorder, errors } = make();
+      agent.subscribe((event) => (event.type === "turn_start" ? go() : undefined));
+      const after = new Recorder();
+      agent.subscribe(after.sink);
+      expect((await agent.prompt("Hi"))?.stop).toBe("done");
+      expect(after.lines).toEqual(recorder.lines);
+      expect(errors).toEqual([["Error: bad", 'listener of "turn_start"']]);
+    },
+  );
 
   it("R20: a listener that hangs is left behind after listenerTimeoutMs", async () => {
     const { agent, clock, recorder, errors } = make(["Hello"], { listenerTimeoutMs: 1_000 });
@@ -286,16 +292,14 @@ describe("R20: one run at a time", () => {
     const warnings: string[] = [];
     const warned = (warning: Error): void => void warnings.push(warning.message);
     process.on("warning", warned);
-    const options: AgentOptions[] = [
-      {
-        onError: () => {
-          throw new Error("worse");
-        },
+    const worse = make(["Hello"], {
+      onError: () => {
+        throw new Error("worse");
       },
-      { onError: undefined as never },
-    ];
-    for (const option of options) {
-      const { agent } = make(["Hello"], option);
+    });
+    const { model } = make();
+    const without = new Agent({ protocol: model, initialState: { model: model.model } });
+    for (const agent of [worse.agent, without]) {
       agent.subscribe((event) => {
         if (event.type === "agent_start") throw new Error("bad");
       });
@@ -315,7 +319,11 @@ describe("R20: one run at a time", () => {
       agent.subscribe((event) => void heard.push(`second ${event.type}`));
     });
     await agent.prompt("Hi");
-    expect(heard.slice(0, 3)).toEqual(["first agent_start", "second turn_start", "second message_start"]);
+    expect(heard.slice(0, 3)).toEqual([
+      "first agent_start",
+      "second turn_start",
+      "second message_start",
+    ]);
     expect(heard.filter((line) => line.startsWith("first"))).toHaveLength(1);
     undo();
   });
@@ -360,13 +368,11 @@ describe("R20: one run at a time", () => {
       if (event.type === "turn_end") once = false;
     });
     await agent.prompt("Hi");
-    expect(recorder.lines.slice(-7)).toEqual([
-      "turn_start",
-      ...injected("F"),
-      ...answer("Two"),
-      "turn_end stop",
-      "agent_end done",
-    ].slice(-7));
+    expect(recorder.lines.slice(-7)).toEqual(
+      ["turn_start", ...injected("F"), ...answer("Two"), "turn_end stop", "agent_end done"].slice(
+        -7,
+      ),
+    );
   });
 
   it("R20: reset forgets messages, queues, usage and trouble; model, tools and prompt stay", async () => {
@@ -437,13 +443,11 @@ describe("R19: continue", () => {
     await agent.prompt("Hi");
     agent.followUp("F");
     await agent.continue();
-    expect(recorder.lines.slice(-7)).toEqual([
-      "turn_start",
-      ...injected("F"),
-      ...answer("One"),
-      "turn_end stop",
-      "agent_end done",
-    ].slice(-7));
+    expect(recorder.lines.slice(-7)).toEqual(
+      ["turn_start", ...injected("F"), ...answer("One"), "turn_end stop", "agent_end done"].slice(
+        -7,
+      ),
+    );
   });
 
   it("R16: what was drained for a run that could not start is still queued", async () => {
@@ -473,7 +477,9 @@ describe("R19: continue", () => {
 
   it("R19: calls that a crash left are answered in place, also in the state", async () => {
     const orphan = (await withCall()).slice(0, 2);
-    const { agent, model } = make(["Ok"], { initialState: { messages: [...orphan, user("And?")] } });
+    const { agent, model } = make(["Ok"], {
+      initialState: { messages: [...orphan, user("And?")] },
+    });
     await agent.continue();
     expect(agent.state.messages.map((m) => m.role)).toEqual([
       "user",
@@ -529,8 +535,11 @@ describe("queues", () => {
     expect(agent.editQueued("followUp", b, "B2")).toBe(true);
     expect(queued(agent, "followUp")).toEqual(["C", "A", "B2"]);
     expect(agent.takeQueued("followUp", a)?.content).toBe("A");
-    expect([agent.takeQueued("followUp", a), agent.editQueued("followUp", a, "x"), agent.moveQueued("followUp", a, 0)])
-      .toEqual([undefined, false, false]);
+    expect([
+      agent.takeQueued("followUp", a),
+      agent.editQueued("followUp", a, "x"),
+      agent.moveQueued("followUp", a, 0),
+    ]).toEqual([undefined, false, false]);
     expect(agent.moveQueued("followUp", c, 99)).toBe(true);
     expect(queued(agent, "followUp")).toEqual(["B2", "C"]);
     agent.steer("S");
@@ -548,7 +557,7 @@ describe("queues", () => {
   it("R16: after an abort, what was not delivered is at the front of its queue", async () => {
     const { agent, recorder } = make(["One"], {
       followUpMode: "all",
-      prepareTurn: () => void agent.abort(),
+      prepareTurn: () => agent.abort(),
     });
     agent.followUp("F1");
     agent.followUp("F2");
@@ -589,7 +598,11 @@ describe("queues", () => {
     const { agent } = make(["One"], { limits: { maxTurns: 1 } });
     agent.followUp("F");
     const end = await agent.prompt("Hi");
-    expect([end?.stop, end?.limit, queued(agent, "followUp")]).toEqual(["limit", "maxTurns", ["F"]]);
+    expect([end?.stop, end?.limit, queued(agent, "followUp")]).toEqual([
+      "limit",
+      "maxTurns",
+      ["F"],
+    ]);
   });
 
   it("R15: redirect cuts the response off as soon as somebody steers", async () => {
@@ -702,7 +715,13 @@ describe("state", () => {
     const seen: string[] = [];
     agent.subscribe(({ type }) => {
       const { isStreaming, messages, pendingToolCalls, streamMessage } = agent.state;
-      const line = [type, isStreaming, messages.length, streamMessage?.role, [...pendingToolCalls].join()].join(" ");
+      const line = [
+        type,
+        isStreaming,
+        messages.length,
+        streamMessage?.role,
+        [...pendingToolCalls].join(),
+      ].join(" ");
       if (seen.at(-1) !== line) seen.push(line);
     });
     await agent.prompt("Hi");
@@ -794,10 +813,19 @@ describe("state", () => {
 describe("R27: a person decides", () => {
   const tools = [tool("ask", () => "asked"), tool("x")];
   async function suspended(script: readonly ScriptStep[] = ["Done"]): Promise<Made> {
-    const made = make([callAll([["ask", {}, "c1"], ["x", {}, "c2"]]), ...script], {
-      initialState: { tools },
-      middleware: [approval(({ tool }) => (tool.name === "ask" ? "suspend" : "allow"))],
-    });
+    const made = make(
+      [
+        callAll([
+          ["ask", {}, "c1"],
+          ["x", {}, "c2"],
+        ]),
+        ...script,
+      ],
+      {
+        initialState: { tools },
+        middleware: [approval(({ tool }) => (tool.name === "ask" ? "suspend" : "allow"))],
+      },
+    );
     expect((await made.agent.prompt("Hi"))?.stop).toBe("suspended");
     made.recorder.lines.length = 0;
     return made;
@@ -861,7 +889,9 @@ describe("R27: a person decides", () => {
     };
     const second = make(["Done"], { initialState: { tools, messages, pending } });
     await second.agent.continue({ decisions: { c1: { type: "deny", reason: "no" } } });
-    expect(second.recorder.lines.slice(2, 6)).toEqual(ran("ask#c1", 'error "Tool "ask" was denied: no"'));
+    expect(second.recorder.lines.slice(2, 6)).toEqual(
+      ran("ask#c1", 'error "Tool "ask" was denied: no"'),
+    );
     second.model.assertComplete();
   });
 
@@ -939,7 +969,9 @@ describe("run", () => {
       const run = agent.run("Where?", { output });
       expect(await run.output()).toEqual({ city: "Bern", people: 1 });
       await agent.waitForIdle();
-      expect(recorder.only("message_end").map((line) => line.split(" ").slice(1, 3).join(" "))).toEqual([
+      expect(
+        recorder.only("message_end").map((line) => line.split(" ").slice(1, 3).join(" ")),
+      ).toEqual([
         'user "Where?"',
         "assistant stop",
         'user "Your',
@@ -956,7 +988,10 @@ describe("run", () => {
       const run = agent.run("Where?", { output });
       const error = await run.output().catch((error: unknown) => error);
       expect(error).toBeInstanceOf(OutputError);
-      expect(error instanceof OutputError && [error.code, error.end.stop]).toEqual(["output", "done"]);
+      expect(error instanceof OutputError && [error.code, error.end.stop]).toEqual([
+        "output",
+        "done",
+      ]);
       expect(model.requests).toBe(4);
     });
 
@@ -1017,7 +1052,9 @@ it("messages are deeply read-only once published: nothing writes to them in a lo
   const tools: AgentTool[] = [tool("x", (_id, args) => JSON.stringify(args))];
   const { agent, model, recorder } = make(
     (_context, _options, index) =>
-      index % 3 === 2 ? "Done" : [say(`step ${index}`), call("x", { index }), call("x", { again: index })],
+      index % 3 === 2
+        ? "Done"
+        : [say(`step ${index}`), call("x", { index }), call("x", { again: index })],
     { initialState: { tools } },
   );
   for (let i = 0; i < 30; i++) await agent.prompt(`Prompt ${i}`);

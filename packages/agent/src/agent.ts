@@ -157,6 +157,7 @@ export class Agent {
     this.#tools = initialState.tools ?? [];
     this.#messages = [...(initialState.messages ?? [])];
     this.#pending = initialState.pending ?? [];
+    for (const { toolCall } of this.#pending) this.#pendingToolCalls.add(toolCall.id);
     this.#steering = new MessageQueue("steering", options.steeringMode ?? "one-at-a-time");
     this.#followUps = new MessageQueue("followUp", options.followUpMode ?? "one-at-a-time");
   }

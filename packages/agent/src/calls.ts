@@ -1,5 +1,6 @@
-import type { ToolCall, ToolResultMessage } from "@gyre/ai";
+import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
 import { SinkError } from "./emitter.ts";
+import { endedInTrouble } from "./history.ts";
 import { messageOf, type Run } from "./run.ts";
 import {
   abortedResult,
@@ -76,6 +77,26 @@ export async function answerCalls(
     await answerWith(run, call, refuse?.(call) ?? abortedResult(run, call), answers);
   }
   if (trouble && !run.cancelled) throw trouble.error;
+}
+
+/** Whether the calls of a message are run at all: not after trouble, nor where one may be cut off. */
+export function mayRun(message: AssistantMessage): boolean {
+  return !endedInTrouble(message) && message.stopReason !== "length";
+}
+
+export function neverRunResult(
+  run: Run,
+  message: AssistantMessage,
+  call: ToolCall,
+): AgentToolResult {
+  const what = `Tool "${call.name}" was not run: the response`;
+  if (message.stopReason === "length") {
+    return errorResult(
+      `${what} was cut off at its length limit, and the call may be incomplete. Send it again in smaller pieces.`,
+    );
+  }
+  if (run.cancelled) return notStartedResult(run, call);
+  return errorResult(`${what} ended with an error.`);
 }
 
 /** Answers a call that is not run, with all of its events. */

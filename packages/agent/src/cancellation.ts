@@ -8,7 +8,8 @@ export type CancelReason = "aborted" | "limit" | "sink";
  */
 export class Cancellation {
   #reason: CancelReason | undefined;
-  readonly #waiting = new Set<() => void>();
+  // Few wait at once, and a list is smaller than a set.
+  #waiting: (() => void)[] = [];
   #unlink: () => void = () => {};
 
   constructor(signal: AbortSignal | undefined) {
@@ -28,8 +29,9 @@ export class Cancellation {
   cancel(reason: CancelReason): void {
     if (this.#reason) return;
     this.#reason = reason;
-    for (const run of [...this.#waiting]) run();
-    this.#waiting.clear();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const run of waiting) run();
   }
 
   /** Calls `run` when the switch is thrown, at once if it was; the answer takes it back. */
@@ -38,13 +40,16 @@ export class Cancellation {
       run();
       return () => {};
     }
-    this.#waiting.add(run);
-    return () => this.#waiting.delete(run);
+    this.#waiting.push(run);
+    return () => {
+      const index = this.#waiting.lastIndexOf(run);
+      if (index >= 0) this.#waiting.splice(index, 1);
+    };
   }
 
   /** Lets go of the caller's signal. */
   release(): void {
     this.#unlink();
-    this.#waiting.clear();
+    this.#waiting = [];
   }
 }

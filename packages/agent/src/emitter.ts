@@ -86,7 +86,7 @@ export class Emitter {
       if (this.#failure) throw this.#failure;
       return deliver();
     });
-    this.#track(next);
+    void this.#track(next);
     return next;
   }
 

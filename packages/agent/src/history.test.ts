@@ -26,7 +26,14 @@ function calls(...ids: string[]): AssistantMessage {
 }
 
 function resultFor(toolCallId: string): ToolResultMessage {
-  return { role: "toolResult", toolCallId, toolName: "x", content: [], isError: false, timestamp: 0 };
+  return {
+    role: "toolResult",
+    toolCallId,
+    toolName: "x",
+    content: [],
+    isError: false,
+    timestamp: 0,
+  };
 }
 
 const note = { role: "note", content: "for people" } as unknown as AgentMessage;
@@ -72,7 +79,10 @@ describe("what is sent", () => {
   it("R26: sends a message that ended in trouble with calls at once: they have results", () => {
     const cut: AssistantMessage = { ...calls("1"), stopReason: "error" };
     const history = new History([user("A"), cut, resultFor("1")]);
-    expect(history.outgoing()).toEqual({ messages: [user("A"), cut, resultFor("1")], problems: [] });
+    expect(history.outgoing()).toEqual({
+      messages: [user("A"), cut, resultFor("1")],
+      problems: [],
+    });
   });
 
   it("tells what is wrong with it", () => {
@@ -101,7 +111,11 @@ describe("a history", () => {
 
   it("knows the ids of all calls, in a short list and in a long one", () => {
     for (const before of [0, 100]) {
-      const list = [...Array.from({ length: before }, (_, i) => user(`${i}`)), calls("1"), resultFor("1")];
+      const list = [
+        ...Array.from({ length: before }, (_, i) => user(`${i}`)),
+        calls("1"),
+        resultFor("1"),
+      ];
       const history = new History(list);
       history.append(calls("2"));
       expect(["1", "2", "3"].map((id) => history.hasCallId(id))).toEqual([true, true, false]);
@@ -196,12 +210,20 @@ describe("R19: calls without results", () => {
     expect(history.outgoing().messages).toHaveLength(9);
   });
 
-  it.each([0, 1, 2])("R19: a custom message at %i among the results does not disturb their order", (at) => {
-    const messages: AgentMessage[] = [calls("1", "2", "3"), resultFor("1"), resultFor("3"), user("B")];
-    messages.splice(at + 1, 0, note);
-    const placed = withResult(messages, resultFor("2"));
-    expect(brief(placed.filter(isLlmMessage))).toEqual(["assistant", "1", "2", "3", "user"]);
-  });
+  it.each([0, 1, 2])(
+    "R19: a custom message at %i among the results does not disturb their order",
+    (at) => {
+      const messages: AgentMessage[] = [
+        calls("1", "2", "3"),
+        resultFor("1"),
+        resultFor("3"),
+        user("B"),
+      ];
+      messages.splice(at + 1, 0, note);
+      const placed = withResult(messages, resultFor("2"));
+      expect(brief(placed.filter(isLlmMessage))).toEqual(["assistant", "1", "2", "3", "user"]);
+    },
+  );
 
   it("R19: withResult appends where that is the place, and makes a new list otherwise", () => {
     const end: AgentMessage[] = [calls("1")];

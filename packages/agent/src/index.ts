@@ -1,6 +1,8 @@
 export * from "./agent.ts";
+export { SKIPPED_TEXT } from "./calls.ts";
 export { SinkError } from "./emitter.ts";
-export { toMessages, userMessage, type PromptInput } from "./input.ts";
+export { type PromptInput, toMessages, userMessage } from "./input.ts";
+export * from "./logging.ts";
 export {
   agentLoop,
   agentLoopContinue,
@@ -12,6 +14,6 @@ export * from "./middleware.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
 export { InvalidTranscriptError } from "./response.ts";
-export { isRetryable, withRetry, type Attempt, type RetryPolicy } from "./retry.ts";
-export { SKIPPED_TEXT } from "./calls.ts";
+export { type Attempt, isRetryable, type RetryPolicy, withRetry } from "./retry.ts";
+export * from "./tracing.ts";
 export * from "./types.ts";

@@ -8,7 +8,8 @@ import type { AgentMessage, Limits } from "./types.ts";
 const begin = ["agent_start", "turn_start", ...injected("Go")];
 
 /** A model that calls `x` with a number that goes up, for ever. */
-const counting: Setup["script"] = (_context, _options, index) => call("x", { n: index }, `c${index}`);
+const counting: Setup["script"] = (_context, _options, index) =>
+  call("x", { n: index }, `c${index}`);
 
 function turnOf(n: number): string[] {
   const args = `{"n":${n}}`;
@@ -52,7 +53,10 @@ describe("R23: limits", () => {
   });
 
   it("R23: no queue is drained at a limit; a run with messages waiting says so", async () => {
-    const drained = { getSteeringMessages: () => expect.unreachable(), getFollowUpMessages: () => expect.unreachable() };
+    const drained = {
+      getSteeringMessages: () => expect.unreachable(),
+      getFollowUpMessages: () => expect.unreachable(),
+    };
     const { lines } = await play({
       script: ["Hello"],
       config: {
@@ -75,7 +79,12 @@ describe("R23: limits", () => {
     const returned: unknown[] = [];
     const polls: AgentMessage[][] = [[], [user("S")]];
     const { lines } = await play({
-      script: [callAll([["x", {}, "c1"], ["x", {}, "c2"]])],
+      script: [
+        callAll([
+          ["x", {}, "c1"],
+          ["x", {}, "c2"],
+        ]),
+      ],
       tools: [tool("x")],
       config: {
         limits: { maxTurns: 1 },
@@ -99,13 +108,19 @@ describe("R23: limits", () => {
       tools: [tool("x")],
       config: { limits: { maxTotalTokens: 100 } },
     });
-    expect(lines.slice(-2)).toEqual(["limit maxTotalTokens 100", "agent_end limit limit=maxTotalTokens"]);
+    expect(lines.slice(-2)).toEqual([
+      "limit maxTotalTokens 100",
+      "agent_end limit limit=maxTotalTokens",
+    ]);
     expect(lines.filter((line) => line === "turn_start")).toHaveLength(2);
   });
 
   it("R23: maxTotalTokens estimates where a service says nothing", async () => {
     const { end } = await play({
-      script: (_context, _options, index) => [say("many words ".repeat(40)), call("x", { n: index })],
+      script: (_context, _options, index) => [
+        say("many words ".repeat(40)),
+        call("x", { n: index }),
+      ],
       tools: [tool("x")],
       config: { limits: { maxTotalTokens: 250 } },
     });
@@ -177,7 +192,12 @@ describe("R23: limits", () => {
   it("R23: maxDurationMs is a deadline on calls, as an abort is", async () => {
     const { lines } = await play(
       {
-        script: [callAll([["slow", {}, "c1"], ["x", {}, "c2"]])],
+        script: [
+          callAll([
+            ["slow", {}, "c1"],
+            ["x", {}, "c2"],
+          ]),
+        ],
         tools: [tool("slow", () => never<string>()), tool("x", () => expect.unreachable())],
         config: { limits: { maxDurationMs: 1_000 } },
       },
@@ -190,7 +210,10 @@ describe("R23: limits", () => {
         "slow#c1",
         'error "Aborted: the time limit of the run was reached while tool "slow" was running; it may have had effects."',
       ),
-      ...ran("x#c2", 'error "Aborted: the time limit of the run was reached before tool "x" was started."'),
+      ...ran(
+        "x#c2",
+        'error "Aborted: the time limit of the run was reached before tool "x" was started."',
+      ),
       "turn_end toolUse slow#c1 x#c2",
       "limit maxDurationMs 1000",
       "agent_end limit limit=maxDurationMs",
@@ -200,7 +223,9 @@ describe("R23: limits", () => {
   it("R23: maxDurationMs ends a wait for a retry and a hook", async () => {
     const waiting = await play(
       {
-        script: [{ error: { message: "Busy", failure: { kind: "overloaded", retryAfterMs: 50_000 } } }],
+        script: [
+          { error: { message: "Busy", failure: { kind: "overloaded", retryAfterMs: 50_000 } } },
+        ],
         config: { limits: { maxDurationMs: 100 } },
       },
       100,
@@ -252,7 +277,8 @@ describe("R23: limits", () => {
 });
 
 describe("R23: identical calls", () => {
-  const same: Setup["script"] = (_context, _options, index) => call("x", { a: 1, b: 2 }, `c${index}`);
+  const same: Setup["script"] = (_context, _options, index) =>
+    call("x", { a: 1, b: 2 }, `c${index}`);
   const refused =
     'error "Tool "x" was not run: it was called with the same arguments and gave the same result several times in a row. Do something else."';
 
@@ -353,7 +379,15 @@ describe("R23: identical calls", () => {
 
   it("R23: the same among the calls of one message counts as well", async () => {
     const { recorder, end } = await play({
-      script: [callAll([["x", {}, "c1"], ["x", {}, "c2"], ["x", {}, "c3"], ["x", {}, "c4"], ["x", {}, "c5"]])],
+      script: [
+        callAll([
+          ["x", {}, "c1"],
+          ["x", {}, "c2"],
+          ["x", {}, "c3"],
+          ["x", {}, "c4"],
+          ["x", {}, "c5"],
+        ]),
+      ],
       tools: [tool("x")],
     });
     expect(recorder.only("tool_execution_end").map((line) => line.split(" ")[2])).toEqual([

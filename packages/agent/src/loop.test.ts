@@ -21,7 +21,18 @@ import {
   streamAssistantResponse,
 } from "./loop.ts";
 import { Grammar } from "./testing/grammar.ts";
-import { freeze, later, never, play, Recorder, type Setup, start, text, tool, user } from "./testing/play.ts";
+import {
+  freeze,
+  later,
+  never,
+  play,
+  Recorder,
+  type Setup,
+  start,
+  text,
+  tool,
+  user,
+} from "./testing/play.ts";
 import { answer, asks, empty, injected, ran, result } from "./testing/render.ts";
 import type { AgentEvent, AgentLoopConfig, AgentMessage } from "./types.ts";
 
@@ -119,7 +130,13 @@ describe("the event grammar", () => {
 
   it("R2: the results of a batch follow the batch, in call order", async () => {
     const { lines } = await play({
-      script: [callAll([["read", {}, "c1"], ["read", {}, "c2"]]), "Done"],
+      script: [
+        callAll([
+          ["read", {}, "c1"],
+          ["read", {}, "c2"],
+        ]),
+        "Done",
+      ],
       tools: [tool("read", () => "x", { concurrent: true })],
     });
     expect(lines).toEqual([
@@ -166,7 +183,10 @@ describe("the event grammar", () => {
   it("R3: agent_end holds this run's messages only, and the result of the stream is the same", async () => {
     const script = scriptedModel(["Now"]);
     const before = [user("Earlier"), anAnswer, user("And?")];
-    const stream = agentLoopContinue({ messages: before }, { model: script.model, protocol: script });
+    const stream = agentLoopContinue(
+      { messages: before },
+      { model: script.model, protocol: script },
+    );
     const events: AgentEvent[] = [];
     for await (const event of stream) events.push(event);
     const end = events.at(-1);
@@ -291,8 +311,15 @@ describe("the event grammar", () => {
   });
 
   it("R4: the partial message has one place in what is sent", async () => {
-    const { model } = await play({ script: [[say("a"), call("x", {}, "c1")], "b"], tools: [tool("x")] });
-    expect(model.calls[1]?.messages.map((m) => m.role)).toEqual(["user", "assistant", "toolResult"]);
+    const { model } = await play({
+      script: [[say("a"), call("x", {}, "c1")], "b"],
+      tools: [tool("x")],
+    });
+    expect(model.calls[1]?.messages.map((m) => m.role)).toEqual([
+      "user",
+      "assistant",
+      "toolResult",
+    ]);
   });
 });
 
@@ -300,7 +327,9 @@ describe("it always ends", () => {
   it("R5: a missing way to a model throws at the call", () => {
     const { model } = scriptedModel([]);
     expect(() => agentLoop([user("Go")], { messages: [] }, { model })).toThrow(/No way to a model/);
-    expect(() => agentLoopContinue({ messages: [user("Go")] }, { model })).toThrow(/No way to a model/);
+    expect(() => agentLoopContinue({ messages: [user("Go")] }, { model })).toThrow(
+      /No way to a model/,
+    );
   });
 
   it("R5: runAgentLoop rejects with the same, and the sink hears nothing", async () => {
@@ -395,7 +424,9 @@ describe("it always ends", () => {
     ["an empty answer cut off at its length", () => ({ parts: [], stopReason: "length" })],
   ])("R7: %s is retried, then an error", async (_what, script) => {
     const { lines, end } = await play({ script, config: { retry: { maxRetries: 2 } } }, 10_000);
-    const told = lines.filter((line) => /^(retry|message_end assistant|turn_end|agent_end)/.test(line));
+    const told = lines.filter((line) =>
+      /^(retry|message_end assistant|turn_end|agent_end)/.test(line),
+    );
     expect(told.map((line) => line.replace(/( ""| <>)? ?[:(].*/, ""))).toEqual([
       "retry 1 after 1000 ms",
       "retry 2 after 2000 ms",
@@ -408,7 +439,9 @@ describe("it always ends", () => {
   });
 
   it("R7: toolUse without a call, after text was shown, is an error that says so", async () => {
-    const { end, lines } = await play({ script: [{ parts: ["I will look"], stopReason: "toolUse" }] });
+    const { end, lines } = await play({
+      script: [{ parts: ["I will look"], stopReason: "toolUse" }],
+    });
     expect(end.stop).toBe("error");
     expect(end.finalMessage?.failure?.kind).toBe("empty");
     expect(end.finalMessage?.errorMessage).toMatch(/call/);
@@ -491,9 +524,9 @@ describe("it always ends", () => {
     const message = user("A");
     expect(() => accept({ type: "turn_start" })).toThrow(/turn_start/);
     expect(() => accept({ type: "agent_start" }, { type: "agent_start" })).toThrow(/once/);
-    expect(() =>
-      accept({ type: "agent_start" }, { type: "message_start", message }),
-    ).toThrow(/message_start/);
+    expect(() => accept({ type: "agent_start" }, { type: "message_start", message })).toThrow(
+      /message_start/,
+    );
     expect(() =>
       accept(
         { type: "agent_start" },
@@ -553,8 +586,12 @@ describe("R8: every call has one result", () => {
       'message_end toolResult ok#c1 ok "ok"',
       'message_end toolResult throws#c2 error "Tool "throws" failed: boom"',
       'message_end toolResult nosuch#c3 error "Tool nosuch not found. Available: ok, throws, strict, denied, silent."',
-      expect.stringMatching(/^message_end toolResult strict#c4 error "Invalid arguments for tool "strict":\n.*path/),
-      expect.stringMatching(/^message_end toolResult ok#c5 error "The arguments for tool "ok" are not valid JSON/),
+      expect.stringMatching(
+        /^message_end toolResult strict#c4 error "Invalid arguments for tool "strict":\n.*path/,
+      ),
+      expect.stringMatching(
+        /^message_end toolResult ok#c5 error "The arguments for tool "ok" are not valid JSON/,
+      ),
       'message_end toolResult denied#c6 error "Tool "denied" failed: not today"',
       'message_end toolResult silent#c7 ok "(no output)"',
     ]);
@@ -606,9 +643,28 @@ describe("R8: every call has one result", () => {
         tools: [tool("x")],
       });
       model.assertComplete();
-      expect(transcript.slice(-4, -1).map((m) => (m.role === "toolResult" ? m.toolCallId : m.role)))
-        .toEqual(["assistant", "new_1", "new_2"]);
+      expect(
+        transcript.slice(-4, -1).map((m) => (m.role === "toolResult" ? m.toolCallId : m.role)),
+      ).toEqual(["assistant", "new_1", "new_2"]);
     }
+  });
+
+  it.each<[string, () => string]>([
+    ["gives the same id for ever", () => "c"],
+    [
+      "throws",
+      () => {
+        throw new Error("no ids");
+      },
+    ],
+  ])("R8: a generateId that %s does not hold the run up", async (_what, generateId) => {
+    const { model, end } = await play({
+      script: [[call("x", {}, "c"), call("x", {}, "c")], "Done"],
+      tools: [tool("x")],
+      config: { generateId },
+    });
+    model.assertComplete();
+    expect(end.stop).toBe("done");
   });
 
   it("R8: without generateId the new ids are all different", async () => {
@@ -623,7 +679,11 @@ describe("R8: every call has one result", () => {
 });
 
 describe("steering and follow-up", () => {
-  const three = callAll([["x", {}, "c1"], ["x", {}, "c2"], ["x", {}, "c3"]]);
+  const three = callAll([
+    ["x", {}, "c1"],
+    ["x", {}, "c2"],
+    ["x", {}, "c3"],
+  ]);
   const skipped = 'error "Skipped due to queued user message."';
 
   it("R15: steering is polled when the run starts, and comes after the prompts", async () => {
@@ -767,7 +827,14 @@ describe("steering and follow-up", () => {
   it("R15: steering never kills a call that has started, also in a batch", async () => {
     const gate = later();
     const { clock, done } = start({
-      script: [callAll([["slow", {}, "c1"], ["x", {}, "c2"], ["x", {}, "c3"]]), "Done"],
+      script: [
+        callAll([
+          ["slow", {}, "c1"],
+          ["x", {}, "c2"],
+          ["x", {}, "c3"],
+        ]),
+        "Done",
+      ],
       tools: [
         tool("slow", (_id, _args, signal) => gate.promise.then(() => `aborted: ${signal.aborted}`)),
         tool("x"),
@@ -795,7 +862,9 @@ describe("steering and follow-up", () => {
   });
 
   describe("redirect", () => {
-    function redirectable(setup: Setup): ReturnType<typeof start> & { steer: (words: string) => void } {
+    function redirectable(
+      setup: Setup,
+    ): ReturnType<typeof start> & { steer: (words: string) => void } {
       const queue: AgentMessage[] = [];
       const wakes = new Set<() => void>();
       const playing = start({
@@ -884,7 +953,13 @@ describe("steering and follow-up", () => {
     it("R15: redirect among calls is skip-remaining", async () => {
       const gate = later<string>();
       const { clock, done, steer } = redirectable({
-        script: [callAll([["slow", {}, "c1"], ["x", {}, "c2"]]), "Done"],
+        script: [
+          callAll([
+            ["slow", {}, "c1"],
+            ["x", {}, "c2"],
+          ]),
+          "Done",
+        ],
         tools: [tool("slow", () => gate.promise), tool("x")],
       });
       await clock.advance(10);
@@ -906,7 +981,13 @@ describe("steering and follow-up", () => {
 
     it("R15: redirect without onSteering is skip-remaining", async () => {
       const { lines } = await play({
-        script: [callAll([["x", {}, "c1"], ["x", {}, "c2"]]), "Done"],
+        script: [
+          callAll([
+            ["x", {}, "c1"],
+            ["x", {}, "c2"],
+          ]),
+          "Done",
+        ],
         tools: [tool("x")],
         config: { steering: "redirect", getSteeringMessages: gives([], ["S"]) },
       });
@@ -1140,16 +1221,19 @@ describe("R19: taking a transcript up again", () => {
     ]);
   });
 
-  it.each(["error", "aborted"] as const)("R19: trailing %s messages are looked past", async (stopReason) => {
-    const failed: AssistantMessage = { ...anAnswer, stopReason, errorMessage: "x" };
-    const { model, end } = await play({
-      prompts: [],
-      messages: [user("A"), { ...failed, content: [] }, failed],
-      script: ["B"],
-    });
-    expect(end.stop).toBe("done");
-    expect(model.calls[0]?.messages).toEqual([user("A")]);
-  });
+  it.each(["error", "aborted"] as const)(
+    "R19: trailing %s messages are looked past",
+    async (stopReason) => {
+      const failed: AssistantMessage = { ...anAnswer, stopReason, errorMessage: "x" };
+      const { model, end } = await play({
+        prompts: [],
+        messages: [user("A"), { ...failed, content: [] }, failed],
+        script: ["B"],
+      });
+      expect(end.stop).toBe("done");
+      expect(model.calls[0]?.messages).toEqual([user("A")]);
+    },
+  );
 
   it("R19: calls without results are answered in place, before anything else", async () => {
     const { lines, model, transcript } = await play({
@@ -1183,7 +1267,11 @@ describe("R19: taking a transcript up again", () => {
   });
 
   it("R19: continue answers the calls of the last message and goes on", async () => {
-    const { lines } = await play({ prompts: [], messages: [user("A"), asked("x1")], script: ["B"] });
+    const { lines } = await play({
+      prompts: [],
+      messages: [user("A"), asked("x1")],
+      script: ["B"],
+    });
     expect(lines).toEqual([
       "agent_start",
       "turn_start",
@@ -1284,10 +1372,41 @@ describe("R19: taking a transcript up again", () => {
     ]);
   });
 
+  it("R19: a recorded result that is none is an error result", async () => {
+    const { end, recorder } = await play({
+      messages: [user("A"), asked("x1")],
+      script: ["Ok"],
+      config: { recordedResult: () => ({}) as never },
+    });
+    expect(end.stop).toBe("done");
+    expect(recorder.only("tool_execution_end")).toEqual([
+      expect.stringMatching(/^tool_end x#x1 error "Tool "x" .*content/),
+    ]);
+  });
+
+  it.each(["error", "aborted", "length"] as const)(
+    "R19: a call of a message that ended %s is not run, idempotent or not",
+    async (stopReason) => {
+      const { end, recorder } = await play({
+        messages: [user("A"), { ...asked("x1"), stopReason }],
+        script: ["Ok"],
+        tools: [tool("x", () => expect.unreachable(), { idempotent: true })],
+      });
+      expect(end.stop).toBe("done");
+      expect(recorder.only("tool_execution_end")).toEqual([
+        expect.stringMatching(/^tool_end x#x1 error "Tool "x" was not run/),
+      ]);
+    },
+  );
+
   it("R19: prompts that hold unanswered calls end with a clear error, and the next run mends them", async () => {
     const script = scriptedModel(["Ok"]);
     const config: AgentLoopConfig = { model: script.model, protocol: script };
-    const made = await agentLoop([user("A"), asked("x1"), user("B")], { messages: [] }, config).result();
+    const made = await agentLoop(
+      [user("A"), asked("x1"), user("B")],
+      { messages: [] },
+      config,
+    ).result();
     const last = made.at(-1);
     expect(last?.role === "assistant" && last.failure?.kind).toBe("invalid_transcript");
     expect(script.requests).toBe(0);
@@ -1314,7 +1433,12 @@ describe("R28: the end of a turn", () => {
 
   it("R28: terminate ends the run when every result of the message has it", async () => {
     const { lines } = await play({
-      script: [callAll([["ends", {}, "c1"], ["ends", {}, "c2"]])],
+      script: [
+        callAll([
+          ["ends", {}, "c1"],
+          ["ends", {}, "c2"],
+        ]),
+      ],
       tools: [ends()],
       config: {
         skipInitialSteeringPoll: true,
@@ -1516,7 +1640,11 @@ describe("streams of the loop", () => {
   });
 
   it("a stream that nobody iterates still finishes", async () => {
-    const messages = await agentLoop([user("Go")], { messages: [] }, config(scriptedModel(["A"]))).result();
+    const messages = await agentLoop(
+      [user("Go")],
+      { messages: [] },
+      config(scriptedModel(["A"])),
+    ).result();
     expect(messages.map((m) => m.role)).toEqual(["user", "assistant"]);
   });
 
@@ -1552,7 +1680,11 @@ describe("streams of the loop", () => {
   it("streamAssistantResponse puts one response into a stream", async () => {
     const script = scriptedModel(["Hello"]);
     const stream = createAgentStream();
-    const message = await streamAssistantResponse({ messages: [user("Go")] }, config(script), stream);
+    const message = await streamAssistantResponse(
+      { messages: [user("Go")] },
+      config(script),
+      stream,
+    );
     stream.end([]);
     expect(await linesOf(stream)).toEqual(answer("Hello"));
     expect(message.stopReason).toBe("stop");

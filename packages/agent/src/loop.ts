@@ -1,11 +1,17 @@
 import { EventStream, joinDeltas, type AssistantMessage, type StreamFn } from "@gyre/ai";
-import { type Answers, answerCalls, answerWith, noAnswers } from "./calls.ts";
+import {
+  type Answers,
+  answerCalls,
+  answerWith,
+  mayRun,
+  neverRunResult,
+  noAnswers,
+} from "./calls.ts";
 import { SinkError } from "./emitter.ts";
 import { callsOf, endedInTrouble, isLlmMessage } from "./history.ts";
 import { repair } from "./repair.ts";
 import { failedMessage, respond } from "./response.ts";
 import { Cancelled, type Injected, Run } from "./run.ts";
-import { errorResult, notStartedResult } from "./tools.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -170,19 +176,12 @@ async function inject(run: Run, only?: "prompt"): Promise<void> {
 async function answer(run: Run, message: AssistantMessage, answers: Answers): Promise<void> {
   const calls = callsOf(message);
   run.gauge.count(message, calls.length);
-  if (endedInTrouble(message)) {
-    for (const call of calls) {
-      const result = run.cancelled
-        ? notStartedResult(run, call)
-        : errorResult(`Tool "${call.name}" was not run: the response ended with an error.`);
-      await answerWith(run, call, result, answers);
-    }
-  } else if (message.stopReason === "length") {
-    for (const call of calls) {
-      const text = `Tool "${call.name}" was not run: the response was cut off at its length limit, and the call may be incomplete. Send it again in smaller pieces.`;
-      await answerWith(run, call, errorResult(text), answers);
-    }
-  } else if (calls.length > 0) await answerCalls(run, calls, answers);
+  if (calls.length === 0) return undefined;
+  if (mayRun(message)) return answerCalls(run, calls, answers);
+  for (const call of calls) {
+    await answerWith(run, call, neverRunResult(run, message, call), answers);
+  }
+  return undefined;
 }
 
 /** What follows a turn, in the order of R28. */

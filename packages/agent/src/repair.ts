@@ -1,8 +1,16 @@
 import type { AssistantMessage, ToolCall } from "@gyre/ai";
-import { type Answers, answerWith, noAnswers, publishAll, start } from "./calls.ts";
+import {
+  type Answers,
+  answerWith,
+  mayRun,
+  neverRunResult,
+  noAnswers,
+  publishAll,
+  start,
+} from "./calls.ts";
 import { SinkError } from "./emitter.ts";
 import type { Run } from "./run.ts";
-import { errorResult, notStartedResult } from "./tools.ts";
+import { errorResult, notStartedResult, toResult } from "./tools.ts";
 
 /**
  * Answers calls that have no result (R19): a crash cut the run off, or it waited for
@@ -19,7 +27,7 @@ export async function repair(
   for (const { message, calls } of run.history.unanswered()) {
     for (const call of calls) {
       try {
-        await answer(run, call, answers);
+        await answer(run, message, call, answers);
       } catch (error) {
         if (error instanceof SinkError) throw error;
         trouble ??= { error };
@@ -32,19 +40,29 @@ export async function repair(
   return { waiting, answers };
 }
 
-async function answer(run: Run, call: ToolCall, answers: Answers): Promise<void> {
+async function answer(
+  run: Run,
+  message: AssistantMessage,
+  call: ToolCall,
+  answers: Answers,
+): Promise<void> {
   const decision = run.config.decisions?.[call.id];
   if (decision?.type === "wait") {
     run.pending.push({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
     return;
   }
-  if (decision?.type === "result") return answerWith(run, call, decision.result, answers);
+  if (decision?.type === "result") {
+    return answerWith(run, call, toResult(call.name, decision.result), answers);
+  }
   if (decision?.type === "deny") {
     const why = decision.reason ? `: ${decision.reason}` : ".";
     return answerWith(run, call, errorResult(`Tool "${call.name}" was denied${why}`), answers);
   }
   const recorded = run.config.recordedResult?.(call.id);
-  if (recorded) return answerWith(run, call, recorded, answers);
+  if (recorded) return answerWith(run, call, toResult(call.name, recorded), answers);
+  if (!mayRun(message)) {
+    return answerWith(run, call, neverRunResult(run, message, call), answers);
+  }
   if (run.cancelled) return answerWith(run, call, notStartedResult(run, call), answers);
   if (decision?.type === "approve" || run.tool(call.name)?.idempotent) {
     return publishAll(run, [await start(run, call, decision)], answers);

@@ -16,11 +16,13 @@ import { isThenable } from "./emitter.ts";
 import { callsOf, endedInTrouble, type Outgoing } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
 import { type Attempt, withRetry } from "./retry.ts";
-import { messageOf, type Run } from "./run.ts";
+import { contained, messageOf, type Run } from "./run.ts";
 import type { AgentEvent } from "./types.ts";
 
 export const DEFAULT_FIRST_EVENT_MS = 300_000;
 export const DEFAULT_BETWEEN_EVENTS_MS = 120_000;
+/** A `generateId` that gives ids in use more often than this in a row is not asked again. */
+const MAX_ID_TRIES = 100;
 
 /** Why the loop stopped reading a response before its end. */
 type Interruption = "cancelled" | "stalled" | "redirected";
@@ -93,7 +95,7 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
   }
   const context: Context = { messages: outgoing.messages };
   if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
-  if (run.toolSpecs.length > 0) context.tools = run.toolSpecs;
+  if (run.toolbox.specs.length > 0) context.tools = run.toolbox.specs;
   return context;
 }
 
@@ -128,10 +130,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   };
   const watch = new Watchdog(run, () => interrupt("stalled"));
   const unlink = run.cancellation.onCancel(() => interrupt("cancelled"));
-  const unsteer =
-    run.config.steering === "redirect"
-      ? run.config.onSteering?.(() => interrupt("redirected"))
-      : undefined;
+  let unsteer: (() => void) | undefined;
   const reading: Reading = {
     live: undefined,
     final: undefined,
@@ -143,6 +142,9 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   let stream: AssistantMessageEventStream | undefined;
   let thrown: { error: unknown } | undefined;
   try {
+    if (run.config.steering === "redirect") {
+      unsteer = run.config.onSteering?.(() => interrupt("redirected"));
+    }
     const asked = ask(run, request.invocation(run, context, options), () => !interruption);
     const answer = isThenable(asked)
       ? await new Promise<ModelAnswer | undefined>((resolve, reject) => {
@@ -167,7 +169,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   } finally {
     watch.stop();
     unlink();
-    unsteer?.();
+    contained("What onSteering gave threw", () => unsteer?.());
   }
   // What the sink is still taking comes before the rest.
   if (reading.passing) await reading.passing;
@@ -393,8 +395,8 @@ function withOwnIds(run: Run, message: AssistantMessage): AssistantMessage {
   let changed = false;
   const content = message.content.map((block) => {
     if (block.type !== "toolCall") return block;
-    let { id } = block;
-    while (id === "" || own.has(id) || run.history.hasCallId(id)) id = newId(run);
+    const isTaken = (id: string): boolean => id === "" || own.has(id) || run.history.hasCallId(id);
+    const id = isTaken(block.id) ? newId(run, isTaken) : block.id;
     own.add(id);
     if (id === block.id) return block;
     changed = true;
@@ -403,8 +405,16 @@ function withOwnIds(run: Run, message: AssistantMessage): AssistantMessage {
   return changed ? { ...message, content } : message;
 }
 
-function newId(run: Run): string {
-  return run.config.generateId?.() ?? `call_${globalThis.crypto.randomUUID()}`;
+/** One of the application's, where it has a free one to give. */
+function newId(run: Run, isTaken: (id: string) => boolean): string {
+  const given = contained("generateId threw", () => {
+    for (let tries = 0; run.config.generateId && tries < MAX_ID_TRIES; tries++) {
+      const id = run.config.generateId();
+      if (!isTaken(id)) return id;
+    }
+    return undefined;
+  });
+  return given ?? `call_${globalThis.crypto.randomUUID()}`;
 }
 
 function abortedBeforeRequest(run: Run): Outcome {

@@ -1,4 +1,14 @@
-import { AssistantMessageEventStream, call, cutOff, fail, type Failure, say, stall, unfinished } from "@gyre/ai";
+import {
+  AssistantMessageEventStream,
+  call,
+  cutOff,
+  fail,
+  type Failure,
+  manualClock,
+  say,
+  stall,
+  unfinished,
+} from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import { isRetryable, withRetry } from "./retry.ts";
 import { never, play, start, tool } from "./testing/play.ts";
@@ -14,15 +24,27 @@ describe("R22: what is retried", () => {
     expect(isRetryable({ kind: "unknown", status })).toBe(true);
   });
 
-  it.each(["rate_limit", "overloaded", "network", "timeout", "stalled", "incomplete", "empty"] as const)(
-    "R22: kind %s is",
-    (kind) => expect(isRetryable({ kind })).toBe(true),
-  );
+  it.each([
+    "rate_limit",
+    "overloaded",
+    "network",
+    "timeout",
+    "stalled",
+    "incomplete",
+    "empty",
+  ] as const)("R22: kind %s is", (kind) => expect(isRetryable({ kind })).toBe(true));
 
-  it.each(["auth", "quota", "bad_request", "overflow", "refused", "aborted", "hook", "invalid_transcript", "unknown"] as const)(
-    "R22: kind %s is not",
-    (kind) => expect(isRetryable({ kind })).toBe(false),
-  );
+  it.each([
+    "auth",
+    "quota",
+    "bad_request",
+    "overflow",
+    "refused",
+    "aborted",
+    "hook",
+    "invalid_transcript",
+    "unknown",
+  ] as const)("R22: kind %s is not", (kind) => expect(isRetryable({ kind })).toBe(false));
 
   it.each([400, 401, 403, 404, 413, 422])("R22: status %i is not", (status) => {
     expect(isRetryable({ kind: "unknown", status })).toBe(false);
@@ -52,7 +74,13 @@ describe("R22: how it is retried", () => {
 
   it("R22: start is held back until there is content, also when blocks were opened", async () => {
     const { lines } = await play(
-      { script: [[unfinished(say("")), busy], [{ type: "thinking", thinking: "", open: true }, busy], "Hello"] },
+      {
+        script: [
+          [unfinished(say("")), busy],
+          [{ type: "thinking", thinking: "", open: true }, busy],
+          "Hello",
+        ],
+      },
       3_000,
     );
     expect(lines).toEqual([
@@ -149,7 +177,10 @@ describe("R22: how it is retried", () => {
   });
 
   it("R22: a call that began is content too, and is taken out when it was not finished", async () => {
-    const { lines } = await play({ script: [[unfinished(call("x", '{"a":', "c1")), busy]], tools: [tool("x")] });
+    const { lines } = await play({
+      script: [[unfinished(call("x", '{"a":', "c1")), busy]],
+      tools: [tool("x")],
+    });
     expect(lines).toEqual([
       ...begin,
       "message_start assistant",
@@ -238,7 +269,10 @@ describe("the watchdog", () => {
   const silent = "The model's service went silent.";
 
   it("R22: a service that never answers is given up on after 300 s, and asked again", async () => {
-    const { clock, done, model } = start({ script: [stall(), "Hello"], config: { random: () => 0 } });
+    const { clock, done, model } = start({
+      script: [stall(), "Hello"],
+      config: { random: () => 0 },
+    });
     // The scripted model says "start", and nothing after it.
     await clock.advance(119_999);
     expect(model.requests).toBe(1);
@@ -264,7 +298,10 @@ describe("the watchdog", () => {
   it("R22: the wait for the first event is firstEventMs, longer than that between events", async () => {
     const { clock, done, recorder } = start({
       streamFn: () => new AssistantMessageEventStream(),
-      config: { watchdog: { firstEventMs: 5_000, betweenEventsMs: 1_000 }, retry: { maxRetries: 0 } },
+      config: {
+        watchdog: { firstEventMs: 5_000, betweenEventsMs: 1_000 },
+        retry: { maxRetries: 0 },
+      },
     });
     await clock.advance(4_999);
     expect(recorder.lines).toEqual(begin);
@@ -301,18 +338,18 @@ describe("the watchdog", () => {
   });
 
   it("R22: a sink that takes its time is not the service's silence", async () => {
-    let clock: ReturnType<typeof start>["clock"] | undefined;
+    const slowly = manualClock();
     const playing = start({
+      clock: slowly,
       script: [{ parts: ["abcd"], chunkSize: 1 }],
       config: { hookTimeoutMs: 1e9 },
       onEvent: (event) => {
         const slow = event.type === "message_start" || event.type === "message_update";
         if (!slow) return undefined;
-        return new Promise<void>((resolve) => clock?.after(500_000, resolve));
+        return new Promise<void>((resolve) => slowly.after(500_000, resolve));
       },
     });
-    clock = playing.clock;
-    await clock.advance(5_000_000);
+    await slowly.advance(5_000_000);
     expect((await playing.done).lines.slice(-2)).toEqual(end);
   });
 
@@ -336,7 +373,9 @@ describe("the watchdog", () => {
   it("R22: a service on this machine may think as long as it likes before it begins", async () => {
     const { clock, done, abort, recorder, model } = start({
       streamFn: () => never(),
-      config: { model: { id: "l", name: "l", api: "a", provider: "p", baseUrl: "http://localhost:1234/v1" } },
+      config: {
+        model: { id: "l", name: "l", api: "a", provider: "p", baseUrl: "http://localhost:1234/v1" },
+      },
     });
     await clock.advance(1e8);
     expect(recorder.only("retry", "agent_end")).toEqual([]);

@@ -6,8 +6,6 @@ import {
   type StreamFn,
   systemClock,
   type ThinkingLevel,
-  type Tool,
-  toJsonSchema,
   type ToolCall,
   type ToolResultMessage,
   type Usage,
@@ -18,6 +16,7 @@ import { Emitter, isThenable, messageOf } from "./emitter.ts";
 import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "./middleware.ts";
+import { type Toolbox, toolboxOf } from "./toolbox.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -36,6 +35,8 @@ import type {
 export { messageOf };
 
 export const DEFAULT_HOOK_TIMEOUT_MS = 120_000;
+
+const NO_TOOLS: readonly AgentTool[] = [];
 
 /** A message on its way into the transcript, and where it came from. */
 export interface Injected {
@@ -72,8 +73,7 @@ export class Run {
   model: Model;
   thinkingLevel: ThinkingLevel | undefined;
   systemPrompt: string | undefined;
-  toolSpecs: Tool[] = [];
-  #tools = new Map<string, AgentTool>();
+  toolbox: Toolbox;
   readonly #emitter: Emitter;
   readonly #stopDeadline: () => void;
   readonly #undelivered: AgentMessage[] = [];
@@ -114,7 +114,7 @@ export class Run {
     this.model = config.model;
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
-    this.setTools(config.tools ?? context.tools ?? []);
+    this.toolbox = toolboxOf(config.tools ?? context.tools ?? NO_TOOLS);
     this.#stopDeadline =
       limits.maxDurationMs === undefined
         ? () => {}
@@ -136,30 +136,13 @@ export class Run {
   }
 
   tool(name: string): AgentTool | undefined {
-    return this.#tools.get(name);
-  }
-
-  get toolNames(): Iterable<string> {
-    return this.#tools.keys();
-  }
-
-  setTools(tools: readonly AgentTool[]): void {
-    this.#tools = new Map();
-    this.toolSpecs = [];
-    for (const tool of tools) {
-      if (this.#tools.has(tool.name)) {
-        throw new TypeError(`Two tools are named "${tool.name}". Names must be unique.`);
-      }
-      this.#tools.set(tool.name, tool);
-      const { name, description } = tool;
-      this.toolSpecs.push({ name, description, parameters: toJsonSchema(tool.parameters) });
-    }
+    return this.toolbox.byName.get(name);
   }
 
   change(changes: TurnChanges | undefined | void): void {
     if (!changes) return;
     if (changes.model) this.model = changes.model;
-    if (changes.tools) this.setTools(changes.tools);
+    if (changes.tools) this.toolbox = toolboxOf(changes.tools);
     if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
     if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;
   }
@@ -218,7 +201,7 @@ export class Run {
   ): T | Promise<T> {
     const given = call();
     if (!isThenable(given)) return given;
-    const promise = given as Promise<T>;
+    const promise = given;
     let left = false;
     promise.then(
       (value) => {
@@ -361,7 +344,8 @@ export class Run {
   }
 }
 
-function contained<T>(what: string, call: () => T): T | undefined {
+/** What a callback gives that may not harm the run; its throw is a warning. */
+export function contained<T>(what: string, call: () => T): T | undefined {
   try {
     return call();
   } catch (error) {

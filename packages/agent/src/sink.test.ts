@@ -18,7 +18,8 @@ beforeEach(() => {
 afterEach(async () => {
   await new Promise(setImmediate);
   process.off("unhandledRejection", note);
-  expect(unhandled).toEqual([]);
+  if (unhandled.length > 0)
+    throw new Error("A rejection was not handled.", { cause: unhandled[0] });
 });
 
 /** A run with a bit of everything: a retry, repair, text, calls alone and together, updates, steering. */
@@ -111,54 +112,67 @@ describe("R25: the sink", () => {
     ["rejects later", (failure) => new Promise((_, reject) => setImmediate(() => reject(failure)))],
   ];
 
-  it.each(kinds)("R25: a sink that %s at any event is not called again, and the run rejects", async (_how, go) => {
-    const whole: string[] = [];
-    {
-      const clock = manualClock();
-      const { context, config } = everything(clock);
-      const run = runAgentLoop([user("Go")], context, config, (event) => void whole.push(render(event)));
-      await clock.advance(10);
-      await run;
-    }
-    expect(whole.length).toBeGreaterThan(50);
-    for (let index = 0; index < whole.length; index++) {
-      const clock = manualClock();
-      const { context, config } = everything(clock);
-      const seen: AgentEvent[] = [];
-      const failure = new Error(`at ${index}`);
-      const returned: AgentMessage[] = [];
-      config.requeue = (_queue, messages) => void returned.push(...messages);
-      const run = runAgentLoop([user("Go")], context, config, (event) => {
-        seen.push(event);
-        return seen.length - 1 === index ? go(failure) : undefined;
-      }).then(
-        () => "resolved",
-        (error: unknown) => error,
-      );
-      await clock.advance(1_000);
-      const error = await run;
-      expect(error).toBeInstanceOf(SinkError);
-      expect(seen).toHaveLength(index + 1);
-      if (!(error instanceof SinkError)) continue;
-      expect(error.event).toBe(seen.at(-1));
-      expect(error.cause).toBe(failure);
-      expect(error.code).toBe("sink");
-      expect(clock.pending).toBe(0);
-      // The follow-up was taken by the sink, or is back in its queue, or was never polled.
-      const taken = seen
-        .slice(0, -1)
-        .filter((e) => e.type === "message_end" && e.message.content === "F").length;
-      expect(taken + returned.length).toBeLessThanOrEqual(1);
-      const started = seen.some((e) => e.type === "message_start" && e.message.content === "F");
-      if (started) expect(taken + returned.length).toBe(1);
-    }
-  });
+  it.each(kinds)(
+    "R25: a sink that %s at any event is not called again, and the run rejects",
+    async (_how, go) => {
+      const whole: string[] = [];
+      {
+        const clock = manualClock();
+        const { context, config } = everything(clock);
+        const run = runAgentLoop(
+          [user("Go")],
+          context,
+          config,
+          (event) => void whole.push(render(event)),
+        );
+        await clock.advance(10);
+        await run;
+      }
+      expect(whole.length).toBeGreaterThan(50);
+      for (let index = 0; index < whole.length; index++) {
+        const clock = manualClock();
+        const { context, config } = everything(clock);
+        const seen: AgentEvent[] = [];
+        const failure = new Error(`at ${index}`);
+        const returned: AgentMessage[] = [];
+        config.requeue = (_queue, messages) => void returned.push(...messages);
+        const run = runAgentLoop([user("Go")], context, config, (event) => {
+          seen.push(event);
+          return seen.length - 1 === index ? go(failure) : undefined;
+        }).then(
+          () => "resolved",
+          (error: unknown) => error,
+        );
+        await clock.advance(1_000);
+        const error = await run;
+        expect(error).toBeInstanceOf(SinkError);
+        expect(seen).toHaveLength(index + 1);
+        if (!(error instanceof SinkError)) continue;
+        expect(error.event).toBe(seen.at(-1));
+        expect(error.cause).toBe(failure);
+        expect(error.code).toBe("sink");
+        expect(clock.pending).toBe(0);
+        // The follow-up was taken by the sink, or is back in its queue, or was never polled.
+        const taken = seen
+          .slice(0, -1)
+          .filter((e) => e.type === "message_end" && e.message.content === "F").length;
+        expect(taken + returned.length).toBeLessThanOrEqual(1);
+        const started = seen.some((e) => e.type === "message_start" && e.message.content === "F");
+        if (started) expect(taken + returned.length).toBe(1);
+      }
+    },
+  );
 
   it("R25: a sink that throws what has no text is a SinkError too", async () => {
     const script = scriptedModel([]);
-    const run = runAgentLoop([user("Go")], { messages: [] }, { model: script.model, protocol: script }, () => {
-      throw Object.create(null);
-    });
+    const run = runAgentLoop(
+      [user("Go")],
+      { messages: [] },
+      { model: script.model, protocol: script },
+      () => {
+        throw Object.create(null);
+      },
+    );
     await expect(run).rejects.toBeInstanceOf(SinkError);
   });
 
@@ -248,7 +262,13 @@ describe("R25: the sink", () => {
 
   it("R25: updates that wait for the sink are replaced by the newest of their call", async () => {
     const gate = later();
-    const script = scriptedModel([callAll([["x", {}, "c1"], ["y", {}, "c2"]]), "Done"]);
+    const script = scriptedModel([
+      callAll([
+        ["x", {}, "c1"],
+        ["y", {}, "c2"],
+      ]),
+      "Done",
+    ]);
     const seen: string[] = [];
     const reports = (name: string): AgentTool =>
       tool(name, async (_id, _args, _signal, onUpdate) => {
@@ -282,7 +302,10 @@ describe("R25: the sink", () => {
 });
 
 describe("R25: the sink of an Agent", () => {
-  function agentWith(sink: AgentSink, more: { script?: string[] } = {}): { agent: Agent; heard: Recorder } {
+  function agentWith(
+    sink: AgentSink,
+    more: { script?: string[] } = {},
+  ): { agent: Agent; heard: Recorder } {
     const script = scriptedModel(more.script ?? ["Hello", "Again"]);
     const agent = new Agent({ protocol: script, initialState: { model: script.model }, sink });
     const heard = new Recorder();
@@ -304,7 +327,9 @@ describe("R25: the sink of an Agent", () => {
     agent.subscribe((event) => void order.push(`listener ${event.type}`));
     await agent.prompt("Hi");
     const types = order.filter((line) => line.startsWith("listener")).map((line) => line.slice(9));
-    expect(order.map((line) => line.split(" ")[0])).toEqual(types.flatMap(() => ["sink", "listener"]));
+    expect(order.map((line) => line.split(" ")[0])).toEqual(
+      types.flatMap(() => ["sink", "listener"]),
+    );
     expect(order).toContain("sink message_end 0");
   });
 
@@ -336,7 +361,8 @@ describe("R25: the sink of an Agent", () => {
 
   it("R16: a message in flight when the sink fails is back in its queue, and told as undelivered", async () => {
     const { agent, heard } = agentWith((event) => {
-      if (event.type === "message_end" && event.message.content === "Steer") throw new Error("full");
+      if (event.type === "message_end" && event.message.content === "Steer")
+        throw new Error("full");
     });
     agent.steer("Steer");
     await expect(agent.prompt("Hi")).rejects.toBeInstanceOf(SinkError);

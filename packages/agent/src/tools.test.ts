@@ -18,7 +18,7 @@ function calling(...calls: (string | Parameters<typeof call>)[]): ScriptPart[][]
   return [callAll(calls), [{ type: "text", text: "Done" }]];
 }
 
-const words = "error \"Skipped due to queued user message.\"";
+const words = 'error "Skipped due to queued user message."';
 const abortedWhile = (name: string): string =>
   `error "Aborted: the user stopped the run while tool "${name}" was running; it may have had effects."`;
 const abortedBefore = (name: string): string =>
@@ -116,10 +116,7 @@ describe("R10: a response cut off at its length", () => {
 
   it("R10: no call is run; each gets a result that asks for it in smaller pieces", async () => {
     const { lines } = await play({
-      script: [
-        { parts: [call("x", {}, "c1"), call("x", {}, "c2")], stopReason: "length" },
-        "Done",
-      ],
+      script: [{ parts: [call("x", {}, "c1"), call("x", {}, "c2")], stopReason: "length" }, "Done"],
       tools: [tool("x", () => expect.unreachable())],
     });
     expect(lines).toEqual([
@@ -169,7 +166,11 @@ describe("R10: a response cut off at its length", () => {
 
   it("R10: a text that was cut off ends the run as any answer", async () => {
     const { lines } = await play({ script: [{ parts: ["Half"], stopReason: "length" }] });
-    expect(lines.slice(4)).toEqual([...answer("Half", "length"), "turn_end length", "agent_end done"]);
+    expect(lines.slice(4)).toEqual([
+      ...answer("Half", "length"),
+      "turn_end length",
+      "agent_end done",
+    ]);
   });
 });
 
@@ -429,7 +430,14 @@ describe("R13: together, or one after the other", () => {
         more,
       );
     await play({
-      script: calling(["r", {}, "1"], ["r", {}, "2"], ["w", {}, "3"], ["w", {}, "4"], ["r", {}, "5"], ["r", {}, "6"]),
+      script: calling(
+        ["r", {}, "1"],
+        ["r", {}, "2"],
+        ["w", {}, "3"],
+        ["w", {}, "4"],
+        ["r", {}, "5"],
+        ["r", {}, "6"],
+      ),
       tools: [log("r", { concurrent: true }), log("w")],
     });
     expect(order.join(" ")).toBe("+1 +2 -1 -2 +3 -3 +4 -4 +5 +6 -5 -6");
@@ -440,20 +448,23 @@ describe("R13: together, or one after the other", () => {
     ["parallel", false, 3],
     ["auto", true, 3],
     ["auto", false, 1],
-  ] as const)("R13: %s with concurrent %s runs at most %i at once", async (mode, concurrent, most) => {
-    const gates = gated("a", "b", "c");
-    const { clock, done } = start({
-      script: calling("a", "b", "c"),
-      tools: gates.tools({ concurrent }),
-      config: { toolExecution: mode },
-    });
-    for (const name of ["a", "b", "c"]) {
-      await clock.advance(1);
-      gates.end(name);
-    }
-    expect((await done).end.stop).toBe("done");
-    expect(gates.most()).toBe(most);
-  });
+  ] as const)(
+    "R13: %s with concurrent %s runs at most %i at once",
+    async (mode, concurrent, most) => {
+      const gates = gated("a", "b", "c");
+      const { clock, done } = start({
+        script: calling("a", "b", "c"),
+        tools: gates.tools({ concurrent }),
+        config: { toolExecution: mode },
+      });
+      for (const name of ["a", "b", "c"]) {
+        await clock.advance(1);
+        gates.end(name);
+      }
+      expect((await done).end.stop).toBe("done");
+      expect(gates.most()).toBe(most);
+    },
+  );
 
   it.each([
     [undefined, 10],
@@ -510,7 +521,11 @@ describe("R14: middleware and updates", () => {
     const seen: ToolInvocation[] = [];
     await play({
       script: calling(["x", { n: "1" }, "c1"], ["x", { n: "no" }, "c2"]),
-      tools: [tool("x", () => "ok", { parameters: { type: "object", properties: { n: { type: "number" } } } })],
+      tools: [
+        tool("x", () => "ok", {
+          parameters: { type: "object", properties: { n: { type: "number" } } },
+        }),
+      ],
       config: {
         sessionId: "s",
         middleware: [
@@ -526,12 +541,12 @@ describe("R14: middleware and updates", () => {
       },
     });
     expect(log).toEqual(["one before x", "two before x", "two after x", "one after x"]);
-    expect(seen.map(({ args, toolCall, run }) => [args, toolCall.arguments, run.sessionId])).toEqual([
-      [{ n: 1 }, { n: "1" }, "s"],
-    ]);
+    expect(
+      seen.map(({ args, toolCall, run }) => [args, toolCall.arguments, run.sessionId]),
+    ).toEqual([[{ n: 1 }, { n: "1" }, "s"]]);
   });
 
-  it.each<[string, Middleware["tool"]]>([
+  it.each<[string, NonNullable<Middleware["tool"]>]>([
     [
       "rejects",
       async () => {
@@ -548,7 +563,7 @@ describe("R14: middleware and updates", () => {
     const told = await resultText({
       script: calling("x"),
       tools: [tool("x", () => expect.unreachable())],
-      config: { middleware: [{ tool: layer as NonNullable<typeof layer> }] },
+      config: { middleware: [{ tool: layer }] },
     });
     expect(told).toBe('Tool "x" failed: no');
   });
@@ -596,18 +611,34 @@ describe("R14: middleware and updates", () => {
       const { transcript, end } = await play({
         script: calling("x"),
         tools: [tool("x")],
-        config: { middleware: [{ tool: () => Promise.resolve(given as unknown as AgentToolResult) }] },
+        config: {
+          middleware: [{ tool: () => Promise.resolve(given as unknown as AgentToolResult) }],
+        },
       });
       expect(end.stop).toBe("done");
       expect(transcript[2]).toMatchObject({ role: "toolResult", toolName: "x" });
     },
   );
 
+  it("R14: a person may take as long as it takes: the tool's time is its own", async () => {
+    const gate = later<"allow">();
+    const { clock, done } = start({
+      script: calling(["x", {}, "c1"]),
+      tools: [tool("x", () => "x", { timeoutMs: 10 })],
+      config: { middleware: [approval(() => gate.promise)] },
+    });
+    await clock.advance(10_000_000);
+    gate.resolve("allow");
+    expect((await done).lines[8]).toBe('tool_end x#c1 ok "x"');
+  });
+
   it("R14: approval allows, denies with a reason, and lets a decision through", async () => {
     const { recorder } = await play({
       script: calling(["a", {}, "c1"], ["b", {}, "c2"]),
       tools: [tool("a"), tool("b", () => expect.unreachable())],
-      config: { middleware: [approval(({ tool }) => (tool.name === "a" ? "allow" : { deny: "not b" }))] },
+      config: {
+        middleware: [approval(({ tool }) => (tool.name === "a" ? "allow" : { deny: "not b" }))],
+      },
     });
     expect(recorder.only("tool_execution_end")).toEqual([
       'tool_end a#c1 ok "a"',
@@ -700,7 +731,9 @@ describe("R14: middleware and updates", () => {
           ],
         },
       });
-      expect(told).toMatch(/^\{"n":2\}\|Invalid arguments for tool "inner":\n.*\|Tool nosuch not found/);
+      expect(told).toMatch(
+        /^\{"n":2\}\|Invalid arguments for tool "inner":\n.*\|Tool nosuch not found/,
+      );
       expect(log).toEqual(["m before outer", "m before inner", "m after inner", "m after outer"]);
       expect(parents).toEqual([undefined, "c1"]);
     });
@@ -742,13 +775,15 @@ describe("R14: middleware and updates", () => {
         tools: [
           tool("outer", async (_id, _args, signal, _onUpdate, host) => {
             const error = await host.call("inner", {}).catch((error: unknown) => String(error));
-            return `${signal.aborted} ${String(error)}`;
+            return `${signal.aborted} ${typeof error === "string" ? error : "no error"}`;
           }),
           tool("inner", () => never<string>(), { timeoutMs: 50 }),
         ],
       });
       await clock.advance(50);
-      expect((await done).lines[8]).toMatch(/^tool_end outer#c1 ok "false .*"inner" timed out after 50 ms/);
+      expect((await done).lines[8]).toMatch(
+        /^tool_end outer#c1 ok "false .*"inner" timed out after 50 ms/,
+      );
     });
 
     it("R14: after an abort no nested tool is started", async () => {
@@ -840,7 +875,10 @@ describe("time-outs", () => {
     const gate = later<string>();
     const { clock, done } = start({
       script: calling(["slow", {}, "c1"], ["x", {}, "c2"]),
-      tools: [tool("slow", () => never<string>(), { timeoutMs: 10 }), tool("x", () => gate.promise)],
+      tools: [
+        tool("slow", () => never<string>(), { timeoutMs: 10 }),
+        tool("x", () => gate.promise),
+      ],
       config: { toolExecution: "parallel" },
     });
     await clock.advance(10);
@@ -850,6 +888,17 @@ describe("time-outs", () => {
       'tool_end slow#c1 error "Tool "slow" timed out after 10 ms and was stopped; it may have had effects."',
       'tool_end x#c2 ok "fine"',
     ]);
+  });
+
+  it("a call's end tells how long it took", async () => {
+    const { clock, done } = start({
+      script: calling("slow", "nosuch"),
+      tools: [tool("slow", () => new Promise((resolve) => clock.after(30, () => resolve("x"))))],
+    });
+    await clock.advance(30);
+    const { events } = await done;
+    const took = events.flatMap((e) => (e.type === "tool_execution_end" ? [e.durationMs] : []));
+    expect(took).toEqual([30, 0]);
   });
 
   it("no timer is left when the run is over", async () => {
@@ -930,7 +979,7 @@ describe("R21: abort among tools", () => {
     await clock.advance(1);
     abort();
     await clock.advance(200);
-    await done;
+    expect((await done).end.stop).toBe("aborted");
     gate.resolve("late");
     await clock.advance(0);
   });
@@ -942,9 +991,7 @@ describe("R21: abort among tools", () => {
         tool(
           "x",
           (_id, _args, signal) =>
-            new Promise((resolve) =>
-              signal.addEventListener("abort", () => resolve("what I had")),
-            ),
+            new Promise((resolve) => signal.addEventListener("abort", () => resolve("what I had"))),
         ),
       ],
     });

@@ -188,6 +188,9 @@ function executeTool(
   const { run, call } = execution;
   // Middleware may have waited, for a person say, while the run was stopped.
   if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
+  if (execution.isAnswered()) {
+    return Promise.resolve(errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`));
+  }
   const own = depth === 0 ? execution : nestedIn(execution);
   return new Promise((resolve, reject) => {
     let timedOut = false;
@@ -266,7 +269,8 @@ class TimedOut extends Error {
   }
 }
 
-function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
+/** What a tool or an application gave, as a result; an error result where it is none. */
+export function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
   if (Array.isArray((value as Partial<AgentToolResult> | undefined)?.content)) return value;
   return errorResult(
@@ -296,8 +300,8 @@ function repeated(call: ToolCall): AgentToolResult {
 }
 
 function unknownTool(run: Run, name: string): AgentToolResult {
-  const near = nearNames(name, run.toolNames);
-  const all = [...run.toolNames];
+  const near = nearNames(name, run.toolbox.byName.keys());
+  const all = [...run.toolbox.byName.keys()];
   const hint =
     near.length > 0
       ? `. Did you mean ${near.join(", ")}?`

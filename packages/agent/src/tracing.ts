@@ -7,8 +7,8 @@ import type {
   Usage,
   UserContent,
 } from "@gyre/ai";
-import { containment, observe, type Trouble } from "./logging.ts";
 import type { Middleware, RunInfo } from "./middleware.ts";
+import { containment, observe, type Trouble } from "./observe.ts";
 import { messageOf } from "./run.ts";
 
 export type TelemetryValue = string | number | boolean | string[];

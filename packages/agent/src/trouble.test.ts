@@ -5,6 +5,7 @@ import {
   callAll,
   cutOff,
   fail,
+  type Message,
   say,
   scriptedModel,
   stall,
@@ -14,7 +15,17 @@ import {
 import { describe, expect, it } from "vitest";
 import { agentLoop } from "./loop.ts";
 import { approval, type Middleware, Suspend } from "./middleware.ts";
-import { later, never, play, type Played, type Setup, start, text, tool, user } from "./testing/play.ts";
+import {
+  later,
+  never,
+  play,
+  type Played,
+  type Setup,
+  start,
+  text,
+  tool,
+  user,
+} from "./testing/play.ts";
 import { answer, asks, empty, injected, ran, result } from "./testing/render.ts";
 import type { AgentLoopConfig, AgentMessage, AgentTool, Decision } from "./types.ts";
 
@@ -114,7 +125,13 @@ describe("R5: whatever throws becomes a message", () => {
     it("R5: a poll among calls: the rest get error results, the error is one more turn", async () => {
       let polls = 0;
       const { lines } = await play({
-        script: [callAll([["x", {}, "c1"], ["x", {}, "c2"], ["x", {}, "c3"]])],
+        script: [
+          callAll([
+            ["x", {}, "c1"],
+            ["x", {}, "c2"],
+            ["x", {}, "c3"],
+          ]),
+        ],
         tools: [tool("x")],
         config: { getSteeringMessages: () => (++polls === 2 ? wrong() : []) },
       });
@@ -135,7 +152,12 @@ describe("R5: whatever throws becomes a message", () => {
     it("R5: a poll in a parallel batch: what runs is finished first", async () => {
       let polls = 0;
       const { recorder, end } = await play({
-        script: [callAll([["x", {}, "c1"], ["x", {}, "c2"]])],
+        script: [
+          callAll([
+            ["x", {}, "c1"],
+            ["x", {}, "c2"],
+          ]),
+        ],
         tools: [tool("x", async () => "x", { concurrent: true })],
         config: { getSteeringMessages: () => (++polls === 2 ? wrong() : []) },
       });
@@ -161,6 +183,47 @@ describe("R5: whatever throws becomes a message", () => {
   it("R5: a script that rejects late is a stream that fails", async () => {
     const { lines } = await play({ script: [() => Promise.reject(boom)] });
     expect(lines).toEqual([...begin, ...empty("error", "boom"), ...failed]);
+  });
+
+  it("R5: onSteering that throws, and what it gives", async () => {
+    const { lines } = await play({
+      config: {
+        steering: "redirect",
+        onSteering: () => {
+          throw boom;
+        },
+      },
+    });
+    expect(lines).toEqual([...begin, ...empty("error", "boom"), ...failed]);
+    const undone = start({
+      script: ["Hi"],
+      config: {
+        steering: "redirect",
+        onSteering: () => () => {
+          throw boom;
+        },
+      },
+    });
+    expect((await undone.done).end.stop).toBe("done");
+    expect(undone.clock.pending).toBe(0);
+  });
+
+  it("R5: hasQueuedMessages that throws, in one more turn", async () => {
+    const { lines } = await play({
+      script: ["Hi"],
+      config: {
+        limits: { maxTurns: 1 },
+        hasQueuedMessages: () => {
+          throw boom;
+        },
+      },
+    });
+    expect(lines.slice(7)).toEqual([
+      "turn_end stop",
+      "turn_start",
+      ...empty("error", "boom"),
+      ...failed,
+    ]);
   });
 
   it("R5: tools that prepareTurn gives twice under one name are an error too", async () => {
@@ -197,15 +260,21 @@ describe("R5: whatever throws becomes a message", () => {
       },
     );
 
-    it.each(["shouldStopAfterTurn", "getFollowUpMessages"] as const)("R5: %s is given up on", async (name) => {
-      const { lines } = await play({ script: ["Hi"], config: { [name]: () => never() } }, 120_000);
-      expect(lines.slice(7)).toEqual([
-        "turn_end stop",
-        "turn_start",
-        ...empty("error", hung(name)),
-        ...failed,
-      ]);
-    });
+    it.each(["shouldStopAfterTurn", "getFollowUpMessages"] as const)(
+      "R5: %s is given up on",
+      async (name) => {
+        const { lines } = await play(
+          { script: ["Hi"], config: { [name]: () => never() } },
+          120_000,
+        );
+        expect(lines.slice(7)).toEqual([
+          "turn_end stop",
+          "turn_start",
+          ...empty("error", hung(name)),
+          ...failed,
+        ]);
+      },
+    );
 
     it("R5: prepareTurn is given up on, after hookTimeoutMs", async () => {
       const { end } = await play(
@@ -240,11 +309,19 @@ describe("R5: whatever throws becomes a message", () => {
 });
 
 describe("R21: abort at each point", () => {
-  const before = [...begin, ...empty("aborted", "Aborted."), "turn_end aborted", "agent_end aborted"];
+  const before = [
+    ...begin,
+    ...empty("aborted", "Aborted."),
+    "turn_end aborted",
+    "agent_end aborted",
+  ];
 
   it.each([
     ["at once, and gives at once", <T>(value: T, abort: () => void) => (abort(), value)],
-    ["at once, and gives later", <T>(value: T, abort: () => void) => (abort(), Promise.resolve(value))],
+    [
+      "at once, and gives later",
+      <T>(value: T, abort: () => void) => (abort(), Promise.resolve(value)),
+    ],
     [
       "later",
       async <T>(value: T, abort: () => void) => {
@@ -275,18 +352,22 @@ describe("R21: abort at each point", () => {
       return played;
     };
     const asking = [
-      await run((abort) => ({ convertToLlm: (m) => give(m, abort) as never })),
-      await run((abort) => ({ transformContext: (m) => give(m, abort) as never })),
-      await run((abort) => ({ getApiKey: () => give("key", abort) as never })),
-      await run((abort) => ({ getSteeringMessages: () => give([], abort) as never })),
+      await run((abort) => ({ convertToLlm: (m) => give(m as Message[], abort) })),
+      await run((abort) => ({ transformContext: (m) => give(m, abort) })),
+      await run((abort) => ({ getApiKey: () => give("key", abort) })),
+      await run((abort) => ({ getSteeringMessages: () => give([], abort) })),
     ];
     for (const { lines, model } of asking) {
       expect(lines).toEqual(before);
       expect(model.requests).toBe(0);
     }
     const after = [
-      await run((abort) => ({ shouldStopAfterTurn: () => give(false, abort) as never }), { script: ["Hi"] }),
-      await run((abort) => ({ getFollowUpMessages: () => give([], abort) as never }), { script: ["Hi"] }),
+      await run((abort) => ({ shouldStopAfterTurn: () => give(false, abort) }), {
+        script: ["Hi"],
+      }),
+      await run((abort) => ({ getFollowUpMessages: () => give([], abort) }), {
+        script: ["Hi"],
+      }),
     ];
     for (const { lines } of after) {
       expect(lines).toEqual([...begin, ...answer("Hi"), "turn_end stop", "agent_end aborted"]);
@@ -301,14 +382,15 @@ describe("R21: abort at each point", () => {
     const whole = await play(setup);
     for (let index = 0; index < whole.events.length - 1; index++) {
       const controller = new AbortController();
+      let requests = 0;
       let requestsThen = 0;
-      let playing: ReturnType<typeof start> | undefined;
-      playing = start({
+      const playing = start({
         ...setup,
         signal: controller.signal,
+        config: { getApiKey: () => `${++requests}` },
         onEvent: (_event, { events }) => {
           if (events.length - 1 !== index) return;
-          requestsThen = playing?.model.requests ?? 0;
+          requestsThen = requests;
           controller.abort();
         },
       });
@@ -426,7 +508,13 @@ describe("R26: what stays after trouble", () => {
   it("R26: open blocks stay, an unfinished call goes, a finished one is answered", async () => {
     const { lines, transcript, model } = await play({
       script: [
-        [unfinished(think("Hm")), unfinished(say("I loo")), call("x", {}, "c1"), unfinished(call("x", '{"a', "c2")), fail("Cut")],
+        [
+          unfinished(think("Hm")),
+          unfinished(say("I loo")),
+          call("x", {}, "c1"),
+          unfinished(call("x", '{"a', "c2")),
+          fail("Cut"),
+        ],
       ],
       tools: [tool("x", () => expect.unreachable())],
     });
@@ -480,7 +568,7 @@ describe("R26: what stays after trouble", () => {
 
   it.each<[string, Setup["script"]]>([
     ["nothing", [fail("Bad", { kind: "bad_request" })]],
-    ["half a text", [[unfinished(say("Half")), fail("Bad")]],],
+    ["half a text", [[unfinished(say("Half")), fail("Bad")]]],
     ["a thought", [[unfinished(think("Hm")), fail("Bad")]]],
     ["a finished call", [[call("x", {}, "c1"), fail("Bad")]]],
     ["half a call", [[unfinished(call("x", "{", "c1")), fail("Bad")]]],
@@ -488,7 +576,11 @@ describe("R26: what stays after trouble", () => {
   ])("R26: after an error that left %s, prompt and continue both work", async (_what, script) => {
     const first = await play({ script: script ?? [], config: { retry: { maxRetries: 0 } } });
     expect(first.end.stop).toBe("error");
-    const prompted = await play({ messages: first.transcript, prompts: [user("Go on")], script: ["Yes"] });
+    const prompted = await play({
+      messages: first.transcript,
+      prompts: [user("Go on")],
+      script: ["Yes"],
+    });
     prompted.model.assertComplete();
     expect(prompted.end.stop).toBe("done");
     const continued = await play({ messages: first.transcript, prompts: [], script: ["Yes"] });
@@ -509,16 +601,28 @@ describe("R26: what stays after trouble", () => {
 
   it("R26: half an answer is sent once a user message follows it", async () => {
     const first = await play({ script: [[say("Half"), fail("Bad")]] });
-    const { model } = await play({ messages: first.transcript, prompts: [user("Again")], script: ["Yes"] });
+    const { model } = await play({
+      messages: first.transcript,
+      prompts: [user("Again")],
+      script: ["Yes"],
+    });
     expect(model.calls[0]?.messages).toEqual([...first.transcript, user("Again")]);
   });
 
   it("R26: a run that failed twice goes on as well", async () => {
     const one = await play({ script: [[say("Half"), fail("Bad")]] });
-    const two = await play({ messages: one.transcript, prompts: [], script: [[say("More"), fail("Bad")]] });
+    const two = await play({
+      messages: one.transcript,
+      prompts: [],
+      script: [[say("More"), fail("Bad")]],
+    });
     const three = await play({ messages: two.transcript, prompts: [], script: ["All"] });
     expect(three.end.stop).toBe("done");
-    const four = await play({ messages: three.transcript, prompts: [user("Thanks")], script: ["Bye"] });
+    const four = await play({
+      messages: three.transcript,
+      prompts: [user("Thanks")],
+      script: ["Bye"],
+    });
     four.model.assertComplete();
   });
 });
@@ -526,7 +630,10 @@ describe("R26: what stays after trouble", () => {
 describe("R27: waiting for a person", () => {
   const suspending = (...names: string[]): Middleware =>
     approval(({ tool }) => (names.includes(tool.name) ? "suspend" : "allow"));
-  const two = callAll([["ask", {}, "c1"], ["x", {}, "c2"]]);
+  const two = callAll([
+    ["ask", {}, "c1"],
+    ["x", {}, "c2"],
+  ]);
   const tools = [tool("ask"), tool("x")];
 
   async function suspended(script: Setup["script"] = [two]): Promise<Played> {
@@ -546,7 +653,7 @@ describe("R27: waiting for a person", () => {
     expect(end.pending[0]?.reason).toBe('Tool "ask" needs approval.');
   });
 
-  it.each<[string, Middleware["tool"]]>([
+  it.each<[string, NonNullable<Middleware["tool"]>]>([
     [
       "at once",
       () => {
@@ -563,7 +670,7 @@ describe("R27: waiting for a person", () => {
     const { end } = await play({
       script: [call("x", {}, "c1")],
       tools,
-      config: { middleware: [{ tool: layer as NonNullable<typeof layer> }] },
+      config: { middleware: [{ tool: layer }] },
     });
     expect([end.stop, end.pending.map((p) => p.reason)]).toEqual(["suspended", ["who knows"]]);
   });
@@ -608,19 +715,32 @@ describe("R27: waiting for a person", () => {
   it.each<[string, Decision, string]>([
     ["approve", { type: "approve" }, 'ok "asked"'],
     ["deny", { type: "deny" }, 'error "Tool "ask" was denied."'],
-    ["deny with a reason", { type: "deny", reason: "too risky" }, 'error "Tool "ask" was denied: too risky"'],
+    [
+      "deny with a reason",
+      { type: "deny", reason: "too risky" },
+      'error "Tool "ask" was denied: too risky"',
+    ],
     ["result", { type: "result", result: text("by hand") }, 'ok "by hand"'],
-  ])("R27: %s answers the call in its place, then the model goes on", async (_what, decision, outcome) => {
-    const { lines, transcript, model } = await decide(decision);
-    expect(lines).toEqual(["agent_start", "turn_start", ...ran("ask#c1", outcome), ...done]);
-    expect(transcript.map((m) => (m.role === "toolResult" ? m.toolCallId : m.role))).toEqual([
-      "user",
-      "assistant",
-      "c1",
-      "c2",
-      "assistant",
-    ]);
-    model.assertComplete();
+  ])(
+    "R27: %s answers the call in its place, then the model goes on",
+    async (_what, decision, outcome) => {
+      const { lines, transcript, model } = await decide(decision);
+      expect(lines).toEqual(["agent_start", "turn_start", ...ran("ask#c1", outcome), ...done]);
+      expect(transcript.map((m) => (m.role === "toolResult" ? m.toolCallId : m.role))).toEqual([
+        "user",
+        "assistant",
+        "c1",
+        "c2",
+        "assistant",
+      ]);
+      model.assertComplete();
+    },
+  );
+
+  it("R27: a result that is none is an error result", async () => {
+    const { lines } = await decide({ type: "result", result: {} as never });
+    expect(lines[3]).toMatch(/^tool_end ask#c1 error "Tool "ask" .*content/);
+    expect(lines.at(-1)).toBe("agent_end done");
   });
 
   it("R27: wait leaves it pending, and the run ends suspended again, with no request", async () => {
@@ -656,7 +776,13 @@ describe("R27: waiting for a person", () => {
 
   it("R27: some decided, some not: what is decided is answered, the rest waits", async () => {
     const first = await play({
-      script: [callAll([["ask", {}, "c1"], ["ask", {}, "c2"], ["ask", {}, "c3"]])],
+      script: [
+        callAll([
+          ["ask", {}, "c1"],
+          ["ask", {}, "c2"],
+          ["ask", {}, "c3"],
+        ]),
+      ],
       tools,
       config: { middleware: [suspending("ask")] },
     });
@@ -685,7 +811,12 @@ describe("R27: waiting for a person", () => {
       tools,
       config: { decisions: { c1: { type: "approve" } } },
     });
-    expect(last.lines).toEqual(["agent_start", "turn_start", ...ran("ask#c1", 'ok "ask"'), ...done]);
+    expect(last.lines).toEqual([
+      "agent_start",
+      "turn_start",
+      ...ran("ask#c1", 'ok "ask"'),
+      ...done,
+    ]);
     last.model.assertComplete();
   });
 
@@ -745,7 +876,12 @@ describe("R27: waiting for a person", () => {
 
   it("R27: all calls of a batch may wait", async () => {
     const { lines } = await play({
-      script: [callAll([["ask", {}, "c1"], ["ask", {}, "c2"]])],
+      script: [
+        callAll([
+          ["ask", {}, "c1"],
+          ["ask", {}, "c2"],
+        ]),
+      ],
       tools: [tool("ask", () => "x", { concurrent: true })],
       config: { middleware: [suspending("ask")] },
     });

@@ -67,7 +67,7 @@ export class Accumulator {
 
   text(contentIndex: number, delta: string): void {
     const open = this.#open[contentIndex];
-    if (open?.type !== "text" || delta === "") return;
+    if (open?.type !== "text" || delta === "" || this.#stream.closed) return;
     open.block.text = open.text.append(delta);
     this.#stream.push({ type: "text_delta", contentIndex, delta, partial: this.message });
   }
@@ -91,7 +91,7 @@ export class Accumulator {
 
   thinking(contentIndex: number, delta: string): void {
     const open = this.#open[contentIndex];
-    if (open?.type !== "thinking" || delta === "") return;
+    if (open?.type !== "thinking" || delta === "" || this.#stream.closed) return;
     open.block.thinking = open.text.append(delta);
     this.#stream.push({ type: "thinking_delta", contentIndex, delta, partial: this.message });
   }
@@ -121,7 +121,7 @@ export class Accumulator {
   /** A piece of the arguments' JSON. `block.arguments` is up to date when this returns. */
   toolCall(contentIndex: number, delta: string): void {
     const open = this.#open[contentIndex];
-    if (open?.type !== "toolCall" || delta === "") return;
+    if (open?.type !== "toolCall" || delta === "" || this.#stream.closed) return;
     open.raw.append(delta);
     open.parser.feed(delta);
     const value = open.parser.value;

@@ -48,8 +48,8 @@ const NO_IDS: Ids = new Map();
 export class TranscriptValidator {
   #length = 0;
   #problems: TranscriptProblem[] = [];
-  /** Calls of the last assistant message that have no result yet, by id. */
-  #awaited = new Map<string, ToolCall>();
+  /** Calls of the last assistant message that have no result yet. */
+  #awaited: ToolCall[] = [];
   #awaitedAt = -1;
   #ids = new Map<string, number>();
   /** What another one had seen before this one went its own way. */
@@ -91,18 +91,22 @@ export class TranscriptValidator {
         this.#report(index, "doubled-id", `The call id "${block.id}" was used before.`);
       }
       if (!this.#ids.has(block.id)) this.#ids.set(block.id, index);
-      this.#awaited.set(block.id, block);
+      if (!this.#awaited.some(({ id }) => id === block.id)) this.#awaited.push(block);
       this.#awaitedAt = index;
     }
   }
 
   finish(): TranscriptProblem[] {
-    if (this.#awaited.size === 0 && this.#problems.length === 0) return [];
+    if (this.#awaited.length === 0 && this.#problems.length === 0) return [];
     return [...this.#problems, ...this.#unanswered()].sort((a, b) => a.index - b.index);
   }
 
   #result(index: number, id: string): void {
-    if (this.#awaited.delete(id)) return;
+    const answered = this.#awaited.findIndex((call) => call.id === id);
+    if (answered >= 0) {
+      this.#awaited.splice(answered, 1);
+      return;
+    }
     if (this.hasId(id)) {
       this.#report(
         index,
@@ -115,13 +119,13 @@ export class TranscriptValidator {
   }
 
   #closeCalls(): void {
-    if (this.#awaited.size === 0) return;
+    if (this.#awaited.length === 0) return;
     this.#problems.push(...this.#unanswered());
-    this.#awaited.clear();
+    this.#awaited = [];
   }
 
   #unanswered(): TranscriptProblem[] {
-    return [...this.#awaited.values()].map((call) => ({
+    return this.#awaited.map((call) => ({
       index: this.#awaitedAt,
       fault: "call-without-result",
       reason: `The call "${call.id}" of tool "${call.name}" has no result.`,

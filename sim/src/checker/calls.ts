@@ -9,6 +9,8 @@ import type { Queues } from "./queues.ts";
 import { callsOf, isTroubled } from "./transcript.ts";
 
 const SKIPPED_TEXT = "Skipped due to queued user message.";
+/** How the results of calls begin that cannot be run as they are. */
+const UNFIT = [/^Tool \S+ not found/, /^The arguments for tool/, /^Invalid arguments/];
 const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 export const DEFAULT_GRACE_MS = 200;
 const DEFAULT_CONCURRENCY = 10;
@@ -23,6 +25,8 @@ interface CallRecord {
   startedIn: RunRecord | undefined;
   endedIn: RunRecord | undefined;
   result: AgentToolResult | undefined;
+  /** What a journal has of it, from an earlier run. */
+  recorded: AgentToolResult | undefined;
   answered: boolean;
   /** A steering message waited when it had to be looked for: this call must not run. */
   mustSkip: boolean;
@@ -141,6 +145,7 @@ export class Calls {
         startedIn: undefined,
         endedIn: undefined,
         result: undefined,
+        recorded: undefined,
         answered: false,
         mustSkip: false,
         isRepeated: false,
@@ -156,6 +161,7 @@ export class Calls {
     const isSame = event.toolName === record.call.name && event.args === record.call.arguments;
     if (!isSame) this.#fail("R12", `tool_execution_start of ${event.toolCallId} tells other arguments`);
     record.startedIn = this.#run;
+    record.recorded = record.result;
     const waits = this.#steeringIsKnown();
     const mayRun = record.madeIn === this.#run && !isTroubled(record.message) && record.message.stopReason !== "length";
     record.mustSkip = mayRun && record.place > 0 && this.#steeringDue && waits;
@@ -227,8 +233,12 @@ export class Calls {
       this.refusals++;
       return;
     }
-    const wasRun = this.#current(record) ?? this.#gatekeeper.verdicts.get(record.call.id);
-    if (!wasRun || record.startedIn !== this.#run) return;
+    const decision = this.#run?.decisions[record.call.id];
+    if (decision && decision.type !== "approve") return;
+    const verdict = this.#gatekeeper.verdicts.get(record.call.id);
+    const wasTried =
+      this.#current(record) !== undefined || verdict !== undefined || UNFIT.some((words) => words.test(text));
+    if (!wasTried) return;
     const ran = { key: keyOf(record.call), content: JSON.stringify(result.content) };
     const last = this.#ran.at(-1);
     if (last?.key !== ran.key || last.content !== ran.content) this.refusals = 0;
@@ -282,18 +292,17 @@ export class Calls {
   }
 
   #repairComplaint(record: CallRecord, text: string): [string, string] | undefined {
-    if (this.#hasRecord(record)) return undefined;
+    if (record.recorded && this.#world.plan.recorded) {
+      return contentText(record.recorded) === text || text === "(no output)"
+        ? undefined
+        : ["R19", "the journal has another result of it"];
+    }
     if (text.startsWith("Aborted:")) return this.#abortedComplaint();
     const isInterrupted = text.startsWith("Interrupted");
     const wasNeverToRun = isTroubled(record.message) || record.message.stopReason === "length";
     if (record.call.argumentsError !== undefined || wasNeverToRun) return undefined;
     if (this.#toolNamed(record.call.name)?.idempotent) return undefined;
     return isInterrupted ? undefined : ["R19", "nobody knows what came of it before the crash"];
-  }
-
-  /** Whether a journal offers the result of a call that was run before. */
-  #hasRecord(record: CallRecord): boolean {
-    return this.#world.plan.recorded && record.executions.length > 0 && record.madeIn !== this.#run;
   }
 
   #executedComplaint(
@@ -318,7 +327,8 @@ export class Calls {
       if (wrong) return wrong;
       const graceMs = tool.abortGraceMs ?? this.#world.plan.config.abortGraceMs ?? DEFAULT_GRACE_MS;
       const graceEnds = (cancelledAt ?? 0) + graceMs;
-      if (!outcome && this.#world.now < graceEnds) return ["R21", "its grace time was not over"];
+      const hadTime = this.#world.now < Math.min(graceEnds, dueAt);
+      if (!outcome && hadTime) return ["R21", "its grace time was not over"];
       const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
       const inTime = execution.settledAt !== undefined && execution.settledAt < graceEnds;
       return inTime && outcome?.type === "result" && verdict === "pass"
@@ -327,7 +337,10 @@ export class Calls {
     }
     const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
     if (text === REWRITTEN_TEXT) return verdict === "rewrite" ? undefined : ["R14", "nobody rewrote it"];
-    if (text.includes(AFTER_TEXT)) return verdict === "throwAfter" ? undefined : ["R14", "nobody objected"];
+    const isOwnError = outcome?.type === "thrown" && text.includes(outcome.message);
+    if (text.includes(AFTER_TEXT) && !isOwnError) {
+      return verdict === "throwAfter" ? undefined : ["R14", "nobody objected"];
+    }
     if (!outcome) return ["R8", "the tool has not settled"];
     if (outcome.type === "thrown") {
       return text.includes(outcome.message) ? undefined : ["R9", `the tool threw "${outcome.message}"`];
@@ -538,8 +551,8 @@ function contentText(result: AgentToolResult): string {
   return result.content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-function keyOf({ name, arguments: args }: ToolCall): string {
-  return `${name} ${JSON.stringify(sorted(args))}`;
+function keyOf({ name, arguments: args, rawArguments = "" }: ToolCall): string {
+  return `${name} ${rawArguments} ${JSON.stringify(sorted(args))}`;
 }
 
 function sorted(value: unknown): unknown {

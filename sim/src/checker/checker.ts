@@ -175,10 +175,14 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.transcript.check(messages, waiting);
   }
 
-  polled(queue: "steering" | "followUp", count: number): void {
-    this.#world.note(() => `${queue} is polled: ${count}`);
-    this.queues.look();
+  polled(queue: "steering" | "followUp"): void {
+    this.#world.note(() => `${queue} is polled`);
     this.#endings.polled(queue);
+  }
+
+  drained(queue: "steering" | "followUp", count: number): void {
+    this.#world.note(() => `${queue} gives ${count}`);
+    this.queues.look();
   }
 
   hookCalled(name: string): void {
@@ -242,8 +246,8 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     // Tools get their grace time also when the sink has failed and nobody waits for them.
     const { abortGraceMs = DEFAULT_GRACE_MS } = this.#world.plan.config;
     const graceEnds = this.#calls.sinkDeadAt + this.#toolbox().longestGrace(abortGraceMs);
-    const isGrace = this.last?.sinkFailedOn && (this.#world.clock.lastDue(owner) ?? 0) <= graceEnds;
-    if (!isGrace) this.#world.fail("idle", `${timers} timers are left over ${this.#world.clock.stacks(owner)}`);
+    const isGrace = this.last?.sinkFailedOn && this.#world.now <= graceEnds;
+    if (!isGrace) this.#world.fail("idle", `${timers} timers are left over`);
   }
 }
 

@@ -131,7 +131,8 @@ export class Queues implements QueueWatch {
       this.#waiting[queue].shift();
       this.#inFlight[queue]--;
       this.#gone.add(text);
-      if (queue === "followUp" && this.#inFlight.steering > 0) {
+      const isLive = this.#world.plan.entry !== "stream";
+      if (isLive && queue === "followUp" && this.#inFlight.steering > 0) {
         this.#world.fail("R17", "a follow-up was delivered before steering");
       }
     }
