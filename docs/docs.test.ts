@@ -113,7 +113,11 @@ describe("the pages", () => {
       scripts: Record<string, string>;
     };
     const missing = [...all].flatMap(([name, page]) =>
-      [...page.matchAll(/\bnpm (?:run (?:--silent )?([\w:]+)|(test|start)\b)/g)]
+      [
+        ...page
+          .replaceAll(/<!--[\s\S]*?-->/g, "")
+          .matchAll(/\bnpm (?:run (?:--silent )?([\w:]+)|(test|start)\b)/g),
+      ]
         .map((match) => match[1] ?? match[2] ?? "")
         .filter((script) => !(script in scripts))
         .map((script) => `${name}: npm run ${script}`),

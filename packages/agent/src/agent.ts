@@ -133,7 +133,8 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #steering: MessageQueue;
   readonly #followUps: MessageQueue;
-  readonly #listeners = new Set<AgentListener>();
+  /** Replaced, never changed, so that an event goes to those who were there when it came. */
+  #listeners: readonly AgentListener[] = [];
   readonly #pendingToolCalls = new Set<string>();
   readonly #wakes = new Set<() => void>();
   #systemPrompt: string;
@@ -296,9 +297,10 @@ export class Agent {
 
   /** Calls `listener` with each event, in order of subscription; the answer undoes it. */
   subscribe(listener: AgentListener): () => void {
-    this.#listeners.add(listener);
+    const entry: AgentListener = (event) => listener(event);
+    this.#listeners = [...this.#listeners, entry];
     return () => {
-      this.#listeners.delete(listener);
+      this.#listeners = this.#listeners.filter((other) => other !== entry);
     };
   }
 
@@ -524,9 +526,9 @@ export class Agent {
 
   /** Calls the listeners in order, and waits for those that answer with a promise. */
   #notify(event: AgentEvent): void | Promise<void> {
-    const listeners = [...this.#listeners];
-    for (const [index, listener] of listeners.entries()) {
-      const given = this.#call(listener, event);
+    const listeners = this.#listeners;
+    for (let index = 0; index < listeners.length; index++) {
+      const given = this.#call(listeners[index] as AgentListener, event);
       if (given) return this.#notifyRest(event, given, listeners.slice(index + 1));
     }
     return undefined;

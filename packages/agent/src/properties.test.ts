@@ -15,6 +15,7 @@ import {
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "./agent.ts";
+import { callsOf, endedInTrouble } from "./history.ts";
 import { approval } from "./middleware.ts";
 import { checkGrammar, checkPairs } from "./testing/grammar.ts";
 import { freeze, never, text, tool } from "./testing/play.ts";
@@ -221,7 +222,8 @@ async function live(world: World): Promise<AgentEvent[]> {
 
   const settles = async (run: Promise<unknown>): Promise<void> => {
     let settled = false;
-    void run.then(() => (settled = true));
+    const settle = (): void => void (settled = true);
+    run.then(settle, settle);
     await clock.advance(LONG_MS);
     if (!settled) throw new Error("The run did not end.");
     await run;
@@ -234,9 +236,11 @@ async function live(world: World): Promise<AgentEvent[]> {
     await settles(agent.continue({ decisions: Object.fromEntries(decided) }));
   }
   checkPairs(agent.state.messages, new Set(agent.state.pending.map(({ toolCall }) => toolCall.id)));
-  const last = agent.state.messages.at(-1);
-  const isAnswered =
-    last?.role === "assistant" && !["error", "aborted", "redirected"].includes(last.stopReason);
+  // Trouble that left no call is looked past (R19); what is before it may be an answer.
+  const last = agent.state.messages.findLast(
+    (m) => m.role !== "assistant" || !endedInTrouble(m) || callsOf(m).length > 0,
+  );
+  const isAnswered = last?.role === "assistant" && callsOf(last).length === 0;
   if (continues && !isAnswered && agent.state.pending.length === 0) {
     await settles(agent.continue());
   }
@@ -288,8 +292,9 @@ class Deltas {
     }
   }
 
-  #compare({ content, stopReason }: AssistantMessage): void {
-    const inTrouble = ["error", "aborted", "redirected"].includes(stopReason);
+  #compare(message: AssistantMessage): void {
+    const { content, stopReason } = message;
+    const inTrouble = endedInTrouble(message);
     const kept = this.#blocks.filter(
       ({ type, ended }) =>
         type !== "toolcall" || !inTrouble || (ended && stopReason !== "redirected"),
