@@ -102,6 +102,7 @@ function newRun(
   kind: RunRecord["kind"],
   prompts: readonly AgentMessage[],
   decisions: Readonly<Record<string, Decision>>,
+  tools: readonly SimTool[],
 ): RunRecord {
   return {
     number: world.count("runs"),
@@ -109,6 +110,7 @@ function newRun(
     kind,
     prompts,
     decisions,
+    tools: tools.map(({ name }) => name),
     startedAt: world.now,
     events: [],
     abortedAt: undefined,
@@ -213,7 +215,7 @@ class AgentDriver implements Driver {
     prompts: readonly AgentMessage[],
     decisions: Readonly<Record<string, Decision>>,
   ): RunRecord {
-    const run = newRun(this.#parts.world, kind, prompts, decisions);
+    const run = newRun(this.#parts.world, kind, prompts, decisions, this.tools);
     this.#run = run;
     this.#parts.watch.begun(run);
     return run;
@@ -422,7 +424,7 @@ class LoopDriver implements Driver {
     decisions: Readonly<Record<string, Decision>>,
   ): void {
     const { world, watch, surroundings } = this.#parts;
-    const run = newRun(world, kind, prompts, decisions);
+    const run = newRun(world, kind, prompts, decisions, this.tools);
     const before = [...this.transcript()];
     const context = { messages: Object.freeze([...before]), tools: this.tools };
     this.#run = run;
@@ -473,7 +475,8 @@ class LoopDriver implements Driver {
     if (world.calm || !random.chance(world.plan.queueFaults)) return give();
     const trouble = random.weighted({ throws: 1, slow: 3, hangs: 0.5 });
     world.note(() => `the poll of ${queue}: ${trouble}`);
-    watch.hookFailed(trouble === "throws" ? "the queue fails" : "did not settle");
+    const isThrown = trouble === "throws";
+    watch.hookFailed(isThrown ? "the queue fails" : "did not settle", isThrown ? "throws" : "waits");
     if (trouble === "slow") return world.sleep(random.between(1, 600)).then(give);
     if (trouble === "throws") throw new Error("the queue fails");
     return new Promise(() => {});

@@ -296,7 +296,9 @@ export class SimModel {
     });
     script.kind = `${kind} after ${script.kind}`;
     const first = kind.endsWith("First");
-    if (first) script.blocks = [];
+    // A block may have begun before anything of it came.
+    if (first) script.blocks = random.chance(0.3) ? [{ type: "text", text: "" }] : [];
+    if (first) script.open = true;
     else if (random.chance(0.5)) {
       script.open = true;
       script.blocks.length = Math.max(1, random.below(script.blocks.length + 1));
@@ -526,11 +528,29 @@ class Performance {
 
   #close(block: Block, at: number): void {
     if (block.type === "text") this.#out.textEnd(at);
-    else if (block.type === "call") this.#out.toolCallEnd(at);
+    else if (block.type === "call") {
+      this.#out.toolCallEnd(at);
+      this.#checkArguments(block, at);
+    }
     else {
       const { signature } = block;
       this.#out.thinkingEnd(at, signature === undefined ? {} : { signature });
     }
+  }
+
+  /** R11: what does not parse to an object is never arguments. */
+  #checkArguments({ text }: Block, at: number): void {
+    const block = this.#out.message.content[at];
+    if (block?.type !== "toolCall" || this.stream.closed) return;
+    let parses = text === "";
+    try {
+      const value: unknown = JSON.parse(text);
+      parses ||= typeof value === "object" && value !== null && !Array.isArray(value);
+    } catch {
+      parses ||= false;
+    }
+    if (parses === (block.argumentsError === undefined)) return;
+    this.#world.fail("R11", `${text} was taken for ${JSON.stringify(block)}`);
   }
 
   #end(ending: Ending): void {

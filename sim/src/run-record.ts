@@ -8,6 +8,8 @@ export interface RunRecord {
   readonly prompts: readonly AgentMessage[];
   /** What a person said about calls that wait, by call id. */
   readonly decisions: Readonly<Record<string, Decision>>;
+  /** The tools that it began with, by name. */
+  readonly tools: readonly string[];
   readonly startedAt: number;
   /** All events that were taken, in order. */
   readonly events: AgentEvent[];
@@ -36,7 +38,7 @@ export interface Watch {
   drained(queue: "steering" | "followUp", count: number): void;
   hookCalled(name: string): void;
   /** A hook, a queue or a middleware threw or hung on purpose in the run that goes on. */
-  hookFailed(text: string): void;
+  hookFailed(text: string, how: "throws" | "waits"): void;
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void;
   stopAsked(): void;
   lateResult(callId: string, text: string): void;

@@ -211,12 +211,12 @@ export class Surroundings {
     this.#world.note(() => `hook ${name}: ${trouble}`);
     const text = `hook ${name} fails`;
     if (trouble === "throws" || trouble === "rejects") {
-      this.#watch.hookFailed(text);
+      this.#watch.hookFailed(text, "throws");
       if (trouble === "throws") throw new Error(text);
       return Promise.reject(new Error(text));
     }
     if (trouble === "hangs") {
-      this.#watch.hookFailed(`${name} did not settle`);
+      this.#watch.hookFailed(`${name} did not settle`, "waits");
       return new Promise(() => {});
     }
     if (trouble === "slow") {

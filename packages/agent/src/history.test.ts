@@ -235,6 +235,20 @@ describe("R19: calls without results", () => {
     expect(brief(middle)).toEqual(["assistant", "user"]);
     expect(brief(withResult([user("A")], resultFor("nobody")))).toEqual(["user", "nobody"]);
   });
+
+  it("R8: results given in any order end up in call order", () => {
+    const orders = [
+      ["1", "2", "3"],
+      ["3", "1", "2"],
+      ["2", "3", "1"],
+      ["3", "2", "1"],
+    ];
+    for (const order of orders) {
+      let messages: AgentMessage[] = [calls("1", "2", "3")];
+      for (const id of order) messages = withResult(messages, resultFor(id));
+      expect(brief(messages)).toEqual(["assistant", "1", "2", "3"]);
+    }
+  });
 });
 
 it("what ended in trouble", () => {

@@ -168,6 +168,12 @@ function placeOf(messages: readonly AgentMessage[], callId: string): number {
     const order = callsOf(message).map((call) => call.id);
     const rank = order.indexOf(callId);
     if (rank < 0) continue;
+    const last = messages.at(-1) as AgentMessage;
+    const isNext =
+      rank === 0
+        ? index === messages.length - 1
+        : isLlmMessage(last) && last.role === "toolResult" && last.toolCallId === order[rank - 1];
+    if (isNext) return messages.length;
     let place = index + 1;
     for (const other of resultsAfter(messages, index)) {
       if (order.indexOf(other.toolCallId) < rank) place = messages.indexOf(other, place) + 1;

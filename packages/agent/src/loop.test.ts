@@ -950,6 +950,47 @@ describe("steering and follow-up", () => {
       ]);
     });
 
+    it("R15: redirect ends the wait for a retry, and leaves no timer", async () => {
+      const { clock, done, steer, model } = redirectable({
+        script: [fail("Busy", { kind: "overloaded", retryAfterMs: 50_000 }), "Done"],
+      });
+      await clock.advance(10);
+      steer("Other");
+      const { lines } = await done;
+      expect(lines.slice(4)).toEqual([
+        'retry 1 after 50000 ms: overloaded "Busy"',
+        ...empty("redirected"),
+        "turn_end redirected",
+        "turn_start",
+        ...injected("Other"),
+        ...answer("Done"),
+        "turn_end stop",
+        "agent_end done",
+      ]);
+      expect(model.requests).toBe(2);
+      expect(clock.pending).toBe(0);
+    });
+
+    it("R15: a message that comes while a hook runs is told before the model is asked", async () => {
+      const gate = later();
+      let hooks = 0;
+      const { clock, done, steer, model } = redirectable({
+        script: ["Done"],
+        config: {
+          transformContext: async (messages) => {
+            if (hooks++ === 0) await gate.promise;
+            return messages;
+          },
+        },
+      });
+      await clock.advance(10);
+      steer("Other");
+      gate.resolve();
+      const { lines } = await done;
+      expect(lines.slice(4, 7)).toEqual([...empty("redirected"), "turn_end redirected"]);
+      expect(model.requests).toBe(1);
+    });
+
     it("R15: redirect among calls is skip-remaining", async () => {
       const gate = later<string>();
       const { clock, done, steer } = redirectable({

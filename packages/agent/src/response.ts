@@ -49,23 +49,64 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   if (run.cancelled) return settle(run, abortedBeforeRequest(run));
   const objection = run.gauge.objectionTo(run.model);
   if (objection) throw new Error(objection);
+  const redirect = new Redirect(run);
+  try {
+    return await settle(run, await request(run, redirect));
+  } finally {
+    redirect.stop();
+  }
+}
+
+async function request(run: Run, redirect: Redirect): Promise<Outcome> {
   const context = await buildContext(run);
   const options = buildOptions(run);
   const { getApiKey, apiKey } = run.config;
   const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
   if ((key ?? apiKey) !== undefined) options.apiKey = (key ?? apiKey) as string;
-  if (run.cancelled) return settle(run, abortedBeforeRequest(run));
+  if (run.cancelled) return abortedBeforeRequest(run);
   const { retry, maxRetryDelayMs, random = Math.random } = run.config;
-  const outcome = await withRetry(() => attempt(run, context, options), {
+  const outcome = await withRetry(() => attempt(run, context, options, redirect), {
     ...retry,
     maxRetryDelayMs,
     random,
-    wait: (ms) => run.wait(ms),
+    wait: (ms) => redirect.orWait(ms),
     onRetry: (event) => run.emit({ type: "retry", ...event }),
   });
   const failed = outcome.message.failure && outcome.message.failure.kind !== "aborted";
-  if (run.cancelled && failed && !outcome.shown) return settle(run, abortedBeforeRequest(run));
-  return settle(run, outcome);
+  if (outcome.shown || !failed) return outcome;
+  if (run.cancelled) return abortedBeforeRequest(run);
+  return redirect.arrived ? redirectedBeforeRequest(run) : outcome;
+}
+
+/** Whether a steering message came that is to cut off the response (R15). */
+class Redirect {
+  arrived = false;
+  /** Called when one comes. */
+  onArrival: (() => void) | undefined;
+  readonly #run: Run;
+  readonly #undo: (() => void) | undefined;
+
+  constructor(run: Run) {
+    this.#run = run;
+    if (run.config.steering !== "redirect") return;
+    this.#undo = run.config.onSteering?.(() => {
+      this.arrived = true;
+      this.onArrival?.();
+    });
+  }
+
+  /** Waits; answers false when the run was cancelled or a message came meanwhile. */
+  orWait(ms: number): Promise<boolean> {
+    return this.#run.wait(ms, (cut) => {
+      this.onArrival = cut;
+      if (this.arrived) cut();
+    });
+  }
+
+  stop(): void {
+    this.onArrival = undefined;
+    contained("What onSteering gave threw", () => this.#undo?.());
+  }
 }
 
 interface Outcome extends Attempt {
@@ -118,7 +159,13 @@ function buildOptions(run: Run): StreamOptions {
 }
 
 /** Asks once, and passes on what comes. Nothing is emitted before there is content. */
-async function attempt(run: Run, context: Context, options: StreamOptions): Promise<Outcome> {
+async function attempt(
+  run: Run,
+  context: Context,
+  options: StreamOptions,
+  redirect: Redirect,
+): Promise<Outcome> {
+  if (redirect.arrived) return redirectedBeforeRequest(run);
   const request = new RequestSignal();
   let interruption: Interruption | undefined;
   let leave: (() => void) | undefined;
@@ -130,7 +177,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   };
   const watch = new Watchdog(run, () => interrupt("stalled"));
   const unlink = run.cancellation.onCancel(() => interrupt("cancelled"));
-  let unsteer: (() => void) | undefined;
+  redirect.onArrival = () => interrupt("redirected");
   const reading: Reading = {
     live: undefined,
     final: undefined,
@@ -142,9 +189,6 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   let stream: AssistantMessageEventStream | undefined;
   let thrown: { error: unknown } | undefined;
   try {
-    if (run.config.steering === "redirect") {
-      unsteer = run.config.onSteering?.(() => interrupt("redirected"));
-    }
     const asked = ask(run, request.invocation(run, context, options), () => !interruption);
     const answer = isThenable(asked)
       ? await new Promise<ModelAnswer | undefined>((resolve, reject) => {
@@ -169,7 +213,6 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   } finally {
     watch.stop();
     unlink();
-    contained("What onSteering gave threw", () => unsteer?.());
   }
   // What the sink is still taking comes before the rest.
   if (reading.passing) await reading.passing;
@@ -415,6 +458,11 @@ function newId(run: Run, isTaken: (id: string) => boolean): string {
     return undefined;
   });
   return given ?? `call_${globalThis.crypto.randomUUID()}`;
+}
+
+function redirectedBeforeRequest(run: Run): Outcome {
+  const empty = emptyAssistantMessage(run.model, run.clock.now());
+  return { message: { ...empty, stopReason: "redirected" }, shown: false, finished: [] };
 }
 
 function abortedBeforeRequest(run: Run): Outcome {

@@ -68,6 +68,8 @@ export class Run {
   /** Taken from a queue, not yet in the transcript (R16). */
   inFlight: Injected[] = [];
   turns = 0;
+  /** Calls that tools made of tools, for ids of their own. */
+  nestedCalls = 0;
   usage: Usage = {};
   finalMessage: AssistantMessage | undefined;
   model: Model;
@@ -255,17 +257,21 @@ export class Run {
     return isThenable(given) ? given.then(take) : take(given);
   }
 
-  /** Waits; answers false when the run was cancelled meanwhile. */
-  wait(ms: number): Promise<boolean> {
+  /**
+   * Waits; answers false when the run was cancelled meanwhile, or when what `giveCut`
+   * was given is called.
+   */
+  wait(ms: number, giveCut?: (cut: () => void) => void): Promise<boolean> {
     return new Promise((resolve) => {
-      const stopTimer = this.clock.after(ms, () => {
-        unlink();
-        resolve(true);
-      });
-      const unlink = this.cancellation.onCancel(() => {
+      const end = (whole: boolean): void => {
         stopTimer();
-        resolve(false);
-      });
+        unlink();
+        resolve(whole);
+      };
+      let unlink: () => void = () => {};
+      const stopTimer = this.clock.after(ms, () => end(true));
+      unlink = this.cancellation.onCancel(() => end(false));
+      giveCut?.(() => end(false));
     });
   }
 

@@ -1,6 +1,7 @@
 import { call, callAll, scriptedModel, type ScriptPart, systemClock } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { errorResult } from "./tools.ts";
 import { approval, type Middleware, type ToolInvocation } from "./middleware.ts";
 import { later, never, play, type Setup, start, text, tool, user } from "./testing/play.ts";
 import { answer, asks, injected, ran, result } from "./testing/render.ts";
@@ -738,6 +739,24 @@ describe("R14: middleware and updates", () => {
       expect(parents).toEqual([undefined, "c1"]);
     });
 
+    it("R14: each nested call has an id of its own", async () => {
+      const ids: string[] = [];
+      await resultText({
+        script: calling(["outer", {}, "c1"]),
+        tools: [
+          tool("outer", async (_id, _args, _signal, _onUpdate, host) => {
+            await Promise.all([host.call("inner", {}), host.call("inner", {})]);
+            return "ok";
+          }),
+          tool("inner", (id) => {
+            ids.push(id);
+            return "ok";
+          }),
+        ],
+      });
+      expect(ids).toEqual(["c1/1", "c1/2"]);
+    });
+
     it("R14: a denied nested call is thrown into the tool that made it", async () => {
       const told = await resultText({
         script: calling("outer"),
@@ -1074,6 +1093,26 @@ describe("R21: abort among tools", () => {
       "turn_end toolUse x#c1 y#c2",
       "agent_end aborted",
     ]);
+  });
+
+  it("R14: middleware that never settles is given up after its own deadline", async () => {
+    const { clock, done } = start({
+      script: calling(["x", {}, "c1"]),
+      tools: [tool("x", () => expect.unreachable())],
+      config: { middleware: [{ tool: () => never() }], middlewareTimeoutMs: 5_000 },
+    });
+    await clock.advance(4_999);
+    await clock.advance(1);
+    const [ended] = (await done).events.filter(({ type }) => type === "tool_execution_end");
+    expect(ended).toMatchObject({
+      toolCallId: "c1",
+      isError: true,
+      durationMs: 5_000,
+      result: errorResult(
+        'Tool "x" was given up: its middleware did not settle within 5000 ms.',
+      ),
+    });
+    expect(clock.pending).toBe(0);
   });
 
   it("R21: middleware that never settles does not hold an abort up", async () => {

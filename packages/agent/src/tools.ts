@@ -11,6 +11,8 @@ import type { AgentTool, AgentToolResult, Decision, ToolHost } from "./types.ts"
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 export const DEFAULT_ABORT_GRACE_MS = 200;
+/** For a call with all that is around it: a person may take a day to approve. */
+export const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
 /** How deep tools may call tools. */
 export const MAX_NESTED_CALLS = 16;
 
@@ -122,6 +124,14 @@ function invoke(
         });
       },
     };
+    const { middleware, middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = run.config;
+    if (middleware) {
+      const giveUp = (): void => {
+        abort(execution);
+        answer({ result: errorResult(`Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`) });
+      };
+      execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
+    }
     const invocation: ToolInvocation = {
       toolCall: call,
       tool,
@@ -245,7 +255,7 @@ async function callNested(
   if (controller.signal.aborted || execution.isAnswered()) {
     return errorResult(`Tool "${name}" was not run: the call that asked for it was stopped.`);
   }
-  const toolCall: ToolCall = { type: "toolCall", id: `${call.id}/${depth}`, name, arguments: args };
+  const toolCall: ToolCall = { type: "toolCall", id: `${call.id}/${++run.nestedCalls}`, name, arguments: args };
   const prepared = await prepare(run, toolCall);
   if ("result" in prepared) return prepared.result;
   return throughMiddleware(

@@ -268,6 +268,8 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   /** Default 200. */
   abortGraceMs?: number;
   middleware?: readonly Middleware[];
+  /** Default 86,400,000, a day: for a call with its middleware, as long as a person may take. */
+  middlewareTimeoutMs?: number;
   onLateResult?: (call: ToolCall, result: AgentToolResult) => void;
 
   limits?: Limits;

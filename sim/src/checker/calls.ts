@@ -301,7 +301,11 @@ export class Calls {
     const isInterrupted = text.startsWith("Interrupted");
     const wasNeverToRun = isTroubled(record.message) || record.message.stopReason === "length";
     if (record.call.argumentsError !== undefined || wasNeverToRun) return undefined;
-    if (this.#toolNamed(record.call.name)?.idempotent) return undefined;
+    const tool = this.#toolNamed(record.call.name);
+    if (tool?.idempotent) {
+      const mayRepeat = this.#run?.tools.includes(tool.name) === true;
+      return isInterrupted && mayRepeat ? ["R19", "it may be repeated"] : undefined;
+    }
     return isInterrupted ? undefined : ["R19", "nobody knows what came of it before the crash"];
   }
 
@@ -317,6 +321,7 @@ export class Calls {
     const dueAt = execution.startedAt + timeoutMs;
     const cancelledAt = this.#cancelledAt();
     if (text.startsWith(`Tool "${name}" timed out`)) {
+      if (!execution.signal.aborted) return ["tools", "its signal did not fire"];
       if (this.#world.now < dueAt) return ["tools", `it had ${dueAt - this.#world.now} ms left`];
       return execution.settledAt !== undefined && execution.settledAt < dueAt
         ? ["tools", "it was done in time"]
@@ -492,6 +497,9 @@ export class Calls {
       if (!tool.idempotent) stop("R19", "it was run before, and may not be repeated");
       if (record.madeIn === run) stop("R8", "it was run before in this run");
     }
+    if (record.recorded && this.#world.plan.recorded && record.madeIn !== run) {
+      stop("R19", "the journal has its result");
+    }
     if (record.madeIn !== run && decision?.type !== "approve" && !tool.idempotent) {
       stop("R19", "it was left over and may not be repeated");
     }
@@ -535,6 +543,13 @@ export class Calls {
   }
 
   stepDone(): void {
+    const { abortedAt } = this.#run ?? {};
+    for (const execution of this.#running) {
+      const isDeaf = abortedAt !== undefined && this.#runOf.get(execution) === this.#run;
+      if (isDeaf && !execution.signal.aborted) {
+        this.#fail("R21", `the signal of ${execution.id} did not fire on abort`);
+      }
+    }
     for (const [id, step] of this.#lateDue) {
       if (this.#world.steps <= step) continue;
       this.#fail("R21", `the late result of ${id} did not go to onLateResult`);

@@ -42,7 +42,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.transcript = new Transcript(world);
     this.queues = new Queues(world);
     this.#calls = new Calls(world, this.queues, gatekeeper, toolbox);
-    this.#requests = new Requests(world, this.#calls, this.transcript);
+    this.#requests = new Requests(world, this.#calls, this.queues, this.transcript);
     this.#endings = new Endings(world, this.#calls, this.queues);
     this.#listening = new ListenerOrder(world);
     this.#replay = new Replay(world);
@@ -80,6 +80,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#requests.begun(run);
     this.#endings.begun(run);
     this.#listening.begun();
+    this.queues.begun();
   }
 
   taken(event: AgentEvent): void {
@@ -189,8 +190,9 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#endings.called(name);
   }
 
-  hookFailed(text: string): void {
+  hookFailed(text: string, how: "throws" | "waits"): void {
     this.#calls.excuse(text);
+    if (how === "throws") this.#endings.hookThrew(text);
   }
 
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void {

@@ -19,6 +19,9 @@ export class Endings {
   #turnEndedAt = 0;
   #limit: Extract<AgentEvent, { type: "limit" }> | undefined;
   #stopAsked = false;
+  /** What a callback threw in this run. */
+  #threw: string | undefined;
+  #polledSinceStart = false;
   /** Callbacks since the last turn's end, in the order of R28. */
   #stage: number | undefined;
   #answer: { message: AssistantMessage; started: number } | undefined;
@@ -37,6 +40,7 @@ export class Endings {
     this.#lastTurn = undefined;
     this.#limit = undefined;
     this.#stopAsked = false;
+    this.#threw = undefined;
     this.#stage = undefined;
     this.#answer = undefined;
     this.#waitedInFlight = 0;
@@ -46,9 +50,14 @@ export class Endings {
     this.#stopAsked = true;
   }
 
+  hookThrew(text: string): void {
+    this.#threw ??= text;
+  }
+
   called(name: string): void {
     const order = ["shouldStopAfterTurn", "steering", "followUp", "prepareTurn"].indexOf(name);
-    if (this.#stage === undefined || order < 0) return;
+    // A stream is read late: what it tells has long been followed by more.
+    if (this.#stage === undefined || order < 0 || this.#world.plan.entry === "stream") return;
     if (order < this.#stage) this.#fail("R28", `${name} was called too late`);
     this.#stage = order;
   }
@@ -56,6 +65,7 @@ export class Endings {
   /** A queue was asked; only a queue of our own tells us. */
   polled(queue: "steering" | "followUp"): void {
     this.called(queue);
+    if (queue === "steering") this.#polledSinceStart = true;
     if (this.#world.plan.entry !== "loop") return;
     const answer = this.#answer;
     if (answer && queue === "steering") {
@@ -90,8 +100,10 @@ export class Endings {
         break;
       case "tool_execution_start":
         if (this.#answer) this.#answer.started++;
+        this.#polledSinceStart = false;
         break;
       case "turn_end":
+        this.#checkLastPoll();
         this.#answer = undefined;
         this.#lastTurn = event;
         this.#turnEndedAt = this.#queues.events;
@@ -108,6 +120,24 @@ export class Endings {
         break;
     }
     this.#waitedInFlight = this.#queues.inFlight("steering") + this.#queues.inFlight("followUp");
+  }
+
+  /** R15: steering is looked for after the last call too. */
+  #checkLastPoll(): void {
+    const { entry } = this.#world.plan;
+    const answer = this.#answer;
+    if (entry !== "loop" || !answer || callsOf(answer.message).length === 0) return;
+    const isStopped = this.#run?.abortedAt !== undefined || this.#isOutOfTime || this.#threw !== undefined;
+    const mayRun = ["stop", "toolUse", "pause"].includes(answer.message.stopReason);
+    if (isStopped || !mayRun || this.#calls.excuses.length > 0) return;
+    if (!this.#polledSinceStart && this.#queues.inFlight("steering") === 0) {
+      this.#fail("R15", "steering was not polled after the last call");
+    }
+  }
+
+  get #isOutOfTime(): boolean {
+    const { maxDurationMs = Infinity } = this.#world.plan.config.limits ?? {};
+    return this.#run !== undefined && this.#world.now >= this.#run.startedAt + maxDurationMs;
   }
 
   /** R28, R6: a further turn where the last one ended the run. A turn of trouble only is R5's. */
@@ -175,8 +205,10 @@ export class Endings {
     const { stop } = end;
     const last = this.#lastTurn?.message;
     const fail = (rule: string, why: string): void => this.#fail(rule, `the run ended ${stop}: ${why}`);
-    const { maxDurationMs = Infinity } = this.#world.plan.config.limits ?? {};
-    const isOutOfTime = this.#world.now >= run.startedAt + maxDurationMs;
+    const isOutOfTime = this.#isOutOfTime;
+    if (this.#threw !== undefined && stop !== "error" && run.abortedAt === undefined && !isOutOfTime) {
+      fail("R5", `"${this.#threw}" is lost`);
+    }
     if ((stop === "limit") !== (this.#limit !== undefined)) fail("R23", "a limit event belongs to it");
     if (stop === "limit" && end.limit !== this.#limit?.limit) fail("R23", "it names another limit");
     if (stop === "limit") this.#checkLimit(end, isOutOfTime, fail);

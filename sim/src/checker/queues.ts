@@ -25,6 +25,9 @@ export class Queues implements QueueWatch {
   readonly #modes: Record<QueueName, QueueMode> = { steering: "one-at-a-time", followUp: "one-at-a-time" };
   readonly #gone = new Set<string>();
   #events = 0;
+  /** Steering messages delivered in this run. */
+  #delivered = 0;
+  #runBegan = 0;
   onSteered: () => void = () => {};
 
   constructor(world: World) {
@@ -37,6 +40,17 @@ export class Queues implements QueueWatch {
       this.#waiting[queue] = [];
       this.#inFlight[queue] = 0;
     }
+  }
+
+  begun(): void {
+    this.#delivered = 0;
+    this.#runBegan = this.#events;
+  }
+
+  /** Whether steering that was there when the run began is still where it was. */
+  get overlooked(): boolean {
+    if (this.#world.plan.queueFaults > 0 || this.#delivered > 0) return false;
+    return this.#inFlight.steering === 0 && this.waitsSince("steering", this.#runBegan);
   }
 
   inFlight(queue: QueueName): number {
@@ -131,6 +145,7 @@ export class Queues implements QueueWatch {
       this.#waiting[queue].shift();
       this.#inFlight[queue]--;
       this.#gone.add(text);
+      if (queue === "steering") this.#delivered++;
       const isLive = this.#world.plan.entry !== "stream";
       if (isLive && queue === "followUp" && this.#inFlight.steering > 0) {
         this.#world.fail("R17", "a follow-up was delivered before steering");

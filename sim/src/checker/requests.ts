@@ -5,6 +5,7 @@ import { type Attempt, mayBeRetried } from "../model.ts";
 import type { RunRecord } from "../run-record.ts";
 import type { World } from "../world.ts";
 import type { Calls } from "./calls.ts";
+import type { Queues } from "./queues.ts";
 import { callsOf, isTroubled, requestFaultOf, type Transcript } from "./transcript.ts";
 
 const DEFAULT_MAX_RETRIES = 4;
@@ -23,6 +24,7 @@ interface Retry {
 export class Requests {
   readonly #world: World;
   readonly #calls: Calls;
+  readonly #queues: Queues;
   readonly #transcript: Transcript;
   #driver: Driver | undefined;
   #run: RunRecord | undefined;
@@ -40,9 +42,10 @@ export class Requests {
   #modelAtTurnEnd: { id: string } | undefined;
   #prepared: { model?: { id: string }; thinkingLevel?: string } | undefined;
 
-  constructor(world: World, calls: Calls, transcript: Transcript) {
+  constructor(world: World, calls: Calls, queues: Queues, transcript: Transcript) {
     this.#world = world;
     this.#calls = calls;
+    this.#queues = queues;
     this.#transcript = transcript;
   }
 
@@ -93,6 +96,7 @@ export class Requests {
     this.#checkLimits(attempt, run, stop);
     if (this.#world.plan.entry !== "stream") {
       this.#checkRetry(stop);
+      if (this.#queues.overlooked) stop("R15", "a steering message had waited since before the run");
       this.#checkModel(attempt, stop);
       this.#checkMessages(attempt, stop);
     }
