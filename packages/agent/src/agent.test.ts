@@ -940,6 +940,17 @@ describe("run", () => {
     await agent.waitForIdle();
   });
 
+  it("R20: its end is told when the agent is idle: the next run can follow at once", async () => {
+    const { agent } = make(["One", "Two", "Three"]);
+    const late = later();
+    agent.subscribe((event) => (event.type === "agent_end" ? late.promise : undefined));
+    const ended = agent.run("1").result();
+    late.resolve();
+    expect((await ended).stop).toBe("done");
+    for await (const event of agent.run("2")) expect(event.type).not.toBe("limit");
+    expect((await agent.run("3").result()).stop).toBe("done");
+  });
+
   describe("with an output schema", () => {
     const output = z.object({ city: z.string(), people: z.number() });
 

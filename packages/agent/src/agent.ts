@@ -7,6 +7,7 @@ import {
   type Model,
   type StreamFn,
   systemClock,
+  textOf,
   type ThinkingLevel,
   type ToolResultMessage,
   type Usage,
@@ -335,11 +336,16 @@ export class Agent {
     this.#assertIdle("start a run", "Use steer() or followUp(), or wait for it with waitForIdle().");
     const output = options.output && new TypedOutput(options.output);
     const run = new AgentRun<unknown>((end) => output?.take(end));
-    this.#launch({
-      ...this.#promptLaunch(messages),
-      ...(output && { output }),
-      watch: (event) => run.push(event),
-    }).catch((error: unknown) => run.fail(error));
+    let end: AgentEvent | undefined;
+    const watch = (event: AgentEvent): void => {
+      if (event.type === "agent_end") end = event;
+      else run.push(event);
+    };
+    // The end is told when the agent is idle, so that the next run can follow at once.
+    this.#launch({ ...this.#promptLaunch(messages), ...(output && { output }), watch }).then(
+      (settled) => run.push(end ?? settled),
+      (error: unknown) => (end ? run.push(end) : run.fail(error)),
+    );
     return run;
   }
 
@@ -473,7 +479,7 @@ export class Agent {
   #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
     if (!output) return this.#followUps.drain();
     const last = this.#messages.at(-1);
-    const text = last && isLlmMessage(last) && last.role === "assistant" ? textOf(last.content) : "";
+    const text = last && isLlmMessage(last) && last.role === "assistant" ? textOf(last) : "";
     return output
       .reminder(text, this.#now())
       .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
@@ -631,8 +637,4 @@ function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentE
 
 function isResult(message: AgentMessage): message is ToolResultMessage {
   return isLlmMessage(message) && message.role === "toolResult";
-}
-
-function textOf(content: readonly { type: string; text?: string }[]): string {
-  return content.map((block) => (block.type === "text" ? (block.text ?? "") : "")).join("");
 }

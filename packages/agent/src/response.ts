@@ -205,7 +205,7 @@ async function attempt(
         leave = resolve;
         readAll(run, source, reading, watch, isOver, resolve, reject);
       });
-      if (source.closed && !isOver()) await failureIn(source);
+      if (source.failure && !isOver()) throw source.failure.error;
     }
   } catch (error) {
     if (run.cancelled === "sink") throw error;
@@ -374,15 +374,6 @@ async function passRest(
   if (kept) reading.live = kept;
 }
 
-/** Throws what a stream failed with; nothing where it only ended early. */
-async function failureIn(stream: AssistantMessageEventStream): Promise<void> {
-  try {
-    await stream.result();
-  } catch (error) {
-    if (!(error instanceof IncompleteStreamError)) throw error;
-  }
-}
-
 function conclude(
   run: Run,
   reading: Reading,
@@ -496,7 +487,9 @@ function trouble(
 
 function failureOf(error: unknown): Failure {
   const { failure } = (error ?? {}) as { failure?: Failure };
-  return typeof failure?.kind === "string" ? failure : { kind: "hook", retryable: false };
+  if (typeof failure?.kind === "string") return failure;
+  if (error instanceof IncompleteStreamError) return { kind: "incomplete" };
+  return { kind: "hook", retryable: false };
 }
 
 function snapshot(message: AssistantMessage): AssistantMessage {

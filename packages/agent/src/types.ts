@@ -1,21 +1,22 @@
-import type {
-  AssistantMessage,
-  AssistantMessageEvent,
-  Clock,
-  EventStream,
-  InferArguments,
-  Message,
-  Model,
-  ProtocolClient,
-  StreamFn,
-  StreamOptions,
-  ThinkingLevel,
-  Tool,
-  ToolCall,
-  ToolResultMessage,
-  ToolSchema,
-  Usage,
-  UserContent,
+import {
+  toJsonSchema,
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type Clock,
+  type EventStream,
+  type InferArguments,
+  type Message,
+  type Model,
+  type ProtocolClient,
+  type StreamFn,
+  type StreamOptions,
+  type ThinkingLevel,
+  type Tool,
+  type ToolCall,
+  type ToolResultMessage,
+  type ToolSchema,
+  type Usage,
+  type UserContent,
 } from "@gyre/ai";
 import type { Middleware } from "./middleware.ts";
 
@@ -68,8 +69,12 @@ export interface AgentTool<
   abortGraceMs?: number;
 }
 
-/** The same object, with the type of `args` worked out from `parameters`. */
+/**
+ * The same object, with the type of `args` worked out from `parameters`. Throws on a
+ * schema that no model could be told of.
+ */
 export function defineTool<const S extends ToolSchema>(tool: AgentTool<S>): AgentTool<S> {
+  toJsonSchema(tool.parameters);
   return tool;
 }
 

@@ -14,6 +14,7 @@ export * from "./registry.ts";
 export * from "./schema.ts";
 export * from "./scripted.ts";
 export * from "./testing/manual-clock.ts";
+export * from "./text.ts";
 export * from "./tokens.ts";
 export * from "./transcript.ts";
 export * from "./usage.ts";

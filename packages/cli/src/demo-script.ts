@@ -4,6 +4,7 @@ import {
   say,
   type ScriptAnswer,
   type ScriptFunction,
+  textOf,
   think,
   type ToolResultMessage,
 } from "@gyre/ai";
@@ -108,10 +109,6 @@ function lastResult(context: Context, tool: string): ToolResultMessage {
     if (message.role === "toolResult" && message.toolName === tool) return message;
   }
   throw new Error(`The demo's script looked for a result of "${tool}", and there is none.`);
-}
-
-function textOf(result: ToolResultMessage): string {
-  return result.content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 function lastLine(result: ToolResultMessage): string {

@@ -17,19 +17,14 @@ const CLOSE_GRACE_MS = 100;
 /** Set by a test runner or a person for this process, and wrong for the one that is started. */
 const NOT_HANDED_DOWN = ["NODE_TEST_CONTEXT", "NODE_OPTIONS", "NODE_V8_COVERAGE", "FORCE_COLOR"];
 
-/**
- * The tools of the demo: small and real. `folder` is where they work; it must exist.
- *
- * Each maker gives back a copy: the type of a literal fits an `AgentTool` of any schema,
- * where the type that `defineTool` worked out does not.
- */
+/** The tools of the demo: small and real. `folder` is where they work; it must exist. */
 export function demoTools(folder: string): AgentTool[] {
   return [readTool(folder), editTool(folder), shellTool(folder)];
 }
 
 /** Reads a file, or lists a folder. Paths that lead out of `folder` are refused. */
 export function readTool(folder: string): AgentTool {
-  const tool = defineTool({
+  return defineTool({
     name: "read",
     description: "Read a text file, or list the files of a folder.",
     parameters: {
@@ -53,12 +48,11 @@ export function readTool(folder: string): AgentTool {
       return result(text, { type: "summary", text: `${linesOf(text).length} lines` });
     },
   });
-  return { ...tool };
 }
 
 /** Replaces the one place in a file that has a text. Paths that lead out of `folder` are refused. */
 export function editTool(folder: string): AgentTool {
-  const tool = defineTool({
+  return defineTool({
     name: "edit",
     description: "Replace a text that occurs exactly once in a file.",
     parameters: {
@@ -85,7 +79,6 @@ export function editTool(folder: string): AgentTool {
       return result(`Edited ${path}.`, { type: "diff", lines });
     },
   });
-  return { ...tool };
 }
 
 /**
@@ -94,7 +87,7 @@ export function editTool(folder: string): AgentTool {
  * there, not locked in. A command that does not succeed gives an error result.
  */
 export function shellTool(folder: string, timeoutMs: number = SHELL_TIMEOUT_MS): AgentTool {
-  const tool = defineTool({
+  return defineTool({
     name: "shell",
     description: "Run a command in the project's folder.",
     parameters: {
@@ -105,7 +98,6 @@ export function shellTool(folder: string, timeoutMs: number = SHELL_TIMEOUT_MS):
     execute: (_id, { command }, signal, onUpdate) =>
       runCommand(command, { folder, timeoutMs, signal, onUpdate }),
   });
-  return { ...tool };
 }
 
 interface CommandOptions {
