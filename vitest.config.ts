@@ -12,7 +12,12 @@ export default defineConfig({
     },
   },
   test: {
-    include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "docs/**/*.test.ts", "sim/src/**/*.test.ts"],
+    include: [
+      "packages/*/src/**/*.test.ts",
+      "scripts/**/*.test.ts",
+      "docs/**/*.test.ts",
+      "sim/src/**/*.test.ts",
+    ],
     pool: "threads",
     testTimeout: 20_000,
   },

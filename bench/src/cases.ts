@@ -59,7 +59,8 @@ async function gyreRun(
   const stream = agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
   for await (const event of stream) {
     if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
-    else if (event.type === "agent_end" && event.stop !== "done") fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
+    else if (event.type === "agent_end" && event.stop !== "done")
+      fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
   }
   return deltas;
 }
@@ -183,11 +184,15 @@ const addTool: AgentTool = {
   },
 };
 
-const floorAdd: FloorTool = (given) => Promise.resolve(String(Number(given["a"]) + Number(given["b"])));
+const floorAdd: FloorTool = (given) =>
+  Promise.resolve(String(Number(given["a"]) + Number(given["b"])));
 
 type Responses = (messages: number) => readonly RawEvent[];
 
-function floorInstant(responses: Responses, tools: Readonly<Record<string, FloorTool>>): Promise<number> {
+function floorInstant(
+  responses: Responses,
+  tools: Readonly<Record<string, FloorTool>>,
+): Promise<number> {
   return floorRun((messages) => instantSource(responses(messages)), tools);
 }
 
@@ -251,7 +256,9 @@ const tools: Case = {
       { type: "arguments", delta: `{"i":${i}}` },
     ]).flat();
     const responses: Responses = (messages) =>
-      messages > 1 ? [{ type: "text", delta: "done" }, { type: "end" }] : [...calls, { type: "end" }];
+      messages > 1
+        ? [{ type: "text", delta: "done" }, { type: "end" }]
+        : [...calls, { type: "end" }];
     const waitTool: AgentTool = {
       name: "wait",
       description: "Waits",
@@ -344,7 +351,13 @@ const agents: Case = {
 function agentMemory(): { floor: number; gyre: number } {
   const one = (which: string): number => {
     const samples = Array.from({ length: 3 }, () =>
-      Number(execFileSync(process.execPath, [...process.execArgv, process.argv[1] ?? "", "--memory", which], { encoding: "utf8" })),
+      Number(
+        execFileSync(
+          process.execPath,
+          [...process.execArgv, process.argv[1] ?? "", "--memory", which],
+          { encoding: "utf8" },
+        ),
+      ),
     );
     return median(samples);
   };
@@ -366,7 +379,13 @@ export async function measureMemory(which: string): Promise<number> {
 
 function longHistory(count: number): AgentMessage[] {
   const messages: AgentMessage[] = [];
-  const base = { api: "bench", provider: "bench", model: "bench", usage: {}, timestamp: 0 } as const;
+  const base = {
+    api: "bench",
+    provider: "bench",
+    model: "bench",
+    usage: {},
+    timestamp: 0,
+  } as const;
   for (let i = 0; messages.length < count; i++) {
     const call: AssistantMessage = {
       ...base,
@@ -434,7 +453,13 @@ const firstEvent: Case = {
     const samples: number[] = [];
     for (let i = 0; i < 6_000; i++) {
       const before = performance.now();
-      const stream = agentLoop([user], { messages: [] }, { model: benchModel }, undefined, streamFn);
+      const stream = agentLoop(
+        [user],
+        { messages: [] },
+        { model: benchModel },
+        undefined,
+        streamFn,
+      );
       const iterator = stream[Symbol.asyncIterator]();
       await iterator.next();
       if (i >= 3_000) samples.push(performance.now() - before);
@@ -466,7 +491,13 @@ const slowConsumer: Case = {
     collect();
     const before = process.memoryUsage().heapUsed;
     const flatMb = (withFlat - before) / 1e6;
-    const stream = agentLoop([user], { messages: [] }, { model: benchModel }, undefined, wire(() => textSource(deltas, delta)));
+    const stream = agentLoop(
+      [user],
+      { messages: [] },
+      { model: benchModel },
+      undefined,
+      wire(() => textSource(deltas, delta)),
+    );
     let worst = 0;
     let seen = 0;
     let events = 0;
@@ -499,7 +530,9 @@ const importing: Case = {
     const agent = import.meta.resolve("@gyre/agent");
     const cpu = (code: string): number => {
       const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
-      return Number(execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }));
+      return Number(
+        execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }),
+      );
     };
     const bare: number[] = [];
     const ours: number[] = [];

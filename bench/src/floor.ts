@@ -17,7 +17,13 @@ export type FloorTool = (args: Record<string, unknown>) => Promise<string>;
 
 export type FloorBlock =
   | { type: "text"; text: string }
-  | { type: "toolCall"; id: string; name: string; json: string; arguments: Record<string, unknown> };
+  | {
+      type: "toolCall";
+      id: string;
+      name: string;
+      json: string;
+      arguments: Record<string, unknown>;
+    };
 
 export interface FloorMessage {
   role: "user" | "assistant" | "toolResult";
@@ -83,7 +89,7 @@ export async function* floorLoop(
       yield { type: "tool_execution_start", toolCallId: id, toolName: name };
     }
     const results = await Promise.all(
-      calls.map((call) => tools[call.name]?.(call.arguments) ?? "not found"),
+      calls.map((call) => tools[call.name]?.(call.arguments) ?? Promise.resolve("not found")),
     );
     const toolResults: FloorMessage[] = [];
     for (const [index, { id, name }] of calls.entries()) {

@@ -24,7 +24,8 @@ if (values.help) {
 } else {
   const wanted = values.case ?? names;
   for (const name of wanted) {
-    if (!names.includes(name)) throw new Error(`No case "${name}". There are: ${names.join(", ")}.`);
+    if (!names.includes(name))
+      throw new Error(`No case "${name}". There are: ${names.join(", ")}.`);
   }
   console.log(`Gyre against a hand-written floor. Node ${process.version}, CPU medians.\n`);
   const lines = wanted.flatMap(isolated);
@@ -51,8 +52,15 @@ function table(lines: readonly Line[]): string {
       line.measured <= line.limit ? "ok" : "MISSED",
     ]),
   ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = rows[0]?.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
   return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths?.[column] ?? 0)).join("  ").trimEnd())
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
     .join("\n");
 }

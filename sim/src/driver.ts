@@ -230,7 +230,11 @@ class AgentDriver implements Driver {
 
   #over(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void {
     if (run.epoch !== this.#parts.world.epoch) return;
-    this.#parts.world.check(!this.running, "R20", () => "the agent is not idle when prompt() settles");
+    this.#parts.world.check(
+      !this.running,
+      "R20",
+      () => "the agent is not idle when prompt() settles",
+    );
     this.#run = undefined;
     this.#parts.watch.finished(run, end, error);
   }
@@ -476,7 +480,10 @@ class LoopDriver implements Driver {
     const trouble = random.weighted({ throws: 1, slow: 3, hangs: 0.5 });
     world.note(() => `the poll of ${queue}: ${trouble}`);
     const isThrown = trouble === "throws";
-    watch.hookFailed(isThrown ? "the queue fails" : "did not settle", isThrown ? "throws" : "waits");
+    watch.hookFailed(
+      isThrown ? "the queue fails" : "did not settle",
+      isThrown ? "throws" : "waits",
+    );
     if (trouble === "slow") return world.sleep(random.between(1, 600)).then(give);
     if (trouble === "throws") throw new Error("the queue fails");
     return new Promise(() => {});
@@ -622,7 +629,11 @@ async function readSlowly(
 }
 
 /** What a slow reader of `agent.run()` got is what there was: deltas joined, nothing lost. */
-function compareRead(world: World, taken: readonly AgentEvent[], read: readonly AgentEvent[]): void {
+function compareRead(
+  world: World,
+  taken: readonly AgentEvent[],
+  read: readonly AgentEvent[],
+): void {
   const outline = (events: readonly AgentEvent[]): string => {
     const parts: string[] = [];
     let joining = "";

@@ -14,7 +14,9 @@ export interface Fault {
 
 function inFile(
   file: string,
-  faults: Readonly<Record<string, readonly [rule: string, find: string, replace: string, slow?: "slow"]>>,
+  faults: Readonly<
+    Record<string, readonly [rule: string, find: string, replace: string, slow?: "slow"]>
+  >,
 ): Fault[] {
   return Object.entries(faults).map(([name, [rule, find, replace, slow]]) => ({
     name,
@@ -39,11 +41,7 @@ const LOOP = inFile("agent/dist/loop.js", {
     "answers.terminating === answers.results.length",
     "answers.terminating > 0",
   ],
-  "terminate ignored": [
-    "R28",
-    "called && answers.terminating === answers.results.length",
-    "false",
-  ],
+  "terminate ignored": ["R28", "called && answers.terminating === answers.results.length", "false"],
   "follow-up after calls": ["R18", "!mustGoOn && !steered && (await", "!steered && (await"],
   "follow-up before steering": [
     "R17",
@@ -57,7 +55,11 @@ const LOOP = inFile("agent/dist/loop.js", {
     'await run.hook("prepareTurn", () => prepareTurn(summary));',
   ],
   "shouldStopAfterTurn ignored": ["R28", 'return "stopped";', ""],
-  "steering not polled at the start": ["R15", "first && !run.config.skipInitialSteeringPoll", "false"],
+  "steering not polled at the start": [
+    "R15",
+    "first && !run.config.skipInitialSteeringPoll",
+    "false",
+  ],
   "a limit ends the run as done": [
     "R23",
     "if (run.limitReached() && (mustGoOn || config.hasQueuedMessages?.()))",
@@ -69,10 +71,22 @@ const LOOP = inFile("agent/dist/loop.js", {
     '(await run.poll("steering"), run.limitReached()) && (mustGoOn || config.hasQueuedMessages?.())',
   ],
   "queued messages injected after an abort": ["R16", "(only || run.cancelled)", "only"],
-  "prompt lost when a hook throws": ["R5", 'await inject(run, "prompt");\n            message = await', "message = await"],
-  "trouble after the turn is lost": ["R5", "return failureTurn(run, trouble.error);", 'return "done";'],
+  "prompt lost when a hook throws": [
+    "R5",
+    'await inject(run, "prompt");\n            message = await',
+    "message = await",
+  ],
+  "trouble after the turn is lost": [
+    "R5",
+    "return failureTurn(run, trouble.error);",
+    'return "done";',
+  ],
   "calls left open are not repaired": ["R19", "first ? await repair(run) : undefined", "undefined"],
-  "what is in flight is forgotten": ["R16", "undelivered: run.returnInFlight(),", "undelivered: [],"],
+  "what is in flight is forgotten": [
+    "R16",
+    "undelivered: run.returnInFlight(),",
+    "undelivered: [],",
+  ],
 });
 
 const CALLS = inFile("agent/dist/calls.js", {
@@ -88,11 +102,6 @@ const CALLS = inFile("agent/dist/calls.js", {
     "R15",
     'if (!answers.steered && (await run.poll("steering")))',
     "if (false)",
-  ],
-  "calls go on after an abort": [
-    "R21",
-    "refuse = (left) => notStartedResult(run, left);\n                    if (refuse)",
-    ";\n                    if (refuse)",
   ],
   "results in reverse order": [
     "R13",
@@ -110,13 +119,29 @@ const CALLS = inFile("agent/dist/calls.js", {
   "calls run after length": ["R10", ' && message.stopReason !== "length"', ""],
   "calls run after trouble": ["R6", "!endedInTrouble(message) && message", "message"],
   "a queue's error is lost": ["R5", "if (trouble && !run.cancelled)", "if (false)"],
-  "no tool_execution_end": ["R2", 'if ("result" in outcome) {\n        await emitEnd', "if (false) {\n        await emitEnd"],
-  "an empty result stays empty": ["R8", "result.content.length > 0 ? result.content :", "true ? result.content :"],
+  "no tool_execution_end": [
+    "R2",
+    'if ("result" in outcome) {\n        await emitEnd',
+    "if (false) {\n        await emitEnd",
+  ],
+  "an empty result stays empty": [
+    "R8",
+    "result.content.length > 0 ? result.content :",
+    "true ? result.content :",
+  ],
 });
 
 const TOOLS = inFile("agent/dist/tools.js", {
-  "abort does not reach tools": ["R21", "abort(execution);\n            const graceMs", "const graceMs"],
-  "no grace time": ["R21", "stopGrace = run.clock.after(graceMs,", "stopGrace = run.clock.after(0,"],
+  "abort does not reach tools": [
+    "R21",
+    "abort(execution);\n            const graceMs",
+    "const graceMs",
+  ],
+  "no grace time": [
+    "R21",
+    "stopGrace = run.clock.after(graceMs,",
+    "stopGrace = run.clock.after(0,",
+  ],
   "grace without end": [
     "R21",
     "stopGrace = run.clock.after(graceMs,",
@@ -152,18 +177,44 @@ const TOOLS = inFile("agent/dist/tools.js", {
     "update: (partialResult) => { const answered = false;",
   ],
   "late results dropped": ["R21", "if (late && depth === 0)", "if (false)"],
-  "timers of left tools stay": ["idle", "for (const stopTimer of execution.timers)", "for (const stopTimer of [])"],
-  "timers of finished tools stay": ["idle", "            stopTimer();\n            const late", "            const late", "slow"],
-  "tools start after an abort": ["R21", "return Promise.resolve(notStartedResult(run, toolCall));", ""],
+  "timers of left tools stay": [
+    "idle",
+    "for (const stopTimer of execution.timers)",
+    "for (const stopTimer of [])",
+  ],
+  "timers of finished tools stay": [
+    "idle",
+    "            stopTimer();\n            const late",
+    "            const late",
+    "slow",
+  ],
+  "tools start after an abort": [
+    "R21",
+    "return Promise.resolve(notStartedResult(run, toolCall));",
+    "",
+  ],
   "middleware skipped": ["R14", "if (!middleware)", "if (true)"],
-  "middleware skipped for nested calls": ["R14", "if (!middleware)", "if (!middleware || depth > 0)"],
+  "middleware skipped for nested calls": [
+    "R14",
+    "if (!middleware)",
+    "if (!middleware || depth > 0)",
+  ],
+  "hung middleware hangs the run": [
+    "R14",
+    "run.clock.after(middlewareTimeoutMs, giveUp)",
+    "() => {}",
+  ],
   "suspension is an error": ["R27", "if (error instanceof Suspend)", "if (false)"],
   "rubbish passed on": ["R9", "if (Array.isArray(value?.content))", "if (true)"],
   "the same call again and again": ["R23", "run.gauge.refuses(call)", "false"],
 });
 
 const REPAIR = inFile("agent/dist/repair.js", {
-  "tools that may not be repeated are": ["R19", "run.tool(call.name)?.idempotent", "run.tool(call.name)"],
+  "tools that may not be repeated are": [
+    "R19",
+    "run.tool(call.name)?.idempotent",
+    "run.tool(call.name)",
+  ],
   "tools that may be repeated are not": ["R19", " || run.tool(call.name)?.idempotent", ""],
   "decisions ignored": ["R27", "run.config.decisions?.[call.id]", "undefined"],
   "denied calls run": ["R27", 'if (decision?.type === "deny") {', "if (false) {"],
@@ -199,7 +250,11 @@ const RESPONSE = inFile("agent/dist/response.js", {
     'message = trouble(snapshot(base), whyCancelled(run), { kind: "aborted" });',
     'message = trouble({ ...base, content: [] }, whyCancelled(run), { kind: "aborted" });',
   ],
-  "an abort while streaming is not heard": ["R21", 'run.cancellation.onCancel(() => interrupt("cancelled"))', "() => {}"],
+  "an abort while streaming is not heard": [
+    "R21",
+    'run.cancellation.onCancel(() => interrupt("cancelled"))',
+    "() => {}",
+  ],
   "empty answers accepted": ["R7", "const what = emptiness(final);", "const what = undefined;"],
   "an early end is a success": [
     "R4",
@@ -212,7 +267,11 @@ const RESPONSE = inFile("agent/dist/response.js", {
   "the rest overtakes a slow sink": ["grammar", "if (reading.passing)", "if (false)"],
   "no breath": ["R21", "const breath = run.breath.take();", "const breath = undefined;"],
   "unknown prices accepted": ["R23", "if (objection)", "if (false)"],
-  "message_start doubled": ["grammar", "const events = shown ? [] :", "const events = false ? [] :"],
+  "message_start doubled": [
+    "grammar",
+    "const events = shown ? [] :",
+    "const events = false ? [] :",
+  ],
 });
 
 const RUN = inFile("agent/dist/run.js", {
@@ -222,15 +281,39 @@ const RUN = inFile("agent/dist/run.js", {
     ";",
   ],
   "late polls are lost": ["R16", "() => late?.(value)", "() => {}"],
-  "a hung hook hangs the run": ["R5", "() => leave(new Error(`${name} did not settle within ${ms} ms.`))", "() => {}"],
-  "hooks do not hear of an abort": ["R21", "unlink = this.cancellation.onCancel(() => leave(new Cancelled()));", ""],
-  "a wait does not hear of an abort": ["R21", "unlink = this.cancellation.onCancel(() => end(false));", ""],
+  "a hung hook hangs the run": [
+    "R5",
+    "() => leave(new Error(`${name} did not settle within ${ms} ms.`))",
+    "() => {}",
+  ],
+  "hooks do not hear of an abort": [
+    "R21",
+    "unlink = this.cancellation.onCancel(() => leave(new Cancelled()));",
+    "",
+  ],
+  "a wait does not hear of an abort": [
+    "R21",
+    "unlink = this.cancellation.onCancel(() => end(false));",
+    "",
+  ],
   "the deadline's timer stays": ["idle", "this.#stopDeadline();", ""],
   "the signal's listener stays": ["idle", "this.cancellation.release();", ""],
-  "no deadline": ["R23", 'this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"))', "() => {}"],
+  "no deadline": [
+    "R23",
+    'this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"))',
+    "() => {}",
+  ],
   "usage not added up": ["R3", "addUsage(this.usage, message.usage)", "message.usage"],
-  "a hung sink hangs the run": ["R25", "reject(new Error(`${what} did not settle within ${ms} ms.`));", ""],
-  "a repaired result at the end": ["R19", "this.history.insertResult(message);", "this.history.append(message);"],
+  "a hung sink hangs the run": [
+    "R25",
+    "reject(new Error(`${what} did not settle within ${ms} ms.`));",
+    "",
+  ],
+  "a repaired result at the end": [
+    "R19",
+    "this.history.insertResult(message);",
+    "this.history.append(message);",
+  ],
   "an answer missing from agent_end": [
     "R3",
     "accept(message) {\n        this.produced.push(message);",
@@ -258,7 +341,11 @@ const EMITTER = inFile("agent/dist/emitter.js", {
 });
 
 const AGENT = inFile("agent/dist/agent.js", {
-  "a listener's error kills the run": ["R20", 'this.#report(error, `listener of "${event.type}"`);', "throw error;"],
+  "a listener's error kills the run": [
+    "R20",
+    'this.#report(error, `listener of "${event.type}"`);',
+    "throw error;",
+  ],
   "a hung listener hangs the run": [
     "R20",
     "and was left behind.`), where);\n                resolve();",
@@ -275,18 +362,50 @@ const AGENT = inFile("agent/dist/agent.js", {
     "await given;",
   ],
   "setModel without effect": ["R28", "changes.model = this.#requireModel();", ";"],
-  "a prompt does not answer what waits": ["R27", "decisions: Object.fromEntries(denied)", "decisions: {}"],
-  "continue answers what waits": ["R27", 'decisions[toolCall.id] ??= { type: "wait", reason };', ""],
-  "two runs at once": ["R20", "if (this.isRunning)\n            throw", "if (false)\n            throw"],
-  "steering does not wake": ["R15", "for (const wake of [...this.#wakes])", "for (const wake of [])"],
-  "idle before the listeners are": ["R20", "return await drive(run, launch.injected);", "return await drive(run, launch.injected).finally(() => { this.#active = undefined; this.#active = { controller, idle: Promise.resolve() }; });"],
-  "state keeps no results": ["R3", "this.#messages = withResult(this.#messages, event.message);", ";"],
+  "a prompt does not answer what waits": [
+    "R27",
+    "decisions: Object.fromEntries(denied)",
+    "decisions: {}",
+  ],
+  "continue answers what waits": [
+    "R27",
+    'decisions[toolCall.id] ??= { type: "wait", reason };',
+    "",
+  ],
+  "two runs at once": [
+    "R20",
+    "if (this.isRunning)\n            throw",
+    "if (false)\n            throw",
+  ],
+  "steering does not wake": [
+    "R15",
+    "for (const wake of [...this.#wakes])",
+    "for (const wake of [])",
+  ],
+  "idle before the listeners are": [
+    "R20",
+    "return this.#notify(event);",
+    'const told = this.#notify(event); return event.type === "agent_end" ? undefined : told;',
+  ],
+  "state keeps no results": [
+    "R3",
+    "this.#messages = withResult(this.#messages, event.message);",
+    ";",
+  ],
 });
 
 const REST = [
   ...inFile("agent/dist/queue.js", {
-    "handed back at the wrong end": ["R16", "[...items, ...this.#items]", "[...this.#items, ...items]"],
-    "one at a time takes all": ["R17", 'this.mode === "all" ? this.#items.length : 1', "this.#items.length"],
+    "handed back at the wrong end": [
+      "R16",
+      "[...items, ...this.#items]",
+      "[...this.#items, ...items]",
+    ],
+    "one at a time takes all": [
+      "R17",
+      'this.mode === "all" ? this.#items.length : 1',
+      "this.#items.length",
+    ],
     "all takes one": ["R17", 'this.mode === "all" ? this.#items.length : 1', "1"],
   }),
   ...inFile("agent/dist/limits.js", {
@@ -294,8 +413,16 @@ const REST = [
     "tokens not counted": ["R23", "this.#tokens += tokensOf(message);", ";"],
     "money not counted": ["R23", "this.#cost += message.usage.cost?.total ?? 0;", ""],
     "pauses without end": ["R7", "this.#pauses > MAX_PAUSES_IN_A_ROW", "false"],
-    "cut off turns without end": ["R10", "this.#truncated >= MAX_TRUNCATED_TURNS_IN_A_ROW", "false"],
-    "identical calls off by one": ["R23", "last.times < this.#maxIdentical", "last.times <= this.#maxIdentical"],
+    "cut off turns without end": [
+      "R10",
+      "this.#truncated >= MAX_TRUNCATED_TURNS_IN_A_ROW",
+      "false",
+    ],
+    "identical calls off by one": [
+      "R23",
+      "last.times < this.#maxIdentical",
+      "last.times <= this.#maxIdentical",
+    ],
     "refused twice and going on": ["R23", "if (this.#refusals > 1)", "if (false)"],
     "key order makes calls differ": [
       "R23",
@@ -310,21 +437,41 @@ const REST = [
       "if (endedInTrouble(message) && callsOf(message).length === 0) {",
       "if (false) {",
     ],
-    "results out of place": ["R19", "return messages.toSpliced(place, 0, result);", "return [...messages, result];"],
+    "results out of place": [
+      "R19",
+      "return messages.toSpliced(place, 0, result);",
+      "return [...messages, result];",
+    ],
   }),
   ...inFile("agent/dist/cancellation.js", {
     "an abort comes twice": ["R21", "if (this.#reason)\n            return;", "", "slow"],
-    "who waits already is not told": ["R21", "for (const run of waiting)", "for (const run of waiting.slice(1))"],
-    "who comes after the abort is not told": ["R21", "            run();\n            return () => { };", "            return () => { };"],
+    "who waits already is not told": [
+      "R21",
+      "for (const run of waiting)",
+      "for (const run of waiting.slice(1))",
+    ],
+    "who comes after the abort is not told": [
+      "R21",
+      "            run();\n            return () => { };",
+      "            return () => { };",
+    ],
   }),
   ...inFile("ai/dist/assistant-stream.js", {
-    "joined deltas lost": ["replay", "const delta = last.delta + next.delta;", "const delta = next.delta;"],
+    "joined deltas lost": [
+      "replay",
+      "const delta = last.delta + next.delta;",
+      "const delta = next.delta;",
+    ],
   }),
   ...inFile("ai/dist/event-stream.js", {
     "result() never settles": ["R5", "this.#result?.settle(outcome);", ""],
   }),
   ...inFile("ai/dist/accumulate.js", {
-    "broken JSON repaired": ["R11", "if (!end.ok)", "if (false)"],
+    "broken JSON repaired": [
+      "R11",
+      "if (!end.ok)",
+      "if (!end.ok && isRecord(parser.value)) return { arguments: parser.value };\n    if (!end.ok)",
+    ],
     "written to after the end": [
       "replay",
       'if (open?.type !== "text" || delta === "" || this.#stream.closed)',

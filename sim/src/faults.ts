@@ -56,7 +56,10 @@ class Laboratory {
   async examine(fault: Fault, seeds: number, silenceMs: number): Promise<Verdict> {
     const path = join(this.#home, "node_modules", "@gyre", fault.file);
     const sound = await readFile(path, "utf8");
-    await writeFile(path, sound.replace(fault.find, () => fault.replace));
+    await writeFile(
+      path,
+      sound.replace(fault.find, () => fault.replace),
+    );
     try {
       return { fault, ...(await this.#simulate(seeds, silenceMs)) };
     } finally {
@@ -65,8 +68,18 @@ class Laboratory {
   }
 
   #simulate(seeds: number, silenceMs: number): Promise<Omit<Verdict, "fault">> {
-    const args = [join(this.#home, "sim", "main.js"), "--seeds", String(seeds), "--first", "--workers", "1"];
-    const child = spawn(process.execPath, args, { cwd: this.#home, stdio: ["ignore", "pipe", "ignore"] });
+    const args = [
+      join(this.#home, "sim", "main.js"),
+      "--seeds",
+      String(seeds),
+      "--first",
+      "--workers",
+      "1",
+    ];
+    const child = spawn(process.execPath, args, {
+      cwd: this.#home,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     return new Promise((resolve, reject) => {
       let out = "";
       const timer = setTimeout(() => child.kill("SIGKILL"), silenceMs);
@@ -90,7 +103,9 @@ async function checkList(faults: readonly Fault[]): Promise<void> {
   const names = new Set(faults.map(({ name }) => name));
   if (names.size < faults.length) lost.push("two faults have the same name");
   if (lost.length === 0) return;
-  throw new Error(`Faults must stand exactly once in the built code. Mend fault-list.ts:\n${lost.join("\n")}`);
+  throw new Error(
+    `Faults must stand exactly once in the built code. Mend fault-list.ts:\n${lost.join("\n")}`,
+  );
 }
 
 function verdictOf(
@@ -106,7 +121,8 @@ function verdictOf(
 }
 
 function line({ fault, seeds, by }: Verdict): string {
-  const found = seeds === undefined ? "NOT FOUND" : `found after ${seeds} seeds by ${by.slice(0, 110)}`;
+  const found =
+    seeds === undefined ? "NOT FOUND" : `found after ${seeds} seeds by ${by.slice(0, 110)}`;
   return `${fault.rule.padEnd(8)} ${fault.name.padEnd(44)} ${found}`;
 }
 
@@ -115,7 +131,9 @@ async function main(): Promise<void> {
     options: { ci: { type: "boolean", default: false }, only: { type: "string" } },
   });
   const { ci, only } = values;
-  const chosen = FAULTS.filter(({ name, slow }) => (only === undefined ? !(ci && slow) : name === only));
+  const chosen = FAULTS.filter(({ name, slow }) =>
+    only === undefined ? !(ci && slow) : name === only,
+  );
   if (chosen.length === 0) throw new Error(`There is no fault named "${only}".`);
   await checkList(FAULTS);
   const waiting = [...chosen];

@@ -9,7 +9,8 @@ export type Verdict =
   | "slowAfter"
   | "throwAfter"
   | "rewrite"
-  | "answer";
+  | "answer"
+  | "hang";
 
 export const DENIED_TEXT = "not allowed here";
 export const AFTER_TEXT = "cannot be shown";
@@ -63,6 +64,8 @@ export class Gatekeeper {
       case "rewrite":
         await next();
         return { content: [{ type: "text", text: REWRITTEN_TEXT }] };
+      case "hang":
+        return new Promise(() => {});
       case "answer":
         return { content: [{ type: "text", text: REWRITTEN_TEXT }] };
       default:
@@ -84,6 +87,7 @@ export class Gatekeeper {
       throwAfter: 1,
       rewrite: 1,
       answer: 1,
+      hang: 1,
     });
   }
 

@@ -29,7 +29,9 @@ function readOptions(args: readonly string[]): Options {
   const whole = (name: "seeds" | "from" | "workers", least: number): number => {
     const value = Number(values[name]);
     if (Number.isInteger(value) && value >= least) return value;
-    throw new RangeError(`--${name} must be a whole number of at least ${least}, got ${values[name]}.`);
+    throw new RangeError(
+      `--${name} must be a whole number of at least ${least}, got ${values[name]}.`,
+    );
   };
   const { verbose, first } = values;
   return {

@@ -155,7 +155,8 @@ export class SimModel {
       early: new WeakSet(),
     };
     world.note(
-      () => `request ${attempt.number} of ${context.messages.length} messages, answer: ${script.kind}`,
+      () =>
+        `request ${attempt.number} of ${context.messages.length} messages, answer: ${script.kind}`,
     );
     if (world.runsAway()) return new Promise(() => {});
     this.#watch.requested(attempt);
@@ -189,7 +190,7 @@ export class SimModel {
     script.delayMs = random.pick([0, 0, 3, 40, 200]);
     script.betweenMs = random.pick([0, 0, 1, 7, 30]);
     script.deaf = random.chance(0.15);
-    script.encore = random.chance(0.1);
+    script.encore = random.chance(0.25);
     const talkedOut = context.messages.length > TALKATIVE_REQUESTS * 3 && random.chance(0.7);
     const calls = talkedOut || random.chance(0.3) ? 0 : random.between(1, 4);
     this.#fill(script, context, calls);
@@ -322,7 +323,11 @@ export class SimModel {
         script.ending = { type: "breaks", failure: random.chance(0.5) ? failure : undefined };
         break;
       case "empty":
-        Object.assign(script, { blocks: [], open: false, ending: { type: "done", reason: "stop" } });
+        Object.assign(script, {
+          blocks: [],
+          open: false,
+          ending: { type: "done", reason: "stop" },
+        });
         break;
       case "emptyBlocks":
         script.blocks = [
@@ -472,7 +477,8 @@ class Performance {
   }
 
   #calledOff(): void {
-    if (this.#attempt.outcome === "open") this.#attempt.atAbort = structuredClone(this.#out.message);
+    if (this.#attempt.outcome === "open")
+      this.#attempt.atAbort = structuredClone(this.#out.message);
     if (this.#script.deaf) return;
     this.#stopTimer();
     // Some wires say so, others just fall silent.
@@ -509,7 +515,12 @@ class Performance {
     yield betweenMs;
     // What comes after the end is nobody's.
     out.text(0, "encore");
-    this.stream.push({ type: "text_delta", contentIndex: 0, delta: "encore", partial: out.message });
+    this.stream.push({
+      type: "text_delta",
+      contentIndex: 0,
+      delta: "encore",
+      partial: out.message,
+    });
     out.done("stop");
     this.stream.end();
   }
@@ -531,8 +542,7 @@ class Performance {
     else if (block.type === "call") {
       this.#out.toolCallEnd(at);
       this.#checkArguments(block, at);
-    }
-    else {
+    } else {
       const { signature } = block;
       this.#out.thinkingEnd(at, signature === undefined ? {} : { signature });
     }

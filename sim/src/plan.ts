@@ -1,9 +1,4 @@
-import type {
-  AgentLoopConfig,
-  QueueMode,
-  SteeringPolicy,
-  ToolExecutionMode,
-} from "@gyre/agent";
+import type { AgentLoopConfig, QueueMode, SteeringPolicy, ToolExecutionMode } from "@gyre/agent";
 import { Random } from "./random.ts";
 
 /** How the loop is reached: through `Agent`, with a sink of our own, or as a stream. */
@@ -39,6 +34,7 @@ export type PlanConfig = Pick<
   | "watchdog"
   | "hookTimeoutMs"
   | "maxRetryDelayMs"
+  | "middlewareTimeoutMs"
 >;
 
 /**
@@ -97,7 +93,7 @@ export function drawPlan(seed: number): Plan {
     hookFaults: random.pick([0, 0, 0.02, 0.1]),
     modelFaults: rate(),
     toolFaults: rate(),
-    queueFaults: random.pick([0, 0, 0.1]),
+    queueFaults: random.pick([0, 0, 0.1, 0.3]),
     middleware: random.chance(0.45),
     modelMiddleware: random.chance(0.15),
     middlewareFaults: rate(),
@@ -105,7 +101,7 @@ export function drawPlan(seed: number): Plan {
     actions: random.between(3, 14),
     horizonMs: random.pick([300, 1_500, 6_000]),
     reactive: random.pick([0, 0, 0.01, 0.04]),
-    crashes: hasSink && random.chance(0.35) ? random.between(1, 2) : 0,
+    crashes: hasSink && random.chance(0.4) ? random.between(1, 3) : 0,
     burnMs: random.pick([0, 0, 0, 1]),
     recorded: random.chance(0.5),
   };
@@ -130,6 +126,7 @@ function drawConfig(random: Random): PlanConfig {
   some(0.5, "toolTimeoutMs", () => random.pick([40, 400, 5_000]));
   some(0.4, "abortGraceMs", () => random.pick([0, 20, 1_000]));
   some(0.4, "hookTimeoutMs", () => random.pick([400, 5_000]));
+  some(0.3, "middlewareTimeoutMs", () => random.pick([150, 3_000]));
   some(0.3, "maxRetryDelayMs", () => random.pick([500, 20_000]));
   some(0.4, "retry", () => ({
     maxRetries: random.below(4),

@@ -116,13 +116,21 @@ class Simulation {
     const prompt: AgentMessage = { role: "user", content: "Is all well?", timestamp: world.now };
     const before: RunRecord | undefined = this.#checker.last;
     this.#driver.prompt([prompt]);
-    if (!(await this.#until(() => this.#isIdle() && this.#checker.last !== before, MOST_LIVENESS_STEPS))) {
+    if (
+      !(await this.#until(
+        () => this.#isIdle() && this.#checker.last !== before,
+        MOST_LIVENESS_STEPS,
+      ))
+    ) {
       return world.fail("liveness", "the last prompt is not answered");
     }
     const end = this.#checker.last?.end;
     const hasTime = (world.plan.config.limits?.maxDurationMs ?? Infinity) > 100;
     if (end?.stop !== "done" && (hasTime || end?.stop !== "limit")) {
-      world.fail("liveness", `the last prompt ended ${end?.stop}: ${end?.finalMessage?.errorMessage}`);
+      world.fail(
+        "liveness",
+        `the last prompt ended ${end?.stop}: ${end?.finalMessage?.errorMessage}`,
+      );
     }
   }
 

@@ -1,4 +1,10 @@
-import type { AgentEvent, AgentListener, AgentLoopConfig, AgentMessage, AgentSink } from "@gyre/agent";
+import type {
+  AgentEvent,
+  AgentListener,
+  AgentLoopConfig,
+  AgentMessage,
+  AgentSink,
+} from "@gyre/agent";
 import { emptyAssistantMessage, type Message, type Model } from "@gyre/ai";
 import type { HookName } from "./plan.ts";
 import type { Watch } from "./run-record.ts";
@@ -44,7 +50,7 @@ export class Surroundings {
       // A process that is dead cannot act; that its code still exists here is our trick.
       if (epoch !== this.#world.epoch) return new Promise(() => {});
       if (this.#world.runsAway()) return new Promise(() => {});
-      if (this.#crashIsDue()) {
+      if (this.#crashIsDue(event)) {
         if (this.#world.random("crash").chance(0.5)) this.#watch.taken(event);
         this.#world.die();
         onCrash();
@@ -95,15 +101,23 @@ export class Surroundings {
     return undefined;
   }
 
-  #crashIsDue(): boolean {
+  /** After so many events; in half of the cases where it hurts most: among the calls. */
+  #crashIsDue(event: AgentEvent): boolean {
     if (this.#world.calm || this.#crashes === 0 || --this.#crashIn > 0) return false;
+    const isAmongCalls =
+      event.type.startsWith("tool_execution") ||
+      (event.type === "message_start" && event.message.role === "toolResult") ||
+      (event.type === "message_end" && event.message.role === "assistant");
+    if (this.#crashes % 2 === 0 && !isAmongCalls) return false;
     this.#crashes--;
     this.#crashIn = this.#drawCrash();
     return true;
   }
 
   #drawCrash(): number {
-    return this.#world.random("crash").pick([3, 10, 25, 60, 150]) + this.#world.random("crash").below(12);
+    return (
+      this.#world.random("crash").pick([3, 10, 25, 60, 150]) + this.#world.random("crash").below(12)
+    );
   }
 
   #deliver(event: AgentEvent): void | Promise<void> {

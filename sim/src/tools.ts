@@ -70,7 +70,9 @@ export class Toolbox {
     this.#world = world;
     this.#watch = watch;
     const random = world.random("toolbox");
-    this.tools = Array.from({ length: random.between(1, 5) }, (_, i) => this.#make(random, `t${i}`));
+    this.tools = Array.from({ length: random.between(1, 5) }, (_, i) =>
+      this.#make(random, `t${i}`),
+    );
   }
 
   /** Some of the tools, at least one: what a user may switch to. */
@@ -91,7 +93,7 @@ export class Toolbox {
       description: `Tool ${name}`,
       parameters,
       steady: random.chance(0.5),
-      terminating: random.chance(0.12),
+      terminating: random.chance(0.2),
       ...(random.chance(0.6) && { concurrent: true }),
       ...(random.chance(0.4) && { idempotent: true }),
       ...(random.chance(0.25) && { timeoutMs: random.pick([30, 300]) }),
@@ -136,7 +138,8 @@ export class Toolbox {
       return new Promise(() => {});
     }
     const wrong = complaint(tool.parameters, args);
-    if (wrong) world.fail("R12", `tool ${tool.name} was run with arguments that do not fit: ${wrong}`);
+    if (wrong)
+      world.fail("R12", `tool ${tool.name} was run with arguments that do not fit: ${wrong}`);
     this.#watch.executing(execution);
     return new Act(world, this.#watch, execution, onUpdate, host, this.tools).play(behaviour);
   }
@@ -212,8 +215,10 @@ class Act {
           throw this.#failed("rejected later");
         });
       case "never":
+        if (random.chance(0.5)) this.#updateEvery(random.between(20, 400), 8);
         return new Promise(() => {});
       case "deaf":
+        if (random.chance(0.5)) this.#updateEvery(random.between(20, 400), 8);
         return this.#world.sleep(random.pick([50, 500, 6_000])).then(() => this.#done());
       case "rubbish":
         return this.#rubbish();

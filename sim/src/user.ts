@@ -105,7 +105,7 @@ export class User implements Reactions {
       promptNote: 1,
       steer: 6,
       followUp: 4,
-      abort: 2,
+      abort: 4,
       continue: 4,
       take: 1,
       edit: 1,
@@ -149,7 +149,10 @@ export class User implements Reactions {
         this.#change(action, random);
         break;
       case "mode":
-        driver.setMode(random.pick<QueueName>(["steering", "followUp"]), random.pick(["one-at-a-time", "all"]));
+        driver.setMode(
+          random.pick<QueueName>(["steering", "followUp"]),
+          random.pick(["one-at-a-time", "all"]),
+        );
         break;
       case "model":
         driver.setModel(random.pick(MODELS));

@@ -309,7 +309,10 @@ export class Agent {
    * Runs on a prompt, and settles when the agent is idle again. Rejects while a run
    * goes on, unless told to queue: then it settles at once, with nothing.
    */
-  async prompt(input: PromptInput, options: PromptOptions = {}): Promise<AgentEndEvent | undefined> {
+  async prompt(
+    input: PromptInput,
+    options: PromptOptions = {},
+  ): Promise<AgentEndEvent | undefined> {
     const messages = toMessages(input, this.#now(), options.images);
     if (this.isRunning && options.whileRunning) {
       for (const message of messages) {
@@ -318,7 +321,10 @@ export class Agent {
       }
       return undefined;
     }
-    this.#assertIdle("start a prompt", "Use steer() or followUp(), or wait for it with waitForIdle().");
+    this.#assertIdle(
+      "start a prompt",
+      "Use steer() or followUp(), or wait for it with waitForIdle().",
+    );
     return this.#launch(this.#promptLaunch(messages));
   }
 
@@ -333,7 +339,10 @@ export class Agent {
     options: { images?: readonly ImageContent[]; output?: AnySchema } = {},
   ): AgentRun<unknown> {
     const messages = toMessages(input, this.#now(), options.images);
-    this.#assertIdle("start a run", "Use steer() or followUp(), or wait for it with waitForIdle().");
+    this.#assertIdle(
+      "start a run",
+      "Use steer() or followUp(), or wait for it with waitForIdle().",
+    );
     const output = options.output && new TypedOutput(options.output);
     const run = new AgentRun<unknown>((end) => output?.take(end));
     let end: AgentEvent | undefined;
@@ -390,7 +399,9 @@ export class Agent {
 
   #promptLaunch(messages: AgentMessage[]): Launch {
     const reason = "the user went on without deciding";
-    const denied = this.#pending.map(({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const);
+    const denied = this.#pending.map(
+      ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
+    );
     return { injected: asPrompts(messages), decisions: Object.fromEntries(denied) };
   }
 
@@ -607,7 +618,9 @@ export class Agent {
 
   #assertOutsideListener(what: string): void {
     if (this.#calling > 0) {
-      throw new Error(`${what} inside a listener would wait for itself: the run waits for the listener.`);
+      throw new Error(
+        `${what} inside a listener would wait for itself: the run waits for the listener.`,
+      );
     }
   }
 

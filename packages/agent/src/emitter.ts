@@ -48,7 +48,9 @@ export class Emitter {
   /** Settles when the sink has taken the event. */
   emit(event: AgentEvent): void | Promise<void> {
     if (this.#failure) throw this.#failure;
-    return this.#tail ? this.#enqueue(() => this.#deliver(event)) : this.#track(this.#deliver(event));
+    return this.#tail
+      ? this.#enqueue(() => this.#deliver(event))
+      : this.#track(this.#deliver(event));
   }
 
   /** Emits a tool's progress; while it waits for the sink, a newer one takes its place. */
@@ -124,7 +126,9 @@ export class Emitter {
 
 export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
   return (
-    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === "function"
   );
 }
 

@@ -30,7 +30,11 @@ export function toMessages(
     throw new TypeError("Images go with a text prompt; put them into the content of the message.");
   }
   const [first] = messages as { content?: unknown }[];
-  if (!first || first.content === "" || (Array.isArray(first.content) && first.content.length === 0)) {
+  if (
+    !first ||
+    first.content === "" ||
+    (Array.isArray(first.content) && first.content.length === 0)
+  ) {
     throw new TypeError("The prompt is empty: give a text, a message or an image.");
   }
   return messages;

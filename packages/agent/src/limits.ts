@@ -1,4 +1,10 @@
-import { estimateMessageTokens, type AssistantMessage, type Model, totalTokens, type ToolCall } from "@gyre/ai";
+import {
+  estimateMessageTokens,
+  type AssistantMessage,
+  type Model,
+  totalTokens,
+  type ToolCall,
+} from "@gyre/ai";
 import type { AgentToolResult, LimitName, Limits } from "./types.ts";
 
 export const DEFAULT_MAX_IDENTICAL_CALLS = 3;

@@ -198,7 +198,10 @@ async function afterTurn(
   const called = answers.results.length > 0;
   if (called && answers.terminating === answers.results.length) return "terminated";
   const { shouldStopAfterTurn, prepareTurn } = config;
-  if (shouldStopAfterTurn && (await run.hook("shouldStopAfterTurn", () => shouldStopAfterTurn(summary)))) {
+  if (
+    shouldStopAfterTurn &&
+    (await run.hook("shouldStopAfterTurn", () => shouldStopAfterTurn(summary)))
+  ) {
     return "stopped";
   }
   const mustGoOn =
@@ -273,10 +276,16 @@ function isLookedPast(message: AgentMessage): boolean {
   return endedInTrouble(message) && callsOf(message).length === 0;
 }
 
-function streamOf(open: (sink: AgentSink) => Run, prompts: readonly AgentMessage[]): AgentEventStream {
+function streamOf(
+  open: (sink: AgentSink) => Run,
+  prompts: readonly AgentMessage[],
+): AgentEventStream {
   const stream = createAgentStream();
   // A stream's push never fails, so neither does the run.
-  void drive(open((event) => stream.push(event)), asPrompts(prompts));
+  void drive(
+    open((event) => stream.push(event)),
+    asPrompts(prompts),
+  );
   return stream;
 }
 

@@ -1,4 +1,11 @@
-import type { AssistantMessageEvent, AssistantMessageEventStream, Context, Model, StreamOptions, ToolCall } from "@gyre/ai";
+import type {
+  AssistantMessageEvent,
+  AssistantMessageEventStream,
+  Context,
+  Model,
+  StreamOptions,
+  ToolCall,
+} from "@gyre/ai";
 import type { AgentEndEvent, AgentTool, AgentToolResult, Decision } from "./types.ts";
 
 /** The run that a call belongs to: one object a run. */
@@ -76,9 +83,7 @@ export type Approval = "allow" | "suspend" | { deny: string };
  * `suspend` ends the run and waits for `continue({decisions})`. A decision that a
  * person gave already is not asked for again.
  */
-export function approval(
-  ask: (call: ToolInvocation) => Approval | Promise<Approval>,
-): Middleware {
+export function approval(ask: (call: ToolInvocation) => Approval | Promise<Approval>): Middleware {
   return {
     async tool(call, next) {
       if (call.decision?.type === "approve") return next();

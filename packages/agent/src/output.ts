@@ -69,7 +69,10 @@ export class TypedOutput<S extends AnySchema> {
       this.#problem = "It was neither a call nor JSON.";
       return false;
     }
-    const checked = await validateToolArguments({ name: ANSWER_TOOL, parameters: this.#schema }, given);
+    const checked = await validateToolArguments(
+      { name: ANSWER_TOOL, parameters: this.#schema },
+      given,
+    );
     if (checked.ok) this.#answer = { value: checked.value };
     else this.#problem = checked.error;
     return checked.ok;

@@ -300,7 +300,11 @@ function ask(
   isWanted: () => boolean,
 ): ModelAnswer | Promise<ModelAnswer> {
   const layers = (run.config.middleware ?? []).flatMap((m) => (m.model ? [m.model.bind(m)] : []));
-  const core = ({ model, context, options }: ModelInvocation): ModelAnswer | Promise<ModelAnswer> => {
+  const core = ({
+    model,
+    context,
+    options,
+  }: ModelInvocation): ModelAnswer | Promise<ModelAnswer> => {
     if (!isWanted()) throw new Error("The request was called off before it was made.");
     return run.streamFn(model, context, options);
   };
@@ -344,13 +348,11 @@ function show(run: Run, reading: Reading): void | Promise<void> {
   if (!live) return undefined;
   reading.shown = true;
   reading.held = [];
-  const updates = held.map(
-    (event): AgentEvent => ({
-      type: "message_update",
-      message: live,
-      assistantMessageEvent: event,
-    }),
-  );
+  const updates = held.map((event): AgentEvent => ({
+    type: "message_update",
+    message: live,
+    assistantMessageEvent: event,
+  }));
   return run.emitEach([{ type: "message_start", message: live }, ...updates]);
 }
 

@@ -65,7 +65,8 @@ export async function withRetry<A extends Attempt>(
     if (delayMs > longest) {
       outcome.message = {
         ...outcome.message,
-        errorMessage: `${errorMessage} The service asks to wait ${seconds(delayMs)}, which is more than the ${seconds(longest)} that maxRetryDelayMs allows.`.trim(),
+        errorMessage:
+          `${errorMessage} The service asks to wait ${seconds(delayMs)}, which is more than the ${seconds(longest)} that maxRetryDelayMs allows.`.trim(),
       };
       return outcome;
     }

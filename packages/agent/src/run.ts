@@ -100,7 +100,8 @@ export class Run {
     this.clock = config.clock ?? systemClock;
     this.breath = new Breath(this.clock);
     this.streamFn =
-      streamFn ?? ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
+      streamFn ??
+      ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
@@ -196,11 +197,7 @@ export class Run {
    * `Cancelled` when the run is cancelled while it is waited for; `late` then gets
    * what it gives after all.
    */
-  hook<T>(
-    name: string,
-    call: () => T | Promise<T>,
-    late?: (value: T) => void,
-  ): T | Promise<T> {
+  hook<T>(name: string, call: () => T | Promise<T>, late?: (value: T) => void): T | Promise<T> {
     const given = call();
     if (!isThenable(given)) return given;
     const promise = given;
@@ -286,7 +283,8 @@ export class Run {
     this.inFlight = [];
     for (const queue of ["steering", "followUp"] as const) {
       const messages = undelivered.filter((m) => m.source === queue).map((m) => m.message);
-      if (messages.length > 0) contained("requeue threw", () => this.config.requeue?.(queue, messages));
+      if (messages.length > 0)
+        contained("requeue threw", () => this.config.requeue?.(queue, messages));
     }
     this.#undelivered.push(...undelivered.map(({ message }) => message));
     return this.#undelivered;

@@ -1108,9 +1108,7 @@ describe("R21: abort among tools", () => {
       toolCallId: "c1",
       isError: true,
       durationMs: 5_000,
-      result: errorResult(
-        'Tool "x" was given up: its middleware did not settle within 5000 ms.',
-      ),
+      result: errorResult('Tool "x" was given up: its middleware did not settle within 5000 ms.'),
     });
     expect(clock.pending).toBe(0);
   });

@@ -1,9 +1,4 @@
-import {
-  type ArgumentsResult,
-  nearNames,
-  type ToolCall,
-  validateToolArguments,
-} from "@gyre/ai";
+import { type ArgumentsResult, nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
 import { isThenable } from "./emitter.ts";
 import { compose, Suspend, type ToolInvocation } from "./middleware.ts";
 import { messageOf, type Run } from "./run.ts";
@@ -59,9 +54,7 @@ export async function executeCall(
   }
 }
 
-type Prepared =
-  | { tool: AgentTool; args: Record<string, unknown> }
-  | { result: AgentToolResult };
+type Prepared = { tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult };
 
 function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const tool = run.tool(call.name);
@@ -128,7 +121,11 @@ function invoke(
     if (middleware) {
       const giveUp = (): void => {
         abort(execution);
-        answer({ result: errorResult(`Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`) });
+        answer({
+          result: errorResult(
+            `Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`,
+          ),
+        });
       };
       execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
     }
@@ -199,7 +196,9 @@ function executeTool(
   // Middleware may have waited, for a person say, while the run was stopped.
   if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
   if (execution.isAnswered()) {
-    return Promise.resolve(errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`));
+    return Promise.resolve(
+      errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`),
+    );
   }
   const own = depth === 0 ? execution : nestedIn(execution);
   return new Promise((resolve, reject) => {
@@ -249,13 +248,20 @@ async function callNested(
   depth: number,
 ): Promise<AgentToolResult> {
   if (depth > MAX_NESTED_CALLS) {
-    return errorResult(`Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`);
+    return errorResult(
+      `Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`,
+    );
   }
   const { run, call, controller } = execution;
   if (controller.signal.aborted || execution.isAnswered()) {
     return errorResult(`Tool "${name}" was not run: the call that asked for it was stopped.`);
   }
-  const toolCall: ToolCall = { type: "toolCall", id: `${call.id}/${++run.nestedCalls}`, name, arguments: args };
+  const toolCall: ToolCall = {
+    type: "toolCall",
+    id: `${call.id}/${++run.nestedCalls}`,
+    name,
+    arguments: args,
+  };
   const prepared = await prepare(run, toolCall);
   if ("result" in prepared) return prepared.result;
   return throughMiddleware(
@@ -294,12 +300,20 @@ function thrownResult(name: string, error: unknown): AgentToolResult {
 }
 
 export function abortedResult(run: Run, call: ToolCall): AgentToolResult {
-  const why = run.cancelled === "limit" ? "the time limit of the run was reached" : "the user stopped the run";
-  return errorResult(`Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`);
+  const why =
+    run.cancelled === "limit"
+      ? "the time limit of the run was reached"
+      : "the user stopped the run";
+  return errorResult(
+    `Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`,
+  );
 }
 
 export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
-  const why = run.cancelled === "limit" ? "the time limit of the run was reached" : "the user stopped the run";
+  const why =
+    run.cancelled === "limit"
+      ? "the time limit of the run was reached"
+      : "the user stopped the run";
   return errorResult(`Aborted: ${why} before tool "${call.name}" was started.`);
 }
 

@@ -40,13 +40,19 @@ export function createInProcessClient(registry: ApiRegistry): ProtocolClient {
       if (provider) return provider.stream(model, context, options);
       const known = registry.list().map(({ api }) => api);
       const near = nearNames(model.api, known);
-      const hint = near.length > 0 ? `Did you mean ${near.join(", ")}?` : `Registered: ${known.join(", ") || "none"}.`;
+      const hint =
+        near.length > 0
+          ? `Did you mean ${near.join(", ")}?`
+          : `Registered: ${known.join(", ") || "none"}.`;
       const stream = new AssistantMessageEventStream();
       const accumulator = new Accumulator(stream, model, (options.clock ?? systemClock).now());
-      accumulator.fail(`No api "${model.api}" is registered, which model "${model.id}" needs. ${hint}`, {
-        kind: "bad_request",
-        retryable: false,
-      });
+      accumulator.fail(
+        `No api "${model.api}" is registered, which model "${model.id}" needs. ${hint}`,
+        {
+          kind: "bad_request",
+          retryable: false,
+        },
+      );
       return stream;
     },
   };

@@ -33,6 +33,8 @@ interface CallRecord {
   /** The same came of it too often before it was started. */
   isRepeated: boolean;
   readonly executions: Execution[];
+  /** When its start was told. */
+  startedAt: number;
 }
 
 interface Ran {
@@ -150,6 +152,7 @@ export class Calls {
         mustSkip: false,
         isRepeated: false,
         executions: this.#executionsOf(call.id),
+        startedAt: 0,
       });
     }
   }
@@ -157,13 +160,19 @@ export class Calls {
   #start(event: Extract<AgentEvent, { type: "tool_execution_start" }>): void {
     const record = this.#records.get(event.toolCallId);
     if (!record) return this.#fail("R8", `a call ${event.toolCallId} is started that nobody made`);
-    if (record.answered) this.#fail("R8", `call ${event.toolCallId} is started, and was answered before`);
+    if (record.answered)
+      this.#fail("R8", `call ${event.toolCallId} is started, and was answered before`);
     const isSame = event.toolName === record.call.name && event.args === record.call.arguments;
-    if (!isSame) this.#fail("R12", `tool_execution_start of ${event.toolCallId} tells other arguments`);
+    if (!isSame)
+      this.#fail("R12", `tool_execution_start of ${event.toolCallId} tells other arguments`);
     record.startedIn = this.#run;
     record.recorded = record.result;
+    record.startedAt = this.#world.now;
     const waits = this.#steeringIsKnown();
-    const mayRun = record.madeIn === this.#run && !isTroubled(record.message) && record.message.stopReason !== "length";
+    const mayRun =
+      record.madeIn === this.#run &&
+      !isTroubled(record.message) &&
+      record.message.stopReason !== "length";
     record.mustSkip = mayRun && record.place > 0 && this.#steeringDue && waits;
     if (waits) this.#steeringDue = true;
     const isAlone = ![...this.#records.values()].some(
@@ -182,13 +191,15 @@ export class Calls {
 
   #update(event: Extract<AgentEvent, { type: "tool_execution_update" }>): void {
     const text = contentText(event.partialResult);
-    const executions = this.#world.plan.entry === "agent" ? this.#records.get(event.toolCallId) : undefined;
+    const executions =
+      this.#world.plan.entry === "agent" ? this.#records.get(event.toolCallId) : undefined;
     for (const execution of this.#allExecutions(event.toolCallId)) {
       if (execution.lateUpdates.has(text)) {
         this.#fail("R14", `"${text}" was reported after the tool had settled, and was passed on`);
       }
     }
-    if (executions?.endedIn === this.#run) this.#fail("R14", "an update comes after its call's end");
+    if (executions?.endedIn === this.#run)
+      this.#fail("R14", "an update comes after its call's end");
   }
 
   /** Those of the call and of the tools that it called. */
@@ -198,10 +209,16 @@ export class Calls {
     );
   }
 
-  #end({ toolCallId, result, isError, durationMs }: Extract<AgentEvent, { type: "tool_execution_end" }>): void {
+  #end({
+    toolCallId,
+    result,
+    isError,
+    durationMs,
+  }: Extract<AgentEvent, { type: "tool_execution_end" }>): void {
     const record = this.#records.get(toolCallId);
     if (!record) return;
-    if (isError !== (result.isError === true)) this.#fail("R8", `isError of ${toolCallId} is wrong`);
+    if (isError !== (result.isError === true))
+      this.#fail("R8", `isError of ${toolCallId} is wrong`);
     if (!(durationMs >= 0)) this.#fail("R8", `durationMs of ${toolCallId} is ${durationMs}`);
     if (record.mustSkip && !this.#isCancelled() && contentText(result) !== SKIPPED_TEXT) {
       this.#fail("R15", `call ${toolCallId} was not skipped for the steering message that waited`);
@@ -217,12 +234,16 @@ export class Calls {
     const mine = this.#current(record);
     if (mine?.settledStep === undefined || this.#world.plan.entry === "stream") return;
     for (const other of this.#records.values()) {
-      if (other === record || other.startedIn !== this.#run || other.endedIn === this.#run) continue;
+      if (other === record || other.startedIn !== this.#run || other.endedIn === this.#run)
+        continue;
       const its = this.#current(other);
       const verdict = this.#gatekeeper.verdicts.get(other.call.id) ?? "pass";
       if (its?.settledStep === undefined || verdict !== "pass") continue;
       if (its.settledStep < mine.settledStep && !this.#isCancelled()) {
-        this.#fail("R13", `${record.call.id} ended before ${other.call.id}, which was done earlier`);
+        this.#fail(
+          "R13",
+          `${record.call.id} ended before ${other.call.id}, which was done earlier`,
+        );
       }
     }
   }
@@ -237,7 +258,9 @@ export class Calls {
     if (decision && decision.type !== "approve") return;
     const verdict = this.#gatekeeper.verdicts.get(record.call.id);
     const wasTried =
-      this.#current(record) !== undefined || verdict !== undefined || UNFIT.some((words) => words.test(text));
+      this.#current(record) !== undefined ||
+      verdict !== undefined ||
+      UNFIT.some((words) => words.test(text));
     if (!wasTried) return;
     const ran = { key: keyOf(record.call), content: JSON.stringify(result.content) };
     const last = this.#ran.at(-1);
@@ -251,7 +274,8 @@ export class Calls {
     if (!record) return this.#fail("R8", `a result of ${id} comes, and nobody made that call`);
     if (record.answered) return this.#fail("R8", `call ${id} has two results`);
     record.answered = true;
-    if (message.toolName !== record.call.name) this.#fail("R8", `the result of ${id} names another tool`);
+    if (message.toolName !== record.call.name)
+      this.#fail("R8", `the result of ${id} names another tool`);
     if (record.madeIn === this.#run) this.terminating.push(record.result?.terminate === true);
     const expected = record.result?.content ?? [];
     const isSame =
@@ -269,12 +293,20 @@ export class Calls {
       this.#fail("R9", `the error result of ${id} does not name its tool: ${text}`);
     }
     const wrong = this.#complaint(record, text, message);
-    if (wrong) this.#fail(wrong[0], `call ${id} of ${record.call.name}: ${wrong[1]}; its result says: ${text}`);
+    if (wrong)
+      this.#fail(
+        wrong[0],
+        `call ${id} of ${record.call.name}: ${wrong[1]}; its result says: ${text}`,
+      );
     if (this.#steeringIsKnown()) this.#steeringDue = true;
   }
 
   /** Why this cannot be the result of that call; nothing where it can. */
-  #complaint(record: CallRecord, text: string, message: ToolResultMessage): [string, string] | undefined {
+  #complaint(
+    record: CallRecord,
+    text: string,
+    message: ToolResultMessage,
+  ): [string, string] | undefined {
     const { call } = record;
     const decision = this.#run?.decisions[call.id];
     const repaired = record.madeIn !== this.#run;
@@ -285,10 +317,18 @@ export class Calls {
       return text.includes("was denied") ? undefined : ["R27", "a person denied it"];
     }
     if (repaired && decision?.type === "wait") return ["R27", "it waits for a person"];
+    if (text.startsWith(`Tool "${call.name}" was given up`)) return this.#givenUpComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
     if (repaired && decision?.type !== "approve") return this.#repairComplaint(record, text);
     return this.#unexecutedComplaint(record, text, message);
+  }
+
+  /** A call with its middleware has a deadline of its own. */
+  #givenUpComplaint(record: CallRecord): [string, string] | undefined {
+    const { middlewareTimeoutMs = Infinity } = this.#world.plan.config;
+    const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
+    return isOver ? undefined : ["R14", "its middleware had time left"];
   }
 
   #repairComplaint(record: CallRecord, text: string): [string, string] | undefined {
@@ -317,7 +357,8 @@ export class Calls {
   ): [string, string] | undefined {
     const { name } = record.call;
     const { outcome, tool } = execution;
-    const timeoutMs = tool.timeoutMs ?? this.#world.plan.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
+    const timeoutMs =
+      tool.timeoutMs ?? this.#world.plan.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
     const dueAt = execution.startedAt + timeoutMs;
     const cancelledAt = this.#cancelledAt();
     if (text.startsWith(`Tool "${name}" timed out`)) {
@@ -341,14 +382,17 @@ export class Calls {
         : undefined;
     }
     const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
-    if (text === REWRITTEN_TEXT) return verdict === "rewrite" ? undefined : ["R14", "nobody rewrote it"];
+    if (text === REWRITTEN_TEXT)
+      return verdict === "rewrite" ? undefined : ["R14", "nobody rewrote it"];
     const isOwnError = outcome?.type === "thrown" && text.includes(outcome.message);
     if (text.includes(AFTER_TEXT) && !isOwnError) {
       return verdict === "throwAfter" ? undefined : ["R14", "nobody objected"];
     }
     if (!outcome) return ["R8", "the tool has not settled"];
     if (outcome.type === "thrown") {
-      return text.includes(outcome.message) ? undefined : ["R9", `the tool threw "${outcome.message}"`];
+      return text.includes(outcome.message)
+        ? undefined
+        : ["R9", `the tool threw "${outcome.message}"`];
     }
     if (outcome.type === "rubbish") {
       return text.includes("gave back") ? undefined : ["R9", "the tool gave back rubbish"];
@@ -356,9 +400,11 @@ export class Calls {
     if (execution.settledAt !== undefined && execution.settledAt > dueAt) {
       return ["tools", `it took longer than ${timeoutMs} ms`];
     }
-    if (verdict === "rewrite" || verdict === "throwAfter") return ["R14", `the middleware's word: ${verdict}`];
+    if (verdict === "rewrite" || verdict === "throwAfter")
+      return ["R14", `the middleware's word: ${verdict}`];
     const expected = outcome.result.content;
-    const isSame = expected.length === 0 || JSON.stringify(expected) === JSON.stringify(message.content);
+    const isSame =
+      expected.length === 0 || JSON.stringify(expected) === JSON.stringify(message.content);
     const sameDetails = JSON.stringify(outcome.result.details) === JSON.stringify(message.details);
     return isSame && sameDetails ? undefined : ["R8", "the tool gave another result"];
   }
@@ -370,12 +416,14 @@ export class Calls {
   ): [string, string] | undefined {
     const { call, place } = record;
     const verdict = this.#gatekeeper.verdicts.get(call.id);
-    if (text === REWRITTEN_TEXT) return verdict === "answer" ? undefined : ["R14", "it was not run"];
+    if (text === REWRITTEN_TEXT)
+      return verdict === "answer" ? undefined : ["R14", "it was not run"];
     if (!message.isError) return ["R8", "it was not run"];
     if (text.startsWith("Aborted:")) return this.#abortedComplaint();
     if (text === SKIPPED_TEXT) {
       if (place === 0) return ["R15", "the first call of a message is never skipped"];
-      if (this.#world.plan.config.steering === "after-batch") return ["R15", "the policy runs all calls"];
+      if (this.#world.plan.config.steering === "after-batch")
+        return ["R15", "the policy runs all calls"];
       const steered = this.#queues.inFlight("steering") > 0 || this.#world.plan.entry === "stream";
       return steered ? undefined : ["R15", "there was no steering message"];
     }
@@ -383,22 +431,28 @@ export class Calls {
       return text.includes("smaller pieces") ? undefined : ["R10", "the message was cut off"];
     }
     if (isTroubled(record.message)) {
-      return text.includes("ended with an error") ? undefined : ["R6", "the message ended in trouble"];
+      return text.includes("ended with an error")
+        ? undefined
+        : ["R6", "the message ended in trouble"];
     }
     if (this.#excuses.some((excuse) => text.includes(excuse))) return undefined;
-    if (text.includes("gave the same result several times in a row")) return this.#refusalComplaint(record);
+    if (text.includes("gave the same result several times in a row"))
+      return this.#refusalComplaint(record);
     const tool = this.#toolNamed(call.name);
     if (text.startsWith(`Tool ${call.name} not found`)) {
       return this.hasTool(call.name) === true ? ["R9", "there is such a tool"] : undefined;
     }
     if (!tool) return ["R9", "there is no such tool"];
     if (call.argumentsError !== undefined) {
-      return text.includes(call.argumentsError) ? undefined : ["R11", "its arguments did not parse"];
+      return text.includes(call.argumentsError)
+        ? undefined
+        : ["R11", "its arguments did not parse"];
     }
     if (cannotFit(tool.parameters, call.arguments)) {
       return text.startsWith("Invalid arguments") ? undefined : ["R12", "its arguments do not fit"];
     }
-    if (verdict === "deny") return text.includes(DENIED_TEXT) ? undefined : ["R14", "it was denied"];
+    if (verdict === "deny")
+      return text.includes(DENIED_TEXT) ? undefined : ["R14", "it was denied"];
     return ["R8", "nothing kept it from being run"];
   }
 
@@ -449,12 +503,18 @@ export class Calls {
     if (run.abortedAt !== undefined) stop("R21", "the run was aborted");
     if (run.sinkFailedOn && this.#world.now > this.sinkDeadAt) stop("R25", "the sink has failed");
     const { maxDurationMs } = this.#world.plan.config.limits ?? {};
-    if (maxDurationMs !== undefined && this.#world.clock.lastRunAt > run.startedAt + maxDurationMs) {
+    if (
+      maxDurationMs !== undefined &&
+      this.#world.clock.lastRunAt > run.startedAt + maxDurationMs
+    ) {
       stop("R23", "the time of the run was over");
     }
     const verdict = this.#gatekeeper.verdicts.get(id) ?? "pass";
     if (verdict === "deny" || verdict === "suspend" || verdict === "answer") {
       stop("R14", `the middleware's word was ${verdict}`);
+    }
+    if (this.#world.plan.middleware && !this.#gatekeeper.verdicts.has(id)) {
+      stop("R14", "the middleware was not asked");
     }
     if (nested) return;
     this.#executingCall(execution, run, stop);
@@ -492,7 +552,8 @@ export class Calls {
     if (isTroubled(message)) stop("R6", "its message ended in trouble");
     if (record.mustSkip) stop("R15", "a steering message waited");
     const decision = run.decisions[id];
-    if (decision && decision.type !== "approve") stop("R27", `a person's decision is ${decision.type}`);
+    if (decision && decision.type !== "approve")
+      stop("R27", `a person's decision is ${decision.type}`);
     if (record.executions.length > 0 && decision?.type !== "approve") {
       if (!tool.idempotent) stop("R19", "it was run before, and may not be repeated");
       if (record.madeIn === run) stop("R8", "it was run before in this run");
@@ -533,7 +594,8 @@ export class Calls {
     this.#running.delete(execution);
     const record = this.#records.get(execution.id);
     if (execution.nested || !record || this.#world.plan.entry === "stream") return;
-    const wasAnswered = record.endedIn !== undefined && record.endedIn === this.#runOf.get(execution);
+    const wasAnswered =
+      record.endedIn !== undefined && record.endedIn === this.#runOf.get(execution);
     if (wasAnswered) this.#lateDue.set(execution.id, this.#world.steps);
   }
 
@@ -543,11 +605,14 @@ export class Calls {
   }
 
   stepDone(): void {
-    const { abortedAt } = this.#run ?? {};
     for (const execution of this.#running) {
-      const isDeaf = abortedAt !== undefined && this.#runOf.get(execution) === this.#run;
-      if (isDeaf && !execution.signal.aborted) {
+      if (execution.signal.aborted) continue;
+      const run = this.#runOf.get(execution);
+      if (run?.abortedAt !== undefined) {
         this.#fail("R21", `the signal of ${execution.id} did not fire on abort`);
+      }
+      if (run?.sinkFailedOn && this.#world.now > this.sinkDeadAt) {
+        this.#fail("R25", `the signal of ${execution.id} did not fire when the sink failed`);
       }
     }
     for (const [id, step] of this.#lateDue) {

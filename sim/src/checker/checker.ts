@@ -117,7 +117,8 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     const { entry, burnMs } = this.#world.plan;
     if (burnMs === 0 || entry === "stream") return;
     const ms = this.#world.clock.burnt;
-    if (ms > LONGEST_BREATH_MS) this.#world.fail("R21", `the loop ran for ${ms} ms without a breath`);
+    if (ms > LONGEST_BREATH_MS)
+      this.#world.fail("R21", `the loop ran for ${ms} ms without a breath`);
   }
 
   sinkFails(event: AgentEvent, inMs: number): void {
@@ -170,7 +171,8 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   #checkTranscript(run: RunRecord): void {
     const messages = this.#driver?.transcript() ?? [];
     const told = this.transcript.messages;
-    const isSame = messages.length === told.length && messages.every((message, i) => message === told[i]);
+    const isSame =
+      messages.length === told.length && messages.every((message, i) => message === told[i]);
     if (!isSame) this.#world.fail("R3", "the transcript is not what the events told");
     const waiting = new Set(run.end?.pending.map(({ toolCall }) => toolCall.id));
     this.transcript.check(messages, waiting);

@@ -74,11 +74,13 @@ export class Endings {
         this.#fail("R15", "steering was polled before the first call");
       }
       const isAfterBatch = this.#world.plan.config.steering === "after-batch";
-      if (isAfterBatch && answer.started < calls) this.#fail("R15", "steering was polled among calls");
+      if (isAfterBatch && answer.started < calls)
+        this.#fail("R15", "steering was polled among calls");
     }
     if (queue !== "followUp") return;
     const turn = this.#lastTurn;
-    if (!turn || this.#stage === undefined) return this.#fail("R18", "follow-ups were polled in a turn");
+    if (!turn || this.#stage === undefined)
+      return this.#fail("R18", "follow-ups were polled in a turn");
     if (turn.toolResults.length > 0) this.#fail("R18", "follow-ups were polled after calls");
     const { stopReason } = turn.message;
     if (["error", "aborted", "pause", "redirected"].includes(stopReason)) {
@@ -93,9 +95,13 @@ export class Endings {
         this.#stage = undefined;
         this.#checkGoesOn();
         break;
+      case "message_start":
+        this.#checkInjected(event.message);
+        break;
       case "message_end":
         this.#produced.push(event.message);
-        if (event.message.role === "assistant") this.#answer = { message: event.message, started: 0 };
+        if (event.message.role === "assistant")
+          this.#answer = { message: event.message, started: 0 };
         this.#checkFollowUp(event.message);
         break;
       case "tool_execution_start":
@@ -122,12 +128,21 @@ export class Endings {
     this.#waitedInFlight = this.#queues.inFlight("steering") + this.#queues.inFlight("followUp");
   }
 
+  /** R16: what comes from a queue waits out an abort. */
+  #checkInjected(message: AgentMessage): void {
+    const { abortedAt = Infinity } = this.#run ?? {};
+    if (message.role !== "user" || this.#world.now <= abortedAt) return;
+    if (this.#world.plan.entry === "stream" || String(message.content).startsWith("prompt")) return;
+    this.#fail("R16", `"${String(message.content)}" was delivered after the abort`);
+  }
+
   /** R15: steering is looked for after the last call too. */
   #checkLastPoll(): void {
     const { entry } = this.#world.plan;
     const answer = this.#answer;
     if (entry !== "loop" || !answer || callsOf(answer.message).length === 0) return;
-    const isStopped = this.#run?.abortedAt !== undefined || this.#isOutOfTime || this.#threw !== undefined;
+    const isStopped =
+      this.#run?.abortedAt !== undefined || this.#isOutOfTime || this.#threw !== undefined;
     const mayRun = ["stop", "toolUse", "pause"].includes(answer.message.stopReason);
     if (isStopped || !mayRun || this.#calls.excuses.length > 0) return;
     if (!this.#polledSinceStart && this.#queues.inFlight("steering") === 0) {
@@ -148,7 +163,8 @@ export class Endings {
     if (stopReason === "error" || stopReason === "aborted") {
       this.#fail("R6", `a turn follows one that ended ${stopReason}`);
     }
-    if (this.#everyTerminates()) this.#fail("R28", "a turn follows one whose results all terminate");
+    if (this.#everyTerminates())
+      this.#fail("R28", "a turn follows one whose results all terminate");
     if (this.#stopAsked) this.#fail("R28", "a turn follows though shouldStopAfterTurn said stop");
   }
 
@@ -174,11 +190,18 @@ export class Endings {
       end.messages.length === this.#produced.length &&
       end.messages.every((message, index) => message === this.#produced[index]);
     if (!isSame) {
-      this.#fail("R3", `agent_end has ${end.messages.length} messages, ${this.#produced.length} were told`);
+      this.#fail(
+        "R3",
+        `agent_end has ${end.messages.length} messages, ${this.#produced.length} were told`,
+      );
     }
-    if (end.turns !== this.#turns) this.#fail("R3", `agent_end counts ${end.turns} turns of ${this.#turns}`);
+    if (end.turns !== this.#turns)
+      this.#fail("R3", `agent_end counts ${end.turns} turns of ${this.#turns}`);
     const answers = this.#produced.filter((message) => message.role === "assistant");
-    if (end.finalMessage !== answers.at(-1)) this.#fail("R3", "finalMessage is not the last answer");
+    if (end.finalMessage !== answers.at(-1))
+      this.#fail("R3", "finalMessage is not the last answer");
+    const lost = run.prompts.find((prompt) => !this.#produced.includes(prompt));
+    if (lost) this.#fail("R3", `the prompt ${JSON.stringify(lost)} is lost`);
     this.#checkUsage(end, answers);
     this.#checkStop(run, end);
     this.#checkPending(end);
@@ -204,12 +227,19 @@ export class Endings {
   #checkStop(run: RunRecord, end: AgentEndEvent): void {
     const { stop } = end;
     const last = this.#lastTurn?.message;
-    const fail = (rule: string, why: string): void => this.#fail(rule, `the run ended ${stop}: ${why}`);
+    const fail = (rule: string, why: string): void =>
+      this.#fail(rule, `the run ended ${stop}: ${why}`);
     const isOutOfTime = this.#isOutOfTime;
-    if (this.#threw !== undefined && stop !== "error" && run.abortedAt === undefined && !isOutOfTime) {
+    if (
+      this.#threw !== undefined &&
+      stop !== "error" &&
+      run.abortedAt === undefined &&
+      !isOutOfTime
+    ) {
       fail("R5", `"${this.#threw}" is lost`);
     }
-    if ((stop === "limit") !== (this.#limit !== undefined)) fail("R23", "a limit event belongs to it");
+    if ((stop === "limit") !== (this.#limit !== undefined))
+      fail("R23", "a limit event belongs to it");
     if (stop === "limit" && end.limit !== this.#limit?.limit) fail("R23", "it names another limit");
     if (stop === "limit") this.#checkLimit(end, isOutOfTime, fail);
     if (stop === "aborted" && run.abortedAt === undefined && last?.stopReason !== "aborted") {
@@ -218,13 +248,15 @@ export class Endings {
     if (stop === "error" && last?.stopReason !== "error") fail("R5", "there is no error message");
     const isLate = this.#world.plan.entry === "stream";
     if (stop === "stopped" && !this.#stopAsked && !isLate) fail("R28", "nobody asked for it");
-    if (stop === "terminated" && !this.#everyTerminates()) fail("R28", "not every result terminates");
+    if (stop === "terminated" && !this.#everyTerminates())
+      fail("R28", "not every result terminates");
     if (stop === "suspended" && end.pending.length === 0) fail("R27", "nothing waits");
     if (stop !== "done") return;
     if (last && last.stopReason !== "stop" && last.stopReason !== "length") {
       fail("R7", `the last answer ended ${last.stopReason}`);
     }
-    if ((this.#lastTurn?.toolResults.length ?? 0) > 0) fail("R8", "the model has not seen the results");
+    if ((this.#lastTurn?.toolResults.length ?? 0) > 0)
+      fail("R8", "the model has not seen the results");
     if (this.#world.plan.entry === "stream" || this.#world.plan.queueFaults > 0) return;
     for (const queue of ["steering", "followUp"] as const) {
       if (this.#queues.waitsSince(queue, this.#turnEndedAt)) {
@@ -247,7 +279,8 @@ export class Endings {
     if (limit === "maxCostUsd" && (end.usage.cost?.total ?? 0) < (limits.maxCostUsd ?? Infinity)) {
       fail("R23", "there was money left");
     }
-    if (limit === "maxIdenticalCalls" && this.#calls.refusals < 2) fail("R23", "no call was refused twice");
+    if (limit === "maxIdenticalCalls" && this.#calls.refusals < 2)
+      fail("R23", "no call was refused twice");
   }
 
   /** R27: what waits for a person, and nothing else. */
@@ -263,7 +296,10 @@ export class Endings {
   #checkUndelivered(end: AgentEndEvent): void {
     if (this.#world.plan.entry === "stream") return;
     if (end.undelivered.length < this.#waitedInFlight) {
-      this.#fail("R16", `${this.#waitedInFlight} were in flight, ${end.undelivered.length} are named`);
+      this.#fail(
+        "R16",
+        `${this.#waitedInFlight} were in flight, ${end.undelivered.length} are named`,
+      );
     }
   }
 

@@ -97,7 +97,8 @@ export class Grammar {
       case "message_start":
         return this.#messageStart(turn, event.message);
       case "message_update":
-        if (!turn.open || !turn.streaming) return "message_update comes outside an assistant message";
+        if (!turn.open || !turn.streaming)
+          return "message_update comes outside an assistant message";
         return undefined;
       case "message_end":
         return this.#messageEnd(turn, event.message);
@@ -107,7 +108,8 @@ export class Grammar {
       case "tool_execution_start":
         return this.#toolStart(turn, event.toolCallId);
       case "tool_execution_update":
-        if (!turn.running.has(event.toolCallId)) return "an update comes while its call does not run";
+        if (!turn.running.has(event.toolCallId))
+          return "an update comes while its call does not run";
         return undefined;
       case "tool_execution_end":
         if (!turn.running.delete(event.toolCallId)) return "a call ends that does not run";

@@ -27,12 +27,14 @@ export class ListenerOrder {
   taken(event: AgentEvent): void {
     const behind = this.#listeners.findIndex(({ heard }) => heard < this.#told.length);
     if (behind >= 0) {
-      this.#world.fail("R20", `${event.type} is told before listener ${behind} heard the last event`);
+      this.#world.fail(
+        "R20",
+        `${event.type} is told before listener ${behind} heard the last event`,
+      );
     }
     this.#checkPatience(this.#listeners.length, event);
     this.#told.push(event);
   }
-
 
   heard(index: number, event: AgentEvent): void {
     const listener = this.#listeners[index];
@@ -70,11 +72,16 @@ export class ListenerOrder {
   finished(endedBySink: boolean): void {
     for (const [index, { heard }] of this.#listeners.entries()) {
       if (heard === this.#told.length) continue;
-      this.#world.fail("R20", `listener ${index} has heard ${heard} of ${this.#told.length} events`);
+      this.#world.fail(
+        "R20",
+        `listener ${index} has heard ${heard} of ${this.#told.length} events`,
+      );
     }
     const last = this.#told.at(-1);
+    if (last) this.#checkPatience(this.#listeners.length, last);
     if (this.#listeners.length === 0) return;
-    if (last?.type !== "agent_end") this.#world.fail("R1", "the listeners have not heard agent_end");
+    if (last?.type !== "agent_end")
+      this.#world.fail("R1", "the listeners have not heard agent_end");
     else if (endedBySink !== (last.stop === "sink")) {
       this.#world.fail("R25", `the listeners heard the run end "${last.stop}"`);
     }

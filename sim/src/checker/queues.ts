@@ -22,7 +22,10 @@ export class Queues implements QueueWatch {
   #driver: Driver | undefined;
   readonly #waiting: Record<QueueName, Waiting[]> = { steering: [], followUp: [] };
   readonly #inFlight: Record<QueueName, number> = { steering: 0, followUp: 0 };
-  readonly #modes: Record<QueueName, QueueMode> = { steering: "one-at-a-time", followUp: "one-at-a-time" };
+  readonly #modes: Record<QueueName, QueueMode> = {
+    steering: "one-at-a-time",
+    followUp: "one-at-a-time",
+  };
   readonly #gone = new Set<string>();
   #events = 0;
   /** Steering messages delivered in this run. */
@@ -137,7 +140,10 @@ export class Queues implements QueueWatch {
       if (!text.startsWith(queue)) continue;
       const [first] = this.#waiting[queue];
       if (first?.text !== text) {
-        this.#world.fail("R16", `"${text}" was delivered, the first of ${queue} is "${first?.text}"`);
+        this.#world.fail(
+          "R16",
+          `"${text}" was delivered, the first of ${queue} is "${first?.text}"`,
+        );
       }
       if (this.#inFlight[queue] === 0) {
         this.#world.fail("R16", `"${text}" was delivered and is still in its queue`);

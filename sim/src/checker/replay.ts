@@ -88,7 +88,9 @@ export class Replay {
   }
 }
 
-function blockTypeOf(type: "text_start" | "thinking_start" | "toolcall_start"): ReplayedBlock["type"] {
+function blockTypeOf(
+  type: "text_start" | "thinking_start" | "toolcall_start",
+): ReplayedBlock["type"] {
   if (type === "text_start") return "text";
   return type === "thinking_start" ? "thinking" : "toolCall";
 }

@@ -90,13 +90,15 @@ export class Requests {
     };
     if (!run || run.over) return stop("R21", "no run goes on");
     if (run.abortedAt !== undefined) stop("R21", "the run was aborted");
-    if (run.sinkFailedOn && this.#world.now > this.#calls.sinkDeadAt) stop("R25", "the sink has failed");
+    if (run.sinkFailedOn && this.#world.now > this.#calls.sinkDeadAt)
+      stop("R25", "the sink has failed");
     const wrong = requestFaultOf(attempt.messages);
     if (wrong) stop("strict", wrong);
     this.#checkLimits(attempt, run, stop);
     if (this.#world.plan.entry !== "stream") {
       this.#checkRetry(stop);
-      if (this.#queues.overlooked) stop("R15", "a steering message had waited since before the run");
+      if (this.#queues.overlooked)
+        stop("R15", "a steering message had waited since before the run");
       this.#checkModel(attempt, stop);
       this.#checkMessages(attempt, stop);
     }
@@ -109,10 +111,12 @@ export class Requests {
       this.#world.plan.config.limits ?? {};
     const most = maxTurns ?? maxIterations ?? Infinity;
     if (this.#responses >= most) stop("R23", `the run has had ${this.#responses} turns`);
-    if (this.#tokens >= (maxTotalTokens ?? Infinity)) stop("R23", `${this.#tokens} tokens were used`);
+    if (this.#tokens >= (maxTotalTokens ?? Infinity))
+      stop("R23", `${this.#tokens} tokens were used`);
     if (this.#cost >= (maxCostUsd ?? Infinity)) stop("R23", `${this.#cost} dollars were spent`);
     if (maxCostUsd !== undefined && !attempt.model.price) stop("R23", "its price is not known");
-    const over = maxDurationMs !== undefined && this.#world.clock.lastRunAt > run.startedAt + maxDurationMs;
+    const over =
+      maxDurationMs !== undefined && this.#world.clock.lastRunAt > run.startedAt + maxDurationMs;
     if (over) stop("R23", "the time of the run was over");
     if (this.#cutOff >= MOST_CUT_OFF) stop("R10", `${this.#cutOff} answers in a row were cut off`);
     if (this.#pauses > MOST_PAUSES) stop("R7", `there were ${this.#pauses} pauses in a row`);
@@ -146,7 +150,8 @@ export class Requests {
       if (!known.has(message)) stop("R3", `a message of ${message.role} is not in the transcript`);
     }
     for (const message of this.#transcript.messages) {
-      const mayMiss = message.role === "note" || (message.role === "assistant" && callsOf(message).length === 0);
+      const mayMiss =
+        message.role === "note" || (message.role === "assistant" && callsOf(message).length === 0);
       if (!mayMiss && !sent.has(message)) stop("R3", `a message of ${message.role} was not sent`);
     }
   }
@@ -196,10 +201,12 @@ export class Requests {
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     if (delayMs > longest) fail(`a wait of ${delayMs} ms is longer than ${longest} ms`);
     if (failure.retryAfterMs !== undefined) {
-      if (delayMs !== failure.retryAfterMs) fail(`the service asked for ${failure.retryAfterMs} ms`);
+      if (delayMs !== failure.retryAfterMs)
+        fail(`the service asked for ${failure.retryAfterMs} ms`);
       return;
     }
-    const { baseDelayMs = DEFAULT_BASE_MS, maxDelayMs = DEFAULT_CAP_MS } = this.#world.plan.config.retry ?? {};
+    const { baseDelayMs = DEFAULT_BASE_MS, maxDelayMs = DEFAULT_CAP_MS } =
+      this.#world.plan.config.retry ?? {};
     const most = Math.min(maxDelayMs, baseDelayMs * 2 ** (number - 1));
     if (delayMs < 0 || delayMs > most) fail(`${delayMs} ms is not between 0 and ${most} ms`);
   }
@@ -208,7 +215,8 @@ export class Requests {
   #failureOf(attempt: Attempt): Failure | undefined {
     if (attempt.signal.aborted) return { kind: "stalled" };
     if (attempt.outcome === "open") return { kind: "stalled" };
-    if (attempt.outcome === "done" && attempt.final && isEmpty(attempt.final)) return { kind: "empty" };
+    if (attempt.outcome === "done" && attempt.final && isEmpty(attempt.final))
+      return { kind: "empty" };
     return attempt.outcome === "done" ? undefined : attempt.failure;
   }
 
@@ -216,7 +224,8 @@ export class Requests {
     const last = this.last;
     const attempts = this.#attempts.length;
     this.#responses++;
-    this.#tokens += message.usage.totalTokens ?? (message.usage.input ?? 0) + (message.usage.output ?? 0);
+    this.#tokens +=
+      message.usage.totalTokens ?? (message.usage.input ?? 0) + (message.usage.output ?? 0);
     this.#cost += message.usage.cost?.total ?? 0;
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
     const isCut = message.stopReason === "length" && callsOf(message).length > 0;
@@ -241,19 +250,22 @@ export class Requests {
     const isStopped = this.#isStopped(run);
     const failure = this.#failureOf(last);
     if (stopReason === "aborted") {
-      if (!isStopped && failure?.kind !== "aborted") fail("R21", "it is aborted, and nobody aborted");
+      if (!isStopped && failure?.kind !== "aborted")
+        fail("R21", "it is aborted, and nobody aborted");
       if (last.shown) this.#checkKept(message, last, fail);
       return;
     }
     if (stopReason === "redirected") {
-      if (this.#world.plan.config.steering !== "redirect") fail("R15", "nobody asked for a redirect");
+      if (this.#world.plan.config.steering !== "redirect")
+        fail("R15", "nobody asked for a redirect");
       if (callsOf(message).length > 0) fail("R15", "it was cut off, and has calls");
       if (last.shown) this.#checkKept(message, last, fail);
       return;
     }
     if (isStopped) return;
     if (!failure) return this.#checkWhole(message, last, fail);
-    if (stopReason !== "error") return fail("R5", `it failed (${failure.kind}), and ended ${stopReason}`);
+    if (stopReason !== "error")
+      return fail("R5", `it failed (${failure.kind}), and ended ${stopReason}`);
     if (message.failure?.kind !== failure.kind) {
       fail("R22", `it failed (${failure.kind}), and the message says ${message.failure?.kind}`);
     }
@@ -264,7 +276,8 @@ export class Requests {
     if (last.shown || attempts > maxRetries || !mayBeRetried(failure)) return;
     if (!tooLong) return fail("R22", `it failed (${failure.kind}), and was not asked again`);
     const seconds = `${Math.ceil((failure.retryAfterMs ?? 0) / 1000)} s`;
-    if (!message.errorMessage?.includes(seconds)) fail("R22", `nobody says that it takes ${seconds}`);
+    if (!message.errorMessage?.includes(seconds))
+      fail("R22", `nobody says that it takes ${seconds}`);
   }
 
   #isStopped(run: RunRecord | undefined): boolean {
@@ -274,7 +287,11 @@ export class Requests {
   }
 
   /** A whole answer is in the transcript as it came, but for ids that were used before. */
-  #checkWhole(message: AssistantMessage, last: Attempt, fail: (rule: string, why: string) => void): void {
+  #checkWhole(
+    message: AssistantMessage,
+    last: Attempt,
+    fail: (rule: string, why: string) => void,
+  ): void {
     const { final } = last;
     if (!final) return;
     if (message.stopReason !== final.stopReason) {
@@ -285,7 +302,11 @@ export class Requests {
     if (come !== kept) fail("R4", `${come} came, ${kept} is kept`);
     const ids = callsOf(message).map(({ id }) => id);
     for (const [index, { id }] of callsOf(final).entries()) {
-      if (id.startsWith("c") && id !== "call_0" && callsOf(final).filter((c) => c.id === id).length === 1) {
+      if (
+        id.startsWith("c") &&
+        id !== "call_0" &&
+        callsOf(final).filter((c) => c.id === id).length === 1
+      ) {
         const isOld = this.#transcript.messages.some(
           (other) => other !== message && callsOf(other).some((call) => call.id === id),
         );
@@ -295,14 +316,21 @@ export class Requests {
   }
 
   /** R26: what had arrived is kept; of calls, those that were finished. */
-  #checkKept(message: AssistantMessage, last: Attempt, fail: (rule: string, why: string) => void): void {
+  #checkKept(
+    message: AssistantMessage,
+    last: Attempt,
+    fail: (rule: string, why: string) => void,
+  ): void {
     if (!last.started || last.wentOn) return;
     const finished = message.stopReason === "redirected" ? 0 : last.finished.size;
     const kept = callsOf(message).length;
     if (kept !== finished) fail("R26", `${finished} calls were finished, ${kept} are kept`);
     const come = last.final ?? last.atAbort;
     if (come && textsOf(come) !== textsOf(message)) {
-      fail("R26", `${JSON.stringify(textsOf(come))} came, ${JSON.stringify(textsOf(message))} is kept`);
+      fail(
+        "R26",
+        `${JSON.stringify(textsOf(come))} came, ${JSON.stringify(textsOf(message))} is kept`,
+      );
     }
   }
 }

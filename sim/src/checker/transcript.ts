@@ -69,7 +69,10 @@ export class Transcript {
   checkUnchanged(): void {
     for (const [message, look] of this.#looks) {
       if (JSON.stringify(message) === look) continue;
-      this.#world.fail("frozen", `a message was changed after its end: ${look} is now ${JSON.stringify(message)}`);
+      this.#world.fail(
+        "frozen",
+        `a message was changed after its end: ${look} is now ${JSON.stringify(message)}`,
+      );
     }
   }
 
