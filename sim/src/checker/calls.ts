@@ -9,9 +9,10 @@ import type { Queues } from "./queues.ts";
 import { callsOf, isTroubled } from "./transcript.ts";
 
 const SKIPPED_TEXT = "Skipped due to queued user message.";
-/** How the results of calls begin that cannot be run as they are. */
-const UNFIT = [/^Tool \S+ not found/, /^The arguments for tool/, /^Invalid arguments/];
+/** The results of calls that were not even looked at. */
+const UNTRIED = /^(Interrupted|Skipped|Aborted: .* before)|was not run: (?!it was called)/;
 const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
+const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
 export const DEFAULT_GRACE_MS = 200;
 const DEFAULT_CONCURRENCY = 10;
 const DEFAULT_MAX_IDENTICAL = 3;
@@ -223,7 +224,8 @@ export class Calls {
     if (record.mustSkip && !this.#isCancelled() && contentText(result) !== SKIPPED_TEXT) {
       this.#fail("R15", `call ${toolCallId} was not skipped for the steering message that waited`);
     }
-    this.#checkOrder(record);
+    const isLeftBehind = /^Aborted:|timed out after|was given up/.test(contentText(result));
+    if (!isLeftBehind) this.#checkOrder(record);
     record.endedIn = this.#run;
     record.result = result;
     this.#remember(record, result);
@@ -256,12 +258,7 @@ export class Calls {
     }
     const decision = this.#run?.decisions[record.call.id];
     if (decision && decision.type !== "approve") return;
-    const verdict = this.#gatekeeper.verdicts.get(record.call.id);
-    const wasTried =
-      this.#current(record) !== undefined ||
-      verdict !== undefined ||
-      UNFIT.some((words) => words.test(text));
-    if (!wasTried) return;
+    if (UNTRIED.test(text) || (record.recorded && this.#world.plan.recorded)) return;
     const ran = { key: keyOf(record.call), content: JSON.stringify(result.content) };
     const last = this.#ran.at(-1);
     if (last?.key !== ran.key || last.content !== ran.content) this.refusals = 0;
@@ -317,7 +314,9 @@ export class Calls {
       return text.includes("was denied") ? undefined : ["R27", "a person denied it"];
     }
     if (repaired && decision?.type === "wait") return ["R27", "it waits for a person"];
-    if (text.startsWith(`Tool "${call.name}" was given up`)) return this.#givenUpComplaint(record);
+    const isNew = !(record.recorded && this.#world.plan.recorded);
+    if (isNew && text.startsWith(`Tool "${call.name}" was given up`))
+      return this.#givenUpComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
     if (repaired && decision?.type !== "approve") return this.#repairComplaint(record, text);
@@ -326,7 +325,8 @@ export class Calls {
 
   /** A call with its middleware has a deadline of its own. */
   #givenUpComplaint(record: CallRecord): [string, string] | undefined {
-    const { middlewareTimeoutMs = Infinity } = this.#world.plan.config;
+    const { middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = this.#world.plan.config;
+    if (this.#world.plan.entry === "stream") return undefined;
     const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
     return isOver ? undefined : ["R14", "its middleware had time left"];
   }

@@ -213,7 +213,6 @@ export class Requests {
 
   /** How an answer failed, if it did. */
   #failureOf(attempt: Attempt): Failure | undefined {
-    if (attempt.signal.aborted) return { kind: "stalled" };
     if (attempt.outcome === "open") return { kind: "stalled" };
     if (attempt.outcome === "done" && attempt.final && isEmpty(attempt.final))
       return { kind: "empty" };
