@@ -175,18 +175,13 @@ const TOOLS = inFile("agent/dist/tools.js", {
     "R14",
     "update: (partialResult) => {",
     "update: (partialResult) => { const answered = false;",
+    "slow",
   ],
   "late results dropped": ["R21", "if (late && depth === 0)", "if (false)"],
   "timers of left tools stay": [
     "idle",
     "for (const stopTimer of execution.timers)",
     "for (const stopTimer of [])",
-  ],
-  "timers of finished tools stay": [
-    "idle",
-    "            stopTimer();\n            const late",
-    "            const late",
-    "slow",
   ],
   "tools start after an abort": [
     "R21",
@@ -454,6 +449,7 @@ const REST = [
       "R21",
       "            run();\n            return () => { };",
       "            return () => { };",
+      "slow",
     ],
   }),
   ...inFile("ai/dist/assistant-stream.js", {

@@ -56,10 +56,8 @@ class Laboratory {
   async examine(fault: Fault, seeds: number, silenceMs: number): Promise<Verdict> {
     const path = join(this.#home, "node_modules", "@gyre", fault.file);
     const sound = await readFile(path, "utf8");
-    await writeFile(
-      path,
-      sound.replace(fault.find, () => fault.replace),
-    );
+    const broken = sound.replace(placeOf(fault), () => fault.replace);
+    await writeFile(path, broken);
     try {
       return { fault, ...(await this.#simulate(seeds, silenceMs)) };
     } finally {
@@ -93,11 +91,19 @@ class Laboratory {
   }
 }
 
+/** Where a fault goes; how the lines are broken does not matter. */
+function placeOf({ find }: Fault): RegExp {
+  const words = find.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(words.join("\\s+"), "g");
+}
+
 /** Throws unless each fault has exactly one place to go to, so that the list cannot rot. */
 async function checkList(faults: readonly Fault[]): Promise<void> {
   const lost: string[] = [];
-  for (const { name, file, find } of faults) {
-    const places = (await readFile(join(ROOT, "packages", file), "utf8")).split(find).length - 1;
+  for (const fault of faults) {
+    const { name, file, find } = fault;
+    const built = await readFile(join(ROOT, "packages", file), "utf8");
+    const places = built.match(placeOf(fault))?.length ?? 0;
     if (places !== 1) lost.push(`"${name}" stands ${places} times in ${file}: ${find}`);
   }
   const names = new Set(faults.map(({ name }) => name));

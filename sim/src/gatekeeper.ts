@@ -81,8 +81,8 @@ export class Gatekeeper {
     return random.weighted({
       deny: 3,
       // A tool that calls a tool would have to be suspended as a whole.
-      suspend: call.parentId === undefined ? 3 : 0,
-      slowBefore: 2,
+      suspend: call.parentId === undefined ? 5 : 0,
+      slowBefore: 4,
       slowAfter: 2,
       throwAfter: 1,
       rewrite: 1,
@@ -98,7 +98,8 @@ export class Gatekeeper {
       const trouble = random.weighted({ slow: 3, throws: 1 });
       this.#world.note(() => `middleware of the model: ${trouble}`);
       if (trouble === "throws") throw new Error("the middleware of the model throws");
-      await this.#world.sleep(random.between(1, 300));
+      // Shorter than any watch over a silent service, which would have it asked again.
+      await this.#world.sleep(random.between(1, 150));
     }
     return next();
   }

@@ -85,7 +85,7 @@ export class Surroundings {
     const done = (): void => this.#watch.listenerDone(index);
     if (kind === "slow" && random.chance(0.15)) {
       const ms = random.between(1, 100);
-      return this.#wait(ms, ms).then(done);
+      return this.#wait(ms, ms).finally(done);
     }
     if (kind === "throwing" && random.chance(0.15)) {
       done();

@@ -205,7 +205,7 @@ export class User implements Reactions {
   #decide(random: Random): Record<string, Decision> {
     const decisions: Record<string, Decision> = {};
     for (const { toolCall } of this.#driver?.pending() ?? []) {
-      const answer = random.weighted({ approve: 4, deny: 2, result: 1, nothing: 1 });
+      const answer = random.weighted({ approve: 3, deny: 2, result: 1, nothing: 2 });
       if (answer === "approve") decisions[toolCall.id] = { type: "approve" };
       else if (answer === "deny") decisions[toolCall.id] = { type: "deny", reason: "said no" };
       else if (answer === "result") {

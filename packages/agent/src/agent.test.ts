@@ -1076,3 +1076,36 @@ it("messages are deeply read-only once published: nothing writes to them in a lo
   expect(recorder.lines.filter((line) => line === "agent_end done")).toHaveLength(31);
   expect(asks(["x#1"])).toHaveLength(3);
 });
+
+describe("what an agent keeps", () => {
+  it("options given to two agents stay each agent's own, and the caller's", () => {
+    const options: AgentOptions = Object.freeze({ sessionId: "a" });
+    const [one, other] = [new Agent(options), new Agent(options)];
+    one.sessionId = "b";
+    expect([one.sessionId, other.sessionId, options.sessionId]).toEqual(["b", "a", "a"]);
+  });
+
+  it("R27: calls that are not in replaced messages wait no more, the others do", async () => {
+    const { agent } = make([callAll([["x", {}, "c1"]])], {
+      middleware: [approval(() => "suspend")],
+    });
+    agent.setTools([tool("x")]);
+    await agent.prompt("Go");
+    agent.replaceMessages(agent.state.messages.slice());
+    expect(agent.state.pending).toHaveLength(1);
+    agent.replaceMessages([user("New")]);
+    expect([agent.state.pending, [...agent.state.pendingToolCalls]]).toEqual([[], []]);
+  });
+
+  it("a prompt with an empty message among others is refused", async () => {
+    const { agent } = make();
+    await expect(agent.prompt([user("A"), user("")])).rejects.toThrow(/empty/);
+    expect(agent.state.messages).toEqual([]);
+  });
+
+  it("an answer in text is read where a limit left no turn to ask for it", async () => {
+    const { agent } = make(['{"n":1}'], { limits: { maxTurns: 1 } });
+    const run = agent.run("Go", { output: z.object({ n: z.number() }) });
+    expect(await run.output()).toEqual({ n: 1 });
+  });
+});

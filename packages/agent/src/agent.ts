@@ -1,6 +1,7 @@
 import {
   addUsage,
   type AnySchema,
+  type AssistantMessage,
   EventStream,
   type ImageContent,
   type InferArguments,
@@ -13,12 +14,12 @@ import {
   type Usage,
 } from "@gyre/ai";
 import { isThenable, SinkError } from "./emitter.ts";
-import { isLlmMessage, withResult } from "./history.ts";
+import { callsOf, isLlmMessage, withResult } from "./history.ts";
 import { type PromptInput, toMessages } from "./input.ts";
 import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop.ts";
 import { TypedOutput } from "./output.ts";
 import { MessageQueue, type QueuedMessage } from "./queue.ts";
-import { type Injected, Run, warn } from "./run.ts";
+import { contained, type Injected, Run, warn } from "./run.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -100,9 +101,9 @@ export interface ContinueOptions {
 
 /** A run to iterate. Leaving the loop detaches it; the run goes on. */
 export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEvent> {
-  readonly #output: (end: AgentEndEvent) => T;
+  readonly #output: (end: AgentEndEvent) => T | Promise<T>;
 
-  constructor(output: (end: AgentEndEvent) => T) {
+  constructor(output: (end: AgentEndEvent) => T | Promise<T>) {
     super(
       (event) => event.type === "agent_end",
       (event) => event as AgentEndEvent,
@@ -151,8 +152,9 @@ export class Agent {
   #calling = 0;
 
   constructor(options: AgentOptions = {}) {
-    const { initialState = {} } = options;
-    this.#options = options;
+    // Our own copy, and without the first messages: they are not to be kept for good.
+    const { initialState = {}, ...own } = options;
+    this.#options = own;
     this.#systemPrompt = initialState.systemPrompt ?? "";
     this.#model = initialState.model;
     this.#thinkingLevel = initialState.thinkingLevel ?? "off";
@@ -230,6 +232,8 @@ export class Agent {
   replaceMessages(messages: readonly AgentMessage[]): void {
     this.#assertIdle("replace the messages");
     this.#messages = [...messages];
+    const calls = new Set(messages.flatMap(callIds));
+    this.#wait(this.#pending.filter(({ toolCall }) => calls.has(toolCall.id)));
   }
 
   appendMessage(message: AgentMessage): void {
@@ -240,8 +244,7 @@ export class Agent {
   clearMessages(): void {
     this.#assertIdle("clear the messages");
     this.#messages = [];
-    this.#pending = [];
-    this.#pendingToolCalls.clear();
+    this.#wait([]);
   }
 
   /** Queues a message that interrupts the run (R15). The answer names it while it waits. */
@@ -490,7 +493,7 @@ export class Agent {
   #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
     if (!output) return this.#followUps.drain();
     const last = this.#messages.at(-1);
-    const text = last && isLlmMessage(last) && last.role === "assistant" ? textOf(last) : "";
+    const text = last && isAssistant(last) ? textOf(last) : "";
     return output
       .reminder(text, this.#now())
       .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
@@ -532,9 +535,7 @@ export class Agent {
         break;
       case "agent_end":
         this.#usage = addUsage(this.#usage, event.usage);
-        this.#pending = event.pending;
-        this.#pendingToolCalls.clear();
-        for (const { toolCall } of event.pending) this.#pendingToolCalls.add(toolCall.id);
+        this.#wait(event.pending);
         break;
       default:
         break;
@@ -601,11 +602,14 @@ export class Agent {
   #report(error: unknown, where: string): void {
     const { onError } = this.#options;
     if (!onError) return warn(where, error);
-    try {
-      onError(error, where);
-    } catch (thrown) {
-      warn(`onError, told of ${where}, threw`, thrown);
-    }
+    contained(`onError, told of ${where}, threw`, () => onError(error, where));
+  }
+
+  /** Notes which calls wait for a person; no other is open then. */
+  #wait(pending: readonly PendingCall[]): void {
+    this.#pending = pending;
+    this.#pendingToolCalls.clear();
+    for (const { toolCall } of pending) this.#pendingToolCalls.add(toolCall.id);
   }
 
   #queue(queue: QueueName): MessageQueue {
@@ -638,8 +642,12 @@ export class Agent {
   }
 }
 
-function isAssistant(message: AgentMessage): boolean {
+function isAssistant(message: AgentMessage): message is AssistantMessage {
   return isLlmMessage(message) && message.role === "assistant";
+}
+
+function callIds(message: AgentMessage): string[] {
+  return isAssistant(message) ? callsOf(message).map(({ id }) => id) : [];
 }
 
 /** Whether a call that waited for a person still does, after what a run has made. */

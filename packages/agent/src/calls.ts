@@ -49,7 +49,11 @@ export async function answerCalls(
       const slots = new Slots(run.config.maxToolConcurrency);
       try {
         for (const call of batch) {
+          // Calls that fit start together, with no turn of the event loop between them.
+          const mayBreathe = slots.full || running.length === 0;
           if (slots.full) await slots.free();
+          const breath = mayBreathe ? run.breath.look() : undefined;
+          if (breath) await breath;
           const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
           if (mayPoll && (await run.poll("steering"))) {
             answers.steered = true;

@@ -41,6 +41,14 @@ const brief = (messages: readonly AgentMessage[]): string[] =>
   messages.map((m) => (m.role === "toolResult" ? m.toolCallId : m.role));
 
 describe("what is sent", () => {
+  it("R26: a message without content is left out, whoever wrote it", () => {
+    const nothing = { role: "user", timestamp: 0 } as unknown as AgentMessage;
+    const history = new History([user(""), user("A"), nothing]);
+    history.append(user(""));
+    expect(history.outgoing()).toEqual({ messages: [user("A")], problems: [] });
+    expect(history.messages).toHaveLength(4);
+  });
+
   it("is the messages in order, without custom roles", () => {
     const history = new History([user("A"), note, assistant("B")]);
     history.append(note);

@@ -48,8 +48,10 @@ class Outbox {
 
   append(message: AgentMessage): void {
     if (!isLlmMessage(message)) return;
-    if (message.role === "assistant") {
+    if (message.role !== "toolResult") {
       if (!hasContent(message)) return;
+    }
+    if (message.role === "assistant") {
       if (endedInTrouble(message) && callsOf(message).length === 0) {
         this.#held.push(message);
         return;

@@ -1,4 +1,5 @@
-import type { ImageContent, UserContent, UserMessage } from "@gyre/ai";
+import { hasContent, type ImageContent, type UserContent, type UserMessage } from "@gyre/ai";
+import { isLlmMessage } from "./history.ts";
 import type { AgentMessage } from "./types.ts";
 
 /** What a prompt may be: a text, a message, or several messages. */
@@ -14,7 +15,7 @@ export function userMessage(
   return { role: "user", content: [...content, ...images], timestamp };
 }
 
-/** A prompt as messages. Throws on one with nothing in it. */
+/** A prompt as messages. Throws on one with nothing in it, and on an empty message in it. */
 export function toMessages(
   input: PromptInput,
   timestamp: number,
@@ -29,12 +30,8 @@ export function toMessages(
   if (images.length > 0 && typeof input !== "string") {
     throw new TypeError("Images go with a text prompt; put them into the content of the message.");
   }
-  const [first] = messages as { content?: unknown }[];
-  if (
-    !first ||
-    first.content === "" ||
-    (Array.isArray(first.content) && first.content.length === 0)
-  ) {
+  // One that is empty would be kept, and never sent.
+  if (messages.length === 0 || messages.some((one) => isLlmMessage(one) && !hasContent(one))) {
     throw new TypeError("The prompt is empty: give a text, a message or an image.");
   }
   return messages;

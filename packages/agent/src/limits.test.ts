@@ -1,4 +1,13 @@
-import { call, callAll, type Model, say, scriptedModel, scriptedModelInfo } from "@gyre/ai";
+import {
+  AssistantMessageEventStream,
+  call,
+  callAll,
+  emptyAssistantMessage,
+  type Model,
+  say,
+  scriptedModel,
+  scriptedModelInfo,
+} from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import { agentLoop } from "./loop.ts";
 import { never, play, type Setup, start, tool, user } from "./testing/play.ts";
@@ -21,6 +30,44 @@ function turnOf(n: number): string[] {
 }
 
 describe("R23: limits", () => {
+  const priced: Model = { ...scriptedModelInfo, price: { input: 1e6, output: 1e6 } };
+
+  it("R23: maxCostUsd stops where tokens come that have no price, and says so", async () => {
+    const { end } = await play({
+      script: (_context, _options, index) => ({
+        parts: [call("x", { n: index }, `c${index}`)],
+        usage: { input: 1, output: 1, cacheRead: 1 },
+      }),
+      tools: [tool("x")],
+      config: { model: priced, limits: { maxCostUsd: 100, maxTurns: 9 } },
+    });
+    expect([end.stop, end.turns]).toEqual(["error", 2]);
+    expect(end.finalMessage?.errorMessage).toMatch(/what the run has cost is not known/);
+  });
+
+  it("R23: maxCostUsd holds for a stream function that reports tokens and no cost", async () => {
+    let asked = 0;
+    const { end } = await play({
+      config: { model: priced, limits: { maxCostUsd: 5, maxTurns: 9 } },
+      tools: [tool("x")],
+      streamFn: (model) => {
+        const stream = new AssistantMessageEventStream();
+        const partial = emptyAssistantMessage(model, 0);
+        partial.usage = { input: 1, output: 1 };
+        partial.stopReason = "toolUse";
+        partial.content.push({
+          type: "toolCall",
+          id: `c${asked}`,
+          name: "x",
+          arguments: { n: asked++ },
+        });
+        stream.push({ type: "done", reason: "toolUse", message: partial });
+        return stream;
+      },
+    });
+    expect([end.limit, end.turns, end.usage.cost?.total]).toEqual(["maxCostUsd", 3, 6]);
+  });
+
   it("R23: maxTurns ends the run after a turn, and the transcript is left valid", async () => {
     const { lines, end } = await play({
       script: counting,

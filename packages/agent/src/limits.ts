@@ -35,6 +35,8 @@ export class LimitGauge {
   #turns = 0;
   #tokens = 0;
   #cost = 0;
+  /** A response had tokens that nobody can price. */
+  #unpriced = false;
   #pauses = 0;
   #truncated = 0;
   #refusals = 0;
@@ -49,6 +51,9 @@ export class LimitGauge {
   objectionTo(model: Model): string | undefined {
     const { maxCostUsd } = this.#limits;
     if (maxCostUsd === undefined) return undefined;
+    if (this.#unpriced) {
+      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response had tokens of a kind (of a cache, say) that its model has no price for. Give the model that price, or leave the limit out.`;
+    }
     if (model.price?.input !== undefined && model.price.output !== undefined) return undefined;
     return `limits.maxCostUsd is ${maxCostUsd}, but the price of model "${model.id}" is not known. Give the model a price, or leave the limit out.`;
   }
@@ -58,6 +63,7 @@ export class LimitGauge {
     this.#turns++;
     if (this.#limits.maxTotalTokens !== undefined) this.#tokens += tokensOf(message);
     this.#cost += message.usage.cost?.total ?? 0;
+    if (!message.usage.cost && totalTokens(message.usage) > 0) this.#unpriced = true;
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
     this.#truncated = message.stopReason === "length" && calls > 0 ? this.#truncated + 1 : 0;
   }

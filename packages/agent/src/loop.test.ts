@@ -12,6 +12,7 @@ import {
   type StreamFn,
   think,
 } from "@gyre/ai";
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import {
   agentLoop,
@@ -1748,4 +1749,101 @@ describe("streams of the loop", () => {
     expect(await linesOf(stream)).toEqual(empty("error", "no key"));
     expect(message.errorMessage).toBe("no key");
   });
+});
+
+describe("what comes from outside without types", () => {
+  it("R5: a prompt without content leaves no stream open", async () => {
+    const nothing = { role: "user", timestamp: 0 } as unknown as AgentMessage;
+    const model = scriptedModel(["Done"]);
+    const config = { model: model.model, protocol: model };
+    const messages = await agentLoop([nothing, user("Go")], { messages: [] }, config).result();
+    expect(messages.map(({ role }) => role)).toEqual(["user", "user", "assistant"]);
+    const alone = await agentLoop([nothing], { messages: [] }, config).result();
+    expect(alone.at(-1)).toMatchObject({ stopReason: "error" });
+  });
+
+  it("R5: what is no message at all fails the stream, and is not an unhandled rejection", async () => {
+    const model = scriptedModel([]);
+    const config = { model: model.model, protocol: model };
+    const stream = agentLoop([null as unknown as AgentMessage], { messages: [] }, config);
+    await expect(stream.result()).rejects.toThrow(TypeError);
+  });
+
+  it("an error event is an error, whatever its message says of itself", async () => {
+    const { end } = await play({
+      streamFn: () => {
+        const stream = new AssistantMessageEventStream();
+        stream.push({ type: "error", reason: "error", error: { ...anAnswer, stopReason: "stop" } });
+        return stream;
+      },
+    });
+    expect(end.stop).toBe("error");
+  });
+
+  it("R10: the event's reason decides whether a call may be cut off", async () => {
+    const content = [{ type: "toolCall", id: "c1", name: "x", arguments: {} } as const];
+    let asked = 0;
+    const { recorder } = await play({
+      tools: [tool("x", () => expect.unreachable())],
+      streamFn: () => {
+        const stream = new AssistantMessageEventStream();
+        if (asked++ > 0) stream.push({ type: "done", reason: "stop", message: anAnswer });
+        else
+          stream.push({
+            type: "done",
+            reason: "length",
+            message: { ...anAnswer, content: [...content] },
+          });
+        return stream;
+      },
+    });
+    expect(recorder.only("turn_end")).toEqual(["turn_end length x#c1", "turn_end stop"]);
+  });
+});
+
+it("a configuration that throws leaves no listener on the signal", () => {
+  const { signal } = new AbortController();
+  const model = scriptedModel([]);
+  const config = { model: model.model, protocol: model, tools: [tool("x"), tool("x")] };
+  expect(() => agentLoop([user("Go")], { messages: [] }, config, signal)).toThrow(/Two tools/);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+it("a stream nobody reads keeps the newest of a call's updates, not all", async () => {
+  const busy = tool("busy", (_id, _args, _signal, update) => {
+    for (let n = 1; n <= 2000; n++) update(text(String(n)));
+    return "ok";
+  });
+  const model = scriptedModel([call("busy"), "Done"]);
+  const config = { model: model.model, protocol: model };
+  const stream = agentLoop([user("Go")], { messages: [], tools: [busy] }, config);
+  await stream.result();
+  const updates: string[] = [];
+  for await (const event of stream) {
+    if (event.type !== "tool_execution_update") continue;
+    const [block] = event.partialResult.content;
+    updates.push(block?.type === "text" ? block.text : "");
+  }
+  expect(updates.length).toBeLessThan(300);
+  expect(updates.at(-1)).toBe("2000");
+});
+
+it("callbacks that reject late are warnings, not unhandled rejections", async () => {
+  const warnings: string[] = [];
+  const note = ({ name, message }: Error): void => {
+    if (name === "GyreWarning") warnings.push(message);
+  };
+  process.on("warning", note);
+  const polls: AgentMessage[][] = [[], [user("S")]];
+  await play({
+    script: ["Done"],
+    config: {
+      getSteeringMessages: () => polls.shift(),
+      prepareTurn: () => Promise.reject(new Error("no")),
+      requeue: () => Promise.reject(new Error("queue is gone")) as unknown as void,
+    },
+  });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  process.off("warning", note);
+  expect(warnings).toEqual(["requeue threw: queue is gone"]);
 });

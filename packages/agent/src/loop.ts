@@ -98,7 +98,7 @@ export async function streamAssistantResponse(
 
 /** Runs to the end. Rejects with `SinkError` alone. */
 export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEvent> {
-  let end: AgentEndEvent | undefined;
+  let taken: AgentEndEvent | undefined;
   const ended = run.open();
   try {
     run.inFlight = injected;
@@ -108,18 +108,19 @@ export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEve
       next = await turn(run);
       await run.breath.look();
     }
-    end = endOf(run, next);
+    const end = endOf(run, next);
     const reached = next === "limit" ? run.limitReached() : undefined;
     if (reached) {
       end.limit = reached.limit;
       await run.emit({ type: "limit", ...reached });
     }
     await run.emit(end);
+    taken = end;
     return end;
   } finally {
     run.returnInFlight();
     run.close();
-    ended(end);
+    ended(taken);
   }
 }
 
@@ -281,11 +282,9 @@ function streamOf(
   prompts: readonly AgentMessage[],
 ): AgentEventStream {
   const stream = createAgentStream();
-  // A stream's push never fails, so neither does the run.
-  void drive(
-    open((event) => stream.push(event)),
-    asPrompts(prompts),
-  );
+  const run = open((event) => stream.push(event));
+  // A stream's push does not fail; whatever else might, no stream is left open.
+  drive(run, asPrompts(prompts)).catch((error: unknown) => stream.fail(error));
   return stream;
 }
 
@@ -293,7 +292,11 @@ export function asPrompts(messages: readonly AgentMessage[]): Injected[] {
   return messages.map((message) => ({ source: "prompt", message }));
 }
 
+/** One event of two neighbours that wait: deltas of a block, or progress of a call, the newest. */
 export function joinUpdates(last: AgentEvent, next: AgentEvent): AgentEvent | undefined {
+  if (last.type === "tool_execution_update" && next.type === "tool_execution_update") {
+    return last.toolCallId === next.toolCallId ? next : undefined;
+  }
   if (last.type !== "message_update" || next.type !== "message_update") return undefined;
   const joined = joinDeltas(last.assistantMessageEvent, next.assistantMessageEvent);
   return joined && { ...next, assistantMessageEvent: joined };

@@ -1,4 +1,4 @@
-import { type AnySchema, type InferArguments, validateToolArguments } from "@gyre/ai";
+import { type AnySchema, type InferArguments, textOf, validateToolArguments } from "@gyre/ai";
 import { userMessage } from "./input.ts";
 import type { AgentEndEvent, AgentMessage, AgentTool } from "./types.ts";
 
@@ -56,7 +56,12 @@ export class TypedOutput<S extends AnySchema> {
   }
 
   /** The answer; throws where there is none. */
-  take(end: AgentEndEvent): InferArguments<S> {
+  async take(end: AgentEndEvent): Promise<InferArguments<S>> {
+    const { finalMessage } = end;
+    // At a limit nobody was reminded, and so nobody has read the text.
+    if (!this.#answer && finalMessage?.stopReason === "stop") {
+      await this.#readText(textOf(finalMessage));
+    }
     if (this.#answer) return this.#answer.value;
     throw new OutputError(end, end.finalMessage?.errorMessage ?? this.#problem);
   }

@@ -3,11 +3,13 @@ import {
   type AssistantMessageEvent,
   type AssistantMessageEventStream,
   type Context,
+  costOf,
   emptyAssistantMessage,
   type Failure,
   IncompleteStreamError,
   isDelta,
   sameBlock,
+  type StopReason,
   type StreamOptions,
   toAssistantStream,
   type TranscriptProblem,
@@ -324,8 +326,8 @@ interface Reading {
 
 /** Passes one event on. Deltas come here by the hundred thousand. */
 function pass(run: Run, reading: Reading, event: AssistantMessageEvent): void | Promise<void> {
-  if (event.type === "done") reading.final = event.message;
-  else if (event.type === "error") reading.final = event.error;
+  if (event.type === "done") reading.final = endedAs(event.reason, event.message);
+  else if (event.type === "error") reading.final = endedAs(event.reason, event.error);
   else if (event.type === "start") reading.live ??= event.partial;
   else if (reading.live) {
     reading.live = event.partial;
@@ -341,6 +343,11 @@ function pass(run: Run, reading: Reading, event: AssistantMessageEvent): void | 
     if (isContent(event)) return show(run, reading);
   }
   return undefined;
+}
+
+/** How a response ended is told twice; the event's word holds where the message's differs. */
+function endedAs(stopReason: StopReason, message: AssistantMessage): AssistantMessage {
+  return message.stopReason === stopReason ? message : { ...message, stopReason };
 }
 
 function show(run: Run, reading: Reading): void | Promise<void> {
@@ -406,7 +413,7 @@ function conclude(
 
 /** Takes out what may not stay (R26), gives every call an id of its own, and publishes. */
 async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
-  const settled = withOwnIds(run, withoutUnfinishedCalls(message, finished));
+  const settled = withCost(run, withOwnIds(run, withoutUnfinishedCalls(message, finished)));
   const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
   await run.emitEach([...events, { type: "message_end", message: settled }]);
   run.accept(settled);
@@ -423,6 +430,13 @@ function withoutUnfinishedCalls(
     (block, index) => block.type !== "toolCall" || (!dropAll && finished.includes(index)),
   );
   return content.length === message.content.length ? message : { ...message, content };
+}
+
+/** A stream function of the application's own may leave the sums to us. */
+function withCost(run: Run, message: AssistantMessage): AssistantMessage {
+  const { usage } = message;
+  const cost = usage.cost ? undefined : costOf(usage, run.model.price);
+  return cost ? { ...message, usage: { ...usage, cost } } : message;
 }
 
 /** Services may use an id twice; a transcript may not. */

@@ -92,9 +92,7 @@ export class Run {
   ) {
     const { protocol } = config;
     if (!streamFn && !protocol) {
-      throw new TypeError(
-        "No way to a model: give config.protocol, or a streamFn as the last argument.",
-      );
+      throw new TypeError("No way to a model: give a protocol, or a streamFn.");
     }
     this.config = config;
     this.clock = config.clock ?? systemClock;
@@ -105,6 +103,9 @@ export class Run {
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
+    this.toolbox = toolboxOf(config.tools ?? context.tools ?? NO_TOOLS);
+    this.history = new History(context.messages);
+    // From here on nothing throws: a run that is not made leaves no listener behind.
     this.cancellation = new Cancellation(signal);
     this.#emitter = new Emitter(
       sink,
@@ -112,12 +113,10 @@ export class Run {
       () => this.cancellation.cancel("sink"),
       listeners,
     );
-    this.history = new History(context.messages);
     this.info = { sessionId: config.sessionId, model: config.model };
     this.model = config.model;
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
-    this.toolbox = toolboxOf(config.tools ?? context.tools ?? NO_TOOLS);
     this.#stopDeadline =
       limits.maxDurationMs === undefined
         ? () => {}
@@ -348,10 +347,12 @@ export class Run {
   }
 }
 
-/** What a callback gives that may not harm the run; its throw is a warning. */
+/** What a callback gives that may not harm the run; its throw, or its promise's, is a warning. */
 export function contained<T>(what: string, call: () => T): T | undefined {
   try {
-    return call();
+    const given = call();
+    if (isThenable(given)) given.then(undefined, (error: unknown) => warn(what, error));
+    return given;
   } catch (error) {
     warn(what, error);
     return undefined;

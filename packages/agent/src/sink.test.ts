@@ -392,3 +392,21 @@ describe("R25: the sink of an Agent", () => {
     await agent.waitForIdle();
   });
 });
+
+it("R25: middleware is not told of an end that the sink did not take", async () => {
+  const told: unknown[] = [];
+  const run = runAgentLoop(
+    [user("Go")],
+    { messages: [] },
+    {
+      model: scriptedModel([]).model,
+      protocol: scriptedModel(["Done"]),
+      middleware: [{ run: () => (end) => void told.push(end) }],
+    },
+    (event) => {
+      if (event.type === "agent_end") throw new Error("disk full");
+    },
+  );
+  await expect(run).rejects.toThrow(SinkError);
+  expect(told).toEqual([undefined]);
+});

@@ -1122,7 +1122,7 @@ describe("R21: abort among tools", () => {
     await clock.advance(10);
     abort();
     await clock.advance(200);
-    expect((await done).lines[8]).toBe(`tool_end x#c1 ${abortedWhile("x")}`);
+    expect((await done).lines[8]).toBe(`tool_end x#c1 ${abortedBefore("x")}`);
   });
 
   it("R21: an abort during a steering poll among calls ends it at once", async () => {
@@ -1164,4 +1164,115 @@ it("R21: a message of many instant calls lets timers fire on the way", async () 
   });
   expect(end.stop).toBe("done");
   expect(firedBefore).toBe(true);
+});
+
+describe("what middleware and nested calls are given", () => {
+  const again: Middleware = {
+    async tool(_call, next) {
+      try {
+        return await next();
+      } catch {
+        return next();
+      }
+    },
+  };
+
+  it("a try after a time-out has a signal that has not fired", async () => {
+    const fired: boolean[] = [];
+    const slow = tool(
+      "slow",
+      (_id, _args, signal) => {
+        fired.push(signal.aborted);
+        return fired.length === 1 ? never() : "ok";
+      },
+      { timeoutMs: 100 },
+    );
+    const { lines } = await play(
+      { script: calling(["slow", {}, "c1"]), tools: [slow], config: { middleware: [again] } },
+      150,
+    );
+    expect(fired).toEqual([false, false]);
+    expect(afterAnswer(lines)).toEqual([
+      ...ran("slow#c1", 'ok "ok"'),
+      "turn_end toolUse slow#c1",
+      ...ending,
+    ]);
+  });
+
+  it("an abort reaches the second try as well", async () => {
+    const signals: AbortSignal[] = [];
+    const slow = tool(
+      "slow",
+      (_id, _args, signal) => {
+        signals.push(signal);
+        return never();
+      },
+      { timeoutMs: 100 },
+    );
+    const { clock, done, abort } = start({
+      script: calling(["slow", {}, "c1"]),
+      tools: [slow],
+      config: { middleware: [again] },
+    });
+    await clock.advance(150);
+    abort();
+    expect(signals.map((signal) => signal.aborted)).toEqual([true, true]);
+    await clock.advance(200);
+    expect((await done).end.stop).toBe("aborted");
+  });
+
+  it("parentId names the call that made the call, however deep", async () => {
+    const seen: [string, string | undefined][] = [];
+    const look: Middleware = {
+      tool: ({ toolCall, parentId }, next) => {
+        seen.push([toolCall.id, parentId]);
+        return next();
+      },
+    };
+    const calls = (name: string, inner: string): AgentTool =>
+      tool(name, (_id, _args, _signal, _update, host) => host.call(inner, {}));
+    await play({
+      script: calling(["a", {}, "c1"]),
+      tools: [calls("a", "b"), calls("b", "c"), tool("c")],
+      config: { middleware: [look] },
+    });
+    expect(seen).toEqual([
+      ["c1", undefined],
+      ["c1/1", "c1"],
+      ["c1/1/2", "c1/1"],
+    ]);
+  });
+});
+
+it("R21: calls of a batch that never wait let timers fire between them", async () => {
+  let turns = 0;
+  const clock = {
+    ...systemClock,
+    turn: () => {
+      turns++;
+      return systemClock.turn();
+    },
+  };
+  const busy = tool(
+    "busy",
+    () => {
+      const until = Date.now() + 3;
+      while (Date.now() < until);
+      return "ok";
+    },
+    { concurrent: true },
+  );
+  const calls = Array.from({ length: 40 }, (_, i) => ["busy", { i }, `c${i}`] as const);
+  let turnsAtFirstResult = 0;
+  await play({
+    script: [callAll(calls.map((one) => [...one])), "Done"],
+    tools: [busy],
+    clock,
+    onEvent: (event) => {
+      if (event.type === "message_end" && event.message.role === "toolResult") {
+        turnsAtFirstResult ||= turns;
+      }
+    },
+  });
+  expect(turnsAtFirstResult).toBeGreaterThanOrEqual(3);
 });

@@ -94,17 +94,20 @@ function invoke(
       unlink();
       resolve(outcome);
     };
+    const stopped = (): AgentToolResult =>
+      execution.started ? abortedResult(run, call) : notStartedResult(run, call);
     const unlink = run.cancellation.onCancel(() => {
       abort(execution);
       const graceMs = tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
-      stopGrace = run.clock.after(graceMs, () => answer({ result: abortedResult(run, call) }));
+      stopGrace = run.clock.after(graceMs, () => answer({ result: stopped() }));
     });
     const execution: Execution = {
       run,
       call,
       controller,
       isAnswered: () => answered,
-      timers: [],
+      timers: new Set(),
+      started: false,
       nested: new Set(),
       update: (partialResult) => {
         if (answered) return;
@@ -127,7 +130,7 @@ function invoke(
           ),
         });
       };
-      execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
+      execution.timers.add(run.clock.after(middlewareTimeoutMs, giveUp));
     }
     const invocation: ToolInvocation = {
       toolCall: call,
@@ -141,7 +144,7 @@ function invoke(
       (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
         if (error instanceof Suspend) answer({ suspended: error.message });
-        else if (run.cancelled) answer({ result: abortedResult(run, call) });
+        else if (run.cancelled) answer({ result: stopped() });
         else answer({ result: thrownResult(call.name, error) });
       },
     );
@@ -154,15 +157,18 @@ interface Execution {
   controller: AbortController;
   isAnswered: () => boolean;
   /** Stop the time-outs of what was left behind, or they would keep a process alive. */
-  timers: (() => void)[];
+  timers: Set<() => void>;
+  /** The tool was reached: it may have had effects. */
+  started: boolean;
   /** What this called in its turn, while it runs. */
   nested: Set<Execution>;
   update: (partial: AgentToolResult) => void;
 }
 
 /** The same for a tool that a tool called: its time-out is its own, an abort is shared. */
-function nestedIn(execution: Execution): Execution {
-  const own = { ...execution, controller: new AbortController(), nested: new Set<Execution>() };
+function nestedIn(execution: Execution, call: ToolCall): Execution {
+  const controller = new AbortController();
+  const own = { ...execution, call, controller, nested: new Set<Execution>() };
   execution.nested.add(own);
   return own;
 }
@@ -200,7 +206,10 @@ function executeTool(
       errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`),
     );
   }
-  const own = depth === 0 ? execution : nestedIn(execution);
+  // Middleware may try again what has timed out, and whose signal has fired.
+  const isFirst = depth === 0 && !execution.controller.signal.aborted;
+  const own = isFirst ? execution : nestedIn(execution, toolCall);
+  execution.started = true;
   return new Promise((resolve, reject) => {
     let timedOut = false;
     let isSettled = false;
@@ -211,11 +220,12 @@ function executeTool(
       abort(own);
       reject(new TimedOut(tool.name, timeoutMs));
     });
-    execution.timers.push(stopTimer);
+    execution.timers.add(stopTimer);
     const settled = (result: AgentToolResult): boolean => {
       isSettled = true;
       execution.nested.delete(own);
       stopTimer();
+      execution.timers.delete(stopTimer);
       const late = timedOut || execution.isAnswered();
       if (late && depth === 0) run.reportLate(call, result);
       return !late;

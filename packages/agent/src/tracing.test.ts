@@ -338,6 +338,17 @@ describe("spans of a run", () => {
     ]);
   });
 
+  it("so is one that this tool called in its turn", async () => {
+    const calls = (name: string, next: string): AgentTool =>
+      tool(name, (_id, _args, _signal, _update, host) => host.call(next, {}));
+    await run([call("a"), "Done"], [calls("a", "b"), calls("b", "c"), tool("c", () => "ok")]);
+    expect(spans.slice(2, 5).map(({ name, parent }) => [name, parent?.name])).toEqual([
+      ["execute_tool a", "invoke_agent"],
+      ["execute_tool b", "execute_tool a"],
+      ["execute_tool c", "execute_tool b"],
+    ]);
+  });
+
   it("each attempt has a chat of its own", async () => {
     await run([fail("Too many", { kind: "rate_limit", status: 429 }), "Hello"]);
     expect(spans.map(told)).toEqual([

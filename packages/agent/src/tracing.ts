@@ -180,11 +180,11 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
         },
         caller ?? state?.span,
       );
-      if (parentId === undefined) state?.calls.set(toolCall.id, span);
+      state?.calls.set(toolCall.id, span);
       return {
         within,
         settled({ result, suspended, trouble }) {
-          if (parentId === undefined) state?.calls.delete(toolCall.id);
+          state?.calls.delete(toolCall.id);
           const told = {
             "gyre.suspended": suspended === undefined ? undefined : true,
             ...(result && content("gen_ai.tool.call.result", () => result.content.map(part))),

@@ -236,6 +236,20 @@ describe("usage", () => {
     out.usage({ input: 3, output: 1 });
     expect(out.message.usage).toEqual({ input: 3, output: 1 });
   });
+
+  it("a cost that can no longer be told is taken back", () => {
+    const { out } = begin({ ...model, price: { input: 1, output: 2 } });
+    out.usage({ input: 3 });
+    expect(out.message.usage.cost).toBeDefined();
+    out.usage({ cacheRead: 5 });
+    expect(out.message.usage).toEqual({ input: 3, cacheRead: 5 });
+  });
+
+  it("a cost that was reported is taken as it is", () => {
+    const { out } = begin({ ...model, price: { input: 1, output: 2 } });
+    out.usage({ input: 3, cost: { total: 0.5 } });
+    expect(out.message.usage.cost).toEqual({ total: 0.5 });
+  });
 });
 
 describe("the end", () => {

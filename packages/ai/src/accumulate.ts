@@ -152,9 +152,12 @@ export class Accumulator {
   /** Adds what the service said last; cumulative figures replace earlier ones. */
   usage(reported: Usage): void {
     if (this.#stream.closed) return;
-    Object.assign(this.message.usage, reported);
-    const cost = costOf(this.message.usage, this.#model.price);
-    if (cost) this.message.usage.cost = cost;
+    const { usage } = this.message;
+    Object.assign(usage, reported);
+    const cost = reported.cost ?? costOf(usage, this.#model.price);
+    if (cost) usage.cost = cost;
+    // What was known before may have no price now.
+    else delete usage.cost;
   }
 
   /** Closes what is open and ends the response. */

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { type } from "arktype";
 import fc from "fast-check";
 import { Type } from "typebox";
@@ -379,6 +380,17 @@ describe("other libraries", () => {
       ok: false,
       error: 'Invalid arguments for tool "edit":\n- /n: too small, got number 1',
     });
+  });
+
+  it("a promise of another realm is waited for like any other", async () => {
+    const foreign: unknown = runInNewContext("Promise.resolve({ issues: [{ message: 'no' }] })");
+    expect(foreign).not.toBeInstanceOf(Promise);
+    const own = z.object({ n: z.number() })["~standard"];
+    const parameters = {
+      "~standard": { ...own, validate: () => foreign },
+    } as unknown as StandardSchema;
+    const result = await validateToolArguments({ name: "edit", parameters }, { n: 1 });
+    expect(result.ok).toBe(false);
   });
 
   it("a library that rejects is an error result", async () => {

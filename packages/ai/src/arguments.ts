@@ -120,10 +120,15 @@ async function checkByTypebox(schema: JsonSchema, value: unknown): Promise<Outco
 
 function checkByStandard(schema: StandardSchema, args: unknown): Outcome | Promise<Outcome> {
   const first = schema["~standard"].validate(args);
-  if (first instanceof Promise) {
-    return first.then((result) => afterFirst(schema, args, result));
+  if (isThenable(first)) {
+    return Promise.resolve(first).then((result) => afterFirst(schema, args, result));
   }
   return afterFirst(schema, args, first);
+}
+
+/** Not every promise is this realm's; one that is taken for a result would fit everything. */
+function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown }).then === "function";
 }
 
 function afterFirst(
@@ -136,8 +141,8 @@ function afterFirst(
   const coerced = coerce(validator, args);
   if (coerced === args) return standardOutcome(validator, args, first);
   const second = schema["~standard"].validate(coerced);
-  return second instanceof Promise
-    ? second.then((result) => standardOutcome(validator, coerced, result))
+  return isThenable(second)
+    ? Promise.resolve(second).then((result) => standardOutcome(validator, coerced, result))
     : standardOutcome(validator, coerced, second);
 }
 

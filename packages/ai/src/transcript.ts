@@ -19,6 +19,8 @@ export interface TranscriptProblem {
 /** Whether there is anything in a message that a service would take: more than empty text. */
 export function hasContent(message: Message): boolean {
   if (typeof message.content === "string") return message.content !== "";
+  // What comes from a file or a program without types may lack it.
+  if (!Array.isArray(message.content)) return false;
   for (const block of message.content) {
     if (block.type !== "text" || block.text !== "") return true;
   }

@@ -10,8 +10,10 @@ import { callsOf, isTroubled } from "./transcript.ts";
 
 const SKIPPED_TEXT = "Skipped due to queued user message.";
 /** The results of calls that were not even looked at. */
-const UNTRIED = /^(Interrupted|Skipped|Aborted: .* before)|was not run: (?!it was called)/;
+const UNTRIED =
+  /^(Interrupted|Skipped|Aborted: .* before|Tool "\w+" was not run: (?!it was called))/;
 const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
+const LATEST_TIMER_MS = 500;
 const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
 export const DEFAULT_GRACE_MS = 200;
 const DEFAULT_CONCURRENCY = 10;
@@ -60,6 +62,8 @@ export class Calls {
   #ran: Ran[] = [];
   /** Calls refused in a row because they were the same again. */
   refusals = 0;
+  /** The same, when the turn began. */
+  refusalsBefore = 0;
   /** Whether each result of this turn asks for the end. */
   terminating: boolean[] = [];
 
@@ -75,6 +79,7 @@ export class Calls {
     this.#excuses = [];
     this.#ran = [];
     this.refusals = 0;
+    this.refusalsBefore = 0;
     this.#steeringDue = false;
   }
 
@@ -115,6 +120,7 @@ export class Calls {
     switch (event.type) {
       case "turn_start":
         this.terminating = [];
+        this.refusalsBefore = this.refusals;
         break;
       case "message_end":
         if (event.message.role === "assistant") this.#answer(event.message);
@@ -319,8 +325,13 @@ export class Calls {
       return this.#givenUpComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
-    if (repaired && decision?.type !== "approve") return this.#repairComplaint(record, text);
+    const mayRun = decision?.type === "approve" && !(record.recorded && this.#world.plan.recorded);
+    if (repaired && !mayRun) return this.#repairComplaint(record, text);
     return this.#unexecutedComplaint(record, text, message);
+  }
+
+  #timeoutMs(tool: SimTool): number {
+    return tool.timeoutMs ?? this.#world.plan.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
   }
 
   /** A call with its middleware has a deadline of its own. */
@@ -328,7 +339,14 @@ export class Calls {
     const { middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = this.#world.plan.config;
     if (this.#world.plan.entry === "stream") return undefined;
     const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
-    return isOver ? undefined : ["R14", "its middleware had time left"];
+    if (!isOver) return ["R14", "its middleware had time left"];
+    const execution = this.#current(record);
+    const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
+    if (!execution || verdict !== "pass") return undefined;
+    const timedOutAt = execution.startedAt + this.#timeoutMs(execution.tool);
+    return timedOutAt < record.startedAt + middlewareTimeoutMs
+      ? ["tools", "it should have timed out long before"]
+      : undefined;
   }
 
   #repairComplaint(record: CallRecord, text: string): [string, string] | undefined {
@@ -357,8 +375,7 @@ export class Calls {
   ): [string, string] | undefined {
     const { name } = record.call;
     const { outcome, tool } = execution;
-    const timeoutMs =
-      tool.timeoutMs ?? this.#world.plan.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
+    const timeoutMs = this.#timeoutMs(tool);
     const dueAt = execution.startedAt + timeoutMs;
     const cancelledAt = this.#cancelledAt();
     if (text.startsWith(`Tool "${name}" timed out`)) {
@@ -376,7 +393,8 @@ export class Calls {
       const hadTime = this.#world.now < Math.min(graceEnds, dueAt);
       if (!outcome && hadTime) return ["R21", "its grace time was not over"];
       const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
-      const inTime = execution.settledAt !== undefined && execution.settledAt < graceEnds;
+      const { settledAt = Infinity } = execution;
+      const inTime = settledAt < Math.min(graceEnds, dueAt);
       return inTime && outcome?.type === "result" && verdict === "pass"
         ? ["R21", "it gave its result within its grace time"]
         : undefined;
@@ -397,7 +415,9 @@ export class Calls {
     if (outcome.type === "rubbish") {
       return text.includes("gave back") ? undefined : ["R9", "the tool gave back rubbish"];
     }
-    if (execution.settledAt !== undefined && execution.settledAt > dueAt) {
+    // Where work takes time, timers run late.
+    const lateMs = this.#world.plan.burnMs * LATEST_TIMER_MS;
+    if (execution.settledAt !== undefined && execution.settledAt > dueAt + lateMs) {
       return ["tools", `it took longer than ${timeoutMs} ms`];
     }
     if (verdict === "rewrite" || verdict === "throwAfter")
@@ -531,7 +551,7 @@ export class Calls {
   }
 
   /** When the sink's failure is known to the loop. */
-  sinkDeadAt = 0;
+  sinkDeadAt: number = Number.NEGATIVE_INFINITY;
 
   #executingCall(
     execution: Execution,

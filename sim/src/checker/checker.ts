@@ -138,17 +138,17 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   }
 
   finished(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void {
-    this.#world.note(() => `run ${run.number} is over: ${end ? end.stop : String(error)}`);
+    this.#world.note(() => `run ${run.number} is over: ${end ? end.stop : wordsOf(error)}`);
     run.over = true;
     this.#run = undefined;
     this.last = run;
     this.#listening.finished(run.sinkFailedOn !== undefined);
     if (run.sinkFailedOn) {
       const isTold = error instanceof SinkError || end?.stop === "sink";
-      if (!isTold) this.#world.fail("R25", `the run settled with ${String(error)}`);
+      if (!isTold) this.#world.fail("R25", `the run settled with ${wordsOf(error)}`);
       return;
     }
-    if (error !== undefined) return this.#world.fail("R5", `the run rejected: ${String(error)}`);
+    if (error !== undefined) return this.#world.fail("R5", `the run rejected: ${wordsOf(error)}`);
     if (!this.#grammar.isOver) this.#world.fail("R1", "the run is over without agent_end");
     if (end !== run.end) this.#world.fail("R3", "the run did not settle with its agent_end");
     this.#checkAbort(run);
@@ -190,6 +190,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
 
   hookCalled(name: string): void {
     this.#endings.called(name);
+    if (name === "prepareTurn") this.#requests.preparing();
   }
 
   hookFailed(text: string, how: "throws" | "waits"): void {
@@ -250,9 +251,12 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     // Tools get their grace time also when the sink has failed and nobody waits for them.
     const { abortGraceMs = DEFAULT_GRACE_MS } = this.#world.plan.config;
     const graceEnds = this.#calls.sinkDeadAt + this.#toolbox().longestGrace(abortGraceMs);
-    const isGrace = this.last?.sinkFailedOn && this.#world.now <= graceEnds;
-    if (!isGrace) this.#world.fail("idle", `${timers} timers are left over`);
+    if (this.#world.now > graceEnds) this.#world.fail("idle", `${timers} timers are left over`);
   }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
 }
 
 function describe(event: AgentEvent): string {

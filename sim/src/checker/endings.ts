@@ -1,6 +1,6 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
-import type { RunRecord } from "../run-record.ts";
+import { type RunRecord, textOf } from "../run-record.ts";
 import type { World } from "../world.ts";
 import type { Calls } from "./calls.ts";
 import type { Queues } from "./queues.ts";
@@ -22,6 +22,8 @@ export class Endings {
   /** What a callback threw in this run. */
   #threw: string | undefined;
   #polledSinceStart = false;
+  /** Every result of the last turn asks for the end. */
+  #allTerminate = false;
   /** Callbacks since the last turn's end, in the order of R28. */
   #stage: number | undefined;
   #answer: { message: AssistantMessage; started: number } | undefined;
@@ -41,12 +43,15 @@ export class Endings {
     this.#limit = undefined;
     this.#stopAsked = false;
     this.#threw = undefined;
+    this.#allTerminate = false;
     this.#stage = undefined;
     this.#answer = undefined;
     this.#waitedInFlight = 0;
   }
 
   stopAsked(): void {
+    // Late, from a run that was not waited for; or told long before its turn is read.
+    if (this.#stage === undefined || this.#world.plan.entry === "stream") return;
     this.#stopAsked = true;
   }
 
@@ -112,6 +117,7 @@ export class Endings {
         this.#checkLastPoll();
         this.#answer = undefined;
         this.#lastTurn = event;
+        this.#allTerminate = this.#everyTerminates();
         this.#turnEndedAt = this.#queues.events;
         this.#stage = 0;
         this.#stopAsked = false;
@@ -132,8 +138,8 @@ export class Endings {
   #checkInjected(message: AgentMessage): void {
     const { abortedAt = Infinity } = this.#run ?? {};
     if (message.role !== "user" || this.#world.now <= abortedAt) return;
-    if (this.#world.plan.entry === "stream" || String(message.content).startsWith("prompt")) return;
-    this.#fail("R16", `"${String(message.content)}" was delivered after the abort`);
+    if (this.#world.plan.entry === "stream" || textOf(message).startsWith("prompt")) return;
+    this.#fail("R16", `"${textOf(message)}" was delivered after the abort`);
   }
 
   /** R15: steering is looked for after the last call too. */
@@ -163,8 +169,7 @@ export class Endings {
     if (stopReason === "error" || stopReason === "aborted") {
       this.#fail("R6", `a turn follows one that ended ${stopReason}`);
     }
-    if (this.#everyTerminates())
-      this.#fail("R28", "a turn follows one whose results all terminate");
+    if (this.#allTerminate) this.#fail("R28", "a turn follows one whose results all terminate");
     if (this.#stopAsked) this.#fail("R28", "a turn follows though shouldStopAfterTurn said stop");
   }
 
@@ -175,7 +180,7 @@ export class Endings {
 
   /** R18: follow-ups only where there were neither calls nor steering. */
   #checkFollowUp(message: AgentMessage): void {
-    if (message.role !== "user" || !String(message.content).startsWith("followUp")) return;
+    if (message.role !== "user" || !textOf(message).startsWith("followUp")) return;
     if (!this.#lastTurn) return;
     if (this.#lastTurn.toolResults.length > 0) {
       this.#fail("R18", "a follow-up was delivered after a turn with calls");
@@ -248,8 +253,7 @@ export class Endings {
     if (stop === "error" && last?.stopReason !== "error") fail("R5", "there is no error message");
     const isLate = this.#world.plan.entry === "stream";
     if (stop === "stopped" && !this.#stopAsked && !isLate) fail("R28", "nobody asked for it");
-    if (stop === "terminated" && !this.#everyTerminates())
-      fail("R28", "not every result terminates");
+    if (stop === "terminated" && !this.#allTerminate) fail("R28", "not every result terminates");
     if (stop === "suspended" && end.pending.length === 0) fail("R27", "nothing waits");
     if (stop !== "done") return;
     if (last && last.stopReason !== "stop" && last.stopReason !== "length") {
@@ -273,6 +277,10 @@ export class Endings {
     const limits = this.#world.plan.config.limits ?? {};
     const { limit } = end;
     if (limit === "maxDurationMs" && !isOutOfTime) fail("R23", "there was time left");
+    const { abortedAt = Infinity, startedAt = 0 } = this.#run ?? {};
+    if (limit === "maxDurationMs" && abortedAt < startedAt + (limits.maxDurationMs ?? 0)) {
+      fail("R21", "it was aborted before");
+    }
     if (limit === "maxTurns" && end.turns < (limits.maxTurns ?? limits.maxIterations ?? Infinity)) {
       fail("R23", `there were only ${end.turns} turns`);
     }

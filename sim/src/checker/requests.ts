@@ -39,7 +39,8 @@ export class Requests {
   #cutOff = 0;
   #expected: { id: string } | undefined;
   #applied: { id: string } | undefined;
-  #modelAtTurnEnd: { id: string } | undefined;
+  #changesAtTurnEnd: number | undefined;
+  #isPreparing = false;
   #prepared: { model?: { id: string }; thinkingLevel?: string } | undefined;
 
   constructor(world: World, calls: Calls, queues: Queues, transcript: Transcript) {
@@ -64,8 +65,9 @@ export class Requests {
     this.#cutOff = 0;
     this.#expected = this.#driver?.model;
     this.#applied = this.#expected;
-    this.#modelAtTurnEnd = this.#expected;
+    this.#changesAtTurnEnd = this.#driver?.modelChanges;
     this.#prepared = undefined;
+    this.#isPreparing = false;
   }
 
   /** The newest request of this turn, if it was made. */
@@ -79,7 +81,14 @@ export class Requests {
     return this.last?.replayable !== false;
   }
 
+  /** `prepareTurn` was called: what it gives counts, unless the run is over by then. */
+  preparing(): void {
+    this.#isPreparing = true;
+  }
+
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void {
+    if (!this.#isPreparing) return;
+    this.#isPreparing = false;
     this.#prepared = changes;
   }
 
@@ -120,7 +129,7 @@ export class Requests {
     if (over) stop("R23", "the time of the run was over");
     if (this.#cutOff >= MOST_CUT_OFF) stop("R10", `${this.#cutOff} answers in a row were cut off`);
     if (this.#pauses > MOST_PAUSES) stop("R7", `there were ${this.#pauses} pauses in a row`);
-    if (this.#calls.refusals > 1) stop("R23", "the same call was refused twice");
+    if (this.#calls.refusalsBefore > 1) stop("R23", "the same call was refused twice");
   }
 
   #checkRetry(stop: (rule: string, why: string) => void): void {
@@ -159,7 +168,7 @@ export class Requests {
   take(event: AgentEvent): void {
     if (event.type === "turn_start") this.#turnStart();
     else if (event.type === "retry") this.#retried(event);
-    else if (event.type === "turn_end") this.#modelAtTurnEnd = this.#driver?.model;
+    else if (event.type === "turn_end") this.#changesAtTurnEnd = this.#driver?.modelChanges;
     else if (event.type === "message_update") {
       if (this.last?.early.has(event.assistantMessageEvent)) {
         this.#world.fail("R4", "what came before start was passed on");
@@ -175,7 +184,7 @@ export class Requests {
     this.#retry = undefined;
     const now = this.#driver?.model;
     // Changed between the two moments that we see: it may hold from this turn, or the next.
-    const isChanging = now !== this.#modelAtTurnEnd;
+    const isChanging = this.#driver?.modelChanges !== this.#changesAtTurnEnd;
     if (isChanging || !this.#applied) this.#expected = undefined;
     else if (now !== this.#applied) this.#expected = now;
     this.#applied = isChanging ? undefined : now;

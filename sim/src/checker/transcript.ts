@@ -89,7 +89,7 @@ export function faultOf(
   waiting: ReadonlySet<string> = new Set(),
 ): string | undefined {
   const used = new Set<string>();
-  let due: string[] = [];
+  const due: string[] = [];
   for (const [index, message] of messages.entries()) {
     if (message.role === "note") continue;
     if (message.role === "toolResult") {
