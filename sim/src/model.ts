@@ -76,7 +76,6 @@ interface Script {
   deaf: boolean;
   /** What is pushed once more after the end. */
   encore: boolean;
-  usage: "always" | "never";
 }
 
 export interface ModelWatch {
@@ -380,7 +379,6 @@ function plain(kind: string): Script {
     start: "first",
     deaf: false,
     encore: false,
-    usage: "always",
   };
 }
 
@@ -509,7 +507,7 @@ class Performance {
       }
       if (!(open && index === blocks.length - 1)) this.#close(block, at);
     }
-    if (this.#script.usage === "always") out.usage({ input: 40, output: 10 });
+    out.usage({ input: 40, output: 10 });
     this.#end(ending);
     if (!encore || ending.type === "stall") return;
     yield betweenMs;

@@ -49,10 +49,9 @@ export async function answerCalls(
       const slots = new Slots(run.config.maxToolConcurrency);
       try {
         for (const call of batch) {
-          // Calls that fit start together, with no turn of the event loop between them.
-          const mayBreathe = slots.full || running.length === 0;
           if (slots.full) await slots.free();
-          const breath = mayBreathe ? run.breath.look() : undefined;
+          // As many as may run at once start together, with no turn of the event loop between.
+          const breath = running.length % slots.most === 0 ? run.breath.look() : undefined;
           if (breath) await breath;
           const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
           if (mayPoll && (await run.poll("steering"))) {
@@ -233,11 +232,13 @@ function batches(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
 
 /** How many calls may run at once, and who waits for one to end. */
 class Slots {
+  readonly most: number;
   #left: number;
   #wake: (() => void) | undefined;
 
   constructor(most: number = DEFAULT_MAX_TOOL_CONCURRENCY) {
-    this.#left = Math.max(1, most);
+    this.most = Math.max(1, most);
+    this.#left = this.most;
   }
 
   get full(): boolean {

@@ -55,6 +55,7 @@ export class Calls {
   readonly #executions = new Map<string, Execution[]>();
   readonly #lateDue = new Map<string, number>();
   readonly #running = new Set<Execution>();
+  readonly #runOf = new WeakMap<Execution, RunRecord | undefined>();
   #run: RunRecord | undefined;
   /** Why a hook failed on purpose in this run. */
   #excuses: string[] = [];
@@ -66,6 +67,10 @@ export class Calls {
   refusalsBefore = 0;
   /** Whether each result of this turn asks for the end. */
   terminating: boolean[] = [];
+  /** When the sink's failure is known to the loop. */
+  sinkDeadAt: number = Number.NEGATIVE_INFINITY;
+  /** Whether the last request offered a tool of this name; unknown before the first. */
+  hasTool: (name: string) => boolean | undefined = () => undefined;
 
   constructor(world: World, queues: Queues, gatekeeper: Gatekeeper, toolbox: () => Toolbox) {
     this.#world = world;
@@ -198,15 +203,11 @@ export class Calls {
 
   #update(event: Extract<AgentEvent, { type: "tool_execution_update" }>): void {
     const text = contentText(event.partialResult);
-    const executions =
-      this.#world.plan.entry === "agent" ? this.#records.get(event.toolCallId) : undefined;
     for (const execution of this.#allExecutions(event.toolCallId)) {
       if (execution.lateUpdates.has(text)) {
         this.#fail("R14", `"${text}" was reported after the tool had settled, and was passed on`);
       }
     }
-    if (executions?.endedIn === this.#run)
-      this.#fail("R14", "an update comes after its call's end");
   }
 
   /** Those of the call and of the tools that it called. */
@@ -476,9 +477,6 @@ export class Calls {
     return ["R8", "nothing kept it from being run"];
   }
 
-  /** Whether the last request offered a tool of this name; unknown before the first. */
-  hasTool: (name: string) => boolean | undefined = () => undefined;
-
   #refusalComplaint(record: CallRecord): [string, string] | undefined {
     if (this.#world.plan.config.toolExecution !== "sequential") return undefined;
     return this.#timesInARow(record.call) >= this.#maxIdentical
@@ -507,8 +505,6 @@ export class Calls {
   #current(record: CallRecord): Execution | undefined {
     return record.executions.findLast((execution) => this.#runOf.get(execution) === this.#run);
   }
-
-  readonly #runOf = new WeakMap<Execution, RunRecord | undefined>();
 
   /** A tool is about to run: everything that forbids it. */
   executing(execution: Execution): void {
@@ -549,9 +545,6 @@ export class Calls {
     }
     return executions;
   }
-
-  /** When the sink's failure is known to the loop. */
-  sinkDeadAt: number = Number.NEGATIVE_INFINITY;
 
   #executingCall(
     execution: Execution,
