@@ -28,7 +28,9 @@ await agent.prompt("Read the pages 1 to 3.");
 for (const message of agent.state.messages) {
   if (message.role === "toolResult") console.log("result   ", message.content);
   else if (message.role === "user") console.log("user     ", message.content);
-  else for (const block of message.content) console.log("assistant", shown(block));
+  else if (message.role === "assistant") {
+    for (const block of message.content) console.log("assistant", shown(block));
+  }
 }
 
 function shown(block: { type: string; text?: string; name?: string }): string {

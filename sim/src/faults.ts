@@ -123,12 +123,13 @@ function verdictOf(
   const [, seed, rule = "", text = ""] = /^seed (\d+) breaks ([^:]+): (.*)$/m.exec(out) ?? [];
   if (seed !== undefined) return { seeds: Number(seed), by: `${rule}: ${text}` };
   if (code === 0) return { seeds: undefined, by: "" };
-  return { seeds: 1, by: "crash: the packages cannot be loaded" };
+  // A fault that is not even code shows nothing.
+  return { seeds: undefined, by: ": the simulation cannot be loaded with it" };
 }
 
 function line({ fault, seeds, by }: Verdict): string {
   const found =
-    seeds === undefined ? "NOT FOUND" : `found after ${seeds} seeds by ${by.slice(0, 110)}`;
+    seeds === undefined ? `NOT FOUND${by}` : `found after ${seeds} seeds by ${by.slice(0, 110)}`;
   return `${fault.rule.padEnd(8)} ${fault.name.padEnd(44)} ${found}`;
 }
 

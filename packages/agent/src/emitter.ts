@@ -41,10 +41,6 @@ export class Emitter {
     this.#listeners = listeners;
   }
 
-  get failure(): SinkError | undefined {
-    return this.#failure;
-  }
-
   /** Settles when the sink has taken the event. */
   emit(event: AgentEvent): void | Promise<void> {
     if (this.#failure) throw this.#failure;

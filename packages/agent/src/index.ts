@@ -1,6 +1,7 @@
 export * from "./agent.ts";
 export { SKIPPED_TEXT } from "./calls.ts";
 export { SinkError } from "./emitter.ts";
+export { callsOf, isLlmMessage } from "./history.ts";
 export { type PromptInput, toMessages, userMessage } from "./input.ts";
 export * from "./logging.ts";
 export {
@@ -10,7 +11,16 @@ export {
   runAgentLoop,
   streamAssistantResponse,
 } from "./loop.ts";
-export * from "./middleware.ts";
+export {
+  type Approval,
+  approval,
+  type Middleware,
+  type ModelAnswer,
+  type ModelInvocation,
+  type RunInfo,
+  Suspend,
+  type ToolInvocation,
+} from "./middleware.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
 export { InvalidTranscriptError } from "./response.ts";

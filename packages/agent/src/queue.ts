@@ -13,6 +13,8 @@ export class MessageQueue {
   readonly #name: string;
   #items: QueuedMessage[] = [];
   #made = 0;
+  /** So that a message that comes back has the name that it went with. */
+  readonly #ids = new WeakMap<AgentMessage, string>();
 
   constructor(name: string, mode: QueueMode) {
     this.#name = name;
@@ -29,14 +31,18 @@ export class MessageQueue {
 
   /** Adds to the end; the answer names the message for as long as it waits. */
   push(message: AgentMessage): string {
-    const id = `${this.#name}-${++this.#made}`;
-    this.#items.push({ id, message });
-    return id;
+    const item = this.#named(message);
+    this.#items.push(item);
+    return item.id;
   }
 
-  /** Puts back at the front what could not be delivered. */
+  /** Puts back at the front what could not be delivered, under the name that it had. */
   putBack(messages: readonly AgentMessage[]): void {
-    const items = messages.map((message) => ({ id: `${this.#name}-${++this.#made}`, message }));
+    const items = messages.map((message) => {
+      const id = this.#ids.get(message);
+      const isFree = !this.#items.some((item) => item.id === id);
+      return this.#named(message, isFree ? id : undefined);
+    });
     this.#items = [...items, ...this.#items];
   }
 
@@ -56,7 +62,7 @@ export class MessageQueue {
   edit(id: string, message: AgentMessage): boolean {
     const index = this.#items.findIndex((item) => item.id === id);
     if (index < 0) return false;
-    this.#items[index] = { id, message };
+    this.#items[index] = this.#named(message, id);
     return true;
   }
 
@@ -71,5 +77,10 @@ export class MessageQueue {
 
   clear(): void {
     this.#items = [];
+  }
+
+  #named(message: AgentMessage, id = `${this.#name}-${++this.#made}`): QueuedMessage {
+    this.#ids.set(message, id);
+    return { id, message };
   }
 }
