@@ -86,7 +86,7 @@ function commonConfig(parts: Parts): Omit<AgentLoopConfig, "model"> {
     protocol: {
       stream: (asked, context, options) =>
         // The dead do not ask.
-        epoch === world.epoch ? model.stream(asked, context, options) : new Promise(() => {}),
+        world.lives(epoch) ? model.stream(asked, context, options) : new Promise(() => {}),
     },
     ...(middleware.length > 0 && { middleware }),
     clock: world.agentClock(),
@@ -233,7 +233,7 @@ class AgentDriver implements Driver {
   }
 
   #over(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void {
-    if (run.epoch !== this.#parts.world.epoch) return;
+    if (!this.#parts.world.lives(run.epoch)) return;
     this.#parts.world.check(
       !this.running,
       "R20",
@@ -259,7 +259,7 @@ class AgentDriver implements Driver {
     this.#follow(run, settle());
     const leaveAfter = world.random("driver").pick([5, 1_000_000]);
     void readSlowly(world, stream, leaveAfter).then((read) => {
-      if (run.sinkFailedOn || run.epoch !== world.epoch) return;
+      if (run.sinkFailedOn || !world.lives(run.epoch)) return;
       if (read.events.length < leaveAfter) compareRead(world, run.events, read.events);
     });
   }
@@ -471,7 +471,7 @@ class LoopDriver implements Driver {
   }
 
   #over(run: RunRecord, error: unknown): void {
-    if (run.epoch !== this.#parts.world.epoch) return;
+    if (!this.#parts.world.lives(run.epoch)) return;
     this.#run = undefined;
     if (run.end) this.#pending = run.end.pending;
     this.#parts.watch.finished(run, run.end, error);
@@ -483,7 +483,7 @@ class LoopDriver implements Driver {
     const random = world.random("queues");
     const { epoch } = world;
     const give = (): AgentMessage[] => {
-      if (epoch !== world.epoch) return [];
+      if (!world.lives(epoch)) return [];
       const messages = this.#queues[queue].drain();
       watch.drained(queue, messages.length);
       return messages;
@@ -629,7 +629,7 @@ async function readSlowly(
   const events: AgentEvent[] = [];
   try {
     for await (const event of stream) {
-      if (world.epoch !== epoch) break;
+      if (!world.lives(epoch)) break;
       events.push(event);
       onEvent(event);
       if (events.length >= most) break;

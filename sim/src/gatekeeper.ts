@@ -38,6 +38,7 @@ export class Gatekeeper {
     call: ToolInvocation,
     next: () => Promise<AgentToolResult>,
   ): Promise<AgentToolResult> {
+    if (this.#world.dead) return new Promise(() => {});
     const { id, name } = call.toolCall;
     const verdict = this.#verdict(call);
     this.verdicts.set(id, verdict);

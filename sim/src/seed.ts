@@ -61,7 +61,6 @@ class Simulation {
   readonly #checker: Checker;
   readonly #user: User;
   readonly #driver: Driver;
-  #epoch = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -98,7 +97,7 @@ class Simulation {
   }
 
   #isIdle(): boolean {
-    return !this.#driver.running && this.#epoch === this.#world.epoch;
+    return !this.#driver.running && !this.#world.dead;
   }
 
   /** After all that, a plain question gets a plain answer. */
@@ -139,7 +138,7 @@ class Simulation {
     const world = this.#world;
     for (let steps = 0; steps < most && !world.broken; steps++) {
       await settle();
-      if (this.#epoch !== world.epoch) this.#restart();
+      if (world.dead) this.#restart();
       this.#checker.stepDone();
       world.stepDone();
       if (isSo()) return true;
@@ -149,11 +148,10 @@ class Simulation {
   }
 
   #restart(): void {
-    this.#epoch = this.#world.epoch;
+    this.#world.restart();
     this.#checker.died();
     this.#driver.revive();
     this.#checker.attach(this.#driver);
-    this.#world.note(() => `the program is started again`);
     this.#world.clock.burn(RESTART_MS);
   }
 }

@@ -48,7 +48,7 @@ export class Surroundings {
     const { epoch } = this.#world;
     return (event) => {
       // A process that is dead cannot act; that its code still exists here is our trick.
-      if (epoch !== this.#world.epoch) return new Promise(() => {});
+      if (!this.#world.lives(epoch)) return new Promise(() => {});
       if (this.#world.runsAway()) return new Promise(() => {});
       if (this.#crashIsDue(event)) {
         if (this.#world.random("crash").chance(0.5)) this.#watch.taken(event);
@@ -64,7 +64,7 @@ export class Surroundings {
   observer(): AgentListener {
     const { epoch } = this.#world;
     return (event) => {
-      if (epoch !== this.#world.epoch) return undefined;
+      if (!this.#world.lives(epoch)) return undefined;
       if (this.#world.runsAway()) return new Promise(() => {});
       return this.#take(event);
     };
@@ -73,7 +73,7 @@ export class Surroundings {
   listeners(): AgentListener[] {
     const { epoch } = this.#world;
     return this.#world.plan.listeners.map((kind, index) => (event) => {
-      if (epoch !== this.#world.epoch) return undefined;
+      if (!this.#world.lives(epoch)) return undefined;
       this.#watch.heard(index, event);
       const mood = this.#world.calm ? "instant" : kind;
       return this.#listen(index, mood, event);
@@ -215,6 +215,7 @@ export class Surroundings {
   #hook<T>(name: HookName, give: () => T): T | Promise<T> {
     const { calm, plan } = this.#world;
     const random = this.#world.random("hooks");
+    if (this.#world.dead) return new Promise(() => {});
     this.#world.note(() => `hook ${name}`);
     this.#watch.hookCalled(name);
     if (calm) return give();

@@ -113,6 +113,7 @@ export class Toolbox {
     host: ToolHost,
   ): AgentToolResult | string | Promise<AgentToolResult | string> {
     const world = this.#world;
+    if (world.dead) return new Promise(() => {});
     const random = world.random("tools");
     const behaviour = this.#behaviour(random, id);
     const execution: Execution = {

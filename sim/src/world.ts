@@ -23,6 +23,8 @@ export class World {
   steps = 0;
   /** Which process lives: one more after each crash. */
   epoch = 0;
+  /** The process has died, and nobody has started the program again. */
+  dead = false;
   broken: Broken | undefined;
   /** Time that sinks and listeners have made the agent wait for. */
   readonly waits: Waits;
@@ -80,13 +82,25 @@ export class World {
     });
   }
 
-  /** The process dies: nothing of it runs any more. */
+  /** The process dies: nothing of it has any effect from here on. */
   die(): void {
     this.note(() => "the process dies");
+    this.dead = true;
     this.clock.drop(this.agentOwner);
     this.clock.drop(`process ${this.epoch}`);
     this.waits.forget();
+  }
+
+  /** Somebody starts the program again. */
+  restart(): void {
+    this.note(() => "the program is started again");
+    this.dead = false;
     this.epoch++;
+  }
+
+  /** Whether the process of that number is the one that lives. */
+  lives(epoch: number): boolean {
+    return epoch === this.epoch && !this.dead;
   }
 
   /** Writes to the event log, if there is one. */

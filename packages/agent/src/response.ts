@@ -136,6 +136,13 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
   if (outgoing.messages.length === 0) {
     throw new Error("There is no message to send to the model: the transcript is empty.");
   }
+  const { transformContext, convertToLlm } = run.config;
+  const last = outgoing.messages.at(-1);
+  const isOwnWord = last?.role === "assistant" && last.stopReason !== "pause";
+  // Functions of the application's own may mean it: some models go on with their own words.
+  if (isOwnWord && !transformContext && !convertToLlm) {
+    throw new Error("There is nothing to answer: the last message for the model is its own.");
+  }
   const context: Context = { messages: outgoing.messages };
   if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
   if (run.toolbox.specs.length > 0) context.tools = run.toolbox.specs;

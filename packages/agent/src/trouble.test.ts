@@ -67,6 +67,19 @@ const ways: [string, () => never, string][] = [
   ],
 ];
 
+it("R19: continue on an answer that only a custom message follows is an error, and nothing is sent", async () => {
+  const first = await play({ script: ["Answered"] });
+  const note = { role: "note", content: "for people" } as unknown as AgentMessage;
+  const { lines, model } = await play({ prompts: [], messages: [...first.end.messages, note] });
+  expect(lines).toEqual([
+    "agent_start",
+    "turn_start",
+    ...empty("error", "There is nothing to answer: the last message for the model is its own."),
+    ...failed,
+  ]);
+  expect(model.requests).toBe(0);
+});
+
 describe("R5: whatever throws becomes a message", () => {
   describe.each(ways)("%s", (_what, wrong, words) => {
     it.each(["convertToLlm", "transformContext", "getApiKey"] as const)("R5: %s", async (name) => {
