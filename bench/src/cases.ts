@@ -274,7 +274,7 @@ const tools: Case = {
       return "ok";
     };
     const wall = { floor: [] as number[], gyre: [] as number[] };
-    for (let round = -20; round < 31; round++) {
+    for (let round = -20; round < 51; round++) {
       let before = performance.now();
       await floorInstant(responses, { wait: floorWait });
       if (round >= 0) wall.floor.push(performance.now() - before);
@@ -432,7 +432,7 @@ const history: Case = {
   async run() {
     const messages = longHistory(10_000);
     const cold = await callToModel(messages);
-    for (let i = 0; i < 50; i++) await callToModel(messages);
+    for (let i = 0; i < 500; i++) await callToModel(messages);
     const warm: number[] = [];
     for (let i = 0; i < 200; i++) warm.push(await callToModel(messages));
     return [
