@@ -274,7 +274,7 @@ const tools: Case = {
       return "ok";
     };
     const wall = { floor: [] as number[], gyre: [] as number[] };
-    for (let round = -20; round < 51; round++) {
+    for (let round = -200; round < 51; round++) {
       let before = performance.now();
       await floorInstant(responses, { wait: floorWait });
       if (round >= 0) wall.floor.push(performance.now() - before);

@@ -42,7 +42,7 @@ export class Cancellation {
     }
     this.#waiting.push(run);
     return () => {
-      const index = this.#waiting.lastIndexOf(run);
+      const index = this.#waiting.indexOf(run);
       if (index >= 0) this.#waiting.splice(index, 1);
     };
   }
