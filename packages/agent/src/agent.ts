@@ -13,6 +13,7 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
+import type { Compaction } from "./compaction.ts";
 import { isThenable, SinkError } from "./emitter.ts";
 import { callsOf, isLlmMessage, withResult } from "./history.ts";
 import { type PromptInput, toMessages } from "./input.ts";
@@ -55,11 +56,13 @@ export interface AgentState {
   readonly error: string | undefined;
   /** Tokens and cost of all runs. */
   readonly usage: Usage;
+  /** What is sent in place of a part of the messages, since the context was compacted. */
+  readonly compaction: Compaction | undefined;
 }
 
 export type InitialState = Partial<
   Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
-> & { model?: Model };
+> & { model?: Model; compaction?: Compaction };
 
 type OwnedByAgent =
   | "model"
@@ -148,6 +151,7 @@ export class Agent {
   #streamMessage: AgentMessage | undefined;
   #error: string | undefined;
   #usage: Usage = {};
+  #compaction: Compaction | undefined;
   #active: { controller: AbortController; idle: Promise<void> } | undefined;
   #calling = 0;
 
@@ -159,6 +163,7 @@ export class Agent {
     this.#model = initialState.model;
     this.#thinkingLevel = initialState.thinkingLevel ?? "off";
     this.#tools = initialState.tools ?? [];
+    this.#compaction = initialState.compaction;
     this.#messages = [...(initialState.messages ?? [])];
     this.#pending = initialState.pending ?? [];
     for (const { toolCall } of this.#pending) this.#pendingToolCalls.add(toolCall.id);
@@ -179,6 +184,7 @@ export class Agent {
       pending: this.#pending,
       error: this.#error,
       usage: this.#usage,
+      compaction: this.#compaction,
     };
   }
 
@@ -232,6 +238,7 @@ export class Agent {
   replaceMessages(messages: readonly AgentMessage[]): void {
     this.#assertIdle("replace the messages");
     this.#messages = [...messages];
+    this.#compaction = undefined;
     const calls = new Set(messages.flatMap(callIds));
     this.#wait(this.#pending.filter(({ toolCall }) => calls.has(toolCall.id)));
   }
@@ -244,6 +251,7 @@ export class Agent {
   clearMessages(): void {
     this.#assertIdle("clear the messages");
     this.#messages = [];
+    this.#compaction = undefined;
     this.#wait([]);
   }
 
@@ -422,6 +430,7 @@ export class Agent {
       systemPrompt: this.#systemPrompt,
       messages: this.#messages,
       tools: this.#runTools(launch),
+      ...(this.#compaction && { compaction: this.#compaction }),
     };
     const handle = (event: AgentEvent): void | Promise<void> => this.#handle(event, launch.watch);
     const { sink = () => {}, streamFn } = this.#options;
@@ -529,6 +538,9 @@ export class Agent {
         break;
       case "tool_execution_end":
         this.#pendingToolCalls.delete(event.toolCallId);
+        break;
+      case "compaction":
+        this.#compaction = event.compaction;
         break;
       case "turn_end":
         if (event.message.errorMessage) this.#error = event.message.errorMessage;

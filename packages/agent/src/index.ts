@@ -1,5 +1,13 @@
 export * from "./agent.ts";
 export { SKIPPED_TEXT } from "./calls.ts";
+export {
+  applyCompaction,
+  type Compaction,
+  type CompactionPlan,
+  type ContextConfig,
+  contextLimits,
+  planCompaction,
+} from "./compaction.ts";
 export { SinkError } from "./emitter.ts";
 export { callsOf, isLlmMessage } from "./history.ts";
 export { type PromptInput, toMessages, userMessage } from "./input.ts";

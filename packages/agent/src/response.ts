@@ -5,6 +5,8 @@ import {
   type Context,
   costOf,
   emptyAssistantMessage,
+  estimateContextTokens,
+  estimateTokens,
   type Failure,
   IncompleteStreamError,
   isDelta,
@@ -14,12 +16,22 @@ import {
   toAssistantStream,
   type TranscriptProblem,
 } from "@gyre/ai";
+import {
+  applyCompaction,
+  type ContextConfig,
+  contextLimits,
+  onTopOf,
+  planCompaction,
+  readable,
+  standIn,
+  tokensOf,
+} from "./compaction.ts";
 import { isThenable } from "./emitter.ts";
 import { callsOf, endedInTrouble, type Outgoing } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
 import { type Attempt, withRetry } from "./retry.ts";
 import { contained, messageOf, type Run } from "./run.ts";
-import type { AgentEvent } from "./types.ts";
+import type { AgentEvent, AgentMessage } from "./types.ts";
 
 export const DEFAULT_FIRST_EVENT_MS = 300_000;
 export const DEFAULT_BETWEEN_EVENTS_MS = 120_000;
@@ -117,10 +129,13 @@ interface Outcome extends Attempt {
 }
 
 function buildContext(run: Run): Context | Promise<Context> {
-  const { transformContext, convertToLlm } = run.config;
-  if (!transformContext && !convertToLlm) return contextOf(run, run.history.outgoing());
+  const { context, transformContext, convertToLlm } = run.config;
+  if (!context && !run.compaction && !transformContext && !convertToLlm) {
+    return contextOf(run, run.history.outgoing());
+  }
   return (async () => {
-    const { messages } = run.history;
+    if (context) await compact(run, context);
+    const messages = compacted(run);
     const transformed = transformContext
       ? await run.hook("transformContext", () => transformContext(messages, run.signal))
       : messages;
@@ -129,6 +144,61 @@ function buildContext(run: Run): Context | Promise<Context> {
       : transformed;
     return contextOf(run, run.history.outgoingFrom(converted));
   })();
+}
+
+function compacted(run: Run): readonly AgentMessage[] {
+  const { messages } = run.history;
+  return run.compaction ? applyCompaction(messages, run.compaction) : messages;
+}
+
+/** Makes the context smaller, if it is too large (R24). */
+async function compact(run: Run, config: ContextConfig): Promise<void> {
+  const messages = compacted(run);
+  const correct = (estimated: number): number => run.calibration.correct(estimated);
+  const overhead = overheadOf(run);
+  const plan = planCompaction(messages, contextLimits(config, run.model), overhead, correct);
+  if (!plan) return;
+  const left = messages.slice(plan.from, plan.to);
+  const { summary, reason } = await summaryOf(run, config, left, plan.target);
+  const { from, to } = onTopOf(run.compaction, plan);
+  run.compaction = { from, to, message: standIn(summary, run.clock.now()) };
+  const estimated = compacted(run).reduce((sum, message) => sum + tokensOf(message), overhead);
+  await run.emit({
+    type: "compaction",
+    before: plan.before,
+    after: Math.round(correct(estimated)),
+    reason,
+    compaction: run.compaction,
+  });
+}
+
+/** A summary that helps, or none: where nobody makes one, it fails, or it is too long. */
+async function summaryOf(
+  run: Run,
+  { summarise }: ContextConfig,
+  left: readonly AgentMessage[],
+  target: number,
+): Promise<{ summary?: string; reason: string }> {
+  const reason = "The context had grown above its limit.";
+  if (!summarise) return { reason };
+  try {
+    const summary = await run.hook("summarise", () => summarise(readable(left), run.signal));
+    if (estimateTokens(summary) <= target / 4) return { summary, reason };
+    return { reason: `${reason} The summary was too long, and is left out.` };
+  } catch (error) {
+    if (run.cancelled) throw error;
+    return { reason: `${reason} There is no summary: ${messageOf(error)}` };
+  }
+}
+
+/** What a request holds besides messages. */
+function overheadOf(run: Run): number {
+  const { systemPrompt, toolbox } = run;
+  return estimateContextTokens({
+    messages: [],
+    tools: toolbox.specs,
+    ...(systemPrompt && { systemPrompt }),
+  });
 }
 
 function contextOf(run: Run, outgoing: Outgoing): Context {
@@ -420,11 +490,20 @@ function conclude(
 
 /** Takes out what may not stay (R26), gives every call an id of its own, and publishes. */
 async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
+  if (run.config.context) calibrate(run, message);
   const settled = withCost(run, withOwnIds(run, withoutUnfinishedCalls(message, finished)));
   const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
   await run.emitEach([...events, { type: "message_end", message: settled }]);
   run.accept(settled);
   return settled;
+}
+
+/** Learns from what the service counted how far our estimates are off. */
+function calibrate(run: Run, { usage }: AssistantMessage): void {
+  if (usage.input === undefined) return;
+  const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+  const estimated = compacted(run).reduce((sum, sent) => sum + tokensOf(sent), overheadOf(run));
+  run.calibration.observe(estimated, reported);
 }
 
 function withoutUnfinishedCalls(

@@ -6,12 +6,14 @@ import {
   type StreamFn,
   systemClock,
   type ThinkingLevel,
+  TokenCalibration,
   type ToolCall,
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
 import { Breath } from "./breath.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
+import type { Compaction } from "./compaction.ts";
 import { Emitter, isThenable, messageOf } from "./emitter.ts";
 import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
@@ -62,6 +64,8 @@ export class Run {
   readonly gauge: LimitGauge;
   readonly info: RunInfo;
   readonly breath: Breath;
+  compaction: Compaction | undefined;
+  readonly calibration: TokenCalibration = new TokenCalibration();
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
   readonly pending: PendingCall[] = [];
@@ -117,6 +121,7 @@ export class Run {
     this.model = config.model;
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
+    this.compaction = context.compaction;
     this.#stopDeadline =
       limits.maxDurationMs === undefined
         ? () => {}

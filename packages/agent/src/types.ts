@@ -18,6 +18,7 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
+import type { Compaction, ContextConfig } from "./compaction.ts";
 import type { Middleware } from "./middleware.ts";
 
 /**
@@ -174,7 +175,15 @@ export type AgentEvent =
       kind: string;
       errorMessage: string;
     }
-  | { type: "compaction"; before: number; after: number; reason: string }
+  | {
+      type: "compaction";
+      /** Tokens, estimated. */
+      before: number;
+      after: number;
+      reason: string;
+      /** What is sent from here on in place of a part of the transcript. */
+      compaction: Compaction;
+    }
   | { type: "limit"; limit: LimitName; value: number }
   | AgentEndEvent;
 
@@ -209,6 +218,8 @@ export interface AgentContext {
   systemPrompt?: string;
   messages: readonly AgentMessage[];
   tools?: readonly AgentTool[];
+  /** What an earlier run made of a part of `messages`: see the event of this name. */
+  compaction?: Compaction;
 }
 
 /** What `prepareTurn` may change from here on. */
@@ -277,6 +288,8 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   middlewareTimeoutMs?: number;
   onLateResult?: (call: ToolCall, result: AgentToolResult) => void;
 
+  /** Makes the context smaller when it grows too large. Off unless given. */
+  context?: ContextConfig;
   limits?: Limits;
   /** Another name of `limits.maxTurns`. */
   maxIterations?: number;
