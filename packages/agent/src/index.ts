@@ -31,7 +31,7 @@ export {
 } from "./middleware.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
-export { InvalidTranscriptError } from "./response.ts";
+export { InvalidTranscriptError } from "./request.ts";
 export { type Attempt, isRetryable, type RetryPolicy, withRetry } from "./retry.ts";
 export * from "./tracing.ts";
 export * from "./types.ts";
