@@ -216,6 +216,25 @@ describe("log lines", () => {
     ]);
   });
 
+  it("R21: a result that comes after its call was answered", async () => {
+    const { clock, lines, run } = logged();
+    const slow = tool(
+      "slow",
+      () => new Promise<string>((resolve) => clock.after(500, () => resolve("at last"))),
+      { timeoutMs: 100 },
+    );
+    await run([call("slow"), "Done"], [slow]);
+    await clock.advance(500);
+    expect(lines.at(-1)).toEqual({
+      ...at(500),
+      level: "warn",
+      event: "late_result",
+      tool_name: "slow",
+      tool_call_id: "call_1",
+      is_error: false,
+    });
+  });
+
   it("an abort while a deaf model streams", async () => {
     const { clock, lines, run } = logged();
     const controller = new AbortController();

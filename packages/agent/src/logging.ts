@@ -57,7 +57,15 @@ export interface ToolCallLine extends LogLineBase, LogOutcome {
   suspended?: true;
 }
 
-export type LogLine = RunStartLine | RunEndLine | ModelCallLine | ToolCallLine;
+/** What a tool gave after its call had been answered without it. */
+export interface LateResultLine extends LogLineBase {
+  event: "late_result";
+  tool_name: string;
+  tool_call_id: string;
+  is_error: boolean;
+}
+
+export type LogLine = RunStartLine | RunEndLine | ModelCallLine | ToolCallLine | LateResultLine;
 
 export interface LoggingOptions {
   /** For times and latencies; the system's, if absent. */
@@ -90,7 +98,16 @@ export function logging(
     ...(trouble && { error: logError(trouble, keys.get(run)) }),
   });
 
-  return observe(contained, {
+  const late: NonNullable<Middleware["late"]> = ({ id, name }, { isError = false }, run) =>
+    put({
+      ...base("warn", run),
+      event: "late_result",
+      tool_name: name,
+      tool_call_id: id,
+      is_error: isError,
+    });
+
+  const observer = observe(contained, {
     run(run) {
       const from = clock.now();
       const asked = { provider: run.model.provider, model: run.model.id };
@@ -139,6 +156,7 @@ export function logging(
       };
     },
   });
+  return { ...observer, late };
 }
 
 /** Makes `logging` write text: each line one JSON object with a line feed after it. */

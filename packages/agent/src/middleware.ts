@@ -46,6 +46,8 @@ export type ModelAnswer = AssistantMessageEventStream | AsyncIterable<AssistantM
 export interface Middleware {
   /** Told when a run starts; what it gives is called when the run has ended. */
   run?(run: RunInfo): ((end: AgentEndEvent | undefined) => void) | void;
+  /** Told of what a tool gave after its call had been answered without it (R21). */
+  late?(call: ToolCall, result: AgentToolResult, run: RunInfo): void;
   tool?(
     call: ToolInvocation,
     next: (changed?: ToolInvocation) => Promise<AgentToolResult>,

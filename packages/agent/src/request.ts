@@ -127,23 +127,31 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
   return context;
 }
 
+/** What of the configuration is said to the service as it is. */
+const PASSED_ON = [
+  "temperature",
+  "maxTokens",
+  "sessionId",
+  "thinkingBudgets",
+  "cacheRetention",
+  "toolChoice",
+  "headers",
+  "maxRetryDelayMs",
+  "timeoutMs",
+  "metadata",
+  "clock",
+] as const satisfies readonly (keyof StreamOptions)[];
+
+type Decided = "apiKey" | "signal" | "thinkingLevel";
+type Forgotten = Exclude<keyof StreamOptions, (typeof PASSED_ON)[number] | Decided>;
+/** An option that the list above does not know would be missing here. */
+const NONE_FORGOTTEN: Record<Forgotten, never> = {};
+
 /** What is said about the request, but for its key and its signal. */
-export function buildOptions(run: Run): StreamOptions {
-  const { config } = run;
-  const options: StreamOptions = {};
-  if (config.temperature !== undefined) options.temperature = config.temperature;
-  if (config.maxTokens !== undefined) options.maxTokens = config.maxTokens;
-  if (config.sessionId !== undefined) options.sessionId = config.sessionId;
-  if (run.thinkingLevel !== undefined) options.thinkingLevel = run.thinkingLevel;
-  if (config.thinkingBudgets) options.thinkingBudgets = config.thinkingBudgets;
-  if (config.cacheRetention) options.cacheRetention = config.cacheRetention;
-  if (config.toolChoice) options.toolChoice = config.toolChoice;
-  if (config.headers) options.headers = config.headers;
-  if (config.maxRetryDelayMs !== undefined) options.maxRetryDelayMs = config.maxRetryDelayMs;
-  if (config.timeoutMs !== undefined) options.timeoutMs = config.timeoutMs;
-  if (config.metadata) options.metadata = config.metadata;
-  if (config.clock) options.clock = config.clock;
-  return options;
+export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
+  const options: Record<string, unknown> = { ...NONE_FORGOTTEN };
+  for (const name of PASSED_ON) if (config[name] !== undefined) options[name] = config[name];
+  return thinkingLevel === undefined ? options : { ...options, thinkingLevel };
 }
 
 /** Learns from what the service counted how far our estimates are off. */

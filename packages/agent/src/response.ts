@@ -141,6 +141,13 @@ async function attempt(
           asked.then(resolve, reject);
         })
       : asked;
+    // One that comes after all is read by nobody.
+    if (!answer && isThenable(asked)) {
+      asked.then(
+        (late) => late && toAssistantStream(late).detach(),
+        () => {},
+      );
+    }
     if (answer) {
       const source = toAssistantStream(answer);
       stream = source;

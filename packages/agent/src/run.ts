@@ -278,7 +278,11 @@ export class Run {
 
   /** Gives what arrived after its call was answered to whoever wants to know. */
   reportLate(call: ToolCall, result: AgentToolResult): void {
-    contained("onLateResult threw", () => this.config.onLateResult?.(call, result));
+    const { middleware = [], onLateResult } = this.config;
+    contained("onLateResult threw", () => onLateResult?.(call, result));
+    for (const each of middleware) {
+      contained("A middleware's late threw", () => each.late?.(call, result, this.info));
+    }
   }
 
   /** Hands back what was not delivered; answers with all that was so far. */

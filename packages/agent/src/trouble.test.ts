@@ -67,6 +67,19 @@ const ways: [string, () => never, string][] = [
   ],
 ];
 
+it("R21: a stream that comes after the abort is read by nobody", async () => {
+  const controller = new AbortController();
+  const gate = later<AssistantMessageEventStream>();
+  const { clock, done } = start({ signal: controller.signal, streamFn: () => gate.promise });
+  await clock.advance(1);
+  controller.abort();
+  await done;
+  const stream = new AssistantMessageEventStream();
+  gate.resolve(stream);
+  await clock.advance(1);
+  expect(stream.detached).toBe(true);
+});
+
 it("R19: continue on an answer that only a custom message follows is an error, and nothing is sent", async () => {
   const first = await play({ script: ["Answered"] });
   const note = { role: "note", content: "for people" } as unknown as AgentMessage;
