@@ -1,7 +1,6 @@
 import {
   type AssistantMessage,
   estimateMessageTokens,
-  estimateTokens,
   type Model,
   textOf,
   type UserMessage,
@@ -79,7 +78,7 @@ export function planCompaction(
   const from =
     messages.findIndex((message) => isLlmMessage(message) && message.role === "user") + 1;
   const last = lastCut(messages, limits.keepTurns);
-  let left = total + estimateTokens(LEFT_OUT_TEXT);
+  let left = total + tokensOf(standIn(undefined, 0));
   let to = from;
   while (to < last && (correct(left) > limits.target || !isCut(messages, to))) {
     left -= sizes[to] ?? 0;

@@ -127,30 +127,28 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
   return context;
 }
 
-/** What of the configuration is said to the service as it is. */
-const PASSED_ON = [
-  "temperature",
-  "maxTokens",
-  "sessionId",
-  "thinkingBudgets",
-  "cacheRetention",
-  "toolChoice",
-  "headers",
-  "maxRetryDelayMs",
-  "timeoutMs",
-  "metadata",
-  "clock",
-] as const satisfies readonly (keyof StreamOptions)[];
+type PassedOn = Exclude<keyof StreamOptions, "apiKey" | "signal" | "thinkingLevel">;
 
-type Decided = "apiKey" | "signal" | "thinkingLevel";
-type Forgotten = Exclude<keyof StreamOptions, (typeof PASSED_ON)[number] | Decided>;
-/** An option that the list above does not know would be missing here. */
-const NONE_FORGOTTEN: Record<Forgotten, never> = {};
+/** What of the configuration is said to the service as it is: every option, but for three. */
+const PASSED_ON: Record<PassedOn, true> = {
+  temperature: true,
+  maxTokens: true,
+  sessionId: true,
+  thinkingBudgets: true,
+  cacheRetention: true,
+  toolChoice: true,
+  headers: true,
+  maxRetryDelayMs: true,
+  timeoutMs: true,
+  metadata: true,
+  clock: true,
+};
+const NAMES = Object.keys(PASSED_ON) as PassedOn[];
 
 /** What is said about the request, but for its key and its signal. */
 export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
-  const options: Record<string, unknown> = { ...NONE_FORGOTTEN };
-  for (const name of PASSED_ON) if (config[name] !== undefined) options[name] = config[name];
+  const options: Record<string, unknown> = {};
+  for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];
   return thinkingLevel === undefined ? options : { ...options, thinkingLevel };
 }
 
