@@ -24,19 +24,20 @@ export async function cpuOf(work: () => Promise<void>): Promise<number> {
   return cpuMs() - before;
 }
 
-/** Rounds that are run before the first that counts, for the compiler to settle. */
-const WARM_UP_ROUNDS = 5;
+/** How long it is run before the first round that counts, for the compiler to settle. */
+const WARM_UP_MS = 3_000;
 
 /** Medians of the works over interleaved rounds, warmed up. */
 export async function interleaved(
   rounds: number,
   works: Readonly<Record<string, () => Promise<void>>>,
 ): Promise<Record<string, number>> {
+  const warmedUpAt = performance.now() + WARM_UP_MS;
+  while (performance.now() < warmedUpAt) for (const work of Object.values(works)) await work();
   const times: Record<string, number[]> = {};
-  for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [name, work] of Object.entries(works)) {
-      const ms = await cpuOf(work);
-      if (round >= 0) (times[name] ??= []).push(ms);
+      (times[name] ??= []).push(await cpuOf(work));
     }
   }
   return Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, median(ms)]));

@@ -106,9 +106,9 @@ function invoke(
       call,
       controller,
       isAnswered: () => answered,
-      timers: new Set(),
+      timers: [],
       started: false,
-      nested: new Set(),
+      nested: [],
       update: (partialResult) => {
         if (answered) return;
         run.emitUpdate({
@@ -130,7 +130,7 @@ function invoke(
           ),
         });
       };
-      execution.timers.add(run.clock.after(middlewareTimeoutMs, giveUp));
+      execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
     }
     const invocation: ToolInvocation = {
       toolCall: call,
@@ -157,20 +157,25 @@ interface Execution {
   controller: AbortController;
   isAnswered: () => boolean;
   /** Stop the time-outs of what was left behind, or they would keep a process alive. */
-  timers: Set<() => void>;
+  timers: (() => void)[];
   /** The tool was reached: it may have had effects. */
   started: boolean;
   /** What this called in its turn, while it runs. */
-  nested: Set<Execution>;
+  nested: Execution[];
   update: (partial: AgentToolResult) => void;
 }
 
 /** The same for a tool that a tool called: its time-out is its own, an abort is shared. */
 function nestedIn(execution: Execution, call: ToolCall): Execution {
   const controller = new AbortController();
-  const own = { ...execution, call, controller, nested: new Set<Execution>() };
-  execution.nested.add(own);
+  const own = { ...execution, call, controller, nested: [] };
+  execution.nested.push(own);
   return own;
+}
+
+function remove<T>(list: T[], item: T): void {
+  const index = list.indexOf(item);
+  if (index >= 0) list.splice(index, 1);
 }
 
 function abort({ controller, nested }: Execution): void {
@@ -220,12 +225,12 @@ function executeTool(
       abort(own);
       reject(new TimedOut(tool.name, timeoutMs));
     });
-    execution.timers.add(stopTimer);
+    execution.timers.push(stopTimer);
     const settled = (result: AgentToolResult): boolean => {
       isSettled = true;
-      execution.nested.delete(own);
+      remove(execution.nested, own);
       stopTimer();
-      execution.timers.delete(stopTimer);
+      remove(execution.timers, stopTimer);
       const late = timedOut || execution.isAnswered();
       if (late && depth === 0) run.reportLate(call, result);
       return !late;

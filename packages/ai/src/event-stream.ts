@@ -190,12 +190,16 @@ type Readable<T> = Pick<
   "closed" | "detach" | "detached" | "failure" | "take" | "whenReadable"
 >;
 
+type Resolve<T> = (next: Next<T> | Promise<Next<T>>) => void;
+
 /** The iterator of a stream. Also right for a caller that asks ahead without waiting. */
 class Reader<T> implements AsyncIterator<T, undefined> {
   readonly #stream: Readable<T>;
   /** Ends this one's hold on the stream; false if it had none any more. */
   readonly #release: () => boolean;
-  readonly #waiting: ((next: Next<T> | Promise<Next<T>>) => void)[] = [];
+  #waiting: Resolve<T> | undefined;
+  /** Those who asked ahead, behind the one that waits; hardly anybody does. */
+  #behind: Resolve<T>[] | undefined;
   #over = false;
 
   constructor(stream: Readable<T>, release: () => boolean) {
@@ -204,7 +208,7 @@ class Reader<T> implements AsyncIterator<T, undefined> {
   }
 
   next(): Promise<Next<T>> {
-    if (this.#waiting.length === 0) {
+    if (!this.#waiting) {
       if (this.#over) return Promise.resolve({ value: undefined, done: true });
       const event = this.#stream.take();
       if (event !== undefined) return Promise.resolve({ value: event, done: false });
@@ -216,28 +220,37 @@ class Reader<T> implements AsyncIterator<T, undefined> {
   return(): Promise<Next<T>> {
     this.#over = true;
     if (this.#release()) this.#stream.detach();
-    for (const resolve of this.#waiting.splice(0)) resolve({ value: undefined, done: true });
+    for (let resolve = this.#shift(); resolve; resolve = this.#shift()) {
+      resolve({ value: undefined, done: true });
+    }
     return Promise.resolve({ value: undefined, done: true });
   }
 
-  readonly #wait = (resolve: (next: Next<T> | Promise<Next<T>>) => void): void => {
-    this.#waiting.push(resolve);
-    if (this.#waiting.length === 1) this.#stream.whenReadable(this.#arrive);
+  readonly #wait = (resolve: Resolve<T>): void => {
+    if (this.#waiting) {
+      (this.#behind ??= []).push(resolve);
+      return;
+    }
+    this.#waiting = resolve;
+    this.#stream.whenReadable(this.#arrive);
   };
 
   readonly #arrive = (): void => {
-    for (;;) {
-      const [resolve] = this.#waiting;
-      if (!resolve) return;
+    while (this.#waiting) {
       const event = this.#stream.take();
       if (event === undefined && !this.#stream.closed && !this.#stream.detached) {
         this.#stream.whenReadable(this.#arrive);
         return;
       }
-      this.#waiting.shift();
-      resolve(event === undefined ? this.#finish() : { value: event, done: false });
+      this.#shift()?.(event === undefined ? this.#finish() : { value: event, done: false });
     }
   };
+
+  #shift(): Resolve<T> | undefined {
+    const first = this.#waiting;
+    this.#waiting = this.#behind?.shift();
+    return first;
+  }
 
   #finish(): Promise<Next<T>> {
     const { failure } = this.#stream;
