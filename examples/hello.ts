@@ -18,4 +18,4 @@ agent.subscribe((event) => {
   if (event.type === "tool_execution_end") console.log(event.toolName, event.result.content);
 });
 const end = await agent.prompt("What is 19 + 23?");
-console.log(end?.stop, end?.finalMessage?.content);
+console.log(end.stop, end.finalMessage?.content);

@@ -43,4 +43,4 @@ agent.subscribe((event) => {
   if (update.type === "text_delta") console.log(`+ ${update.delta.trim()}`);
 });
 const end = await agent.prompt("Pretty Polly Parrot");
-console.log(end?.stop, end?.usage.totalTokens, "tokens");
+console.log(end.stop, end.usage.totalTokens, "tokens");

@@ -218,7 +218,7 @@ const turns: Case = {
       gyre: async () => void (await gyreRun(instant(calling(many)), [addTool])),
     });
     const few = 10;
-    const growth = await interleaved(15, {
+    const growth = await interleaved(25, {
       few: async () => {
         for (let i = 0; i < many / few; i++) await gyreRun(instant(calling(few)), [addTool]);
       },

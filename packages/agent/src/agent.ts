@@ -320,6 +320,8 @@ export class Agent {
    * Runs on a prompt, and settles when the agent is idle again. Rejects while a run
    * goes on, unless told to queue: then it settles at once, with nothing.
    */
+  prompt(input: PromptInput, options?: Omit<PromptOptions, "whileRunning">): Promise<AgentEndEvent>;
+  prompt(input: PromptInput, options: PromptOptions): Promise<AgentEndEvent | undefined>;
   async prompt(
     input: PromptInput,
     options: PromptOptions = {},
