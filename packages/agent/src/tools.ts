@@ -109,6 +109,7 @@ function invoke(
       timers: [],
       started: false,
       nested: [],
+      decision,
       update: (partialResult) => {
         if (answered) return;
         run.emitUpdate({
@@ -162,6 +163,8 @@ interface Execution {
   started: boolean;
   /** What this called in its turn, while it runs. */
   nested: Execution[];
+  /** A person's answer; it holds for what the tool calls in its turn, too. */
+  decision: Decision | undefined;
   update: (partial: AgentToolResult) => void;
 }
 
@@ -288,6 +291,7 @@ async function callNested(
       signal: controller.signal,
       run: run.info,
       parentId: call.id,
+      ...(execution.decision && { decision: execution.decision }),
     },
     depth,
   );

@@ -67,6 +67,29 @@ const ways: [string, () => never, string][] = [
   ],
 ];
 
+it("R27: approving a call approves what it calls in its turn", async () => {
+  const tools = [
+    tool("outer", async (_id, _args, _signal, _onUpdate, host) => host.call("inner", {})),
+    tool("inner", () => "done"),
+  ];
+  const middleware = [approval(({ tool: { name } }) => (name === "inner" ? "suspend" : "allow"))];
+  const suspended = await play({
+    script: [call("outer", {}, "c1")],
+    tools,
+    config: { middleware },
+  });
+  expect(suspended.end.pending.map(({ toolCall }) => toolCall.id)).toEqual(["c1"]);
+  const { end } = await play({
+    script: ["Good"],
+    prompts: [],
+    messages: suspended.end.messages,
+    tools,
+    config: { middleware, decisions: { c1: { type: "approve" } } },
+  });
+  expect(end.stop).toBe("done");
+  expect(end.messages[0]).toMatchObject({ role: "toolResult", isError: false });
+});
+
 it("R21: a stream that comes after the abort is read by nobody", async () => {
   const controller = new AbortController();
   const gate = later<AssistantMessageEventStream>();
