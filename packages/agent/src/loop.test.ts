@@ -992,6 +992,36 @@ describe("steering and follow-up", () => {
       expect(model.requests).toBe(1);
     });
 
+    it("R15: a message that comes while a turn is prepared is told before the model is asked", async () => {
+      const gate = later();
+      let prepared = 0;
+      const { clock, done, steer, model } = redirectable({
+        script: [call("x", {}, "c1"), "Done"],
+        tools: [tool("x")],
+        config: {
+          prepareTurn: async () => {
+            if (prepared++ === 0) await gate.promise;
+          },
+        },
+      });
+      await clock.advance(10);
+      steer("Other");
+      gate.resolve();
+      const { lines } = await done;
+      const tail = [
+        "turn_start",
+        ...empty("redirected"),
+        "turn_end redirected",
+        "turn_start",
+        ...injected("Other"),
+        ...answer("Done"),
+        "turn_end stop",
+        "agent_end done",
+      ];
+      expect(lines.slice(-tail.length)).toEqual(tail);
+      expect(model.requests).toBe(2);
+    });
+
     it("R15: redirect among calls is skip-remaining", async () => {
       const gate = later<string>();
       const { clock, done, steer } = redirectable({

@@ -16,6 +16,7 @@ import {
 import { isThenable } from "./emitter.ts";
 import { callsOf, endedInTrouble } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
+import { Redirect } from "./redirect.ts";
 import { buildContext, buildOptions, calibrate } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
 import { contained, messageOf, type Run } from "./run.ts";
@@ -37,11 +38,14 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   if (run.cancelled) return settle(run, abortedBeforeRequest(run));
   const objection = run.gauge.objectionTo(run.model);
   if (objection) throw new Error(objection);
-  const redirect = new Redirect(run);
+  const redirect = (run.redirect ??= new Redirect(run));
   try {
-    return await settle(run, await request(run, redirect));
+    const outcome = await request(run, redirect);
+    // It has had its way, also where nobody will poll for the message.
+    if (outcome.message.stopReason === "redirected") redirect.arrived = false;
+    return await settle(run, outcome);
   } finally {
-    redirect.stop();
+    redirect.onArrival = undefined;
   }
 }
 
@@ -64,37 +68,6 @@ async function request(run: Run, redirect: Redirect): Promise<Outcome> {
   if (outcome.shown || !failed) return outcome;
   if (run.cancelled) return abortedBeforeRequest(run);
   return redirect.arrived ? redirectedBeforeRequest(run) : outcome;
-}
-
-/** Whether a steering message came that is to cut off the response (R15). */
-class Redirect {
-  arrived = false;
-  /** Called when one comes. */
-  onArrival: (() => void) | undefined;
-  readonly #run: Run;
-  readonly #undo: (() => void) | undefined;
-
-  constructor(run: Run) {
-    this.#run = run;
-    if (run.config.steering !== "redirect") return;
-    this.#undo = run.config.onSteering?.(() => {
-      this.arrived = true;
-      this.onArrival?.();
-    });
-  }
-
-  /** Waits; answers false when the run was cancelled or a message came meanwhile. */
-  orWait(ms: number): Promise<boolean> {
-    return this.#run.wait(ms, (cut) => {
-      this.onArrival = cut;
-      if (this.arrived) cut();
-    });
-  }
-
-  stop(): void {
-    this.onArrival = undefined;
-    contained("What onSteering gave threw", () => this.#undo?.());
-  }
 }
 
 interface Outcome extends Attempt {

@@ -18,6 +18,7 @@ import { Emitter, isThenable, messageOf } from "./emitter.ts";
 import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "./middleware.ts";
+import type { Redirect } from "./redirect.ts";
 import { type Toolbox, toolboxOf } from "./toolbox.ts";
 import type {
   AgentContext,
@@ -65,6 +66,7 @@ export class Run {
   readonly info: RunInfo;
   readonly breath: Breath;
   compaction: Compaction | undefined;
+  redirect: Redirect | undefined;
   readonly calibration: TokenCalibration = new TokenCalibration();
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
@@ -246,6 +248,7 @@ export class Run {
     const get =
       queue === "steering" ? this.config.getSteeringMessages : this.config.getFollowUpMessages;
     if (!get || this.cancelled) return false;
+    if (queue === "steering" && this.redirect) this.redirect.arrived = false;
     const handBack = (messages: readonly AgentMessage[] | undefined): void => {
       if (messages && messages.length > 0) this.config.requeue?.(queue, [...messages]);
     };
@@ -322,6 +325,7 @@ export class Run {
 
   close(): void {
     this.#stopDeadline();
+    this.redirect?.stop();
     this.cancellation.release();
   }
 
