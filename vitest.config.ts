@@ -6,7 +6,10 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 export default defineConfig({
   resolve: {
     alias: {
+      "@gyre/ai/models": source("packages/ai/src/models/index.ts"),
       "@gyre/ai/node": source("packages/ai/src/node/index.ts"),
+      "@gyre/ai/providers/": source("packages/ai/src/providers/"),
+      "@gyre/ai/providers": source("packages/ai/src/providers/index.ts"),
       "@gyre/ai": source("packages/ai/src/index.ts"),
       "@gyre/agent": source("packages/agent/src/index.ts"),
     },
@@ -17,6 +20,7 @@ export default defineConfig({
       "scripts/**/*.test.ts",
       "docs/**/*.test.ts",
       "sim/src/**/*.test.ts",
+      "recorded/src/**/*.test.ts",
     ],
     pool: "threads",
     testTimeout: 20_000,
