@@ -141,6 +141,8 @@ const PASSED_ON: Record<PassedOn, true> = {
   maxRetryDelayMs: true,
   timeoutMs: true,
   metadata: true,
+  onPayload: true,
+  onResponse: true,
   clock: true,
 };
 const NAMES = Object.keys(PASSED_ON) as PassedOn[];

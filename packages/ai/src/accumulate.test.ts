@@ -197,10 +197,13 @@ describe("arguments", () => {
     }
   });
 
+  it("that are null are none: some services say so where a call has no arguments", () => {
+    expect(argumentsOf("null")).toEqual({ arguments: {} });
+  });
+
   it("that are no object are an error that says what they are", () => {
     for (const [raw, kind] of [
       ["[1]", "an array"],
-      ["null", "null"],
       ["7", "a number"],
       ['"x"', "a string"],
       ["true", "a boolean"],
@@ -351,5 +354,45 @@ describe("the end", () => {
       expect(out.message.stopReason).toBe("aborted");
       expect(out.message.content).toHaveLength(type === "start" ? 0 : 1);
     }
+  });
+});
+
+describe("what a service tells beside its content", () => {
+  it("a call may get its id, its name and its signature late", () => {
+    const { out } = begin();
+    const call = out.toolCallStart("", "");
+    out.identify(call, { id: "c1", name: "read" });
+    out.toolCallEnd(call, "sig");
+    out.identify(call, { id: "too late" });
+    expect(out.message.content).toEqual([
+      { type: "toolCall", id: "c1", name: "read", arguments: {}, signature: "sig" },
+    ]);
+  });
+
+  it("an image is a block with an event of its own", () => {
+    const { out, events } = begin();
+    const content = { type: "image", data: "aGk=", mimeType: "image/png" } as const;
+    out.image(content);
+    expect(events()).toEqual([{ type: "start" }, { type: "image", contentIndex: 0, content }]);
+    expect(out.message.content).toEqual([content]);
+  });
+
+  it("what it has no use for is counted by name", () => {
+    const { out } = begin();
+    expect(out.message.report).toBeUndefined();
+    out.unknown("event moon");
+    out.unknown("event moon");
+    out.unknown("part sun");
+    expect(out.message.report).toEqual({ events: 0, unknown: { "event moon": 2, "part sun": 1 } });
+  });
+
+  it("once it is cut short, nothing makes it whole", () => {
+    const { out } = begin();
+    out.text(out.textStart(), "Hel");
+    out.cutShort();
+    out.done("stop");
+    expect(out.closed).toBe(false);
+    out.fail("Cut.", { kind: "incomplete" });
+    expect(out.message).toMatchObject({ stopReason: "error", content: [{ text: "Hel" }] });
   });
 });

@@ -4,7 +4,9 @@ import { GrowingText } from "./growing-text.ts";
 import type {
   AssistantMessage,
   Failure,
+  ImageContent,
   Model,
+  ServiceReport,
   ServiceToolContent,
   TextContent,
   ThinkingContent,
@@ -45,6 +47,7 @@ export class Accumulator {
   readonly #model: Model;
   readonly #open: (OpenBlock | undefined)[] = [];
   #started = false;
+  #isCutShort = false;
 
   constructor(stream: AssistantMessageEventStream, model: Model, timestamp: number) {
     this.#stream = stream;
@@ -129,10 +132,17 @@ export class Accumulator {
     this.#stream.push({ type: "toolcall_delta", contentIndex, delta, partial: this.message });
   }
 
-  toolCallEnd(contentIndex: number): void {
+  /** What came late: an open call may get its id, its name or its signature after its start. */
+  identify(contentIndex: number, late: { id?: string; name?: string; signature?: string }): void {
+    const open = this.#open[contentIndex];
+    if (open?.type === "toolCall") Object.assign(open.block, late);
+  }
+
+  toolCallEnd(contentIndex: number, signature?: string): void {
     const open = this.#open[contentIndex];
     if (open?.type !== "toolCall") return;
     this.#open[contentIndex] = undefined;
+    if (signature !== undefined) open.block.signature = signature;
     Object.assign(open.block, finishedArguments(open.parser, open.raw.value));
     this.#stream.push({
       type: "toolcall_end",
@@ -149,6 +159,29 @@ export class Accumulator {
     this.#stream.push({ type: "service_tool", contentIndex, content, partial: this.message });
   }
 
+  image(content: ImageContent): void {
+    this.start();
+    if (this.#stream.closed) return;
+    const contentIndex = this.message.content.push(content) - 1;
+    this.#stream.push({ type: "image", contentIndex, content, partial: this.message });
+  }
+
+  /** What the service says in its own words; made when it is first asked for. */
+  get report(): ServiceReport {
+    return (this.message.report ??= { events: 0 });
+  }
+
+  /** Counts something that the wire has no use for. */
+  unknown(name: string): void {
+    const counts = (this.report.unknown ??= {});
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+
+  /** True once `done` or `fail` came. */
+  get closed(): boolean {
+    return this.#stream.closed;
+  }
+
   /** Adds what the service said last; cumulative figures replace earlier ones. */
   usage(reported: Usage): void {
     if (this.#stream.closed) return;
@@ -160,8 +193,14 @@ export class Accumulator {
     else delete usage.cost;
   }
 
+  /** From now on the response cannot be whole any more: `done` does nothing, only `fail` ends it. */
+  cutShort(): void {
+    this.#isCutShort = true;
+  }
+
   /** Closes what is open and ends the response. */
   done(reason: DoneReason): void {
+    if (this.#isCutShort) return;
     this.start();
     for (const [index, open] of this.#open.entries()) {
       if (open?.type === "text") this.textEnd(index);
@@ -199,13 +238,11 @@ function finishedArguments(
 ): Pick<ToolCall, "arguments" | "rawArguments" | "argumentsError"> {
   if (raw.trim() === "") return { arguments: {} };
   const end = parser.end();
+  // Some services say so where a call has no arguments.
+  if (end.ok && end.value === null) return { arguments: {} };
   if (!end.ok) return { arguments: {}, rawArguments: raw, argumentsError: end.error };
   if (isRecord(end.value)) return { arguments: end.value };
-  const kind = Array.isArray(end.value)
-    ? "an array"
-    : end.value === null
-      ? "null"
-      : `a ${typeof end.value}`;
+  const kind = Array.isArray(end.value) ? "an array" : `a ${typeof end.value}`;
   return {
     arguments: {},
     rawArguments: raw,

@@ -25,7 +25,17 @@ export interface StreamOptions {
   /** For the whole response; the loop's watchdog looks after silence. */
   timeoutMs?: number;
   metadata?: Readonly<Record<string, unknown>>;
+  /** Sees the body before it is sent, and may answer with another to send instead. */
+  onPayload?: (payload: Record<string, unknown>, model: Model) => unknown;
+  /** Sees that a service answered, before its body is read. Secrets are left out. */
+  onResponse?: (response: ServiceResponse, model: Model) => void | Promise<void>;
   clock?: Clock;
+}
+
+export interface ServiceResponse {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  url: string;
 }
 
 /**

@@ -1,4 +1,10 @@
-import type { AssistantMessage, ServiceToolContent, StopReason, ToolCall } from "./messages.ts";
+import type {
+  AssistantMessage,
+  ImageContent,
+  ServiceToolContent,
+  StopReason,
+  ToolCall,
+} from "./messages.ts";
 
 /**
  * What a model's response is while it streams. `partial` is the live message: the
@@ -22,6 +28,7 @@ export type AssistantMessageEvent =
       content: ServiceToolContent;
       partial: AssistantMessage;
     }
+  | { type: "image"; contentIndex: number; content: ImageContent; partial: AssistantMessage }
   | { type: "done"; reason: DoneReason; message: AssistantMessage }
   | { type: "error"; reason: "error" | "aborted"; error: AssistantMessage };
 

@@ -24,6 +24,8 @@ export interface ImageContent {
   /** Base64, without a `data:` prefix. */
   data: string;
   mimeType: string;
+  /** Opaque proof of origin, on an image that a model made. */
+  signature?: string;
 }
 
 export interface ToolCall {
@@ -113,11 +115,30 @@ export interface AssistantMessage {
   responseId?: string;
   usage: Usage;
   stopReason: StopReason;
+  /** The service's own words about this response. */
+  report?: ServiceReport;
   /** For people: what happened and what to do. Set with `error` and `aborted`. */
   errorMessage?: string;
   /** For programs: what kind of trouble it was. */
   failure?: Failure;
   timestamp: number;
+}
+
+/**
+ * What a service said of a response in its own words, for people who look closely.
+ * The loop reads none of it, and none of it is sent back.
+ */
+export interface ServiceReport {
+  /** Events of the service that were read. */
+  events: number;
+  /** Its own name for why the response ended. */
+  stopReason?: string;
+  /** Its own count, as it came. */
+  usage?: Record<string, unknown>;
+  /** Events, blocks and parts that this wire has no use for, by name, and how often each came. */
+  unknown?: Record<string, number>;
+  /** What else it told: a stop sequence, safety ratings, how many choices there were. */
+  details?: Record<string, unknown>;
 }
 
 export interface ToolResultMessage {
@@ -166,11 +187,20 @@ export interface Failure {
 export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** US dollars for a million tokens. An absent price is unknown. */
-export interface ModelPrice {
+export interface TokenPrice {
   input?: number;
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+}
+
+/** Holds for a whole request whose input, cached or not, has more than `above` tokens. */
+export interface PriceTier extends TokenPrice {
+  above: number;
+}
+
+export interface ModelPrice extends TokenPrice {
+  tiers?: readonly PriceTier[];
 }
 
 export interface Model {
@@ -186,6 +216,8 @@ export interface Model {
   contextWindow?: number;
   maxTokens?: number;
   headers?: Readonly<Record<string, string>>;
+  /** How its service differs from others on this wire; goes before what the preset says. */
+  quirks?: Readonly<Record<string, unknown>>;
 }
 
 /** What one request to a model holds. Valid for the call: copy what you keep. */

@@ -72,3 +72,24 @@ describe("addUsage", () => {
     expect(addUsage(sum, priced)).not.toHaveProperty("cost");
   });
 });
+
+describe("prices by the size of a request", () => {
+  const price = {
+    input: 1,
+    output: 2,
+    cacheRead: 0.1,
+    tiers: [
+      { above: 500_000, input: 8 },
+      { above: 200_000, input: 4, output: 6 },
+    ],
+  };
+
+  it.each([
+    [200_000, 0, 0.2 + 2],
+    [100_000, 100_001, 0.1 * 4 + 0.0100001 + 6],
+    [600_000, 0, 0.6 * 8 + 6],
+  ])("%i tokens and %i from a cache cost %f dollars", (input, cacheRead, total) => {
+    const cost = costOf({ input, cacheRead, output: 1_000_000 }, price);
+    expect(cost?.total).toBeCloseTo(total, 9);
+  });
+});

@@ -1,4 +1,4 @@
-import type { Cost, ModelPrice, Usage } from "./messages.ts";
+import type { Cost, ModelPrice, TokenPrice, Usage } from "./messages.ts";
 
 const TOKENS_PER_PRICE = 1_000_000;
 const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
@@ -10,16 +10,25 @@ const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
 export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
   if (!price || (usage.input === undefined && usage.output === undefined)) return undefined;
   const cost: Cost = { total: 0 };
+  const tier = tierFor(usage, price);
   for (const part of PRICED) {
     const tokens = usage[part];
     if (tokens === undefined || tokens === 0) continue;
-    const perMillion = price[part];
+    const perMillion = tier[part];
     if (perMillion === undefined) return undefined;
     const dollars = (tokens * perMillion) / TOKENS_PER_PRICE;
     cost[part] = dollars;
     cost.total += dollars;
   }
   return cost;
+}
+
+/** The prices that hold for a request of this size. A tier says only what differs. */
+function tierFor(usage: Usage, price: ModelPrice): TokenPrice {
+  if (!price.tiers) return price;
+  const size = (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+  const reached = price.tiers.filter(({ above }) => size > above);
+  return Object.assign({}, price, ...reached.sort((a, b) => a.above - b.above)) as TokenPrice;
 }
 
 /** Tokens of a response in all: as reported, or the sum of what was. */

@@ -59,6 +59,7 @@ export class Replay {
         return;
       }
       case "service_tool":
+      case "image":
         this.#blocks.push({ type: "other", text: "", ended: true });
         return;
       default:
