@@ -167,7 +167,10 @@ describe("log lines", () => {
       { apiKey: "sk-1" },
     );
     const model = { ...at(0), level: "warn", event: "model_call", ...asked, latency_ms: 0 };
-    const wrong = { is_error: true, error: { kind: "auth", message: "The key [key] is wrong" } };
+    const wrong = {
+      is_error: true,
+      error: { kind: "auth", message: "The key [redacted] is wrong" },
+    };
     expect(lines).toEqual([
       started,
       {

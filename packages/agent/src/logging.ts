@@ -1,4 +1,5 @@
-import { type Clock, type StopReason, systemClock, type Usage } from "@gyre/ai";
+import { type Clock, redact, secretsOf, type StopReason, systemClock, type Usage } from "@gyre/ai";
+import { fallbacksOf } from "./fallback.ts";
 import type { Middleware, RunInfo } from "./middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "./types.ts";
@@ -45,6 +46,8 @@ export interface ModelCallLine extends LogLineBase, LogOutcome {
   event: "model_call";
   provider: string;
   model: string;
+  /** The model that was to be asked in place of this one, and why it was not. */
+  fallback?: { provider: string; model: string; kind: string };
   stop_reason?: StopReason;
   usage?: Usage;
 }
@@ -85,7 +88,7 @@ export function logging(
   const contained = containment("The log");
   const put = (line: LogLine): void => contained(() => write(line));
   /** A service may repeat a key in its error message. */
-  const keys = new WeakMap<RunInfo, Set<string>>();
+  const secrets = new WeakMap<RunInfo, Set<string>>();
 
   const base = (level: LogLevel, { sessionId }: RunInfo): LogLineBase => ({
     time: new Date(clock.now()).toISOString(),
@@ -95,7 +98,7 @@ export function logging(
   const outcome = (from: number, trouble: Trouble | undefined, run: RunInfo): LogOutcome => ({
     latency_ms: clock.now() - from,
     is_error: trouble !== undefined,
-    ...(trouble && { error: logError(trouble, keys.get(run)) }),
+    ...(trouble && { error: logError(trouble, secrets.get(run)) }),
   });
 
   const late: NonNullable<Middleware["late"]> = ({ id, name }, { isError = false }, run) =>
@@ -111,7 +114,7 @@ export function logging(
     run(run) {
       const from = clock.now();
       const asked = { provider: run.model.provider, model: run.model.id };
-      keys.set(run, new Set());
+      secrets.set(run, new Set());
       put({ ...base("info", run), event: "run_start", ...asked });
       return {
         settled: ({ end, trouble }) =>
@@ -127,7 +130,8 @@ export function logging(
     },
     model({ model, options, run }) {
       const from = clock.now();
-      if (options.apiKey) keys.get(run)?.add(options.apiKey);
+      const fallback = fallbackOf(run);
+      for (const secret of secretsOf(model, options)) secrets.get(run)?.add(secret);
       return {
         settled: ({ message, trouble }) =>
           put({
@@ -135,6 +139,7 @@ export function logging(
             event: "model_call",
             provider: model.provider,
             model: model.id,
+            ...fallback,
             ...outcome(from, trouble, run),
             ...(message && { stop_reason: message.stopReason, ...known(message.usage) }),
           }),
@@ -169,12 +174,17 @@ function runLevel(end: AgentEndEvent | undefined): LogLevel {
   return end.stop === "aborted" || end.stop === "limit" ? "warn" : "info";
 }
 
-function logError({ kind, message }: Trouble, keys: Iterable<string> = []): LogError {
+function logError({ kind, message }: Trouble, secrets: Iterable<string> = []): LogError {
   // The words of a refusal are the model's.
   if (message === undefined || kind === "refused") return { kind };
-  let told = message;
-  for (const key of keys) told = told.replaceAll(key, "[key]");
-  return { kind, message: told };
+  return { kind, message: redact(message, [...secrets]) };
+}
+
+function fallbackOf(run: RunInfo): Pick<ModelCallLine, "fallback"> {
+  const last = fallbacksOf(run).at(-1);
+  if (!last) return {};
+  const { from, kind } = last;
+  return { fallback: { provider: from.provider, model: from.id, kind } };
 }
 
 function known(usage: Usage): { usage?: Usage } {

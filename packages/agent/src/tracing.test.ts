@@ -705,7 +705,7 @@ describe("content", () => {
     ]);
     expect(spans[3]?.status).toEqual({
       code: api.SpanStatusCode.ERROR,
-      message: "secret failure",
+      message: "[redacted] failure",
     });
   });
 

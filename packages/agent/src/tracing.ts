@@ -1,12 +1,15 @@
-import type {
-  AssistantContent,
-  AssistantMessage,
-  Message,
-  Model,
-  StopReason,
-  Usage,
-  UserContent,
+import {
+  type AssistantContent,
+  type AssistantMessage,
+  type Message,
+  type Model,
+  redact,
+  secretsOf,
+  type StopReason,
+  type Usage,
+  type UserContent,
 } from "@gyre/ai";
+import { fallbacksOf } from "./fallback.ts";
 import type { Middleware, RunInfo } from "./middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import { messageOf } from "./run.ts";
@@ -64,7 +67,8 @@ export interface TracingOptions {
  * OpenTelemetry spans by the conventions for generative AI: `invoke_agent` for a run,
  * and in it `chat` for each request and `execute_tool` for each call of a tool. Model
  * and tool are called with their span as the active one, so that spans of theirs nest.
- * What fails or is aborted has `error.type`; a suspended call has `gyre.suspended`.
+ * What fails or is aborted has `error.type`; a suspended call has `gyre.suspended`; a
+ * request to a fallback model has `gyre.fallback.from` and `gyre.fallback.kind`.
  *
  * @example
  * import * as api from "@opentelemetry/api";
@@ -74,7 +78,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
   const { tracerName = "@gyre/agent", agentName, captureContent = false } = options;
   const { SpanKind, SpanStatusCode } = api;
   const tracer = api.trace.getTracer(tracerName);
-  const runs = new WeakMap<RunInfo, { span: TelemetrySpan; calls: Map<string, TelemetrySpan> }>();
+  const runs = new WeakMap<RunInfo, TracedRun>();
 
   const start = (
     name: string,
@@ -94,10 +98,13 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
     span: TelemetrySpan,
     attributes: TelemetryAttributes,
     trouble: Trouble | undefined,
+    run: RunInfo,
   ): void => {
     span.setAttributes(present({ ...attributes, "error.type": trouble?.kind }));
     if (trouble) {
-      const words = captureContent && trouble.message !== undefined && { message: trouble.message };
+      const secrets = [...(runs.get(run)?.secrets ?? [])];
+      const words = captureContent &&
+        trouble.message !== undefined && { message: redact(trouble.message, secrets) };
       span.setStatus({ code: SpanStatusCode.ERROR, ...words });
     }
     span.end();
@@ -119,18 +126,19 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
         },
         undefined,
       );
-      runs.set(run, { span, calls: new Map() });
+      runs.set(run, { span, calls: new Map(), secrets: new Set() });
       return {
         settled({ end: event, trouble }) {
           const { stop = "sink", turns, usage = {} } = event ?? {};
           const told = { "gyre.stop": stop, "gyre.turns": turns, ...usageAttributes(usage) };
-          end(span, told, trouble);
+          end(span, told, trouble, run);
         },
       };
     },
 
     model({ model, context, options: request, run }) {
       const { systemPrompt } = context;
+      for (const secret of secretsOf(model, request)) runs.get(run)?.secrets.add(secret);
       const { span, within } = start(
         `chat ${model.id}`,
         SpanKind.CLIENT,
@@ -138,6 +146,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
           "gen_ai.operation.name": "chat",
           "gen_ai.conversation.id": run.sessionId,
           ...modelAttributes(model),
+          ...fallbackAttributes(run),
           ...serverAttributes(model.baseUrl),
           "gen_ai.request.max_tokens": request.maxTokens,
           "gen_ai.request.temperature": request.temperature,
@@ -159,6 +168,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
                 }
               : {},
             trouble,
+            run,
           );
         },
       };
@@ -189,11 +199,18 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
             "gyre.suspended": suspended === undefined ? undefined : true,
             ...(result && content("gen_ai.tool.call.result", () => result.content.map(part))),
           };
-          end(span, told, trouble);
+          end(span, told, trouble, run);
         },
       };
     },
   });
+}
+
+interface TracedRun {
+  readonly span: TelemetrySpan;
+  readonly calls: Map<string, TelemetrySpan>;
+  /** A service may repeat them in its error message. */
+  readonly secrets: Set<string>;
 }
 
 /** The conventions' own names of services, where ours differ. */
@@ -222,6 +239,14 @@ function modelAttributes({ id, provider }: Model): TelemetryAttributes {
     "gen_ai.provider.name": PROVIDER_NAMES[provider] ?? provider,
     "gen_ai.request.model": id,
   };
+}
+
+/** Which model was to be asked in place of the one in use, and why it was not. */
+function fallbackAttributes(run: RunInfo): TelemetryAttributes {
+  const last = fallbacksOf(run).at(-1);
+  if (!last) return {};
+  const { from, kind } = last;
+  return { "gyre.fallback.from": `${from.provider}/${from.id}`, "gyre.fallback.kind": kind };
 }
 
 function serverAttributes(baseUrl: string | undefined): TelemetryAttributes {

@@ -9,9 +9,11 @@ import type {
   AssistantMessage,
   Context,
   Message,
+  ImageContent,
   Model,
   ServiceToolContent,
 } from "./messages.ts";
+import { redact, secretsOf } from "./redact.ts";
 import { toJsonSchema } from "./schema.ts";
 
 /** The format of the lines. A reader takes its own version only. */
@@ -42,6 +44,7 @@ type RecordedEvent =
   | { type: "text_end" | "toolcall_end"; contentIndex: number; signature?: string }
   | { type: "thinking_end"; contentIndex: number; signature?: string; redacted?: boolean }
   | { type: "service_tool"; contentIndex: number; content: ServiceToolContent }
+  | { type: "image"; contentIndex: number; content: ImageContent }
   | { type: "done"; reason: DoneReason }
   | { type: "error"; reason: "error" | "aborted" };
 
@@ -57,6 +60,7 @@ const EVENT_TYPES: ReadonlySet<string> = new Set<RecordedEvent["type"]>([
   "toolcall_delta",
   "toolcall_end",
   "service_tool",
+  "image",
   "done",
   "error",
 ]);
@@ -78,7 +82,8 @@ interface RecordedResponse {
  * A client that passes everything on as it comes and keeps what passed: `write` gets
  * one line at once, which tells the format, and one more whenever a response has
  * ended, however it ended. A line has no line break. Keys, headers and metadata are
- * never in it; what was said to the model and by it is, in full.
+ * never in it, also where an error repeats them; what was said to the model and by it
+ * is, in full.
  *
  * An error thrown by `write` fails the response.
  */
@@ -89,7 +94,9 @@ export function record(client: ProtocolClient, write: (line: string) => void): P
     async stream(model, context, options) {
       const request = canonicalRequest(model, context, options);
       const response: RecordedResponse = { number: ++requests, request, events: [] };
-      const finish = (how: Ending): void => write(JSON.stringify({ ...response, ...how }));
+      const hide = (text: string): string => redact(text, secretsOf(model, options));
+      const finish = (how: Ending): void =>
+        write(JSON.stringify({ ...response, ...withoutSecrets(how, hide) }));
       try {
         const source = await client.stream(model, context, options);
         return passOn(source, response.events, finish);
@@ -102,6 +109,18 @@ export function record(client: ProtocolClient, write: (line: string) => void): P
 }
 
 type Ending = Pick<RecordedResponse, "message" | "failed" | "thrown">;
+
+/** A service may repeat a key in the words of its error. */
+function withoutSecrets(how: Ending, hide: (text: string) => string): Ending {
+  const { message, failed, thrown } = how;
+  const { errorMessage } = message ?? {};
+  return {
+    ...how,
+    ...(message && errorMessage && { message: { ...message, errorMessage: hide(errorMessage) } }),
+    ...(failed !== undefined && { failed: hide(failed) }),
+    ...(thrown !== undefined && { thrown: hide(thrown) }),
+  };
+}
 
 function passOn(
   source: AssistantMessageEventStream,
@@ -277,9 +296,11 @@ function playEvent(
     case "toolcall_delta":
       return out.toolCall(event.contentIndex, event.delta);
     case "toolcall_end":
-      return out.toolCallEnd(event.contentIndex);
+      return out.toolCallEnd(event.contentIndex, event.signature);
     case "service_tool":
       return out.serviceTool(event.content);
+    case "image":
+      return out.image(event.content);
     case "done":
       return stream.push({ type: "done", reason: event.reason, message: restored(out, message) });
     case "error":

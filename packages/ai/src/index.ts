@@ -9,6 +9,7 @@ export * from "./events.ts";
 export * from "./messages.ts";
 export * from "./near-names.ts";
 export * from "./partial-json.ts";
+export * from "./redact.ts";
 export * from "./registry.ts";
 export * from "./schema.ts";
 export * from "./scripted.ts";
