@@ -1,0 +1,251 @@
+import type {
+  AssistantContent,
+  AssistantMessage,
+  ImageContent,
+  Message,
+  Model,
+  ServiceToolContent,
+  TextContent,
+  ToolCall,
+  ToolResultMessage,
+  UserContent,
+  UserMessage,
+} from "../messages.ts";
+
+/** What one wire can take of a transcript. */
+export interface HandoverRules {
+  /** What a call's id may look like there. */
+  ids: { pattern: RegExp; maxLength: number };
+  /** `keep`: thinking without a signature can be said as such. `text`: only as text. Default `text`. */
+  unsignedThinking?: "keep" | "text";
+  /** Default: PNG, JPEG, GIF and WebP. */
+  imageTypes?: readonly string[];
+  /** Of one image, decoded. Default 5 MB. */
+  maxImageBytes?: number;
+}
+
+export const IMAGE_TYPES: readonly string[] = [
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+];
+const MAX_IMAGE_BYTES = 5_000_000;
+/** What is said where a service wants something and there is nothing. */
+export const NO_OUTPUT = "(no output)";
+export const NO_TEXT = "(no text)";
+/** Of a service's tool that another service is told about, so much is shown. */
+const MAX_SHOWN_CHARS = 2_000;
+
+/**
+ * A transcript made ready for one model, whichever models wrote it. What only the
+ * author can read (signatures, a service's own blocks) stays with its author and
+ * becomes readable text for all others; ids fit the target and stay one-to-one;
+ * nothing is empty, and every text is well-formed. The answer depends on nothing but
+ * the arguments, and its beginning does not change when messages are added at the end.
+ */
+export function handOver(
+  messages: readonly Message[],
+  model: Model,
+  rules: HandoverRules,
+): Message[] {
+  const ids = new WireIds(rules.ids);
+  const sendable = (content: readonly UserContent[], nothing: string): UserContent[] =>
+    sendableContent(content, model, rules, nothing);
+  return messages.flatMap((message): Message[] => {
+    if (message.role === "user") return [userMessage(message, sendable)];
+    if (message.role === "toolResult") return [resultMessage(message, ids, sendable)];
+    const content = assistantContent(message, model, rules, ids);
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
+}
+
+type Sendable = (content: readonly UserContent[], nothing: string) => UserContent[];
+
+function userMessage(message: UserMessage, sendable: Sendable): UserMessage {
+  const { content } = message;
+  const blocks: readonly UserContent[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return { ...message, content: sendable(blocks, NO_TEXT) };
+}
+
+function resultMessage(
+  message: ToolResultMessage,
+  ids: WireIds,
+  sendable: Sendable,
+): ToolResultMessage {
+  return {
+    ...message,
+    toolCallId: ids.of(message.toolCallId),
+    content: sendable(message.content, NO_OUTPUT),
+  };
+}
+
+function sendableContent(
+  content: readonly UserContent[],
+  model: Model,
+  rules: HandoverRules,
+  nothing: string,
+): UserContent[] {
+  const blocks = content.flatMap((block): UserContent[] => {
+    if (block.type === "image") return [imageOrText(block, model, rules)];
+    return block.text.trim() === "" ? [] : [plainText(block.text)];
+  });
+  return blocks.length > 0 ? blocks : [{ type: "text", text: nothing }];
+}
+
+function plainText(text: string): TextContent {
+  return { type: "text", text: wellFormed(text) };
+}
+
+function imageOrText(image: ImageContent, model: Model, rules: HandoverRules): UserContent {
+  const { imageTypes = IMAGE_TYPES, maxImageBytes = MAX_IMAGE_BYTES } = rules;
+  const bytes = Math.floor((image.data.length * 3) / 4);
+  const size = `${image.mimeType}, ${Math.ceil(bytes / 1000)} KB`;
+  const leftOut = (why: string): TextContent => ({
+    type: "text",
+    text: `[Image left out (${size}): ${why}]`,
+  });
+  if (model.input && !model.input.includes("image")) return leftOut("this model reads no images");
+  if (image.data === "") return leftOut("it is empty");
+  if (!imageTypes.includes(image.mimeType)) return leftOut("this service does not read its type");
+  if (bytes > maxImageBytes) {
+    return leftOut(`this service takes at most ${Math.floor(maxImageBytes / 1000)} KB`);
+  }
+  return image;
+}
+
+/** Names of the tools that a transcript has calls of: some services want each one declared. */
+export function calledTools(messages: readonly Message[]): string[] {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const block of message.content) if (block.type === "toolCall") names.add(block.name);
+  }
+  return [...names];
+}
+
+/** Whether this very model wrote a message: only then does it know its signatures. */
+export function isOwn(message: AssistantMessage, model: Model): boolean {
+  return (
+    message.api === model.api && message.provider === model.provider && message.model === model.id
+  );
+}
+
+function assistantContent(
+  message: AssistantMessage,
+  model: Model,
+  rules: HandoverRules,
+  ids: WireIds,
+): AssistantContent[] {
+  const own = isOwn(message, model);
+  return message.content.flatMap((block): AssistantContent[] => {
+    switch (block.type) {
+      case "text": {
+        if (block.text.trim() === "" && !(own && block.signature !== undefined)) return [];
+        const { signature } = block;
+        return [{ ...plainText(block.text), ...(own && signature !== undefined && { signature }) }];
+      }
+      case "thinking": {
+        if (own && block.signature !== undefined) return [block];
+        const thinking = wellFormed(block.thinking);
+        if (thinking.trim() === "") return [];
+        if (own && rules.unsignedThinking === "keep") return [{ type: "thinking", thinking }];
+        return [{ type: "text", text: `[thinking]\n${thinking}\n[/thinking]` }];
+      }
+      case "toolCall":
+        return [wireCall(block, own, ids)];
+      case "serviceTool":
+        return own && block.raw !== undefined ? [block] : [serviceToolText(block)];
+      case "image":
+        return own
+          ? [block]
+          : [{ type: "text", text: `[Image made by the model: ${block.mimeType}]` }];
+    }
+  });
+}
+
+function wireCall(call: ToolCall, own: boolean, ids: WireIds): ToolCall {
+  const { signature } = call;
+  return {
+    type: "toolCall",
+    id: ids.of(call.id),
+    name: call.name,
+    arguments: call.arguments,
+    ...(own && signature !== undefined && { signature }),
+  };
+}
+
+function serviceToolText({ name, input, output }: ServiceToolContent): TextContent {
+  const told = [
+    input === undefined ? "" : ` with ${shown(input)}`,
+    output === undefined ? "" : `, which gave ${shown(output)}`,
+  ];
+  return { type: "text", text: `[The service ran its tool ${name}${told.join("")}]` };
+}
+
+function shown(value: unknown): string {
+  const text = wellFormed(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  if (text.length <= MAX_SHOWN_CHARS) return text;
+  return `${wellFormed(text.slice(0, MAX_SHOWN_CHARS))}… (${text.length} characters in all)`;
+}
+
+/** `text` with lone halves of surrogate pairs replaced: services refuse a request that has one. */
+export function wellFormed(text: string): string {
+  return LONE_SURROGATE.test(text) ? text.replace(LONE_SURROGATES, "\uFFFD") : text;
+}
+
+// With the u flag a pair counts as one character, so that only lone halves are of this class.
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATES = /\p{Surrogate}/gu;
+
+/**
+ * Ids of calls in the alphabet and length that a service takes. An id that fits is
+ * kept; any other is replaced by a hash of itself, so that it is the same in every
+ * request, and never one that another call of the transcript has.
+ */
+class WireIds {
+  readonly #rules: HandoverRules["ids"];
+  readonly #wireIds = new Map<string, string>();
+  readonly #taken = new Set<string>();
+
+  constructor(rules: HandoverRules["ids"]) {
+    this.#rules = rules;
+  }
+
+  of(id: string): string {
+    const known = this.#wireIds.get(id);
+    if (known !== undefined) return known;
+    const { pattern, maxLength } = this.#rules;
+    let wireId = id;
+    for (let salt = 0; ; salt++) {
+      const fits = wireId !== "" && wireId.length <= maxLength && pattern.test(wireId);
+      if (fits && !this.#taken.has(wireId)) break;
+      wireId = hashedId(`${salt}:${id}`, maxLength);
+    }
+    this.#wireIds.set(id, wireId);
+    this.#taken.add(wireId);
+    return wireId;
+  }
+}
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const HASHED_LENGTH = 24;
+
+/** Letters and digits that depend on all of `text` (FNV-1a, a round for each four of them). */
+function hashedId(text: string, maxLength: number): string {
+  let id = "";
+  for (let round = 0; id.length < Math.min(maxLength, HASHED_LENGTH); round++) {
+    let hash = 0x811c9dc5 ^ Math.imul(round + 1, 0x9e3779b1);
+    for (let at = 0; at < text.length; at++) {
+      hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+    }
+    hash ^= hash >>> 15;
+    hash = Math.imul(hash, 0x85ebca6b);
+    hash ^= hash >>> 13;
+    for (let digit = 0, rest = hash >>> 0; digit < 4; digit++, rest = Math.floor(rest / 62)) {
+      id += ALPHABET[rest % 62] ?? "";
+    }
+  }
+  return id.slice(0, maxLength);
+}

@@ -1,0 +1,52 @@
+import { ApiRegistry } from "../registry.ts";
+import type { ApiProvider } from "../registry.ts";
+import type { ProviderConfig } from "./wire.ts";
+
+export { ProviderError } from "./errors.ts";
+export { type Framing, FramingError, type OnPayload, type Payload } from "./framing.ts";
+export { LineDecoder } from "./lines.ts";
+export { findService, serviceOf, type ServicePreset, SERVICES } from "./presets.ts";
+export { SseDecoder } from "./sse.ts";
+export {
+  createProvider,
+  type ProviderConfig,
+  type Wire,
+  type WireJob,
+  type WireReader,
+  type WireRequest,
+} from "./wire.ts";
+
+type Make = (config: ProviderConfig) => ApiProvider;
+
+/** The wires that come with this package; each is loaded when a model first needs it. */
+const WIRES: Readonly<Record<string, () => Promise<Make>>> = {
+  "anthropic-messages": async () => (await import("./anthropic-messages.ts")).anthropicMessages,
+  "bedrock-converse-stream": async () =>
+    (await import("./bedrock-converse-stream.ts")).bedrockConverseStream,
+  "google-generative-ai": async () =>
+    (await import("./google-generative-ai.ts")).googleGenerativeAi,
+  ollama: async () => (await import("./ollama.ts")).ollama,
+  "openai-completions": async () => (await import("./openai-completions.ts")).openaiCompletions,
+  "openai-responses": async () => (await import("./openai-responses.ts")).openaiResponses,
+};
+
+/**
+ * A registry with every wire of this package in it. Wires of your own are added with
+ * its `register`; of ours, only those that are used get loaded.
+ */
+export function createProviders(config: ProviderConfig = {}): ApiRegistry {
+  const registry = new ApiRegistry();
+  for (const [api, load] of Object.entries(WIRES)) registry.register(lazily(api, load, config));
+  return registry;
+}
+
+function lazily(api: string, load: () => Promise<Make>, config: ProviderConfig): ApiProvider {
+  let provider: ApiProvider | undefined;
+  return {
+    api,
+    stream(model, context, options) {
+      if (provider) return provider.stream(model, context, options);
+      return load().then((make) => (provider ??= make(config)).stream(model, context, options));
+    },
+  };
+}

@@ -1,0 +1,568 @@
+import { Accumulator } from "../accumulate.ts";
+import { AssistantMessageEventStream } from "../assistant-stream.ts";
+import type { ServiceResponse, StreamOptions } from "../client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { Context, Failure, Model } from "../messages.ts";
+import { redact, redactHeaders, secretsOf } from "../redact.ts";
+import type { ApiProvider } from "../registry.ts";
+import { errorOfResponse, errorOfTransport, ProviderError } from "./errors.ts";
+import { type Framing, FramingError, type OnPayload } from "./framing.ts";
+import { wellFormed } from "./handover.ts";
+import { type ServicePreset, serviceOf } from "./presets.ts";
+import { SseDecoder } from "./sse.ts";
+
+/** Bytes that do not come for so long mean that the connection is dead. */
+export const DEFAULT_IDLE_MS = 300_000;
+/** Once the model has said that it is done, its last figures are waited for so long. */
+export const AFTER_FINISH_MS = 2_000;
+/** Of a body that is no stream, so much is read to say what it was, and for so long. */
+const MAX_ERROR_BODY_CHARS = 262_144;
+const ERROR_BODY_MS = 2_000;
+const MAX_REDIRECTS = 3;
+const SHOWN_CHARS = 80;
+/** A part of a key that is shorter is a name or a number rather than a secret. */
+const MIN_KEY_PART_CHARS = 16;
+
+/** One request, as a wire sees it. */
+export interface WireJob {
+  model: Model;
+  context: Context;
+  options: StreamOptions;
+  service: ServicePreset;
+  /** Without a slash at its end. */
+  baseUrl: string;
+  apiKey: string | undefined;
+  clock: Clock;
+}
+
+export interface WireRequest {
+  url: string;
+  headers: Record<string, string>;
+  /** Sent as JSON. */
+  body: Record<string, unknown>;
+  /** For services that want each request signed: the headers that do it. */
+  sign?: (sent: {
+    url: string;
+    headers: Record<string, string>;
+    body: string;
+  }) => Promise<Record<string, string>>;
+}
+
+/**
+ * Reads one response into the accumulator. It calls `out.done` when the service has
+ * said that the response is whole; a `ProviderError` that it throws ends the
+ * response as that trouble. What it does not know it counts and passes over.
+ */
+export interface WireReader {
+  /** One payload, in the order they came. */
+  read(data: string, event: string | undefined): void;
+  /**
+   * The body has ended, or nothing came for a while after `finished`. Either the
+   * response is whole (`out.done`), or this throws.
+   */
+  end(): void;
+  /** True once only figures can follow: the driver then waits for them just a little. */
+  readonly finished?: boolean;
+}
+
+/**
+ * One wire: how a request is written and a response is read in one format. All that
+ * is the same for every format (keys, fetch, abort, deadlines, errors) is `createProvider`'s.
+ */
+export interface Wire {
+  api: string;
+  request(job: WireJob): WireRequest;
+  reader(out: Accumulator, job: WireJob): WireReader;
+  /** How bodies of this content type are cut into payloads. Default: SSE. */
+  framing?(onPayload: OnPayload, contentType: string): Framing;
+}
+
+/** What is the same for all requests of a process. */
+export interface ProviderConfig {
+  /** Default: the global `fetch`. */
+  fetch?: typeof fetch;
+  /** The key for a service, asked for each request that brings none. Throws what to tell the user. */
+  getApiKey?: (
+    service: ServicePreset,
+    signal: AbortSignal,
+  ) => string | undefined | Promise<string | undefined>;
+  /** Another address for a service, where the model names none. */
+  getBaseUrl?: (service: ServicePreset) => string | undefined;
+  /** Default 300,000: so long without a byte is a dead connection. 0: never. */
+  idleTimeoutMs?: number;
+}
+
+/** A wire made ready to ask services. Whatever happens, the stream that it gives ends. */
+export function createProvider(wire: Wire, config: ProviderConfig = {}): ApiProvider {
+  return {
+    api: wire.api,
+    stream(model, context, options) {
+      const stream = new AssistantMessageEventStream();
+      void new Exchange(wire, config, stream, model, context, options).run();
+      return stream;
+    },
+  };
+}
+
+/** One request and its response. */
+class Exchange {
+  readonly #wire: Wire;
+  readonly #config: ProviderConfig;
+  readonly #out: Accumulator;
+  readonly #model: Model;
+  readonly #context: Context;
+  readonly #options: StreamOptions;
+  readonly #service: ServicePreset;
+  readonly #clock: Clock;
+  readonly #control = new AbortController();
+  readonly #undo: (() => void)[] = [];
+  #apiKey: string | undefined;
+  #url = "";
+  #lastByteAt = 0;
+  #began = false;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+
+  constructor(
+    wire: Wire,
+    config: ProviderConfig,
+    stream: AssistantMessageEventStream,
+    model: Model,
+    context: Context,
+    options: StreamOptions,
+  ) {
+    this.#wire = wire;
+    this.#config = config;
+    this.#model = model;
+    this.#context = context;
+    this.#options = options;
+    this.#service = serviceOf(model);
+    this.#clock = options.clock ?? systemClock;
+    this.#out = new Accumulator(stream, model, this.#clock.now());
+  }
+
+  async run(): Promise<void> {
+    const { signal, timeoutMs } = this.#options;
+    try {
+      if (signal?.aborted) return this.#abort();
+      if (signal) {
+        const abort = (): void => this.#abort();
+        signal.addEventListener("abort", abort, { once: true });
+        this.#undo.push(() => signal.removeEventListener("abort", abort));
+      }
+      if (timeoutMs !== undefined && timeoutMs > 0) {
+        this.#undo.push(this.#clock.after(timeoutMs, () => this.#timeout(timeoutMs)));
+      }
+      this.#watchSilence();
+      const job = await this.#job();
+      const response = job && (await this.#send(this.#wire.request(job)));
+      if (response) await this.#read(response, job);
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#stop();
+    }
+  }
+
+  async #job(): Promise<WireJob | undefined> {
+    const { getApiKey, getBaseUrl } = this.#config;
+    const service = this.#service;
+    // What is empty is not set, for keys and addresses alike.
+    const apiKey = this.#options.apiKey || (await getApiKey?.(service, this.#control.signal));
+    if (this.#out.closed) return undefined;
+    if (!apiKey && !service.keyless) throw missingKey(service);
+    this.#apiKey = apiKey || undefined;
+    const baseUrl = this.#model.baseUrl || getBaseUrl?.(service) || service.baseUrl;
+    if (!baseUrl) throw missingUrl(service, this.#model);
+    return {
+      model: this.#model,
+      context: this.#context,
+      options: this.#options,
+      service,
+      baseUrl: baseUrl.replace(/\/+$/, ""),
+      apiKey: this.#apiKey,
+      clock: this.#clock,
+    };
+  }
+
+  async #send({ url, headers: own, body, sign }: WireRequest): Promise<Response | undefined> {
+    const { onPayload, onResponse, headers: extra } = this.#options;
+    const payload = (await hooked("onPayload", async () => onPayload?.(body, this.#model))) ?? body;
+    const text = toJson(payload, this.#service);
+    const headers = {
+      "content-type": "application/json",
+      ...lowerCased(own),
+      ...lowerCased(this.#service.headers),
+      ...lowerCased(this.#model.headers),
+      ...lowerCased(extra),
+    };
+    const { fetch = globalThis.fetch } = this.#config;
+    let address = url;
+    for (let redirects = 0; ; redirects++) {
+      this.#url = address;
+      const signed = sign ? await sign({ url: address, headers, body: text }) : headers;
+      if (this.#out.closed) return undefined;
+      const response = await fetch(address, {
+        method: "POST",
+        headers: signed,
+        body: text,
+        signal: this.#control.signal,
+        // Followed by hand: else a key in a header of its own would go wherever the service says.
+        redirect: "manual",
+      });
+      this.#lastByteAt = this.#clock.now();
+      this.#reader = response.body?.getReader();
+      // An answer that comes after the end is nobody's business any more.
+      if (this.#out.closed) return undefined;
+      await hooked("onResponse", async () => onResponse?.(this.#shown(response), this.#model));
+      if (this.#out.closed) return undefined;
+      const next = redirectOf(response, address);
+      if (next === undefined) return response;
+      void this.#reader?.cancel().catch(() => {});
+      if (redirects === MAX_REDIRECTS) throw tooManyRedirects(this.#service, address);
+      address = next;
+    }
+  }
+
+  /** A response as a hook may see it. */
+  #shown({ headers, status }: Response): ServiceResponse {
+    const shown = Object.entries(redactHeaders(headers));
+    return {
+      status,
+      headers: Object.fromEntries(shown.map(([name, value]) => [name, this.#redact(value)])),
+      url: this.#redact(this.#url),
+    };
+  }
+
+  async #read(response: Response, job: WireJob): Promise<void> {
+    if (!response.ok) throw this.#errorOf(response, await this.#text());
+    const reader = this.#reader;
+    if (!reader) throw this.#incomplete("has no body");
+    const contentType = response.headers.get("content-type") ?? "";
+    const reading = this.#wire.reader(this.#out, job);
+    let heard = 0;
+    const onPayload: OnPayload = (data, event) => {
+      if (this.#out.closed) return;
+      heard++;
+      this.#out.report.events++;
+      reading.read(data, event);
+    };
+    const framing = this.#wire.framing?.(onPayload, contentType) ?? new SseDecoder(onPayload);
+    let isStream = !(framing instanceof SseDecoder);
+    const letGo = (): void => void reader.cancel().catch(() => {});
+    let stopWaiting: (() => void) | undefined;
+    this.#undo.push(() => stopWaiting?.());
+    for (;;) {
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        // Whatever becomes of a connection on which all was said, all was said.
+        if (reading.finished) return { done: true, value: undefined };
+        throw error;
+      });
+      if (this.#out.closed) return;
+      if (done || !value) break;
+      this.#lastByteAt = this.#clock.now();
+      if (!isStream) {
+        const first = value.find(isVisible);
+        if (isOpening(first)) throw this.#errorOf(response, await this.#text(value));
+        isStream = first !== undefined;
+      }
+      this.#began ||= value.length > 0;
+      const before = heard;
+      framing.feed(value);
+      if (this.#out.closed) return;
+      // Bytes that are no event (comments that keep a connection open) are not waited for.
+      if (heard === before) continue;
+      stopWaiting?.();
+      stopWaiting = reading.finished ? this.#clock.after(AFTER_FINISH_MS, letGo) : undefined;
+    }
+    const left = framing.end();
+    // What was never ended counts as evidence, not as an event: whatever it says, it cannot
+    // make the response whole.
+    if (left && !reading.finished) {
+      this.#out.cutShort();
+      try {
+        reading.read(left.data, left.event);
+      } catch {
+        // Most often it is cut in the middle.
+      }
+      throw this.#incomplete("ended in the middle of an event");
+    }
+    reading.end();
+    if (!this.#out.closed) throw this.#incomplete("ended early");
+  }
+
+  /** The body of what is no stream, up to a limit; `begun` was read of it before. */
+  async #text(begun?: Uint8Array): Promise<string> {
+    const reader = this.#reader;
+    const decoder = new TextDecoder();
+    let text = begun ? decoder.decode(begun, { stream: true }) : "";
+    if (!reader) return text;
+    const giveUp = (): void => void reader.cancel().catch(() => {});
+    this.#undo.push(this.#clock.after(ERROR_BODY_MS, giveUp));
+    try {
+      while (text.length < MAX_ERROR_BODY_CHARS) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        text += decoder.decode(value, { stream: true });
+      }
+    } catch {
+      // The status says enough; what could be read of the body is used.
+    }
+    return text;
+  }
+
+  #errorOf(response: Response, body: string): ProviderError {
+    const redirect = refusedRedirect(response, this.#url, this.#service);
+    if (redirect) return redirect;
+    return errorOfResponse(
+      { status: response.status, headers: response.headers, body, url: this.#url },
+      { service: this.#service.name, model: this.#model.id, now: this.#clock.now() },
+    );
+  }
+
+  #watchSilence(): void {
+    const { idleTimeoutMs = DEFAULT_IDLE_MS } = this.#config;
+    if (idleTimeoutMs <= 0) return;
+    this.#lastByteAt = this.#clock.now();
+    let stop = (): void => {};
+    const arm = (ms: number): void => {
+      stop = this.#clock.after(ms, () => {
+        const left = this.#lastByteAt + idleTimeoutMs - this.#clock.now();
+        if (left > 0) arm(left);
+        else this.#silent(idleTimeoutMs);
+      });
+    };
+    arm(idleTimeoutMs);
+    this.#undo.push(() => stop());
+  }
+
+  #silent(ms: number): void {
+    const { name } = this.#service;
+    const what = this.#began ? "went silent" : "did not answer";
+    this.#fail(
+      new ProviderError(
+        `${name} ${what} for ${ms / 1000} s. Try again, or look at its status page.`,
+        {
+          kind: this.#began ? "stalled" : "timeout",
+        },
+      ),
+    );
+  }
+
+  #timeout(ms: number): void {
+    this.#fail(
+      new ProviderError(
+        `${this.#service.name} had not finished after ${ms / 1000} s, which is what timeoutMs allows.`,
+        { kind: "timeout" },
+      ),
+    );
+  }
+
+  #incomplete(what: string): ProviderError {
+    return new ProviderError(`The response of ${this.#service.name} ${what}. Try again.`, {
+      kind: "incomplete",
+    });
+  }
+
+  #abort(): void {
+    this.#fail(
+      new ProviderError("The request was aborted.", { kind: "aborted", retryable: false }),
+    );
+  }
+
+  #fail(error: unknown): void {
+    if (this.#out.closed) return;
+    const { message, failure } = this.#explain(error);
+    this.#out.fail(this.#redact(message), failure);
+    this.#stop();
+  }
+
+  #redact(text: string): string {
+    const apiKey = this.#apiKey;
+    const secrets = secretsOf(this.#model, this.#options, apiKey === undefined ? {} : { apiKey });
+    // Some keys have parts, each of which is a secret.
+    const parts = apiKey?.split(":").filter(({ length }) => length >= MIN_KEY_PART_CHARS) ?? [];
+    return redact(text, [...secrets, ...parts]);
+  }
+
+  #explain(error: unknown): { message: string; failure: Failure } {
+    if (error instanceof FramingError) return this.#incomplete(`cannot be read: ${error.message}`);
+    if (isFailed(error)) return error;
+    const at = { service: this.#service.name, model: this.#model.id };
+    if (this.#url === "") {
+      return { message: wordsOf(error), failure: { kind: "bad_request", retryable: false } };
+    }
+    const told = errorOfTransport(error, { ...at, url: this.#url, began: this.#began });
+    // Who aborts through us gets the end at once: this was somebody else, such as a `fetch` with
+    // a deadline of its own.
+    return told.kind === "aborted" ? this.#gaveUp() : told;
+  }
+
+  #gaveUp(): ProviderError {
+    return new ProviderError(
+      `The request to ${this.#service.name} was given up on its way, by fetch and not by its caller. Try again.`,
+      { kind: this.#began ? "incomplete" : "network", retryable: true },
+    );
+  }
+
+  /** Lets go of everything: the connection, the timers, the caller's signal. */
+  #stop(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+    this.#control.abort();
+    void this.#reader?.cancel().catch(() => {});
+  }
+}
+
+/** Errors that say themselves what they are: ours, and those of whoever was asked for a key. */
+function isFailed(error: unknown): error is Error & { failure: Failure } {
+  return error instanceof Error && "failure" in error && typeof error.failure === "object";
+}
+
+function missingKey(service: ServicePreset): ProviderError {
+  const places = service.keyEnv.join(" or ");
+  return new ProviderError(
+    `There is no key for ${service.name}. Pass options.apiKey or getApiKey${places && `, or set ${places}`}.`,
+    { kind: "auth", retryable: false },
+  );
+}
+
+function missingUrl(service: ServicePreset, model: Model): ProviderError {
+  return new ProviderError(
+    `Where ${service.name} is to be reached is not known: give model "${model.id}" a baseUrl, or set ${service.urlEnv.join(" or ")}.`,
+    { kind: "bad_request", retryable: false },
+  );
+}
+
+function tooManyRedirects(service: ServicePreset, url: string): ProviderError {
+  return new ProviderError(
+    `${service.name} redirects again and again (last to ${new URL(url).host}). Check the model's baseUrl.`,
+    { kind: "bad_request", retryable: false },
+  );
+}
+
+/** Runs what the caller gave, so that its trouble is told as its own. */
+async function hooked<T>(name: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isFailed(error)) throw error;
+    throw new ProviderError(
+      `${name} threw: ${wordsOf(error)}`,
+      { kind: "hook", retryable: false },
+      { cause: error },
+    );
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Where the same request is to be sent instead: only within the same origin. */
+function redirectOf(response: Response, from: string): string | undefined {
+  if (response.status !== 307 && response.status !== 308) return undefined;
+  const target = targetOf(response, from);
+  return target && target.origin === new URL(from).origin ? target.href : undefined;
+}
+
+/** Why a redirect is not followed; nothing where the response is none. */
+function refusedRedirect(
+  response: Response,
+  from: string,
+  { name }: ServicePreset,
+): ProviderError | undefined {
+  const { status, type } = response;
+  const refused = (message: string): ProviderError =>
+    new ProviderError(message, {
+      kind: "bad_request",
+      retryable: false,
+      ...(status > 0 && { status }),
+    });
+  const todo = "Give the model the baseUrl that is meant.";
+  if (type === "opaqueredirect") {
+    return refused(`${name} redirects, and a browser does not tell where to. ${todo}`);
+  }
+  const target = status >= 300 && status <= 399 ? targetOf(response, from) : undefined;
+  if (!target) return undefined;
+  const { host, origin, pathname } = target;
+  return origin === new URL(from).origin
+    ? refused(
+        `${name} redirects with status ${status} to ${origin}${pathname}, which does not take the request along. ${todo}`,
+      )
+    : refused(
+        `${name} redirects to ${host}, where the key is not sent. If that is right, give the model a baseUrl at ${origin}.`,
+      );
+}
+
+function targetOf(response: Response, from: string): URL | undefined {
+  const location = response.headers.get("location");
+  return location !== null && URL.canParse(location, from) ? new URL(location, from) : undefined;
+}
+
+const SPACE = 0x20;
+const FIRST_NOT_ASCII = 0x80;
+const OPENINGS: readonly (number | undefined)[] = [0x7b, 0x5b, 0x3c];
+
+/** Spaces and a byte order mark may stand before anything. */
+function isVisible(byte: number): boolean {
+  return byte > SPACE && byte < FIRST_NOT_ASCII;
+}
+
+/** What JSON or a page begins with, and no event of a stream. */
+function isOpening(byte: number | undefined): boolean {
+  return OPENINGS.includes(byte);
+}
+
+/** The key as a header, as the service or else the wire wants it. */
+export function authHeaders(
+  { apiKey, service }: WireJob,
+  wireAuth: NonNullable<ServicePreset["auth"]>,
+): Record<string, string> {
+  if (apiKey === undefined) return {};
+  const auth = service.auth ?? wireAuth;
+  return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { [auth]: apiKey };
+}
+
+/** A payload that has to be a JSON object. */
+export function parseObject(data: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch {
+    // Below, with all else that is no object.
+  }
+  if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+  throw new ProviderError(
+    `The response has an event that is no JSON object: ${data.slice(0, SHOWN_CHARS)}. Try again.`,
+    { kind: "incomplete" },
+  );
+}
+
+/** JSON that every service reads: a lone half of a surrogate pair is refused by most. */
+function toJson(payload: unknown, { name }: ServicePreset): string {
+  let text: string | undefined;
+  let why = "it is no data.";
+  try {
+    text = JSON.stringify(payload);
+  } catch (error) {
+    why = wordsOf(error);
+  }
+  if (text === undefined) {
+    throw new ProviderError(`The request for ${name} cannot be written as JSON: ${why}`, {
+      kind: "bad_request",
+      retryable: false,
+    });
+  }
+  // Lone halves are all that is written so.
+  if (!/\\ud[89a-f]/.test(text)) return text;
+  return JSON.stringify(payload, (_, value: unknown) => {
+    if (typeof value === "string") return wellFormed(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, of]) => [wellFormed(key), of]));
+  });
+}
+
+function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}

@@ -1,0 +1,102 @@
+import type { StreamOptions } from "../client.ts";
+import type { AssistantMessageEvent } from "../events.ts";
+import type { AssistantMessage, Context, Message, Model } from "../messages.ts";
+import type { ApiProvider } from "../registry.ts";
+import type { ProviderConfig } from "../providers/wire.ts";
+
+/** One answer of a fake service: its body in pieces, and what stands before it. */
+export interface FakeAnswer {
+  body?: string | Uint8Array | readonly (string | Uint8Array)[];
+  status?: number;
+  headers?: Record<string, string>;
+  /** The connection stays open after the last piece. */
+  open?: boolean;
+  /** The connection breaks with this error after the last piece. */
+  breaks?: unknown;
+}
+
+/** A request as it was sent. */
+export interface SentRequest {
+  url: string;
+  headers: Record<string, string>;
+  // Tests look into it freely.
+  body: Record<string, unknown>;
+  signal: AbortSignal | undefined;
+}
+
+/** A `fetch` that answers with what it is given, in order, the last one again and again. */
+export interface FakeService {
+  fetch: typeof fetch;
+  requests: SentRequest[];
+}
+
+export function fakeService(...answers: (FakeAnswer | string)[]): FakeService {
+  const requests: SentRequest[] = [];
+  const answer = (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const given = answers[Math.min(requests.length, answers.length - 1)] ?? "";
+    requests.push({
+      url: String(input instanceof Request ? input.url : input),
+      headers: Object.fromEntries(new Headers(init.headers)),
+      body: JSON.parse(typeof init.body === "string" ? init.body : "{}") as Record<string, unknown>,
+      signal: init.signal ?? undefined,
+    });
+    return Promise.resolve(responseOf(typeof given === "string" ? { body: given } : given));
+  };
+  return { fetch: answer, requests };
+}
+
+function responseOf({ body = "", breaks, headers, open, status = 200 }: FakeAnswer): Response {
+  const pieces = typeof body === "string" || body instanceof Uint8Array ? [body] : body;
+  const encoder = new TextEncoder();
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) {
+        controller.enqueue(typeof piece === "string" ? encoder.encode(piece) : piece);
+      }
+      if (breaks !== undefined) controller.error(breaks);
+      else if (!open) controller.close();
+    },
+  });
+  return new Response(stream, {
+    status,
+    headers: { "content-type": "text/event-stream", ...headers },
+  });
+}
+
+/** The payloads as an SSE body; strings stand as they are, objects become JSON. */
+export function sse(...payloads: readonly (object | string)[]): string {
+  return payloads
+    .map(
+      (payload) => `data: ${typeof payload === "string" ? payload : JSON.stringify(payload)}\n\n`,
+    )
+    .join("");
+}
+
+/** What came of one request: the events in order, and the message that they came to. */
+export interface Heard {
+  message: AssistantMessage;
+  events: AssistantMessageEvent[];
+  request: SentRequest;
+}
+
+/** Asks a wire over a fake service, with a key that every wire takes. */
+export async function hear(
+  make: (config: ProviderConfig) => ApiProvider,
+  model: Model,
+  service: FakeService,
+  context: Partial<Context> = {},
+  options: StreamOptions = {},
+): Promise<Heard> {
+  const { stream } = make({ fetch: service.fetch });
+  const asked = { messages: [userSays("Hello")], ...context };
+  const answer = await stream(model, asked, { apiKey: "test-key", ...options });
+  const events: AssistantMessageEvent[] = [];
+  for await (const event of answer) events.push(event);
+  const request = service.requests.at(-1);
+  if (!request) throw new Error("The service was not asked.");
+  return { message: await answer.result(), events, request };
+}
+
+export function userSays(content: string): Message {
+  return { role: "user", content, timestamp: 0 };
+}

@@ -1,0 +1,307 @@
+import {
+  fieldsOf,
+  type Fields,
+  IMAGE_TYPES,
+  isBlank,
+  listOf,
+  type Problems,
+  type RequestCheck,
+  requestCheck,
+} from "./problems.ts";
+
+// Pages of the Claude API documentation: "Create a Message", "Extended thinking", "Adaptive
+// thinking", "Implement tool use", "Prompt caching", "Vision", "What's new in Claude 4.6";
+// what no page says, the service says in its errors.
+
+const KEYS: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "max_tokens",
+  "stream",
+  "system",
+  "tools",
+  "tool_choice",
+  "temperature",
+  "top_k",
+  "top_p",
+  "stop_sequences",
+  "metadata",
+  "thinking",
+  "output_config",
+  "service_tier",
+  "cache_control",
+  "container",
+  "context_management",
+  "mcp_servers",
+  "inference_geo",
+  "speed",
+]);
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+const SERVER_CALL_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+const MAX_CACHE_MARKS = 4;
+const MIN_BUDGET = 1_024;
+/** Prefilling ended with Claude 4.6. */
+const FIRST_WITHOUT_PREFILL = 406;
+const CACHE_LIFETIMES = [undefined, "5m", "1h"];
+const THINKING = ["thinking", "redacted_thinking"];
+const CACHED = ["text", "image", "document", "tool_use", "tool_result", "search_result"];
+const IN_RESULTS = ["text", "image", "document", "search_result", "tool_reference"];
+const OF_USERS = ["text", "image", "document", "search_result", "tool_result", "container_upload"];
+const OF_ASSISTANTS = ["text", ...THINKING, "tool_use", "compaction", "fallback"];
+const SERVER_BLOCK = /^(server_tool_use|mcp_tool_use|[a-z_]+_tool_result)$/;
+
+/** A request to Anthropic's Messages API. */
+export const check: RequestCheck = requestCheck((problems, body, model) => {
+  problems.onlyKeys(body, KEYS, "body");
+  problems.text(body["model"], "model");
+  const limit = body["max_tokens"];
+  problems.must(Number.isInteger(limit) && Number(limit) >= 1, "max_tokens", "must be 1 or more");
+  const turns = combined(problems, body["messages"]);
+  checkTurns(problems, turns);
+  checkSystem(problems, body["system"]);
+  checkTools(problems, body, turns);
+  checkThinking(problems, body, turns);
+  checkEnd(problems, turns, model);
+  checkCacheMarks(problems, body);
+});
+
+interface Turn {
+  role: unknown;
+  at: string;
+  content: Fields[];
+}
+
+/** The service takes neighbours of one role as one message. */
+function combined(problems: Problems, messages: unknown): Turn[] {
+  const turns: Turn[] = [];
+  for (const [index, message] of problems.filled(messages, "messages").entries()) {
+    const at = `messages[${index}]`;
+    const { role, content } = problems.fields(message, at);
+    problems.oneOf(role, ["user", "assistant"], at);
+    const blocks =
+      typeof content === "string"
+        ? [{ type: "text", text: content }]
+        : problems.filled(content, `${at}.content`).map(fieldsOf);
+    const last = turns.at(-1);
+    if (last && last.role === role) last.content.push(...blocks);
+    else turns.push({ role, at, content: blocks });
+  }
+  problems.must(turns[0]?.role === "user", "messages", "the first must be of the user");
+  return turns;
+}
+
+function checkTurns(problems: Problems, turns: readonly Turn[]): void {
+  const calls = turns.flatMap(({ content }) => idsOf(content));
+  problems.distinct(calls, "ids of tool_use");
+  for (const [index, turn] of turns.entries()) {
+    const { at, content, role } = turn;
+    for (const [place, block] of content.entries()) {
+      checkBlock(problems, block, role, `${at}.content[${place}]`);
+    }
+    const asked = role === "user" ? idsOf(turns[index - 1]?.content ?? []) : [];
+    const results = content.filter(({ type }) => type === "tool_result");
+    const answered = results.map((result) => result["tool_use_id"]);
+    problems.distinct(answered, `${at} tool_use_id`);
+    for (const id of answered) {
+      problems.must(asked.includes(id), at, `result of ${String(id)}, which was not called before`);
+    }
+    for (const id of asked) problems.must(answered.includes(id), at, `no result of ${String(id)}`);
+    const leading = content.slice(0, results.length);
+    const first = leading.every(({ type }) => type === "tool_result");
+    problems.must(first, at, "results must come first");
+    if (role === "assistant") checkServerBlocks(problems, turn, index === turns.length - 1);
+  }
+  const last = turns.at(-1);
+  const open = last?.role === "assistant" ? idsOf(last.content) : [];
+  problems.must(open.length === 0, "messages", "ends with calls that have no results");
+}
+
+function idsOf(content: readonly Fields[]): unknown[] {
+  return content.filter(({ type }) => type === "tool_use").map((block) => block["id"]);
+}
+
+/**
+ * What the service ran has its result in the same message, but where it paused, or waits for
+ * a call that its code made ("Programmatic tool calling").
+ */
+function checkServerBlocks(problems: Problems, { at, content }: Turn, isLast: boolean): void {
+  const mayWait = isLast || idsOf(content).length > 0;
+  const seen: unknown[] = [];
+  const answered = content.map((block) => block["tool_use_id"]);
+  for (const block of content) {
+    if (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use") {
+      seen.push(block["id"]);
+      const whole = mayWait || answered.includes(block["id"]);
+      problems.must(whole, at, `${String(block["id"])} of the service has no result`);
+    } else if (SERVER_BLOCK.test(String(block["type"]))) {
+      const id = block["tool_use_id"];
+      problems.must(seen.includes(id), at, `result of the service for ${String(id)} without a use`);
+    }
+  }
+}
+
+function checkBlock(problems: Problems, block: Fields, role: unknown, at: string): void {
+  const type = String(block["type"]);
+  const isServer = role === "assistant" && SERVER_BLOCK.test(type);
+  if (!isServer) problems.oneOf(type, role === "user" ? OF_USERS : OF_ASSISTANTS, at);
+  switch (type) {
+    case "text":
+      problems.must(!isBlank(block["text"]), at, "text must not be blank");
+      break;
+    case "image":
+      checkImage(problems, block, at);
+      break;
+    case "thinking":
+      problems.text(block["thinking"], at);
+      problems.must(!isBlank(block["signature"]), at, "thinking needs its signature");
+      break;
+    case "redacted_thinking":
+      problems.must(!isBlank(block["data"]), at, "needs its data");
+      break;
+    case "tool_use":
+      problems.matches(block["id"], CALL_ID, at);
+      problems.matches(block["name"], TOOL_NAME, at);
+      problems.fields(block["input"], `${at}.input`);
+      break;
+    case "server_tool_use":
+      problems.matches(block["id"], SERVER_CALL_ID, at);
+      break;
+    case "tool_result":
+      checkResult(problems, block, at);
+      break;
+  }
+}
+
+function checkImage(problems: Problems, block: Fields, at: string): void {
+  const source = problems.fields(block["source"], at);
+  problems.oneOf(source["type"], ["base64", "url", "file"], at);
+  if (source["type"] !== "base64") return;
+  problems.oneOf(source["media_type"], IMAGE_TYPES, at);
+  problems.base64(source["data"], at);
+}
+
+function checkResult(problems: Problems, block: Fields, at: string): void {
+  problems.matches(block["tool_use_id"], CALL_ID, at);
+  const { content } = block;
+  if (content === undefined || typeof content === "string") return;
+  for (const part of listOf(content).map(fieldsOf)) {
+    problems.oneOf(part["type"], IN_RESULTS, `${at}.content`);
+    if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
+    if (part["type"] === "image") checkImage(problems, part, at);
+    const fits = block["is_error"] !== true || part["type"] === "text";
+    problems.must(fits, at, "an error is told in text alone");
+  }
+}
+
+function checkSystem(problems: Problems, system: unknown): void {
+  if (system === undefined || typeof system === "string") return;
+  for (const block of listOf(system).map(fieldsOf)) {
+    problems.oneOf(block["type"], ["text"], "system");
+    problems.must(!isBlank(block["text"]), "system", "text must not be blank");
+  }
+}
+
+function checkTools(problems: Problems, body: Fields, turns: readonly Turn[]): void {
+  const tools = listOf(body["tools"]).map(fieldsOf);
+  const names = tools.flatMap(({ name }) => (name === undefined ? [] : [name]));
+  problems.distinct(names, "tools");
+  for (const [index, tool] of tools.entries()) {
+    const own = tool["type"] === undefined || tool["type"] === "custom";
+    if (!own) continue;
+    problems.matches(tool["name"], TOOL_NAME, `tools[${index}]`);
+    problems.objectSchema(tool["input_schema"], `tools[${index}].input_schema`);
+  }
+  const uses = turns.some(({ content }) =>
+    content.some(({ type }) => type === "tool_use" || type === "tool_result"),
+  );
+  problems.must(!uses || tools.length > 0, "tools", "must be there when messages have calls");
+  const choice = body["tool_choice"];
+  if (choice === undefined) return;
+  const { name, type } = problems.fields(choice, "tool_choice");
+  problems.must(tools.length > 0, "tool_choice", "only together with tools");
+  problems.oneOf(type, ["auto", "any", "none", "tool"], "tool_choice");
+  if (type === "tool") problems.oneOf(name, names, "tool_choice");
+}
+
+function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[]): void {
+  if (body["thinking"] === undefined) return;
+  checkClaudeThinking(
+    problems,
+    { ...body, forced: ["any", "tool"].includes(String(fieldsOf(body["tool_choice"])["type"])) },
+    body["max_tokens"],
+  );
+  if (fieldsOf(body["thinking"])["type"] !== "enabled") return;
+  const last = turns.at(-1);
+  const inTurn =
+    last?.role === "assistant" || last?.content.some(({ type }) => type === "tool_result");
+  const said = turns.findLast(({ role }) => role === "assistant");
+  const begins = String(said?.content[0]?.["type"]);
+  const fits = !inTurn || !said || THINKING.includes(begins);
+  problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");
+}
+
+/** What is said about thinking to a Claude model, here or behind another service. */
+export function checkClaudeThinking(problems: Problems, body: Fields, limit: unknown): void {
+  const thinking = problems.fields(body["thinking"], "thinking");
+  problems.oneOf(thinking["type"], ["enabled", "adaptive", "disabled"], "thinking.type");
+  if (thinking["type"] === "disabled") return;
+  const heat = body["temperature"];
+  problems.must(heat === undefined || heat === 1, "temperature", "not with thinking");
+  problems.must(body["top_k"] === undefined, "top_k", "not with thinking");
+  problems.must(body["forced"] !== true, "tool_choice", "cannot force a call with thinking");
+  if (thinking["type"] !== "enabled") return;
+  const budget = Number(thinking["budget_tokens"]);
+  problems.must(budget >= MIN_BUDGET, "budget_tokens", `must be ${MIN_BUDGET} or more`);
+  problems.must(budget < Number(limit), "budget_tokens", "must be less than max_tokens");
+}
+
+function checkEnd(problems: Problems, turns: readonly Turn[], model: string): void {
+  for (const { at, content, role } of turns) {
+    const end = String(content.at(-1)?.["type"]);
+    const fits = role !== "assistant" || !THINKING.includes(end);
+    problems.must(fits, at, "the last block must not be thinking");
+  }
+  const last = turns.at(-1);
+  if (last?.role !== "assistant") return;
+  const end = fieldsOf(last.content.at(-1));
+  if (end["type"] === "text") {
+    problems.must(!/\s$/.test(String(end["text"])), last.at, "must not end in white space");
+  }
+  // A turn that the service paused ends in what it runs, and is not prefilled.
+  const paused = last.content.some(({ type }) => SERVER_BLOCK.test(String(type)));
+  problems.must(paused || takesPrefill(model), last.at, "the last must be of the user");
+}
+
+/** Whether a Claude model goes on with what the assistant is said to have begun. */
+export function takesPrefill(model: string): boolean {
+  const [, major = "0", minor = "0"] =
+    /claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d)/.exec(model) ?? [];
+  return Number(major) * 100 + Number(minor) < FIRST_WITHOUT_PREFILL;
+}
+
+function checkCacheMarks(problems: Problems, body: Fields): void {
+  let marks = 0;
+  const look = (value: unknown, at: string): void => {
+    if (Array.isArray(value)) {
+      for (const item of value) look(item, at);
+      return;
+    }
+    const fields = fieldsOf(value);
+    const mark = fields["cache_control"];
+    if (mark !== undefined) {
+      marks++;
+      const { ttl, type } = problems.fields(mark, at);
+      problems.oneOf(type, ["ephemeral"], at);
+      problems.oneOf(ttl, CACHE_LIFETIMES, at);
+      const kind = fields["type"] ?? "tool_use";
+      problems.oneOf(kind, [...CACHED, "custom"], `${at} cache_control`);
+    }
+    if (fields["type"] === "tool_use") return;
+    if (fields["content"] !== undefined) look(fields["content"], at);
+  };
+  look(body["tools"], "tools");
+  look(body["system"], "system");
+  look(body["messages"], "messages");
+  problems.must(marks <= MAX_CACHE_MARKS, "cache_control", `more than ${MAX_CACHE_MARKS}`);
+}

@@ -1,0 +1,242 @@
+import { checkClaudeThinking, takesPrefill } from "./anthropic-messages.ts";
+import {
+  fieldsOf,
+  type Fields,
+  isBlank,
+  isFields,
+  listOf,
+  type Problems,
+  type RequestCheck,
+  requestCheck,
+} from "./problems.ts";
+
+// "ConverseStream", "ContentBlock", "ToolUseBlock", "ToolResultBlock", "ToolSpecification",
+// "ImageBlock" and "CachePointBlock" in the API reference of Amazon Bedrock; the order of
+// turns, the service says in its errors.
+
+const KEYS: ReadonlySet<string> = new Set([
+  "messages",
+  "system",
+  "inferenceConfig",
+  "toolConfig",
+  "guardrailConfig",
+  "additionalModelRequestFields",
+  "additionalModelResponseFieldPaths",
+  "promptVariables",
+  "requestMetadata",
+  "performanceConfig",
+  "serviceTier",
+  "outputConfig",
+]);
+const INFERENCE_KEYS: ReadonlySet<string> = new Set([
+  "maxTokens",
+  "temperature",
+  "topP",
+  "stopSequences",
+]);
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+const IMAGE_FORMATS = ["png", "jpeg", "gif", "webp"];
+const MAX_CACHE_POINTS = 4;
+const OF_USERS = ["text", "image", "document", "video", "audio", "toolResult", "guardContent"];
+const OF_ASSISTANTS = ["text", "image", "toolUse", "toolResult", "reasoningContent"];
+const OF_BOTH = ["cachePoint", "citationsContent"];
+const IN_RESULTS = ["text", "json", "image", "document", "video", "searchResult"];
+
+/** A request to ConverseStream. `model` is the id in the address. */
+export const check: RequestCheck = requestCheck((problems, body, model) => {
+  problems.onlyKeys(body, KEYS, "body");
+  const messages = problems.filled(body["messages"], "messages").map((message, index) => {
+    const at = `messages[${index}]`;
+    const { content, role } = problems.fields(message, at);
+    return { role, at, content: problems.filled(content, `${at}.content`).map(fieldsOf) };
+  });
+  for (const [index, { at, role }] of messages.entries()) {
+    const due = index % 2 === 0 ? "user" : "assistant";
+    problems.must(role === due, at, "user and assistant must take turns, the user first");
+  }
+  for (const message of messages) checkMessage(problems, message);
+  checkCalls(problems, messages);
+  checkTools(problems, body, messages);
+  checkSystem(problems, body["system"]);
+  checkCachePoints(problems, body);
+  checkInference(problems, body, messages, model);
+});
+
+interface Message {
+  role: unknown;
+  at: string;
+  content: Fields[];
+}
+
+function checkMessage(problems: Problems, { at, content, role }: Message): void {
+  const allowed = [...(role === "user" ? OF_USERS : OF_ASSISTANTS), ...OF_BOTH];
+  for (const [index, block] of content.entries()) {
+    const here = `${at}.content[${index}]`;
+    const kinds = Object.keys(block);
+    problems.must(kinds.length === 1, here, `a block holds one thing, not ${kinds.length}`);
+    problems.oneOf(kinds[0], allowed, here);
+    checkBlock(problems, block, here);
+  }
+  const marked = content[0]?.["cachePoint"] !== undefined;
+  problems.must(!marked, at, "a cachePoint must follow something");
+}
+
+function checkBlock(problems: Problems, block: Fields, at: string): void {
+  const { citationsContent, image, reasoningContent, text, toolResult, toolUse } = block;
+  if (text !== undefined) problems.must(!isBlank(text), at, "text must not be blank");
+  if (image !== undefined) checkImage(problems, image, at);
+  if (toolUse !== undefined) {
+    const { input, name, toolUseId } = problems.fields(toolUse, at);
+    problems.matches(toolUseId, CALL_ID, at);
+    problems.matches(name, NAME, at);
+    problems.fields(input, `${at} input`);
+  }
+  if (toolResult !== undefined) checkResult(problems, problems.fields(toolResult, at), at);
+  if (reasoningContent !== undefined) checkReasoning(problems, fieldsOf(reasoningContent), at);
+  if (citationsContent !== undefined) {
+    const { content } = problems.fields(citationsContent, at);
+    for (const part of problems.filled(content, at).map(fieldsOf)) {
+      problems.must(!isBlank(part["text"]), at, "text must not be blank");
+    }
+  }
+}
+
+function checkImage(problems: Problems, image: unknown, at: string): void {
+  const { format, source } = problems.fields(image, at);
+  problems.oneOf(format, IMAGE_FORMATS, at);
+  problems.base64(fieldsOf(source)["bytes"], at);
+}
+
+function checkResult(problems: Problems, result: Fields, at: string): void {
+  const { content, status, toolUseId } = result;
+  problems.matches(toolUseId, CALL_ID, at);
+  if (status !== undefined) problems.oneOf(status, ["success", "error"], at);
+  const parts = status === "error" ? problems.filled(content, at) : listOf(content);
+  for (const part of parts.map(fieldsOf)) {
+    const [kind = "", ...more] = Object.keys(part);
+    problems.must(more.length === 0, at, "a block holds one thing");
+    problems.oneOf(kind, IN_RESULTS, at);
+    if (kind === "text") problems.must(!isBlank(part["text"]), at, "text must not be blank");
+    if (kind === "image") checkImage(problems, part["image"], at);
+  }
+}
+
+function checkReasoning(problems: Problems, reasoning: Fields, at: string): void {
+  const { reasoningText, redactedContent } = reasoning;
+  if (redactedContent !== undefined) return problems.base64(redactedContent, at);
+  const { signature, text } = problems.fields(reasoningText, at);
+  problems.text(text, at);
+  problems.must(!isBlank(signature), at, "thinking needs its signature");
+}
+
+/** What the service itself ran has a type, and is answered in the same message. */
+function held(content: readonly Fields[], kind: "toolUse" | "toolResult"): Fields[] {
+  return content
+    .map((block) => block[kind])
+    .filter(isFields)
+    .filter((use) => use["type"] === undefined);
+}
+
+function checkCalls(problems: Problems, messages: readonly Message[]): void {
+  const ids: unknown[] = [];
+  for (const [index, { at, content, role }] of messages.entries()) {
+    const before = messages[index - 1];
+    const asked = (before ? held(before.content, "toolUse") : []).map((use) => use["toolUseId"]);
+    const answered = held(content, "toolResult").map((result) => result["toolUseId"]);
+    ids.push(...held(content, "toolUse").map((use) => use["toolUseId"]));
+    if (role !== "user") continue;
+    problems.distinct(answered, `${at} toolResult`);
+    for (const id of asked) problems.must(answered.includes(id), at, `no result of ${String(id)}`);
+    for (const id of answered) problems.must(asked.includes(id), at, `no call ${String(id)}`);
+  }
+  problems.distinct(ids, "toolUseId");
+  const last = messages.at(-1);
+  const open = last ? held(last.content, "toolUse").length : 0;
+  problems.must(open === 0, "messages", "ends with calls that have no results");
+}
+
+function checkTools(problems: Problems, body: Fields, messages: readonly Message[]): void {
+  const uses = messages.some(
+    ({ content }) => held(content, "toolUse").length + held(content, "toolResult").length > 0,
+  );
+  const config = body["toolConfig"];
+  problems.must(!uses || config !== undefined, "toolConfig", "needed when there are calls");
+  if (config === undefined) return;
+  const { toolChoice, tools } = problems.fields(config, "toolConfig");
+  const names: unknown[] = [];
+  for (const tool of problems.filled(tools, "toolConfig.tools").map(fieldsOf)) {
+    if (tool["toolSpec"] === undefined) continue;
+    const { description, inputSchema, name } = problems.fields(tool["toolSpec"], "toolSpec");
+    problems.matches(name, NAME, "toolSpec");
+    if (description !== undefined) problems.must(description !== "", "toolSpec", "no description");
+    problems.objectSchema(fieldsOf(inputSchema)["json"], "toolSpec.inputSchema");
+    names.push(name);
+  }
+  problems.distinct(names, "toolSpec");
+  if (toolChoice === undefined) return;
+  const [kind, ...more] = Object.keys(problems.fields(toolChoice, "toolChoice"));
+  problems.must(more.length === 0, "toolChoice", "is one thing");
+  problems.oneOf(kind, ["auto", "any", "tool"], "toolChoice");
+  const chosen = fieldsOf(fieldsOf(toolChoice)["tool"])["name"];
+  if (kind === "tool") problems.oneOf(chosen, names, "toolChoice");
+}
+
+function checkSystem(problems: Problems, system: unknown): void {
+  for (const block of listOf(system).map(fieldsOf)) {
+    if (block["text"] === undefined) continue;
+    problems.must(!isBlank(block["text"]), "system", "text must not be blank");
+  }
+}
+
+function checkCachePoints(problems: Problems, body: Fields): void {
+  const blocks = [
+    ...listOf(body["system"]),
+    ...listOf(body["messages"]).flatMap((message) => listOf(fieldsOf(message)["content"])),
+    ...listOf(fieldsOf(body["toolConfig"])["tools"]),
+  ].map(fieldsOf);
+  const points = blocks.flatMap(({ cachePoint }) => (cachePoint === undefined ? [] : [cachePoint]));
+  problems.must(points.length <= MAX_CACHE_POINTS, "cachePoint", `more than ${MAX_CACHE_POINTS}`);
+  for (const point of points) {
+    const { ttl, type } = problems.fields(point, "cachePoint");
+    problems.oneOf(type, ["default"], "cachePoint");
+    problems.oneOf(ttl, [undefined, "5m", "1h"], "cachePoint");
+  }
+}
+
+function checkInference(
+  problems: Problems,
+  body: Fields,
+  messages: readonly Message[],
+  model: string,
+): void {
+  const config = fieldsOf(body["inferenceConfig"]);
+  problems.onlyKeys(config, INFERENCE_KEYS, "inferenceConfig");
+  const last = messages.at(-1);
+  const text = last?.content.at(-1)?.["text"];
+  if (last?.role === "assistant") {
+    problems.must(takesPrefill(model), last.at, "the last must be of the user");
+    problems.must(
+      typeof text !== "string" || !/\s$/.test(text),
+      last.at,
+      "must not end in white space",
+    );
+  }
+  if (!model.includes("claude")) return;
+  for (const { at, content, role } of messages) {
+    const end = content.at(-1)?.["reasoningContent"];
+    problems.must(role !== "assistant" || end === undefined, at, "must not end in thinking");
+  }
+  const fields = fieldsOf(body["additionalModelRequestFields"]);
+  if (fields["thinking"] === undefined) return;
+  const choice = Object.keys(fieldsOf(fieldsOf(body["toolConfig"])["toolChoice"]))[0];
+  const forced = choice === "any" || choice === "tool";
+  const { maxTokens, temperature } = config;
+  checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
+  if (fieldsOf(fields["thinking"])["type"] !== "enabled") return;
+  const said = messages.findLast(({ role }) => role === "assistant");
+  const goesOn = last === said || held(last?.content ?? [], "toolResult").length > 0;
+  const begins = said?.content[0]?.["reasoningContent"] !== undefined;
+  const fits = !said || !goesOn || begins;
+  problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");
+}

@@ -1,0 +1,89 @@
+import {
+  fieldsOf,
+  type Fields,
+  listOf,
+  type Problems,
+  type RequestCheck,
+  requestCheck,
+} from "./problems.ts";
+
+// "Generate a chat message" and "Tool calling" in Ollama's API documentation.
+
+const KEYS: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "tools",
+  "format",
+  "options",
+  "stream",
+  "keep_alive",
+  "think",
+  "logprobs",
+  "top_logprobs",
+  "truncate",
+  "shift",
+]);
+const MESSAGE_KEYS: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "thinking",
+  "images",
+  "tool_calls",
+  "tool_name",
+  "tool_call_id",
+]);
+const ROLES = ["system", "user", "assistant", "tool"];
+const LEVELS = [undefined, true, false, "low", "medium", "high", "max"];
+
+/** A request to Ollama's chat API. */
+export const check: RequestCheck = requestCheck((problems, body) => {
+  problems.onlyKeys(body, KEYS, "body");
+  problems.text(body["model"], "model");
+  problems.oneOf(body["think"], LEVELS, "think");
+  let asked: Fields[] = [];
+  for (const [index, message] of problems.filled(body["messages"], "messages").entries()) {
+    const at = `messages[${index}]`;
+    const fields = problems.fields(message, at);
+    checkMessage(problems, fields, at);
+    if (fields["role"] === "tool") {
+      const call = asked.find(({ id }) => id === fields["tool_call_id"]);
+      problems.must(call !== undefined, at, "answers no call");
+      const name = fieldsOf(call?.["function"])["name"];
+      problems.must(!call || name === fields["tool_name"], at, "names another tool");
+      asked = asked.filter((one) => one !== call);
+      continue;
+    }
+    problems.must(asked.length === 0, at, "comes before all calls are answered");
+    asked = listOf(fields["tool_calls"]).map(fieldsOf);
+  }
+  problems.must(asked.length === 0, "messages", "ends with calls that have no results");
+  for (const [index, tool] of listOf(body["tools"]).map(fieldsOf).entries()) {
+    const at = `tools[${index}]`;
+    problems.oneOf(tool["type"], ["function"], at);
+    const { name, parameters } = problems.fields(tool["function"], at);
+    problems.must(problems.text(name, at) !== "", at, "needs a name");
+    problems.objectSchema(parameters, at);
+  }
+});
+
+function checkMessage(problems: Problems, message: Fields, at: string): void {
+  const { content, images, role, tool_calls: calls } = message;
+  problems.onlyKeys(message, MESSAGE_KEYS, at);
+  problems.oneOf(role, ROLES, at);
+  const text = problems.text(content, at);
+  if (images !== undefined) {
+    for (const image of problems.filled(images, `${at}.images`)) problems.base64(image, at);
+  }
+  if (role !== "assistant") {
+    problems.must(calls === undefined, at, "only the assistant calls");
+    problems.must(text !== "" || images !== undefined, at, "says nothing");
+    return;
+  }
+  problems.must(text !== "" || calls !== undefined || !!message["thinking"], at, "says nothing");
+  if (calls === undefined) return;
+  for (const call of problems.filled(calls, `${at}.tool_calls`).map(fieldsOf)) {
+    const { arguments: given, name } = problems.fields(call["function"], at);
+    problems.must(problems.text(name, at) !== "", at, "a call needs a name");
+    problems.fields(given, `${at} arguments`);
+  }
+}

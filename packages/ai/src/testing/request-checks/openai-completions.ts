@@ -1,0 +1,350 @@
+import {
+  checkImageUrl,
+  fieldsOf,
+  type Fields,
+  isBlank,
+  isObjectJson,
+  listOf,
+  type Problems,
+  type RequestCheck,
+  requestCheck,
+} from "./problems.ts";
+
+// "Create chat completion" in OpenAI's API reference, "Function calling" and "Prompt
+// caching" in its guides; for the others their own reference pages. What no page says, the
+// services say in their errors.
+
+const OPENAI_KEYS: readonly string[] = [
+  "model",
+  "messages",
+  "audio",
+  "frequency_penalty",
+  "logit_bias",
+  "logprobs",
+  "max_completion_tokens",
+  "max_tokens",
+  "metadata",
+  "modalities",
+  "moderation",
+  "n",
+  "parallel_tool_calls",
+  "prediction",
+  "presence_penalty",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "reasoning_effort",
+  "response_format",
+  "safety_identifier",
+  "seed",
+  "service_tier",
+  "stop",
+  "store",
+  "stream",
+  "stream_options",
+  "temperature",
+  "tool_choice",
+  "tools",
+  "top_logprobs",
+  "top_p",
+  "user",
+  "verbosity",
+  "web_search_options",
+];
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"];
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const MAX_TOOLS = 128;
+const MAX_CACHE_KEY_CHARS = 64;
+const MAX_CACHE_MARKS = 4;
+/** Models of OpenAI that think take neither of these. */
+const THINKS = /^(o\d|gpt-[5-9])/;
+
+/** How a service differs from what OpenAI documents. */
+interface Dialect {
+  keys: ReadonlySet<string>;
+  /** Of messages, beside role, content and what calls need. */
+  messageKeys?: readonly string[];
+  callKeys?: readonly string[];
+  callId: RegExp;
+  efforts: readonly unknown[];
+  choices: readonly string[];
+  userParts: readonly string[];
+  assistantParts: readonly string[];
+  tools?: boolean;
+  /** A user may not speak right after a result. */
+  assistantAfterResults?: boolean;
+  /** User and assistant take turns, and a user begins. */
+  alternates?: boolean;
+  /** The assistant may not have the last word. */
+  endsWithUser?: boolean;
+  /** Results may carry the name of their tool. */
+  resultName?: boolean;
+  /** Calls carry the thinking that led to them, while the model thinks. */
+  reasoningWithCalls?: boolean;
+  thinks?: boolean;
+  /** OpenAI's own models, and what they refuse. */
+  own?: boolean;
+}
+
+const OPENAI: Dialect = {
+  keys: new Set(OPENAI_KEYS),
+  callId: /^.{1,40}$/s,
+  efforts: EFFORTS,
+  choices: ["none", "auto", "required"],
+  userParts: ["text", "image_url", "input_audio", "file"],
+  assistantParts: ["text", "refusal"],
+};
+
+function chatCheck(dialect: Dialect): RequestCheck {
+  return requestCheck((problems, body, model) => {
+    problems.onlyKeys(body, dialect.keys, "body");
+    problems.text(body["model"], "model");
+    const messages = problems.filled(body["messages"], "messages").map(fieldsOf);
+    const thinks = fieldsOf(body["thinking"])["type"] === "enabled";
+    for (const [index, message] of messages.entries()) {
+      checkMessage(problems, message, { ...dialect, thinks }, `messages[${index}]`);
+    }
+    checkCalls(problems, messages);
+    checkOrder(problems, messages, dialect);
+    checkTools(problems, body, dialect);
+    checkParameters(problems, body, dialect, model);
+  });
+}
+
+const MESSAGE_KEYS: Readonly<Record<string, readonly string[]>> = {
+  system: ["role", "content", "name"],
+  developer: ["role", "content", "name"],
+  user: ["role", "content", "name"],
+  assistant: ["role", "content", "name", "refusal", "audio", "tool_calls"],
+  tool: ["role", "content", "tool_call_id"],
+};
+
+function checkMessage(problems: Problems, message: Fields, dialect: Dialect, at: string): void {
+  const role = String(message["role"]);
+  const known = MESSAGE_KEYS[role];
+  if (!problems.must(known !== undefined, at, `unknown role ${role}`)) return;
+  const extra = dialect.messageKeys ?? [];
+  const named = role === "tool" && dialect.resultName ? ["name"] : [];
+  problems.onlyKeys(message, new Set([...(known ?? []), ...extra, ...named]), at);
+  if (role === "assistant") return checkAssistant(problems, message, dialect, at);
+  const parts = role === "user" ? dialect.userParts : ["text"];
+  checkContent(problems, message["content"], parts, at);
+  if (named.length > 0 && "name" in message) problems.matches(message["name"], TOOL_NAME, at);
+}
+
+function checkContent(
+  problems: Problems,
+  content: unknown,
+  allowed: readonly string[],
+  at: string,
+): void {
+  if (typeof content === "string") {
+    problems.must(content !== "", at, "content must not be empty");
+    return;
+  }
+  for (const part of problems.filled(content, `${at}.content`).map(fieldsOf)) {
+    problems.oneOf(part["type"], allowed, at);
+    if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
+    if (part["type"] === "image_url") {
+      checkImageUrl(problems, problems.fields(part["image_url"], at)["url"], at);
+    }
+  }
+}
+
+function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, at: string): void {
+  const { content, tool_calls: calls } = message;
+  const empty = content === null || content === undefined || content === "";
+  problems.must(!empty || calls !== undefined, at, "needs a content or calls");
+  if (!empty) checkContent(problems, content, dialect.assistantParts, at);
+  if (calls === undefined) return;
+  problems.must(dialect.tools !== false, at, "the service knows no calls");
+  for (const call of problems.filled(calls, `${at}.tool_calls`).map(fieldsOf)) {
+    const callKeys = new Set(["id", "type", "function", ...(dialect.callKeys ?? [])]);
+    problems.onlyKeys(call, callKeys, at);
+    problems.oneOf(call["type"], ["function"], at);
+    problems.matches(call["id"], dialect.callId, at);
+    const { arguments: given, name } = problems.fields(call["function"], at);
+    problems.matches(name, TOOL_NAME, at);
+    problems.must(isObjectJson(given), at, "arguments must be the JSON of an object");
+  }
+  if (!dialect.thinks || !dialect.reasoningWithCalls) return;
+  const thought = message["reasoning_content"];
+  problems.must(typeof thought === "string" && thought !== "", at, "needs reasoning_content");
+}
+
+/** Every call has its result, right after the message that made it. */
+function checkCalls(problems: Problems, messages: readonly Fields[]): void {
+  const ids = messages.flatMap((message) =>
+    listOf(message["tool_calls"]).map((call) => fieldsOf(call)["id"]),
+  );
+  problems.distinct(ids, "ids of calls");
+  let asked: unknown[] = [];
+  for (const [index, message] of messages.entries()) {
+    const at = `messages[${index}]`;
+    if (message["role"] === "tool") {
+      const id = message["tool_call_id"];
+      problems.must(asked.includes(id), at, `${String(id)} is no call that waits`);
+      asked = asked.filter((one) => one !== id);
+      continue;
+    }
+    problems.must(asked.length === 0, at, `comes before the results of ${asked.join()}`);
+    asked = listOf(message["tool_calls"]).map((call) => fieldsOf(call)["id"]);
+  }
+  problems.must(asked.length === 0, "messages", `ends without the results of ${asked.join()}`);
+}
+
+function checkOrder(problems: Problems, messages: readonly Fields[], dialect: Dialect): void {
+  const roles = messages
+    .map(({ role }) => role)
+    .filter((role) => role !== "system" && role !== "developer");
+  for (const [index, role] of roles.entries()) {
+    const before = roles[index - 1];
+    if (dialect.assistantAfterResults) {
+      problems.must(role !== "user" || before !== "tool", "messages", "user right after tool");
+    }
+    if (!dialect.alternates) continue;
+    const fits = index === 0 ? role === "user" : role !== before;
+    problems.must(fits, "messages", `${String(role)} after ${String(before)}`);
+  }
+  const late = messages.findIndex(({ role }) => role === "system" || role === "developer");
+  problems.must(late <= 0, "messages", "the system prompt must come first");
+  if (!dialect.endsWithUser) return;
+  problems.must(roles.at(-1) !== "assistant", "messages", "the assistant has the last word");
+}
+
+function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
+  const { tool_choice: choice, tools } = body;
+  problems.must(tools === undefined || dialect.tools !== false, "tools", "not known here");
+  const names: unknown[] = [];
+  if (tools !== undefined) {
+    const list = problems.filled(tools, "tools").map(fieldsOf);
+    problems.must(list.length <= MAX_TOOLS, "tools", `more than ${MAX_TOOLS}`);
+    for (const tool of list) {
+      problems.oneOf(tool["type"], ["function"], "tools");
+      const { name, parameters } = problems.fields(tool["function"], "tools");
+      problems.matches(name, TOOL_NAME, "tools");
+      if (parameters !== undefined) problems.objectSchema(parameters, `tools ${String(name)}`);
+      names.push(name);
+    }
+  }
+  problems.distinct(names, "tools");
+  if (choice === undefined) return;
+  problems.must(tools !== undefined, "tool_choice", "only together with tools");
+  if (typeof choice === "string") return problems.oneOf(choice, dialect.choices, "tool_choice");
+  const { function: named, type } = problems.fields(choice, "tool_choice");
+  problems.oneOf(type, ["function"], "tool_choice");
+  problems.oneOf(fieldsOf(named)["name"], names, "tool_choice");
+}
+
+function checkParameters(problems: Problems, body: Fields, dialect: Dialect, model: string): void {
+  const { prompt_cache_key: key, reasoning_effort: effort } = body;
+  if (effort !== undefined) problems.oneOf(effort, dialect.efforts, "reasoning_effort");
+  const streams = body["stream"] === true || body["stream_options"] === undefined;
+  problems.must(streams, "stream_options", "only together with stream");
+  const limits = ["max_tokens", "max_completion_tokens"].filter((name) => name in body);
+  problems.must(limits.length < 2, "max_tokens", "not together with max_completion_tokens");
+  if (key !== undefined) {
+    const fits = problems.text(key, "prompt_cache_key").length <= MAX_CACHE_KEY_CHARS;
+    problems.must(fits, "prompt_cache_key", "is too long");
+  }
+  const marks = JSON.stringify(body["messages"] ?? []).split('"cache_control":').length - 1;
+  problems.must(marks <= MAX_CACHE_MARKS, "cache_control", `more than ${MAX_CACHE_MARKS}`);
+  if (!dialect.own || !THINKS.test(model)) return;
+  problems.must(body["max_tokens"] === undefined, "max_tokens", "not for models that think");
+  problems.must(body["temperature"] === undefined, "temperature", "not for models that think");
+}
+
+/** A request to OpenAI itself. */
+export const check: RequestCheck = chatCheck({ ...OPENAI, own: true });
+
+/** "Chat" in Mistral's API reference; the order of roles is in its errors (code 3230). */
+export const checkMistral: RequestCheck = chatCheck({
+  ...OPENAI,
+  keys: new Set([
+    "model",
+    "messages",
+    "frequency_penalty",
+    "max_tokens",
+    "metadata",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_mode",
+    "random_seed",
+    "reasoning_effort",
+    "response_format",
+    "safe_prompt",
+    "stop",
+    "stream",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_p",
+  ]),
+  callId: /^[a-zA-Z0-9]{9}$/,
+  efforts: ["none", "high"],
+  choices: ["auto", "none", "any", "required"],
+  userParts: ["text", "image_url", "document_url", "input_audio", "file"],
+  assistantParts: ["text", "thinking"],
+  assistantAfterResults: true,
+  endsWithUser: true,
+  resultName: true,
+});
+
+/** "API reference" and "Reasoning tokens" in OpenRouter's documentation. */
+export const checkOpenRouter: RequestCheck = chatCheck({
+  ...OPENAI,
+  keys: new Set([
+    ...OPENAI_KEYS,
+    "models",
+    "plugins",
+    "provider",
+    "reasoning",
+    "route",
+    "session_id",
+    "top_k",
+    "transforms",
+    "usage",
+  ]),
+  messageKeys: ["reasoning", "reasoning_details", "images", "cache_control"],
+});
+
+/** "Create chat completion", "Thinking mode" and "Tool calls" in DeepSeek's documentation. */
+export const checkDeepSeek: RequestCheck = chatCheck({
+  ...OPENAI,
+  keys: new Set([...OPENAI_KEYS, "thinking"]),
+  messageKeys: ["reasoning_content", "prefix"],
+  efforts: ["low", "high", "max"],
+  reasoningWithCalls: true,
+});
+
+/** "Create chat completion" in Perplexity's API reference; it has no tools of ours. */
+export const checkPerplexity: RequestCheck = chatCheck({
+  ...OPENAI,
+  keys: new Set([
+    "model",
+    "messages",
+    "max_tokens",
+    "stream",
+    "stream_options",
+    "stop",
+    "temperature",
+    "top_p",
+    "response_format",
+    "reasoning_effort",
+    "search_mode",
+    "web_search_options",
+    "stream_mode",
+  ]),
+  tools: false,
+  alternates: true,
+  endsWithUser: true,
+});
+
+/** "Chat completions" in Groq's API reference. */
+export const checkGroq: RequestCheck = chatCheck({
+  ...OPENAI,
+  keys: new Set([...OPENAI_KEYS, "reasoning_format", "include_reasoning", "documents"]),
+  messageKeys: ["reasoning"],
+  efforts: [null, "none", "default", "low", "medium", "high"],
+});
