@@ -3,6 +3,19 @@ import { dirname } from "node:path";
 import { record, replay, type ReplayClient } from "../cassette.ts";
 import type { ProtocolClient } from "../client.ts";
 
+export { createModelClient, type ModelClientOptions } from "./client.ts";
+export { KeyCommandError, KeyFileError } from "./key-error.ts";
+export {
+  createKeyStore,
+  type KeyListing,
+  type KeyNeed,
+  type KeyOptions,
+  type KeyPlace,
+  type KeyStore,
+  MissingKeyError,
+} from "./keys.ts";
+export * from "./user-models.ts";
+
 /** What was said to a model is for the owner's eyes. */
 const OWNER_ONLY = 0o600;
 
