@@ -1,0 +1,95 @@
+import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages.ts";
+import { DATA, DATE, SOURCES } from "./data.ts";
+
+/** The day, as YYYY-MM-DD, on which the facts were gathered. */
+export const CATALOGUE_DATE: string = DATE;
+
+/** Where the facts are from: packages with version and licence. */
+export const CATALOGUE_SOURCES: readonly string[] = SOURCES;
+
+let built: readonly Model[] | undefined;
+
+/**
+ * The models that are known without asking a service. Made when it is first called;
+ * the same list each time, which nobody can change.
+ */
+export function catalogue(): readonly Model[] {
+  built ??= Object.freeze(decode(DATA));
+  return built;
+}
+
+/**
+ * The models that a text tells of. A line `@service|api` begins the models of a
+ * service; each has a line of its own:
+ *
+ *     id|name|window|output limit|kinds|prices|tier|tier...
+ *
+ * No name: the last part of the id. Kinds: `t` text, `i` images, `r` thinking. Prices:
+ * input, output, read from a cache, written to it, with commas between. A tier is
+ * `tokens:prices`. Counts of tokens may be in thousands (`k`) or in 1,024s (`K`). What
+ * is empty is not known.
+ */
+export function decode(text: string): Model[] {
+  const models: Model[] = [];
+  let provider = "";
+  let api = "";
+  for (const line of text.split("\n")) {
+    if (line.startsWith("@")) {
+      [provider = "", api = ""] = line.slice(1).split("|");
+    } else if (line !== "") {
+      models.push(modelOf(line, provider, api));
+    }
+  }
+  return models;
+}
+
+function modelOf(line: string, provider: string, api: string): Model {
+  const [id = "", name, window = "", limit = "", kinds = "", rates = "", ...tiers] =
+    line.split("|");
+  const model: Model = { id, name: name || id.slice(id.lastIndexOf("/") + 1), api, provider };
+  if (kinds !== "") {
+    model.reasoning = kinds.includes("r");
+    model.input = kinds.includes("i") ? TEXT_AND_IMAGES : TEXT;
+  }
+  if (rates !== "") model.price = Object.freeze(priceOf(rates, tiers));
+  const contextWindow = tokensOf(window);
+  if (contextWindow !== undefined) model.contextWindow = contextWindow;
+  const maxTokens = tokensOf(limit);
+  if (maxTokens !== undefined) model.maxTokens = maxTokens;
+  return Object.freeze(model);
+}
+
+const TEXT: readonly "text"[] = Object.freeze<"text"[]>(["text"]);
+const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "image")[]>([
+  "text",
+  "image",
+]);
+
+function priceOf(rates: string, tiers: readonly string[]): ModelPrice {
+  if (tiers.length === 0) return ratesOf(rates);
+  return { ...ratesOf(rates), tiers: Object.freeze(tiers.map(tierOf)) };
+}
+
+function tierOf(text: string): PriceTier {
+  const [above = "", rates = ""] = text.split(":");
+  return Object.freeze({ above: tokensOf(above) ?? 0, ...ratesOf(rates) });
+}
+
+const RATES = ["input", "output", "cacheRead", "cacheWrite"] as const;
+
+function ratesOf(text: string): TokenPrice {
+  const price: TokenPrice = {};
+  for (const [index, rate] of text.split(",").entries()) {
+    const name = RATES[index];
+    if (name !== undefined && rate !== "") price[name] = Number(rate);
+  }
+  return price;
+}
+
+const UNITS: Readonly<Record<string, number>> = { k: 1000, K: 1024 };
+
+function tokensOf(text: string): number | undefined {
+  if (text === "") return undefined;
+  const unit = UNITS[text.slice(-1)];
+  return unit === undefined ? Number(text) : Number(text.slice(0, -1)) * unit;
+}

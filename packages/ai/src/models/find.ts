@@ -1,0 +1,293 @@
+import type { Model } from "../messages.ts";
+import { nearNames } from "../near-names.ts";
+import { catalogue } from "./catalogue.ts";
+
+/** No model has such a name. `suggestions` are names that `find` takes, the likeliest first. */
+export class ModelNotFoundError extends Error {
+  readonly code = "model_not_found";
+  readonly query: string;
+  readonly suggestions: readonly string[];
+  constructor(query: string, suggestions: readonly string[]) {
+    const next =
+      suggestions.length > 0
+        ? `Did you mean ${suggestions.join(", ")}?`
+        : "Write a name as provider/id, or add the model to your file of models.";
+    super(`No model fits "${query}". ${next}`);
+    this.name = "ModelNotFoundError";
+    this.query = query;
+    this.suggestions = suggestions;
+  }
+}
+
+/** Several models have such a name, and none of them is the likeliest. */
+export class AmbiguousModelError extends Error {
+  readonly code = "ambiguous_model";
+  readonly query: string;
+  /** What fits, as provider/id: of each family at each service the newest. */
+  readonly candidates: readonly string[];
+  constructor(query: string, candidates: readonly string[]) {
+    const shown = candidates.slice(0, MAX_SHOWN).join(", ");
+    const more = candidates.length - MAX_SHOWN;
+    super(
+      `"${query}" fits several models: ${shown}${more > 0 ? ` and ${more} more` : ""}. Write one of them in full.`,
+    );
+    this.name = "AmbiguousModelError";
+    this.query = query;
+    this.candidates = candidates;
+  }
+}
+
+const MAX_SHOWN = 8;
+const MAX_SUGGESTIONS = 3;
+
+/** Models that can be looked up by name. */
+export interface ModelCatalogue {
+  /** All of them, or those of one service, in the order in which they were given. */
+  list(filter?: { provider?: string }): readonly Model[];
+  /**
+   * The model that is meant by a name, whatever its case: `provider/id`, an id, a
+   * model's own name, or a part of these; behind `provider/` a part will do as well.
+   *
+   * Where a name fits several, this decides, in this order: what fits exactly; who
+   * makes the model before your own and local services, and these before resellers;
+   * a part that is whole words ("mini" is not meant to find "gemini"); and of one family
+   * at one service (names that differ in numbers and dates alone) the newest: what is
+   * called latest, else what has the highest number, and of the same number what has no
+   * date. If there are several families still, it throws `AmbiguousModelError`; if
+   * nothing fits, `ModelNotFoundError`.
+   */
+  find(query: string): Model;
+}
+
+/** A catalogue of `models`. Of two with the same provider and id the later one counts. */
+export function createCatalogue(models: readonly Model[]): ModelCatalogue {
+  const entries = [...new Map(models.map((model) => [fullId(model), entryOf(model)])).values()];
+  const all = Object.freeze(entries.map(({ model }) => model));
+  return {
+    list: ({ provider } = {}) =>
+      provider === undefined ? all : all.filter((model) => model.provider === provider),
+    find: (query) => find(query, entries),
+  };
+}
+
+/** One look-up, in `models` or in the catalogue. `ModelCatalogue.find` says how names are read. */
+export function findModel(query: string, models?: readonly Model[]): Model {
+  if (models) return createCatalogue(models).find(query);
+  known ??= createCatalogue(catalogue());
+  return known.find(query);
+}
+
+let known: ModelCatalogue | undefined;
+
+/** The services that make the models which they offer. */
+const MAKERS = new Set([
+  "anthropic",
+  "openai",
+  "google",
+  "xai",
+  "deepseek",
+  "mistral",
+  "moonshot",
+  "zai",
+  "perplexity",
+]);
+
+const RESELLERS = new Set([
+  "groq",
+  "cerebras",
+  "together",
+  "fireworks",
+  "huggingface",
+  "google-vertex",
+  "amazon-bedrock",
+  "azure-openai-responses",
+  "github-models",
+  "openrouter",
+]);
+
+interface Entry {
+  model: Model;
+  /** Smaller is more direct. */
+  rank: number;
+  id: string;
+  name: string;
+  /** Id and name with one separator, and one at each end, so that words can be told. */
+  texts: readonly [string, string];
+  dated: boolean;
+  /** Service and id, without numbers and dates. */
+  family: string;
+  version: readonly number[];
+}
+
+/** Days and months as ids have them: 20250929, 2025-09-29, 02-23, 0905, 10-2025, 2512. */
+const DATE =
+  /-(?:20\d\d-?(?:0[1-9]|1[0-2])-?[0-3]\d|0[1-9]-[0-3]\d|(?:0[1-9]|1[0-2])[0-3]\d|(?:0[1-9]|1[0-2])-20\d\d|2[3-9](?:0[1-9]|1[0-2]))(?=-|$)/g;
+/** How many parameters a model has makes it another one, not a newer one. */
+const SIZE = /^[a-z]?\d+(?:\.\d+)?[bm]$/;
+/** What is called so is always the newest. */
+const LATEST = "latest";
+
+function entryOf(model: Model): Entry {
+  const id = model.id.toLowerCase();
+  const plain = id.replace(/[\s_:/@]+/g, "-");
+  const undated = plain.replace(DATE, "");
+  const words: string[] = [];
+  const version: number[] = [];
+  for (const word of undated.split("-")) {
+    if (word === LATEST) {
+      version.unshift(Number.POSITIVE_INFINITY);
+    } else if (SIZE.test(word)) {
+      words.push(word);
+    } else {
+      const letters = word.replace(/[\d.]+/g, "");
+      if (letters !== "" && letters !== "v") words.push(letters);
+      for (const number of word.match(/\d+/g) ?? []) version.push(Number(number));
+    }
+  }
+  return {
+    model,
+    rank: rankOf(model.provider),
+    id,
+    name: model.name.toLowerCase(),
+    texts: [`-${separated(id)}-`, `-${separated(model.name)}-`],
+    dated: undated !== plain,
+    family: `${model.provider}/${words.join("-")}`,
+    version,
+  };
+}
+
+/** Who makes a model, then one's own and local services, then resellers. */
+function rankOf(provider: string): number {
+  if (MAKERS.has(provider)) return 0;
+  return RESELLERS.has(provider) ? 2 : 1;
+}
+
+function fullId({ provider, id }: Model): string {
+  return `${provider}/${id}`;
+}
+
+/** "Sonnet 5.5" and "sonnet-5-5" are one. */
+function separated(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[\s_.:/@()-]+/g, "-")
+    .replace(/^-|-$/g, "");
+}
+
+function find(query: string, entries: readonly Entry[]): Model {
+  const wanted = query.trim().toLowerCase();
+  const { here, rest } = behindProvider(wanted, entries);
+  const attempts = [
+    () => entries.filter(({ model }) => fullId(model).toLowerCase() === wanted),
+    () => exactly(wanted, entries),
+    () => (rest === "" ? here : exactly(rest, here)),
+    () => partly(rest, here),
+    () => partly(wanted, entries),
+  ];
+  for (const attempt of attempts) {
+    const fits = attempt();
+    if (fits.length > 0) return choose(query, fits);
+  }
+  const suggestions = here.length > 0 ? suggest(rest, here) : suggest(wanted, entries);
+  throw new ModelNotFoundError(query, suggestions);
+}
+
+/** `openrouter/sonnet` asks for a part of a name at one service: what is there, and the part. */
+function behindProvider(
+  wanted: string,
+  entries: readonly Entry[],
+): { here: Entry[]; rest: string } {
+  const slash = wanted.indexOf("/");
+  const here = slash < 0 ? [] : entries.filter(isAt(wanted.slice(0, slash)));
+  return { here, rest: wanted.slice(slash + 1) };
+}
+
+function isAt(provider: string): (entry: Entry) => boolean {
+  return ({ model }) => model.provider.toLowerCase() === provider;
+}
+
+function exactly(wanted: string, entries: readonly Entry[]): Entry[] {
+  const byId = entries.filter(({ id }) => id === wanted);
+  return byId.length > 0 ? byId : entries.filter(({ name }) => name === wanted);
+}
+
+function partly(wanted: string, entries: readonly Entry[]): Entry[] {
+  const part = separated(wanted);
+  if (part === "") return [];
+  const together = entries.filter(({ texts }) => texts.some((text) => text.includes(part)));
+  return together.length > 0 ? withWholeWords(part, together) : withAllWords(part, entries);
+}
+
+function withWholeWords(part: string, entries: readonly Entry[]): Entry[] {
+  const direct = mostDirect(entries);
+  const whole = direct.filter(({ texts }) => texts.some((text) => text.includes(`-${part}-`)));
+  return whole.length > 0 ? whole : direct;
+}
+
+/** "gemini flash" fits gemini-2.5-flash: the words need not stand together. */
+function withAllWords(part: string, entries: readonly Entry[]): Entry[] {
+  const words = part.split("-");
+  return entries.filter(({ texts }) =>
+    texts.some((text) => words.every((word) => text.includes(`-${word}-`))),
+  );
+}
+
+function mostDirect(entries: readonly Entry[]): Entry[] {
+  const rank = Math.min(...entries.map((entry) => entry.rank));
+  return entries.filter((entry) => entry.rank === rank);
+}
+
+function choose(query: string, fits: readonly Entry[]): Model {
+  const newest = newestOfFamilies(fits);
+  const [first, ...others] = newest;
+  if (first && others.length === 0) return first.model;
+  throw new AmbiguousModelError(
+    query,
+    newest.map(({ model }) => fullId(model)),
+  );
+}
+
+/** Of the most direct ones, the newest of each family. */
+function newestOfFamilies(fits: readonly Entry[]): Entry[] {
+  const newest = new Map<string, Entry>();
+  for (const entry of mostDirect(fits)) {
+    const other = newest.get(entry.family);
+    if (!other || isBetter(entry, other)) newest.set(entry.family, entry);
+  }
+  return [...newest.values()];
+}
+
+/** The newer one; if both have the same numbers, the one without a date; else the later date. */
+function isBetter(one: Entry, other: Entry): boolean {
+  const length = Math.max(one.version.length, other.version.length);
+  for (let index = 0; index < length; index++) {
+    const a = one.version[index] ?? 0;
+    const b = other.version[index] ?? 0;
+    if (a !== b) return a > b;
+  }
+  if (one.dated !== other.dated) return other.dated;
+  return one.id > other.id;
+}
+
+/** Names that are near as a whole, or that would fit if each word were the nearest known one. */
+function suggest(wanted: string, entries: readonly Entry[]): string[] {
+  const byRank = [...entries].sort((a, b) => a.rank - b.rank);
+  const names = new Map<string, string>();
+  for (const { id, model } of byRank) if (!names.has(id)) names.set(id, fullId(model));
+  const near = nearNames(wanted, names.keys()).flatMap((id) => names.get(id) ?? []);
+  const fits = corrected(wanted, entries);
+  // Several that a corrected word fits are no better than those that are near as they are.
+  const suggestions = fits.length === 1 ? [...fits, ...near] : [...near, ...fits];
+  return [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS);
+}
+
+function corrected(wanted: string, entries: readonly Entry[]): string[] {
+  const vocabulary = new Set(entries.flatMap(({ texts }) => texts.join("").split("-")));
+  vocabulary.delete("");
+  const words = separated(wanted)
+    .split("-")
+    .map((word) => (vocabulary.has(word) ? word : nearNames(word, vocabulary)[0]));
+  if (words.includes(undefined)) return [];
+  const fits = withAllWords(words.join("-"), entries);
+  return fits.length === 0 ? [] : newestOfFamilies(fits).map(({ model }) => fullId(model));
+}
