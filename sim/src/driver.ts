@@ -17,7 +17,7 @@ import type { Model, ThinkingLevel } from "@gyre/ai";
 import type { Gatekeeper } from "./gatekeeper.ts";
 import type { SimModel } from "./model.ts";
 import { type RunRecord, textOf, type Watch } from "./run-record.ts";
-import { MODELS, type Surroundings } from "./surroundings.ts";
+import { FALLBACK_MODELS, MODELS, type Surroundings } from "./surroundings.ts";
 import type { SimTool, Toolbox } from "./tools.ts";
 import type { World } from "./world.ts";
 
@@ -80,8 +80,12 @@ function commonConfig(parts: Parts): Omit<AgentLoopConfig, "model"> {
   const random = world.random("loop");
   const { epoch } = world;
   const middleware = gatekeeper.middleware();
+  const fallbackModels = world.plan.fallbacks.flatMap((id) =>
+    FALLBACK_MODELS.filter((other) => other.id === id),
+  );
   return {
     ...world.plan.config,
+    ...(fallbackModels.length > 0 && { fallbackModels }),
     ...surroundings.hooks(),
     protocol: {
       stream: (asked, context, options) =>

@@ -231,6 +231,15 @@ const RETRY = inFile("agent/dist/retry.js", {
   "no retry event": ["R22", "await policy.onRetry({", "void ({"],
 });
 
+const FALLBACK = inFile("agent/dist/fallback.js", {
+  "fallback after content": [
+    "fallback",
+    "if (shown || !message.failure ||",
+    "if (!message.failure ||",
+  ],
+  "the old model is asked after a fallback": ["fallback", "run.use(error.next);", ""],
+});
+
 const RESPONSE = inFile("agent/dist/response.js", {
   "the watchdog sleeps": ["R22", "this.#bark();", ";"],
   "the watchdog's timer stays": ["idle", "watch.stop();", ""],
@@ -249,6 +258,11 @@ const RESPONSE = inFile("agent/dist/response.js", {
     "R21",
     'run.cancellation.onCancel(() => interrupt("cancelled"))',
     "() => {}",
+  ],
+  "a model that is not to be had is waited for": [
+    "fallback",
+    "orNext(await attempt(run, context, options, redirect))",
+    "await attempt(run, context, options, redirect)",
   ],
   "empty answers accepted": ["R7", "const what = emptiness(final);", "const what = undefined;"],
   "an early end is a success": [
@@ -270,6 +284,7 @@ const RESPONSE = inFile("agent/dist/response.js", {
 });
 
 const RUN = inFile("agent/dist/run.js", {
+  "prepareTurn does not start the list anew": ["fallback", "this.fallbacks.startAnew();", ""],
   "nothing is handed back": [
     "R16",
     'contained("requeue threw", () => this.config.requeue?.(queue, messages));',
@@ -483,6 +498,7 @@ export const FAULTS: readonly Fault[] = [
   ...TOOLS,
   ...REPAIR,
   ...RETRY,
+  ...FALLBACK,
   ...RESPONSE,
   ...RUN,
   ...EMITTER,

@@ -11,6 +11,7 @@ import {
   type Model,
   type StreamOptions,
 } from "@gyre/ai";
+import type { Shortage } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { drawArguments } from "./schemas.ts";
 import type { World } from "./world.ts";
@@ -108,6 +109,16 @@ const FAILURES: readonly Failure[] = [
   { kind: "refused" },
 ];
 
+const SHORTAGES: Readonly<Record<Shortage["kind"], readonly Failure[]>> = {
+  overloaded: [
+    { kind: "overloaded", status: 529 },
+    { kind: "overloaded", retryAfterMs: 90_000 },
+  ],
+  quota: [{ kind: "quota", status: 429 }, { kind: "quota" }],
+  // A key that was refused is not one that is missing.
+  auth: [{ kind: "auth" }, { kind: "auth", retryable: false }, { kind: "auth", status: 401 }],
+};
+
 /** A model that does what a seed says, over the real accumulator. */
 export class SimModel {
   readonly #world: World;
@@ -127,7 +138,7 @@ export class SimModel {
     options: StreamOptions,
   ): AssistantMessageEventStream | Promise<AssistantMessageEventStream> {
     const world = this.#world;
-    const script = world.calm ? this.#calmScript() : this.#script(context);
+    const script = world.calm ? this.#calmScript() : this.#script(model, context);
     const { signal } = options;
     if (!signal) throw new Error("The loop gave no signal.");
     const attempt: Attempt = {
@@ -181,7 +192,7 @@ export class SimModel {
     };
   }
 
-  #script(context: Context): Script {
+  #script(model: Model, context: Context): Script {
     const random = this.#world.random("model");
     const { modelFaults, mood } = this.#world.plan;
     const script = plain("answer");
@@ -195,6 +206,7 @@ export class SimModel {
     this.#fill(script, context, calls);
     this.#applyMood(script, context, mood);
     if (random.chance(modelFaults)) this.#spoil(script, context, random);
+    this.#withhold(script, model);
     if (random.chance(0.03)) {
       // A burst with no pause at all, longer than a lagging reader lets wait.
       script.blocks.unshift({ type: "text", text: "wall of text ".repeat(35) });
@@ -269,6 +281,25 @@ export class SimModel {
     } else if (mood === "busy") {
       // All at once, so that nothing but the loop's own breath lets a timer run.
       Object.assign(script, { delayMs: 0, betweenMs: 0, chunk: 1, deaf: false });
+    }
+  }
+
+  /** The model may not be to be had: mostly that shows at once. */
+  #withhold(script: Script, { id }: Model): void {
+    const shortage = this.#world.plan.shortages.get(id);
+    const random = this.#world.random("shortages");
+    if (!shortage || !random.chance(shortage.rate)) return;
+    const failure = random.pick(SHORTAGES[shortage.kind]);
+    const way = random.weighted({ first: 6, late: 1, breaks: 1, throws: 1, rejects: 1 });
+    script.kind = `${shortage.kind} (${way})`;
+    script.open = true;
+    script.start = "first";
+    if (way !== "late") script.blocks = random.chance(0.3) ? [{ type: "text", text: "" }] : [];
+    if (way === "throws" || way === "rejects") {
+      Object.assign(script, { instead: way, thrown: failure });
+    } else {
+      delete script.instead;
+      script.ending = { type: way === "breaks" ? "breaks" : "error", failure };
     }
   }
 
@@ -618,4 +649,10 @@ export function mayBeRetried({ kind, retryable, status = 0 }: Failure): boolean 
   if (FINAL_KINDS.has(kind)) return false;
   if (RETRYABLE_KINDS.has(kind)) return true;
   return [408, 409, 425, 429].includes(status) || status >= 500;
+}
+
+/** Whether another model is to be asked, if there is one; in our own words as well. */
+export function mayFallBack({ kind, status }: Failure): boolean {
+  if (kind === "auth") return status === undefined;
+  return ["overloaded", "quota"].includes(kind);
 }

@@ -37,6 +37,12 @@ export type PlanConfig = Pick<
   | "middlewareTimeoutMs"
 >;
 
+/** Why a model cannot answer, and how often that is so. */
+export interface Shortage {
+  kind: "overloaded" | "quota" | "auth";
+  rate: number;
+}
+
 /**
  * All that is decided before the first event. Each kind of trouble is on in some
  * seeds and off in others, so that one fault does not hide behind another.
@@ -68,6 +74,12 @@ export interface Plan {
   burnMs: number;
   /** Whether the journal's results are offered after a crash. */
   recorded: boolean;
+  /** Ids of the models to fall back to. */
+  fallbacks: readonly string[];
+  /** By the id of a model. */
+  shortages: ReadonlyMap<string, Shortage>;
+  /** Providers that there is no key for. */
+  keyless: ReadonlySet<string>;
 }
 
 export function drawPlan(seed: number): Plan {
@@ -76,6 +88,7 @@ export function drawPlan(seed: number): Plan {
   const entry: Entry = random.weighted({ agent: 70, loop: 22, stream: 8 });
   const hasSink = entry === "loop" || (entry === "agent" && random.chance(0.6));
   const sink = hasSink ? random.weighted({ instant: 5, slow: 3, faulty: 2 }) : "none";
+  const scarcity = drawScarcity(seed);
   return {
     entry,
     config: drawConfig(random),
@@ -89,7 +102,11 @@ export function drawPlan(seed: number): Plan {
             random.weighted({ instant: 6, slow: 2, throwing: 1, hanging: 1 }),
           )
         : [],
-    hooks: new Set(HOOKS.filter(() => random.chance(0.3))),
+    hooks: new Set(
+      HOOKS.filter(
+        (name) => random.chance(0.3) || (name === "getApiKey" && scarcity.keyless.size > 0),
+      ),
+    ),
     hookFaults: random.pick([0, 0, 0.02, 0.1]),
     modelFaults: rate(),
     toolFaults: rate(),
@@ -104,6 +121,26 @@ export function drawPlan(seed: number): Plan {
     crashes: hasSink && random.chance(0.4) ? random.between(1, 3) : 0,
     burnMs: random.pick([0, 0, 0, 1]),
     recorded: random.chance(0.5),
+    ...scarcity,
+  };
+}
+
+/** Models that are not to be had, and others to ask instead; in most seeds there is neither. */
+function drawScarcity(seed: number): Pick<Plan, "fallbacks" | "shortages" | "keyless"> {
+  const random = new Random(seed, "scarcity");
+  if (random.chance(0.65)) return { fallbacks: [], shortages: new Map(), keyless: new Set() };
+  const shortages = new Map<string, Shortage>();
+  for (const id of ["m1", "m2", "m4"]) {
+    if (random.chance(0.4)) continue;
+    const kind = random.pick<Shortage["kind"]>(["overloaded", "quota", "auth"]);
+    shortages.set(id, { kind, rate: random.pick([0.2, 0.6, 1]) });
+  }
+  return {
+    fallbacks: random.pick([["m2"], ["m4"], ["m2", "m4"], ["m4", "m3"], ["m1", "m4", "m2"], []]),
+    shortages,
+    keyless: random.chance(0.3)
+      ? new Set(["sim", "other", "third"].filter(() => random.chance(0.5)))
+      : new Set(),
   };
 }
 

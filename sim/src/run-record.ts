@@ -39,6 +39,8 @@ export interface Watch {
   hookCalled(name: string): void;
   /** A hook, a queue or a middleware threw or hung on purpose in the run that goes on. */
   hookFailed(text: string, how: "throws" | "waits"): void;
+  /** A hook says that there is no key for the model. */
+  keyMissing(): void;
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void;
   stopAsked(): void;
   lateResult(callId: string, text: string): void;

@@ -5,7 +5,7 @@ import type {
   AgentMessage,
   AgentSink,
 } from "@gyre/agent";
-import { emptyAssistantMessage, type Message, type Model } from "@gyre/ai";
+import { emptyAssistantMessage, type Failure, type Message, type Model } from "@gyre/ai";
 import type { HookName } from "./plan.ts";
 import type { Watch } from "./run-record.ts";
 import type { World } from "./world.ts";
@@ -23,8 +23,14 @@ export interface Reactions {
 /** Models that a run may be switched between; one has no price. */
 export const MODELS: readonly Model[] = [
   { id: "m1", name: "M1", api: "sim", provider: "sim", price: { input: 5, output: 30 } },
-  { id: "m2", name: "M2", api: "sim", provider: "sim", price: { input: 1, output: 3 } },
+  { id: "m2", name: "M2", api: "sim", provider: "other", price: { input: 1, output: 3 } },
   { id: "m3", name: "M3", api: "sim", provider: "sim" },
+];
+
+/** Models that a run may fall back to; one of them nobody chooses. */
+export const FALLBACK_MODELS: readonly Model[] = [
+  ...MODELS,
+  { id: "m4", name: "M4", api: "sim", provider: "third", price: { input: 2, output: 8 } },
 ];
 
 /** Sink, listeners and hooks: everything around the agent that may be slow, throw or hang. */
@@ -172,7 +178,7 @@ export class Surroundings {
         convertToLlm: (messages) => this.#hook("convertToLlm", () => this.#convert(messages)),
       }),
       ...(has("getApiKey") && {
-        getApiKey: (provider) => this.#hook("getApiKey", () => `key of ${provider}`),
+        getApiKey: (provider) => this.#hook("getApiKey", () => this.#key(provider)),
       }),
       ...(has("prepareTurn") && {
         prepareTurn: () => this.#hook("prepareTurn", () => this.#prepare()),
@@ -181,6 +187,13 @@ export class Surroundings {
         shouldStopAfterTurn: () => this.#hook("shouldStopAfterTurn", () => this.#stop()),
       }),
     };
+  }
+
+  #key(provider: string): string {
+    if (this.#world.calm || !this.#world.plan.keyless.has(provider)) return `key of ${provider}`;
+    this.#watch.keyMissing();
+    const failure: Failure = { kind: "auth", retryable: false };
+    throw Object.assign(new Error(`there is no key of ${provider}`), { failure });
   }
 
   #convert(messages: readonly AgentMessage[]): Message[] {

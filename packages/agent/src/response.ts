@@ -14,6 +14,7 @@ import {
   toAssistantStream,
 } from "@gyre/ai";
 import { isThenable } from "./emitter.ts";
+import { withFallback } from "./fallback.ts";
 import { callsOf, endedInTrouble } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
 import { Redirect } from "./redirect.ts";
@@ -35,12 +36,9 @@ type Interruption = "cancelled" | "stalled" | "redirected";
  * returns. Throws only what a callback threw, before the message had begun.
  */
 export async function respond(run: Run): Promise<AssistantMessage> {
-  if (run.cancelled) return settle(run, abortedBeforeRequest(run));
-  const objection = run.gauge.objectionTo(run.model);
-  if (objection) throw new Error(objection);
   const redirect = (run.redirect ??= new Redirect(run));
   try {
-    const outcome = await request(run, redirect);
+    const outcome = await withFallback<Outcome>(run, (orNext) => request(run, redirect, orNext));
     // It has had its way, also where nobody will poll for the message.
     if (outcome.message.stopReason === "redirected") redirect.arrived = false;
     return await settle(run, outcome);
@@ -49,15 +47,27 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   }
 }
 
-async function request(run: Run, redirect: Redirect): Promise<Outcome> {
+/** Asks the model in use, with its retries. */
+async function request(
+  run: Run,
+  redirect: Redirect,
+  orNext: (outcome: Outcome) => Outcome,
+): Promise<Outcome> {
+  if (run.cancelled) return abortedBeforeRequest(run);
+  const objection = run.gauge.objectionTo(run.model);
+  if (objection) return failedBeforeRequest(run, new Error(objection));
   const context = await buildContext(run);
   const options = buildOptions(run);
-  const { getApiKey, apiKey } = run.config;
-  const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
-  if ((key ?? apiKey) !== undefined) options.apiKey = (key ?? apiKey) as string;
+  try {
+    const key = await keyOf(run);
+    if (key !== undefined) options.apiKey = key;
+  } catch (error) {
+    return orNext(failedBeforeRequest(run, error));
+  }
   if (run.cancelled) return abortedBeforeRequest(run);
   const { retry, maxRetryDelayMs, random = Math.random } = run.config;
-  const outcome = await withRetry(() => attempt(run, context, options, redirect), {
+  const ask = async (): Promise<Outcome> => orNext(await attempt(run, context, options, redirect));
+  const outcome = await withRetry(ask, {
     ...retry,
     maxRetryDelayMs,
     random,
@@ -68,6 +78,13 @@ async function request(run: Run, redirect: Redirect): Promise<Outcome> {
   if (outcome.shown || !failed) return outcome;
   if (run.cancelled) return abortedBeforeRequest(run);
   return redirect.arrived ? redirectedBeforeRequest(run) : outcome;
+}
+
+/** A key of the configuration is for the service that it was written down for. */
+async function keyOf(run: Run): Promise<string | undefined> {
+  const { getApiKey, apiKey } = run.config;
+  const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
+  return key ?? (run.fallbacks.isElsewhere(run.model) ? undefined : apiKey);
 }
 
 interface Outcome extends Attempt {
@@ -402,6 +419,10 @@ function abortedBeforeRequest(run: Run): Outcome {
     shown: false,
     finished: [],
   };
+}
+
+function failedBeforeRequest(run: Run, error: unknown): Outcome {
+  return { message: failedMessage(run, error), shown: false, finished: [] };
 }
 
 /** An empty message that says what went wrong. */

@@ -15,6 +15,7 @@ import { Breath } from "./breath.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
 import type { Compaction } from "./compaction.ts";
 import { Emitter, isThenable, messageOf } from "./emitter.ts";
+import { Fallbacks } from "./fallback.ts";
 import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "./middleware.ts";
@@ -67,7 +68,8 @@ export class Run {
   readonly breath: Breath;
   compaction: Compaction | undefined;
   redirect: Redirect | undefined;
-  readonly calibration: TokenCalibration = new TokenCalibration();
+  /** Of the model in use. */
+  calibration: TokenCalibration = new TokenCalibration();
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
   readonly pending: PendingCall[] = [];
@@ -78,7 +80,9 @@ export class Run {
   nestedCalls = 0;
   usage: Usage = {};
   finalMessage: AssistantMessage | undefined;
+  /** The one in use. */
   model: Model;
+  readonly fallbacks: Fallbacks;
   thinkingLevel: ThinkingLevel | undefined;
   systemPrompt: string | undefined;
   toolbox: Toolbox;
@@ -121,6 +125,7 @@ export class Run {
     );
     this.info = { sessionId: config.sessionId, model: config.model };
     this.model = config.model;
+    this.fallbacks = new Fallbacks(config.fallbackModels ?? [], this.info);
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
     this.compaction = context.compaction;
@@ -148,9 +153,18 @@ export class Run {
     return this.toolbox.byName.get(name);
   }
 
+  /** From here on `model` is asked. What another counts as a token says nothing of it. */
+  use(model: Model): void {
+    if (model !== this.model) this.calibration = new TokenCalibration();
+    this.model = model;
+  }
+
   change(changes: TurnChanges | undefined | void): void {
     if (!changes) return;
-    if (changes.model) this.model = changes.model;
+    if (changes.model) {
+      this.fallbacks.startAnew();
+      this.use(changes.model);
+    }
     if (changes.tools) this.toolbox = toolboxOf(changes.tools);
     if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
     if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;

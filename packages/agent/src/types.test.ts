@@ -225,6 +225,7 @@ function kindOf(event: AgentEvent): "run" | "turn" | "message" | "tool" | "other
     case "tool_execution_end":
       return "tool";
     case "retry":
+    case "fallback":
     case "compaction":
     case "limit":
       return "other";

@@ -176,6 +176,14 @@ export type AgentEvent =
       errorMessage: string;
     }
   | {
+      /** Another model of `fallbackModels` is asked, at once. */
+      type: "fallback";
+      from: Pick<Model, "provider" | "id">;
+      to: Pick<Model, "provider" | "id">;
+      kind: string;
+      errorMessage: string;
+    }
+  | {
       type: "compaction";
       /** Tokens, estimated. */
       before: number;
@@ -247,6 +255,12 @@ type MaybePromise<T> = T | Promise<T>;
  */
 export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   model: Model;
+  /**
+   * Asked in this order, without a wait, when the model in use is overloaded, out of
+   * quota or without a key, and has shown nothing. The choice holds for the rest of the
+   * run, or until `prepareTurn` sets a model. `apiKey` is not given to another provider.
+   */
+  fallbackModels?: readonly Model[];
   /** The way to a model. The `streamFn` argument of the entry points goes before it. */
   protocol?: ProtocolClient;
   /** If given, replaces `context.tools`. */
@@ -259,7 +273,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
     messages: readonly AgentMessage[],
     signal: AbortSignal,
   ) => MaybePromise<readonly AgentMessage[]>;
-  /** Called for each request. */
+  /** Called for each request. An error with `failure.kind` `"auth"` says that there is no key. */
   getApiKey?: (provider: string) => MaybePromise<string | undefined>;
 
   steering?: SteeringPolicy;

@@ -198,6 +198,10 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     if (how === "throws") this.#endings.hookThrew(text);
   }
 
+  keyMissing(): void {
+    this.#requests.keyMissing();
+  }
+
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void {
     this.#requests.prepared(changes);
   }

@@ -24,7 +24,7 @@ interface Turn {
  * them one by one and says what is wrong with one that does not fit.
  *
  *     run  = agent_start turn+ limit? agent_end
- *     turn = turn_start repair* injected* (compaction | retry)* answer tools* turn_end
+ *     turn = turn_start repair* injected* (compaction | retry | fallback)* answer tools* turn_end
  */
 export class Grammar {
   readonly #isSuspended: (callId: string) => boolean;
@@ -103,6 +103,7 @@ export class Grammar {
       case "message_end":
         return this.#messageEnd(turn, event.message);
       case "retry":
+      case "fallback":
       case "compaction":
         return enter(turn, "asking");
       case "tool_execution_start":

@@ -1,10 +1,11 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage, Failure } from "@gyre/ai";
 import type { Driver } from "../driver.ts";
-import { type Attempt, mayBeRetried } from "../model.ts";
+import { type Attempt, mayBeRetried, mayFallBack } from "../model.ts";
 import type { RunRecord } from "../run-record.ts";
 import type { World } from "../world.ts";
 import type { Calls } from "./calls.ts";
+import { Choice } from "./choice.ts";
 import type { Queues } from "./queues.ts";
 import { callsOf, isTroubled, requestFaultOf, type Transcript } from "./transcript.ts";
 
@@ -28,7 +29,7 @@ export class Requests {
   readonly #transcript: Transcript;
   #driver: Driver | undefined;
   #run: RunRecord | undefined;
-  /** The requests of the turn that goes on. */
+  /** The requests of the turn that goes on, to the model in use. */
   #attempts: Attempt[] = [];
   readonly #all: Attempt[] = [];
   #retry: Retry | undefined;
@@ -37,7 +38,8 @@ export class Requests {
   #cost = 0;
   #pauses = 0;
   #cutOff = 0;
-  #expected: { id: string } | undefined;
+  readonly #choice: Choice;
+  #isKeyMissing = false;
   #applied: { id: string } | undefined;
   #changesAtTurnEnd: number | undefined;
   #isPreparing = false;
@@ -48,6 +50,7 @@ export class Requests {
     this.#calls = calls;
     this.#queues = queues;
     this.#transcript = transcript;
+    this.#choice = new Choice(world);
   }
 
   attach(driver: Driver): void {
@@ -63,8 +66,9 @@ export class Requests {
     this.#cost = 0;
     this.#pauses = 0;
     this.#cutOff = 0;
-    this.#expected = this.#driver?.model;
-    this.#applied = this.#expected;
+    this.#applied = this.#driver?.model;
+    this.#choice.set(this.#applied);
+    this.#isKeyMissing = false;
     this.#changesAtTurnEnd = this.#driver?.modelChanges;
     this.#prepared = undefined;
     this.#isPreparing = false;
@@ -90,6 +94,10 @@ export class Requests {
     if (!this.#isPreparing) return;
     this.#isPreparing = false;
     this.#prepared = changes;
+  }
+
+  keyMissing(): void {
+    this.#isKeyMissing = true;
   }
 
   requested(attempt: Attempt): void {
@@ -142,10 +150,8 @@ export class Requests {
   }
 
   #checkModel(attempt: Attempt, stop: (rule: string, why: string) => void): void {
-    this.#expected ??= attempt.model;
-    if (attempt.model.id !== this.#expected.id) {
-      stop("R28", `it asked ${attempt.model.id}, not ${this.#expected.id}`);
-    }
+    const { id } = (this.#choice.inUse ??= attempt.model);
+    if (attempt.model.id !== id) stop("R28", `it asked ${attempt.model.id}, not ${id}`);
     const level = this.#prepared?.thinkingLevel;
     if (level !== undefined && attempt.thinkingLevel !== level) {
       stop("R28", `prepareTurn said thinking "${level}", it asked with "${attempt.thinkingLevel}"`);
@@ -168,6 +174,7 @@ export class Requests {
   take(event: AgentEvent): void {
     if (event.type === "turn_start") this.#turnStart();
     else if (event.type === "retry") this.#retried(event);
+    else if (event.type === "fallback") this.#fellBack(event);
     else if (event.type === "turn_end") this.#changesAtTurnEnd = this.#driver?.modelChanges;
     else if (event.type === "message_update") {
       if (this.last?.early.has(event.assistantMessageEvent)) {
@@ -185,11 +192,32 @@ export class Requests {
     const now = this.#driver?.model;
     // Changed between the two moments that we see: it may hold from this turn, or the next.
     const isChanging = this.#driver?.modelChanges !== this.#changesAtTurnEnd;
-    if (isChanging || !this.#applied) this.#expected = undefined;
-    else if (now !== this.#applied) this.#expected = now;
+    if (isChanging || !this.#applied) this.#choice.set(undefined);
+    else if (now !== this.#applied) this.#choice.set(now);
     this.#applied = isChanging ? undefined : now;
     const { model } = this.#prepared ?? {};
-    if (model) this.#expected = model;
+    if (model) this.#choice.set(model);
+    this.#isKeyMissing = false;
+  }
+
+  /** Only before content, only for want of a model, and down the list. */
+  #fellBack(event: Extract<AgentEvent, { type: "fallback" }>): void {
+    if (this.#world.plan.entry === "stream") return;
+    const { from, to, kind } = event;
+    const last = this.last;
+    const fail = (why: string): void =>
+      this.#world.fail("fallback", `from ${from.id} to ${to.id}: ${why}`);
+    const wrong = this.#choice.fellBack(event);
+    if (wrong) fail(wrong);
+    const failure: Failure | undefined = last ? this.#failureOf(last) : { kind: "auth" };
+    if (!last && !this.#isKeyMissing) fail("nothing was asked, and no key is missing");
+    if (last?.shown && !last.wentOn) fail("content was passed on");
+    if (!failure) fail("the answer did not fail");
+    else if (failure.kind !== kind) fail(`the failure was of kind ${failure.kind}, not ${kind}`);
+    else if (!mayFallBack(failure)) fail(`a failure of kind ${kind} is no reason`);
+    this.#attempts = [];
+    this.#retry = undefined;
+    this.#isKeyMissing = false;
   }
 
   #retried(event: Extract<AgentEvent, { type: "retry" }>): void {
@@ -207,6 +235,8 @@ export class Requests {
     if (!failure) return fail("the answer did not fail");
     if (failure.kind !== kind) fail(`the failure was of kind ${failure.kind}, not ${kind}`);
     if (!mayBeRetried(failure)) fail(`a failure of kind ${failure.kind} is final`);
+    const { next } = this.#choice;
+    if (next !== undefined && mayFallBack(failure)) fail(`${next} was to be asked`);
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     if (delayMs > longest) fail(`a wait of ${delayMs} ms is longer than ${longest} ms`);
     if (failure.retryAfterMs !== undefined) {
@@ -247,6 +277,17 @@ export class Requests {
   /** Nothing was asked: something went wrong before, or the run was stopped. */
   #unasked(message: AssistantMessage): void {
     if (!isTroubled(message)) this.#world.fail("R5", "there is an answer that nobody gave");
+    const isForWantOfKey = this.#isKeyMissing && message.failure?.kind === "auth";
+    if (isForWantOfKey) this.#checkLast(message, { kind: "auth" });
+  }
+
+  /** A model that was not to be had ends the run only where there is no other; the rest is told. */
+  #checkLast(message: AssistantMessage, failure: Failure): void {
+    const { next, passed } = this.#choice;
+    const fail = (why: string): void => this.#world.fail("fallback", why);
+    if (next !== undefined && mayFallBack(failure)) fail(`${next} was not asked`);
+    const untold = passed.find((id) => !message.errorMessage?.includes(`/${id} (`));
+    if (untold !== undefined) fail(`nobody says that ${untold} was tried`);
   }
 
   #checkAnswer(message: AssistantMessage, last: Attempt, attempts: number): void {
@@ -257,6 +298,9 @@ export class Requests {
     const { stopReason } = message;
     const isStopped = this.#isStopped(run);
     const failure = this.#failureOf(last);
+    if (message.model !== this.#choice.inUse?.id || message.provider !== last.model.provider) {
+      fail("fallback", `it is of ${message.model}, ${this.#choice.inUse?.id} is in use`);
+    }
     if (stopReason === "aborted") {
       if (!isStopped && failure?.kind !== "aborted")
         fail("R21", "it is aborted, and nobody aborted");
@@ -278,6 +322,7 @@ export class Requests {
       fail("R22", `it failed (${failure.kind}), and the message says ${message.failure?.kind}`);
     }
     this.#checkKept(message, last, fail);
+    if (!last.shown) this.#checkLast(message, failure);
     const { maxRetries = DEFAULT_MAX_RETRIES } = this.#world.plan.config.retry ?? {};
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     const tooLong = (failure.retryAfterMs ?? 0) > longest;

@@ -89,6 +89,11 @@ export class Grammar {
       case "retry":
         this.#goTo("retrying", event);
         break;
+      case "fallback":
+        this.#goTo("retrying", event);
+        // The next model may need a smaller context, and has retries of its own.
+        this.#place = "compacting";
+        break;
       case "compaction":
         this.#goTo("compacting", event);
         break;

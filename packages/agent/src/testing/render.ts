@@ -27,6 +27,10 @@ export function render(event: AgentEvent): string {
     }
     case "retry":
       return `retry ${event.attempt} after ${event.delayMs} ms: ${event.kind} "${event.errorMessage}"`;
+    case "fallback": {
+      const { from, to, kind, errorMessage } = event;
+      return `fallback ${from.provider}/${from.id} to ${to.provider}/${to.id}: ${kind} "${errorMessage}"`;
+    }
     case "compaction":
       return `compaction ${event.before} to ${event.after}: ${event.reason}`;
     case "limit":
