@@ -2,11 +2,12 @@ import { rmSync } from "node:fs";
 import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Agent, type AgentEvent, type AgentTool } from "@gyre/agent";
-import { scriptedModel, type ScriptedModelOptions } from "@gyre/ai";
-import { PROJECT_FILES, TASK } from "./demo-project.ts";
+import { Agent, type AgentEvent, type AgentTool, type Middleware } from "@gyre/agent";
+import { scriptedModel, type ScriptedModelOptions, totalTokens } from "@gyre/ai";
+import { PROJECT_FILES, TASK, TEST_COMMAND } from "./demo-project.ts";
 import { demoScript } from "./demo-script.ts";
 import { demoTools } from "./demo-tools.ts";
+import type { LiveModel } from "./live-model.ts";
 import { duration, Renderer } from "./render.ts";
 import { type Environment, openTerminal, type Output } from "./terminal.ts";
 
@@ -25,16 +26,19 @@ export interface DemoOptions {
   /** Leaves the folder when all is done. */
   keep?: boolean;
   signal?: AbortSignal;
+  /** A model of a service, in place of the scripted one. */
+  live?: LiveModel;
   /** In place of the demo's own tools. */
   tools?: (folder: string) => readonly AgentTool[];
 }
 
 /**
- * Lets a scripted model mend a small project with real tools, shows it, and tells how it
- * ended as an exit code. The folder is gone afterwards, unless it was to be kept.
+ * Lets a model, a scripted one unless told otherwise, mend a small project with real
+ * tools, shows it, and tells how it ended as an exit code. The folder is gone
+ * afterwards, unless it was to be kept.
  */
 export async function runDemo(options: DemoOptions): Promise<number> {
-  const { env, keep = false, output, signal } = options;
+  const { env, keep = false, live, output, signal } = options;
   const terminal = openTerminal(output, env);
   const { style } = terminal;
   const screen = new Renderer(terminal);
@@ -51,7 +55,9 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     }
     screen.paragraph("gyre demo", style.bold);
     screen.paragraph(
-      "The model here is scripted: no key, no network. The tools, the files and the test runs are real.",
+      live
+        ? `The model is ${live.model.name} at ${live.service}. It may read, edit and run the tests in the folder below, nothing else.`
+        : "The model here is scripted: no key, no network. The tools, the files and the test runs are real.",
     );
     screen.line(`Folder: ${folder}`, style.dim);
     await runAgent(folder, options, (event) => {
@@ -80,8 +86,10 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     mended ? style.green : style.red,
   );
   const elapsed = duration(performance.now() - startedAt);
-  screen.line(`${turns} turns · ${calls} tool calls · ${elapsed}`, style.dim);
-  screen.paragraph("The model was scripted; the tools, the files and the test runs were real.");
+  screen.line(`${turns} turns · ${calls} tool calls · ${elapsed}${outcome.spent}`, style.dim);
+  if (!live) {
+    screen.paragraph("The model was scripted; the tools, the files and the test runs were real.");
+  }
   screen.line(place);
   screen.paragraph("Try next", style.bold);
   screen.line("  npm test   the library's own tests");
@@ -92,15 +100,20 @@ export async function runDemo(options: DemoOptions): Promise<number> {
 
 async function runAgent(
   folder: string,
-  { env, fast, output, signal, tools = demoTools }: DemoOptions,
+  { env, fast, live, output, signal, tools = demoTools }: DemoOptions,
   listener: (event: AgentEvent) => void,
 ): Promise<void> {
   if (signal?.aborted) return;
   const watched = !fast && output.isTTY === true && !env["CI"];
-  const model = scriptedModel(demoScript, watched ? TYPING : {});
+  const script = scriptedModel(demoScript, watched ? TYPING : {});
   const agent = new Agent({
-    protocol: model,
-    initialState: { model: model.model, tools: tools(folder) },
+    protocol: live?.client ?? script,
+    initialState: {
+      model: live?.model ?? script.model,
+      tools: tools(folder),
+      ...(live && { systemPrompt: INSTRUCTIONS }),
+    },
+    ...(live && { middleware: [onlyTests], limits: LIVE_LIMITS }),
     // A screen that cannot be written to is no small thing here: it is all there is.
     sink: listener,
   });
@@ -114,12 +127,27 @@ async function runAgent(
   }
 }
 
+const INSTRUCTIONS = `You mend a small project with the tools you have. Its tests are run with exactly this command: ${TEST_COMMAND}
+Run them before you change anything and after; no other command is allowed. Say briefly what you do and why.`;
+
+const LIVE_LIMITS = { maxTurns: 20 };
+
+/** Nobody watches over what a real model runs here: it may run the tests, and nothing else. */
+const onlyTests: Middleware = {
+  async tool(call, next) {
+    if (call.tool.name !== "shell" || call.args["command"] === TEST_COMMAND) return next();
+    throw new Error(`This demo runs no other command than: ${TEST_COMMAND}`);
+  },
+};
+
 /** What really happened, from the events alone and not from what the model said of it. */
 class Outcome {
   turns = 0;
   calls = 0;
   #testRuns: boolean[] = [];
   #done = false;
+  #cost: number | undefined;
+  #tokens = 0;
 
   take(event: AgentEvent): void {
     if (event.type === "tool_execution_end") {
@@ -128,7 +156,16 @@ class Outcome {
     } else if (event.type === "agent_end") {
       this.turns = event.turns;
       this.#done = event.stop === "done";
+      this.#cost = event.usage.cost?.total;
+      this.#tokens = totalTokens(event.usage);
     }
+  }
+
+  /** What a service counted; the scripted model counts nothing. */
+  get spent(): string {
+    if (this.#tokens === 0) return "";
+    const cost = this.#cost === undefined ? "price unknown" : `$${this.#cost.toFixed(4)}`;
+    return ` · ${this.#tokens} tokens · ${cost}`;
   }
 
   get mended(): boolean {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { LiveModel } from "./live-model.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -13,6 +14,7 @@ const OPTIONS = {
   fast: { type: "boolean" },
   help: { type: "boolean", short: "h" },
   keep: { type: "boolean" },
+  model: { type: "string", short: "m" },
   version: { type: "boolean", short: "v" },
 } as const;
 
@@ -25,6 +27,8 @@ Commands
 Options of demo
       --fast       without delays
       --keep       leave the project's folder in place
+  -m, --model M    let a real model do it: a name ("sonnet"), or service/id;
+                   key and address come from the environment or the key file
 
 Options
   -h, --help       show this
@@ -54,6 +58,7 @@ async function main(args: string[]): Promise<number> {
   }
   if (rest.length > 0) throw new UsageError(`"${command}" takes no argument "${rest[0]}".`);
   const { runDemo } = await import("./demo.ts");
+  const live = values.model === undefined ? undefined : await liveModel(values.model);
   return withSignals((signal) =>
     runDemo({
       output: process.stdout,
@@ -61,8 +66,18 @@ async function main(args: string[]): Promise<number> {
       fast: values.fast ?? false,
       keep: values.keep ?? false,
       signal,
+      ...(live && { live }),
     }),
   );
+}
+
+async function liveModel(name: string): Promise<LiveModel> {
+  const { openModel } = await import("./live-model.ts");
+  try {
+    return openModel(name, process.env);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 type Arguments = ReturnType<typeof parseStrictly>;

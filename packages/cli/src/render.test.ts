@@ -109,6 +109,19 @@ describe("messages", () => {
     expect(plainText(painted)).toBe("\n  see a b now\n");
   });
 
+  it("tells which model is asked in place of another, and why", () => {
+    const fallback: AgentEvent = {
+      type: "fallback",
+      from: { provider: "one", id: "large" },
+      to: { provider: "other", id: "small" },
+      kind: "overloaded",
+      errorMessage: "Overloaded.",
+    };
+    expect(play(screen(), fallback)).toBe(
+      "\n  one/large cannot answer; asking other/small. Overloaded.\n",
+    );
+  });
+
   it("ends the line of a text that was cut off, and tells an error", () => {
     const on = screen();
     play(on, ...streamed("text", "half a sen").slice(0, 2));

@@ -20,6 +20,8 @@ export type ToolView =
   | { type: "diff"; lines: DiffLine[] }
   | { type: "output"; text: string; exit?: string };
 
+type FallbackEvent = Extract<AgentEvent, { type: "fallback" }>;
+
 interface RunningCall {
   name: string;
   about: string;
@@ -71,6 +73,9 @@ export class Renderer {
       case "tool_execution_end":
         this.#call(event.toolCallId, event);
         this.#drawRunning();
+        break;
+      case "fallback":
+        this.paragraph(fallbackText(event), this.#style.dim);
         break;
       default:
         break;
@@ -276,6 +281,10 @@ function isToolView(details: unknown): details is ToolView {
   if (details.type === "diff") return "lines" in details && Array.isArray(details.lines);
   const hasText = "text" in details && typeof details.text === "string";
   return hasText && (details.type === "summary" || details.type === "output");
+}
+
+function fallbackText({ from, to, errorMessage }: FallbackEvent): string {
+  return `${from.provider}/${from.id} cannot answer; asking ${to.provider}/${to.id}. ${errorMessage}`;
 }
 
 /** What a call is about, in one line: the argument that a person would name. */
