@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { cases, type Line, measureMemory } from "./cases.ts";
+import { cases as loopCases, type Line, measureMemory } from "./cases.ts";
+import { serviceCases } from "./services.ts";
 
 const { values } = parseArgs({
   options: {
@@ -11,6 +12,7 @@ const { values } = parseArgs({
   },
 });
 
+const cases = [...loopCases, ...serviceCases];
 const names = cases.map(({ name }) => name);
 
 if (values.help) {

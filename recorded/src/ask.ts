@@ -1,0 +1,104 @@
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type AssistantMessageEventStream,
+  type Clock,
+  type Context,
+  isDelta,
+  type Model,
+  sameBlock,
+  systemClock,
+} from "@gyre/ai";
+import { createProviders } from "@gyre/ai/providers";
+import type { Case } from "./manifest.ts";
+
+/** Which of our wires speaks the format of a recording. */
+const APIS: Readonly<Record<string, string>> = {
+  "anthropic-messages": "anthropic-messages",
+  "openai-chat": "openai-completions",
+  "openai-completions-legacy": "openai-completions",
+  "openai-responses": "openai-responses",
+  "google-generative": "google-generative-ai",
+  "bedrock-converse": "bedrock-converse-stream",
+  "bedrock-invoke": "bedrock-converse-stream",
+  "ollama-native": "ollama",
+};
+
+/** The wire of a recorded error, which is told only by the address that was asked. */
+const API_BY_PATH: readonly [RegExp, string][] = [
+  [/\/messages$/, "anthropic-messages"],
+  [/\/responses/, "openai-responses"],
+  [/\/api\/chat/, "ollama"],
+  [/bedrock-runtime/, "bedrock-converse-stream"],
+  [/:\w*(generate|embed)\w*/i, "google-generative-ai"],
+];
+
+export function apiOf(one: Case): string {
+  if (one.api !== "http-error") return APIS[one.api] ?? one.api;
+  const url = one.source.url ?? "";
+  return API_BY_PATH.find(([pattern]) => pattern.test(url))?.[1] ?? "openai-completions";
+}
+
+/** Folders are named after the service; those of no service of ours are any other server. */
+const PROVIDERS: readonly [RegExp, string][] = [
+  [/^anthropic/, "anthropic"],
+  [/^bedrock/, "amazon-bedrock"],
+  [/^google/, "google"],
+  [/^azure-responses/, "azure-openai-responses"],
+  [/^openai/, "openai"],
+  [/^(openrouter|groq|xai|deepseek|mistral|llamacpp|ollama)/, "$1"],
+];
+
+export function modelOf(one: Case, baseUrl: string): Model {
+  const found = PROVIDERS.find(([pattern]) => pattern.test(one.dir));
+  const provider = found?.[1] === "$1" ? one.dir.replace(/-.*/, "") : (found?.[1] ?? "recorded");
+  const id = one.expected.model ?? "recorded-model";
+  return { id, name: id, api: apiOf(one), provider, baseUrl };
+}
+
+const CONTEXT: Context = {
+  systemPrompt: "A recording is played.",
+  messages: [{ role: "user", content: "Go on.", timestamp: 0 }],
+};
+
+export interface Played {
+  message: AssistantMessage;
+  /** The events but for their live message, neighbouring deltas joined. */
+  events: object[];
+}
+
+/** Asks for one recording through the real client. */
+export async function play(
+  one: Case,
+  baseUrl: string,
+  fetch?: typeof globalThis.fetch,
+  clock: Clock = systemClock,
+): Promise<Played> {
+  const registry = createProviders(fetch ? { fetch } : {});
+  const model = modelOf(one, baseUrl);
+  const provider = registry.get(model.api);
+  if (!provider) throw new Error(`No wire for the api "${one.api}" of ${one.id}.`);
+  const options = { apiKey: "test-key-of-the-replay", clock };
+  const stream = await provider.stream(model, CONTEXT, options);
+  const message = await stream.result();
+  return { message, events: joined(stream) };
+}
+
+/** All that waits in a stream, without the live message, and with neighbouring deltas joined. */
+function joined(stream: AssistantMessageEventStream): object[] {
+  const events: AssistantMessageEvent[] = [];
+  for (let event = stream.take(); event; event = stream.take()) {
+    const last = events.at(-1);
+    if (last && isDelta(last) && isDelta(event) && sameBlock(last, event)) {
+      events[events.length - 1] = { ...event, delta: last.delta + event.delta };
+    } else events.push(event);
+  }
+  return events.map(bare);
+}
+
+/** An event as it was, without the message that goes on changing. */
+function bare(event: AssistantMessageEvent): object {
+  if (!("partial" in event)) return { type: event.type };
+  const { partial: _, ...rest } = event;
+  return rest;
+}
