@@ -1,10 +1,8 @@
 import { parseArgs } from "node:util";
-import { play } from "./ask.ts";
-import { differences } from "./compare.ts";
 import { playDerived } from "./derived.ts";
-import { type Case, loadRecordings, type Recordings } from "./manifest.ts";
-import { playMcp, playVectors } from "./plain-sse.ts";
-import { serveRecordings } from "./serve.ts";
+import { loadRecordings } from "./manifest.ts";
+import { playVectors } from "./plain-sse.ts";
+import { playAll } from "./play-all.ts";
 
 const HELP = `npm run recorded -- [FOLDER] [--derived N] [--seed N] [--only PART]
 
@@ -18,11 +16,6 @@ over loopback and compares what they make of them with what is expected.
 const DEFAULT_FOLDER = "../shared/fixtures";
 /** Of what is wrong, so much is printed. */
 const MAX_SHOWN = 50;
-
-interface Result {
-  name: string;
-  problems: string[];
-}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -43,10 +36,7 @@ async function run(): Promise<boolean> {
   const all = loadRecordings(folder);
   const began = performance.now();
   const results = [
-    ...(await playAll(
-      all,
-      all.cases.filter(({ id }) => id.includes(only)),
-    )),
+    ...(await playAll(all, only)),
     ...playVectors(folder).filter(({ name }) => name.includes(only)),
   ];
   for (const { name, problems } of results) {
@@ -78,24 +68,4 @@ function wholeNumber(name: "derived" | "seed"): number {
 
 function seconds(from: number): string {
   return ((performance.now() - from) / 1000).toFixed(1);
-}
-
-/** Every recording through the real client, over loopback. */
-async function playAll(all: Recordings, cases: readonly Case[]): Promise<Result[]> {
-  const server = await serveRecordings(all);
-  const results: Result[] = [];
-  for (const one of cases) {
-    try {
-      const url = server.urlOf(one);
-      const problems =
-        one.api === "mcp"
-          ? await playMcp(one, url)
-          : differences(one, (await play(one, url)).message);
-      results.push({ name: one.id, problems });
-    } catch (error) {
-      results.push({ name: one.id, problems: [`threw ${String(error)}`] });
-    }
-  }
-  await server.close();
-  return results;
 }
