@@ -244,8 +244,9 @@ export function differences(one: Case, message: AssistantMessage): string[] {
   const { expected } = one;
   const failed = message.stopReason === "error" && message.failure?.kind !== "refused";
   if (expected.ok) {
-    if (failed && !(isNothing(expected) && message.content.length === 0))
+    if (failed && !isTroubleToUs(one, message)) {
       return [`ended in trouble: ${message.failure?.kind}: ${message.errorMessage}`];
+    }
     return compare(expected, message, one);
   }
   if (one.api === "http-error") return compareError(expected, message);
@@ -253,9 +254,16 @@ export function differences(one: Case, message: AssistantMessage): string[] {
   return [...compare(expected.partial ?? {}, message, one), ...compareWords(expected, message)];
 }
 
-/** A response that says nothing, and not why it ended: trouble to us, to others nothing. */
-function isNothing({ text, reasoning, tool_calls, stop_reason, blocks }: Expected): boolean {
-  return !text && !reasoning && !tool_calls?.length && !stop_reason && !blocks?.length;
+/**
+ * Two things that other clients take for an answer and we for trouble: a response that
+ * never says that it has come to its end, which looks like one that was cut off, and one
+ * that says of itself that it went wrong. What came of it has to be the same all the same.
+ */
+function isTroubleToUs({ api, expected }: Case, { failure }: AssistantMessage): boolean {
+  const { stop_reason, third_unified_finish: third } = expected;
+  if (third === "error" || /malformed|error/i.test(stop_reason ?? "")) return true;
+  const saysWhy = api === "openai-responses" || (stop_reason ?? undefined) !== undefined;
+  return !saysWhy && failure?.kind === "incomplete";
 }
 
 function compare(expected: Partial<Expected>, message: AssistantMessage, one: Case): string[] {

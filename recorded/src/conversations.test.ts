@@ -120,6 +120,11 @@ describe("playConversations", () => {
     expect(result).toMatchObject({ problems: [], used: ["start without words"], requests: 0 });
   });
 
+  it("tells when it can read nothing in a request", async () => {
+    const [result] = await playConversations(recorded([0, [], SAID]), "");
+    expect(result?.problems).toEqual([expect.stringContaining("Nothing could be read")]);
+  });
+
   it("plays only what is asked for", async () => {
     const recordings = recorded([0, [ASKED], SAID]);
     expect(await playConversations(recordings, "a badger")).toEqual([]);

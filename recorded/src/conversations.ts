@@ -47,16 +47,17 @@ export async function playConversations(
   const server = await replayServer(recordings);
   const results: ConversationResult[] = [];
   try {
-    for (const [name, steps] of conversationsOf(recordings)) {
-      if (!name.includes(only) && !steps.some(({ one }) => one.id.includes(only))) continue;
+    for (const [name, cases] of conversationsOf(recordings)) {
+      if (!name.includes(only) && !cases.some(({ id }) => id.includes(only))) continue;
       const result: ConversationResult = { name, problems: [], used: [], requests: 0 };
-      for (const [index, stretch] of stretchesOf(steps).entries()) {
-        if (index > 0) result.used.push(GAP);
-        try {
+      try {
+        const steps = cases.map((one) => stepOf(recordings, one));
+        for (const [index, stretch] of stretchesOf(steps).entries()) {
+          if (index > 0) result.used.push(GAP);
           await playStretch(stretch, server, result);
-        } catch (error) {
-          result.problems.push(`threw ${String(error)}`);
         }
+      } catch (error) {
+        result.problems.push(`threw ${String(error)}`);
       }
       results.push(result);
     }
@@ -67,23 +68,25 @@ export async function playConversations(
 }
 
 /** Conversations by name, their requests in order. A case of no conversation is one by itself. */
-function conversationsOf(recordings: Recordings): Map<string, Step[]> {
-  const conversations = new Map<string, Step[]>();
-  for (const one of recordings.cases) {
-    const body = requestOf(recordings, one);
-    if (!body || !isAnswered(one)) continue;
-    const path = pathOf(one.source.url ?? "");
-    const step: Step = { one, told: readTold(apiOf(one), body, path), path };
+function conversationsOf({ cases }: Recordings): Map<string, Case[]> {
+  const conversations = new Map<string, Case[]>();
+  for (const one of cases) {
+    if (one.request === null || !isAnswered(one)) continue;
     const name = one.conversation ?? one.id;
-    conversations.set(name, [...(conversations.get(name) ?? []), step]);
+    conversations.set(name, [...(conversations.get(name) ?? []), one]);
   }
-  for (const steps of conversations.values()) {
-    steps.sort((a, b) => a.one.source.interaction - b.one.source.interaction);
+  for (const inOrder of conversations.values()) {
+    inOrder.sort((a, b) => a.source.interaction - b.source.interaction);
   }
   return conversations;
 }
 
-/** Errors of HTTP and streams that no model made are played elsewhere. */
+function stepOf(recordings: Recordings, one: Case): Step {
+  const path = pathOf(one.source.url ?? "");
+  return { one, told: readTold(apiOf(one), requestOf(recordings, one) ?? {}, path), path };
+}
+
+/** Errors and streams that no model made are played elsewhere. */
 function isAnswered({ api, http_status }: Case): boolean {
   return api !== "mcp" && api !== "http-error" && http_status === 200;
 }
@@ -121,6 +124,9 @@ async function playStretch(
   const model = modelFor(first, server.origin);
   const { messages, prompt } = retold(first.told, model);
   if (!prompt && messages.at(-1)?.role !== "toolResult") {
+    const last = first.told.turns.at(-1);
+    const wordless = last?.role === "assistant" || (last && last.other.length > 0);
+    if (!wordless) throw new Error("Nothing could be read in the first request.");
     result.used.push(NO_START);
     return;
   }

@@ -1,14 +1,18 @@
 import { parseArgs } from "node:util";
+import { conversationReport, playConversations } from "./conversations.ts";
 import { playDerived } from "./derived.ts";
 import { loadRecordings } from "./manifest.ts";
 import { playVectors } from "./plain-sse.ts";
 import { playAll } from "./play-all.ts";
 
-const HELP = `npm run recorded -- [FOLDER] [--derived N] [--seed N] [--only PART]
+const HELP = `npm run recorded -- [FOLDER] [--conversations] [--derived N] [--seed N] [--only PART]
 
 Plays the recordings of FOLDER (default: ../shared/fixtures) through the real clients
 over loopback and compares what they make of them with what is expected.
 
+  --conversations
+                let recorded conversations drive the agent loop too, and compare what it
+                asks with what was asked then
   --derived N   play N changed recordings too: cut anywhere, cut short, with foreign events
   --seed N      of the random ones among them
   --only PART   only recordings with PART in their id`;
@@ -20,6 +24,7 @@ const MAX_SHOWN = 50;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    conversations: { type: "boolean", default: false },
     derived: { type: "string", default: "0" },
     seed: { type: "string", default: "1" },
     only: { type: "string", default: "" },
@@ -45,6 +50,14 @@ async function run(): Promise<boolean> {
   let failed = results.filter(({ problems }) => problems.length > 0).length;
   let passed = results.length - failed;
   console.log(`${results.length} recordings in ${seconds(began)} s`);
+  const conversations = values.conversations ? await playConversations(all, only) : [];
+  for (const { name, problems } of conversations) {
+    for (const problem of problems) console.log(`${name}\n    ${problem}`);
+  }
+  if (values.conversations) console.log(conversationReport(conversations).join("\n"));
+  const broken = conversations.filter(({ problems }) => problems.length > 0).length;
+  passed += conversations.length - broken;
+  failed += broken;
   const count = wholeNumber("derived");
   if (count > 0) {
     const from = performance.now();
