@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { conversationReport, playConversations } from "./conversations.ts";
+import { conversationReport, playConversations, unusedDifferences } from "./conversations.ts";
 import { playDerived } from "./derived.ts";
 import { loadRecordings } from "./manifest.ts";
 import { playVectors } from "./plain-sse.ts";
@@ -13,7 +13,7 @@ over loopback and compares what they make of them with what is expected.
   --conversations
                 let recorded conversations drive the agent loop too, and compare what it
                 asks with what was asked then
-  --derived N   play N changed recordings too: cut anywhere, cut short, with foreign events
+  --derived N   play at least N changed recordings too: cut anywhere, cut short, with foreign events
   --seed N      of the random ones among them
   --only PART   only recordings with PART in their id`;
 
@@ -54,7 +54,12 @@ async function run(): Promise<boolean> {
   for (const { name, problems } of conversations) {
     for (const problem of problems) console.log(`${name}\n    ${problem}`);
   }
-  if (values.conversations) console.log(conversationReport(conversations).join("\n"));
+  if (values.conversations) {
+    console.log(conversationReport(conversations).join("\n"));
+    for (const name of only === "" ? unusedDifferences(conversations) : []) {
+      console.log(`     0 ${name}: not needed by these recordings`);
+    }
+  }
   const broken = conversations.filter(({ problems }) => problems.length > 0).length;
   passed += conversations.length - broken;
   failed += broken;

@@ -38,7 +38,7 @@ function awsKey(service: ServicePreset, env: Env): string | undefined {
 function addressOf(service: ServicePreset, env: Env): string | undefined {
   for (const name of service.urlEnv) if (env[name]) return env[name];
   if (service.id === "amazon-bedrock") {
-    const region = env["AWS_REGION"] ?? env["AWS_DEFAULT_REGION"];
+    const region = env["AWS_REGION"] || env["AWS_DEFAULT_REGION"];
     return region && `https://bedrock-runtime.${region}.amazonaws.com`;
   }
   if (service.id === "google-vertex") {
@@ -48,6 +48,6 @@ function addressOf(service: ServicePreset, env: Env): string | undefined {
     return `https://${host}aiplatform.googleapis.com/v1/projects/${project}/locations/${location}/publishers/google`;
   }
   const resource = env["AZURE_OPENAI_RESOURCE_NAME"];
-  if (service.id !== "azure-openai-responses" || !resource) return undefined;
+  if (!service.id.startsWith("azure-openai") || !resource) return undefined;
   return `https://${resource}.openai.azure.com/openai/v1`;
 }

@@ -307,9 +307,8 @@ describe("reading", () => {
 
   it("is done with message_stop, also when the connection stays open", async () => {
     const service = fakeService({ body: sse(...WHOLE), open: true });
-    const { message, request } = await hear(anthropicMessages, model, service);
+    const { message } = await hear(anthropicMessages, model, service);
     expect(message.stopReason).toBe("stop");
-    expect(request.signal?.aborted).toBe(true);
   });
 });
 
@@ -373,8 +372,9 @@ describe("writing", () => {
           {
             type: "tool_result",
             tool_use_id: "toolu_1",
-            is_error: true,
             content: [
+              // An error with an image cannot be marked as one.
+              { type: "text", text: "(The call failed.)" },
               { type: "text", text: "A dot" },
               {
                 type: "image",
@@ -484,6 +484,96 @@ describe("writing", () => {
     expect(foreign).toMatchObject({ content: [{ type: "text" }] });
     expect(JSON.stringify(foreign)).toContain("Hm");
     expect(JSON.stringify(foreign)).not.toContain("theirs");
+  });
+
+  it("marks errors that are told in text alone", () => {
+    const failed = { ...history[2], content: [{ type: "text", text: "No" }] } as Message;
+    const [, , results] = toWire([...history.slice(0, 2), failed], model);
+    expect(results).toMatchObject({
+      content: [{ type: "tool_result", is_error: true, content: [{ text: "No" }] }],
+    });
+  });
+
+  it("leaves out thinking that nothing came of, and blank texts", () => {
+    const cut = assistant([{ type: "thinking", thinking: "Hm", signature: "sig" }]);
+    const cited = assistant([
+      { type: "thinking", thinking: "Hm", signature: "sig" },
+      { type: "text", text: " ", signature: "[]" },
+      { type: "text", text: "So" },
+      { type: "thinking", thinking: "Hm", signature: "sig" },
+    ]);
+    expect(toWire([userSays("1"), cut, userSays("2"), cited, userSays("3")], model)).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "1" },
+          { type: "text", text: "2" },
+        ],
+      },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm", signature: "sig" },
+          { type: "text", text: "So" },
+        ],
+      },
+      { role: "user", content: [{ type: "text", text: "3" }] },
+    ]);
+  });
+
+  it("tells in words what the service began to run and never answered", () => {
+    const raw = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "web_search",
+      input: { q: "x" },
+    };
+    const cut = assistant([{ type: "serviceTool", id: "srvtoolu_1", name: "web_search", raw }]);
+    const [, paused] = toWire([userSays("?"), cut], model);
+    expect(paused).toEqual({ role: "assistant", content: [raw] });
+    const [, told] = toWire([userSays("?"), cut, userSays("!")], model);
+    expect(told).toEqual({
+      role: "assistant",
+      content: [{ type: "text", text: '[The service ran its tool web_search with {"q":"x"}]' }],
+    });
+  });
+
+  it("gives the user the last word where a model takes no other, but for a pause", () => {
+    const newer: Model = { ...model, id: "claude-opus-4-6" };
+    const by = { model: newer.id };
+    const raw = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
+    const text = assistant([{ type: "text", text: "So" }], by);
+    expect(toWire([userSays("?"), text], newer).at(-1)).toMatchObject({
+      role: "user",
+      content: [{ text: "(Go on.)" }],
+    });
+    const paused = assistant([{ type: "serviceTool", id: "srvtoolu_1", name: "web_search", raw }], {
+      ...by,
+      stopReason: "pause",
+    });
+    expect(toWire([userSays("?"), paused], newer).at(-1)).toMatchObject({ role: "assistant" });
+  });
+
+  it("does not begin to think in a turn of the assistant that began without", async () => {
+    const begun = [userSays("?"), assistant([{ type: "text", text: "So" }])];
+    const { request } = await ask(WHOLE, { messages: begun }, { thinkingLevel: "high" });
+    expect(request.body["thinking"]).toBeUndefined();
+  });
+
+  it("leaves out a blank system prompt", async () => {
+    const { request } = await ask(WHOLE, { systemPrompt: " \n" });
+    expect(request.body["system"]).toBeUndefined();
+  });
+
+  it("declares tools that were called by names that it takes", async () => {
+    const odd = assistant([
+      { type: "toolCall", id: "1", name: "functions.look", arguments: {} },
+      { type: "toolCall", id: "2", name: "", arguments: {} },
+    ]);
+    const results = ["1", "2"].map((id): Message => ({ ...history[2], toolCallId: id }) as Message);
+    const { request } = await ask(WHOLE, { messages: [userSays("?"), odd, ...results] });
+    expect(request.body["tools"]).toMatchObject([{ name: "functions_look" }, { name: "unnamed" }]);
+    expect(JSON.stringify(request.body["messages"])).toContain('"name":"functions_look"');
   });
 
   it("begins with the user, and ends without white space", () => {

@@ -18,8 +18,8 @@ import type {
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { errorInStream, ProviderError } from "./errors.ts";
-import { calledTools, handOver, type HandoverRules } from "./handover.ts";
+import { calledTools, handOver, type HandoverRules, isOwn, serviceToolText } from "./handover.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
 import {
   authHeaders,
   createProvider,
@@ -48,7 +48,13 @@ const BUDGETS: Required<ThinkingBudgets> = {
   xhigh: 32_768,
 };
 
-const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
+const RULES: HandoverRules = {
+  ids: { pattern: /^[\w-]+$/, maxLength: 64 },
+  names: { pattern: /^[\w-]+$/, maxLength: 128 },
+};
+
+/** Said of a result that cannot be marked as an error. */
+export const FAILED = "(The call failed.)";
 
 /** Anthropic's Messages API. */
 export function anthropicMessages(config: ProviderConfig = {}): ApiProvider {
@@ -58,12 +64,12 @@ export function anthropicMessages(config: ProviderConfig = {}): ApiProvider {
 const WIRE: Wire = {
   api: "anthropic-messages",
   request: writeRequest,
-  reader: (out, job) => new Reader(out, job),
+  reader: (out) => new Reader(out),
 };
 
 function writeRequest(job: WireJob): WireRequest {
   const { baseUrl, context, model, options } = job;
-  const messages = handOver(context.messages, model, RULES);
+  const messages = claudeMessages(handOver(context.messages, model, RULES), model);
   const cache = cacheControl(options.cacheRetention);
   const thinking = thinkingOf(model, options, messages);
   const body: MessageCreateParamsStreaming = {
@@ -72,11 +78,11 @@ function writeRequest(job: WireJob): WireRequest {
     messages: withBreakpoints(wireMessages(messages), cache),
     ...thinking.params,
   };
-  if (context.systemPrompt) {
+  if (context.systemPrompt?.trim()) {
     const text = context.systemPrompt;
     body.system = [{ type: "text", text, ...(cache && { cache_control: cache }) }];
   }
-  Object.assign(body, toolParams(job));
+  Object.assign(body, toolParams(job, messages));
   // Thinking goes with no other temperature than the service's own.
   if (options.temperature !== undefined && !body.thinking) {
     Object.assign(body, { temperature: options.temperature });
@@ -97,7 +103,29 @@ function writeRequest(job: WireJob): WireRequest {
 
 /** The messages as this service takes them. */
 export function toWire(messages: readonly Message[], model: Model): object[] {
-  return wireMessages(handOver(messages, model, RULES));
+  return wireMessages(claudeMessages(handOver(messages, model, RULES), model));
+}
+
+/**
+ * A transcript as Claude models take it, on whichever wire: no message of the assistant ends
+ * with thinking (it was cut off there), no text is blank, and where the model does not go on
+ * with what was begun for it, the user has the last word.
+ */
+export function claudeMessages(messages: readonly Message[], model: Model): Message[] {
+  const turns = messages.flatMap((message): Message[] => {
+    if (message.role !== "assistant") return [message];
+    const content = message.content.filter(
+      (block) => block.type !== "text" || block.text.trim() !== "",
+    );
+    while (content.at(-1)?.type === "thinking") content.pop();
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
+  const last = turns.at(-1);
+  if (last?.role !== "assistant" || claudeVersion(model.id) < FIRST_WITHOUT_PREFILL) return turns;
+  // What the service paused it wants back as it was.
+  const paused = isOwn(last, model) && last.content.some(({ type }) => type === "serviceTool");
+  if (paused && last.stopReason === "pause") return turns;
+  return [...turns, { role: "user", content: "(Go on.)", timestamp: last.timestamp }];
 }
 
 function wireMessages(messages: readonly Message[]): MessageParam[] {
@@ -114,10 +142,27 @@ function wireMessages(messages: readonly Message[]): MessageParam[] {
     if (last?.role === role) last.content.push(...content);
     else wire.push({ role, content });
   }
+  for (const said of wire.slice(0, -1)) {
+    if (said.role === "assistant") said.content = withoutUnanswered(said.content);
+  }
   const last = wire.at(-1);
   const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (end?.type === "text") end.text = end.text.trimEnd();
   return wire;
+}
+
+/**
+ * What the service began to run and never answered, because it was cut off, it refuses to hear
+ * of: it is told in words. Beside calls of ours it may still be at work.
+ */
+function withoutUnanswered(content: ContentBlockParam[]): ContentBlockParam[] {
+  const answered = new Set(content.map((block) => "tool_use_id" in block && block.tool_use_id));
+  if (content.some(({ type }) => type === "tool_use")) return content;
+  return content.map((block) => {
+    if (block.type !== "server_tool_use" || answered.has(block.id)) return block;
+    const { id, input, name } = block;
+    return serviceToolText({ type: "serviceTool", id, name, input });
+  });
 }
 
 function blocksOf(message: Message): ContentBlockParam[] {
@@ -128,7 +173,11 @@ function blocksOf(message: Message): ContentBlockParam[] {
       tool_use_id: message.toolCallId,
       content: message.content.map(userBlock),
     };
-    if (message.isError) result.is_error = true;
+    if (!message.isError) return [result];
+    // What is marked as an error may hold text alone.
+    const shows = message.content.some(({ type }) => type === "image");
+    if (shows) result.content = [{ type: "text", text: FAILED }, ...message.content.map(userBlock)];
+    else result.is_error = true;
     return [result];
   }
   const { content } = message;
@@ -197,10 +246,10 @@ function withBreakpoints(
   return messages;
 }
 
-function toolParams({
-  context,
-  options,
-}: WireJob): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
+function toolParams(
+  { context, options }: WireJob,
+  messages: readonly Message[],
+): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description,
@@ -213,7 +262,7 @@ function toolParams({
     return { tools, tool_choice: { type: choice === "required" ? "any" : choice } };
   }
   // Calls in the transcript have to be of tools that are declared.
-  const called = calledTools(context.messages).map((name) => ({
+  const called = calledTools(messages).map((name) => ({
     name,
     description: "Not to be used any more.",
     input_schema: { type: "object" as const },
@@ -267,9 +316,12 @@ function isForced({ toolChoice }: StreamOptions): boolean {
 
 /** In the middle of a turn that began without thinking, the service refuses to begin with it. */
 function mayThink(messages: readonly Message[]): boolean {
-  if (messages.at(-1)?.role !== "toolResult") return true;
-  const caller = messages.findLast((message) => message.role === "assistant");
-  return caller?.content[0]?.type === "thinking";
+  if (messages.at(-1)?.role === "user") return true;
+  let first = messages.findLastIndex(({ role }) => role === "assistant");
+  // Neighbours are one message there.
+  while (messages[first - 1]?.role === "assistant") first--;
+  const begun = messages[first];
+  return begun?.role !== "assistant" || begun.content[0]?.type === "thinking";
 }
 
 /** Newer models take a level; the older ones a number of tokens. A quirk may say it. */
@@ -281,6 +333,8 @@ function thinksAdaptively({ id, quirks }: Model): boolean {
 
 const MINOR_VERSIONS = 100;
 const FIRST_ADAPTIVE = 406;
+/** From here on the assistant may not have the last word. */
+const FIRST_WITHOUT_PREFILL = 406;
 
 /** 405 for a Claude 4.5, whatever stands around its name; 0 for those before Claude 4. */
 export function claudeVersion(id: string): number {
@@ -344,14 +398,12 @@ const SERVICE_BLOCKS = /^(server_tool_use|mcp_tool_use|\w+_tool_result|compactio
 /** Reads the Messages API's events; also those that other services wrap into frames of their own. */
 export class Reader implements WireReader {
   readonly #out: Accumulator;
-  readonly #job: WireJob;
   readonly #open = new Map<number, OpenBlock>();
   #stopReason: string | undefined;
   #began = false;
 
-  constructor(out: Accumulator, job: WireJob) {
+  constructor(out: Accumulator) {
     this.#out = out;
-    this.#job = job;
   }
 
   read(data: string): void {
@@ -373,20 +425,15 @@ export class Reader implements WireReader {
       case "ping":
         return;
       case "error":
-        throw this.#error(event);
+        throw new ServiceFault(event);
       default:
-        if ("error" in event) throw this.#error(event);
+        if ("error" in event) throw new ServiceFault(event);
         this.#out.unknown(`event ${event.type ?? "without a type"}`);
     }
   }
 
   /** Only `message_stop` makes a response whole. */
   end(): void {}
-
-  #error(event: StreamEvent): ProviderError {
-    const { clock, model, service } = this.#job;
-    return errorInStream(event, { service: service.name, model: model.id, now: clock.now() });
-  }
 
   #begin(message: NonNullable<StreamEvent["message"]>): void {
     if (this.#began) {

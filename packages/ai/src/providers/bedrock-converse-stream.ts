@@ -5,7 +5,7 @@ import type { ApiProvider } from "../registry.ts";
 import { Reader as AnthropicReader } from "./anthropic-messages.ts";
 import { AwsEventStreamDecoder } from "./aws-event-stream.ts";
 import { writeRequest } from "./bedrock-request.ts";
-import { errorInStream, ProviderError } from "./errors.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
 import { decodeUtf8 } from "./framing.ts";
 import { SseDecoder } from "./sse.ts";
 import {
@@ -13,7 +13,6 @@ import {
   parseObject,
   type ProviderConfig,
   type Wire,
-  type WireJob,
   type WireReader,
 } from "./wire.ts";
 
@@ -35,7 +34,7 @@ export function bedrockConverseStream(config: ProviderConfig = {}): ApiProvider 
 const WIRE: Wire = {
   api: "bedrock-converse-stream",
   request: writeRequest,
-  reader: (out, job) => new Reader(out, job),
+  reader: (out) => new Reader(out),
   framing(onPayload, contentType) {
     // Not a stream of events but an answer of something in between, which says what it is.
     if (/json|html/.test(contentType)) return new SseDecoder(onPayload);
@@ -108,7 +107,6 @@ const MALFORMED: readonly unknown[] = ["malformed_model_output", "malformed_tool
  */
 export class Reader implements WireReader {
   readonly #out: Accumulator;
-  readonly #job: WireJob;
   readonly #open = new Map<number, OpenBlock>();
   #anthropic: AnthropicReader | undefined;
   #stopReason: string | undefined;
@@ -116,9 +114,8 @@ export class Reader implements WireReader {
   #stopped = false;
   #counted = false;
 
-  constructor(out: Accumulator, job: WireJob) {
+  constructor(out: Accumulator) {
     this.#out = out;
-    this.#job = job;
   }
 
   /** Its figures follow the end of the message. */
@@ -128,7 +125,9 @@ export class Reader implements WireReader {
 
   read(data: string, event = "without a type"): void {
     const exception = event.startsWith(EXCEPTION) ? event.slice(EXCEPTION.length) : event;
-    if (exception !== event || event.endsWith("Exception")) throw this.#error(data, exception);
+    if (exception !== event || event.endsWith("Exception")) {
+      throw new ServiceFault(parsedOr(data, data), exception || undefined);
+    }
     this.#take(event, parseObject(data));
   }
 
@@ -164,12 +163,6 @@ export class Reader implements WireReader {
     }
   }
 
-  #error(data: string, name: string): ProviderError {
-    const { clock, model, service } = this.#job;
-    const at = { service: service.name, model: model.id, now: clock.now() };
-    return errorInStream(parsedOr(data, data), at, name || undefined);
-  }
-
   #chunk(bytes: unknown): void {
     const json = textOfBase64(bytes);
     const inner = parseObject(json);
@@ -177,7 +170,7 @@ export class Reader implements WireReader {
       if (name.startsWith("amazon-bedrock-")) this.#tell({ [name]: value });
     }
     if (typeof inner["type"] === "string") {
-      this.#anthropic ??= new AnthropicReader(this.#out, this.#job);
+      this.#anthropic ??= new AnthropicReader(this.#out);
       return this.#anthropic.read(json);
     }
     const found = Object.entries(inner).find(([name]) => !name.startsWith("amazon-bedrock-"));

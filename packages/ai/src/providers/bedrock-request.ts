@@ -8,8 +8,14 @@ import type {
   UserContent,
 } from "../messages.ts";
 import { toJsonSchema } from "../schema.ts";
-import { claudeVersion, INTERLEAVED_BETA, thinkingOf } from "./anthropic-messages.ts";
-import { ProviderError } from "./errors.ts";
+import {
+  claudeMessages,
+  claudeVersion,
+  FAILED,
+  INTERLEAVED_BETA,
+  thinkingOf,
+} from "./anthropic-messages.ts";
+import { ProviderError } from "./provider-error.ts";
 import { calledTools, handOver, type HandoverRules } from "./handover.ts";
 import { signRequest } from "./sigv4.ts";
 import { authHeaders, type WireJob, type WireRequest } from "./wire.ts";
@@ -25,9 +31,9 @@ const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
 /** One request to ConverseStream. Throws where it is to be signed and no region is known. */
 export function writeRequest(job: WireJob): WireRequest {
   const { apiKey, baseUrl, context, model, options } = job;
-  const messages = handOver(context.messages, model, RULES);
+  const messages = handedOver(context.messages, model);
   const cache = cachePoint(model, options.cacheRetention);
-  const toolConfig = toolParams(job);
+  const toolConfig = toolParams(job, messages);
   const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
   const temperature = reasoning.fields ? undefined : options.temperature;
@@ -118,7 +124,12 @@ interface WireMessage {
 
 /** The messages as this service takes them. */
 export function toWire(messages: readonly Message[], model: Model): object[] {
-  return wireMessages(handOver(messages, model, RULES), model);
+  return wireMessages(handedOver(messages, model), model);
+}
+
+function handedOver(messages: readonly Message[], model: Model): Message[] {
+  const ours = handOver(messages, model, RULES);
+  return familyOf(model) === "claude" ? claudeMessages(ours, model) : ours;
 }
 
 function wireMessages(messages: readonly Message[], model: Model): WireMessage[] {
@@ -157,12 +168,17 @@ function resultBlock(message: ToolResultMessage, inResults: boolean): WireBlock 
   const { content, isError, toolCallId } = message;
   const texts = content.filter(({ type }) => type === "text");
   const shown = inResults ? content : texts;
+  // What is marked as an error may hold text alone, and other models do not know the mark.
+  const marked = isError && inResults && texts.length === content.length;
+  const told: WireBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
   return {
     toolResult: {
       toolUseId: toolCallId,
-      content: shown.length > 0 ? userBlocks(shown) : [{ text: "(The image follows.)" }],
-      // Other models do not know of it.
-      ...(isError && inResults && { status: "error" }),
+      content: [
+        ...told,
+        ...(shown.length > 0 ? userBlocks(shown) : [{ text: "(The image follows.)" }]),
+      ],
+      ...(marked && { status: "error" }),
     },
   };
 }
@@ -240,7 +256,10 @@ function withCachePoints(messages: WireMessage[], cache: CachePoint | undefined)
   return messages;
 }
 
-function toolParams({ context, model, options }: WireJob): Record<string, unknown> | undefined {
+function toolParams(
+  { context, model, options }: WireJob,
+  messages: readonly Message[],
+): Record<string, unknown> | undefined {
   const { toolChoice: choice } = options;
   // There is no word for "none": the tools are left out as far as the transcript allows it.
   const tools = choice === "none" ? [] : (context.tools ?? []);
@@ -251,7 +270,7 @@ function toolParams({ context, model, options }: WireJob): Record<string, unknow
     return { tools: specs };
   }
   // Calls in the transcript have to be of tools that are declared.
-  const called = calledTools(context.messages).map((name) =>
+  const called = calledTools(messages).map((name) =>
     toolSpec({ name, description: "Not to be used any more.", parameters: {} }, model),
   );
   return called.length > 0 ? { tools: called } : undefined;

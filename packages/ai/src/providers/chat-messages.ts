@@ -38,6 +38,7 @@ export interface ChatMessage {
 /** Said where a service wants the assistant between a result and the user. */
 const GO_ON = "(I have the results.)";
 const BEGIN = "(The conversation goes on.)";
+const ASK_ON = "(Go on.)";
 /** Stands for thinking that another model did, where a service insists on the field. */
 const NO_THINKING = " ";
 const IN_NEXT_MESSAGE = "(See the images in the next message.)";
@@ -90,6 +91,9 @@ export function chatMessages(
     }
   }
   showImages();
+  if (dialect.userLast && wire.at(-1)?.role === "assistant") {
+    wire.push({ role: "user", content: ASK_ON });
+  }
   return dialect.alternate ? alternating(wire) : wire;
 }
 

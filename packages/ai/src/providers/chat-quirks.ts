@@ -52,6 +52,8 @@ export interface ChatQuirks {
   assistantAfterResults?: boolean;
   /** User and assistant have to take turns, the user first. */
   alternate?: boolean;
+  /** The assistant may not have the last word. */
+  userLast?: boolean;
   /** Takes breakpoints for its cache in the way of Anthropic. */
   cacheControl?: boolean;
   /** Takes `prompt_cache_key`, which groups requests of one conversation. */
@@ -103,6 +105,7 @@ const ANYWHERE: NonNullable<ChatQuirks["byModel"]> = [
     quirks: { maxTokensField: "max_completion_tokens", temperature: false },
   },
   { ids: "claude", quirks: { callIds: { pattern: "^[\\w-]+$", maxLength: 40 } } },
+  { ids: "claude-[a-z]+-(4[.-]([6-9]|[1-9]\\d)|[5-9])(?!\\d)", quirks: { userLast: true } },
 ];
 
 /** How to speak to a model: what it says itself, then its service, then the defaults. */

@@ -1,4 +1,5 @@
 import type { Failure, FailureKind } from "../messages.ts";
+import { isTransient, ProviderError } from "./provider-error.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
 /** The service's own words are cut here, in characters. */
@@ -12,38 +13,6 @@ const MAX_DEPTH = 8;
 /** Of a list of errors, as many are read. */
 const MAX_LIST = 8;
 const MS_PER_SECOND = 1_000;
-
-/** What went wrong with a service, for programs (`failure`) and for people (`message`). */
-export class ProviderError extends Error {
-  readonly failure: Failure;
-
-  constructor(message: string, failure: Failure, options?: { cause?: unknown }) {
-    super(message, options);
-    this.name = "ProviderError";
-    this.failure = failure;
-  }
-
-  get kind(): FailureKind {
-    return this.failure.kind;
-  }
-
-  /** Whether the same request may succeed later. */
-  get retryable(): boolean {
-    return this.failure.retryable ?? isTransient(this.failure.kind, this.failure.status);
-  }
-
-  get retryAfterMs(): number | undefined {
-    return this.failure.retryAfterMs;
-  }
-
-  get status(): number | undefined {
-    return this.failure.status;
-  }
-
-  get requestId(): string | undefined {
-    return this.failure.requestId;
-  }
-}
 
 /** Who was asked for what, and when it is now. `service` is its name for people. */
 export interface AskedOf {
@@ -288,16 +257,6 @@ const STATUS_KIND: Readonly<Record<number, FailureKind>> = {
   503: "overloaded",
   529: "overloaded",
 };
-const TRANSIENT_STATUS = new Set([408, 409, 424, 425, 429]);
-const TRANSIENT_KINDS = new Set<FailureKind>([
-  "rate_limit",
-  "overloaded",
-  "network",
-  "timeout",
-  "stalled",
-  "incomplete",
-  "empty",
-]);
 
 // Codes are compared by letters and digits alone, without "error" or "exception" at the end.
 
@@ -501,12 +460,6 @@ function limited(
   // A quota is final, unless the service itself names the time of the next try.
   const again = told && !daily && !NO_QUOTA.test(words) && !codes.includes("insufficientquota");
   return { kind, retryable: again };
-}
-
-function isTransient(kind: FailureKind, status: number | undefined): boolean {
-  if (TRANSIENT_KINDS.has(kind)) return true;
-  if (kind !== "unknown" || status === undefined) return false;
-  return TRANSIENT_STATUS.has(status) || status >= FIRST_SERVER_ERROR;
 }
 
 function failureOf(

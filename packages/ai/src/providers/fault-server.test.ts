@@ -4,13 +4,14 @@ import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import type { StreamOptions } from "../client.ts";
 import type { AssistantMessageEventStream } from "../assistant-stream.ts";
+import { systemClock } from "../clock.ts";
 import type { AssistantMessage, Model } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { sse, userSays } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { openaiCompletions } from "./openai-completions.ts";
-import { AFTER_FINISH_MS, DEFAULT_IDLE_MS, type ProviderConfig } from "./wire.ts";
+import { AFTER_FINISH_MS, DEFAULT_IDLE_MS, DRAIN_MS, type ProviderConfig } from "./wire.ts";
 
 const KEY = "test-key-0123456789";
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -74,7 +75,7 @@ interface FaultServer {
   /** Whole requests, in the order they came. */
   requests: string[];
   connections: () => number;
-  /** Resolves when every connection has closed, as the server sees it. */
+  /** Resolves when every connection that carried a request has closed, as the server sees it. */
   closed: () => Promise<void>;
 }
 
@@ -85,6 +86,8 @@ async function serve(
   const requests: string[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
+  // Without those that `fetch` opens for a next request that never comes.
+  const used = new Set<Socket>();
   const waiting: (() => void)[] = [];
   const server = createServer((socket) => {
     connections++;
@@ -94,7 +97,8 @@ async function serve(
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
-      if (sockets.size === 0) for (const resolve of waiting.splice(0)) resolve();
+      used.delete(socket);
+      if (used.size === 0) for (const resolve of waiting.splice(0)) resolve();
     });
     socket.on("data", (bytes) => {
       text += bytes.toString("latin1");
@@ -102,6 +106,7 @@ async function serve(
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
       if (body === undefined || body.length < length) return;
       requests.push(text);
+      used.add(socket);
       text = "";
       behave(socket, requests);
     });
@@ -112,7 +117,7 @@ async function serve(
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
   const closed = async (): Promise<void> => {
-    if (sockets.size > 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    if (used.size > 0) await new Promise<void>((resolve) => waiting.push(resolve));
   };
   return { url, requests, connections: () => connections, closed };
 }
@@ -214,8 +219,24 @@ describe.each(NAMES)("%s over a socket", (name) => {
     const { url, closed } = await serve((socket) => {
       socket.write(CHUNKED + chunk(hello + end));
     });
-    expect(await ask(wire, url)).toMatchObject({ content: HELLO, stopReason: "stop" });
+    const { clock, stream } = await start(wire, url);
+    expect(await stream.result()).toMatchObject({ content: HELLO, stopReason: "stop" });
+    await clock.advance(DRAIN_MS);
     await closed();
+  });
+
+  it("uses a connection again whose end comes a moment after the last event", async () => {
+    const { connections, url } = await serve((socket) => {
+      socket.write(CHUNKED + chunk(hello + end), () =>
+        setImmediate(() => socket.write(LAST_CHUNK)),
+      );
+    });
+    for (let request = 0; request < 5; request++) {
+      expect(await ask(wire, url)).toMatchObject({ stopReason: "stop" });
+      await systemClock.turn();
+      await systemClock.turn();
+    }
+    expect(connections()).toBeLessThan(5);
   });
 
   it("waits for an answer no longer than its deadline", async () => {
@@ -348,7 +369,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
     });
     for (let round = 1; round <= 3; round++) {
       expect(await ask(wire, server.url)).toMatchObject({ stopReason: "stop" });
-      expect(server.connections()).toBe(round);
+      expect(server.requests).toHaveLength(round);
       await server.closed();
     }
   });

@@ -722,6 +722,17 @@ describe("the transcript", () => {
     ]);
   });
 
+  it("has results in the order of their calls, by names that it takes", () => {
+    const odd = assistant([call("c1", "read file"), call("c2", "mcp.read:it"), call("c3", "1st")]);
+    const results = ["c2", "c3", "c1"].map((id) => result(id));
+    const [, said, answered] = toWire([userSays("Go"), odd, ...results], model);
+    const names = ["read_file", "mcp.read:it", "_1st"];
+    expect(said).toMatchObject({ parts: names.map((name) => ({ functionCall: { name } })) });
+    expect(answered).toMatchObject({
+      parts: ["c1", "c2", "c3"].map((id) => ({ functionResponse: { id } })),
+    });
+  });
+
   it("puts images into results where the model reads them there", () => {
     const heic: UserContent = { type: "image", mimeType: "image/heic", data: "aGVpYw==" };
     const wire = toWire([...turn, result("c1", [PICTURE, heic]), result("c2")], model);

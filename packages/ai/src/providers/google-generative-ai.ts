@@ -13,7 +13,7 @@ import type {
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { errorInStream, ProviderError } from "./errors.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
 import { isNewer, quirk, thinkingOf } from "./google-models.ts";
 import { ArgumentsWriter, type PartialArg } from "./google-partial-args.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
@@ -36,6 +36,7 @@ const NO_SIGNATURE = "skip_thought_signature_validator";
 
 const RULES: HandoverRules = {
   ids: { pattern: /^[\w.:-]+$/, maxLength: 64 },
+  names: { pattern: /^[a-zA-Z_][\w.:-]*$/, maxLength: 64 },
   unsignedThinking: "keep",
   imageTypes: ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
   maxImageBytes: 7_000_000,
@@ -66,7 +67,7 @@ function writeRequest(job: WireJob): WireRequest {
   const body: Record<string, unknown> = {
     contents: contentsOf(handOver(context.messages, model, RULES), model),
   };
-  if (context.systemPrompt) {
+  if (context.systemPrompt?.trim()) {
     body["systemInstruction"] = { parts: [{ text: context.systemPrompt }] };
   }
   Object.assign(body, toolParams(job));
@@ -333,10 +334,7 @@ class Reader implements WireReader {
     // Gateways that speak several formats end all of them so.
     if (data === "[DONE]") return;
     const chunk = parseObject(data) as Chunk;
-    if (chunk.error) {
-      const { clock, model, service } = this.#job;
-      throw errorInStream(chunk, { service: service.name, model: model.id, now: clock.now() });
-    }
+    if (chunk.error) throw new ServiceFault(chunk);
     const { candidates = [], modelVersion, promptFeedback, responseId, usageMetadata } = chunk;
     const { message } = this.#out;
     if (responseId) message.responseId = responseId;

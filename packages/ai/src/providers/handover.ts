@@ -16,6 +16,8 @@ import type {
 export interface HandoverRules {
   /** What a call's id may look like there. */
   ids: { pattern: RegExp; maxLength: number };
+  /** What the name of a tool may look like. Default: 64 letters, digits, `_` and `-`. */
+  names?: { pattern: RegExp; maxLength: number };
   /** `keep`: thinking without a signature can be said as such. `text`: only as text. Default `text`. */
   unsignedThinking?: "keep" | "text";
   /** Default: PNG, JPEG, GIF and WebP. */
@@ -52,12 +54,31 @@ export function handOver(
   const ids = new WireIds(rules.ids);
   const sendable = (content: readonly UserContent[], nothing: string): UserContent[] =>
     sendableContent(content, model, rules, nothing);
-  return messages.flatMap((message): Message[] => {
+  return inCallOrder(messages).flatMap((message): Message[] => {
     if (message.role === "user") return [userMessage(message, sendable)];
-    if (message.role === "toolResult") return [resultMessage(message, ids, sendable)];
+    if (message.role === "toolResult") return [resultMessage(message, rules, ids, sendable)];
     const content = assistantContent(message, model, rules, ids);
     return content.length > 0 ? [{ ...message, content }] : [];
   });
+}
+
+/** Results in the order of their calls: some services know them by their place. */
+function inCallOrder(messages: readonly Message[]): Message[] {
+  const ordered = [...messages];
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== "assistant") continue;
+    const calls = message.content.flatMap((block) => (block.type === "toolCall" ? [block.id] : []));
+    if (calls.length < 2) continue;
+    const results: ToolResultMessage[] = [];
+    for (let at = index + 1; ; at++) {
+      const result = messages[at];
+      if (result?.role !== "toolResult") break;
+      results.push(result);
+    }
+    results.sort((a, b) => calls.indexOf(a.toolCallId) - calls.indexOf(b.toolCallId));
+    ordered.splice(index + 1, results.length, ...results);
+  }
+  return ordered;
 }
 
 type Sendable = (content: readonly UserContent[], nothing: string) => UserContent[];
@@ -71,12 +92,14 @@ function userMessage(message: UserMessage, sendable: Sendable): UserMessage {
 
 function resultMessage(
   message: ToolResultMessage,
+  rules: HandoverRules,
   ids: WireIds,
   sendable: Sendable,
 ): ToolResultMessage {
   return {
     ...message,
     toolCallId: ids.of(message.toolCallId),
+    toolName: wireName(message.toolName, rules),
     content: sendable(message.content, NO_OUTPUT),
   };
 }
@@ -115,7 +138,21 @@ function imageOrText(image: ImageContent, model: Model, rules: HandoverRules): U
   return image;
 }
 
-/** Names of the tools that a transcript has calls of: some services want each one declared. */
+const NAMES: NonNullable<HandoverRules["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
+const NO_NAME = "unnamed";
+
+/** The name of a tool as a service takes it: a model may have called one that nobody has. */
+function wireName(name: string, { names = NAMES }: HandoverRules): string {
+  const { maxLength, pattern } = names;
+  if (pattern.test(name) && name.length <= maxLength) return name;
+  const plain = name.replace(/[^\w-]/g, "_").slice(0, maxLength) || NO_NAME;
+  return pattern.test(plain) ? plain : `_${plain}`.slice(0, maxLength);
+}
+
+/**
+ * Names of the tools that a transcript, as it was handed over, has calls of: some services
+ * want each one declared.
+ */
 export function calledTools(messages: readonly Message[]): string[] {
   const names = new Set<string>();
   for (const message of messages) {
@@ -154,7 +191,7 @@ function assistantContent(
         return [{ type: "text", text: `[thinking]\n${thinking}\n[/thinking]` }];
       }
       case "toolCall":
-        return [wireCall(block, own, ids)];
+        return [wireCall(block, own, rules, ids)];
       case "serviceTool":
         return own && block.raw !== undefined ? [block] : [serviceToolText(block)];
       case "image":
@@ -165,18 +202,19 @@ function assistantContent(
   });
 }
 
-function wireCall(call: ToolCall, own: boolean, ids: WireIds): ToolCall {
+function wireCall(call: ToolCall, own: boolean, rules: HandoverRules, ids: WireIds): ToolCall {
   const { signature } = call;
   return {
     type: "toolCall",
     id: ids.of(call.id),
-    name: call.name,
-    arguments: call.arguments,
+    name: wireName(call.name, rules),
+    arguments: wellFormedFields(call.arguments),
     ...(own && signature !== undefined && { signature }),
   };
 }
 
-function serviceToolText({ name, input, output }: ServiceToolContent): TextContent {
+/** What a service ran, in words, for those who do not know its blocks. */
+export function serviceToolText({ name, input, output }: ServiceToolContent): TextContent {
   const told = [
     input === undefined ? "" : ` with ${shown(input)}`,
     output === undefined ? "" : `, which gave ${shown(output)}`,
@@ -184,8 +222,14 @@ function serviceToolText({ name, input, output }: ServiceToolContent): TextConte
   return { type: "text", text: `[The service ran its tool ${name}${told.join("")}]` };
 }
 
+/** What only the service that wrote it can read. */
+const SEALED = /^(encrypted_\w+|signature|thoughtSignature)$/;
+
 function shown(value: unknown): string {
-  const text = wellFormed(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  const readable = (key: string, item: unknown): unknown =>
+    SEALED.test(key) ? undefined : typeof item === "string" ? wellFormed(item) : item;
+  const json = typeof value === "string" ? value : (JSON.stringify(value, readable) ?? "");
+  const text = wellFormed(json);
   if (text.length <= MAX_SHOWN_CHARS) return text;
   return `${wellFormed(text.slice(0, MAX_SHOWN_CHARS))}… (${text.length} characters in all)`;
 }
@@ -195,9 +239,28 @@ export function wellFormed(text: string): string {
   return LONE_SURROGATE.test(text) ? text.replace(LONE_SURROGATES, "\uFFFD") : text;
 }
 
+/** The same for all strings of an object, and for the names of its fields. */
+function wellFormedFields(fields: Record<string, unknown>): Record<string, unknown> {
+  // Lone halves are all that JSON writes so.
+  if (!/\\ud[89a-f]/.test(JSON.stringify(fields))) return fields;
+  return wellFormedValue(fields) as Record<string, unknown>;
+}
+
+function wellFormedValue(value: unknown): unknown {
+  if (typeof value === "string") return wellFormed(value);
+  if (Array.isArray(value)) return value.map(wellFormedValue);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [wellFormed(name), wellFormedValue(item)]),
+  );
+}
+
 // With the u flag a pair counts as one character, so that only lone halves are of this class.
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const LONE_SURROGATES = /\p{Surrogate}/gu;
+
+/** A hash fits at once, or after a few tries where the service wants something special. */
+const MAX_ID_TRIES = 1_000;
 
 /**
  * Ids of calls in the alphabet and length that a service takes. An id that fits is
@@ -221,6 +284,11 @@ class WireIds {
     for (let salt = 0; ; salt++) {
       const fits = wireId !== "" && wireId.length <= maxLength && pattern.test(wireId);
       if (fits && !this.#taken.has(wireId)) break;
+      if (salt === MAX_ID_TRIES) {
+        throw new Error(
+          `No id for the call "${id}" fits ${String(pattern)} with at most ${maxLength} characters. Correct the rules for ids.`,
+        );
+      }
       wireId = hashedId(`${salt}:${id}`, maxLength);
     }
     this.#wireIds.set(id, wireId);

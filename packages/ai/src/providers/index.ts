@@ -2,7 +2,9 @@ import { ApiRegistry } from "../registry.ts";
 import type { ApiProvider } from "../registry.ts";
 import type { ProviderConfig } from "./wire.ts";
 
-export { ProviderError } from "./errors.ts";
+export { authHeaders, parseObject } from "./wire.ts";
+export { calledTools, handOver, type HandoverRules } from "./handover.ts";
+export { ProviderError, ServiceFault } from "./provider-error.ts";
 export { type Framing, FramingError, type OnPayload, type Payload } from "./framing.ts";
 export { LineDecoder } from "./lines.ts";
 export { findService, serviceOf, type ServicePreset, SERVICES } from "./presets.ts";

@@ -204,9 +204,8 @@ describe("reading", () => {
 
   it("is done with the line that says so, also when the connection stays open", async () => {
     const service = fakeService({ body: WHOLE, open: true });
-    const { message, request } = await hear(ollama, model, service);
+    const { message } = await hear(ollama, model, service);
     expect(message.stopReason).toBe("stop");
-    expect(request.signal?.aborted).toBe(true);
   });
 });
 
@@ -261,6 +260,23 @@ describe("writing", () => {
   ])("reaches the host %s", async (baseUrl, address) => {
     const { request } = await ask(WHOLE, {}, {}, { ...model, baseUrl });
     expect(request.url).toBe(`${address}/api/chat`);
+  });
+
+  it("says nothing of a message that has only what cannot be said here", () => {
+    const own = assistant([{ type: "serviceTool", id: "s", name: "search", raw: {} }]);
+    expect(toWire([userSays("?"), own, userSays("!")], model)).toEqual([
+      { role: "user", content: "?" },
+      { role: "user", content: "!" },
+    ]);
+  });
+
+  it("tells what another service ran, without what only that one can read", () => {
+    const output = [{ title: "Found", encrypted_content: "sealed" }];
+    const theirs = { type: "serviceTool", id: "s", name: "search", output, raw: {} } as const;
+    const [told] = toWire([{ ...assistant([theirs]), model: "other" } as Message], model);
+    expect(told).toMatchObject({
+      content: '[The service ran its tool search, which gave [{"title":"Found"}]]',
+    });
   });
 
   it("writes the system prompt, images, thoughts, calls and results", async () => {

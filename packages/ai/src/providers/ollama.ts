@@ -12,7 +12,7 @@ import type {
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { errorInStream, type ProviderError } from "./errors.ts";
+import { ServiceFault } from "./provider-error.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
 import { LineDecoder } from "./lines.ts";
 import {
@@ -120,7 +120,8 @@ function wireMessages(messages: readonly Message[]): ChatMessage[] {
       continue;
     }
     show();
-    wire.push(message.role === "assistant" ? assistantMessage(message) : userMessage(message));
+    const said = message.role === "assistant" ? assistantMessage(message) : userMessage(message);
+    if (said) wire.push(said);
   }
   show();
   return wire;
@@ -136,7 +137,8 @@ function textOf(content: readonly UserContent[]): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
-function assistantMessage({ content }: AssistantMessage): ChatMessage {
+/** Nothing, where all there was is what cannot be said here. */
+function assistantMessage({ content }: AssistantMessage): ChatMessage | undefined {
   const texts: string[] = [];
   const thoughts: string[] = [];
   const calls: NonNullable<ChatMessage["tool_calls"]> = [];
@@ -149,6 +151,7 @@ function assistantMessage({ content }: AssistantMessage): ChatMessage {
       calls.push({ ...{ id }, function: { name, arguments: args } });
     }
   }
+  if (texts.length + thoughts.length + calls.length === 0) return undefined;
   return {
     role: "assistant",
     content: texts.join("\n"),
@@ -227,7 +230,7 @@ class Reader implements WireReader {
   read(data: string): void {
     const line = parseObject(data);
     const { done, error, message, model }: Chunk = line;
-    if (error !== undefined) throw this.#error(line);
+    if (error !== undefined) throw new ServiceFault(line);
     if (model !== undefined) this.#out.message.servedModel = model;
     this.#out.start();
     if (message?.thinking) {
@@ -241,11 +244,6 @@ class Reader implements WireReader {
 
   /** Only a line that says `done` makes a response whole. */
   end(): void {}
-
-  #error(line: Record<string, unknown>): ProviderError {
-    const { clock, model, service } = this.#job;
-    return errorInStream(line, { service: service.name, model: model.id, now: clock.now() });
-  }
 
   /** Where the next piece of a kind goes: on with what is open, or into a block of its own. */
   #block(type: "text" | "thinking"): number {

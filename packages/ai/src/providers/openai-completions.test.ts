@@ -764,12 +764,24 @@ describe("requests", () => {
       if (api !== model.api) continue;
       const whole = toWire(messages, at(id)).map((message) => JSON.stringify(message));
       for (const length of [1, 4]) {
-        const part = toWire(messages.slice(0, length), at(id)).map((message) =>
-          JSON.stringify(message),
-        );
+        const part = toWire(messages.slice(0, length), at(id))
+          .map((message) => JSON.stringify(message))
+          // Said only as long as the user has said nothing.
+          .filter((message) => !message.includes("(Go on.)"));
         expect(whole.slice(0, part.length)).toEqual(part);
       }
     }
+  });
+
+  it("gives the user the last word where a service takes no other", () => {
+    const messages = [userSays("Hello"), assistant([{ type: "text", text: "Well" }])];
+    for (const id of ["mistral", "perplexity"]) {
+      expect(toWire(messages, at(id)).at(-1)).toEqual({ role: "user", content: "(Go on.)" });
+    }
+    const claude = { ...at("openrouter"), id: "anthropic/claude-opus-4.6" };
+    expect(toWire(messages, claude).at(-1)).toMatchObject({ role: "user" });
+    const older = { ...at("openrouter"), id: "anthropic/claude-sonnet-4-20250514" };
+    expect(toWire(messages, older).at(-1)).toMatchObject({ role: "assistant" });
   });
 
   it("writes tools, and how they may be chosen", async () => {

@@ -4,11 +4,10 @@ import type { DoneReason } from "../events.ts";
 import type { Message, Model, ServiceToolContent, ThinkingLevel } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { addBreakpoints, chatMessages } from "./chat-messages.ts";
+import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect } from "./chat-quirks.ts";
 import { chatUsage } from "./chat-usage.ts";
-import { errorInStream, ProviderError } from "./errors.ts";
-import { calledTools } from "./handover.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
 import { serviceOf } from "./presets.ts";
 import { detailText, mergedDetails, type ReasoningDetail } from "./reasoning-details.ts";
 import { joinUrl } from "./url.ts";
@@ -51,7 +50,7 @@ function writeRequest(job: WireJob): WireRequest {
   const { baseUrl, context, model, options, service } = job;
   const dialect = chatDialect(model, service);
   const messages = chatMessages(context.messages, model, dialect);
-  if (context.systemPrompt) {
+  if (context.systemPrompt?.trim()) {
     messages.unshift({ role: dialect.systemRole, content: context.systemPrompt });
   }
   const { cacheRetention = "short", sessionId } = options;
@@ -75,7 +74,7 @@ function writeRequest(job: WireJob): WireRequest {
       stream: true,
       ...(dialect.streamUsage && { stream_options: { include_usage: true } }),
       messages,
-      ...(dialect.tools && toolParams(job, dialect)),
+      ...(dialect.tools && toolParams(job, messages, dialect)),
       ...(maxTokens !== undefined && { [dialect.maxTokensField]: maxTokens }),
       ...(options.temperature !== undefined &&
         dialect.temperature && { temperature: options.temperature }),
@@ -101,7 +100,11 @@ function isHeaderValue(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
-function toolParams({ context, options }: WireJob, { toolChoices }: ChatDialect): object {
+function toolParams(
+  { context, options }: WireJob,
+  messages: readonly ChatMessage[],
+  { toolChoices }: ChatDialect,
+): object {
   const tools = (context.tools ?? []).map(({ name, description, parameters }) =>
     functionTool(name, description, toJsonSchema(parameters)),
   );
@@ -120,7 +123,9 @@ function toolParams({ context, options }: WireJob, { toolChoices }: ChatDialect)
     return { tools, ...(choice && { tool_choice: choice }) };
   }
   // Some want every tool declared that the transcript has calls of.
-  const called = calledTools(context.messages).map((name) =>
+  const calls = messages.flatMap(({ tool_calls }) => tool_calls ?? []);
+  const names = new Set(calls.map((call) => call.function.name));
+  const called = [...names].map((name) =>
     functionTool(name, "Not to be used any more.", { type: "object", properties: {} }),
   );
   return called.length > 0 && toolChoices.includes("none")
@@ -284,7 +289,7 @@ class Reader implements WireReader {
   readonly #calls: OpenCall[] = [];
   readonly #callAt = new Map<number, OpenCall>();
   readonly #ran = new Map<number, ExecutedTool>();
-  #failure: ProviderError | undefined;
+  #failure: ServiceFault | undefined;
   /** It said why it stopped, and no more of its message followed. */
   #stopped = false;
 
@@ -311,7 +316,7 @@ class Reader implements WireReader {
     }
     const usage = chunk.usage ?? chunk.x_groq?.usage ?? choices[0]?.usage;
     if (usage) this.#usage(usage);
-    if (error) this.#failure ??= this.#error(error);
+    if (error) this.#failure ??= new ServiceFault(error);
     // Figures may follow an error: it is told when they came, or nothing more comes.
     if (this.#failure && this.#out.report.usage) throw this.#failure;
     if (!error && !usage && !Array.isArray(chunk.choices)) {
@@ -326,11 +331,6 @@ class Reader implements WireReader {
 
   get finished(): boolean {
     return this.#stopped || this.#failure !== undefined;
-  }
-
-  #error(payload: object): ProviderError {
-    const { clock, model, service } = this.#job;
-    return errorInStream(payload, { service: service.name, model: model.id, now: clock.now() });
   }
 
   #begin(chunk: Chunk): void {

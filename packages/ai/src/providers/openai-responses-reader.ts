@@ -1,7 +1,7 @@
 import type { Accumulator } from "../accumulate.ts";
 import type { ServiceToolContent, Usage } from "../messages.ts";
-import { errorInStream, ProviderError } from "./errors.ts";
-import { parseObject, type WireJob, type WireReader } from "./wire.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
+import { parseObject, type WireReader } from "./wire.ts";
 
 // Every field is what the documentation says, and checked where it matters.
 
@@ -80,14 +80,12 @@ const ENDS: ReadonlySet<unknown> = new Set(["completed", "incomplete", "failed",
  */
 export class Reader implements WireReader {
   readonly #out: Accumulator;
-  readonly #job: WireJob;
   readonly #items: OpenItem[] = [];
   readonly #places = new Map<number | string, OpenItem>();
   #began = false;
 
-  constructor(out: Accumulator, job: WireJob) {
+  constructor(out: Accumulator) {
     this.#out = out;
-    this.#job = job;
   }
 
   read(data: string, name: string | undefined): void {
@@ -142,12 +140,11 @@ export class Reader implements WireReader {
   end(): void {}
 
   /** Of its words, only the code is reported as it is: they may hold more than is good to keep. */
-  #error(error: unknown, status = "failed"): ProviderError {
-    const { clock, model, service } = this.#job;
+  #error(error: unknown, status = "failed"): ServiceFault {
     this.#detail("status", status);
     const { code, type } = recordOf(error);
     if (code ?? type) this.#detail("code", code ?? type);
-    return errorInStream(error, { service: service.name, model: model.id, now: clock.now() });
+    return new ServiceFault(error);
   }
 
   #detail(name: string, value: unknown): void {

@@ -789,6 +789,13 @@ describe("the transcript", () => {
     expect(toWire([assistant([told, toolCall])], model)).toHaveLength(2);
   });
 
+  it("sends sealed reasoning without an id that is too long", () => {
+    const { id: _, ...rest } = sealed();
+    const signature = JSON.stringify({ ...rest, id: `rs_${"x".repeat(400)}` });
+    const [reasoning] = toWire([assistant([{ ...thought, signature }, toolCall])], model);
+    expect(reasoning).toEqual(rest);
+  });
+
   it("brings back the service's own tools, but none that waits for an answer", () => {
     const search = { type: "web_search_call", id: "ws_1", status: "completed", action: {} };
     const custom = { type: "custom_tool_call", id: "ct_1", call_id: "c", name: "x", input: "" };

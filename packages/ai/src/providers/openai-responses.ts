@@ -65,7 +65,7 @@ export function openaiResponses(config: ProviderConfig = {}): ApiProvider {
 const WIRE: Wire = {
   api: "openai-responses",
   request: writeRequest,
-  reader: (out, job) => new Reader(out, job),
+  reader: (out) => new Reader(out),
 };
 
 function writeRequest(job: WireJob): WireRequest {
@@ -75,7 +75,7 @@ function writeRequest(job: WireJob): WireRequest {
     stream: true,
     store: false,
     input: wireItems(handOver(context.messages, model, RULES), model),
-    ...(context.systemPrompt && { instructions: context.systemPrompt }),
+    ...(context.systemPrompt?.trim() && { instructions: context.systemPrompt }),
     ...toolParams(job),
     ...reasoningParams(job),
     ...cacheParams(job),
@@ -196,7 +196,7 @@ function assistantItems(
       });
     } else if (block.type === "thinking") {
       const item = parseRecord(block.signature);
-      if (isReadable(item) && isNew(item.id)) items.push(item);
+      if (isReadable(item) && isNew(item.id)) items.push(withFittingId(item));
     } else if (block.type === "serviceTool" && isReturned(block.raw) && isNew(block.raw.id)) {
       items.push(block.raw);
     } else {
@@ -222,6 +222,12 @@ function isReadable(
   return (
     type === "reasoning" && (!!encrypted_content || (Array.isArray(content) && content.length > 0))
   );
+}
+
+/** Gateways give ids that they refuse themselves. What counts is what was sealed. */
+function withFittingId<T extends ResponseReasoningItem>(item: T): T {
+  const { id, ...rest } = item;
+  return id === undefined || id.length <= MAX_ID_CHARS ? item : (rest as T);
 }
 
 function isReturned(raw: unknown): raw is ResponseInputItem & { id?: unknown } {

@@ -187,6 +187,7 @@ export const SERVICES: readonly ServicePreset[] = [
       toolChoices: ["none", "any", "named"],
       emptyContent: "",
       assistantAfterResults: true,
+      userLast: true,
       byModel: [{ ids: "magistral", quirks: { reasoning: "none" } }],
     } satisfies ChatQuirks,
   },
@@ -283,7 +284,12 @@ export const SERVICES: readonly ServicePreset[] = [
     baseUrl: "https://api.perplexity.ai",
     keyEnv: ["PERPLEXITY_API_KEY"],
     urlEnv: ["PERPLEXITY_BASE_URL"],
-    quirks: { reasoning: "none", tools: false, alternate: true } satisfies ChatQuirks,
+    quirks: {
+      reasoning: "none",
+      tools: false,
+      alternate: true,
+      userLast: true,
+    } satisfies ChatQuirks,
   },
   {
     id: "github-models",

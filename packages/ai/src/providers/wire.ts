@@ -3,12 +3,11 @@ import { AssistantMessageEventStream } from "../assistant-stream.ts";
 import type { ServiceResponse, StreamOptions } from "../client.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Context, Failure, Model } from "../messages.ts";
-import { redact, redactHeaders, secretsOf } from "../redact.ts";
 import type { ApiProvider } from "../registry.ts";
-import { errorOfResponse, errorOfTransport, ProviderError } from "./errors.ts";
 import { type Framing, FramingError, type OnPayload } from "./framing.ts";
 import { wellFormed } from "./handover.ts";
 import { type ServicePreset, serviceOf } from "./presets.ts";
+import { ProviderError, ServiceFault } from "./provider-error.ts";
 import { SseDecoder } from "./sse.ts";
 
 /** Bytes that do not come for so long mean that the connection is dead. */
@@ -19,6 +18,8 @@ export const AFTER_FINISH_MS = 2_000;
 const MAX_ERROR_BODY_CHARS = 262_144;
 const ERROR_BODY_MS = 2_000;
 const MAX_REDIRECTS = 3;
+/** The end of a connection's message comes with the end of the response, or right after it. */
+export const DRAIN_MS = 500;
 const SHOWN_CHARS = 80;
 /** A part of a key that is shorter is a name or a number rather than a secret. */
 const MIN_KEY_PART_CHARS = 16;
@@ -157,7 +158,7 @@ class Exchange {
       const response = job && (await this.#send(this.#wire.request(job)));
       if (response) await this.#read(response, job);
     } catch (error) {
-      this.#fail(error);
+      if (!this.#out.closed) this.#fail(await this.#told(error));
     } finally {
       this.#stop();
     }
@@ -213,7 +214,10 @@ class Exchange {
       this.#reader = response.body?.getReader();
       // An answer that comes after the end is nobody's business any more.
       if (this.#out.closed) return undefined;
-      await hooked("onResponse", async () => onResponse?.(this.#shown(response), this.#model));
+      if (onResponse) {
+        const shown = await this.#shown(response);
+        await hooked("onResponse", async () => onResponse(shown, this.#model));
+      }
       if (this.#out.closed) return undefined;
       const next = redirectOf(response, address);
       if (next === undefined) return response;
@@ -224,17 +228,19 @@ class Exchange {
   }
 
   /** A response as a hook may see it. */
-  #shown({ headers, status }: Response): ServiceResponse {
+  async #shown({ headers, status }: Response): Promise<ServiceResponse> {
+    const { redactHeaders } = await import("../redact.ts");
+    const redact = await this.#redactor();
     const shown = Object.entries(redactHeaders(headers));
     return {
       status,
-      headers: Object.fromEntries(shown.map(([name, value]) => [name, this.#redact(value)])),
-      url: this.#redact(this.#url),
+      headers: Object.fromEntries(shown.map(([name, value]) => [name, redact(value)])),
+      url: redact(this.#url),
     };
   }
 
   async #read(response: Response, job: WireJob): Promise<void> {
-    if (!response.ok) throw this.#errorOf(response, await this.#text());
+    if (!response.ok) throw await this.#errorOf(response, await this.#text());
     const reader = this.#reader;
     if (!reader) throw this.#incomplete("has no body");
     const contentType = response.headers.get("content-type") ?? "";
@@ -262,7 +268,7 @@ class Exchange {
       this.#lastByteAt = this.#clock.now();
       if (!isStream) {
         const first = value.find(isVisible);
-        if (isOpening(first)) throw this.#errorOf(response, await this.#text(value));
+        if (isOpening(first)) throw await this.#errorOf(response, await this.#text(value));
         isStream = first !== undefined;
       }
       this.#began ||= value.length > 0;
@@ -310,13 +316,18 @@ class Exchange {
     return text;
   }
 
-  #errorOf(response: Response, body: string): ProviderError {
+  async #errorOf(response: Response, body: string): Promise<ProviderError> {
     const redirect = refusedRedirect(response, this.#url, this.#service);
     if (redirect) return redirect;
+    const { errorOfResponse } = await import("./errors.ts");
     return errorOfResponse(
       { status: response.status, headers: response.headers, body, url: this.#url },
-      { service: this.#service.name, model: this.#model.id, now: this.#clock.now() },
+      this.#askedOf,
     );
+  }
+
+  get #askedOf(): { service: string; model: string; now: number } {
+    return { service: this.#service.name, model: this.#model.id, now: this.#clock.now() };
   }
 
   #watchSilence(): void {
@@ -369,29 +380,40 @@ class Exchange {
     );
   }
 
-  #fail(error: unknown): void {
+  #fail({ failure, message }: Told): void {
     if (this.#out.closed) return;
-    const { message, failure } = this.#explain(error);
-    this.#out.fail(this.#redact(message), failure);
+    this.#out.fail(message, failure);
     this.#stop();
   }
 
-  #redact(text: string): string {
+  /** What an error means, without secrets. Who knows that is loaded when there is one. */
+  async #told(error: unknown): Promise<Told> {
+    const { message, failure } = await this.#explained(error);
+    const redact = await this.#redactor();
+    return { message: redact(message), failure };
+  }
+
+  async #redactor(): Promise<(text: string) => string> {
+    const { redact, secretsOf } = await import("../redact.ts");
     const apiKey = this.#apiKey;
     const secrets = secretsOf(this.#model, this.#options, apiKey === undefined ? {} : { apiKey });
     // Some keys have parts, each of which is a secret.
     const parts = apiKey?.split(":").filter(({ length }) => length >= MIN_KEY_PART_CHARS) ?? [];
-    return redact(text, [...secrets, ...parts]);
+    return (text) => redact(text, [...secrets, ...parts]);
   }
 
-  #explain(error: unknown): { message: string; failure: Failure } {
+  async #explained(error: unknown): Promise<Told> {
     if (error instanceof FramingError) return this.#incomplete(`cannot be read: ${error.message}`);
     if (isFailed(error)) return error;
-    const at = { service: this.#service.name, model: this.#model.id };
+    const { errorInStream, errorOfTransport } = await import("./errors.ts");
+    if (error instanceof ServiceFault) {
+      return errorInStream(error.payload, this.#askedOf, error.fault);
+    }
     if (this.#url === "") {
       return { message: wordsOf(error), failure: { kind: "bad_request", retryable: false } };
     }
-    const told = errorOfTransport(error, { ...at, url: this.#url, began: this.#began });
+    const at = { ...this.#askedOf, url: this.#url, began: this.#began };
+    const told = errorOfTransport(error, at);
     // Who aborts through us gets the end at once: this was somebody else, such as a `fetch` with
     // a deadline of its own.
     return told.kind === "aborted" ? this.#gaveUp() : told;
@@ -407,9 +429,32 @@ class Exchange {
   /** Lets go of everything: the connection, the timers, the caller's signal. */
   #stop(): void {
     for (const undo of this.#undo.splice(0)) undo();
+    const { failure } = this.#out.message;
+    if (this.#reader && this.#out.closed && !failure) void this.#drain(this.#reader);
+    else this.#letGo();
+  }
+
+  #letGo(): void {
     this.#control.abort();
     void this.#reader?.cancel().catch(() => {});
   }
+
+  /** What follows a whole response is read away, so that its connection can serve the next one. */
+  async #drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    const stopWaiting = this.#clock.after(DRAIN_MS, () => this.#letGo());
+    try {
+      for (let done = false; !done;) ({ done } = await reader.read());
+    } catch {
+      // There is no connection to keep, then.
+    }
+    stopWaiting();
+  }
+}
+
+/** What went wrong, for people and for programs. */
+interface Told {
+  message: string;
+  failure: Failure;
 }
 
 /** Errors that say themselves what they are: ours, and those of whoever was asked for a key. */

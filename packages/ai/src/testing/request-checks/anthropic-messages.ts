@@ -233,8 +233,9 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
   );
   if (fieldsOf(body["thinking"])["type"] !== "enabled") return;
   const last = turns.at(-1);
+  // Anything else than results that the user says begins another turn.
   const inTurn =
-    last?.role === "assistant" || last?.content.some(({ type }) => type === "tool_result");
+    last?.role === "assistant" || last?.content.every(({ type }) => type === "tool_result");
   const said = turns.findLast(({ role }) => role === "assistant");
   const begins = String(said?.content[0]?.["type"]);
   const fits = !inTurn || !said || THINKING.includes(begins);

@@ -226,6 +226,10 @@ function checkInference(
   for (const { at, content, role } of messages) {
     const end = content.at(-1)?.["reasoningContent"];
     problems.must(role !== "assistant" || end === undefined, at, "must not end in thinking");
+    for (const { content: parts, status } of held(content, "toolResult")) {
+      const shown = listOf(parts).some((part) => fieldsOf(part)["image"] !== undefined);
+      problems.must(status !== "error" || !shown, at, "an error is told in text alone");
+    }
   }
   const fields = fieldsOf(body["additionalModelRequestFields"]);
   if (fields["thinking"] === undefined) return;
@@ -235,7 +239,11 @@ function checkInference(
   checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
   if (fieldsOf(fields["thinking"])["type"] !== "enabled") return;
   const said = messages.findLast(({ role }) => role === "assistant");
-  const goesOn = last === said || held(last?.content ?? [], "toolResult").length > 0;
+  // Anything else than results that the user says begins another turn.
+  const spoken = (last?.content ?? []).filter(
+    ({ cachePoint, toolResult }) => cachePoint === undefined && toolResult === undefined,
+  );
+  const goesOn = last === said || spoken.length === 0;
   const begins = said?.content[0]?.["reasoningContent"] !== undefined;
   const fits = !said || !goesOn || begins;
   problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");

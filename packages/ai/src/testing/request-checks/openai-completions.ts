@@ -3,7 +3,6 @@ import {
   fieldsOf,
   type Fields,
   isBlank,
-  isObjectJson,
   listOf,
   type Problems,
   type RequestCheck,
@@ -164,7 +163,7 @@ function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, a
     problems.matches(call["id"], dialect.callId, at);
     const { arguments: given, name } = problems.fields(call["function"], at);
     problems.matches(name, TOOL_NAME, at);
-    problems.must(isObjectJson(given), at, "arguments must be the JSON of an object");
+    problems.argumentsJson(given, `${at} arguments`);
   }
   if (!dialect.thinks || !dialect.reasoningWithCalls) return;
   const thought = message["reasoning_content"];

@@ -2,7 +2,6 @@ import {
   checkImageUrl,
   fieldsOf,
   type Fields,
-  isObjectJson,
   listOf,
   type Problems,
   type RequestCheck,
@@ -100,7 +99,7 @@ function checkItem(problems: Problems, item: Fields, at: string): void {
   if (type === "function_call") {
     problems.matches(item["call_id"], ID, at);
     problems.matches(item["name"], TOOL_NAME, at);
-    problems.must(isObjectJson(item["arguments"]), at, "arguments must be the JSON of an object");
+    problems.argumentsJson(item["arguments"], `${at}.arguments`);
   }
   if (type === "function_call_output") {
     problems.matches(item["call_id"], ID, at);

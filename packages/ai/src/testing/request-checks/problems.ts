@@ -78,6 +78,17 @@ export class Problems {
     this.must(schema["type"] === "object", at, 'must have type "object"');
   }
 
+  /** Arguments of a call where they go as JSON within JSON: what is inside counts as well. */
+  argumentsJson(value: unknown, at: string): void {
+    let given: unknown;
+    try {
+      given = JSON.parse(this.text(value, at));
+    } catch {
+      // Below, with all else that is no object.
+    }
+    if (this.must(isFields(given), at, "must be the JSON of an object")) this.values(given, at);
+  }
+
   distinct(values: readonly unknown[], at: string): void {
     for (const [index, value] of values.entries()) {
       this.must(values.indexOf(value) === index, at, `${String(value)} comes twice`);
@@ -112,15 +123,6 @@ export function listOf(value: unknown): unknown[] {
 
 export function isBlank(value: unknown): boolean {
   return typeof value !== "string" || value.trim() === "";
-}
-
-export function isObjectJson(value: unknown): boolean {
-  if (typeof value !== "string") return false;
-  try {
-    return isFields(JSON.parse(value));
-  } catch {
-    return false;
-  }
 }
 
 /** An image as OpenAI and those after it take it: an address, or the image itself in one. */
