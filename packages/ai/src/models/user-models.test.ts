@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../messages.ts";
-import { mergeModels, parseUserModels, UserModelsError } from "./user-models.ts";
+import { findService } from "../providers/presets.ts";
+import { mergeModels, parseUserModels, UserModelsError, userServices } from "./user-models.ts";
 
 const SOURCE = "models.json";
 
@@ -221,6 +222,27 @@ describe("mergeModels", () => {
     const before = structuredClone(base);
     merge({ models: [{ provider: "acme", id: "one", name: "X" }], services: { acme: service } });
     expect(base).toEqual(before);
+  });
+});
+
+describe("userServices", () => {
+  it("are presets: what the file does not say is as we know it, or made of the id", () => {
+    const file = {
+      models: [{ provider: "acme", id: "one", api: "openai-completions" }],
+      services: { acme: { auth: "api-key", keyEnv: ["ACME"] }, groq: { name: "Our Groq" } },
+    };
+    expect(userServices(parseUserModels(file, "f"))).toEqual([
+      {
+        id: "acme",
+        name: "acme",
+        api: "openai-completions",
+        keyEnv: ["ACME"],
+        urlEnv: ["ACME_BASE_URL"],
+        keyless: true,
+        auth: "api-key",
+      },
+      { ...findService("groq"), name: "Our Groq" },
+    ]);
   });
 });
 

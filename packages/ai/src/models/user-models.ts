@@ -1,7 +1,7 @@
 import { isRecord, listOf, mapOf } from "../json-schema.ts";
 import type { Model, ModelPrice, PriceTier } from "../messages.ts";
 import { nearNames } from "../near-names.ts";
-import { findService, type ServicePreset } from "../providers/presets.ts";
+import { findService, type ServicePreset, serviceOf } from "../providers/presets.ts";
 import { redact } from "../redact.ts";
 
 /** A model that a user adds, or what a user wants changed of one that is known. */
@@ -101,6 +101,14 @@ export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
   }
   if (problems.length > 0) throw new UserModelsError(user.source, problems);
   return [...merged.values()];
+}
+
+/** The services of a user's file as presets: what it does not say is as we know it. */
+export function userServices(user: UserModels): ServicePreset[] {
+  return Object.entries(user.services).map(([id, said]) => {
+    const api = said.api ?? user.models.find(({ provider }) => provider === id)?.api ?? "";
+    return { ...serviceOf({ id: "", name: "", provider: id, api }), ...said };
+  });
 }
 
 function keyOf({ provider, id }: Pick<Model, "id" | "provider">): string {

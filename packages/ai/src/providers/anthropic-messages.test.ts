@@ -445,6 +445,12 @@ describe("writing", () => {
     expect(given.body["thinking"]).toEqual({ type: "enabled", budget_tokens: 5_000 });
   });
 
+  it("thinks no more than the model can say in all", async () => {
+    const small = { ...model, maxTokens: 8_000 };
+    const { request } = await ask(WHOLE, {}, { thinkingLevel: "xhigh" }, small);
+    expect(request.body).toMatchObject({ thinking: { budget_tokens: 6_976 }, max_tokens: 8_000 });
+  });
+
   it.each(["claude-opus-4-6", "claude-sonnet-5", "claude-haiku-5-5-20270101"])(
     "thinks by a level with %s",
     async (id) => {

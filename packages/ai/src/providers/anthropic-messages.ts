@@ -300,7 +300,9 @@ export function thinkingOf(
     };
   }
   const wanted = thinkingBudgets?.[thinkingLevel] ?? BUDGETS[thinkingLevel];
-  const budget_tokens = Math.max(MIN_BUDGET, wanted);
+  // More than the model can say in all is refused.
+  const can = (model.maxTokens ?? Infinity) - MIN_BUDGET;
+  const budget_tokens = Math.max(MIN_BUDGET, Math.min(wanted, can));
   // Thinking counts as output: what is asked for is room for the answer on top of it.
   const room = Math.max(Math.min(max_tokens + budget_tokens, most), budget_tokens + MIN_BUDGET);
   return {

@@ -625,7 +625,7 @@ describe("errorOfTransport", () => {
     errorOfTransport(error, { service: "Acme", model: "m", url, began });
 
   it.each<[unknown, boolean, FailureKind, boolean]>([
-    [coded("ECONNREFUSED"), false, "network", true],
+    [coded("ECONNREFUSED"), false, "network", false],
     [coded("ENOTFOUND"), false, "network", true],
     [coded("ECONNRESET"), false, "network", true],
     [coded("UND_ERR_SOCKET", "other side closed"), false, "network", true],
@@ -660,6 +660,13 @@ describe("errorOfTransport", () => {
       "The answer of Acme from localhost:11434 broke off (ECONNRESET). Try again.",
     );
     expect(thrown(coded("ENOTFOUND"), false, "nonsense").message).toContain("the address that");
+  });
+
+  it("asks again where a service far away refuses the connection, not where a local one does", () => {
+    const refused = coded("ECONNREFUSED");
+    expect(thrown(refused, false, "https://api.example.org/v1").retryable).toBe(true);
+    expect(thrown(refused, false, "http://127.0.0.1:8080/v1").retryable).toBe(false);
+    expect(thrown(refused, false, "http://[::1]:8080/v1").retryable).toBe(false);
   });
 
   it("looks through several addresses that were tried", () => {

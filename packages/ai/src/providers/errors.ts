@@ -1,4 +1,5 @@
 import type { Failure, FailureKind } from "../messages.ts";
+import { redact as redactKeys, REDACTED } from "../redact.ts";
 import { isTransient, ProviderError } from "./provider-error.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
@@ -592,6 +593,8 @@ function transportTrouble(
   if (sign !== undefined)
     return {
       kind: "network",
+      // A server of one's own does not start by being asked again.
+      ...(isLoopback(host) && { retryable: false }),
       sign,
       what: `Nothing answers at ${host}`,
       todo: `Check that ${at.service} runs there, and its address.`,
@@ -739,39 +742,19 @@ function cut(text: string, length: number): string {
   return `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-const REDACTED = "[redacted]";
-const KEYS: readonly [RegExp, string][] = [
-  [/\b(?:sk|gsk)[-_][\w*.-]{5,}[\w*]/g, REDACTED],
-  [
-    /\b(?:rk|pk|csk|xai|hf|nvapi|pplx|fw|r8|tgp|gh[a-z]|github_pat|glpat)[-_][\w*.-]{15,}[\w*]/g,
-    REDACTED,
-  ],
-  [
-    /\b(?:AIza[\w-]{10,}|(?:AKIA|ASIA|ABSK)[\w+/=]{12,}|ya29\.[\w.-]+|eyJ[\w-]{8,}\.[\w.-]+)/g,
-    REDACTED,
-  ],
-  [
-    /\b(bearer)\s+(?!(?:tokens?|auth\w*|keys?|schemes?|headers?|realm|credentials?|errors?|format|prefix|in|is|was|and|or)\b)[^\s"'<>,;)]{4,}/gi,
-    `$1 ${REDACTED}`,
-  ],
-  [/((?:key|token|secret|password|signature|credential)=)(?!\[)[^\s"'&,;)]+/gi, `$1${REDACTED}`],
-  // What the service masked itself stays, so that the user can tell which key it was.
-  [
-    /((?:(?:api|access|subscription)[ _-]?key|token|secret|password)(?: provided| given)?["']?\s?:\s?["']?)(?!\*{3}|\[)(?=[^\s"']{0,200}[\d*])[^\s"',;)]{8,}/gi,
-    `$1${REDACTED}`,
-  ],
-  [/(:\/\/)[^\s/@]+@/g, `$1${REDACTED}@`],
-];
 const KEY_WORD =
-  /\bkeys?\b|\b(?:access|auth\w*|bearer|security)[ _-]tokens?\b|\bsecrets?\b|\bcredentials?\b/i;
+  /\bkeys?\b|\b(?:access|auth\w*|bearer|security)[ _-]tokens?\b|\bsecrets?\b|\bcredentials?\b|\btoken\s?[:=]/i;
 const LONG_TOKEN = /(?<![\w/.-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}(?![\w-])/g;
 
 /** The text without anything in it that looks like a key. The model's name is none. */
 function redact(text: string, model: string): string {
-  let clean = text;
-  for (const [pattern, replacement] of KEYS) clean = clean.replaceAll(pattern, replacement);
+  const clean = redactKeys(text);
   if (!KEY_WORD.test(clean)) return clean;
   return clean.replaceAll(LONG_TOKEN, (token) => (model.includes(token) ? token : REDACTED));
+}
+
+function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?$/i.test(host);
 }
 
 const PAGE = /^\s*(?:<!doctype html|<html|<head|<body|<!--[^]{0,200}?<html)/i;

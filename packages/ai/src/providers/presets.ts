@@ -350,13 +350,14 @@ export const SERVICES: readonly ServicePreset[] = [
   },
 ];
 
-export function findService(id: string): ServicePreset | undefined {
-  return SERVICES.find((service) => service.id === id);
+export function findService(id: string, own?: readonly ServicePreset[]): ServicePreset | undefined {
+  const isIt = (service: ServicePreset): boolean => service.id === id;
+  return own?.find(isIt) ?? SERVICES.find(isIt);
 }
 
 /** The service that a model is at: its preset, or one made of what the model says. */
-export function serviceOf(model: Model): ServicePreset {
-  const known = findService(model.provider);
+export function serviceOf(model: Model, own?: readonly ServicePreset[]): ServicePreset {
+  const known = findService(model.provider, own);
   if (known) return known;
   const name = model.provider;
   const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");

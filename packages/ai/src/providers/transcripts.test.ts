@@ -99,6 +99,8 @@ const IDS: Readonly<Record<string, (n: number) => string>> = {
   unicode: (n) => `ид-${n}-\ud83d`,
   blank: (n) => " ".repeat(n + 1),
   alike: (n) => `same${".:/|"[n % 4]}${n >> 2}`,
+  /** There can be only one. */
+  none: () => "",
   dashed: (n) => `chatcmpl-tool-${n}`,
 };
 
@@ -255,6 +257,8 @@ function transcriptFor(target: Model): fc.Arbitrary<Transcript> {
 /** Writes a transcript by its plan. Signatures are of the shape that each wire's reader makes. */
 class Writer {
   #count = 0;
+  /** A call without an id was written. */
+  #unnamed = false;
   readonly #transcript: Transcript = { messages: [], seals: [], said: [] };
 
   write(plan: readonly (AnswerPlan | { whole: boolean; blocks: UserPlan })[]): Transcript {
@@ -404,7 +408,8 @@ class Writer {
   }
 
   #call(plan: Extract<BlockPlan, { given: unknown }>, by: Model, results: Message[]): ToolCall {
-    const id = IDS[plan.id]?.(this.#count++) ?? "";
+    const id = IDS[plan.id === "none" && this.#unnamed ? "dashed" : plan.id]?.(this.#count++) ?? "";
+    if (id === "") this.#unnamed = true;
     const { broken, name } = plan;
     const signature = plan.signed ? this.#callSignature(by) : undefined;
     results.push({
@@ -494,10 +499,12 @@ const optionsPlan: fc.Arbitrary<StreamOptions> = fc
     toolChoice: oneOf([undefined, "auto", "none", "required", { name: "read_file" }] as const),
     maxTokens: oneOf([undefined, 10, 5_000, 60_000]),
     temperature: oneOf([undefined, 0.5]),
+    thinkingBudgets: oneOf([undefined, { low: 1, high: 100_000 }]),
     sessionId: oneOf([undefined, "one", "s".repeat(100)]),
   })
-  .map(({ toolChoice, maxTokens, temperature, sessionId, ...options }) => ({
+  .map(({ toolChoice, maxTokens, temperature, thinkingBudgets, sessionId, ...options }) => ({
     ...options,
+    ...(thinkingBudgets !== undefined && { thinkingBudgets }),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -693,6 +700,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", (target) =>
           const chosen = { ...rest, ...(context.tools && toolChoice && { toolChoice }) };
           const body = await bodyFor(target, asked, chosen);
           expect(check(body, target.id)).toEqual([]);
+          expect(Number(body["max_tokens"] ?? 0)).toBeLessThanOrEqual(target.maxTokens ?? 0);
           expect(JSON.stringify(await bodyFor(target, asked, chosen))).toBe(JSON.stringify(body));
         },
       ),

@@ -12,7 +12,6 @@ import {
   userSays,
 } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
-import { errorInStream } from "./errors.ts";
 import {
   AFTER_FINISH_MS,
   authHeaders,
@@ -23,6 +22,7 @@ import {
   type ProviderConfig,
   type Wire,
 } from "./wire.ts";
+import { ServiceFault } from "./provider-error.ts";
 
 /** A wire of one's own: how its service is asked, and how its answer is read. That is all. */
 const parrot: Wire = {
@@ -32,14 +32,13 @@ const parrot: Wire = {
     headers: { "x-wire": "parrot", ...authHeaders(job, "bearer") },
     body: { model: job.model.id, ...job.context },
   }),
-  reader(out, { clock, model, service }) {
-    const at = { service: service.name, model: model.id, now: clock.now() };
+  reader(out) {
     let text = -1;
     return {
       finished: false,
       read(data) {
         const { end, error, last, say } = parseObject(data);
-        if (error) throw errorInStream({ error }, at);
+        if (error) throw new ServiceFault({ error });
         if (text < 0) text = out.textStart();
         if (typeof say === "string") out.text(text, say);
         if (typeof last === "boolean") this.finished = last;
@@ -249,6 +248,22 @@ describe("the key", () => {
     const { sent } = await ask(WHOLE, { model: azure });
     expect(sent[0]?.headers).toMatchObject({ "api-key": KEY });
     expect(sent[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  it("goes the way that a service of one's own says", async () => {
+    const aviary = {
+      id: "aviary",
+      name: "Aviary",
+      api: "parrot",
+      baseUrl: "https://own.example",
+      keyEnv: [],
+      urlEnv: [],
+      auth: "api-key",
+    } as const;
+    const { baseUrl: _, ...nowhere } = model;
+    const { sent } = await ask(WHOLE, { model: nowhere, config: { services: [aviary] } });
+    expect(sent[0]?.url).toBe("https://own.example/say");
+    expect(sent[0]?.headers["api-key"]).toBe(KEY);
   });
 
   it("may be refused with an error that says itself what it is", async () => {

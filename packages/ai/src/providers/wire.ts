@@ -80,6 +80,8 @@ export interface Wire {
 
 /** What is the same for all requests of a process. */
 export interface ProviderConfig {
+  /** Services of your own, and presets that you want otherwise; they go before ours. */
+  services?: readonly ServicePreset[];
   /** Default: the global `fetch`. */
   fetch?: typeof fetch;
   /** The key for a service, asked for each request that brings none. Throws what to tell the user. */
@@ -136,7 +138,7 @@ class Exchange {
     this.#model = model;
     this.#context = context;
     this.#options = options;
-    this.#service = serviceOf(model);
+    this.#service = serviceOf(model, config.services);
     this.#clock = options.clock ?? systemClock;
     this.#out = new Accumulator(stream, model, this.#clock.now());
   }
