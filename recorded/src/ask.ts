@@ -20,7 +20,7 @@ const APIS: Readonly<Record<string, string>> = {
   "openai-responses": "openai-responses",
   "google-generative": "google-generative-ai",
   "bedrock-converse": "bedrock-converse-stream",
-  "bedrock-invoke": "bedrock-converse-stream",
+  "bedrock-invoke": "bedrock-invoke-stream",
   "ollama-native": "ollama",
 };
 

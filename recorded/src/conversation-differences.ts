@@ -93,12 +93,10 @@ export const ALLOWED: readonly AllowedDifference[] = [
   },
   {
     name: "another operation",
-    why: "text completions, InvokeModel and raw predictions are asked as chat, Converse, Messages",
+    why: "text completions and raw predictions are asked for as chat and Messages",
     applies: ({ path, recorded, one }) =>
       path === "address" &&
-      (one.api === "openai-completions-legacy" ||
-        one.api === "bedrock-invoke" ||
-        String(recorded).endsWith(":streamRawPredict")),
+      (one.api === "openai-completions-legacy" || String(recorded).endsWith(":streamRawPredict")),
   },
   {
     name: "chat under a shorter name",

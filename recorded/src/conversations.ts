@@ -225,6 +225,7 @@ const ENDPOINTS: Readonly<Record<string, RegExp>> = {
   "openai-responses": /\/responses$/,
   "google-generative-ai": /\/models\/[^/]*$/,
   "bedrock-converse-stream": /\/model\/.*$/,
+  "bedrock-invoke-stream": /\/model\/.*$/,
   ollama: /\/api\/chat$/,
 };
 

@@ -96,6 +96,7 @@ const READERS: Readonly<Record<string, ToldReader>> = {
   "openai-responses": readResponses,
   "google-generative-ai": readGoogle,
   "bedrock-converse-stream": readBedrock,
+  "bedrock-invoke-stream": readBedrock,
   ollama: readChat,
 };
 

@@ -5,6 +5,7 @@ import { fakeService, hear, type Heard, userSays } from "../testing/fake-service
 import { manualClock } from "../testing/manual-clock.ts";
 import { crc32 } from "./aws-event-stream.ts";
 import { bedrockConverseStream, toWire } from "./bedrock-converse-stream.ts";
+import { bedrockInvokeStream } from "./bedrock-invoke-stream.ts";
 import { AFTER_FINISH_MS } from "./wire.ts";
 
 const model: Model = {
@@ -424,7 +425,7 @@ describe("reading", () => {
 
   it("is done with the figures, also when the connection stays open", async () => {
     const service = fakeService({ body: WHOLE, open: true });
-    const { message: heard, request } = await hear(bedrockConverseStream, model, service);
+    const { message: heard } = await hear(bedrockConverseStream, model, service);
     expect(heard.stopReason).toBe("stop");
   });
 
@@ -447,12 +448,34 @@ describe("reading", () => {
 });
 
 describe("reading what InvokeModelWithResponseStream wraps", () => {
+  function invoke(body: readonly Uint8Array[], at: Model = model): Promise<Heard> {
+    const asked = { ...at, api: "bedrock-invoke-stream" };
+    return hear(bedrockInvokeStream, asked, fakeService({ body }));
+  }
+
+  it("asks each model in its own format", async () => {
+    const { request: claude } = await invoke(WHOLE);
+    expect(claude.url).toMatch(/\/model\/us\.anthropic\.claude-.*\/invoke-with-response-stream$/);
+    expect(claude.body).toMatchObject({
+      anthropic_version: "bedrock-2023-05-31",
+      max_tokens: 32_000,
+      messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+    });
+    expect(claude.body).not.toHaveProperty("model");
+    expect(claude.body).not.toHaveProperty("stream");
+    const { request: other } = await invoke(WHOLE, nova);
+    expect(other.body).toMatchObject({
+      schemaVersion: "messages-v1",
+      messages: [{ role: "user", content: [{ text: "Hello" }] }],
+    });
+  });
+
   function chunk(payload: object): Uint8Array {
     return event("chunk", { bytes: Buffer.from(JSON.stringify(payload)).toString("base64") });
   }
 
   it("reads Anthropic's events", async () => {
-    const { message: heard } = await ask([
+    const { message: heard } = await invoke([
       chunk({ type: "message_start", message: { id: "msg_1", model: "claude-x", usage: {} } }),
       chunk({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
       chunk({
@@ -482,7 +505,7 @@ describe("reading what InvokeModelWithResponseStream wraps", () => {
   });
 
   it("reads Nova's events", async () => {
-    const { message: heard } = await ask([
+    const { message: heard } = await invoke([
       chunk({ messageStart: { role: "assistant" } }),
       chunk({
         contentBlockDelta: { delta: { text: "Hi" }, contentBlockIndex: 0 },
@@ -501,12 +524,12 @@ describe("reading what InvokeModelWithResponseStream wraps", () => {
   });
 
   it("counts chunks of other formats, and takes bytes that are none for a broken response", async () => {
-    const other = await ask([chunk({ outputText: "Hi" })]);
+    const other = await invoke([chunk({ outputText: "Hi" })]);
     expect(other.message).toMatchObject({
       failure: { kind: "incomplete" },
       report: { unknown: { chunk: 1 } },
     });
-    const broken = await ask([event("chunk", { bytes: "%%%" })]);
+    const broken = await invoke([event("chunk", { bytes: "%%%" })]);
     expect(broken.message.failure).toMatchObject({ kind: "incomplete" });
   });
 });

@@ -2,11 +2,10 @@ import type { Accumulator } from "../accumulate.ts";
 import type { DoneReason } from "../events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
-import { Reader as AnthropicReader } from "./anthropic-messages.ts";
 import { AwsEventStreamDecoder } from "./aws-event-stream.ts";
 import { writeRequest } from "./bedrock-request.ts";
+import type { Framing, OnPayload } from "./framing.ts";
 import { ProviderError, ServiceFault } from "./provider-error.ts";
-import { decodeUtf8 } from "./framing.ts";
 import { SseDecoder } from "./sse.ts";
 import {
   createProvider,
@@ -35,14 +34,17 @@ const WIRE: Wire = {
   api: "bedrock-converse-stream",
   request: writeRequest,
   reader: (out) => new Reader(out),
-  framing(onPayload, contentType) {
-    // Not a stream of events but an answer of something in between, which says what it is.
-    if (/json|html/.test(contentType)) return new SseDecoder(onPayload);
-    return new AwsEventStreamDecoder((data, event, kind) =>
-      onPayload(data, kind === "event" ? event : EXCEPTION + (event ?? "")),
-    );
-  },
+  framing: awsFraming,
 };
+
+/** Events of Amazon's event stream; an exception comes as one whose name says so. */
+export function awsFraming(onPayload: OnPayload, contentType: string): Framing {
+  // Not a stream of events but an answer of something in between, which says what it is.
+  if (/json|html/.test(contentType)) return new SseDecoder(onPayload);
+  return new AwsEventStreamDecoder((data, event, kind) =>
+    onPayload(data, kind === "event" ? event : EXCEPTION + (event ?? "")),
+  );
+}
 
 // What comes back. Every field is what the documentation says, and checked where it matters.
 
@@ -101,14 +103,10 @@ interface OpenBlock {
 const REFUSED: readonly unknown[] = ["guardrail_intervened", "content_filtered"];
 const MALFORMED: readonly unknown[] = ["malformed_model_output", "malformed_tool_use"];
 
-/**
- * Reads the events of ConverseStream, and those of InvokeModelWithResponseStream, which
- * wraps the events of Anthropic's or of Nova's own format.
- */
+/** Reads the events of ConverseStream; Nova's own format has the same. */
 export class Reader implements WireReader {
   readonly #out: Accumulator;
   readonly #open = new Map<number, OpenBlock>();
-  #anthropic: AnthropicReader | undefined;
   #stopReason: string | undefined;
   #began = false;
   #stopped = false;
@@ -128,7 +126,7 @@ export class Reader implements WireReader {
     if (exception !== event || event.endsWith("Exception")) {
       throw new ServiceFault(parsedOr(data, data), exception || undefined);
     }
-    this.#take(event, parseObject(data));
+    this.take(event, parseObject(data));
   }
 
   /** Only `messageStop` makes a response whole. */
@@ -136,7 +134,8 @@ export class Reader implements WireReader {
     if (this.#stopped) this.#finish();
   }
 
-  #take(event: string, payload: Record<string, unknown>): void {
+  /** One event, unpacked. */
+  take(event: string, payload: Record<string, unknown>): void {
     switch (event) {
       case "contentBlockDelta": {
         const { contentBlockIndex = 0, delta = {} }: BlockEvent = payload;
@@ -156,26 +155,9 @@ export class Reader implements WireReader {
         return this.#stopMessage(payload);
       case "metadata":
         return this.#metadata(payload);
-      case "chunk":
-        return this.#chunk(payload["bytes"]);
       default:
         this.#out.unknown(`event ${event}`);
     }
-  }
-
-  #chunk(bytes: unknown): void {
-    const json = textOfBase64(bytes);
-    const inner = parseObject(json);
-    for (const [name, value] of Object.entries(inner)) {
-      if (name.startsWith("amazon-bedrock-")) this.#tell({ [name]: value });
-    }
-    if (typeof inner["type"] === "string") {
-      this.#anthropic ??= new AnthropicReader(this.#out);
-      return this.#anthropic.read(json);
-    }
-    const found = Object.entries(inner).find(([name]) => !name.startsWith("amazon-bedrock-"));
-    if (!found || !isRecord(found[1])) return this.#out.unknown("chunk");
-    this.#take(...(found as [string, Record<string, unknown>]));
   }
 
   #begin(): void {
@@ -404,12 +386,8 @@ function joined(pieces: readonly string[]): string {
   return more.length === 0 ? first : btoa(pieces.map(fromBase64).join(""));
 }
 
-function textOfBase64(data: unknown): string {
-  const bytes = fromBase64(typeof data === "string" ? data : "");
-  return decodeUtf8(Uint8Array.from(bytes, (char) => char.charCodeAt(0)));
-}
-
-function fromBase64(data: string): string {
+/** The bytes as a string of one character each. */
+export function fromBase64(data: string): string {
   try {
     return atob(data);
   } catch {

@@ -8,16 +8,9 @@ import type {
   UserContent,
 } from "../messages.ts";
 import { toJsonSchema } from "../schema.ts";
-import {
-  claudeMessages,
-  claudeVersion,
-  FAILED,
-  INTERLEAVED_BETA,
-  thinkingOf,
-} from "./anthropic-messages.ts";
+import { claudeMessages, claudeVersion, FAILED, INTERLEAVED_BETA, thinkingOf } from "./claude.ts";
 import { ProviderError } from "./provider-error.ts";
 import { calledTools, handOver, type HandoverRules } from "./handover.ts";
-import { signRequest } from "./sigv4.ts";
 import { authHeaders, type WireJob, type WireRequest } from "./wire.ts";
 
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
@@ -30,7 +23,7 @@ const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
 
 /** One request to ConverseStream. Throws where it is to be signed and no region is known. */
 export function writeRequest(job: WireJob): WireRequest {
-  const { apiKey, baseUrl, context, model, options } = job;
+  const { context, model, options } = job;
   const messages = handedOver(context.messages, model);
   const cache = cachePoint(model, options.cacheRetention);
   const toolConfig = toolParams(job, messages);
@@ -51,9 +44,18 @@ export function writeRequest(job: WireJob): WireRequest {
   }
   if (toolConfig) body["toolConfig"] = toolConfig;
   if (reasoning.fields) body["additionalModelRequestFields"] = reasoning.fields;
-  const keys = awsKeys(apiKey);
+  return sentTo(job, "converse-stream", body);
+}
+
+/** A body on its way to one of the operations on a model, with a key or to be signed. */
+export function sentTo(
+  job: WireJob,
+  operation: string,
+  body: Record<string, unknown>,
+): WireRequest {
+  const keys = awsKeys(job.apiKey);
   return {
-    url: `${baseUrl}/model/${encodeURIComponent(model.id)}/converse-stream`,
+    url: `${job.baseUrl}/model/${encodeURIComponent(job.model.id)}/${operation}`,
     headers: { accept: EVENT_STREAM, ...(!keys && authHeaders(job, "bearer")) },
     body,
     ...(keys && { sign: signer(job, keys) }),
@@ -74,15 +76,11 @@ function awsKeys(apiKey: string | undefined): AwsKeys | undefined {
 
 function signer(job: WireJob, keys: AwsKeys): NonNullable<WireRequest["sign"]> {
   const region = regionOf(job);
-  return (sent) =>
-    signRequest({
-      method: "POST",
-      ...sent,
-      ...keys,
-      region,
-      service: "bedrock",
-      now: job.clock.now(),
-    });
+  return async (sent) => {
+    const { signRequest } = await import("./sigv4.ts");
+    const now = job.clock.now();
+    return signRequest({ method: "POST", ...sent, ...keys, region, service: "bedrock", now });
+  };
 }
 
 function regionOf({ baseUrl, model, service }: WireJob): string {

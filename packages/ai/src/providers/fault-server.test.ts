@@ -478,7 +478,7 @@ describe("a service that cannot be reached", () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
     const message = await ask(wire, `http://127.0.0.1:${port}`);
-    expect(message.failure).toMatchObject({ kind: "network", retryable: true });
+    expect(message.failure).toMatchObject({ kind: "network", retryable: false });
     expect(message.errorMessage).toContain(`Nothing answers at 127.0.0.1:${port}`);
   });
 

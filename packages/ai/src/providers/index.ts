@@ -25,6 +25,8 @@ const WIRES: Readonly<Record<string, () => Promise<Make>>> = {
   "anthropic-messages": async () => (await import("./anthropic-messages.ts")).anthropicMessages,
   "bedrock-converse-stream": async () =>
     (await import("./bedrock-converse-stream.ts")).bedrockConverseStream,
+  "bedrock-invoke-stream": async () =>
+    (await import("./bedrock-invoke-stream.ts")).bedrockInvokeStream,
   "google-generative-ai": async () =>
     (await import("./google-generative-ai.ts")).googleGenerativeAi,
   ollama: async () => (await import("./ollama.ts")).ollama,

@@ -72,7 +72,7 @@ function call(args: string, more: object = {}): object {
   };
 }
 
-function sealed(more: object = {}): object {
+function sealed(more: object = {}): { id: string; [field: string]: unknown } {
   return { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "c2VhbGVk+/=", ...more };
 }
 
