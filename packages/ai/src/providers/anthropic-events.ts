@@ -1,8 +1,7 @@
 import type { Accumulator } from "../accumulate.ts";
 import type { DoneReason } from "../events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../messages.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
-import { parseObject, type WireReader } from "./wire.ts";
+import { parseObject, ProviderError, ServiceFault, type WireReader } from "./wire.ts";
 
 // What comes back. Every field is what the documentation says, and checked where it matters.
 

@@ -4,13 +4,13 @@ import type { AssistantContent, ServiceToolContent, Usage } from "../messages.ts
 import type { ApiProvider } from "../registry.ts";
 import { AwsEventStreamDecoder } from "./aws-event-stream.ts";
 import { writeRequest } from "./bedrock-request.ts";
-import type { Framing, OnPayload } from "./framing.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
-import { SseDecoder } from "./sse.ts";
+import { type Framing, type OnPayload, SseDecoder } from "./framing.ts";
 import {
   createProvider,
   parseObject,
   type ProviderConfig,
+  ProviderError,
+  ServiceFault,
   type Wire,
   type WireReader,
 } from "./wire.ts";

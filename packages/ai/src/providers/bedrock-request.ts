@@ -9,9 +9,8 @@ import type {
 } from "../messages.ts";
 import { toJsonSchema } from "../schema.ts";
 import { claudeMessages, claudeVersion, FAILED, INTERLEAVED_BETA, thinkingOf } from "./claude.ts";
-import { ProviderError } from "./provider-error.ts";
 import { calledTools, handOver, type HandoverRules } from "./handover.ts";
-import { authHeaders, type WireJob, type WireRequest } from "./wire.ts";
+import { authHeaders, ProviderError, type WireJob, type WireRequest } from "./wire.ts";
 
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
 /** A cache that lasts an hour came with Claude 4.5. */

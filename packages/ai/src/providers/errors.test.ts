@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../messages.ts";
 import { errorInStream, errorOfResponse, errorOfTransport, MAX_SERVICE_WORDS } from "./errors.ts";
-import { ProviderError } from "./provider-error.ts";
+import { ProviderError } from "./wire.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const AT = { service: "Acme", model: "acme-large-2", now: NOW };

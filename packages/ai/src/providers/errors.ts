@@ -1,6 +1,6 @@
 import type { Failure, FailureKind } from "../messages.ts";
 import { redact as redactKeys, REDACTED } from "../redact.ts";
-import { isTransient, ProviderError } from "./provider-error.ts";
+import { isTransient, ProviderError } from "./wire.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
 /** The service's own words are cut here, in characters. */

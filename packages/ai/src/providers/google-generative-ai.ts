@@ -13,18 +13,19 @@ import type {
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
 import { isNewer, quirk, thinkingOf } from "./google-models.ts";
 import { ArgumentsWriter, type PartialArg } from "./google-partial-args.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
 import { JsonArrayDecoder } from "./json-array.ts";
-import { SseDecoder } from "./sse.ts";
-import { joinUrl } from "./url.ts";
+import { SseDecoder } from "./framing.ts";
 import {
   authHeaders,
   createProvider,
+  joinUrl,
   parseObject,
   type ProviderConfig,
+  ProviderError,
+  ServiceFault,
   type Wire,
   type WireJob,
   type WireReader,

@@ -2,16 +2,18 @@ import { ApiRegistry } from "../registry.ts";
 import type { ApiProvider } from "../registry.ts";
 import type { ProviderConfig } from "./wire.ts";
 
-export { authHeaders, parseObject } from "./wire.ts";
 export { calledTools, handOver, type HandoverRules } from "./handover.ts";
-export { ProviderError, ServiceFault } from "./provider-error.ts";
-export { type Framing, FramingError, type OnPayload, type Payload } from "./framing.ts";
+export { type Framing, FramingError, type OnPayload, type Payload, SseDecoder } from "./framing.ts";
 export { LineDecoder } from "./lines.ts";
 export { findService, serviceOf, type ServicePreset, SERVICES } from "./presets.ts";
-export { SseDecoder } from "./sse.ts";
 export {
+  authHeaders,
   createProvider,
+  joinUrl,
+  parseObject,
   type ProviderConfig,
+  ProviderError,
+  ServiceFault,
   type Wire,
   type WireJob,
   type WireReader,

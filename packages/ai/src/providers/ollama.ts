@@ -12,7 +12,6 @@ import type {
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { ServiceFault } from "./provider-error.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
 import { LineDecoder } from "./lines.ts";
 import {
@@ -20,6 +19,7 @@ import {
   createProvider,
   parseObject,
   type ProviderConfig,
+  ServiceFault,
   type Wire,
   type WireJob,
   type WireReader,

@@ -4,18 +4,24 @@ import type { DoneReason } from "../events.ts";
 import type { Message, Model, ServiceToolContent, ThinkingLevel } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
-import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
-import { type ChatDialect, chatDialect } from "./chat-quirks.ts";
-import { chatUsage } from "./chat-usage.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
+import {
+  addBreakpoints,
+  type ChatMessage,
+  chatMessages,
+  detailText,
+  mergedDetails,
+  type ReasoningDetail,
+} from "./chat-messages.ts";
+import { type ChatDialect, chatDialect, chatUsage } from "./chat-quirks.ts";
 import { serviceOf } from "./presets.ts";
-import { detailText, mergedDetails, type ReasoningDetail } from "./reasoning-details.ts";
-import { joinUrl } from "./url.ts";
 import {
   authHeaders,
   createProvider,
+  joinUrl,
   parseObject,
   type ProviderConfig,
+  ProviderError,
+  ServiceFault,
   type Wire,
   type WireJob,
   type WireReader,

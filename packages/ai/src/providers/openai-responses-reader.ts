@@ -1,7 +1,6 @@
 import type { Accumulator } from "../accumulate.ts";
 import type { ServiceToolContent, Usage } from "../messages.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
-import { parseObject, type WireReader } from "./wire.ts";
+import { parseObject, ProviderError, ServiceFault, type WireReader } from "./wire.ts";
 
 // Every field is what the documentation says, and checked where it matters.
 

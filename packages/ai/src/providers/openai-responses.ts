@@ -18,10 +18,10 @@ import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
 import { Reader, recordOf } from "./openai-responses-reader.ts";
-import { joinUrl } from "./url.ts";
 import {
   authHeaders,
   createProvider,
+  joinUrl,
   type ProviderConfig,
   type Wire,
   type WireJob,

@@ -1,8 +1,7 @@
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FramingError, MAX_EVENT_CHARS, type Payload } from "./framing.ts";
-import { SseDecoder } from "./sse.ts";
+import { FramingError, MAX_EVENT_CHARS, type Payload, SseDecoder } from "./framing.ts";
 
 type Event = readonly [data: string, event?: string | undefined];
 

@@ -20,9 +20,9 @@ import {
   DRAIN_MS,
   parseObject,
   type ProviderConfig,
+  ServiceFault,
   type Wire,
 } from "./wire.ts";
-import { ServiceFault } from "./provider-error.ts";
 
 /** A wire of one's own: how its service is asked, and how its answer is read. That is all. */
 const parrot: Wire = {

@@ -2,13 +2,11 @@ import { Accumulator } from "../accumulate.ts";
 import { AssistantMessageEventStream } from "../assistant-stream.ts";
 import type { ServiceResponse, StreamOptions } from "../client.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import type { Context, Failure, Model } from "../messages.ts";
+import type { Context, Failure, FailureKind, Model } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
-import { type Framing, FramingError, type OnPayload } from "./framing.ts";
+import { type Framing, FramingError, type OnPayload, SseDecoder } from "./framing.ts";
 import { wellFormed } from "./handover.ts";
 import { type ServicePreset, serviceOf } from "./presets.ts";
-import { ProviderError, ServiceFault } from "./provider-error.ts";
-import { SseDecoder } from "./sse.ts";
 
 /** Bytes that do not come for so long mean that the connection is dead. */
 export const DEFAULT_IDLE_MS = 300_000;
@@ -612,4 +610,81 @@ function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<stri
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
+}
+
+/** `path` below `baseUrl`. A query that the base has (`?api-version=…`) stays at the end. */
+export function joinUrl(baseUrl: string, path: string): string {
+  const mark = baseUrl.indexOf("?");
+  const base = mark < 0 ? baseUrl : baseUrl.slice(0, mark);
+  const query = mark < 0 ? "" : baseUrl.slice(mark);
+  return `${base.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}${query}`;
+}
+
+const TRANSIENT_KINDS = new Set<FailureKind>([
+  "rate_limit",
+  "overloaded",
+  "network",
+  "timeout",
+  "stalled",
+  "incomplete",
+  "empty",
+]);
+
+const TRANSIENT_STATUS = new Set([408, 409, 424, 425, 429]);
+const FIRST_SERVER_ERROR = 500;
+
+/** What went wrong with a service, for programs (`failure`) and for people (`message`). */
+export class ProviderError extends Error {
+  readonly failure: Failure;
+
+  constructor(message: string, failure: Failure, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "ProviderError";
+    this.failure = failure;
+  }
+
+  get kind(): FailureKind {
+    return this.failure.kind;
+  }
+
+  /** Whether the same request may succeed later. */
+  get retryable(): boolean {
+    return this.failure.retryable ?? isTransient(this.failure.kind, this.failure.status);
+  }
+
+  get retryAfterMs(): number | undefined {
+    return this.failure.retryAfterMs;
+  }
+
+  get status(): number | undefined {
+    return this.failure.status;
+  }
+
+  get requestId(): string | undefined {
+    return this.failure.requestId;
+  }
+}
+
+/**
+ * What a service sent in place of the rest of its answer: an error object, say. What it
+ * means, the driver finds out: that takes more code than a wire should bring along.
+ */
+export class ServiceFault extends Error {
+  readonly payload: unknown;
+  /** The name of the trouble, where the framing tells it. */
+  readonly fault: string | undefined;
+
+  constructor(payload: unknown, fault?: string) {
+    super("The service broke off its answer.");
+    this.name = "ServiceFault";
+    this.payload = payload;
+    this.fault = fault;
+  }
+}
+
+/** Whether trouble of this kind is likely to pass by itself. */
+export function isTransient(kind: FailureKind, status: number | undefined): boolean {
+  if (TRANSIENT_KINDS.has(kind)) return true;
+  if (kind !== "unknown" || status === undefined) return false;
+  return TRANSIENT_STATUS.has(status) || status >= FIRST_SERVER_ERROR;
 }
