@@ -1,7 +1,7 @@
 import type { Accumulator } from "../accumulate.ts";
 import type { DoneReason } from "../events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../messages.ts";
-import { parseObject, ProviderError, ServiceFault, type WireReader } from "./wire.ts";
+import { parsedOr, parseObject, ProviderError, ServiceFault, type WireReader } from "./wire.ts";
 
 // What comes back. Every field is what the documentation says, and checked where it matters.
 
@@ -263,7 +263,7 @@ function callerOf({ caller }: Block): string | undefined {
 }
 
 function serviceTool(block: Block, index: number, input: string): ServiceToolContent {
-  const given = input === "" ? block.input : parsedOr(input);
+  const given = input === "" ? block.input : parsedOr(input, {});
   const raw = given === undefined ? block : { ...block, input: given };
   const { content, id, name, tool_use_id, type = "block" } = block;
   if (tool_use_id !== undefined) {
@@ -277,14 +277,6 @@ function serviceTool(block: Block, index: number, input: string): ServiceToolCon
     ...(given !== undefined && { input: given }),
     raw,
   };
-}
-
-function parsedOr(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return {};
-  }
 }
 
 function isFilled(input: unknown): boolean {

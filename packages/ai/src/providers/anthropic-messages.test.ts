@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { StreamOptions } from "../client.ts";
-import type { AssistantMessage, Context, Message, Model } from "../messages.ts";
-import { fakeService, hear, type Heard, sse, userSays } from "../testing/fake-service.ts";
+import type { Message, Model } from "../messages.ts";
+import {
+  asking,
+  fakeService,
+  hear,
+  type Payloads,
+  saidBy,
+  sse,
+  TEXT_AND_IMAGE,
+  toolGave,
+  typesOf,
+  userSays,
+} from "../testing/fake-service.ts";
 import { anthropicMessages, toWire } from "./anthropic-messages.ts";
 
 const model: Model = {
@@ -38,31 +48,9 @@ function block(index: number, content_block: object, ...deltas: object[]): objec
 const TEXT = block(0, { type: "text", text: "" }, { type: "text_delta", text: "Hi" });
 const WHOLE = [START, ...TEXT, stopped("end_turn"), STOP];
 
-function ask(
-  payloads: readonly (object | string)[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  at: Model = model,
-): Promise<Heard> {
-  return hear(anthropicMessages, at, fakeService(sse(...payloads)), context, options);
-}
+const ask = asking(anthropicMessages, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
-function assistant(
-  content: AssistantMessage["content"],
-  by: Partial<AssistantMessage> = {},
-): Message {
-  return {
-    role: "assistant",
-    content,
-    api: model.api,
-    provider: model.provider,
-    model: model.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-    ...by,
-  };
-}
+const assistant = saidBy(model);
 
 describe("reading", () => {
   it("reads text, the id, the served model, usage and the reason", async () => {
@@ -76,13 +64,7 @@ describe("reading", () => {
       report: { events: 6, stopReason: "end_turn" },
     });
     expect(message.usage.cacheWrite).toBeUndefined();
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_end done");
   });
 
   it("keeps signatures and hidden thinking byte for byte", async () => {
@@ -341,17 +323,7 @@ describe("writing", () => {
       ],
       { stopReason: "toolUse" },
     ),
-    {
-      role: "toolResult",
-      toolCallId: "toolu_1",
-      toolName: "look",
-      content: [
-        { type: "text", text: "A dot" },
-        { type: "image", data: "aGk=", mimeType: "image/png" },
-      ],
-      isError: true,
-      timestamp: 0,
-    },
+    toolGave("toolu_1", TEXT_AND_IMAGE, { isError: true }),
     userSays("And?"),
   ];
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inPieces, utf8 } from "../testing/fake-service.ts";
 import {
   AwsEventStreamDecoder,
   type AwsMessageKind,
@@ -8,8 +9,6 @@ import {
   MAX_MESSAGE_BYTES,
 } from "./aws-event-stream.ts";
 import { FramingError } from "./framing.ts";
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 function u32(value: number): number[] {
   return [value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff];
@@ -51,16 +50,11 @@ type Message = [data: string, event: string | undefined, kind: AwsMessageKind];
 
 function decode(
   bytes: ArrayLike<number>,
-  lengths: readonly number[] = [1_000_000],
+  lengths?: readonly number[],
 ): { messages: Message[]; incomplete: boolean } {
-  const all = Uint8Array.from(bytes);
   const messages: Message[] = [];
   const decoder = new AwsEventStreamDecoder((...each) => messages.push(each));
-  for (let at = 0, turn = 0; at < all.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
-    decoder.feed(all.subarray(at, at + length));
-    at += length;
-  }
+  for (const piece of inPieces(Uint8Array.from(bytes), lengths)) decoder.feed(piece);
   expect(decoder.end()).toBeUndefined();
   return { messages, incomplete: decoder.incomplete };
 }

@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../client.ts";
-import type { AssistantMessage, Context, Message, Model } from "../messages.ts";
-import { fakeService, hear, type Heard, userSays } from "../testing/fake-service.ts";
+import type { Message, Model } from "../messages.ts";
+import {
+  asking,
+  fakeService,
+  hear,
+  type Heard,
+  saidBy,
+  TEXT_AND_IMAGE,
+  toolGave,
+  typesOf,
+  userSays,
+} from "../testing/fake-service.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { crc32 } from "./aws-event-stream.ts";
 import { bedrockConverseStream, toWire } from "./bedrock-converse-stream.ts";
@@ -73,27 +83,11 @@ const USAGE = { inputTokens: 12, outputTokens: 7, totalTokens: 119, cacheReadInp
 const FIGURES = event("metadata", { usage: USAGE, metrics: { latencyMs: 5 }, p: "a" });
 const WHOLE = [START, ...TEXT, stopped("end_turn"), FIGURES];
 
-function ask(
-  body: readonly Uint8Array[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  at: Model = model,
-): Promise<Heard> {
-  return hear(bedrockConverseStream, at, fakeService({ body }), context, options);
-}
+const ask = asking(bedrockConverseStream, model, WHOLE, (body: readonly Uint8Array[]) => ({
+  body,
+}));
 
-function assistant(content: AssistantMessage["content"], by: Model = model): Message {
-  return {
-    role: "assistant",
-    content,
-    api: by.api,
-    provider: by.provider,
-    model: by.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-  };
-}
+const assistant = saidBy(model);
 
 describe("reading", () => {
   it("reads text, usage and the reason", async () => {
@@ -112,14 +106,7 @@ describe("reading", () => {
     expect(heard.usage.cacheWrite).toBeUndefined();
     expect(heard.report?.details).not.toHaveProperty("p");
     expect(heard.report?.unknown).toBeUndefined();
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("gives the same from single bytes", async () => {
@@ -543,17 +530,7 @@ describe("writing", () => {
     },
   ];
   const call = { type: "toolCall", id: "t_1", name: "look", arguments: { at: "x" } } as const;
-  const result: Message = {
-    role: "toolResult",
-    toolCallId: "t_1",
-    toolName: "look",
-    content: [
-      { type: "text", text: "A dot" },
-      { type: "image", data: "aGk=", mimeType: "image/png" },
-    ],
-    isError: true,
-    timestamp: 0,
-  };
+  const result = toolGave("t_1", TEXT_AND_IMAGE, { isError: true });
   const IMAGE = { image: { format: "png", source: { bytes: "aGk=" } } };
 
   it("asks the right place with the key in its header", async () => {
@@ -662,7 +639,7 @@ describe("writing", () => {
 
   it("puts the images of results behind all results where a result can have none", () => {
     const only: Message = { ...result, toolCallId: "t_2", content: result.content.slice(1) };
-    const calls = assistant([call, { ...call, id: "t_2" }], llama);
+    const calls = saidBy(llama)([call, { ...call, id: "t_2" }]);
     for (const after of [[], [userSays("And?")]]) {
       const [, , results] = toWire([userSays("Look"), calls, result, only, ...after], llama);
       expect(results).toEqual({

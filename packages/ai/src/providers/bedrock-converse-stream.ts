@@ -7,6 +7,8 @@ import { writeRequest } from "./bedrock-request.ts";
 import { type Framing, type OnPayload, SseDecoder } from "./framing.ts";
 import {
   createProvider,
+  isRecord,
+  parsedOr,
   parseObject,
   type ProviderConfig,
   ProviderError,
@@ -372,14 +374,6 @@ function usageOf(raw: RawUsage): Usage {
   return usage;
 }
 
-function parsedOr(json: string, otherwise: unknown): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return otherwise;
-  }
-}
-
 /** Pieces of base64 as one. A single piece stays as it is, byte for byte. */
 function joined(pieces: readonly string[]): string {
   const [first = "", ...more] = pieces;
@@ -399,8 +393,4 @@ export function fromBase64(data: string): string {
 
 function isText(value: unknown): value is { text: string } {
   return isRecord(value) && typeof value["text"] === "string";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

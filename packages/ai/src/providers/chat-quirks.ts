@@ -1,5 +1,6 @@
 import type { Model, ThinkingLevel, Usage } from "../messages.ts";
 import type { ServicePreset } from "./presets.ts";
+import { recordOf } from "./wire.ts";
 
 /**
  * How a service, or a model there, differs from the chat format as OpenAI defined it.
@@ -132,8 +133,8 @@ function matching({ id }: Model, byModel: ChatQuirks["byModel"] = []): ChatQuirk
  * from nor written to a cache; output includes thinking; what was not said is absent.
  */
 export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDialect): Usage {
-  const input = detailsOf(raw["prompt_tokens_details"]);
-  const output = detailsOf(raw["completion_tokens_details"]);
+  const input = recordOf(raw["prompt_tokens_details"]);
+  const output = recordOf(raw["completion_tokens_details"]);
   const all = numberOf(raw["prompt_tokens"]);
   const said = numberOf(raw["completion_tokens"]);
   const totalTokens = numberOf(raw["total_tokens"]);
@@ -161,8 +162,4 @@ export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDiale
 
 function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
-}
-
-function detailsOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

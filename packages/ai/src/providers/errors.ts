@@ -1,6 +1,6 @@
 import type { Failure, FailureKind } from "../messages.ts";
 import { redact as redactKeys, REDACTED } from "../redact.ts";
-import { isTransient, ProviderError } from "./wire.ts";
+import { isRecord, isTransient, ProviderError } from "./wire.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
 /** The service's own words are cut here, in characters. */
@@ -779,8 +779,4 @@ function hostOf(url: string | undefined): string {
   } catch {
     return "";
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,22 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inPieces, utf8 } from "../testing/fake-service.ts";
 import { checkLength, FramingError, MAX_EVENT_CHARS, Utf8Reader, type Wanted } from "./framing.ts";
 
 function read(bytes: Uint8Array, lengths: readonly number[], wanted: Wanted): string {
   const reader = new Utf8Reader(wanted);
   let text = "";
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
+  for (const piece of inPieces(bytes, lengths)) {
     // The reader must have no need of the bytes once it has returned.
-    const chunk = bytes.slice(at, at + length);
+    const chunk = piece.slice();
     text += reader.read(chunk);
     chunk.fill(0x21);
-    at += length;
   }
   return text + reader.end();
 }
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe("the reader of UTF-8", () => {
   test("reads any bytes, cut anywhere, as one decoder does the whole", () => {

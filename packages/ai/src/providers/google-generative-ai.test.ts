@@ -3,19 +3,21 @@ import type { StreamOptions, ThinkingBudgets } from "../client.ts";
 import type {
   AssistantContent,
   AssistantMessage,
-  Context,
-  Message,
   Model,
   ThinkingLevel,
   ToolResultMessage,
   UserContent,
 } from "../messages.ts";
 import {
+  asking,
   type FakeAnswer,
   fakeService,
   hear,
-  type Heard,
+  type Payloads,
+  saidBy,
   sse,
+  toolGave,
+  typesOf,
   userSays,
 } from "../testing/fake-service.ts";
 import { manualClock } from "../testing/manual-clock.ts";
@@ -49,24 +51,13 @@ function chunk(parts: readonly object[], extra: Extra = {}, around: object = {})
 const STOP: Extra = { finishReason: "STOP" };
 const WHOLE = [chunk([{ text: "Hi" }], STOP)];
 
-function ask(
-  payloads: readonly (object | string)[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  at: Model = model,
-): Promise<Heard> {
-  return hear(googleGenerativeAi, at, fakeService(sse(...payloads)), context, options);
-}
+const ask = asking(googleGenerativeAi, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function contentOf(...payloads: object[]): Promise<AssistantContent[]> {
   return (await ask(payloads)).message.content;
 }
 
-function assistant(content: AssistantContent[], by: Partial<AssistantMessage> = {}): Message {
-  const { api, id, provider } = model;
-  const asked = { api, provider, model: id, usage: {}, stopReason: "stop" as const, timestamp: 0 };
-  return { role: "assistant", content, ...asked, ...by };
-}
+const assistant = saidBy(model);
 
 function call(id: string, name = "read", signature?: string): AssistantContent {
   const proof = signature === undefined ? {} : { signature };
@@ -78,7 +69,7 @@ function result(
   content: UserContent[] = [{ type: "text", text: "done" }],
   isError = false,
 ): ToolResultMessage {
-  return { role: "toolResult", toolCallId, toolName: "read", content, isError, timestamp: 0 };
+  return toolGave(toolCallId, content, { toolName: "read", isError });
 }
 
 const PICTURE: UserContent = { type: "image", mimeType: "image/png", data: "aW1n" };
@@ -102,14 +93,7 @@ describe("reading", () => {
       usage: { input: 5, output: 2, totalTokens: 7 },
       report: { events: 2, stopReason: "STOP", usage: { promptTokenCount: 5 } },
     });
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("makes a block of neighbouring text, and another one of what is thought", async () => {

@@ -8,7 +8,7 @@ import type {
   Model,
   UserContent,
 } from "../messages.ts";
-import { userSays } from "../testing/fake-service.ts";
+import { saidBy, toolGave, userSays } from "../testing/fake-service.ts";
 import {
   calledTools,
   handOver,
@@ -23,22 +23,7 @@ const model: Model = { id: "m1", name: "One", api: "wire", provider: "house" };
 const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 20 } };
 const LONE = "\uD83D";
 
-function assistant(
-  content: AssistantContent[],
-  by: Partial<AssistantMessage> = {},
-): AssistantMessage {
-  return {
-    role: "assistant",
-    content,
-    api: model.api,
-    provider: model.provider,
-    model: model.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-    ...by,
-  };
-}
+const assistant = saidBy(model);
 
 /** Somebody else, in one of the ways in which one can be. */
 const OTHERS: readonly Partial<AssistantMessage>[] = [
@@ -52,14 +37,7 @@ function call(id: string, more: object = {}): Extract<AssistantContent, { type: 
 }
 
 function result(toolCallId: string, content: UserContent[] = []): Message {
-  return {
-    role: "toolResult",
-    toolCallId,
-    toolName: "look",
-    content,
-    isError: false,
-    timestamp: 0,
-  };
+  return toolGave(toolCallId, content);
 }
 
 /** The content of one assistant message, as it is handed over. */

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inPieces, utf8 } from "../testing/fake-service.ts";
 import { FramingError, MAX_EVENT_CHARS, type Payload } from "./framing.ts";
 import { JsonArrayDecoder } from "./json-array.ts";
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 interface Decoded {
   elements: string[];
@@ -11,15 +10,10 @@ interface Decoded {
   complete: boolean;
 }
 
-function decode(text: string, lengths: readonly number[] = [1_000_000]): Decoded {
-  const bytes = utf8(text);
+function decode(text: string, lengths?: readonly number[]): Decoded {
   const elements: string[] = [];
   const decoder = new JsonArrayDecoder((data) => elements.push(data));
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
-    decoder.feed(bytes.subarray(at, at + length));
-    at += length;
-  }
+  for (const piece of inPieces(utf8(text), lengths)) decoder.feed(piece);
   return { elements, rest: decoder.end(), complete: decoder.complete };
 }
 

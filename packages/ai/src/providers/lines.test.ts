@@ -1,22 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { inPieces, utf8 } from "../testing/fake-service.ts";
 import { FramingError, MAX_EVENT_CHARS, type Payload } from "./framing.ts";
 import { LineDecoder } from "./lines.ts";
 
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-
 function decode(
   text: string,
-  lengths: readonly number[] = [1_000_000],
+  lengths?: readonly number[],
 ): { lines: string[]; rest: Payload | undefined } {
-  const bytes = utf8(text);
   const lines: string[] = [];
   const decoder = new LineDecoder((data) => lines.push(data));
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
-    decoder.feed(bytes.subarray(at, at + length));
-    at += length;
-  }
+  for (const piece of inPieces(utf8(text), lengths)) decoder.feed(piece);
   return { lines, rest: decoder.end() };
 }
 

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { StreamOptions } from "../client.ts";
-import type { AssistantMessage, Context, Message, Model } from "../messages.ts";
-import { fakeService, hear, type Heard, userSays } from "../testing/fake-service.ts";
+import type { Message, Model } from "../messages.ts";
+import {
+  asking,
+  fakeService,
+  hear,
+  IMAGE,
+  saidBy,
+  TEXT_AND_IMAGE,
+  toolGave,
+  typesOf,
+  userSays,
+} from "../testing/fake-service.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { ollama, toWire } from "./ollama.ts";
 
@@ -20,27 +29,9 @@ function done(done_reason: string, more: object = FIGURES): string {
 const TEXT = [line({ content: "Hi" }), line({ content: " there" })];
 const WHOLE = [...TEXT, done("stop")];
 
-function ask(
-  body: readonly string[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  at: Model = model,
-): Promise<Heard> {
-  return hear(ollama, at, fakeService({ body }), context, options);
-}
+const ask = asking(ollama, model, WHOLE, (body: readonly string[]) => ({ body }));
 
-function assistant(content: AssistantMessage["content"], by: Model = model): Message {
-  return {
-    role: "assistant",
-    content,
-    api: by.api,
-    provider: by.provider,
-    model: by.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-  };
-}
+const assistant = saidBy(model);
 
 function calls(...named: object[]): string {
   return line({ content: "", tool_calls: named });
@@ -61,14 +52,7 @@ describe("reading", () => {
       usage: { prompt_eval_count: 12, eval_count: 7 },
       details: { total_duration: 9 },
     });
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("gives the same from single bytes, with CRLF and with empty lines", async () => {
@@ -211,15 +195,7 @@ describe("reading", () => {
 
 describe("writing", () => {
   const call = { type: "toolCall", id: "call_1", name: "look", arguments: { at: "x" } } as const;
-  const image = { type: "image", data: "aGk=", mimeType: "image/png" } as const;
-  const result: Message = {
-    role: "toolResult",
-    toolCallId: "call_1",
-    toolName: "look",
-    content: [{ type: "text", text: "A dot" }, image],
-    isError: false,
-    timestamp: 0,
-  };
+  const result = toolGave("call_1", TEXT_AND_IMAGE);
   const tools = [
     { name: "look", description: "Looks", parameters: { type: "object", properties: {} } },
     { name: "go", description: "Goes", parameters: { type: "object", properties: {} } },
@@ -273,7 +249,7 @@ describe("writing", () => {
   it("tells what another service ran, without what only that one can read", () => {
     const output = [{ title: "Found", encrypted_content: "sealed" }];
     const theirs = { type: "serviceTool", id: "s", name: "search", output, raw: {} } as const;
-    const [told] = toWire([{ ...assistant([theirs]), model: "other" } as Message], model);
+    const [told] = toWire([assistant([theirs], { model: "other" })], model);
     expect(told).toMatchObject({
       content: '[The service ran its tool search, which gave [{"title":"Found"}]]',
     });
@@ -281,7 +257,7 @@ describe("writing", () => {
 
   it("writes the system prompt, images, thoughts, calls and results", async () => {
     const messages: Message[] = [
-      { role: "user", content: [{ type: "text", text: "Look" }, image], timestamp: 0 },
+      { role: "user", content: [{ type: "text", text: "Look" }, IMAGE], timestamp: 0 },
       assistant([
         { type: "thinking", thinking: "Hm" },
         { type: "text", text: "I look." },
@@ -289,7 +265,7 @@ describe("writing", () => {
         { ...call, id: "call_2" },
       ]),
       result,
-      { ...result, toolCallId: "call_2", content: [image] },
+      { ...result, toolCallId: "call_2", content: [IMAGE] },
       userSays("And?"),
     ];
     const { request } = await ask(WHOLE, { systemPrompt: "Be brief.", messages });
@@ -317,8 +293,8 @@ describe("writing", () => {
   });
 
   it("tells a model what others thought as text", () => {
-    const other: Model = { ...model, id: "llama3" };
-    const [said] = toWire([assistant([{ type: "thinking", thinking: "Hm" }], other)], model);
+    const theirs = assistant([{ type: "thinking", thinking: "Hm" }], { model: "llama3" });
+    const [said] = toWire([theirs], model);
     expect(said).toEqual({ role: "assistant", content: "[thinking]\nHm\n[/thinking]" });
   });
 

@@ -2,11 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../client.ts";
 import type { AssistantMessage, Context, Message, Model, UserContent } from "../messages.ts";
 import {
-  type FakeAnswer,
+  asking,
   fakeService,
   hear,
-  type Heard,
+  IMAGE,
+  type Payloads,
+  saidBy,
   sse,
+  toolGave,
+  typesOf,
   userSays,
 } from "../testing/fake-service.ts";
 import type { ChatQuirks } from "./chat-quirks.ts";
@@ -44,23 +48,7 @@ function calls(...tool_calls: object[]): object {
 const USED = { id: "chat_1", model: "small-1-2025", choices: [], usage: USAGE };
 const WHOLE = [chunk({ role: "assistant", content: "Hi" }), chunk({}, "stop"), USED, DONE];
 
-function answered(
-  answer: FakeAnswer | string,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  by: Model = model,
-): Promise<Heard> {
-  return hear(openaiCompletions, by, fakeService(answer), context, options);
-}
-
-function ask(
-  payloads: readonly (object | string)[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  by: Model = model,
-): Promise<Heard> {
-  return answered(sse(...payloads), context, options, by);
-}
+const ask = asking(openaiCompletions, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function bodyOf(
   by: Model,
@@ -70,23 +58,7 @@ async function bodyOf(
   return (await ask(WHOLE, context, options, by)).request.body;
 }
 
-function assistant(
-  content: AssistantMessage["content"],
-  by: Model = model,
-  more: Partial<AssistantMessage> = {},
-): Message {
-  return {
-    role: "assistant",
-    content,
-    api: by.api,
-    provider: by.provider,
-    model: by.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-    ...more,
-  };
-}
+const assistant = saidBy(model);
 
 function call(id: string, given: Record<string, unknown> = {}): AssistantMessage["content"][0] {
   return { type: "toolCall", id, name: "look", arguments: given };
@@ -95,17 +67,9 @@ function call(id: string, given: Record<string, unknown> = {}): AssistantMessage
 function result(toolCallId: string, content: UserContent[] | string = "seen"): Message {
   const blocks: UserContent[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return {
-    role: "toolResult",
-    toolCallId,
-    toolName: "look",
-    content: blocks,
-    isError: false,
-    timestamp: 0,
-  };
+  return toolGave(toolCallId, blocks);
 }
 
-const IMAGE: UserContent = { type: "image", data: "aGk=", mimeType: "image/png" };
 const TOOL = {
   name: "look",
   description: "Looks.",
@@ -125,13 +89,7 @@ describe("reading", () => {
     });
     expect(message.usage.cacheRead).toBeUndefined();
     expect(message.report?.unknown).toBeUndefined();
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_end done");
   });
 
   it("streams calls with their arguments, several at a time", async () => {
@@ -432,7 +390,7 @@ describe("reading", () => {
       sse({ choices: [{ index: 0, finish_reason: "error", error: { message: "Broke" } }] }, DONE),
     ],
   ])("fails on an error %s", async (_, body) => {
-    const { message } = await answered(body);
+    const { message } = await hear(openaiCompletions, model, fakeService(body));
     expect(message).toMatchObject({
       stopReason: "error",
       errorMessage: expect.stringContaining("Broke"),
@@ -451,7 +409,8 @@ describe("reading", () => {
   });
 
   it("is whole at the mark, while the connection stays open", async () => {
-    const { message } = await answered({ body: sse(...WHOLE), open: true });
+    const service = fakeService({ body: sse(...WHOLE), open: true });
+    const { message } = await hear(openaiCompletions, model, service);
     expect(message.stopReason).toBe("stop");
   });
 
@@ -755,7 +714,7 @@ describe("requests", () => {
   it("keeps the beginning the same when messages are added", () => {
     const messages: Message[] = [
       userSays("Hello"),
-      assistant([{ type: "thinking", thinking: "Hm" }, call("call_1|fc_2")], at("openai")),
+      saidBy(at("openai"))([{ type: "thinking", thinking: "Hm" }, call("call_1|fc_2")]),
       result("call_1|fc_2", [IMAGE]),
       assistant([{ type: "text", text: "Done" }]),
       userSays("Thanks"),
@@ -810,13 +769,10 @@ describe("requests", () => {
   it("gives thinking with details back to the model that made it, and only to that", () => {
     const details = [{ type: "reasoning.text", index: 0, text: "Hm", signature: "c2ln" }];
     const router = at("openrouter", "vendor/deep");
-    const said = assistant(
-      [
-        { type: "thinking", thinking: "Hm", signature: JSON.stringify(details) },
-        { type: "text", text: "Hi" },
-      ],
-      router,
-    );
+    const said = saidBy(router)([
+      { type: "thinking", thinking: "Hm", signature: JSON.stringify(details) },
+      { type: "text", text: "Hi" },
+    ]);
     expect(toWire([said], router)).toEqual([
       { role: "assistant", content: "Hi", reasoning_details: details },
     ]);
@@ -954,13 +910,10 @@ describe("quirks", () => {
     ["none", { content: "Hi" }],
   ])("sends thinking back as %s", (reasoningBack, written) => {
     const by = quirky({ reasoningBack });
-    const said = assistant(
-      [
-        { type: "thinking", thinking: "Hm" },
-        { type: "text", text: "Hi" },
-      ],
-      by,
-    );
+    const said = saidBy(by)([
+      { type: "thinking", thinking: "Hm" },
+      { type: "text", text: "Hi" },
+    ]);
     expect(toWire([said], by)).toEqual([{ role: "assistant", ...written }]);
   });
 

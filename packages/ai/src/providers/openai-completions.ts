@@ -18,6 +18,7 @@ import {
   authHeaders,
   createProvider,
   joinUrl,
+  parsedOr,
   parseObject,
   type ProviderConfig,
   ProviderError,
@@ -603,17 +604,10 @@ function serviceTool(tool: ExecutedTool, index: number): ServiceToolContent {
     type: "serviceTool",
     id: `${type}_${index}`,
     name: name ?? type,
-    ...(input !== undefined && { input: parsedOr(input) }),
+    ...(input !== undefined && {
+      input: typeof input === "string" ? parsedOr(input, input) : input,
+    }),
     ...(output !== undefined && { output }),
     raw: tool,
   };
-}
-
-function parsedOr(value: unknown): unknown {
-  if (typeof value !== "string") return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
 }

@@ -1,6 +1,6 @@
 import type { Accumulator } from "../accumulate.ts";
 import type { ServiceToolContent, Usage } from "../messages.ts";
-import { parseObject, ProviderError, ServiceFault, type WireReader } from "./wire.ts";
+import { parseObject, ProviderError, recordOf, ServiceFault, type WireReader } from "./wire.ts";
 
 // Every field is what the documentation says, and checked where it matters.
 
@@ -444,9 +444,4 @@ function usageOf(raw: RawUsage): Usage {
   put("reasoning", recordOf(raw["output_tokens_details"])["reasoning_tokens"]);
   put("totalTokens", raw["total_tokens"]);
   return usage;
-}
-
-/** The fields of an object; of anything else, none. */
-export function recordOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../client.ts";
-import type { AssistantMessage, Context, Message, Model, ToolResultMessage } from "../messages.ts";
-import { fakeService, hear, type Heard, sse, userSays } from "../testing/fake-service.ts";
+import type { Context, Message, Model, UserContent } from "../messages.ts";
+import {
+  asking,
+  fakeService,
+  hear,
+  type Payloads,
+  saidBy,
+  sse,
+  toolGave,
+  typesOf,
+  userSays,
+} from "../testing/fake-service.ts";
 import { openaiResponses, toWire } from "./openai-responses.ts";
 
 const model: Model = {
@@ -96,14 +106,7 @@ function callEvents(index: number, pieces: readonly string[], more: object = {})
   ];
 }
 
-function ask(
-  payloads: readonly (object | string)[] = WHOLE,
-  context: Partial<Context> = {},
-  options: StreamOptions = {},
-  asked: Model = model,
-): Promise<Heard> {
-  return hear(openaiResponses, asked, fakeService(sse(...payloads)), context, options);
-}
+const ask = asking(openaiResponses, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function bodyFor(
   context: Partial<Context> = {},
@@ -113,25 +116,10 @@ async function bodyFor(
   return (await ask(WHOLE, context, options, asked)).request.body;
 }
 
-function assistant(
-  content: AssistantMessage["content"],
-  by: Partial<AssistantMessage> = {},
-): Message {
-  return {
-    role: "assistant",
-    content,
-    api: model.api,
-    provider: model.provider,
-    model: model.id,
-    usage: {},
-    stopReason: "stop",
-    timestamp: 0,
-    ...by,
-  };
-}
+const assistant = saidBy(model);
 
-function result(toolCallId: string, content: ToolResultMessage["content"]): Message {
-  return { role: "toolResult", toolCallId, toolName: "add", content, isError: false, timestamp: 0 };
+function result(toolCallId: string, content: UserContent[]): Message {
+  return toolGave(toolCallId, content, { toolName: "add" });
 }
 
 const FOREIGN = { api: "anthropic-messages", provider: "anthropic", model: "claude" };
@@ -162,14 +150,7 @@ describe("reading", () => {
       },
     });
     expect(message.report?.unknown).toBeUndefined();
-    expect(events.map(({ type }) => type)).toEqual([
-      "start",
-      "text_start",
-      "text_delta",
-      "text_delta",
-      "text_end",
-      "done",
-    ]);
+    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("leaves unknown what the service does not count", async () => {

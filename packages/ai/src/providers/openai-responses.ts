@@ -17,12 +17,14 @@ import type {
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
 import { handOver, type HandoverRules } from "./handover.ts";
-import { Reader, recordOf } from "./openai-responses-reader.ts";
+import { Reader } from "./openai-responses-reader.ts";
 import {
   authHeaders,
   createProvider,
   joinUrl,
+  parsedOr,
   type ProviderConfig,
+  recordOf,
   type Wire,
   type WireJob,
   type WireRequest,
@@ -237,11 +239,7 @@ function isReturned(raw: unknown): raw is ResponseInputItem & { id?: unknown } {
 
 /** A signature of ours read again; one that is none has nothing in it. */
 function parseRecord(json = "{}"): Record<string, unknown> {
-  try {
-    return recordOf(JSON.parse(json));
-  } catch {
-    return {};
-  }
+  return recordOf(parsedOr(json, {}));
 }
 
 type Params = Partial<ResponseCreateParamsStreaming>;

@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inPieces, utf8 } from "../testing/fake-service.ts";
 import { FramingError, MAX_EVENT_CHARS, type Payload, SseDecoder } from "./framing.ts";
 
 type Event = readonly [data: string, event?: string | undefined];
@@ -10,19 +11,13 @@ interface Decoded {
   rest: Payload | undefined;
 }
 
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-
-function decode(input: string | Uint8Array, lengths: readonly number[] = [1_000_000]): Decoded {
+function decode(input: string | Uint8Array, lengths?: readonly number[]): Decoded {
   const bytes = typeof input === "string" ? utf8(input) : input;
   const events: Event[] = [];
   const decoder = new SseDecoder((data, event) => {
     events.push(event === undefined ? [data] : [data, event]);
   });
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
-    decoder.feed(bytes.subarray(at, at + length));
-    at += length;
-  }
+  for (const piece of inPieces(bytes, lengths)) decoder.feed(piece);
   return { events, rest: decoder.end() };
 }
 

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../client.ts";
 import type {
   AssistantContent,
-  AssistantMessage,
   Context,
   Message,
   Model,
@@ -13,7 +12,15 @@ import type {
   UserContent,
 } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
-import { type FakeAnswer, fakeService, hear, sse, userSays } from "../testing/fake-service.ts";
+import {
+  type FakeAnswer,
+  fakeService,
+  hear,
+  saidBy,
+  sse,
+  toolGave,
+  userSays,
+} from "../testing/fake-service.ts";
 import { requestCheckFor } from "../testing/request-checks/index.ts";
 import { validateTranscript } from "../transcript.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
@@ -212,15 +219,6 @@ interface AnswerPlan {
   shuffled: boolean;
 }
 
-function assistantMessage(
-  by: Model,
-  content: AssistantContent[],
-  stopReason: StopReason,
-): AssistantMessage {
-  const { api, id: model, provider } = by;
-  return { role: "assistant", content, api, provider, model, usage: {}, stopReason, timestamp: 0 };
-}
-
 /** Why a message that is sent as the last one ended: one service knows a word for it. */
 function pauseOf({ api }: Model): StopReason {
   return api === "anthropic-messages" ? "pause" : "stop";
@@ -295,7 +293,7 @@ class Writer {
     const calls = content.some(({ type }) => type === "toolCall");
     const usual = calls ? "toolUse" : "stop";
     const reason = isLast && !calls ? pauseOf(by) : (trouble ?? usual);
-    const message = assistantMessage(by, content, reason);
+    const message = saidBy(by)(content, { stopReason: reason });
     if (content.every((block) => block.type === "text" && block.text === "")) {
       content.push({ type: "text", text: this.#text("plain", by) });
     }
@@ -621,15 +619,8 @@ function turnWith(id: string): Message[] {
   const call: ToolCall = { type: "toolCall", id, name: "edit", arguments: {} };
   return [
     userSays("Edit"),
-    assistantMessage(ELSEWHERE, [call], "toolUse"),
-    {
-      role: "toolResult",
-      toolCallId: id,
-      toolName: "edit",
-      content: [],
-      isError: false,
-      timestamp: 0,
-    },
+    saidBy(ELSEWHERE)([call], { stopReason: "toolUse" }),
+    toolGave(id, [], { toolName: "edit" }),
   ];
 }
 
@@ -937,14 +928,8 @@ describe("a conversation that goes from service to service and back", () => {
           for (let past = 0; past < n; past++) expect(sent).toContain(`Said #${past}#`);
           if (JSON.stringify(message).includes(seal)) seals.push({ by: model, seal });
           const call = message.content.find((block) => block.type === "toolCall");
-          messages.push(message, {
-            role: "toolResult",
-            toolCallId: call?.id ?? "",
-            toolName: "read_file",
-            content: [{ type: "text", text: `Read #${n}#` }],
-            isError: false,
-            timestamp: 0,
-          });
+          const read: UserContent[] = [{ type: "text", text: `Read #${n}#` }];
+          messages.push(message, toolGave(call?.id ?? "", read, { toolName: "read_file" }));
         }
         expect(validateTranscript(messages)).toEqual([]);
       }),

@@ -582,6 +582,25 @@ export function parseObject(data: string): Record<string, unknown> {
   );
 }
 
+/** A text that may be JSON; where it is none, `otherwise`. */
+export function parsedOr(text: string, otherwise: unknown): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Any object but an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The fields of an object; of anything else, none. */
+export function recordOf(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
 /** JSON that every service reads: a lone half of a surrogate pair is refused by most. */
 function toJson(payload: unknown, { name }: ServicePreset): string {
   let text: string | undefined;
@@ -601,7 +620,7 @@ function toJson(payload: unknown, { name }: ServicePreset): string {
   if (!/\\ud[89a-f]/.test(text)) return text;
   return JSON.stringify(payload, (_, value: unknown) => {
     if (typeof value === "string") return wellFormed(value);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    if (!isRecord(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, of]) => [wellFormed(key), of]));
   });
 }

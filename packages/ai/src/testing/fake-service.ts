@@ -1,6 +1,15 @@
 import type { StreamOptions } from "../client.ts";
 import type { AssistantMessageEvent } from "../events.ts";
-import type { AssistantMessage, Context, Message, Model } from "../messages.ts";
+import type {
+  AssistantContent,
+  AssistantMessage,
+  Context,
+  ImageContent,
+  Message,
+  Model,
+  ToolResultMessage,
+  UserContent,
+} from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
 import type { ProviderConfig } from "../providers/wire.ts";
 
@@ -63,8 +72,11 @@ function responseOf({ body = "", breaks, headers, open, status = 200 }: FakeAnsw
   });
 }
 
-/** The payloads as an SSE body; strings stand as they are, objects become JSON. */
-export function sse(...payloads: readonly (object | string)[]): string {
+/** What SSE events carry: strings as they are, objects as JSON. */
+export type Payloads = readonly (object | string)[];
+
+/** The payloads as an SSE body. */
+export function sse(...payloads: Payloads): string {
   return payloads
     .map(
       (payload) => `data: ${typeof payload === "string" ? payload : JSON.stringify(payload)}\n\n`,
@@ -97,6 +109,76 @@ export async function hear(
   return { message: await answer.result(), events, request };
 }
 
+/** A question to one wire: the answer, the context, the options and the model may be left out. */
+export type Ask<Answer> = (
+  answer?: Answer,
+  context?: Partial<Context>,
+  options?: StreamOptions,
+  at?: Model,
+) => Promise<Heard>;
+
+/** Asks a wire for `model`, and lets the service answer `whole`, unless told otherwise. */
+export function asking<Answer>(
+  make: (config: ProviderConfig) => ApiProvider,
+  model: Model,
+  whole: NoInfer<Answer>,
+  written: (answer: Answer) => FakeAnswer | string,
+): Ask<Answer> {
+  return (answer = whole, context = {}, options = {}, at = model) =>
+    hear(make, at, fakeService(written(answer)), context, options);
+}
+
+/** The types of the events in order, in one line. */
+export function typesOf(events: readonly AssistantMessageEvent[]): string {
+  return events.map(({ type }) => type).join(" ");
+}
+
 export function userSays(content: string): Message {
   return { role: "user", content, timestamp: 0 };
+}
+
+/** Makes messages that `model` said. */
+export function saidBy(
+  model: Model,
+): (content: AssistantContent[], more?: Partial<AssistantMessage>) => AssistantMessage {
+  const { api, id, provider } = model;
+  const by = { api, provider, model: id };
+  return (content, more) => ({
+    role: "assistant",
+    content,
+    ...by,
+    usage: {},
+    stopReason: "stop",
+    timestamp: 0,
+    ...more,
+  });
+}
+
+/** What the tool "look" gave for a call. */
+export function toolGave(
+  toolCallId: string,
+  content: UserContent[],
+  more: Partial<ToolResultMessage> = {},
+): ToolResultMessage {
+  const told = { toolCallId, toolName: "look", content, isError: false, timestamp: 0 };
+  return { role: "toolResult", ...told, ...more };
+}
+
+export const IMAGE: ImageContent = { type: "image", data: "aGk=", mimeType: "image/png" };
+export const TEXT_AND_IMAGE: UserContent[] = [{ type: "text", text: "A dot" }, IMAGE];
+
+export function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** The bytes cut into pieces of these lengths, which come round again; uncut without any. */
+export function* inPieces(
+  bytes: Uint8Array,
+  lengths: readonly number[] = [bytes.length],
+): Generator<Uint8Array> {
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1;
+    yield bytes.subarray(at, at + length);
+    at += length;
+  }
 }

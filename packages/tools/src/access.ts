@@ -1,0 +1,29 @@
+import type { AgentTool } from "@gyre/agent";
+import type { ToolSchema } from "@gyre/ai";
+
+/** What a call would do. Told by the tool before it runs, for rules and for people. */
+export interface Access {
+  /** `none`: nothing outside of the agent itself. */
+  kind: "none" | "read" | "write" | "run" | "network" | "agent";
+  /**
+   * What it would touch, resolved: workspace paths with links followed, the command line,
+   * the URL. What is approved is this, not what the model wrote.
+   */
+  targets: readonly string[];
+  /** Cannot be taken back by an ordinary undo: asked about also where its kind is allowed. */
+  destructive?: boolean;
+  /** Asks to run outside of the sandbox. */
+  unsandboxed?: boolean;
+  /** One line for the person who is asked. */
+  summary: string;
+}
+
+/** A tool that can say what a call would do. One that cannot is always asked about. */
+export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentTool<S> {
+  /** Throws where the call makes no sense: it is then denied with these words. */
+  access(args: Record<string, unknown>): Access | Promise<Access>;
+}
+
+export function isGuarded(tool: AgentTool): tool is GuardedTool {
+  return "access" in tool && typeof tool.access === "function";
+}

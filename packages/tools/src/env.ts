@@ -1,0 +1,17 @@
+import type { Clock } from "@gyre/ai";
+import type { Sandbox } from "./sandbox.ts";
+import type { SeenFiles } from "./seen.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** What our tools work with. One for an agent; its sub-agents share it. */
+export interface ToolEnv {
+  workspace: Workspace;
+  seen: SeenFiles;
+  /** Around every program that a tool starts. */
+  sandbox: Sandbox;
+  /** A folder of this agent's own (0700) for what is too long to keep in memory. */
+  spoolFolder: string;
+  /** Environment variables for programs: already clean. */
+  environment: Readonly<Record<string, string>>;
+  clock: Clock;
+}

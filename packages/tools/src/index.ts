@@ -1,0 +1,3 @@
+export { ToolRegistry } from "./registry.ts";
+export { type SeenFile, SeenFiles } from "./seen.ts";
+export * from "./workspace.ts";

@@ -1,0 +1,38 @@
+import type { AgentTool } from "@gyre/agent";
+import { nearNames } from "@gyre/ai";
+
+/** The tools that an agent may be given, by name. */
+export class ToolRegistry {
+  readonly #tools = new Map<string, AgentTool>();
+
+  constructor(tools: Iterable<AgentTool> = []) {
+    for (const tool of tools) this.register(tool);
+  }
+
+  /** Adds a tool. A name that is taken is an error. */
+  register(tool: AgentTool): void {
+    if (this.#tools.has(tool.name)) throw new Error(`There is a tool "${tool.name}" already.`);
+    this.#tools.set(tool.name, tool);
+  }
+
+  /** All of them, in the order in which they were registered. */
+  list(): AgentTool[] {
+    return [...this.#tools.values()];
+  }
+
+  /** The tool of a name. One that is not there is an error that tells the near ones. */
+  get(name: string): AgentTool {
+    const tool = this.#tools.get(name);
+    if (tool) return tool;
+    const near = nearNames(name, this.#tools.keys());
+    const hint =
+      near.length > 0
+        ? `Did you mean ${near.join(" or ")}?`
+        : `There is: ${[...this.#tools.keys()].join(", ") || "none"}.`;
+    throw new Error(`There is no tool "${name}". ${hint}`);
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name);
+  }
+}
