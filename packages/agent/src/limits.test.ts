@@ -10,9 +10,9 @@ import {
 } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import { agentLoop } from "./loop.ts";
-import { never, play, type Setup, start, tool, user } from "./testing/play.ts";
+import { later, never, play, type Setup, start, text, tool, user } from "./testing/play.ts";
 import { answer, asks, empty, injected, ran, result } from "./testing/render.ts";
-import type { AgentMessage, Limits } from "./types.ts";
+import type { AgentMessage, AgentToolResult, Limits } from "./types.ts";
 
 const begin = ["agent_start", "turn_start", ...injected("Go")];
 
@@ -446,5 +446,114 @@ describe("R23: identical calls", () => {
     ]);
     expect(end.limit).toBe("maxIdenticalCalls");
     expect(recorder.lines.slice(-4, -3)).toEqual(result("x#c5", refused).slice(1));
+  });
+});
+
+describe("R23: what tools spend on models of their own", () => {
+  const priced: Model = { ...scriptedModelInfo, price: { input: 1e6, output: 1e6 } };
+  const spent = { input: 3, output: 1, cost: { input: 3, output: 1, total: 4 } };
+  const asking = tool("ask", () => ({ ...text("answer"), usage: spent }));
+
+  it("R23: it counts into the usage of the run", async () => {
+    const { end } = await play({
+      script: [{ parts: [call("ask")], usage: { input: 1 } }, "Done"],
+      tools: [asking],
+      config: { model: priced },
+    });
+    expect(end.usage).toEqual({
+      input: 4,
+      output: 1,
+      totalTokens: 5,
+      cost: { input: 4, output: 1, total: 5 },
+    });
+  });
+
+  it("R23: it counts against maxCostUsd and maxTotalTokens", async () => {
+    const both: Limits[] = [{ maxCostUsd: 8 }, { maxTotalTokens: 8 }];
+    for (const limits of both) {
+      const { end, events } = await play({
+        script: (_context, _options, index) => ({
+          parts: [call("ask", { index })],
+          usage: { input: 1 },
+        }),
+        tools: [asking],
+        config: { model: priced, limits },
+      });
+      const [limit] = Object.keys(limits);
+      expect([end.stop, end.limit, end.turns]).toEqual(["limit", limit, 2]);
+      expect(events.find(({ type }) => type === "limit")).toMatchObject({ limit, value: 10 });
+    }
+  });
+
+  it("R23: tokens of a tool that have no price stop a run with maxCostUsd", async () => {
+    const { end } = await play({
+      script: (_context, _options, index) => call("ask", { index }),
+      tools: [tool("ask", () => ({ ...text("answer"), usage: { input: 3 } }))],
+      config: { model: priced, limits: { maxCostUsd: 8 } },
+    });
+    expect(end.stop).toBe("error");
+    expect(end.finalMessage?.errorMessage).toMatch(/what the run has cost is not known/);
+  });
+
+  it("R23: a call that a tool made of a tool counts once, also where its result is passed on", async () => {
+    const passesOn = tool("outer", (_id, _args, _signal, _update, host) => host.call("ask", {}));
+    const { end } = await play({
+      script: [call("outer"), "Done"],
+      tools: [asking, passesOn],
+      config: { model: priced },
+    });
+    expect(end.usage.totalTokens).toBe(4);
+  });
+
+  it("R23: what came too late was spent as well", async () => {
+    const answer = later<AgentToolResult>();
+    const playing = start({
+      script: [call("slow"), "Done"],
+      tools: [tool("slow", () => answer.promise, { timeoutMs: 10 }), tool("other")],
+      onEvent: (event) => {
+        if (event.type === "tool_execution_end") {
+          answer.resolve({ ...text("late"), usage: spent });
+        }
+      },
+    });
+    await playing.clock.advance(10);
+    expect((await playing.done).end.usage.totalTokens).toBe(4);
+  });
+
+  it("R23: a tool is told what is left of tokens, cost and time", async () => {
+    const told: unknown[] = [];
+    const looks = tool("look", async (_id, _args, _signal, _update, host) => {
+      told.push(host.left?.());
+      await clock.advance(100);
+      return { ...text("answer"), usage: spent };
+    });
+    const playing = start({
+      script: [
+        { parts: [call("look", { n: 1 })], usage: { input: 1 } },
+        { parts: [call("look", { n: 2 })], usage: { input: 1 } },
+        "Done",
+      ],
+      tools: [looks],
+      config: {
+        model: priced,
+        limits: { maxCostUsd: 100, maxTotalTokens: 50, maxDurationMs: 1000, maxTurns: 9 },
+      },
+    });
+    const { clock } = playing;
+    await playing.done;
+    expect(told).toEqual([
+      { maxTotalTokens: 49, maxCostUsd: 99, maxDurationMs: 1000 },
+      { maxTotalTokens: 44, maxCostUsd: 94, maxDurationMs: 900 },
+    ]);
+  });
+
+  it("R23: a run without limits has nothing to tell", async () => {
+    let told: unknown;
+    const looks = tool("look", (_id, _args, _signal, _update, host) => {
+      told = host.left?.();
+      return "seen";
+    });
+    await play({ script: [call("look"), "Done"], tools: [looks] });
+    expect(told).toEqual({});
   });
 });

@@ -4,6 +4,7 @@ import {
   type Model,
   totalTokens,
   type ToolCall,
+  type Usage,
 } from "@gyre/ai";
 import type { AgentToolResult, LimitName, Limits } from "./types.ts";
 
@@ -52,7 +53,7 @@ export class LimitGauge {
     const { maxCostUsd } = this.#limits;
     if (maxCostUsd === undefined) return undefined;
     if (this.#unpriced) {
-      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response had tokens of a kind (of a cache, say) that its model has no price for. Give the model that price, or leave the limit out.`;
+      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response, or a model that a tool asked, had tokens of a kind (of a cache, say) that have no price. Give the model that price, or leave the limit out.`;
     }
     if (model.price?.input !== undefined && model.price.output !== undefined) return undefined;
     return `limits.maxCostUsd is ${maxCostUsd}, but the price of model "${model.id}" is not known. Give the model a price, or leave the limit out.`;
@@ -62,10 +63,24 @@ export class LimitGauge {
   count(message: AssistantMessage, calls: number): void {
     this.#turns++;
     if (this.#limits.maxTotalTokens !== undefined) this.#tokens += tokensOf(message);
-    this.#cost += message.usage.cost?.total ?? 0;
-    if (!message.usage.cost && totalTokens(message.usage) > 0) this.#unpriced = true;
+    this.#price(message.usage);
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
     this.#truncated = message.stopReason === "length" && calls > 0 ? this.#truncated + 1 : 0;
+  }
+
+  /** Counts what a tool spent on models of its own. */
+  spend(usage: Usage): void {
+    this.#tokens += totalTokens(usage);
+    this.#price(usage);
+  }
+
+  /** What is left of the limits on tokens and cost. */
+  left(): Pick<Limits, "maxTotalTokens" | "maxCostUsd"> {
+    const { maxTotalTokens, maxCostUsd } = this.#limits;
+    return {
+      ...(maxTotalTokens !== undefined && { maxTotalTokens: maxTotalTokens - this.#tokens }),
+      ...(maxCostUsd !== undefined && { maxCostUsd: maxCostUsd - this.#cost }),
+    };
   }
 
   /** The first limit that is reached, if any. */
@@ -105,6 +120,11 @@ export class LimitGauge {
       last && sameCall(last.call, call) && sameValue(last.result.content, result.content);
     this.#last = { call, result, times: repeated ? last.times + 1 : 1 };
     if (!repeated) this.#refusals = 0;
+  }
+
+  #price(usage: Usage): void {
+    this.#cost += usage.cost?.total ?? 0;
+    if (!usage.cost && totalTokens(usage) > 0) this.#unpriced = true;
   }
 
   get #maxIdentical(): number {

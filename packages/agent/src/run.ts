@@ -32,6 +32,7 @@ import type {
   AgentToolResult,
   PendingCall,
   QueueName,
+  ToolHost,
   TurnChanges,
   TurnSummary,
 } from "./types.ts";
@@ -87,6 +88,7 @@ export class Run {
   systemPrompt: string | undefined;
   toolbox: Toolbox;
   readonly #emitter: Emitter;
+  readonly #startedAt: number;
   readonly #stopDeadline: () => void;
   readonly #undelivered: AgentMessage[] = [];
   #stopController: AbortController | undefined;
@@ -106,6 +108,7 @@ export class Run {
     }
     this.config = config;
     this.clock = config.clock ?? systemClock;
+    this.#startedAt = this.clock.now();
     this.breath = new Breath(this.clock);
     this.streamFn =
       streamFn ??
@@ -210,6 +213,23 @@ export class Run {
     this.history.append(message);
     this.finalMessage = message;
     this.usage = addUsage(this.usage, message.usage);
+  }
+
+  /** Counts what a tool spent on models of its own. */
+  spend(usage: Usage): void {
+    this.usage = addUsage(this.usage, usage);
+    this.gauge.spend(usage);
+  }
+
+  /** What a tool may still spend (R23). */
+  left(): ReturnType<NonNullable<ToolHost["left"]>> {
+    const { maxDurationMs } = this.config.limits ?? {};
+    return {
+      ...this.gauge.left(),
+      ...(maxDurationMs !== undefined && {
+        maxDurationMs: this.#startedAt + maxDurationMs - this.clock.now(),
+      }),
+    };
   }
 
   /**

@@ -241,9 +241,14 @@ function executeTool(
     const update = (partial: AgentToolResult): void => {
       if (!isSettled) execution.update(partial);
     };
-    const host: ToolHost = { call: (name, given) => callNested(own, name, given, depth + 1) };
+    const host: ToolHost = {
+      call: (name, given) => callNested(own, name, given, depth + 1),
+      left: () => run.left(),
+    };
     const returned = (value: AgentToolResult | string): void => {
       const result = toResult(tool.name, value);
+      // Here, and not where results are published: what comes too late was spent as well.
+      if (result.usage) run.spend(result.usage);
       if (settled(result)) resolve(result);
     };
     const threw = (error: unknown): void => {
@@ -282,7 +287,7 @@ async function callNested(
   };
   const prepared = await prepare(run, toolCall);
   if ("result" in prepared) return prepared.result;
-  return throughMiddleware(
+  const given = await throughMiddleware(
     execution,
     {
       toolCall,
@@ -295,6 +300,9 @@ async function callNested(
     },
     depth,
   );
+  // A tool that passes this on as its own result must not spend it a second time.
+  const { usage: _counted, ...result } = toResult(name, given);
+  return result;
 }
 
 class TimedOut extends Error {

@@ -36,12 +36,19 @@ export interface AgentToolResult<D = unknown> {
   isError?: boolean;
   /** When every result of a message has this, the run ends after the turn. */
   terminate?: boolean;
+  /** What the tool spent on models of its own: counted into the run's usage and limits. */
+  usage?: Usage;
 }
 
 /** What a tool may ask of the run that called it. */
 export interface ToolHost {
   /** Runs another tool through the same validation and middleware. */
   call(name: string, args: Record<string, unknown>): Promise<AgentToolResult>;
+  /**
+   * What is left of the run's tokens, cost and time right now, for a tool that spends
+   * some of it. A limit that the run does not have is absent; 0 or less: used up.
+   */
+  left?(): Pick<Limits, "maxTotalTokens" | "maxCostUsd" | "maxDurationMs">;
 }
 
 export interface AgentTool<

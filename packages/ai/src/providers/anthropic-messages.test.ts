@@ -405,6 +405,16 @@ describe("writing", () => {
     });
   });
 
+  it.each([
+    ["https://gate.example", "https://gate.example/v1/messages"],
+    ["https://gate.example/v1/", "https://gate.example/v1/messages"],
+    [" https://gate.example/claude ", "https://gate.example/claude/v1/messages"],
+    ["https://gate.example/?team=7", "https://gate.example/v1/messages?team=7"],
+  ])("finds the service at %s", async (baseUrl, url) => {
+    const { request } = await ask(WHOLE, {}, {}, { ...model, baseUrl });
+    expect(request.url).toBe(url);
+  });
+
   it("thinks by a budget, with room for the answer beside it", async () => {
     const { request } = await ask(WHOLE, { tools }, { thinkingLevel: "high", maxTokens: 1_000 });
     expect(request.body).toMatchObject({
@@ -423,16 +433,52 @@ describe("writing", () => {
     expect(request.body).toMatchObject({ thinking: { budget_tokens: 6_976 }, max_tokens: 8_000 });
   });
 
-  it.each(["claude-opus-4-6", "claude-sonnet-5", "claude-haiku-5-5-20270101"])(
-    "thinks by a level with %s",
-    async (id) => {
-      const { request } = await ask(WHOLE, {}, { thinkingLevel: "xhigh" }, { ...model, id });
-      expect(request.body).toMatchObject({
-        thinking: { type: "adaptive" },
-        output_config: { effort: "xhigh" },
-      });
-    },
-  );
+  it.each([
+    ["claude-opus-4-6", { type: "adaptive" }, "high"],
+    ["claude-sonnet-5", { type: "adaptive", display: "summarized" }, "xhigh"],
+    ["claude-haiku-5-5-20270101", { type: "adaptive", display: "summarized" }, "xhigh"],
+  ])("thinks by a level with %s", async (id, thinking, effort) => {
+    const { request } = await ask(WHOLE, {}, { thinkingLevel: "xhigh" }, { ...model, id });
+    expect(request.body).toMatchObject({ thinking, output_config: { effort } });
+  });
+
+  it.each([
+    ["claude-opus-4-8", undefined, undefined],
+    ["claude-opus-5", { type: "disabled" }, undefined],
+    ["claude-sonnet-5", { type: "disabled" }, undefined],
+    ["claude-haiku-5-5", { type: "disabled" }, undefined],
+    ["claude-sonnet-5-5", { type: "between_tools" }, undefined],
+    ["claude-opus-5-5", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+    ["claude-fable-5-1", { type: "adaptive", display: "summarized" }, { effort: "low" }],
+  ])("tells %s not to think, or to think little", async (id, thinking, output_config) => {
+    const { request } = await ask(WHOLE, {}, { temperature: 0.5 }, { ...model, id });
+    expect(request.body["thinking"]).toMatchObject(thinking);
+    expect(request.body["output_config"]).toEqual(output_config);
+    expect(request.body["temperature"]).toBeUndefined();
+  });
+
+  it("forces no call on models that refuse to be forced", async () => {
+    const forced = { thinkingLevel: "high", toolChoice: "required" } as const;
+    const newest = await ask(WHOLE, { tools }, forced, { ...model, id: "claude-opus-5-5" });
+    expect(newest.request.body["tool_choice"]).toBeUndefined();
+    expect(newest.request.body["thinking"]).toMatchObject({ type: "adaptive" });
+    const newer = await ask(WHOLE, { tools }, forced, { ...model, id: "claude-opus-5" });
+    expect(newer.request.body["tool_choice"]).toEqual({ type: "any" });
+    expect(newer.request.body["thinking"]).toEqual({ type: "disabled" });
+  });
+
+  it("lets the newest models leave out thinking of theirs that does not fit any more", async () => {
+    const options = { thinkingLevel: "high" } as const;
+    const newest = await ask(WHOLE, {}, options, { ...model, id: "claude-opus-5-5" });
+    expect(newest.request.body["thinking"]).toMatchObject({
+      type: "adaptive",
+      block_binding: { prefix_mismatch_behavior: "drop_block" },
+    });
+    expect(newest.request.headers["anthropic-beta"]).toBe("thinking-binding-controls-2026-08-01");
+    const older = await ask(WHOLE, {}, options, { ...model, id: "claude-opus-5" });
+    expect(older.request.body["thinking"]).not.toHaveProperty("block_binding");
+    expect(older.request.headers["anthropic-beta"]).toBeUndefined();
+  });
 
   it("leaves thinking out where the service would refuse it", async () => {
     const forced = await ask(

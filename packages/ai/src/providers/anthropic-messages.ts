@@ -10,11 +10,20 @@ import type { AssistantContent, Message, Model, UserContent } from "../messages.
 import type { ApiProvider } from "../registry.ts";
 import { toJsonSchema } from "../schema.ts";
 import { Reader } from "./anthropic-events.ts";
-import { claudeMessages, FAILED, INTERLEAVED_BETA, thinkingOf } from "./claude.ts";
+import {
+  claudeMessages,
+  claudeVersion,
+  FAILED,
+  INTERLEAVED_BETA,
+  takesForcedCalls,
+  takesTemperature,
+  thinkingOf,
+} from "./claude.ts";
 import { calledTools, handOver, type HandoverRules, serviceToolText } from "./handover.ts";
 import {
   authHeaders,
   createProvider,
+  joinUrl,
   type ProviderConfig,
   type Wire,
   type WireJob,
@@ -22,6 +31,9 @@ import {
 } from "./wire.ts";
 
 const VERSION = "2023-06-01";
+const BINDING_BETA = "thinking-binding-controls-2026-08-01";
+const FIRST_BOUND = 501;
+
 const RULES: HandoverRules = {
   ids: { pattern: /^[\w-]+$/, maxLength: 64 },
   names: { pattern: /^[\w-]+$/, maxLength: 128 },
@@ -56,21 +68,34 @@ export function writeRequest(job: WireJob): WireRequest {
   }
   Object.assign(body, toolParams(job, messages));
   // Thinking goes with no other temperature than the service's own.
-  if (options.temperature !== undefined && !body.thinking) {
+  if (options.temperature !== undefined && !body.thinking && takesTemperature(model)) {
     Object.assign(body, { temperature: options.temperature });
   }
   const user = options.metadata?.["user_id"];
   if (typeof user === "string") body.metadata = { user_id: user };
+  const beta = thinking.budgeted && body.tools ? INTERLEAVED_BETA : withLooseThinking(body);
   return {
-    url: `${baseUrl}/v1/messages`,
+    // Some write it with the version, as other services want it.
+    url: joinUrl(baseUrl.replace(/\/v1$/, ""), "/v1/messages"),
     headers: {
       "anthropic-version": VERSION,
-      ...(thinking.budgeted && body.tools && { "anthropic-beta": INTERLEAVED_BETA }),
+      ...(beta && { "anthropic-beta": beta }),
       // Tokens of an account, as opposed to keys, go the usual way.
       ...authHeaders(job, job.apiKey?.startsWith("sk-ant-oat") ? "bearer" : "x-api-key"),
     },
     body: body as unknown as Record<string, unknown>,
   };
+}
+
+/**
+ * The newest models refuse their own thinking where anything before it has changed since: a
+ * summary took the place of old turns, say, or the tools are others. Asked so, they leave
+ * that thinking out instead. Answers with the name of the feature, where it is used.
+ */
+function withLooseThinking({ model, thinking }: MessageCreateParamsStreaming): string | undefined {
+  if (thinking?.type !== "adaptive" || claudeVersion(model) < FIRST_BOUND) return undefined;
+  Object.assign(thinking, { block_binding: { prefix_mismatch_behavior: "drop_block" } });
+  return BINDING_BETA;
 }
 
 /** The messages as this service takes them. */
@@ -197,7 +222,7 @@ function withBreakpoints(
 }
 
 function toolParams(
-  { context, options }: WireJob,
+  { context, model, options }: WireJob,
   messages: readonly Message[],
 ): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
@@ -208,8 +233,10 @@ function toolParams(
   if (tools.length > 0) {
     const { toolChoice: choice } = options;
     if (choice === undefined) return { tools };
+    if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
+    if (!takesForcedCalls(model)) return { tools };
     if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
-    return { tools, tool_choice: { type: choice === "required" ? "any" : choice } };
+    return { tools, tool_choice: { type: "any" } };
   }
   // Calls in the transcript have to be of tools that are declared.
   const called = calledTools(messages).map((name) => ({

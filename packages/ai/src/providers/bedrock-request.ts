@@ -8,9 +8,17 @@ import type {
   UserContent,
 } from "../messages.ts";
 import { toJsonSchema } from "../schema.ts";
-import { claudeMessages, claudeVersion, FAILED, INTERLEAVED_BETA, thinkingOf } from "./claude.ts";
+import {
+  claudeMessages,
+  claudeVersion,
+  FAILED,
+  INTERLEAVED_BETA,
+  takesForcedCalls,
+  takesTemperature,
+  thinkingOf,
+} from "./claude.ts";
 import { calledTools, handOver, type HandoverRules } from "./handover.ts";
-import { authHeaders, ProviderError, type WireJob, type WireRequest } from "./wire.ts";
+import { authHeaders, joinUrl, ProviderError, type WireJob, type WireRequest } from "./wire.ts";
 
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
 /** A cache that lasts an hour came with Claude 4.5. */
@@ -28,7 +36,8 @@ export function writeRequest(job: WireJob): WireRequest {
   const toolConfig = toolParams(job, messages);
   const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
-  const temperature = reasoning.fields ? undefined : options.temperature;
+  const temperature =
+    reasoning.fields || !takesTemperature(model) ? undefined : options.temperature;
   const body: Record<string, unknown> = {
     messages: withCachePoints(wireMessages(messages, model), cache),
   };
@@ -54,7 +63,7 @@ export function sentTo(
 ): WireRequest {
   const keys = awsKeys(job.apiKey);
   return {
-    url: `${job.baseUrl}/model/${encodeURIComponent(job.model.id)}/${operation}`,
+    url: joinUrl(job.baseUrl, `/model/${encodeURIComponent(job.model.id)}/${operation}`),
     headers: { accept: EVENT_STREAM, ...(!keys && authHeaders(job, "bearer")) },
     body,
     ...(keys && { sign: signer(job, keys) }),
@@ -262,6 +271,7 @@ function toolParams(
   const tools = choice === "none" ? [] : (context.tools ?? []);
   if (tools.length > 0) {
     const specs = tools.map((tool) => toolSpec(tool, model));
+    if (!takesForcedCalls(model)) return { tools: specs };
     if (choice === "required") return { tools: specs, toolChoice: { any: {} } };
     if (typeof choice === "object") return { tools: specs, toolChoice: { tool: choice } };
     return { tools: specs };

@@ -45,11 +45,16 @@ export function claudeMessages(messages: readonly Message[], model: Model): Mess
   return [...turns, { role: "user", content: "(Go on.)", timestamp: last.timestamp }];
 }
 
+type Effort = "low" | "medium" | "high" | "xhigh";
+
 export interface Thinking {
   params: {
     max_tokens: number;
-    thinking?: { type: "adaptive" } | { type: "enabled"; budget_tokens: number };
-    output_config?: { effort: "low" | "medium" | "high" | "xhigh" };
+    thinking?:
+      | { type: "adaptive"; display?: "summarized" }
+      | { type: "enabled"; budget_tokens: number }
+      | { type: "disabled" | "between_tools" };
+    output_config?: { effort: Effort };
   };
   /** It goes by a number of tokens. */
   budgeted: boolean;
@@ -64,15 +69,13 @@ export function thinkingOf(
   const { maxTokens, thinkingBudgets, thinkingLevel = "off" } = options;
   const most = model.maxTokens ?? DEFAULT_MAX_TOKENS;
   const max_tokens = maxTokens ?? Math.min(most, USUAL_MAX_TOKENS);
-  if (thinkingLevel === "off" || isForced(options) || !mayThink(messages)) {
-    return { params: { max_tokens }, budgeted: false };
+  const forced = isForced(options) && takesForcedCalls(model);
+  if (thinkingLevel === "off" || forced || !mayThink(messages, model)) {
+    return { params: { max_tokens, ...notThinking(model, forced) }, budgeted: false };
   }
   if (thinksAdaptively(model)) {
     const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;
-    return {
-      params: { max_tokens, thinking: { type: "adaptive" }, output_config: { effort } },
-      budgeted: false,
-    };
+    return { params: { max_tokens, ...adaptively(model, effort) }, budgeted: false };
   }
   const wanted = thinkingBudgets?.[thinkingLevel] ?? BUDGETS[thinkingLevel];
   // More than the model can say in all is refused.
@@ -91,9 +94,53 @@ function isForced({ toolChoice }: StreamOptions): boolean {
   return toolChoice === "required" || typeof toolChoice === "object";
 }
 
-/** In the middle of a turn that began without thinking, the service refuses to begin with it. */
-function mayThink(messages: readonly Message[]): boolean {
+type Said = Pick<Thinking["params"], "thinking" | "output_config">;
+
+function adaptively({ id }: Model, wanted: Effort): Said {
+  const version = claudeVersion(id);
+  const effort = wanted === "xhigh" && version < FIRST_WITH_XHIGH ? "high" : wanted;
+  // Newer models think without a word, unless they are asked for some.
+  const shown = version >= FIRST_SILENT && { display: "summarized" as const };
+  return { thinking: { type: "adaptive", ...shown }, output_config: { effort } };
+}
+
+/**
+ * How those are told not to think that think unless they are told. Who does not know such a
+ * word is asked to think as little as it can.
+ */
+const OFF_WORDS: Readonly<Record<string, "disabled" | "between_tools">> = {
+  "opus 500": "disabled",
+  "sonnet 500": "disabled",
+  "sonnet 505": "between_tools",
+  "haiku 505": "disabled",
+};
+
+function notThinking(model: Model, forced: boolean): Said {
+  const version = claudeVersion(model.id);
+  if (version < FIRST_THINKING_UNASKED) return {};
+  const [, family = ""] = /claude-([a-z]+)-/.exec(model.id) ?? [];
+  const type = OFF_WORDS[`${family} ${version}`];
+  if (type) return { thinking: { type } };
+  return forced ? {} : adaptively(model, "low");
+}
+
+/** Newer models have a temperature of their own, and refuse to hear of another. */
+export function takesTemperature({ id }: Model): boolean {
+  return claudeVersion(id) < FIRST_WITHOUT_TEMPERATURE;
+}
+
+/** The newest models refuse to be told that they have to call a tool. */
+export function takesForcedCalls({ id }: Model): boolean {
+  return claudeVersion(id) < FIRST_WITHOUT_FORCED_CALLS;
+}
+
+/**
+ * In the middle of a turn that began without thinking, the service refuses to begin with it,
+ * but for models that think unasked.
+ */
+function mayThink(messages: readonly Message[], { id }: Model): boolean {
   if (messages.at(-1)?.role === "user") return true;
+  if (claudeVersion(id) >= FIRST_THINKING_UNASKED) return true;
   let first = messages.findLastIndex(({ role }) => role === "assistant");
   // Neighbours are one message there.
   while (messages[first - 1]?.role === "assistant") first--;
@@ -112,6 +159,11 @@ const MINOR_VERSIONS = 100;
 const FIRST_ADAPTIVE = 406;
 /** From here on the assistant may not have the last word. */
 const FIRST_WITHOUT_PREFILL = 406;
+const FIRST_WITH_XHIGH = 407;
+const FIRST_SILENT = 407;
+const FIRST_WITHOUT_TEMPERATURE = 407;
+const FIRST_THINKING_UNASKED = 500;
+const FIRST_WITHOUT_FORCED_CALLS = 501;
 
 /** 405 for a Claude 4.5, whatever stands around its name; 0 for those before Claude 4. */
 export function claudeVersion(id: string): number {

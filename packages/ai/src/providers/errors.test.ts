@@ -388,6 +388,11 @@ describe("errorOfResponse", () => {
     expect(answer(500, "").message).toBe(
       "Acme answered 500 without saying why. Try again in a while.",
     );
+    const whole = answer(200, { choices: [{ message: { content: "Hello" } }] });
+    expect(whole.message).toBe(
+      "Acme answered 200 with something else than a stream. Check that what answers at its address can stream.",
+    );
+    expect(whole.failure).toEqual({ kind: "unknown", retryable: false, status: 200 });
     expect(answer(422, { detail: [{ loc: ["body", 0], msg: "Bad" }] }).message).toContain(
       "body.0: Bad.",
     );
@@ -645,11 +650,19 @@ describe("errorOfTransport", () => {
     [new DOMException("late", "TimeoutError"), false, "timeout", true],
     [new DOMException("stopped", "AbortError"), true, "aborted", false],
     [new TypeError("Failed to parse URL from x"), false, "bad_request", false],
+    [new TypeError("fetch failed", { cause: new Error("bad port") }), false, "bad_request", false],
     [new TypeError("x is not a function"), false, "unknown", false],
     ["connection lost", false, "network", true],
     [undefined, false, "unknown", false],
   ])("judges %s (body begun: %s) as %s", (error, began, kind, retryable) => {
     expect(thrown(error, began).failure).toEqual({ kind, retryable });
+  });
+
+  it("says what has to be corrected where the address is none", () => {
+    const at = { service: "Acme", model: "m", url: "acme", began: false, setBy: "ACME_BASE_URL" };
+    expect(errorOfTransport(coded("ERR_INVALID_URL"), at).message).toBe(
+      "The address of Acme cannot be used (ERR_INVALID_URL). Correct ACME_BASE_URL; it begins with http:// or https://.",
+    );
   });
 
   it("says which host and what to do, and no more of the address", () => {

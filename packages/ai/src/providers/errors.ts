@@ -37,6 +37,10 @@ export function errorOfResponse(
 
   const status = response.status >= FIRST_ERROR ? response.status : report.status;
   const verdict = judge(report, status);
+  const words = page ? "" : sentence(wordsOf(report), at.model);
+  // An answer that is neither an error nor a stream: whoever gives it will do so again.
+  const whole = status === undefined && !page && words === "" && verdict.kind === "unknown";
+  if (whole) verdict.retryable = false;
   if (page) {
     // It comes from something in between, which knows nothing of keys.
     if (verdict.kind === "auth") verdict.kind = "unknown";
@@ -55,8 +59,13 @@ export function errorOfResponse(
   if (requestId !== undefined) failure.requestId = requestId;
 
   const host = hostOf(response.url);
-  const words = page ? "" : sentence(wordsOf(report), at.model);
   const who = through(report, at);
+  if (whole) {
+    return new ProviderError(
+      `${who} answered ${response.status} with something else than a stream. Check that what answers at its address can stream.`,
+      failure,
+    );
+  }
   const what = page
     ? `${who} answered ${response.status} with an HTML page instead of JSON${host ? `, from ${host}` : ""}${titled(pageTitle(body))}.`
     : words === ""
@@ -88,12 +97,12 @@ export function errorInStream(payload: unknown, at: AskedOf, name?: string): Pro
 
 /**
  * What a `fetch` or the reading of a body tells by throwing. `began`: bytes of the
- * body had come. A `ProviderError` is given back as it is. The original becomes
- * `cause`, unless its words hold something that looks like a key.
+ * body had come; `setBy`: what says the address. A `ProviderError` is given back as it is.
+ * The original becomes `cause`, unless its words hold something that looks like a key.
  */
 export function errorOfTransport(
   error: unknown,
-  at: { service: string; model: string; url: string; began: boolean },
+  at: { service: string; model: string; url: string; began: boolean; setBy?: string },
 ): ProviderError {
   if (error instanceof ProviderError) return error;
   const chain = causes(error);
@@ -540,13 +549,13 @@ const CONNECTION_CODES =
 const DECODING_CODES = /^(?:Z_\w+|ERR__?(?:BROTLI|ZSTD)\w*|ZSTD_\w+)$/;
 const CONNECTION_WORDS =
   /^(?:terminated|fetch failed|failed to fetch|load failed|network ?error)|\bsocket\b|\bnetwork\b|\bconnection\b|\bother side closed\b|\bpremature close\b|\bdecod|\bdecompress|\bunexpected end of file\b|\bincorrect header check\b/i;
-const ADDRESS_WORDS = /\b(?:invalid url|failed to parse url|unknown scheme)\b/i;
+const ADDRESS_WORDS = /\b(?:invalid url|failed to parse url|unknown scheme|bad port)\b/i;
 const HEADER_WORDS =
   /\binvalid header value\b|\bbytestring\b|\binvalid (?:header|value).*\bheaders?\b/i;
 
 function transportTrouble(
   chain: readonly Link[],
-  at: { service: string; url: string; began: boolean },
+  at: { service: string; url: string; began: boolean; setBy?: string },
 ): Trouble {
   const host = hostOf(at.url) || "the address that was given";
   const coded = (pattern: RegExp): string | undefined =>
@@ -587,7 +596,7 @@ function transportTrouble(
       kind: "bad_request",
       sign,
       what: `The address of ${at.service} cannot be used`,
-      todo: "Correct it; it begins with http:// or https://.",
+      todo: `Correct ${at.setBy || "it"}; it begins with http:// or https://.`,
     };
   sign = coded(REFUSED_CODES);
   if (sign !== undefined)

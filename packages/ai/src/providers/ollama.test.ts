@@ -238,6 +238,13 @@ describe("writing", () => {
     expect(request.url).toBe(`${address}/api/chat`);
   });
 
+  it("tells a page of something in between from a broken answer", async () => {
+    const page = { body: "<html><title>Log in</title>", headers: { "content-type": "text/html" } };
+    const { message } = await hear(ollama, model, fakeService(page));
+    expect(message.errorMessage).toContain("an HTML page instead of JSON, from");
+    expect(message.failure).toMatchObject({ kind: "unknown", retryable: false });
+  });
+
   it("says nothing of a message that has only what cannot be said here", () => {
     const own = assistant([{ type: "serviceTool", id: "s", name: "search", raw: {} }]);
     expect(toWire([userSays("?"), own, userSays("!")], model)).toEqual([

@@ -17,6 +17,7 @@ import { LineDecoder } from "./lines.ts";
 import {
   authHeaders,
   createProvider,
+  joinUrl,
   parseObject,
   type ProviderConfig,
   ServiceFault,
@@ -73,7 +74,7 @@ function writeRequest(job: WireJob): WireRequest {
     ...(options.cacheRetention === "long" && { keep_alive: LONG_KEEP_ALIVE }),
   };
   return {
-    url: `${addressOf(job.baseUrl)}/api/chat`,
+    url: joinUrl(addressOf(job.baseUrl), "/api/chat"),
     headers: authHeaders(job, "bearer"),
     body: body as unknown as Record<string, unknown>,
   };

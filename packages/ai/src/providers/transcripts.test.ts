@@ -51,8 +51,11 @@ function modelAt(api: string, provider: string, id: string, more: Partial<Model>
 const TARGETS: readonly Model[] = [
   modelAt("anthropic-messages", "anthropic", "claude-sonnet-4-5"),
   modelAt("anthropic-messages", "anthropic", "claude-opus-4-6"),
+  modelAt("anthropic-messages", "anthropic", "claude-opus-5"),
+  modelAt("anthropic-messages", "anthropic", "claude-sonnet-5-5"),
   modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
   modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-4-6-v1"),
+  modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-5-5"),
   modelAt("bedrock-converse-stream", "amazon-bedrock", "amazon.nova-pro-v1:0"),
   modelAt("bedrock-converse-stream", "amazon-bedrock", "meta.llama3-3-70b-instruct-v1:0"),
   modelAt("google-generative-ai", "google", "gemini-3-pro-preview"),

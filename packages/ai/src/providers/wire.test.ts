@@ -848,7 +848,7 @@ describe("an answer that is no stream", () => {
 });
 
 describe("the end of a body", () => {
-  const INCOMPLETE = { kind: "incomplete" };
+  const INCOMPLETE = { kind: "incomplete", retryable: true };
 
   it("before the end of the response makes it incomplete", async () => {
     const message = await ask(HELLO);

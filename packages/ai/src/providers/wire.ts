@@ -179,7 +179,7 @@ class Exchange {
       context: this.#context,
       options: this.#options,
       service,
-      baseUrl: baseUrl.replace(/\/+$/, ""),
+      baseUrl: baseUrl.trim().replace(/\/+$/, ""),
       apiKey: this.#apiKey,
       clock: this.#clock,
     };
@@ -244,6 +244,7 @@ class Exchange {
     const reader = this.#reader;
     if (!reader) throw this.#incomplete("has no body");
     const contentType = response.headers.get("content-type") ?? "";
+    if (/^text\/html\b/i.test(contentType)) throw await this.#errorOf(response, await this.#text());
     const reading = this.#wire.reader(this.#out, job);
     let heard = 0;
     const onPayload: OnPayload = (data, event) => {
@@ -382,7 +383,8 @@ class Exchange {
 
   #fail({ failure, message }: Told): void {
     if (this.#out.closed) return;
-    this.#out.fail(message, failure);
+    const retryable = failure.retryable ?? isTransient(failure.kind, failure.status);
+    this.#out.fail(message, { ...failure, retryable });
     this.#stop();
   }
 
@@ -412,7 +414,9 @@ class Exchange {
     if (this.#url === "") {
       return { message: wordsOf(error), failure: { kind: "bad_request", retryable: false } };
     }
-    const at = { ...this.#askedOf, url: this.#url, began: this.#began };
+    const { baseUrl, id } = this.#model;
+    const setBy = baseUrl ? `baseUrl of model "${id}"` : this.#service.urlEnv.join(" or ");
+    const at = { ...this.#askedOf, url: this.#url, began: this.#began, setBy };
     const told = errorOfTransport(error, at);
     // Who aborts through us gets the end at once: this was somebody else, such as a `fetch` with
     // a deadline of its own.

@@ -10,7 +10,8 @@ import {
 } from "./problems.ts";
 
 // Pages of the Claude API documentation: "Create a Message", "Extended thinking", "Adaptive
-// thinking", "Implement tool use", "Prompt caching", "Vision", "What's new in Claude 4.6";
+// thinking", "Implement tool use", "Prompt caching", "Vision", "What's new in Claude 4.6",
+// "Migrating to Claude Sonnet 5.5", "What's new in Claude Opus 5.5";
 // what no page says, the service says in its errors.
 
 const KEYS: ReadonlySet<string> = new Set([
@@ -45,6 +46,13 @@ const MIN_BUDGET = 1_024;
 const FIRST_WITHOUT_PREFILL = 406;
 const CACHE_LIFETIMES = [undefined, "5m", "1h"];
 const THINKING = ["thinking", "redacted_thinking"];
+const THINKING_TYPES = ["enabled", "adaptive", "disabled", "between_tools"];
+const FIRST_WITHOUT_TEMPERATURE = 407;
+const FIRST_WITHOUT_BUDGET = 407;
+const FIRST_WITH_XHIGH = 407;
+const FIRST_WITHOUT_FORCED = 501;
+/** Which of the models that think unasked can be told not to. */
+const TAKES_DISABLED = /opus-4-[78]|(?:opus|sonnet)-5(?!-\d)|haiku-5-5/;
 const CACHED = ["text", "image", "document", "tool_use", "tool_result", "search_result"];
 const IN_RESULTS = ["text", "image", "document", "search_result", "tool_reference"];
 const OF_USERS = ["text", "image", "document", "search_result", "tool_result", "container_upload"];
@@ -62,6 +70,7 @@ export const check: RequestCheck = requestCheck((problems, body, model) => {
   checkSystem(problems, body["system"]);
   checkTools(problems, body, turns);
   checkThinking(problems, body, turns);
+  checkGeneration(problems, body, model, fieldsOf(body["tool_choice"])["type"]);
   checkEnd(problems, turns, model);
   checkCacheMarks(problems, body);
 });
@@ -245,7 +254,7 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
 /** What is said about thinking to a Claude model, here or behind another service. */
 export function checkClaudeThinking(problems: Problems, body: Fields, limit: unknown): void {
   const thinking = problems.fields(body["thinking"], "thinking");
-  problems.oneOf(thinking["type"], ["enabled", "adaptive", "disabled"], "thinking.type");
+  problems.oneOf(thinking["type"], THINKING_TYPES, "thinking.type");
   if (thinking["type"] === "disabled") return;
   const heat = body["temperature"];
   problems.must(heat === undefined || heat === 1, "temperature", "not with thinking");
@@ -274,11 +283,38 @@ function checkEnd(problems: Problems, turns: readonly Turn[], model: string): vo
   problems.must(paused || takesPrefill(model), last.at, "the last must be of the user");
 }
 
+/** What newer Claude models refuse that the older ones take, here or behind another service. */
+export function checkGeneration(
+  problems: Problems,
+  { output_config, temperature, thinking }: Fields,
+  model: string,
+  choice: unknown,
+): void {
+  const generation = generationOf(model);
+  const type = fieldsOf(thinking)["type"];
+  const { effort } = fieldsOf(output_config);
+  const fits = temperature === undefined || generation < FIRST_WITHOUT_TEMPERATURE;
+  problems.must(fits, "temperature", "this model has its own");
+  const free = choice !== "any" && choice !== "tool";
+  problems.must(free || generation < FIRST_WITHOUT_FORCED, "tool_choice", "cannot force a call");
+  const known = effort !== "xhigh" || generation >= FIRST_WITH_XHIGH;
+  problems.must(known, "output_config.effort", "this model has no xhigh");
+  if (generation < FIRST_WITHOUT_BUDGET) return;
+  problems.must(type !== "enabled", "thinking.type", "this model takes no budget");
+  if (type === "disabled") problems.matches(model, TAKES_DISABLED, "thinking.type");
+  if (type === "between_tools") problems.matches(model, /sonnet-5-5/, "thinking.type");
+}
+
 /** Whether a Claude model goes on with what the assistant is said to have begun. */
 export function takesPrefill(model: string): boolean {
+  return generationOf(model) < FIRST_WITHOUT_PREFILL;
+}
+
+/** 406 for a Claude 4.6. */
+function generationOf(model: string): number {
   const [, major = "0", minor = "0"] =
     /claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d)/.exec(model) ?? [];
-  return Number(major) * 100 + Number(minor) < FIRST_WITHOUT_PREFILL;
+  return Number(major) * 100 + Number(minor);
 }
 
 function checkCacheMarks(problems: Problems, body: Fields): void {

@@ -1,4 +1,4 @@
-import { checkClaudeThinking, takesPrefill } from "./anthropic-messages.ts";
+import { checkClaudeThinking, checkGeneration, takesPrefill } from "./anthropic-messages.ts";
 import {
   fieldsOf,
   type Fields,
@@ -232,10 +232,11 @@ function checkInference(
     }
   }
   const fields = fieldsOf(body["additionalModelRequestFields"]);
-  if (fields["thinking"] === undefined) return;
   const choice = Object.keys(fieldsOf(fieldsOf(body["toolConfig"])["toolChoice"]))[0];
   const forced = choice === "any" || choice === "tool";
   const { maxTokens, temperature } = config;
+  checkGeneration(problems, { ...fields, temperature }, model, choice);
+  if (fields["thinking"] === undefined) return;
   checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
   if (fieldsOf(fields["thinking"])["type"] !== "enabled") return;
   const said = messages.findLast(({ role }) => role === "assistant");

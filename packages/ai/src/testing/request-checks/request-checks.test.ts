@@ -155,6 +155,14 @@ describe("Anthropic", () => {
   ]);
   refuses("anthropic-messages", "anthropic", "claude-opus-4-6", [
     ["a prefill for newer models", of([...hi, said(text("So"))]), "last must be of the user"],
+    ["an effort that came later", of(hi, { output_config: { effort: "xhigh" } }), "no xhigh"],
+  ]);
+  refuses("anthropic-messages", "anthropic", "claude-opus-5-5", [
+    ["a temperature", of(hi, { temperature: 0.5 }), "has its own"],
+    ["a forced call", of(hi, { tools, tool_choice: { type: "any" } }), "cannot force"],
+    ["not to think", of(hi, { thinking: { type: "disabled" } }), "thinking.type"],
+    ["a word of another model", of(hi, { thinking: { type: "between_tools" } }), "thinking.type"],
+    ["a budget", of(hi, { thinking: { type: "enabled", budget_tokens: 1024 } }), "no budget"],
   ]);
 });
 
