@@ -27,7 +27,7 @@ function lookAround(): ScriptAnswer {
   return [
     think("I know nothing of this project yet. What is in it, and what do its tests say?"),
     say("I'll look around and run the tests."),
-    call("read", { path: "." }),
+    call("ls", { path: "." }),
     call("shell", { command: TEST_COMMAND }),
   ];
 }
@@ -64,7 +64,10 @@ function mend(context: Context): ScriptAnswer {
         "become 3 × 333 = 999.\n\nWhat is left, `cents % people`, is too little for one more " +
         "cent each. So the first few people pay it.",
     ),
-    call("edit", { path: SOURCE_FILE, oldText: BROKEN_CODE, newText: MENDED_CODE }),
+    call("edit", {
+      path: SOURCE_FILE,
+      edits: [{ oldText: BROKEN_CODE, newText: MENDED_CODE }],
+    }),
   ];
 }
 
@@ -111,6 +114,8 @@ function lastResult(context: Context, tool: string): ToolResultMessage {
   throw new Error(`The demo's script looked for a result of "${tool}", and there is none.`);
 }
 
+/** The lines that tell where a text came from are not part of it. */
 function lastLine(result: ToolResultMessage): string {
-  return textOf(result).trimEnd().split("\n").at(-1) ?? "";
+  const lines = textOf(result).trimEnd().split("\n");
+  return lines.findLast((line) => !/^<\/?source /.test(line)) ?? "";
 }

@@ -1,12 +1,13 @@
 import { rmSync } from "node:fs";
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, type AgentEvent, type AgentTool, type Middleware } from "@gyre/agent";
 import { scriptedModel, type ScriptedModelOptions, totalTokens } from "@gyre/ai";
+import { PROVENANCE_NOTE } from "@gyre/tools";
 import { PROJECT_FILES, TASK, TEST_COMMAND } from "./demo-project.ts";
 import { demoScript } from "./demo-script.ts";
-import { demoTools } from "./demo-tools.ts";
+import { type DemoTools, openDemoTools } from "./demo-tools.ts";
 import type { LiveModel } from "./live-model.ts";
 import { duration, Renderer } from "./render.ts";
 import { type Environment, openTerminal, type Output } from "./terminal.ts";
@@ -14,6 +15,8 @@ import { type Environment, openTerminal, type Output } from "./terminal.ts";
 export const EXIT_MENDED = 0;
 export const EXIT_NOT_MENDED = 1;
 export const EXIT_ABORTED = 130;
+
+const OWNER_ONLY = 0o700;
 
 /** As fast as one can just read along. */
 const TYPING: ScriptedModelOptions = { delayMs: 700, chunkSize: 3, betweenMs: 26 };
@@ -28,8 +31,8 @@ export interface DemoOptions {
   signal?: AbortSignal;
   /** A model of a service, in place of the scripted one. */
   live?: LiveModel;
-  /** In place of the demo's own tools. */
-  tools?: (folder: string) => readonly AgentTool[];
+  /** Gives the tools that are used; it is given the demo's own. */
+  tools?: (own: readonly AgentTool[], folder: string) => readonly AgentTool[];
 }
 
 /**
@@ -44,15 +47,22 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const screen = new Renderer(terminal);
   const startedAt = performance.now();
   const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
-  // Where the process is made to end at once, nothing else would take the folder away.
-  const removeAtExit = (): void => rmSync(folder, { recursive: true, force: true });
-  if (!keep) process.once("exit", removeAtExit);
+  const spoolFolder = `${folder}-spool`;
+  const passing = keep ? [spoolFolder] : [folder, spoolFolder];
+  // Where the process is made to end at once, nothing else would take the folders away.
+  const removeAtExit = (): void => {
+    for (const each of passing) rmSync(each, { recursive: true, force: true });
+  };
+  process.once("exit", removeAtExit);
 
   const outcome = new Outcome();
+  let own: DemoTools | undefined;
   try {
+    await mkdir(spoolFolder, { mode: OWNER_ONLY });
     for (const [name, text] of Object.entries(PROJECT_FILES)) {
       await writeFile(join(folder, name), text);
     }
+    own = await openDemoTools(folder, spoolFolder);
     screen.paragraph("gyre demo", style.bold);
     screen.paragraph(
       live
@@ -60,15 +70,16 @@ export async function runDemo(options: DemoOptions): Promise<number> {
         : "The model here is scripted: no key, no network. The tools, the files and the test runs are real.",
     );
     screen.line(`Folder: ${folder}`, style.dim);
-    await runAgent(folder, options, (event) => {
+    screen.line(sandboxLine(own.sandbox), style.dim);
+    const tools = options.tools?.(own.tools, folder) ?? own.tools;
+    await runAgent(tools, options, (event) => {
       outcome.take(event);
       screen.handle(event);
     });
   } finally {
-    if (!keep) {
-      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-      process.removeListener("exit", removeAtExit);
-    }
+    await own?.close();
+    for (const each of passing) await rm(each, { recursive: true, force: true, maxRetries: 3 });
+    process.removeListener("exit", removeAtExit);
   }
 
   const place = keep ? `Kept: ${folder}` : "The folder is removed; --keep leaves it.";
@@ -98,9 +109,15 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
 }
 
+function sandboxLine(kind: DemoTools["sandbox"]): string {
+  return kind === "none"
+    ? "Sandbox: none works here. Commands run with your own rights."
+    : `Sandbox: ${kind}. Commands change this folder alone, without network.`;
+}
+
 async function runAgent(
-  folder: string,
-  { env, fast, live, output, signal, tools = demoTools }: DemoOptions,
+  tools: readonly AgentTool[],
+  { env, fast, live, output, signal }: DemoOptions,
   listener: (event: AgentEvent) => void,
 ): Promise<void> {
   if (signal?.aborted) return;
@@ -110,7 +127,7 @@ async function runAgent(
     protocol: live?.client ?? script,
     initialState: {
       model: live?.model ?? script.model,
-      tools: tools(folder),
+      tools,
       ...(live && { systemPrompt: INSTRUCTIONS }),
     },
     ...(live && { middleware: [onlyTests], limits: LIVE_LIMITS }),
@@ -128,15 +145,24 @@ async function runAgent(
 }
 
 const INSTRUCTIONS = `You mend a small project with the tools you have. Its tests are run with exactly this command: ${TEST_COMMAND}
-Run them before you change anything and after; no other command is allowed. Say briefly what you do and why.`;
+Run them before you change anything and after; no other command is allowed. Say briefly what you do and why.
+
+${PROVENANCE_NOTE}`;
 
 const LIVE_LIMITS = { maxTurns: 20 };
 
 /** Nobody watches over what a real model runs here: it may run the tests, and nothing else. */
 const onlyTests: Middleware = {
   async tool(call, next) {
-    if (call.tool.name !== "shell" || call.args["command"] === TEST_COMMAND) return next();
-    throw new Error(`This demo runs no other command than: ${TEST_COMMAND}`);
+    if (call.tool.name !== "shell") return next();
+    const { command, unsandboxed } = call.args;
+    if (command !== TEST_COMMAND) {
+      throw new Error(`This demo runs no other command than: ${TEST_COMMAND}`);
+    }
+    if (unsandboxed !== undefined) {
+      throw new Error("This demo runs nothing outside of its sandbox. Leave unsandboxed out.");
+    }
+    return next();
   },
 };
 

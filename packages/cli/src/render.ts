@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessageEvent } from "@gyre/ai";
+import { sanitise } from "@gyre/tools";
 import { fit, plainText, type Style, type Terminal, wrap, Wrapper } from "./terminal.ts";
 
 /** Lines of a tool's output that are shown; the rest is counted. */
@@ -9,13 +10,16 @@ const INDENT = "  ";
 const DEEPER = "    ";
 const CLEAR_LINE = "\r\x1b[2K";
 
-export interface DiffLine {
+/** What `ls` tells of a file beside its name. */
+const LISTED_SIZE = / \([\d.]+ [KMGTP]?B\)$/;
+
+interface DiffLine {
   sign: "+" | "-";
   text: string;
 }
 
-/** What a tool puts into `details` for the eyes of a person. */
-export type ToolView =
+/** What a person is shown of a result. */
+type ToolView =
   | { type: "summary"; text: string }
   | { type: "diff"; lines: DiffLine[] }
   | { type: "output"; text: string; exit?: string };
@@ -86,12 +90,12 @@ export class Renderer {
   paragraph(text: string, paint: (text: string) => string = same): void {
     this.#closeBlock();
     this.#line("");
-    this.#line(paint(wrap(plainText(text), this.#textColumns, INDENT)));
+    this.#line(paint(wrap(shownText(text), this.#textColumns, INDENT)));
   }
 
   /** A line below the paragraph, whole: a path that was broken up could not be copied. */
   line(text: string, paint: (text: string) => string = same): void {
-    this.#line(text && INDENT + paint(plainText(text)));
+    this.#line(text && INDENT + paint(shownText(text)));
   }
 
   get #style(): Style {
@@ -105,7 +109,7 @@ export class Renderer {
   #prompt(content: string | { type: string; text?: string }[]): void {
     const text =
       typeof content === "string" ? content : content.map((block) => block.text ?? "").join("");
-    const wrapped = wrap(plainText(text), this.#textColumns, DEEPER).trimStart();
+    const wrapped = wrap(shownText(text), this.#textColumns, DEEPER).trimStart();
     this.#line("");
     this.#line(`${INDENT}${this.#style.cyan("›")} ${this.#style.bold(wrapped)}`);
   }
@@ -145,7 +149,8 @@ export class Renderer {
   }
 
   #write(text: string | undefined): void {
-    if (text && this.#block) this.#terminal.write(this.#block.paint(text));
+    // Here and not before: a piece may end in the middle of a character, a word does not.
+    if (text && this.#block) this.#terminal.write(this.#block.paint(sanitise(text)));
   }
 
   #line(text: string): void {
@@ -180,7 +185,7 @@ export class Renderer {
     if (!call) return;
     this.#running.delete(id);
     const { bold, dim, green, red } = this.#style;
-    const view = viewOf(end.result);
+    const view = viewOf(call.name, end.result);
     const exit = view.type === "output" ? view.exit : undefined;
     const facts = [...(exit ? [exit] : []), duration(end.durationMs)].join(" · ");
     const room = this.#textColumns - INDENT.length - call.name.length - facts.length - 6;
@@ -196,7 +201,7 @@ export class Renderer {
     const { dim, green, red } = this.#style;
     const columns = this.#textColumns - DEEPER.length;
     if (view.type === "summary") {
-      return wrap(plainText(view.text), columns, "").split("\n").map(dim);
+      return wrap(shownText(view.text), columns, "").split("\n").map(dim);
     }
     if (view.type === "diff") {
       return dedent(view.lines).flatMap(({ sign, text }) => {
@@ -236,7 +241,7 @@ function roundTimes(line: string): string {
 
 /** The lines without the indent that they share. */
 function dedent(lines: readonly DiffLine[]): DiffLine[] {
-  const plain = lines.map(({ sign, text }) => ({ sign, text: plainText(text) }));
+  const plain = lines.map(({ sign, text }) => ({ sign, text: shownText(text) }));
   const indents = plain
     .filter(({ text }) => text.trim() !== "")
     .map(({ text }) => text.search(/\S/));
@@ -262,7 +267,7 @@ function verdictPaint(line: string, style: Style): (text: string) => string {
 
 /** Lines with something on them. */
 function linesOf(text: string): string[] {
-  return plainText(text)
+  return shownText(text)
     .split("\n")
     .map((line) => line.trimEnd())
     .filter((line) => line !== "");
@@ -272,15 +277,51 @@ function textOf(result: AgentToolResult): string {
   return result.content.map((block) => (block.type === "text" ? block.text : "(image)")).join("\n");
 }
 
-function viewOf(result: AgentToolResult): ToolView {
-  return isToolView(result.details) ? result.details : { type: "output", text: textOf(result) };
+/** From the details of the tools that are known here; of others, what the model is told. */
+function viewOf(tool: string, result: AgentToolResult): ToolView {
+  const details = detailsOf(result);
+  const { diff, stderr, stdout, totalEntries, totalLines } = details;
+  const text = textOf(result);
+  if (tool === "read" && typeof totalLines === "number") {
+    return { type: "summary", text: totalLines === 1 ? "1 line" : `${totalLines} lines` };
+  }
+  if (tool === "ls" && typeof totalEntries === "number") {
+    const names = text.split("\n").map((line) => line.replace(LISTED_SIZE, ""));
+    return { type: "summary", text: names.join("  ") };
+  }
+  if (tool === "edit" && typeof diff === "string") {
+    return { type: "diff", lines: changedLines(diff) };
+  }
+  if (tool === "shell" && typeof stdout === "string" && typeof stderr === "string") {
+    return { type: "output", text: `${stdout}\n${stderr}`, exit: exitOf(details) };
+  }
+  return { type: "output", text };
 }
 
-function isToolView(details: unknown): details is ToolView {
-  if (typeof details !== "object" || details === null || !("type" in details)) return false;
-  if (details.type === "diff") return "lines" in details && Array.isArray(details.lines);
-  const hasText = "text" in details && typeof details.text === "string";
-  return hasText && (details.type === "summary" || details.type === "output");
+function detailsOf({ details }: AgentToolResult): Readonly<Record<string, unknown>> {
+  return typeof details === "object" && details !== null ? { ...details } : {};
+}
+
+function exitOf({ aborted, exitCode, timedOut }: Readonly<Record<string, unknown>>): string {
+  if (timedOut === true) return "out of time";
+  if (aborted === true) return "aborted";
+  return typeof exitCode === "number" ? `exit code ${exitCode}` : "ended by a signal";
+}
+
+/** Of a unified diff, what was removed and added. */
+function changedLines(diff: string): DiffLine[] {
+  const rows = diff.split(/\r?\n/);
+  // The two lines before the first place begin with these signs too.
+  const places = rows.slice(rows.findIndex((row) => row.startsWith("@@")));
+  return places.flatMap((row) => {
+    const sign = row.charAt(0);
+    return sign === "+" || sign === "-" ? [{ sign, text: row.slice(1) }] : [];
+  });
+}
+
+/** A text without what a terminal obeys, and without what nobody sees. */
+function shownText(text: string): string {
+  return sanitise(plainText(text));
 }
 
 function fallbackText({ from, to, errorMessage }: FallbackEvent): string {
@@ -290,7 +331,7 @@ function fallbackText({ from, to, errorMessage }: FallbackEvent): string {
 /** What a call is about, in one line: the argument that a person would name. */
 function aboutOf(args: Readonly<Record<string, unknown>>): string {
   const about = args["command"] ?? args["path"] ?? "";
-  return typeof about === "string" ? plainText(about).replaceAll("\n", " ") : "";
+  return typeof about === "string" ? shownText(about).replaceAll("\n", " ") : "";
 }
 
 /** Paints what stands between back-ticks, which may come in pieces, and takes them away. */

@@ -1,5 +1,24 @@
-import type { Clock } from "@gyre/ai";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { type Clock, systemClock } from "@gyre/ai";
+import { noteRun } from "./leftovers.ts";
+import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
+import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
 import type { ProgramSpec } from "./sandbox.ts";
+
+export type { CapturedOutput } from "./output.ts";
+
+/** After a program has exited, its pipes are let go once nothing came for this long. */
+const PIPE_GRACE_MS = 100;
+const PIPE_POLL_MS = 10;
+/** Pipes are let go even if something still comes. */
+const PIPE_LIMIT_MS = 2_000;
+
+const MS_PER_SECOND = 1_000;
+
+type StreamName = "stdout" | "stderr";
 
 /** How a program ended. */
 export interface ProgramEnd {
@@ -11,28 +30,35 @@ export interface ProgramEnd {
   durationMs: number;
   stdout: CapturedOutput;
   stderr: CapturedOutput;
-}
-
-/** Output: its beginning and end in memory, all of it in a file once that is too little. */
-export interface CapturedOutput {
-  head: string;
-  tail: string;
-  bytes: number;
-  lines: number;
-  /** Where all of it is, if head and tail are not all. */
-  path?: string;
+  /** Processes that even SIGKILL did not end in time: the kernel holds them. */
+  left?: readonly number[];
 }
 
 export interface RunOptions {
   /** Default: none. */
   timeoutMs?: number;
   signal?: AbortSignal;
-  onOutput?: (piece: string, stream: "stdout" | "stderr") => void;
-  /** A folder (0700) for what is too long for memory. */
+  /** If it throws, the program is ended and the error is the answer. */
+  onOutput?: (piece: string, stream: StreamName) => void;
+  /** A folder (0700) for what is too long for memory, and for notes of what runs. */
   spoolFolder: string;
   /** Written to its standard input, which is then closed; absent: closed at once. */
   input?: string;
   clock?: Clock;
+}
+
+/** A program that was started. */
+export interface RunningProgram {
+  readonly pid: number;
+  /** How it ended; never rejects but for what `onOutput` threw. */
+  readonly ended: Promise<ProgramEnd>;
+  /** What it has written so far. */
+  output(): { stdout: CapturedOutput; stderr: CapturedOutput };
+}
+
+interface Exit {
+  code: number | null;
+  signal: string | null;
 }
 
 /**
@@ -40,6 +66,262 @@ export interface RunOptions {
  * the last of its descendants lets go of a pipe. On abort, on time-out and at its end
  * nothing that it started is left. Rejects only where it cannot be started at all.
  */
-export function runProgram(_program: ProgramSpec, _options: RunOptions): Promise<ProgramEnd> {
-  throw new Error("Not here yet.");
+export async function runProgram(program: ProgramSpec, options: RunOptions): Promise<ProgramEnd> {
+  if (options.signal?.aborted) return notStarted();
+  const { ended } = await startProgram(program, options);
+  return ended;
+}
+
+/** Like `runProgram`, answering as soon as it runs. Throws on a signal that was aborted before. */
+export async function startProgram(
+  program: ProgramSpec,
+  options: RunOptions,
+): Promise<RunningProgram> {
+  const { signal, timeoutMs, spoolFolder, onOutput, input, clock = systemClock } = options;
+  signal?.throwIfAborted();
+  const id = newRunId();
+  const note = noteRun(spoolFolder, id);
+  const startedAt = clock.now();
+  let child: StartedChild;
+  try {
+    child = await spawnChild(program, id, input !== undefined);
+  } catch (error) {
+    note.remove();
+    throw error;
+  }
+  const { pid, start, exited } = child;
+  if (start !== undefined) note.started(pid, start);
+  const tree = new ProcessTree({ id, pid, ...(start !== undefined && { start }), isWatched: true });
+  watch(tree);
+
+  let failure: { error: unknown } | undefined;
+  const onPiece = (name: StreamName) => (piece: string) => {
+    if (failure) return;
+    try {
+      onOutput?.(piece, name);
+    } catch (error) {
+      failure = { error };
+      stop();
+    }
+  };
+  const stdout = readPipe(child.stdout, spoolFolder, onPiece("stdout"));
+  const stderr = readPipe(child.stderr, spoolFolder, onPiece("stderr"));
+  // A program need not read what it is given.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+
+  let endedBy: "itself" | "abort" | "timeout" | undefined;
+  let giveUp: (exit: Exit) => void = () => {};
+  const givenUp = new Promise<Exit>((resolve) => {
+    giveUp = resolve;
+  });
+  function stop(): void {
+    void tree.end().then((left) => {
+      if (left.includes(pid)) giveUp({ code: null, signal: null });
+    });
+  }
+  const endBy = (reason: "abort" | "timeout"): void => {
+    if (endedBy) return;
+    endedBy = reason;
+    stop();
+  };
+  const onAbort = (): void => endBy("abort");
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  const cancelTimeout =
+    timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => endBy("timeout"));
+
+  async function settle(): Promise<ProgramEnd> {
+    const exit = await Promise.race([exited, givenUp]);
+    endedBy ??= "itself";
+    cancelTimeout?.();
+    signal?.removeEventListener("abort", onAbort);
+    const durationMs = clock.now() - startedAt;
+    child.stdin?.destroy();
+    const isOwnEnd = endedBy === "itself" && !failure;
+    const [left] = await Promise.all([
+      tree.end(),
+      letGo([stdout, stderr], isOwnEnd ? PIPE_LIMIT_MS : PIPE_GRACE_MS),
+    ]);
+    unwatch(tree);
+    if (left.length === 0) note.remove();
+    if (failure) throw failure.error;
+    return {
+      exitCode: exit.code,
+      signal: exit.signal,
+      timedOut: endedBy === "timeout",
+      aborted: endedBy === "abort",
+      durationMs,
+      stdout: stdout.capture.get(),
+      stderr: stderr.capture.get(),
+      ...(left.length > 0 && { left }),
+    };
+  }
+  return {
+    pid,
+    ended: settle(),
+    output: () => ({ stdout: stdout.capture.get(), stderr: stderr.capture.get() }),
+  };
+}
+
+/** How a program ended, in a sentence. */
+export function howEnded(end: ProgramEnd): string {
+  const seconds = (end.durationMs / MS_PER_SECOND).toFixed(1);
+  if (end.timedOut) return `Ended by us after ${seconds} s: its time was over.`;
+  if (end.aborted) return "Ended by us: it was aborted.";
+  if (end.exitCode === null) return `Ended by ${end.signal ?? "an unknown signal"}.`;
+  return `Exit code ${end.exitCode}.`;
+}
+
+function notStarted(): ProgramEnd {
+  const nothing = { head: "", tail: "", bytes: 0, lines: 0 };
+  return {
+    exitCode: null,
+    signal: null,
+    timedOut: false,
+    aborted: true,
+    durationMs: 0,
+    stdout: nothing,
+    stderr: nothing,
+  };
+}
+
+interface StartedChild {
+  pid: number;
+  /** Nothing where the system does not tell. */
+  start: number | undefined;
+  stdin: Writable | null;
+  stdout: Readable;
+  stderr: Readable;
+  exited: Promise<Exit>;
+}
+
+function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promise<StartedChild> {
+  return new Promise((resolve, reject) => {
+    const [file, ...args] = program.argv;
+    if (file === undefined) throw new Error("There is no program to start: argv is empty.");
+    const fail = (error: Error): void => reject(startError(program, error));
+    let child: ChildProcess;
+    try {
+      child = spawn(file, args, {
+        cwd: program.cwd,
+        env: { ...program.env, [RUN_VARIABLE]: runMark(id) },
+        // A session of its own, and with it a group that can be ended as one.
+        detached: process.platform !== "win32",
+        stdio: [withInput ? "pipe" : "ignore", "pipe", "pipe"],
+        windowsHide: true,
+      });
+    } catch (error) {
+      fail(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    child.on("error", fail);
+    const { pid, stdin, stdout, stderr } = child;
+    // Without these the error event comes.
+    if (pid === undefined || !stdout || !stderr) return;
+    const exited = new Promise<Exit>((resolve) => {
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    // Asked now: as long as the event loop does not turn, a dead child keeps its number.
+    const start = processInfo(pid)?.start;
+    resolve({ pid, start, stdin, stdout, stderr, exited });
+  });
+}
+
+function startError(program: ProgramSpec, error: Error): Error {
+  const [file] = program.argv;
+  const code = "code" in error ? error.code : undefined;
+  let reason = error.message;
+  if (!existsSync(program.cwd)) reason = `its working folder ${program.cwd} is not there.`;
+  else if (code === "ENOENT") reason = "there is no such program on the PATH.";
+  else if (code === "EACCES") reason = "it may not be executed.";
+  else if (code === "E2BIG") reason = "its arguments and environment are too long. Use a file.";
+  return new Error(`Cannot start ${file}: ${reason}`, { cause: error });
+}
+
+interface Pipe {
+  capture: OutputCapture;
+  stream: Readable;
+  /** A piece is on its way to the disk. */
+  isBusy: boolean;
+  closed: Promise<void>;
+}
+
+function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => void): Pipe {
+  const decoder = new StringDecoder("utf8");
+  const capture = new OutputCapture(() => openSpool(folder));
+  const closed = new Promise<void>((resolve) => {
+    stream.once("close", () => {
+      const rest = decoder.end();
+      if (rest) onPiece(rest);
+      resolve();
+    });
+  });
+  const pipe: Pipe = { capture, stream, isBusy: false, closed };
+  stream.on("data", (bytes: Buffer) => {
+    const written = capture.add(bytes);
+    if (written) {
+      pipe.isBusy = true;
+      stream.pause();
+      void written.then(() => {
+        pipe.isBusy = false;
+        stream.resume();
+      });
+    }
+    const piece = decoder.write(bytes);
+    if (piece) onPiece(piece);
+  });
+  // A pipe that breaks is a pipe that ends: "close" follows.
+  stream.on("error", () => {});
+  return pipe;
+}
+
+/**
+ * Reads pipes of a program that has exited to their end, or until they are quiet for
+ * as long as a process that still holds them may take to be ended.
+ */
+async function letGo(pipes: readonly Pipe[], limitMs: number): Promise<void> {
+  const exitedAt = Date.now();
+  const closed = Promise.all(pipes.map((pipe) => pipe.closed));
+  let bytesBefore = -1;
+  for (let waited = 0; waited < limitMs; waited = Date.now() - exitedAt) {
+    const bytes = pipes.reduce((sum, pipe) => sum + pipe.capture.bytes, 0);
+    const isQuiet = bytes === bytesBefore && !pipes.some((pipe) => pipe.isBusy);
+    if (isQuiet && waited >= PIPE_GRACE_MS) break;
+    if (await within(closed, PIPE_POLL_MS)) break;
+    bytesBefore = bytes;
+  }
+  for (const pipe of pipes) pipe.stream.destroy();
+  await within(
+    closed.then(() => Promise.all(pipes.map((pipe) => pipe.capture.close()))),
+    PIPE_GRACE_MS,
+  );
+}
+
+/** Whether a promise was there in time. */
+function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    promise.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    }, reject);
+  });
+}
+
+/** What runs now: ended with the process that we are. */
+const running = new Set<ProcessTree>();
+
+function killRunning(): void {
+  for (const tree of running) tree.kill();
+}
+
+function watch(tree: ProcessTree): void {
+  if (running.size === 0) process.on("exit", killRunning);
+  running.add(tree);
+}
+
+function unwatch(tree: ProcessTree): void {
+  running.delete(tree);
+  if (running.size === 0) process.off("exit", killRunning);
 }

@@ -1,8 +1,21 @@
-/** What a program may do. */
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bubblewrapSandbox, findBubblewrap } from "./bubblewrap.ts";
+import { SEATBELT, seatbeltSandbox } from "./seatbelt.ts";
+
+/**
+ * What a program may do. Where places lie inside of each other, the nearest around a path
+ * holds; where one is named twice, hidden goes before read-only before writable.
+ */
 export interface SandboxPolicy {
   /** Folders that it may change, absolute. All else is read-only. */
   writable: readonly string[];
-  /** Places inside of these that stay read-only. */
+  /**
+   * Places inside of these that stay read-only. One that is missing can be made by the
+   * program, unless it is written with a `/` at its end: bubblewrap then makes it as an
+   * empty folder, which stays.
+   */
   readOnly: readonly string[];
   /** Places that it may not even read: keys, other agents' sessions. */
   hidden: readonly string[];
@@ -19,7 +32,10 @@ export interface ProgramSpec {
 
 export interface Sandbox {
   kind: "bubblewrap" | "seatbelt" | "none";
-  /** The program as it has to be started to be confined so. */
+  /**
+   * The program as it has to be started to be confined so. Throws where it cannot be:
+   * the program is then not to be started at all.
+   */
   wrap(program: ProgramSpec, policy: SandboxPolicy): ProgramSpec;
 }
 
@@ -28,3 +44,66 @@ export const noSandbox: Sandbox = {
   kind: "none",
   wrap: (program) => program,
 };
+
+/** A sandbox was asked for and cannot be had here. Nothing is run without it. */
+export class SandboxMissingError extends Error {
+  readonly code = "sandbox_missing";
+  constructor(message: string) {
+    super(message);
+    this.name = "SandboxMissingError";
+  }
+}
+
+export interface SandboxOptions {
+  /** `auto`, the default: the one of this system. `none` confines nothing. */
+  kind?: "auto" | Sandbox["kind"];
+  /** Folders to look for bwrap in, as in PATH. Default: those of the system, then the variable. */
+  path?: string;
+  /** Default: this system. */
+  platform?: NodeJS.Platform;
+}
+
+const OR_NONE = `Or choose the sandbox "none", and programs run with all your rights.`;
+
+/** Where packages put bwrap: nobody else can put another one there. */
+const SYSTEM_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin";
+
+/** Looking for it runs a program: once for each `path`. */
+const found = new Map<string, ReturnType<typeof findBubblewrap>>();
+
+/**
+ * The sandbox of this system, tried out. Rejects with `SandboxMissingError` if there is
+ * none that works: never with a weaker one than was asked for.
+ */
+export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { kind = "auto", platform = process.platform } = options;
+  if (kind === "none") return noSandbox;
+  if (platform === "linux" && kind !== "seatbelt") return linuxSandbox(options.path);
+  if (platform === "darwin" && kind !== "bubblewrap") return macSandbox();
+  throw new SandboxMissingError(
+    kind === "auto"
+      ? `There is no sandbox for ${platform}: bubblewrap needs Linux, Seatbelt needs macOS. ${OR_NONE}`
+      : `The sandbox "${kind}" is not for ${platform}. Choose "auto". ${OR_NONE}`,
+  );
+}
+
+async function linuxSandbox(
+  path = `${SYSTEM_PATH}:${process.env["PATH"] ?? ""}`,
+): Promise<Sandbox> {
+  const search = found.get(path) ?? findBubblewrap(path);
+  found.set(path, search);
+  const result = await search;
+  if ("command" in result) return bubblewrapSandbox(result.command);
+  throw new SandboxMissingError(`${result.problem} ${OR_NONE}`);
+}
+
+function macSandbox(): Sandbox {
+  try {
+    realpathSync(SEATBELT);
+  } catch {
+    throw new SandboxMissingError(`There is no ${SEATBELT} on this machine. ${OR_NONE}`);
+  }
+  const temporary = realpathSync(mkdtempSync(join(tmpdir(), "gyre-sandbox-")));
+  process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
+  return seatbeltSandbox(temporary);
+}

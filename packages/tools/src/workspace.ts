@@ -1,115 +1,70 @@
-import type { FileHandle } from "node:fs/promises";
+import { homedir } from "node:os";
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { protection } from "./protected.ts";
+import { FolderWorkspace } from "./workspace-files.ts";
+import { codeOf, type FolderSpot } from "./workspace-folder.ts";
+import { holdByDescriptor } from "./workspace-linux.ts";
+import { holdByIdentity } from "./workspace-portable.ts";
+import type { Workspace, WorkspaceOptions } from "./workspace-types.ts";
+
+export { MAX_READ_BYTES } from "./workspace-files.ts";
+export * from "./workspace-types.ts";
+
+const isWindows = process.platform === "win32";
 
 /**
- * The folder that an agent works in, and the only way in which our tools touch files.
- * A path is resolved component by component from the opened folder; what was checked
- * is what is used, whatever else changes meanwhile.
+ * Opens the folder at `root`. A link there is followed now and not again: the workspace
+ * is the folder that was opened, whatever its path leads to later. Its caller closes it.
  */
-export interface Workspace {
-  /** The real path of the folder. */
-  readonly root: string;
-  /**
-   * Where a path leads, for showing and for rules: links followed, `..` taken, nothing
-   * opened. The file need not exist. Throws `PathError` where it leads out.
-   */
-  resolve(path: string): Promise<ResolvedPath>;
-  /** What is at a path. Throws `PathError` ("missing" with near names) where nothing is. */
-  stat(path: string): Promise<FileInfo>;
-  /** Opens a regular file for reading. The caller closes the handle. */
-  open(path: string): Promise<OpenedFile>;
-  /** The whole of a file, up to `maxBytes` (an error beyond that). */
-  read(path: string, maxBytes?: number): Promise<ReadFile>;
-  /** Entries of a folder, sorted by name; links are told as links, not followed. */
-  list(path: string): Promise<Entry[]>;
-  /**
-   * Replaces or makes a file, folders on the way included: a temporary file in the same
-   * opened folder, synced, renamed. Mode and owner of what was there are kept; a link is
-   * followed and stays. `expected`: fails with "changed" unless the file still is this one.
-   */
-  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileInfo>;
-  remove(path: string): Promise<void>;
-  close(): Promise<void>;
+export async function openWorkspace(
+  root: string,
+  options: WorkspaceOptions = {},
+): Promise<Workspace> {
+  const real = await realpath(root);
+  if (!(await stat(real)).isDirectory()) throw new Error(`${root} is not a folder to work in.`);
+  const names = namesOf(real);
+  const home = await realHome(options.home);
+  const isProtected = protection(
+    options.readOnly ?? [],
+    home === undefined ? undefined : beneath(names, namesOf(home)),
+  );
+  return new FolderWorkspace(real, {
+    root: hold(real, options.hold),
+    rootNames: [names, namesOf(resolve(root))],
+    isProtected,
+    isWindows,
+  });
 }
 
-export interface WriteOptions {
-  /** For a file that is new. Default 0o644 as the umask leaves it. */
-  mode?: number;
-  /** `null`: nothing may be there. */
-  expected?: FileIdentity | null;
+function hold(root: string, how: WorkspaceOptions["hold"]): FolderSpot {
+  if (how === "identity" || (how === undefined && process.platform !== "linux"))
+    return holdByIdentity(root);
+  const folder = process.platform === "linux" ? holdByDescriptor(root) : undefined;
+  if (folder) return folder;
+  if (how === undefined) return holdByIdentity(root);
+  throw new Error(
+    `The workspace ${root} cannot be held by a descriptor: that needs Linux with /proc.`,
+  );
 }
 
-/** Which file it is, and in which state. */
-export interface FileIdentity {
-  dev: bigint;
-  ino: bigint;
-  size: number;
-  mtimeNs: bigint;
-}
-
-export interface FileInfo extends FileIdentity {
-  /** Relative to the workspace, links followed, with `/`. */
-  path: string;
-  kind: "file" | "folder" | "link" | "other";
-  mode: number;
-}
-
-export interface ResolvedPath {
-  /** Relative to the workspace, links followed, with `/`; "" is the workspace itself. */
-  path: string;
-  absolute: string;
-  exists: boolean;
-  /** Tools may read it and never change it: version control's own files, agent config, ... */
-  readOnly: boolean;
-}
-
-export interface OpenedFile {
-  handle: FileHandle;
-  info: FileInfo;
-}
-
-export interface ReadFile {
-  bytes: Uint8Array;
-  info: FileInfo;
-}
-
-export interface Entry {
-  name: string;
-  kind: FileInfo["kind"];
-}
-
-export type PathFault =
-  | "outside"
-  | "read_only"
-  | "missing"
-  | "not_a_file"
-  | "not_a_folder"
-  | "too_large"
-  | "changed"
-  | "invalid"
-  | "denied";
-
-/** A path that is not taken, with what to do instead. */
-export class PathError extends Error {
-  readonly fault: PathFault;
-  /** As it was given. */
-  readonly path: string;
-  constructor(fault: PathFault, path: string, message: string) {
-    super(message);
-    this.name = "PathError";
-    this.fault = fault;
-    this.path = path;
+async function realHome(home?: string): Promise<string | undefined> {
+  try {
+    return await realpath(home ?? homedir());
+  } catch (error) {
+    // A user without a home folder has nothing there to protect.
+    if (["ENOENT", "EACCES", "ERR_SYSTEM_ERROR"].includes(codeOf(error) ?? "")) return undefined;
+    throw error;
   }
 }
 
-export interface WorkspaceOptions {
-  /**
-   * Further places that tools may not change, relative to the workspace, as glob
-   * patterns; added to those that are always protected.
-   */
-  readOnly?: readonly string[];
+function namesOf(absolute: string): string[] {
+  return absolute.split(isWindows ? /[\\/]/ : "/").filter((name) => name !== "");
 }
 
-/** Opens the folder at `root`. */
-export function openWorkspace(_root: string, _options?: WorkspaceOptions): Promise<Workspace> {
-  throw new Error("Not here yet.");
+/** The names that lead from one place to another beneath it. */
+function beneath(place: readonly string[], other: readonly string[]): string[] | undefined {
+  return place.every((name, index) => name === other[index])
+    ? other.slice(place.length)
+    : undefined;
 }

@@ -1,0 +1,231 @@
+import { execFile } from "node:child_process";
+import { constants, lstatSync, type Stats, statSync } from "node:fs";
+import { access } from "node:fs/promises";
+import { delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { depthOf, isWithin, orderedPlaces, type Place, placeAround, realPlace } from "./places.ts";
+import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
+
+/** What a program may keep in its own /tmp and /var/tmp, each. */
+export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
+
+/** To try it out takes a few milliseconds; a machine under load gets more. */
+const PROBE_TIMEOUT_MS = 20_000;
+
+/**
+ * Sockets of services that do things for whoever asks: containers as root, units, agents
+ * for keys. A read-only mount does not keep a program from talking to a socket.
+ */
+const SERVICE_FOLDERS = ["/run", "/var/run", "/var/lib/lxd", "/var/lib/incus", "/var/snap/lxd"];
+
+/** Of `/run`, what programs need to be found. */
+const KEPT_OF_RUN = ["/run/current-system"];
+/** Of `/run`, what names are looked up with. */
+const KEPT_FOR_NETWORK = ["/run/systemd/resolve", "/run/NetworkManager/resolv.conf"];
+
+/** Settings of the kernel: root's files also for a root without capabilities. */
+const KERNEL_SETTINGS = ["/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr"];
+
+const NAMESPACES = [
+  "--unshare-user",
+  // Inside of a namespace of its own a program would have capabilities again.
+  "--disable-userns",
+  "--unshare-pid",
+  "--unshare-ipc",
+  "--unshare-uts",
+  "--unshare-cgroup-try",
+];
+
+/** One thing to mount; those with the least names before the others. */
+interface Mount {
+  at: string;
+  args: readonly string[];
+  /** Empty, and to be read-only once all that lies inside is mounted. */
+  empty?: boolean;
+}
+
+/** A sandbox by the bwrap at `command`, version 0.8 or later. */
+export function bubblewrapSandbox(command: string): Sandbox {
+  return {
+    kind: "bubblewrap",
+    wrap: (program, policy) => ({
+      argv: [command, ...bubblewrapArguments(program, policy)],
+      cwd: "/",
+      // Its own environment is empty: a library to preload would be loaded outside.
+      env: {},
+    }),
+  };
+}
+
+/**
+ * The arguments of bwrap that confine a program so. Looks at which of the places exist.
+ * Throws where a read-only place cannot be held.
+ */
+export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy): string[] {
+  const places = orderedPlaces(policy);
+  const mounts = [
+    ...baseMounts(policy.network),
+    ...heldFolders(policy, places),
+    ...places.flatMap(mountsOf),
+    ...emptyFolders(policy),
+  ].sort((a, b) => depthOf(a.at) - depthOf(b.at));
+  const emptied = mounts.filter((mount) => mount.empty);
+  const environment = { ...program.env, TMPDIR: "/tmp" };
+  return [
+    "--die-with-parent",
+    // Without a terminal of its own it could type into ours.
+    "--new-session",
+    ...NAMESPACES,
+    ...(policy.network ? [] : ["--unshare-net"]),
+    ...["--cap-drop", "ALL"],
+    ...mounts.flatMap((mount) => mount.args),
+    // Last, because other places may be mounted inside of them.
+    ...emptied.flatMap((mount) => ["--remount-ro", mount.at]),
+    ...["--chdir", program.cwd],
+    "--clearenv",
+    ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value]),
+    "--",
+    ...program.argv,
+  ];
+}
+
+function baseMounts(network: boolean): Mount[] {
+  const kept = [...KEPT_OF_RUN, ...(network ? KEPT_FOR_NETWORK : [])];
+  const services = new Set(SERVICE_FOLDERS.filter(exists).map(realPlace));
+  return [
+    bind("--ro-bind", "/"),
+    { at: "/dev", args: ["--dev", "/dev"] },
+    { at: "/proc", args: ["--proc", "/proc"] },
+    ...KERNEL_SETTINGS.filter(exists).map((path) => bind("--ro-bind", path)),
+    ...["/tmp", "/var/tmp"].filter(exists).map(temporaryFolder),
+    ...[...services].map(hide),
+    ...kept.filter(exists).map((at): Mount => ({ at, args: ["--ro-bind", realPlace(at), at] })),
+  ];
+}
+
+function mountsOf(place: Place): Mount[] {
+  // Writable and missing is left to bwrap, which says so and ends.
+  if (place.rule === "writable") return [bind("--bind", place.path)];
+  if (!exists(place.path)) return [];
+  return [place.rule === "hidden" ? hide(place.path) : bind("--ro-bind", place.path)];
+}
+
+/**
+ * The folders between a writable one and what is read-only inside of it, mounted onto
+ * themselves: a folder that is a mount can be neither moved away nor replaced, with what
+ * is protected in it. For the same reason such a place may not be reached by a link.
+ */
+function heldFolders(policy: SandboxPolicy, places: readonly Place[]): Mount[] {
+  const held = new Set<string>();
+  for (const path of policy.readOnly) {
+    const place = resolve(path);
+    const real = realPlace(place);
+    const root = policy.writable
+      .map((folder) => resolve(folder))
+      .find((folder) => isWithin(place, folder));
+    const isReplaceable =
+      root !== undefined &&
+      (isLink(place) || real !== join(realPlace(root), relative(root, place)));
+    if (isReplaceable) {
+      throw new Error(
+        `The sandbox cannot protect "${place}": it is behind a link, which a program could replace. ` +
+          "Put what the link leads to in its place, or take it from the read-only places.",
+      );
+    }
+    for (let folder = dirname(real); folder !== "/"; folder = dirname(folder)) {
+      if (placeAround(places, folder)?.rule === "writable" && exists(folder)) held.add(folder);
+    }
+  }
+  return [...held].map((folder) => bind("--bind", folder));
+}
+
+/** Read-only folders that are missing: mounted empty, so that nothing can be put there. */
+function emptyFolders(policy: SandboxPolicy): Mount[] {
+  return policy.readOnly
+    .filter((path) => path.endsWith("/"))
+    .map((path) => realPlace(resolve(path)))
+    .filter((path) => !exists(path) && infoOf(dirname(path))?.isDirectory())
+    .map((at) => ({ at, args: ["--perms", "0555", "--tmpfs", at], empty: true }));
+}
+
+function bind(how: "--bind" | "--ro-bind", at: string): Mount {
+  return { at, args: [how, at, at] };
+}
+
+function temporaryFolder(path: string): Mount {
+  const at = realPlace(path);
+  return { at, args: ["--size", String(TEMPORARY_BYTES), "--tmpfs", at] };
+}
+
+/** A folder is closed, so that a program is told; a file is empty, which most can live with. */
+function hide(at: string): Mount {
+  return infoOf(at)?.isDirectory()
+    ? { at, args: ["--perms", "0111", "--tmpfs", at], empty: true }
+    : { at, args: ["--dev-bind", "/dev/null", at] };
+}
+
+function exists(path: string): boolean {
+  return infoOf(path) !== undefined;
+}
+
+/** What is at a path, links followed. */
+function infoOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    // Not there, or not for us to see: then also not for what we start.
+    return undefined;
+  }
+}
+
+/** Also one that leads nowhere yet. */
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+/** Where in the folders of `path` bwrap is, tried out with all that we ask of it; or what is wrong, and what helps. */
+export async function findBubblewrap(
+  path: string,
+): Promise<{ command: string } | { problem: string }> {
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
+  const command = await firstExecutable(folders.map((folder) => join(folder, "bwrap")));
+  if (command === undefined) {
+    return {
+      problem:
+        "The sandbox needs bubblewrap, and there is no bwrap on this machine. " +
+        "Install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap).",
+    };
+  }
+  const said = await tryOut(command);
+  if (said === undefined) return { command };
+  return {
+    problem:
+      `The sandbox needs bubblewrap 0.8 or later and unprivileged user namespaces, and ${command} fails: ${said}. ` +
+      "Update it, or allow it to make user namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces, on Ubuntu an AppArmor profile for bwrap).",
+  };
+}
+
+async function firstExecutable(candidates: readonly string[]): Promise<string | undefined> {
+  for (const candidate of candidates) {
+    const runs = await access(candidate, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs) return candidate;
+  }
+  return undefined;
+}
+
+/** What it said when it failed. */
+function tryOut(command: string): Promise<string | undefined> {
+  const program = { argv: ["/bin/sh", "-c", ":"], cwd: "/", env: {} };
+  const policy = { writable: [], readOnly: [], hidden: [], network: false };
+  const wrapped = bubblewrapSandbox(command).wrap(program, policy);
+  return new Promise((done) => {
+    execFile(
+      command,
+      wrapped.argv.slice(1),
+      { cwd: wrapped.cwd, env: {}, timeout: PROBE_TIMEOUT_MS },
+      (error, _stdout, stderr) => done(error ? stderr.trim() || error.message : undefined),
+    );
+  });
+}

@@ -1,0 +1,119 @@
+import picomatch from "picomatch";
+
+/** Read-only wherever they are, with all that is beneath them. */
+const ANYWHERE: readonly (readonly string[])[] = [
+  [".gyre"],
+  [".mcp.json"],
+  [".claude"],
+  [".codex"],
+  [".cursor"],
+  [".gemini"],
+  [".idea"],
+  [".envrc"],
+  [".vscode", "tasks.json"],
+  [".vscode", "settings.json"],
+  [".vscode", "launch.json"],
+  [".vscode", "mcp.json"],
+];
+
+/** In a folder of git, at any depth (its modules and worktrees have their own): what runs or redirects. */
+const IN_GIT = new Set([
+  "config",
+  "config.worktree",
+  "hooks",
+  "attributes",
+  "commondir",
+  "gitdir",
+  "alternates",
+]);
+
+/** In a home folder: what a login or a tool of the user reads, and keys. */
+const IN_HOME = new Set([
+  ".bashrc",
+  ".bash_profile",
+  ".bash_login",
+  ".bash_logout",
+  ".bash_aliases",
+  ".profile",
+  ".zshrc",
+  ".zshenv",
+  ".zprofile",
+  ".zlogin",
+  ".ssh",
+  ".config",
+  ".gnupg",
+  ".gitconfig",
+  ".npmrc",
+  ".netrc",
+]);
+
+/** Whether tools may not change a place, told by the names that lead to it from the workspace. */
+export type Protection = (names: readonly string[]) => boolean;
+
+/**
+ * The places that are always protected and those of `patterns`; `home` is where the home
+ * folder is from the workspace, if inside. Names are compared without case and without
+ * what some file systems overlook, on all systems: that protects too much rather than
+ * too little.
+ */
+export function protection(
+  patterns: readonly string[],
+  home: readonly string[] | undefined,
+): Protection {
+  const homeNames = home?.map(folded);
+  const matches =
+    patterns.length > 0 ? picomatch([...patterns], { dot: true, nocase: true }) : undefined;
+  return (names) => {
+    const plain = names.map(folded);
+    if (isAnywhere(plain) || isInGit(plain)) return true;
+    if (homeNames && isInHome(plain, homeNames)) return true;
+    return matches !== undefined && (isMatched(names, matches) || isMatched(plain, matches));
+  };
+}
+
+function isAnywhere(names: readonly string[]): boolean {
+  return names.some((_, start) =>
+    ANYWHERE.some((place) => place.every((part, offset) => names[start + offset] === part)),
+  );
+}
+
+function isInGit(names: readonly string[]): boolean {
+  // A file `.git` says where the repository is: another one would bring its own config.
+  if (names.at(-1) === ".git") return true;
+  return names.some((name, index) => {
+    const inside = names.slice(index + 1);
+    if (name === ".git") return inside.some((part) => IN_GIT.has(part));
+    // A bare repository; a checkout may be called so too, and has folders of its own.
+    return name.endsWith(".git") && IN_GIT.has(inside[0] ?? "");
+  });
+}
+
+function isInHome(names: readonly string[], home: readonly string[]): boolean {
+  const name = names[home.length];
+  return (
+    name !== undefined && IN_HOME.has(name) && home.every((part, index) => part === names[index])
+  );
+}
+
+/** A pattern that matches a folder protects what is in it. */
+function isMatched(names: readonly string[], matches: (path: string) => boolean): boolean {
+  return names.some((_, last) =>
+    matches(
+      names
+        .slice(0, last + 1)
+        .join("/")
+        // A pattern's "anything" ends at a line break, which a name may have.
+        .replace(/[\n\r\u2028\u2029]/g, "_"),
+    ),
+  );
+}
+
+/** A name as the most careless file system would take it. */
+function folded(name: string): string {
+  const plain = name
+    .normalize("NFKC")
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
+    .toLowerCase()
+    .replace(/[. ]+$/, "");
+  return plain === "git~1" ? ".git" : plain;
+}

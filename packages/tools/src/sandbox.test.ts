@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { secretPlaces } from "./places.ts";
+import { createSandbox, noSandbox, SandboxMissingError } from "./sandbox.ts";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "gyre-test-")));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function problemOf(options: Parameters<typeof createSandbox>[0]): Promise<string> {
+  try {
+    await createSandbox(options);
+  } catch (error) {
+    expect(error).toBeInstanceOf(SandboxMissingError);
+    expect(error).toMatchObject({ code: "sandbox_missing" });
+    return String(error);
+  }
+  throw new Error("There was a sandbox.");
+}
+
+describe("createSandbox", () => {
+  it("confines nothing if told so, on any system", async () => {
+    expect(await createSandbox({ kind: "none", platform: "win32" })).toBe(noSandbox);
+  });
+
+  it("fails where there is no bwrap, and says how to get it and how to do without", async () => {
+    const problem = await problemOf({ platform: "linux", path: folder });
+    expect(problem).toContain("apt install bubblewrap");
+    expect(problem).toContain('"none"');
+  });
+
+  it("fails where bwrap does not work, with what it said", async () => {
+    const bwrap = join(folder, "bwrap");
+    writeFileSync(bwrap, "#!/bin/sh\necho no namespaces for you >&2\nexit 1\n", { mode: 0o755 });
+    const problem = await problemOf({ platform: "linux", path: folder });
+    expect(problem).toContain(`${bwrap} fails: no namespaces for you`);
+    expect(problem).toContain("0.8 or later");
+  });
+
+  it("tries bwrap out once", async () => {
+    const bwrap = join(folder, "bwrap");
+    const count = join(folder, "count");
+    writeFileSync(bwrap, `#!/bin/sh\necho x >>${count}\n`, { mode: 0o755 });
+    const options = { kind: "bubblewrap", platform: "linux", path: folder } as const;
+    await Promise.all([createSandbox(options), createSandbox(options)]);
+    expect((await createSandbox(options)).kind).toBe("bubblewrap");
+    const counted = await new Promise((done) => {
+      execFile("cat", [count], (_error, stdout) => done(stdout));
+    });
+    expect(counted).toBe("x\n");
+  });
+
+  it("does not take a bwrap from a folder that depends on where it is started", async () => {
+    expect(await problemOf({ platform: "linux", path: ".::bin" })).toContain("there is no bwrap");
+  });
+
+  it.each([
+    ["win32", "auto", "no sandbox for win32"],
+    ["win32", "bubblewrap", '"bubblewrap" is not for win32'],
+    ["linux", "seatbelt", '"seatbelt" is not for linux'],
+    ["darwin", "bubblewrap", '"bubblewrap" is not for darwin'],
+  ] as const)("fails on %s for %s", async (platform, kind, words) => {
+    expect(await problemOf({ platform, kind })).toContain(words);
+  });
+});
+
+describe("secretPlaces", () => {
+  it("names the keys of a home folder and the sockets of the environment", () => {
+    const places = secretPlaces("/home/me", {
+      SSH_AUTH_SOCK: "/opt/agent.sock",
+      DOCKER_HOST: "unix:///opt/docker.sock",
+      DBUS_SESSION_BUS_ADDRESS: "unix:path=/opt/bus,guid=1",
+      CONTAINER_HOST: "tcp://somewhere",
+    });
+    for (const name of [".ssh", ".aws", ".gnupg", ".config/gyre", ".netrc", ".git-credentials"]) {
+      expect(places).toContain(`/home/me/${name}`);
+    }
+    expect(places.slice(-3)).toEqual(["/opt/agent.sock", "/opt/docker.sock", "/opt/bus"]);
+  });
+});

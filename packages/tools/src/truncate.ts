@@ -1,0 +1,153 @@
+/** How much of a text a model is shown. */
+export interface LineLimits {
+  maxLines: number;
+  maxBytes: number;
+  /** Of one line, in UTF-16 units; what is longer is cut and marked. */
+  maxLineChars: number;
+}
+
+/** The part of a text that fits. */
+export interface ShownLines {
+  /** Without line ends. */
+  lines: string[];
+  /** How many lines the text has, as far as it was fed. */
+  total: number;
+  /** How many of the shown lines were cut. */
+  cut: number;
+  /** The first line that did not fit, 1-based; absent where all did. */
+  next?: number;
+}
+
+/** The first `maxChars` of a text, one fewer where that would leave half a character. */
+export function cutText(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const last = text.charCodeAt(maxChars - 1);
+  const halves = last >= 0xd800 && last <= 0xdbff;
+  return text.slice(0, halves ? maxChars - 1 : maxChars);
+}
+
+/**
+ * Takes a text in pieces and keeps of it the lines from `first` on that are within the
+ * limits. What comes after is counted, not kept, and so is all but the head of a long
+ * line: memory is bounded by the limits, whatever is fed.
+ */
+export class LineWindow {
+  readonly #first: number;
+  readonly #limits: LineLimits;
+  readonly #lines: string[] = [];
+  #bytes = 0;
+  #cut = 0;
+  #next: number | undefined;
+  /** Of the line that is being fed: its number, its head and its whole length. */
+  #number = 1;
+  #head = "";
+  #chars = 0;
+
+  constructor(first: number, limits: LineLimits) {
+    this.#first = first;
+    this.#limits = limits;
+  }
+
+  /** Nothing that is fed from here on would be shown. */
+  get full(): boolean {
+    return this.#next !== undefined;
+  }
+
+  feed(piece: string): void {
+    let start = 0;
+    for (;;) {
+      const end = piece.indexOf("\n", start);
+      this.#extend(piece, start, end < 0 ? piece.length : end);
+      if (end < 0) return;
+      this.#finishLine();
+      start = end + 1;
+    }
+  }
+
+  end(): ShownLines {
+    // A text that ends with a line end has no further, empty line.
+    if (this.#chars > 0) this.#finishLine();
+    return {
+      lines: this.#lines,
+      total: this.#number - 1,
+      cut: this.#cut,
+      ...(this.#next !== undefined && { next: this.#next }),
+    };
+  }
+
+  #extend(piece: string, start: number, end: number): void {
+    // One more than is shown, so that a pair of surrogates at the edge is seen whole.
+    const room = this.#limits.maxLineChars + 1 - this.#head.length;
+    if (room > 0 && this.#number >= this.#first && !this.full) {
+      this.#head += piece.slice(start, Math.min(end, start + room));
+    }
+    this.#chars += end - start;
+  }
+
+  #finishLine(): void {
+    if (this.#number >= this.#first && !this.full) this.#keep();
+    this.#number += 1;
+    this.#head = "";
+    this.#chars = 0;
+  }
+
+  #keep(): void {
+    const { maxLines, maxBytes, maxLineChars } = this.#limits;
+    const isCut = this.#chars > maxLineChars;
+    const line = isCut
+      ? `${cutText(this.#head, maxLineChars)} [cut: ${this.#chars.toLocaleString("en-US")} characters]`
+      : this.#head;
+    const bytes = Buffer.byteLength(line) + 1;
+    // The first line is shown whatever its size: a window that never moves on is no window.
+    const fits = this.#lines.length === 0 || this.#bytes + bytes <= maxBytes;
+    if (this.#lines.length >= maxLines || !fits) {
+      this.#next = this.#number;
+      return;
+    }
+    this.#lines.push(line);
+    this.#bytes += bytes;
+    if (isCut) this.#cut += 1;
+  }
+}
+
+/** The first of `lines` that fit into `maxBytes` with their line ends. */
+export function linesWithin(lines: readonly string[], maxBytes: number): string[] {
+  let bytes = 0;
+  const shown: string[] = [];
+  for (const line of lines) {
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > maxBytes) break;
+    shown.push(line);
+  }
+  return shown;
+}
+
+const UNIT_STEP = 1024;
+const UNITS = ["KB", "MB", "GB", "TB", "PB"] as const;
+
+/** A size for people: "512 B", "1.5 KB", "20 MB". */
+export function humanSize(bytes: number): string {
+  if (bytes < UNIT_STEP) return `${bytes} B`;
+  let value = bytes;
+  let unit: string = "B";
+  for (const larger of UNITS) {
+    if (value < UNIT_STEP) break;
+    value /= UNIT_STEP;
+    unit = larger;
+  }
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/**
+ * A name as it can stand in a list of one name a line: as it is, or as a JSON string
+ * where it has something that would forge a line, a colour or an order of letters.
+ */
+export function listedName(name: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is looked for
+  const plain = !/[\u0000-\u001f\u007f-\u009f\u2028\u2029\p{Cf}\p{Cs}]/u.test(name);
+  if (plain) return name;
+  return JSON.stringify(name).replace(
+    /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu,
+    (char) => `\\u{${char.codePointAt(0)?.toString(16) ?? ""}}`,
+  );
+}

@@ -1,0 +1,125 @@
+import type { FileHandle } from "node:fs/promises";
+
+/**
+ * The folder that an agent works in, and the only way in which our tools touch files.
+ * A path is resolved component by component from the opened folder; what was checked
+ * is what is used, whatever else changes meanwhile.
+ */
+export interface Workspace {
+  /** The real path of the folder. */
+  readonly root: string;
+  /**
+   * Where a path leads, for showing and for rules: links followed, `..` taken, nothing
+   * opened. The file need not exist. Throws `PathError` where it leads out.
+   */
+  resolve(path: string, options?: ResolveOptions): Promise<ResolvedPath>;
+  /** What is at a path. Throws `PathError` ("missing" with near names) where nothing is. */
+  stat(path: string): Promise<FileInfo>;
+  /** Opens a regular file for reading. The caller closes the handle. */
+  open(path: string): Promise<OpenedFile>;
+  /** The whole of a file, up to `maxBytes` (an error beyond that). */
+  read(path: string, maxBytes?: number): Promise<ReadFile>;
+  /** Entries of a folder, sorted by name; links are told as links, not followed. */
+  list(path: string): Promise<Entry[]>;
+  /**
+   * Replaces or makes a file, folders on the way included: a temporary file in the same
+   * opened folder, synced, renamed. Mode and owner of what was there are kept; a link is
+   * followed and stays. `expected`: fails with "changed" unless the file still is this one.
+   */
+  write(path: string, data: string | Uint8Array, options?: WriteOptions): Promise<FileInfo>;
+  /** Removes a file, or a link itself and not what it leads to. Folders are refused. */
+  remove(path: string): Promise<void>;
+  /** Waits for what is under way. Handles that `open` gave stay the caller's. */
+  close(): Promise<void>;
+}
+
+export interface ResolveOptions {
+  /** A link at the very end is not followed: the path is what `remove` would take. */
+  keepLink?: boolean;
+}
+
+export interface WriteOptions {
+  /** For a file that is new. Default 0o644 as the umask leaves it. */
+  mode?: number;
+  /** `null`: nothing may be there. */
+  expected?: FileIdentity | null;
+}
+
+/** Which file it is, and in which state. */
+export interface FileIdentity {
+  dev: bigint;
+  ino: bigint;
+  size: number;
+  mtimeNs: bigint;
+}
+
+export interface FileInfo extends FileIdentity {
+  /** Relative to the workspace, links followed, with `/`. */
+  path: string;
+  kind: "file" | "folder" | "link" | "other";
+  mode: number;
+}
+
+export interface ResolvedPath {
+  /** Relative to the workspace, links followed, with `/`; "" is the workspace itself. */
+  path: string;
+  absolute: string;
+  exists: boolean;
+  /** Tools may read it and never change it: version control's own files, agent config, ... */
+  readOnly: boolean;
+}
+
+export interface OpenedFile {
+  handle: FileHandle;
+  info: FileInfo;
+}
+
+export interface ReadFile {
+  bytes: Uint8Array;
+  info: FileInfo;
+}
+
+export interface Entry {
+  name: string;
+  kind: FileInfo["kind"];
+}
+
+export type PathFault =
+  | "outside"
+  | "read_only"
+  | "missing"
+  | "not_a_file"
+  | "not_a_folder"
+  | "too_large"
+  | "changed"
+  | "invalid"
+  | "denied";
+
+/** A path that is not taken, with what to do instead. */
+export class PathError extends Error {
+  readonly fault: PathFault;
+  /** As it was given. */
+  readonly path: string;
+  constructor(fault: PathFault, path: string, message: string) {
+    super(message);
+    this.name = "PathError";
+    this.fault = fault;
+    this.path = path;
+  }
+}
+
+export interface WorkspaceOptions {
+  /**
+   * Further places that tools may not change, relative to the workspace, as glob
+   * patterns; added to those that are always protected.
+   */
+  readOnly?: readonly string[];
+  /** The user's home folder, whose own files are protected too. Default: what the system says. */
+  home?: string;
+  /**
+   * How a folder is held. `descriptor` (Linux): what was checked is open, and that is
+   * used. `identity`: compared before and after, which leaves a window: see
+   * `holdByIdentity`. Default: the first where `/proc` allows it.
+   */
+  hold?: "descriptor" | "identity";
+}
