@@ -120,7 +120,8 @@ export interface PendingCall {
 }
 
 export type Decision =
-  | { type: "approve" }
+  /** `fingerprint`: what exactly was approved, for middleware that tells one. */
+  | { type: "approve"; fingerprint?: string }
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */

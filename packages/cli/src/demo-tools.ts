@@ -1,20 +1,15 @@
 import { delimiter, dirname } from "node:path";
 import type { AgentTool } from "@gyre/agent";
-import { systemClock } from "@gyre/ai";
 import {
-  cleanEnvironment,
   createSandbox,
-  editTool,
-  lsTool,
   noSandbox,
-  openWorkspace,
-  readTool,
+  openToolset,
   type Sandbox,
   SandboxMissingError,
-  SeenFiles,
-  shellTool,
-  type ToolEnv,
 } from "@gyre/tools";
+
+/** Of all there are, what it takes to mend the project. */
+const TOOL_NAMES = ["ls", "read", "edit", "shell"];
 
 /** The tools of the demo, and the sandbox that its commands run in. */
 export interface DemoTools {
@@ -25,25 +20,22 @@ export interface DemoTools {
 }
 
 /**
- * Tools that work in `folder`, and in nothing else where this system has a sandbox.
- * `spoolFolder` (0700) is theirs. Both folders must exist, under their real paths, and
- * are left to the caller.
+ * Tools that work in `folder`, in the sandbox of this system if it has one. Both folders
+ * must exist; `stateFolder` (0700) is for the tools' own files. They are left to the caller.
  */
-export async function openDemoTools(folder: string, spoolFolder: string): Promise<DemoTools> {
+export async function openDemoTools(folder: string, stateFolder: string): Promise<DemoTools> {
   const sandbox = await anySandbox();
-  const workspace = await openWorkspace(folder);
-  const env: ToolEnv = {
-    workspace,
-    seen: new SeenFiles(),
+  const toolset = await openToolset({
+    root: folder,
     sandbox,
-    spoolFolder,
-    environment: environment(folder),
-    clock: systemClock,
-  };
+    stateFolder,
+    fetch: false,
+    environment: environment(),
+  });
   return {
-    tools: [lsTool(env), readTool(env), editTool(env), shellTool(env)],
+    tools: TOOL_NAMES.map((name) => toolset.registry.get(name)),
     sandbox: sandbox.kind,
-    close: () => workspace.close(),
+    close: () => toolset.close(),
   };
 }
 
@@ -58,7 +50,7 @@ async function anySandbox(): Promise<Sandbox> {
 }
 
 /** `node` in a command is the Node that runs this, wherever it is installed. */
-function environment(workspace: string): Record<string, string> {
+function environment(): NodeJS.ProcessEnv {
   const path = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
-  return cleanEnvironment({ ...process.env, PATH: path }, { workspace });
+  return { ...process.env, PATH: path };
 }

@@ -47,8 +47,8 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const screen = new Renderer(terminal);
   const startedAt = performance.now();
   const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
-  const spoolFolder = `${folder}-spool`;
-  const passing = keep ? [spoolFolder] : [folder, spoolFolder];
+  const stateFolder = `${folder}-state`;
+  const passing = keep ? [stateFolder] : [folder, stateFolder];
   // Where the process is made to end at once, nothing else would take the folders away.
   const removeAtExit = (): void => {
     for (const each of passing) rmSync(each, { recursive: true, force: true });
@@ -58,11 +58,11 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const outcome = new Outcome();
   let own: DemoTools | undefined;
   try {
-    await mkdir(spoolFolder, { mode: OWNER_ONLY });
+    await mkdir(stateFolder, { mode: OWNER_ONLY });
     for (const [name, text] of Object.entries(PROJECT_FILES)) {
       await writeFile(join(folder, name), text);
     }
-    own = await openDemoTools(folder, spoolFolder);
+    own = await openDemoTools(folder, stateFolder);
     screen.paragraph("gyre demo", style.bold);
     screen.paragraph(
       live

@@ -12,10 +12,17 @@ const KEY = "sk-ant-only-for-this-test";
 /** The turns of a service that mends the demo's project, as its wire has them. */
 const TURNS: readonly (readonly object[])[] = [
   [text("I run the tests."), call("toolu_1", "shell", { command: TEST_COMMAND })],
-  [text("No."), call("toolu_2", "shell", { command: "curl example.org" })],
   [
-    call("toolu_3", "edit", { path: SOURCE_FILE, oldText: BROKEN_CODE, newText: MENDED_CODE }),
-    call("toolu_4", "shell", { command: TEST_COMMAND }),
+    text("No."),
+    call("toolu_2", "shell", { command: "curl example.org" }),
+    call("toolu_3", "shell", { command: TEST_COMMAND, unsandboxed: { reason: "It is better." } }),
+  ],
+  [
+    call("toolu_4", "edit", {
+      path: SOURCE_FILE,
+      edits: [{ oldText: BROKEN_CODE, newText: MENDED_CODE }],
+    }),
+    call("toolu_5", "shell", { command: TEST_COMMAND }),
   ],
   [text("The remainder is shared out now.")],
 ];
@@ -110,6 +117,7 @@ describe("gyre demo --model", () => {
     });
     expect(output).toContain("at Anthropic");
     expect(output).toContain("This demo runs no other command");
+    expect(output).toContain("This demo runs nothing outside of its sandbox.");
     expect(output).toContain("✔ Mended");
     expect(output).toContain("440 tokens");
     expect(code).toBe(0);

@@ -21,6 +21,7 @@ beforeAll(async () => {
       alias: {
         "@gyre/ai": at("../../ai/src/index.ts"),
         "@gyre/agent": at("../../agent/src/index.ts"),
+        "@gyre/tools": at("../../tools/src/index.ts"),
       },
     },
   });

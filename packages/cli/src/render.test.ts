@@ -1,7 +1,8 @@
 import type { AgentEvent, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
+import type { EditDetails, LsDetails, ReadDetails, ShellDetails } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
-import { duration, MAX_SHOWN_LINES, Renderer, type ToolView } from "./render.ts";
+import { duration, MAX_SHOWN_LINES, Renderer } from "./render.ts";
 import { type Environment, openTerminal, plainText, widthOf } from "./terminal.ts";
 
 interface Screen {
@@ -57,7 +58,24 @@ function updated(id: string, text: string): AgentEvent {
   return { type: "tool_execution_update", toolCallId: id, toolName: "x", args: {}, partialResult };
 }
 
-function ended(id: string, text: string, details?: ToolView, isError = false): AgentEvent {
+type Details = EditDetails | LsDetails | ReadDetails | ShellDetails;
+
+function readOf(totalLines: number): ReadDetails {
+  return { path: "a.js", bytes: 1, firstLine: 1, shownLines: totalLines, totalLines };
+}
+
+/** Of an edit, from the rows of its diff below the names. */
+function editOf(...rows: string[]): EditDetails {
+  const diff = ["--- a/a.js", "+++ b/a.js", "@@ -1,3 +1,4 @@", ...rows, ""].join("\n");
+  return { path: "a.js", diff, edits: [] };
+}
+
+function shellOf(stdout: string, more: Partial<ShellDetails> = {}): ShellDetails {
+  const how = { exitCode: 0, durationMs: 1, timedOut: false, aborted: false };
+  return { stdout, stderr: "", ...how, ...more };
+}
+
+function ended(id: string, text: string, details?: Details, isError = false): AgentEvent {
   return {
     type: "tool_execution_end",
     toolCallId: id,
@@ -133,30 +151,56 @@ describe("messages", () => {
 
 describe("tool calls", () => {
   it("shows a call with its time and a summary when it has ended", () => {
-    const view: ToolView = { type: "summary", text: "17 lines" };
-    const text = play(screen(), started("1", "read", { path: "a.js" }), ended("1", "...", view));
-    expect(text).toBe("\n  ● read  a.js  1.2 s\n    17 lines\n");
+    const call = started("1", "read", { path: "a.js" });
+    expect(play(screen(), call, ended("1", "...", readOf(17)))).toBe(
+      "\n  ● read  a.js  1.2 s\n    17 lines\n",
+    );
+    expect(play(screen(), call, ended("1", "...", readOf(1)))).toContain("    1 line\n");
+  });
+
+  it("shows a folder as the names in it", () => {
+    const listed = "a.js (163 B)\nlib/\nlong.js (1.5 KB)\nway -> lib";
+    const details: LsDetails = { path: "", shownEntries: 4, totalEntries: 4 };
+    const text = play(screen(), started("1", "ls", { path: "." }), ended("1", listed, details));
+    expect(text).toBe("\n  ● ls  .  1.2 s\n    a.js  lib/  long.js  way -> lib\n");
   });
 
   it("shows an error with another mark, its exit and what it said", () => {
-    const view: ToolView = { type: "output", text: "oh no\n", exit: "exit code 3" };
+    const details = shellOf("so far\n", { stderr: "oh no\n", exitCode: 3 });
     const text = play(
       screen(),
       started("1", "shell", { command: "false" }),
-      ended("1", "", view, true),
+      ended("1", "", details, true),
     );
-    expect(text).toBe("\n  ✗ shell  false  exit code 3 · 1.2 s\n    oh no\n");
+    expect(text).toBe("\n  ✗ shell  false  exit code 3 · 1.2 s\n    so far\n    oh no\n");
+  });
+
+  it.each([
+    ["out of time", { exitCode: null, timedOut: true }],
+    ["aborted", { exitCode: null, aborted: true }],
+    ["ended by a signal", { exitCode: null }],
+  ])("tells of a command that it was %s", (how, more) => {
+    const events = [started("1", "shell", {}), ended("1", "", shellOf("", more), true)];
+    expect(play(screen(), ...events)).toContain(`  ${how} · 1.2 s\n`);
+  });
+
+  it("shows what the model is told where a tool failed, or is not known", () => {
+    for (const name of ["read", "ls", "edit", "shell", "other"]) {
+      const text = play(
+        screen(),
+        started("1", name, {}),
+        ended("1", "It is gone.", undefined, true),
+      );
+      expect(text).toContain("\n    It is gone.\n");
+    }
   });
 
   it("shows an edit as a diff in red and green, without the shared indent", () => {
-    const lines = [
-      { sign: "-", text: "    old" },
-      { sign: "+", text: "    new" },
-      { sign: "+", text: "      inner" },
-    ] as const;
-    const view: ToolView = { type: "diff", lines: [...lines] };
-    const events = [started("1", "edit", { path: "a.js" }), ended("1", "", view)];
-    expect(play(screen(), ...events)).toContain("    - old\n    + new\n    +   inner\n");
+    const details = editOf(" {", "-    old", "+    new", "+      inner\r", " }");
+    const events = [started("1", "edit", { path: "a.js" }), ended("1", "", details)];
+    expect(play(screen(), ...events)).toBe(
+      "\n  ● edit  a.js  1.2 s\n    - old\n    + new\n    +   inner\n",
+    );
     const painted = play(screen({ FORCE_COLOR: "1" }), ...events);
     expect(painted).toContain("\x1b[31m- old\x1b[39m");
     expect(painted).toContain("\x1b[32m+ new\x1b[39m");
@@ -184,8 +228,7 @@ describe("tool calls", () => {
       "✖ loses nothing (2ms)",
       "  999 !== 1000",
     ].join("\n");
-    const view: ToolView = { type: "output", text: report };
-    expect(play(screen(), started("1", "shell", {}), ended("1", "", view))).toContain(
+    expect(play(screen(), started("1", "shell", {}), ended("1", "", shellOf(report)))).toContain(
       [
         "    ✔ adds (1.4 ms)",
         "    ✖ loses nothing (2ms)",
@@ -198,38 +241,43 @@ describe("tool calls", () => {
   });
 
   it("lets nothing through that a terminal would obey", () => {
-    const evil = "\x1b[2J\x1b]0;title\x07bad\x07";
-    const views: ToolView[] = [
-      { type: "summary", text: evil },
-      { type: "output", text: evil },
-      { type: "diff", lines: [{ sign: "+", text: evil }] },
+    const evil = "\x1b[2J\x1b]0;title\x07b\u200ba\u202ed\u{e0041}\x07";
+    const calls: [string, Details][] = [
+      ["ls", { path: evil, shownEntries: 1, totalEntries: 1 }],
+      ["shell", shellOf(evil, { stderr: evil })],
+      ["edit", editOf(`+${evil}`)],
     ];
-    for (const view of views) {
+    for (const [name, details] of calls) {
       const on = screen();
-      play(on, ...streamed("text", evil), started("1", "shell", { command: evil }));
-      const text = play(on, ended("1", evil, view), started("2", "x", {}), ended("2", evil));
-      expect(text).toContain("bad");
-      expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+      play(on, ...streamed("text", evil), started("1", name, { command: evil }));
+      const text = play(on, ended("1", evil, details), started("2", "x", {}), ended("2", evil));
+      expect(text.match(/bad/g)?.length).toBeGreaterThanOrEqual(4);
+      expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     }
+  });
+
+  it("keeps a character whole that comes in two pieces", () => {
+    const [high = "", low = ""] = "😀".split("");
+    expect(play(screen(), ...streamed("text", `so ${high}`, `${low} it`))).toBe("\n  so 😀 it\n");
   });
 
   it("has a running call in the last line of a terminal, with the last it said, and then replaces it", () => {
     const on = screen({ NO_COLOR: "1" }, 80, true);
     play(on, started("1", "shell", { command: "make" }), updated("1", "one\ntwo\n"));
     expect(on.text).toBe("\n\r\x1b[2K  ○ shell  make\r\x1b[2K  ○ shell  make  two");
-    play(on, ended("1", "", { type: "output", text: "" }));
-    expect(on.text.endsWith("\r\x1b[2K  ● shell  make  1.2 s\n")).toBe(true);
+    play(on, ended("1", "", shellOf("")));
+    expect(on.text.endsWith("\r\x1b[2K  ● shell  make  exit code 0 · 1.2 s\n")).toBe(true);
   });
 
   it("shows calls that run together one after the other, as they end", () => {
-    const view: ToolView = { type: "summary", text: "1 lines" };
+    const details = readOf(2);
     const events = [
       started("1", "read", { path: "a" }),
       started("2", "read", { path: "b" }),
-      ended("2", "", view),
-      ended("1", "", view),
+      ended("2", "", details),
+      ended("1", "", details),
     ];
-    const plain = "\n  ● read  b  1.2 s\n    1 lines\n\n  ● read  a  1.2 s\n    1 lines\n";
+    const plain = "\n  ● read  b  1.2 s\n    2 lines\n\n  ● read  a  1.2 s\n    2 lines\n";
     expect(play(screen(), ...events)).toBe(plain);
     const live = play(screen({ NO_COLOR: "1" }, 80, true), ...events);
     const settled = live
@@ -244,10 +292,11 @@ describe("tool calls", () => {
     const on = screen({}, columns);
     play(on, ...streamed("text", long), ...streamed("thinking", "x".repeat(300)));
     play(on, started("1", "shell", { command: long }));
-    play(on, ended("1", "", { type: "output", text: long, exit: "exit code 0" }));
+    play(on, ended("1", "", shellOf(long)));
     play(on, started("2", "edit", { path: long }));
-    play(on, ended("2", "", { type: "diff", lines: [{ sign: "+", text: `  ${long}` }] }));
-    play(on, started("3", "read", { path: "." }), ended("3", "", { type: "summary", text: long }));
+    play(on, ended("2", "", editOf(`+  ${long}`)));
+    const details: LsDetails = { path: "", shownEntries: 1, totalEntries: 1 };
+    play(on, started("3", "ls", { path: "." }), ended("3", long, details));
     on.renderer.paragraph(long);
     expect(Math.max(...on.text.split("\n").map(widthOf))).toBeLessThan(columns);
   });

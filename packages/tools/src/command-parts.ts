@@ -168,7 +168,7 @@ const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["ionice", { flags: "t", valued: "cn" }],
   ["builtin", {}],
   ["exec", { flags: "cl", valued: "a", alone: true }],
-  ["time", { flags: "pv" }],
+  ["time", { flags: "pv", assignments: true }],
   ["busybox", {}],
   ["toybox", {}],
 ]);

@@ -13,13 +13,16 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@gyre/ai";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { gitTool } from "./git.ts";
 import type { GitOptions } from "./git-program.ts";
 import { noSandbox } from "./sandbox.ts";
 import { SeenFiles } from "./seen.ts";
 import { openWorkspace } from "./workspace.ts";
+
+// Each of these runs git some hundred times.
+vi.setConfig({ testTimeout: 120_000 });
 
 let base: string;
 let root: string;

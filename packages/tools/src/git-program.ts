@@ -1,6 +1,5 @@
-import { readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { join, sep } from "node:path";
 import type { ToolEnv } from "./env.ts";
 import {
   asEnvironment,
@@ -9,7 +8,8 @@ import {
   pushRedirects,
   type Setting,
 } from "./git-config.ts";
-import { isWithin, secretPlaces } from "./places.ts";
+import { findRepository, GitError, type RepositoryFolders } from "./git-repository.ts";
+import { secretPlaces } from "./places.ts";
 import { type CapturedOutput, type ProgramEnd, runProgram } from "./processes.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 import { sanitise } from "./sanitise.ts";
@@ -21,8 +21,6 @@ export const GIT_TIMEOUT_MS = 120_000;
 export const MAX_PARSED_CHARS: number = 16 * 1024 * 1024;
 /** Of what git says when it fails. */
 const MAX_ERROR_CHARS = 4_000;
-/** Of a file that tells where a repository is. */
-const MAX_POINTER_BYTES = 4_096;
 
 export interface GitOptions {
   /** Default: `git`, as the environment of programs finds it. */
@@ -47,16 +45,6 @@ export interface PushOptions {
   sshCommand?: string;
   /** Further variables, as that of an agent for keys. */
   environment?: Readonly<Record<string, string>>;
-}
-
-/** git ran and did not do what was asked. */
-export class GitError extends Error {
-  readonly exitCode: number | null;
-  constructor(message: string, exitCode: number | null) {
-    super(message);
-    this.name = "GitError";
-    this.exitCode = exitCode;
-  }
 }
 
 export interface GitRun {
@@ -126,7 +114,7 @@ export class Git {
    * where there is none, or where it leads out of the workspace.
    */
   static async open(env: ToolEnv, options: GitOptions = {}, signal?: AbortSignal): Promise<Git> {
-    const places = await findRepository(env, options);
+    const places = await findRepository(env, options.repositories ?? []);
     const variables = {
       ...baseVariables(env),
       GIT_DIR: places.folder,
@@ -403,111 +391,4 @@ function settingsOf(output: string): Setting[] {
 
 function namesOf(output: string): string[] {
   return output.split("\0").filter((name) => name !== "");
-}
-
-interface RepositoryFolders {
-  folder: string;
-  commonFolder: string;
-}
-
-/** Places in a repository that would carry what is written elsewhere, if they were links. */
-const INNER_PLACES = [
-  "HEAD",
-  "config",
-  "index",
-  "info",
-  "logs",
-  "logs/HEAD",
-  "logs/refs",
-  "objects",
-  "objects/info",
-  "objects/pack",
-  "packed-refs",
-  "refs",
-  "refs/heads",
-  "refs/tags",
-  "refs/remotes",
-  "refs/gyre",
-];
-
-async function findRepository(env: ToolEnv, options: GitOptions): Promise<RepositoryFolders> {
-  const { workspace } = env;
-  const at = await workspace.resolve(".git");
-  if (!at.exists) {
-    throw new GitError(
-      `There is no git repository at ${workspace.root}. One that is further up is not used: it is outside of the workspace.`,
-      null,
-    );
-  }
-  const { kind } = await workspace.stat(".git");
-  let folder = at.absolute;
-  if (kind === "file") {
-    const { bytes } = await workspace.read(".git", MAX_POINTER_BYTES);
-    const target = /^gitdir: (.+?)\s*$/.exec(new TextDecoder().decode(bytes))?.[1];
-    if (target === undefined) {
-      throw new GitError(
-        'The file .git does not tell where the repository is ("gitdir: ...").',
-        null,
-      );
-    }
-    folder = await allowedFolder(env, options, resolve(dirname(folder), target));
-  }
-  const common = await commonFolderOf(folder);
-  const commonFolder =
-    common === undefined ? folder : await allowedFolder(env, options, resolve(folder, common));
-  for (const place of new Set([folder, commonFolder])) {
-    if (!isWithin(place, workspace.root)) continue;
-    const path = relative(workspace.root, place);
-    for (const inner of INNER_PLACES) await workspace.resolve(join(path, inner));
-  }
-  return { folder, commonFolder };
-}
-
-async function commonFolderOf(folder: string): Promise<string | undefined> {
-  try {
-    return (await readFile(join(folder, "commondir"), "utf8")).trim();
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
-/** A folder that a file of the repository names, if it is in the workspace or among those allowed. */
-async function allowedFolder(env: ToolEnv, options: GitOptions, folder: string): Promise<string> {
-  const real = await realpath(folder);
-  const inside = [env.workspace.root, ...(options.repositories ?? [])];
-  for (const place of inside) {
-    if (isWithin(real, await realpath(place))) return real;
-  }
-  throw new GitError(
-    `The repository of this working tree is at ${real}, outside of the workspace, and is not used. It has to be allowed as one of \`repositories\` in the settings of the git tool.`,
-    null,
-  );
-}
-
-/** A path as the model gave it, as git is told it: from the root of the workspace. */
-export async function gitPath(env: ToolEnv, path: string): Promise<string> {
-  const { path: resolved } = await env.workspace.resolve(path, { keepLink: true });
-  return resolved === "" ? "." : resolved;
-}
-
-/** A pathspec that means this path and nothing else, whatever letters it has. */
-export function literal(path: string): string {
-  return path === "." ? ":(top)" : `:(top,literal)${path}`;
-}
-
-/** The name of a revision or branch, as it can be told to git. */
-export function checkedRef(ref: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what is refused
-  if (ref === "" || ref.startsWith("-") || /[\u0000-\u0020\u007f:?*[\\]/.test(ref)) {
-    throw new GitError(
-      `"${ref}" is not the name of a branch, tag or commit. Give it without options, spaces or any of : ? * [ \\.`,
-      null,
-    );
-  }
-  return ref;
 }

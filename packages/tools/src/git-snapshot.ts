@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { asEnvironment, type Setting } from "./git-config.ts";
-import { checkedRef, type Git, GitError, literal } from "./git-program.ts";
+import type { Git } from "./git-program.ts";
+import { checkedRef, GitError, literal } from "./git-repository.ts";
 
 /** Where snapshots are kept: no branch, no tag, and out of the way of both. */
 export const SNAPSHOT_PREFIX = "refs/gyre/snapshots/";
@@ -45,10 +46,22 @@ export interface SnapshotOptions {
  * inside of other repositories. Throws where not everything could be kept.
  */
 export async function takeSnapshot(git: Git, options: SnapshotOptions): Promise<Snapshot> {
+  try {
+    return await snapshotOf(git, options);
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw new GitError(
+      `No snapshot could be taken, so nothing was done. ${error.message}`,
+      error.exitCode,
+    );
+  }
+}
+
+function snapshotOf(git: Git, options: SnapshotOptions): Promise<Snapshot> {
   return withShadow(git, async (shadow) => {
     const head = await git.line(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);
     const staged = await stagedTree(git, shadow);
-    await shadow.run(["add", "--all", "--", literal(".")]);
+    await addAll(shadow);
     await addTrackedButIgnored(git, shadow);
     const tree = await shadow.line(["write-tree"]);
     const parents = [
@@ -141,6 +154,24 @@ async function stagedTree(git: Git, shadow: Shadow): Promise<string | undefined>
     writable: [shadow.folder],
     answers: [0, 128],
   });
+}
+
+/** All files but those of other repositories, of which git takes only those that have a commit. */
+async function addAll(shadow: Shadow): Promise<void> {
+  const add = ["add", "--all", "--", literal(".")];
+  try {
+    await shadow.run(add);
+  } catch (error) {
+    if (!(error instanceof GitError) || !/does not have a commit/.test(error.message)) throw error;
+    const names = (await shadow.read(["ls-files", "-z", "--others", "--exclude-standard"]))
+      .split("\0")
+      // A folder is named only where it is a repository.
+      .filter((name) => name.endsWith("/"));
+    await shadow.run([
+      ...add,
+      ...names.map((name) => `:(top,literal,exclude)${name.slice(0, -1)}`),
+    ]);
+  }
 }
 
 /** Files that are tracked although they would be ignored. */

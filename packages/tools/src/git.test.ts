@@ -20,7 +20,8 @@ import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GuardedTool } from "./access.ts";
 import type { ToolEnv } from "./env.ts";
-import { gitTool, MAX_GIT_LINES } from "./git.ts";
+import { gitTool } from "./git.ts";
+import { MAX_GIT_LINES } from "./git-look.ts";
 import { Git, type GitOptions } from "./git-program.ts";
 import { listSnapshots, restoreSnapshot, SNAPSHOT_PREFIX, takeSnapshot } from "./git-snapshot.ts";
 import { createSandbox, noSandbox } from "./sandbox.ts";
@@ -563,10 +564,16 @@ describe("git", () => {
       write("inner/file", "inner\n");
       git("-C", "inner", "add", ".");
       git("-C", "inner", "commit", "--quiet", "-m", "Inner");
+      // One without a commit, too.
+      mkdirSync(join(root, "fresh"));
+      git("-C", "fresh", "init", "--quiet");
       write("loose", "loose\n");
-      await call({ action: "clean" });
+      const said = await call({ action: "clean" });
       expect(existsSync(join(root, "loose"))).toBe(false);
       expect(read("inner/file")).toBe("inner\n");
+      expect(existsSync(join(root, "fresh", ".git"))).toBe(true);
+      for (const back of backOf(said)) await call(back);
+      expect(read("loose")).toBe("loose\n");
     });
 
     it("push --force keeps what the other side was known to have", async () => {
@@ -598,6 +605,10 @@ describe("git", () => {
       await expect(call({ action: "checkout", ref: "side", paths: [".vscode"] })).rejects.toThrow(
         refused,
       );
+      await expect(call({ action: "reset", mode: "hard", ref: "side" })).rejects.toThrow(refused);
+      // Nor from a branch that has no commit yet.
+      git("symbolic-ref", "HEAD", "refs/heads/fresh");
+      await expect(call({ action: "checkout", ref: "side" })).rejects.toThrow(refused);
       await expect(call({ action: "reset", mode: "hard", ref: "side" })).rejects.toThrow(refused);
       expect(existsSync(join(root, ".vscode"))).toBe(false);
     });
@@ -720,6 +731,20 @@ describe("git", () => {
       expect(readdirSync(outside)).toEqual(["precious"]);
       expect(read("a.txt")).toBe("one\ntwo\n");
     });
+  });
+
+  it("does nothing that cannot be undone where no snapshot can be taken", async () => {
+    repository();
+    write("a.txt", "changed\n");
+    const real = env;
+    env = { ...env, spoolFolder: join(base, "gone") };
+    await expect(call({ action: "reset", mode: "hard" })).rejects.toThrow(/gone/);
+    env = real;
+    writeFileSync(join(root, ".git", "refs", "gyre"), "in the way\n");
+    await expect(call({ action: "reset", mode: "hard" })).rejects.toThrow(
+      /No snapshot could be taken, so nothing was done/,
+    );
+    expect(read("a.txt")).toBe("changed\n");
   });
 
   it("ends when it is aborted", async () => {

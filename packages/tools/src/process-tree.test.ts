@@ -141,7 +141,7 @@ describe.runIf(isLinux)("process trees that are aborted", () => {
         });
         clearTimeout(timer);
         if (end.aborted && abortedAt !== undefined) waits.push(performance.now() - abortedAt);
-        if (end.left) unended.push(`${end.left}: ${script}`);
+        if (end.left) unended.push(`${end.left.join(" ")}: ${script}`);
       };
       const queue = [...trees];
       const worker = async (): Promise<void> => {
@@ -187,27 +187,32 @@ describe.runIf(isLinux)("ProcessTree", () => {
     expect(await other.ended).toMatchObject({ aborted: true });
   });
 
-  it("finds what left its session and its parents by the mark alone, and only by its own", async () => {
-    const tag = newTag();
+  it("finds what left its session and its parents by the mark alone, and by no other mark", async () => {
+    const [ours, others] = [newTag(), newTag()];
     const { stop, ended, pid } = await started(
-      `setsid -f sleep ${tag}; setsid -f env ${RUN_VARIABLE}=${newRunId()} sleep 1${tag}; echo; wait; sleep 1000`,
+      `setsid -f sleep ${ours}; setsid -f env ${RUN_VARIABLE}=${newRunId()} sleep ${others}; echo; wait; sleep 60`,
     );
-    const [found] = tagged(tag).filter((found) => processInfo(found)?.parent !== pid);
-    expect(found).toBeDefined();
-    const mark = readFileSync(`/proc/${found}/environ`, "latin1")
-      .split("\0")
-      .find((entry) => entry.startsWith(`${RUN_VARIABLE}=`));
-    const id = mark?.slice(-32);
-    expect(id).toMatch(/^[0-9a-f]{32}$/);
-    const tree = new ProcessTree({ id: id ?? "", isWatched: false });
-    const others = tagged(`1${tag}`);
-    expect(others.length).toBe(1);
-    expect(tree.find()).not.toContain(others[0]);
+    const sleeping = (tag: string): number[] =>
+      tagged(tag).filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8") === "sleep\n");
+    await expect
+      .poll(() => [sleeping(ours).length, sleeping(others).length], {
+        timeout: 10_000,
+        interval: 5,
+      })
+      .toEqual([1, 1]);
+    const id = /GYRE_RUN=(?:\w+,)*(\w{32})\0/.exec(
+      readFileSync(`/proc/${pid}/environ`, "latin1"),
+    )?.[1];
+    const found = new ProcessTree({ id: id ?? "", isWatched: false }).find();
+    const left = sleeping(others);
+    expect(found).toContain(sleeping(ours)[0]);
+    expect(found).not.toContain(left[0]);
     stop();
     await ended;
-    // It took another mark, another session and another parent: this is the hole.
-    expect(tagged(`1${tag}`)).toEqual(others);
-    for (const other of others) process.kill(other, "SIGKILL");
+    expect(tagged(ours)).toEqual([]);
+    // It took another mark, another session and another parent: of another run, for all we know.
+    expect(sleeping(others)).toEqual(left);
+    for (const pid of left) process.kill(pid, "SIGKILL");
   });
 
   it("does not take a session for its own whose number it had once", () => {

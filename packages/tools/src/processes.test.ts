@@ -180,7 +180,7 @@ describe.runIf(isPosix)("output", () => {
   it("may be anything at all", async () => {
     const end = await run(program("head", "-c", "20000", "/dev/urandom"));
     expect(end.stdout.bytes).toBe(20_000);
-    expect(end.stdout.head.isWellFormed?.() ?? true).toBe(true);
+    expect(end.stdout.head).not.toMatch(/\p{Surrogate}/u);
   });
 
   it("goes to a file of our own once it is too long for memory", async () => {
