@@ -58,14 +58,16 @@ describe("parseCommandLine", () => {
     ["a ${x:-$(b)}", [["b"], ["a", "<${x:-$(b)}>"]]],
     ["X=$(a) b", [["a"], ["b"]]],
     ["X=(1 $(a))", [["a"], []]],
-    ["a <<E\n$(b) `c`\nE", [["b"], ["c"], ["a"]].sort()],
+    ["a <<E\n$(b) `c`\nE", [["b"], ["c"], ["a"]]],
     ["a <<<$(b)", [["b"], ["a"]]],
     ["a > $(b)", [["b"], ["a"]]],
     ["for x in $(a); do b $x; done", [["a"], ["b", "<$x>"]]],
     ["case $(a) in $(b)) c;; esac", [["a"], ["b"], ["c"]]],
     ["[[ $(a) == b ]]", [["a"], ["[[", "<$(a)>", "==", "b"]]],
   ])("finds what is run inside of words: %j", (text, commands) => {
-    expect(commandsOf(text).sort()).toEqual(commands.sort());
+    const found = commandsOf(text);
+    expect(found).toHaveLength(commands.length);
+    expect(found).toEqual(expect.arrayContaining(commands));
   });
 
   it.each(["$x", "*.sh a", "a?", "[a]b", "{a,b}", "$(a)", "~/a", "a$IFS", "`a`", '"$x"', "{1..2}"])(
@@ -120,7 +122,7 @@ describe("parseCommandLine", () => {
     )) {
       expect(unclearOf(text)).toBeDefined();
     }
-    expect(unclearOf("x".repeat(2 * 1024 * 1024))).toMatch("more than");
+    expect(unclearOf("x".repeat(1024 * 1024))).toMatch("more than");
   });
 
   it("tells which files the shell itself opens", () => {

@@ -1,8 +1,8 @@
 /** Brackets, quotes and compound commands inside of each other, at most. */
 const MAX_NESTING = 50;
 
-/** No shell takes a longer one as an argument, by far. */
-const MAX_PARSED_CHARS = 1024 * 1024;
+/** Twice of what a program takes as one argument on Linux: a longer one is not even looked at. */
+const MAX_PARSED_CHARS = 256 * 1024;
 
 /** One word of a command, as far as it can be told without running anything. */
 export interface Word {

@@ -140,7 +140,7 @@ describe("commandParts", () => {
   });
 
   it("looks at all of a long line", () => {
-    const parts = textsOf(`${"true;".repeat(100_000)}rm x`);
+    const parts = textsOf(`${"true;".repeat(40_000)}rm x`);
     expect(parts.at(-1)).toBe("rm x");
   });
 
@@ -157,7 +157,7 @@ describe("commandParts", () => {
     ]) {
       const steps = (chars: number): number =>
         commandParts(piece.repeat(Math.ceil(chars / piece.length))).steps;
-      expect(steps(256 * 1024), piece).toBeLessThanOrEqual(5 * steps(64 * 1024));
+      expect(steps(128 * 1024), piece).toBeLessThanOrEqual(5 * steps(32 * 1024));
     }
   });
 });

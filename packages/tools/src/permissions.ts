@@ -180,7 +180,10 @@ class Guard {
         approved = answer;
       }
     } catch (error) {
-      const reason = `it could not be decided whether it may run: ${messageOf(error)}`;
+      const reason =
+        error instanceof Senseless
+          ? error.message
+          : `it could not be decided whether it may run: ${messageOf(error)}`;
       return { effect: "deny", reason, asked };
     }
   }
@@ -195,7 +198,7 @@ class Guard {
   }
 
   async #look({ tool, args }: ToolInvocation): Promise<View> {
-    const access = isGuarded(tool) ? await tool.access(args) : undefined;
+    const access = await accessOf(tool, args);
     const fingerprint = fingerprintOf(tool.name, args, access);
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
     const targets = access?.targets ?? [];
@@ -336,6 +339,21 @@ class Guard {
       if (this.#suspended.size <= MAX_REMEMBERED) break;
       this.#suspended.delete(oldest);
     }
+  }
+}
+
+/** A call that its own tool refuses, in the words of the tool. */
+class Senseless extends Error {}
+
+async function accessOf(
+  tool: AgentTool,
+  args: Record<string, unknown>,
+): Promise<Access | undefined> {
+  if (!isGuarded(tool)) return undefined;
+  try {
+    return await tool.access(args);
+  } catch (error) {
+    throw new Senseless(messageOf(error), { cause: error });
   }
 }
 

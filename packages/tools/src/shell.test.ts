@@ -383,3 +383,26 @@ describe("what a call of shell would do", () => {
     await expect(access({ command: "ls", cwd: ".." })).rejects.toThrow(PathError);
   });
 });
+
+describe("places that tell agents and editors what to do", () => {
+  it("are not there afterwards where a command made them, and are kept aside", async () => {
+    const command =
+      "mkdir .gyre .vscode && echo '{}' > .mcp.json && echo x > .gyre/policy && echo y > .vscode/tasks.json && ln -s /etc .claude && echo z > .vscode/notes && git init -q . ; true";
+    const result = await shell({ command });
+    for (const path of [".gyre", ".mcp.json", ".claude", ".vscode/tasks.json"]) {
+      expect(textOf(result)).toContain(`It made ${path}, which`);
+      await expect(stat(join(folder, "work", path))).rejects.toThrow("ENOENT");
+    }
+    const policy = /put aside: (\S+-\.gyre)\./.exec(textOf(result))?.[1] ?? "";
+    expect(await readFile(join(policy, "policy"), "utf8")).toBe("x\n");
+    expect(await readFile(join(folder, "work", ".vscode", "notes"), "utf8")).toBe("z\n");
+    expect(await readFile(join(folder, "work", ".git", "HEAD"), "utf8")).toContain("ref:");
+  });
+
+  it("stay where they were there before", async () => {
+    await mkdir(join(folder, "work", ".gyre"));
+    const result = await shell({ command: "echo ok" });
+    expect(textOf(result)).not.toContain("put aside");
+    expect((await stat(join(folder, "work", ".gyre"))).isDirectory()).toBe(true);
+  });
+});

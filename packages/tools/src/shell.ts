@@ -8,6 +8,7 @@ import type { JobTable } from "./jobs.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "./output.ts";
 import { howEnded, type ProgramEnd, runProgram } from "./processes.ts";
 import { fromSource } from "./provenance.ts";
+import { protectedEntries, putAside } from "./quarantine.ts";
 import type { ProgramSpec, SandboxPolicy } from "./sandbox.ts";
 import { sanitise } from "./sanitise.ts";
 import { counted, textResult } from "./text.ts";
@@ -100,6 +101,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
         : env.sandbox.wrap(plain, await policyOf(env, options));
       if (args.background) return startJob(options.jobs, program, command, timeoutMs);
       const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitise(text))));
+      const before = await protectedEntries(env);
       try {
         const end = await runProgram(program, {
           timeoutMs: Math.min(timeoutMs ?? SHELL_TIMEOUT_MS, SHELL_MAX_TIMEOUT_MS),
@@ -108,7 +110,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
           clock: env.clock,
           onOutput: (piece) => progress.add(piece),
         });
-        return await shellResult(env, command, end);
+        return await shellResult(env, command, end, await putAside(env, before));
       } finally {
         progress.stop();
       }
@@ -259,6 +261,7 @@ async function shellResult(
   env: ToolEnv,
   command: string,
   end: ProgramEnd,
+  aside: readonly { path: string; now: string }[],
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
@@ -269,6 +272,11 @@ async function shellResult(
   if (timedOut) {
     parts.push(
       `Give it more with timeoutMs (at most ${SHELL_MAX_TIMEOUT_MS}), or start it with background: true.`,
+    );
+  }
+  for (const { path, now } of aside) {
+    parts.push(
+      `It made ${path}, which tells agents or editors what to do, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
     );
   }
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);

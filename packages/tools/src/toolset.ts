@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Middleware } from "@gyre/agent";
@@ -10,6 +10,7 @@ import { cleanEnvironment } from "./environment.ts";
 import { type FetchOptions, fetchTool } from "./fetch.ts";
 import { findTool } from "./find.ts";
 import { gitTool } from "./git.ts";
+import type { GitOptions } from "./git-program.ts";
 import { grepTool } from "./grep.ts";
 import { jobsTool, JobTable } from "./jobs.ts";
 import { reapLeftovers } from "./leftovers.ts";
@@ -37,6 +38,11 @@ export interface ToolsetOptions {
   network?: boolean;
   /** Further places that tools may not change; see `WorkspaceOptions`. */
   readOnly?: readonly string[];
+  /** Further places that commands may not read, absolute; keys of the usual places are hidden. */
+  hidden?: readonly string[];
+  /** Further environment variables for programs, unless they look like keys. */
+  keepVariables?: readonly string[];
+  git?: GitOptions;
   /** Another model to ask. */
   oracle?: Omit<OracleOptions, "tools" | "middleware">;
   /** Sub-agents. */
@@ -65,19 +71,25 @@ export interface Toolset {
 /** Opens a folder to work in, with all our tools. Ends first what earlier agents left running. */
 export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const { clock = systemClock, environment = process.env, network = false } = options;
+  const { hidden = [], keepVariables: keep = [] } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
   await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
+  // What is in it says what is killed: it has to be nobody else's.
+  await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
   const sandbox = await sandboxOf(options.sandbox);
   const { readOnly } = options;
   const workspace = await openWorkspace(options.root, readOnly ? { readOnly } : {});
-  const spoolFolder = await mkdtemp(join(stateFolder, "agent-"));
+  const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
+    await workspace.close();
+    throw error;
+  });
   const env: ToolEnv = {
     workspace,
     seen: new SeenFiles(),
     sandbox,
     spoolFolder,
-    environment: cleanEnvironment(environment, { network, workspace: workspace.root }),
+    environment: cleanEnvironment(environment, { network, workspace: workspace.root, keep }),
     clock,
   };
   const jobs = new JobTable({ spoolFolder, clock });
@@ -90,9 +102,9 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     editTool(env),
     applyPatchTool(env),
     writeTool(env),
-    shellTool(env, { network, jobs, hidden: secretPlaces(homedir(), environment) }),
+    shellTool(env, { network, jobs, hidden: [...secretPlaces(homedir(), environment), ...hidden] }),
     jobsTool(jobs),
-    gitTool(env),
+    gitTool(env, options.git ?? {}),
     todoTool(todos),
   ]);
   if (options.fetch !== false) registry.register(fetchTool(env, options.fetch ?? {}));

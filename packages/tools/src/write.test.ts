@@ -125,6 +125,9 @@ describe("a file that is there", () => {
     await put("a.bin", Buffer.from([0, 1, 2]));
     await put("large", "x".repeat(READ_MAX_SEEN_BYTES + 1));
     await mkdir(join(root, "src"));
+    await put("wide", Buffer.from("\ufeffHi", "utf16le"));
+    await read("wide");
+    await expect(write("wide", "x")).rejects.toThrow("in UTF-16");
     await expect(write("a.bin", "x")).rejects.toThrow("is not text");
     await expect(write("large", "x")).rejects.toThrow("too large (5.0 MB)");
     await expect(write("src", "x")).rejects.toThrow("folder");

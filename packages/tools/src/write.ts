@@ -4,7 +4,7 @@ import type { ToolEnv } from "./env.ts";
 import { pathOf } from "./read-access.ts";
 import { READ_MAX_SEEN_BYTES } from "./read.ts";
 import { counted, textResult } from "./text.ts";
-import { decodeText } from "./text-encoding.ts";
+import { decodeText, textEncoding } from "./text-encoding.ts";
 import { humanSize, listedName } from "./truncate.ts";
 import { type FileIdentity, PathError } from "./workspace.ts";
 
@@ -103,6 +103,11 @@ async function replaceable(env: ToolEnv, path: string): Promise<Replaced | undef
   const { bytes, info: identity } = await env.workspace.read(path, READ_MAX_SEEN_BYTES);
   if (bytes.length === 0) return { text: "", identity };
   const text = decodeText(bytes);
+  if (text !== undefined && textEncoding(bytes) !== "utf-8") {
+    throw new Error(
+      `${name} is there already in UTF-16, and write would make it UTF-8. Change it with a program, or remove it first.`,
+    );
+  }
   if (text === undefined) {
     throw new Error(
       `${name} is there already and is not text. Remove it first if it is to be replaced.`,
