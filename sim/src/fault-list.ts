@@ -421,7 +421,7 @@ const REST = [
   ...inFile("agent/dist/limits.js", {
     "one turn too many": ["R23", "this.#turns >= maxTurns", "this.#turns > maxTurns"],
     "tokens not counted": ["R23", "this.#tokens += tokensOf(message);", ";"],
-    "money not counted": ["R23", "this.#cost += message.usage.cost?.total ?? 0;", ""],
+    "money not counted": ["R23", "this.#cost += usage.cost?.total ?? 0;", ""],
     "pauses without end": ["R7", "this.#pauses > MAX_PAUSES_IN_A_ROW", "false"],
     "cut off turns without end": [
       "R10",

@@ -113,6 +113,8 @@ function folded(name: string): string {
   const plain = name
     .normalize("NFKC")
     .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
+    // To NTFS, ".git::$INDEX_ALLOCATION" is another name of ".git".
+    .replace(/:.*$/s, "")
     .toLowerCase()
     .replace(/[. ]+$/, "");
   return plain === "git~1" ? ".git" : plain;

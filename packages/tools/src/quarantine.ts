@@ -1,9 +1,16 @@
-import { cp, rename, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { constants } from "node:fs";
+import { cp, type FileHandle, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { ToolEnv } from "./env.ts";
 
 /** Folders that are looked into: some things in them are protected, others not. */
-const LOOKED_INTO = ["", ".vscode"];
+const LOOKED_INTO = ["", ".vscode", ".git"];
+
+/** Leads git to another config. It makes none itself in the folder of a whole repository. */
+const GIT_POINTER = "commondir";
+
+/** Where folders are held while something in them is moved. */
+const HOLDS = process.platform === "linux";
 
 /**
  * What is there of the protected places at the top of the workspace, which tell agents and
@@ -13,13 +20,18 @@ const LOOKED_INTO = ["", ".vscode"];
  */
 export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]> {
   const found: string[] = [];
+  const links = new Set<string>();
   for (const folder of LOOKED_INTO) {
+    // What is behind a link has another place; the link itself is what counts.
+    if (links.has(folder)) continue;
     const entries = await workspace.list(folder === "" ? "." : folder).catch(() => []);
-    for (const { name } of entries) {
+    for (const { name, kind } of entries) {
       const path = folder === "" ? name : `${folder}/${name}`;
-      if (name === ".git") continue;
+      if (name === ".git" || (folder === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
       const { readOnly } = await workspace.resolve(path, { keepLink: true });
-      if (readOnly) found.push(path);
+      const isLinkedFolder = kind === "link" && LOOKED_INTO.includes(path.toLowerCase());
+      if (isLinkedFolder) links.add(path);
+      if (readOnly || isLinkedFolder) found.push(path);
     }
   }
   return found;
@@ -33,16 +45,31 @@ export async function putAside(
   const made = (await protectedEntries(env)).filter((path) => !before.includes(path));
   const moved: { path: string; now: string }[] = [];
   for (const path of made) {
-    const from = join(env.workspace.root, path);
     const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${basename(path)}`);
-    try {
-      await rename(from, now);
-    } catch {
-      // On another file system.
-      await cp(from, now, { recursive: true, verbatimSymlinks: true });
-      await rm(from, { recursive: true, force: true });
-    }
+    await move(join(env.workspace.root, path), now);
     moved.push({ path, now });
   }
   return moved;
+}
+
+/**
+ * A background job may put a link in the place of the folder meanwhile, to have something
+ * outside moved: so the folder is opened, without following one, and reached by its handle.
+ */
+async function move(from: string, to: string): Promise<void> {
+  const folder = HOLDS ? await holdFolder(dirname(from)) : undefined;
+  const held = folder ? `/proc/self/fd/${folder.fd}/${basename(from)}` : from;
+  try {
+    await rename(held, to);
+  } catch {
+    // On another file system.
+    await cp(held, to, { recursive: true, verbatimSymlinks: true });
+    await rm(held, { recursive: true, force: true });
+  } finally {
+    await folder?.close();
+  }
+}
+
+function holdFolder(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }

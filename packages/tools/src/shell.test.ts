@@ -1,5 +1,15 @@
 import { realpathSync, writeFileSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
@@ -7,6 +17,7 @@ import { manualClock, systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { JobTable, jobsTool } from "./jobs.ts";
+import { putAside } from "./quarantine.ts";
 import { createSandbox, noSandbox, type Sandbox, type SandboxPolicy } from "./sandbox.ts";
 import { SeenFiles } from "./seen.ts";
 import {
@@ -398,6 +409,50 @@ describe("places that tell agents and editors what to do", () => {
     expect(await readFile(join(folder, "work", ".vscode", "notes"), "utf8")).toBe("z\n");
     expect(await readFile(join(folder, "work", ".git", "HEAD"), "utf8")).toContain("ref:");
   });
+
+  it("are not reached by a link in the place of their folder", async () => {
+    const command = "mkdir other && echo y > other/tasks.json && ln -s other .vscode";
+    expect(textOf(await shell({ command }))).toContain("It made .vscode, which");
+    await expect(lstat(join(folder, "work", ".vscode"))).rejects.toThrow("ENOENT");
+    expect(await readFile(join(folder, "work", "other", "tasks.json"), "utf8")).toBe("y\n");
+  });
+
+  it("are a repository's pointer to another config", async () => {
+    await mkdir(join(folder, "work", ".git"));
+    const command = "echo ../other > .git/commondir; echo x > .git/config";
+    expect(textOf(await shell({ command }))).toContain("It made .git/commondir, which");
+    await expect(stat(join(folder, "work", ".git", "commondir"))).rejects.toThrow("ENOENT");
+    expect(await readFile(join(folder, "work", ".git", "config"), "utf8")).toBe("x\n");
+  });
+
+  it.runIf(process.platform === "linux")(
+    "are not taken from outside when their folder becomes a link meanwhile",
+    async () => {
+      const work = join(folder, "work");
+      await mkdir(join(work, ".vscode"));
+      await writeFile(join(work, ".vscode", "tasks.json"), "inside");
+      await mkdir(join(folder, "host"));
+      await writeFile(join(folder, "host", "tasks.json"), "outside");
+      const list = env.workspace.list.bind(env.workspace);
+      env.workspace.list = async (path) => {
+        const entries = await list(path);
+        if (path !== ".vscode") return entries;
+        await rename(join(work, ".vscode"), join(work, "moved"));
+        await mkdir(join(work, ".vscode"));
+        return entries;
+      };
+      const resolve = env.workspace.resolve.bind(env.workspace);
+      env.workspace.resolve = async (path, options) => {
+        const resolved = await resolve(path, options);
+        if (path !== ".vscode/tasks.json") return resolved;
+        await rm(join(work, ".vscode"), { recursive: true });
+        await symlink(join(folder, "host"), join(work, ".vscode"));
+        return resolved;
+      };
+      await expect(putAside(env, [])).rejects.toThrow(/ENOTDIR|ELOOP/);
+      expect(await readFile(join(folder, "host", "tasks.json"), "utf8")).toBe("outside");
+    },
+  );
 
   it("stay where they were there before", async () => {
     await mkdir(join(folder, "work", ".gyre"));
