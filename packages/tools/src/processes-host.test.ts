@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { type ChildProcess, spawn, type StdioNull, type StdioPipe } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -280,4 +281,24 @@ describe.runIf(isLinux)("memory", () => {
       expect(spooled.length).toBe(2);
     },
   );
+});
+
+describe.runIf(isLinux)("handles that the host was started with", () => {
+  it("are not handed on to programs", async () => {
+    const high = 40;
+    const script = `const { stdout } = await runProgram(bash("ls /proc/self/fd/${high}/; echo x > /proc/self/fd/${high}/made; echo done"), { spoolFolder, clock });
+      console.log(stdout.head);`;
+    await mkdir(join(folder, "outside"));
+    const outside = openSync(join(folder, "outside"), "r");
+    const stdio: (StdioNull | StdioPipe)[] = ["ignore", "pipe", "ignore"];
+    while (stdio.length < high) stdio.push("ignore");
+    const host = spawn(process.execPath, hostScript(script), { stdio: [...stdio, outside] });
+    hosts.push(host);
+    closeSync(outside);
+    let said = "";
+    host.stdout?.on("data", (piece: Buffer) => (said += piece.toString()));
+    await once(host, "close");
+    expect(said).toContain("done");
+    expect(await readdir(join(folder, "outside"))).toEqual([]);
+  });
 });

@@ -1,7 +1,7 @@
 import picomatch from "picomatch";
 
 /** Read-only wherever they are, with all that is beneath them. */
-const ANYWHERE: readonly (readonly string[])[] = [
+export const ANYWHERE: readonly (readonly string[])[] = [
   [".gyre"],
   [".mcp.json"],
   [".claude"],

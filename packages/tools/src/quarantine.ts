@@ -1,7 +1,9 @@
 import { constants } from "node:fs";
-import { cp, type FileHandle, open, rename, rm } from "node:fs/promises";
+import { cp, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { ToolEnv } from "./env.ts";
+import { ANYWHERE } from "./protected.ts";
+import type { Entry } from "./workspace-types.ts";
 
 /** Folders that are looked into: some things in them are protected, others not. */
 const LOOKED_INTO = ["", ".vscode", ".git"];
@@ -9,6 +11,8 @@ const LOOKED_INTO = ["", ".vscode", ".git"];
 /** Leads git to another config. It makes none itself in the folder of a whole repository. */
 const GIT_POINTER = "commondir";
 
+/** Linux's `O_PATH`, which Node does not name: a hold that needs no right to read. */
+const O_PATH = 0x200000;
 /** Where folders are held while something in them is moved. */
 const HOLDS = process.platform === "linux";
 
@@ -24,7 +28,10 @@ export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]
   for (const folder of LOOKED_INTO) {
     // What is behind a link has another place; the link itself is what counts.
     if (links.has(folder)) continue;
-    const entries = await workspace.list(folder === "" ? "." : folder).catch(() => []);
+    const entries = await workspace
+      .list(folder === "" ? "." : folder)
+      // Missing; or a command took the right to list it, and left that to use what is in it.
+      .catch(() => knownEntries(join(workspace.root, folder), folder));
     for (const { name, kind } of entries) {
       const path = folder === "" ? name : `${folder}/${name}`;
       if (name === ".git" || (folder === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
@@ -33,6 +40,20 @@ export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]
       if (isLinkedFolder) links.add(path);
       if (readOnly || isLinkedFolder) found.push(path);
     }
+  }
+  return found;
+}
+
+/** Which of the names that are known to be protected are in a folder. */
+async function knownEntries(at: string, folder: string): Promise<Entry[]> {
+  const places = [...ANYWHERE.map((names) => names.join("/")), ".vscode", `.git/${GIT_POINTER}`];
+  const names = places
+    .filter((path) => dirname(path) === (folder === "" ? "." : folder))
+    .map((path) => basename(path));
+  const found: Entry[] = [];
+  for (const name of names) {
+    const stats = await lstat(join(at, name)).catch(() => undefined);
+    if (stats) found.push({ name, kind: stats.isSymbolicLink() ? "link" : "other" });
   }
   return found;
 }
@@ -71,5 +92,5 @@ async function move(from: string, to: string): Promise<void> {
 }
 
 function holdFolder(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  return open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }

@@ -454,6 +454,18 @@ describe("places that tell agents and editors what to do", () => {
     },
   );
 
+  it("are found where a command took the right to list their folder", async () => {
+    const work = join(folder, "work");
+    await mkdir(join(work, ".vscode"));
+    await writeFile(join(work, ".vscode", "tasks.json"), "{}");
+    await writeFile(join(work, ".mcp.json"), "{}");
+    // Root may list all folders: so it is said instead.
+    env.workspace.list = () => Promise.reject(new Error("EACCES"));
+    const moved = await putAside(env, []);
+    expect(moved.map(({ path }) => path)).toEqual([".mcp.json", ".vscode/tasks.json"]);
+    await expect(lstat(join(work, ".mcp.json"))).rejects.toThrow("ENOENT");
+  });
+
   it("stay where they were there before", async () => {
     await mkdir(join(folder, "work", ".gyre"));
     const result = await shell({ command: "echo ok" });

@@ -485,6 +485,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       ".g\u200cit/config",
       ".git./config",
       "git~1/config",
+      ".git::$INDEX_ALLOCATION/config",
     ])("refuses to change %j", async (path) => {
       expect(await workspace.resolve(path)).toMatchObject({ readOnly: true, exists: false });
       expect(await faultOf(workspace.write(path, "x"))).toBe("read_only");
