@@ -19,12 +19,16 @@ export function findEscape(program: string, args: readonly Word[]): Escape | und
   }
   const known = PROGRAMS.get(program);
   if (!known) return undefined;
-  for (const { text, literal, prefix } of args) {
+  for (const [index, { text, literal, prefix }] of args.entries()) {
     if (!literal) {
-      if (prefix !== "" && !prefix.startsWith("-")) continue;
+      // A pattern of files begins as it begins. What a variable holds may be several words.
+      const isPattern = !/[$`]/.test(text);
+      if (isPattern && prefix !== "" && !prefix.startsWith("-")) continue;
       return { word: text, why: `"${text}" may turn out to be an option of "${program}"` };
     }
-    if (text === "--" && program !== "find") break;
+    // Behind an option it may be its value, and options go on.
+    const mayBeValue = args[index - 1]?.text.startsWith("-") ?? false;
+    if (text === "--" && program !== "find" && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
     return {
       word: nameOf(text),

@@ -551,7 +551,7 @@ class Parser {
     }
     const inner = this.#text.slice(start, this.#at);
     this.#at++;
-    if (!PLAIN_EXPANSION.test(inner)) {
+    if (!PLAIN_EXPANSION.test(inner) || /[<>]\(/.test(inner)) {
       this.#doubt("It has an expansion that may assign, calculate or run something.");
     }
   }
