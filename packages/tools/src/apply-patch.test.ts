@@ -1,48 +1,26 @@
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-  chmod,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, symlink, writeFile, chmod } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemClock } from "@gyre/ai";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { applyPatchTool, type PatchDetails } from "./apply-patch.ts";
 import { EditError } from "./edit-error.ts";
 import type { ToolEnv } from "./env.ts";
 import { parsePatch } from "./patch-text.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
+import type { Workspace } from "./workspace.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let workspace: Workspace;
 let env: ToolEnv;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "gyre-patch-"));
-  workspace = await openWorkspace(root);
-  env = {
-    workspace,
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
+  ({ workspace } = env);
 });
 
-afterEach(async () => {
-  await workspace.close();
-  await rm(root, { recursive: true });
-});
+afterEach(() => temporary.remove());
 
 async function put(files: Record<string, string>): Promise<void> {
   for (const [name, content] of Object.entries(files)) {

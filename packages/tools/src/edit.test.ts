@@ -1,46 +1,24 @@
-import {
-  chmod,
-  lstat,
-  mkdtemp,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, lstat, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type EditDetails, editTool, MAX_EDIT_BYTES } from "./edit.ts";
 import type { Edit } from "./edit-match.ts";
 import type { ToolEnv } from "./env.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace, type Workspace } from "./workspace.ts";
+import type { Workspace } from "./workspace.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let workspace: Workspace;
 let env: ToolEnv;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "gyre-edit-"));
-  workspace = await openWorkspace(root);
-  env = {
-    workspace,
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
+  ({ workspace } = env);
 });
 
-afterEach(async () => {
-  await workspace.close();
-  await rm(root, { recursive: true });
-});
+afterEach(() => temporary.remove());
 
 async function put(name: string, content: string | Uint8Array, isRead = true): Promise<void> {
   await writeFile(join(root, name), content);

@@ -1,35 +1,22 @@
-import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { FIND_DEFAULT_LIMIT, findTool } from "./find.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace } from "./workspace.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let env: ToolEnv;
 let files: number;
 
 beforeEach(async () => {
   files = 0;
-  root = await mkdtemp(join(tmpdir(), "gyre-find-"));
-  env = {
-    workspace: await openWorkspace(root),
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
 });
 
-afterEach(async () => {
-  await env.workspace.close();
-  await rm(root, { recursive: true, force: true });
-});
+afterEach(() => temporary.remove());
 
 /** Makes files, each a second older than the one before. */
 async function make(...paths: (string | [path: string, text: string])[]): Promise<void> {

@@ -1,33 +1,20 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { LS_MAX_ENTRIES, lsTool } from "./ls.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace } from "./workspace.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let env: ToolEnv;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "gyre-ls-"));
-  env = {
-    workspace: await openWorkspace(root),
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
 });
 
-afterEach(async () => {
-  await env.workspace.close();
-  await rm(root, { recursive: true, force: true });
-});
+afterEach(() => temporary.remove());
 
 async function ls(args: Record<string, unknown> = {}): Promise<string> {
   const { signal } = new AbortController();

@@ -1,8 +1,6 @@
-import { mkdir, mkdtemp, open, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, open, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import {
@@ -12,29 +10,18 @@ import {
   READ_MAX_SEEN_BYTES,
   readTool,
 } from "./read.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace } from "./workspace.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let env: ToolEnv;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "gyre-read-"));
-  env = {
-    workspace: await openWorkspace(root),
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
 });
 
-afterEach(async () => {
-  await env.workspace.close();
-  await rm(root, { recursive: true, force: true });
-});
+afterEach(() => temporary.remove());
 
 const put = (path: string, data: string | Uint8Array): Promise<void> =>
   writeFile(join(root, path), data);

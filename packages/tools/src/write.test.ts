@@ -1,35 +1,22 @@
-import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile, mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readFile, stat, symlink, writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { READ_MAX_SEEN_BYTES, readTool } from "./read.ts";
-import { noSandbox } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { openWorkspace } from "./workspace.ts";
 import { WRITE_MAX_OLD_TEXT_CHARS, writeTool } from "./write.ts";
+import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
+let temporary: TemporaryEnv;
 let root: string;
 let env: ToolEnv;
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "gyre-write-"));
-  env = {
-    workspace: await openWorkspace(root),
-    seen: new SeenFiles(),
-    sandbox: noSandbox,
-    spoolFolder: root,
-    environment: {},
-    clock: systemClock,
-  };
+  temporary = await temporaryEnv();
+  ({ env, root } = temporary);
 });
 
-afterEach(async () => {
-  await env.workspace.close();
-  await rm(root, { recursive: true, force: true });
-});
+afterEach(() => temporary.remove());
 
 const put = (path: string, data: string | Uint8Array): Promise<void> =>
   writeFile(join(root, path), data);
