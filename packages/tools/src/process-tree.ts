@@ -16,6 +16,8 @@ const KILL_WAIT_MS = 800;
 const POLL_MS = 5;
 /** How often we look again where a look that found nothing may have missed something. */
 const MAX_UNSURE_LOOKS = 10;
+/** A process that is being turned into another program is waited for so long: it may be ours. */
+const MAX_UNCLEAR_MS = 80;
 /** Looks of a host that exits: it cannot wait for the dead to be gone. */
 const LAST_LOOKS = 3;
 const RUN_ID_BYTES = 16;
@@ -87,6 +89,8 @@ interface Sighting {
    * turned into another program has no environment for a moment.
    */
   isSure: boolean;
+  /** Somebody lives of whom it cannot be told. */
+  isUnclear: boolean;
 }
 
 /**
@@ -179,13 +183,16 @@ export class ProcessTree {
     this.#harmless = new Set(
       [...all.keys()].filter((pid) => !members.has(pid) && !unclear.has(pid)),
     );
-    return { members: [...members.values()], isSure };
+    const isUnclear = [...unclear].some((pid) => !members.has(pid));
+    return { members: [...members.values()], isSure, isUnclear };
   }
 
   /** Looks until it is sure, or finds something. */
   async #lookWell(): Promise<Sighting> {
+    const until = Date.now() + MAX_UNCLEAR_MS;
     let now = this.#look();
-    for (let n = 1; n < MAX_UNSURE_LOOKS && !now.isSure && now.members.length === 0; n++) {
+    for (let n = 1; !now.isSure && now.members.length === 0; n++) {
+      if (n >= MAX_UNSURE_LOOKS && !(now.isUnclear && Date.now() < until)) break;
       await pause(1);
       now = this.#look();
     }
