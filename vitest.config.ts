@@ -13,6 +13,10 @@ export default defineConfig({
       "@gyre/ai": source("packages/ai/src/index.ts"),
       "@gyre/agent": source("packages/agent/src/index.ts"),
       "@gyre/tools": source("packages/tools/src/index.ts"),
+      "@gyre/sessions": source("packages/sessions/src/index.ts"),
+      "@gyre/protocol/stdio": source("packages/protocol/src/stdio.ts"),
+      "@gyre/protocol": source("packages/protocol/src/index.ts"),
+      "@gyre/server": source("packages/server/src/index.ts"),
     },
   },
   test: {

@@ -1,0 +1,30 @@
+/** How the program ends, for scripts. Documented: a code never changes its meaning. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  /** No key, or one that the service refused. */
+  auth: 41,
+  /** A limit of turns, cost or tokens ended the run. */
+  limit: 53,
+  /** The run could not be finished because a call was denied. */
+  denied: 54,
+  timeout: 124,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = number;
+
+/** What is wrong with the command line, told to the person who wrote it. */
+export class UsageError extends Error {
+  readonly exitCode = EXIT.usage;
+}
+
+/** Ends the program with one line and a code. */
+export class ExitError extends Error {
+  readonly exitCode: ExitCode;
+  constructor(exitCode: ExitCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}

@@ -1,0 +1,19 @@
+import type { Environment } from "./terminal.ts";
+
+/** Where a command writes. */
+export interface Sink {
+  write(text: string): unknown;
+  isTTY?: boolean;
+}
+
+/** What a command has of the world around it. */
+export interface Io {
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdout: Sink;
+  stderr: Sink;
+  env: Environment;
+  /** The folder that the program was started in, absolute. */
+  cwd: string;
+  /** Fires when the program is asked to end. */
+  signal: AbortSignal;
+}

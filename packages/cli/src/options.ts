@@ -1,0 +1,201 @@
+/**
+ * Every option and command of the program, once: what is parsed, the help, the completions
+ * and the manual page are all made from this.
+ */
+export interface OptionSpec {
+  type: "string" | "boolean";
+  short?: string;
+  multiple?: boolean;
+  /** Stands for the value in the help. */
+  value?: string;
+  /** Values that a shell can complete, or what it is to look for. */
+  complete?: readonly string[] | "file" | "folder" | "model" | "session" | "service";
+  about: string;
+}
+
+export interface CommandSpec {
+  about: string;
+  /** What follows the name, for the help. */
+  takes?: string;
+  /** Names of options beside `help` and `version`. */
+  options: readonly OptionName[];
+}
+
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
+
+export const OPTIONS = {
+  print: { type: "boolean", short: "p", about: "answer on stdout and end; piped input is added" },
+  output: {
+    type: "string",
+    value: "FORMAT",
+    complete: ["text", "json", "stream-json"],
+    about: "text (the answer), json (one object), stream-json (each event)",
+  },
+  schema: {
+    type: "string",
+    value: "FILE",
+    complete: "file",
+    about: "a JSON Schema that the answer has to fit",
+  },
+  model: {
+    type: "string",
+    short: "m",
+    value: "NAME",
+    complete: "model",
+    about: 'a name ("sonnet"), or service/id',
+  },
+  thinking: { type: "string", value: "LEVEL", complete: LEVELS, about: "how much it thinks" },
+  tools: { type: "string", value: "A,B", about: "the tools it has, by name; none: no tools" },
+  mode: {
+    type: "string",
+    value: "MODE",
+    complete: ["ask", "auto-edit", "plan", "full"],
+    about: "what it may do without being asked about",
+  },
+  allow: {
+    type: "string",
+    multiple: true,
+    value: "RULE",
+    about: "a rule for what it may do: 'shell(npm test)'",
+  },
+  deny: { type: "string", multiple: true, value: "RULE", about: "a rule for what it may not do" },
+  "max-turns": { type: "string", value: "N", about: "ends the run after N answers" },
+  "max-cost": { type: "string", value: "USD", about: "ends the run when it has cost this much" },
+  timeout: { type: "string", value: "SECONDS", about: "ends the run after this time" },
+  cwd: { type: "string", value: "FOLDER", complete: "folder", about: "the folder to work in" },
+  continue: { type: "boolean", short: "c", about: "go on with the last session of this folder" },
+  resume: {
+    type: "string",
+    short: "r",
+    value: "ID",
+    complete: "session",
+    about: "go on with a session",
+  },
+  fork: { type: "boolean", about: "go on in a copy of that session" },
+  history: {
+    type: "string",
+    value: "FILE",
+    complete: "file",
+    about: "a session file to go on with, made if it is missing",
+  },
+  "no-session": { type: "boolean", about: "write nothing down" },
+  sandbox: {
+    type: "string",
+    value: "KIND",
+    complete: ["auto", "none"],
+    about: "what commands are confined by",
+  },
+  network: { type: "boolean", about: "let commands reach the network" },
+  trust: { type: "boolean", about: "use the settings of this folder, this once" },
+  config: {
+    type: "string",
+    value: "FILE",
+    complete: "file",
+    about: "your settings, in place of the usual file",
+  },
+  verbose: {
+    type: "string",
+    value: "FILE",
+    complete: "file",
+    about: "write all that is sent and received to a file, without keys",
+  },
+  log: {
+    type: "string",
+    value: "FILE",
+    complete: "file",
+    about: "add a line for each call to a file",
+  },
+  quiet: { type: "boolean", short: "q", about: "no progress on stderr" },
+  json: { type: "boolean", about: "print JSON" },
+  all: { type: "boolean", about: "of all folders" },
+  fast: { type: "boolean", about: "without delays" },
+  keep: { type: "boolean", about: "leave the project's folder in place" },
+  command: {
+    type: "string",
+    value: "PROGRAM",
+    about: "a program that prints the key, in place of a key",
+  },
+  remove: { type: "boolean", about: "do not trust the folder any more" },
+  help: { type: "boolean", short: "h", about: "show this" },
+  version: { type: "boolean", short: "v", about: "show the version" },
+} as const satisfies Record<string, OptionSpec>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** What a run of the agent is set up with, however it is talked to. */
+const SETUP = [
+  "model",
+  "thinking",
+  "tools",
+  "mode",
+  "allow",
+  "deny",
+  "max-turns",
+  "max-cost",
+  "timeout",
+  "cwd",
+  "sandbox",
+  "network",
+  "trust",
+  "config",
+  "no-session",
+  "verbose",
+  "log",
+] as const;
+
+export const COMMANDS = {
+  run: {
+    about: "answer a prompt; the command that is meant where none is named",
+    takes: '["PROMPT"]',
+    options: [
+      "print",
+      "output",
+      "schema",
+      "continue",
+      "resume",
+      "fork",
+      "history",
+      "quiet",
+      ...SETUP,
+    ],
+  },
+  rpc: { about: "be driven by a program: frames on stdin and stdout", options: SETUP },
+  acp: { about: "be driven by an editor: the Agent Client Protocol", options: SETUP },
+  models: {
+    about: "list models, those that are usable first",
+    takes: "[PART OF A NAME]",
+    options: ["json", "all", "config", "trust", "cwd"],
+  },
+  sessions: {
+    about: "list, show, fork, import or remove sessions",
+    takes: "[show|path|import|fork|check|unlock|remove ID|FILE]",
+    options: ["json", "all", "cwd"],
+  },
+  doctor: {
+    about: "tell what works here and what does not",
+    options: ["json", "config", "trust", "cwd"],
+  },
+  login: { about: "store the key of a service", takes: "SERVICE", options: ["command"] },
+  logout: { about: "remove the key of a service", takes: "SERVICE", options: [] },
+  trust: { about: "trust the settings of a folder", takes: "[FOLDER]", options: ["remove"] },
+  config: {
+    about: "show the settings, and where each comes from",
+    options: ["json", "config", "trust", "cwd"],
+  },
+  completions: { about: "print completions for a shell", takes: "bash|zsh|fish", options: [] },
+  demo: {
+    about: "watch the agent mend a small project: a scripted model, real tools",
+    options: ["fast", "keep", "model"],
+  },
+} as const satisfies Record<string, CommandSpec>;
+
+export type CommandName = keyof typeof COMMANDS;
+
+/** What the command line said, by name of the option. */
+export type Values = {
+  [K in OptionName]?: (typeof OPTIONS)[K] extends { multiple: true }
+    ? string[]
+    : (typeof OPTIONS)[K]["type"] extends "boolean"
+      ? boolean
+      : string;
+};

@@ -1,0 +1,40 @@
+import type { ThinkingLevel } from "@gyre/ai";
+import type { PermissionMode } from "@gyre/tools";
+
+/**
+ * All that can be set, whoever sets it: the user's file, then the project's once it is
+ * trusted, then the environment, then the command line. Later ones replace earlier ones
+ * key by key, but for `allow`, `ask` and `deny`, which add up.
+ */
+export interface Settings {
+  /** A name ("sonnet"), or service/id. */
+  model?: string;
+  /** Asked in this order when the model cannot answer. */
+  fallbackModels?: readonly string[];
+  thinking?: ThinkingLevel;
+  /** Names of tools. */
+  tools?: readonly string[];
+  mode?: PermissionMode;
+  allow?: readonly string[];
+  ask?: readonly string[];
+  deny?: readonly string[];
+  /** `auto`: the one of this system, and none where there is none. */
+  sandbox?: "auto" | "none";
+  /** Whether commands reach the network. */
+  network?: boolean;
+  maxTurns?: number;
+  /** US dollars. */
+  maxCost?: number;
+  /** Seconds. */
+  timeout?: number;
+  /** Added to the system prompt. */
+  instructions?: string;
+  /** A model for the tool `oracle`. */
+  oracle?: string;
+  /** False: nothing is written down. */
+  sessions?: boolean;
+  /** A file for one line a model call and tool call, without content. */
+  log?: string;
+  /** Models and services of one's own, as in docs/models.md. */
+  models?: Readonly<Record<string, unknown>>;
+}

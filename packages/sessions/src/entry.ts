@@ -1,0 +1,67 @@
+import type { AgentMessage, AgentToolResult } from "@gyre/agent";
+import type { ThinkingLevel, UserMessage } from "@gyre/ai";
+
+/** The version of the format that is written. A file of a newer one is not opened. */
+export const SESSION_VERSION = 1;
+
+/** The first line of a session file. */
+export interface SessionHeader {
+  type: "session";
+  version: number;
+  id: string;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+  /** The folder that was worked in. */
+  cwd: string;
+  /** What it was made from: another session, cut after one of its entries, or a file. */
+  from?: { session?: string; entry?: number; file?: string };
+}
+
+/** What a run was set to. An entry holds what has changed; the newest of each counts. */
+export interface SessionSettings {
+  model?: { provider: string; id: string };
+  thinkingLevel?: ThinkingLevel;
+  systemPrompt?: string;
+  /** Names, in the order in which a model is told of them. */
+  tools?: readonly string[];
+  mode?: string;
+}
+
+/**
+ * What a session is made of. `message` is the transcript. `result` is what a call gave,
+ * written before anybody sees it: the message that has it may come later, after its
+ * siblings, and is then stored as a reference. `leaf` has no content: appending one moves
+ * the end of the conversation to its parent.
+ */
+export type EntryBody =
+  | { type: "message"; message: AgentMessage }
+  | {
+      type: "result";
+      toolCallId: string;
+      toolName: string;
+      result: AgentToolResult;
+      isError: boolean;
+    }
+  | { type: "settings"; settings: SessionSettings }
+  | {
+      /** What is sent in place of the messages from entry `first` up to, not including, `until`. */
+      type: "compaction";
+      first: number;
+      /** Null: up to the end. */
+      until: number | null;
+      message: UserMessage;
+    }
+  | { type: "title"; title: string }
+  | { type: "label"; entry: number; label: string | null }
+  | { type: "leaf" }
+  | { type: "custom"; kind: string; data: unknown };
+
+/** A node of the tree. Ids count up within a file, from 1. */
+export type Entry = EntryBody & {
+  id: number;
+  parentId: number | null;
+  /** Milliseconds since 1970. */
+  timestamp: number;
+};
+
+export type EntryType = EntryBody["type"];

@@ -1,0 +1,127 @@
+import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
+import type { Clock } from "@gyre/ai";
+import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
+
+export interface OpenOptions {
+  /** Takes no lock, mends nothing, and cannot append. */
+  readOnly?: boolean;
+  clock?: Clock;
+}
+
+export interface NewSession {
+  cwd: string;
+  /** Default: a fresh one. */
+  id?: string;
+  from?: SessionHeader["from"];
+}
+
+/** Something in a file that could not be used. Everything else of the file could. */
+export interface SessionProblem {
+  kind: "torn" | "damaged" | "fenced" | "orphan" | "header";
+  /** Counted from 1. */
+  line: number;
+  /** Where it begins in the file, and how long it is, in bytes. */
+  offset: number;
+  bytes: number;
+  /** For people. */
+  message: string;
+}
+
+/** What is known of an entry without reading it. */
+export interface EntryInfo {
+  id: number;
+  parentId: number | null;
+  type: EntryType;
+  bytes: number;
+}
+
+/** What an agent needs in order to go on. */
+export interface SessionContext {
+  /** The messages of one branch, results next to their calls; those that a compaction stands for are left out. */
+  messages: AgentMessage[];
+  /** The entry of each message. */
+  entries: number[];
+  /** For `initialState`: has been applied to `messages` already, which does not hurt. */
+  compaction?: Compaction;
+  settings: SessionSettings;
+  title?: string;
+  /** What a call gave whose message is missing; for the agent's option of this name. */
+  recordedResult(toolCallId: string): AgentToolResult | undefined;
+}
+
+/**
+ * An open session file. Appends are made in the order of the calls, by this process alone,
+ * and are on the disk when the promise settles; appends that wait share one sync.
+ */
+export interface Session {
+  readonly path: string;
+  readonly header: SessionHeader;
+  readonly readOnly: boolean;
+  /** What was found wrong with the file when it was opened. */
+  readonly problems: readonly SessionProblem[];
+  /** The entry that the next one is appended to. */
+  readonly leaf: number | null;
+  /** Of all entries, in the order of the file. */
+  readonly entries: readonly EntryInfo[];
+  /**
+   * Writes an entry after the leaf, which it becomes; a `result` stays beside the branch.
+   * Rejects with `SessionError`: `lock_lost`, or `write_failed` (a full disk, say); the
+   * file then ends as it did before, and a later append may succeed.
+   */
+  append(body: EntryBody): Promise<Entry>;
+  /** One entry, whole. */
+  read(id: number): Promise<Entry>;
+  /** The ids from the root to an entry, by default the leaf. */
+  branchOf(id?: number | null): number[];
+  /** Moves the end of the conversation, in the file too: what is appended next follows `id`. */
+  branch(id: number | null): Promise<void>;
+  /** Reads what an agent needs to go on from an entry, by default the leaf. */
+  context(id?: number | null): Promise<SessionContext>;
+  /** A new file with one branch of this one, up to `id`, by default the leaf. */
+  fork(
+    path: string,
+    options?: { id?: number | null; newId?: string; cwd?: string },
+  ): Promise<Session>;
+  /** Lets go of the file and its lock, after what was appended is written. */
+  close(): Promise<void>;
+}
+
+/** One session of a folder, as far as its first and last lines tell. */
+export interface SessionSummary {
+  id: string;
+  path: string;
+  cwd: string;
+  createdAt: number;
+  updatedAt: number;
+  bytes: number;
+  title?: string;
+  /** The first thing that the user asked, cut short. */
+  firstPrompt?: string;
+}
+
+export type SessionErrorCode =
+  | "locked"
+  | "lock_lost"
+  | "write_failed"
+  | "not_a_session"
+  | "newer_version"
+  | "exists"
+  | "not_found"
+  | "ambiguous"
+  | "unreadable";
+
+/** What is wrong, with which file, and what to do. */
+export class SessionError extends Error {
+  readonly code: SessionErrorCode;
+  readonly path: string | undefined;
+  constructor(
+    code: SessionErrorCode,
+    message: string,
+    options: ErrorOptions & { path?: string } = {},
+  ) {
+    super(message, options);
+    this.name = "SessionError";
+    this.code = code;
+    this.path = options.path;
+  }
+}
