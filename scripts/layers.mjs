@@ -81,7 +81,7 @@ function checkPackage(root, at, packages) {
     ...peerDependencies,
     ...optionalDependencies,
   })) {
-    if (imported.has(name)) continue;
+    if (imported.has(name) || isBroughtAlong(name, at, packages)) continue;
     problems.push(
       `packages/${at.room}/package.json: declares ${name}, which nothing in src imports`,
     );
@@ -150,7 +150,26 @@ function checkArrow(specifier, inBrowser, at, target) {
 }
 
 /**
- * Types that are gone in what is built may come from a devDependency.
+ * A package that is published as a bundle needs, of what our other packages need, what is
+ * not bundled: in the same version.
+ *
+ * @param {string} name
+ * @param {Package} at
+ * @param {readonly Package[]} packages
+ */
+function isBroughtAlong(name, { manifest }, packages) {
+  const version = manifest.dependencies?.[name];
+  if (manifest.bundled !== true || version === undefined) return false;
+  return packages.some(
+    (other) =>
+      other.manifest.dependencies?.[name] === version &&
+      other.manifest.name in (manifest.devDependencies ?? {}),
+  );
+}
+
+/**
+ * Types that are gone in what is built may come from a devDependency, and so may all that
+ * is part of the bundle that is published.
  *
  * @param {string} name
  * @param {boolean} typeOnly
@@ -159,7 +178,8 @@ function checkArrow(specifier, inBrowser, at, target) {
 function checkDeclared(name, typeOnly, { room, manifest }) {
   const { dependencies, peerDependencies, optionalDependencies, devDependencies } = manifest;
   const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies };
-  if (name in declared || (typeOnly && name in (devDependencies ?? {}))) return undefined;
+  const isBuiltIn = typeOnly || manifest.bundled === true;
+  if (name in declared || (isBuiltIn && name in (devDependencies ?? {}))) return undefined;
   return `imports ${name}, which packages/${room}/package.json does not declare`;
 }
 

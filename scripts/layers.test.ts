@@ -91,3 +91,28 @@ it("tests may import what they like", () => {
     problems({ "packages/ai/src/text.test.ts": 'import "node:fs"; import "vitest";' }),
   ).toEqual([]);
 });
+
+it("a package that is published as a bundle may have what it needs as devDependencies", () => {
+  const tools = { name: "@gyre/tools", dependencies: { rg: "1.0.0" }, exports: { ".": "x" } };
+  const cli = {
+    name: "gyre",
+    bundled: true,
+    dependencies: { rg: "1.0.0" },
+    devDependencies: { "@gyre/tools": "0.1.0" },
+  };
+  const more = {
+    "packages/tools/package.json": tools,
+    "packages/tools/src/index.ts": 'import "rg";',
+    "packages/cli/src/main.ts": 'import "@gyre/tools";',
+  };
+  expect(problems({ ...more, "packages/cli/package.json": cli })).toEqual([]);
+  const { bundled: _, ...plain } = cli;
+  expect(problems({ ...more, "packages/cli/package.json": plain })).toEqual([
+    "packages/cli/src/main.ts:1: imports @gyre/tools, which packages/cli/package.json does not declare",
+    "packages/cli/package.json: declares rg, which nothing in src imports",
+  ]);
+  const other = { ...cli, dependencies: { rg: "2.0.0" } };
+  expect(problems({ ...more, "packages/cli/package.json": other })).toEqual([
+    "packages/cli/package.json: declares rg, which nothing in src imports",
+  ]);
+});

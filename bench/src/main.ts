@@ -1,9 +1,24 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { cases as loopCases, type Line, measureMemory } from "./cases.ts";
+import { type Case, cases as loopCases, type Line, measureMemory } from "./cases.ts";
+import { cliCases } from "./cli.ts";
 import { serviceCases } from "./services.ts";
 
-const { values } = parseArgs({
+interface Group {
+  /** What the figures stand beside. */
+  beside: string;
+  about: string;
+  cases: readonly Case[];
+}
+
+const GROUPS: Readonly<Record<string, Group>> = {
+  loop: { beside: "floor", about: "Gyre against a hand-written floor", cases: loopCases },
+  services: { beside: "floor", about: "The wires against a floor", cases: serviceCases },
+  cli: { beside: "best on Node", about: "The program, as it is packed", cases: cliCases },
+};
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
   options: {
     case: { type: "string", multiple: true },
     json: { type: "boolean" },
@@ -12,11 +27,14 @@ const { values } = parseArgs({
   },
 });
 
-const cases = [...loopCases, ...serviceCases];
+const cases = Object.values(GROUPS).flatMap((group) => group.cases);
 const names = cases.map(({ name }) => name);
+const groups = Object.keys(GROUPS);
 
 if (values.help) {
-  console.log(`npm run bench [-- --case NAME]...\n\nCases: ${names.join(", ")}`);
+  console.log(
+    `npm run bench [-- GROUP...] [-- --case NAME...]\n\nGroups: ${groups.join(", ")}\nCases: ${names.join(", ")}`,
+  );
 } else if (values.memory) {
   console.log(await measureMemory(values.memory));
 } else if (values.json) {
@@ -24,16 +42,29 @@ if (values.help) {
   const found = cases.find(({ name }) => name === wanted);
   console.log(JSON.stringify(await found?.run()));
 } else {
-  const wanted = values.case ?? names;
-  for (const name of wanted) {
-    if (!names.includes(name))
-      throw new Error(`No case "${name}". There are: ${names.join(", ")}.`);
+  refuseUnknown("group", positionals, groups);
+  refuseUnknown("case", values.case ?? [], names);
+  const all = positionals.length === 0 && values.case === undefined;
+  const lines: Line[] = [];
+  for (const [name, { about, beside, cases }] of Object.entries(GROUPS)) {
+    const whole = all || positionals.includes(name);
+    const wanted = cases.filter((one) => whole || values.case?.includes(one.name));
+    if (wanted.length === 0) continue;
+    console.log(`${about}. Node ${process.version}, CPU medians.\n`);
+    const found = wanted.flatMap((one) => isolated(one.name));
+    console.log(`${table(found, beside)}\n`);
+    lines.push(...found);
   }
-  console.log(`Gyre against a hand-written floor. Node ${process.version}, CPU medians.\n`);
-  const lines = wanted.flatMap(isolated);
-  console.log(table(lines));
   const missed = lines.filter(({ measured, limit }) => !(measured <= limit)).length;
-  console.log(`\n${lines.length - missed} of ${lines.length} within their limits`);
+  console.log(`${lines.length - missed} of ${lines.length} within their limits`);
+}
+
+function refuseUnknown(what: string, given: readonly string[], known: readonly string[]): void {
+  for (const name of given) {
+    if (!known.includes(name)) {
+      throw new Error(`No ${what} "${name}". There are: ${known.join(", ")}.`);
+    }
+  }
 }
 
 /** Each case in a process of its own, so that none warms up or litters another. */
@@ -42,9 +73,9 @@ function isolated(name: string): Line[] {
   return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })) as Line[];
 }
 
-function table(lines: readonly Line[]): string {
+function table(lines: readonly Line[], beside: string): string {
   const rows = [
-    ["", "floor", "gyre", "measured", "at most", ""],
+    ["", beside, "gyre", "measured", "at most", ""],
     ...lines.map((line) => [
       line.what,
       line.floor ?? "",

@@ -356,37 +356,21 @@ export class Agent {
       "start a run",
       "Use steer() or followUp(), or wait for it with waitForIdle().",
     );
-    const output = options.output && new TypedOutput(options.output);
-    const run = new AgentRun<unknown>((end) => output?.take(end));
-    let end: AgentEvent | undefined;
-    const watch = (event: AgentEvent): void => {
-      if (event.type === "agent_end") end = event;
-      else run.push(event);
-    };
-    // The end is told when the agent is idle, so that the next run can follow at once.
-    this.#launch({ ...this.#promptLaunch(messages), ...(output && { output }), watch }).then(
-      (settled) => run.push(end ?? settled),
-      (error: unknown) => (end ? run.push(end) : run.fail(error)),
-    );
-    return run;
+    return this.#iterate(this.#promptLaunch(messages), options.output);
+  }
+
+  /** `continue()` as something to iterate; with `output`, its answer is typed and validated. */
+  continueRun(options?: ContinueOptions): AgentRun;
+  continueRun<S extends AnySchema>(
+    options: ContinueOptions & { output: S },
+  ): AgentRun<InferArguments<S>>;
+  continueRun(options: ContinueOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
+    return this.#iterate(this.#continueLaunch(options), options.output);
   }
 
   /** Goes on from the transcript as it is, with answers to pending calls first (R19, R27). */
   async continue(options: ContinueOptions = {}): Promise<AgentEndEvent> {
-    this.#assertIdle("continue", "Wait for it with waitForIdle().");
-    const decisions: Record<string, Decision> = { ...options.decisions };
-    for (const { toolCall, reason } of this.#pending) {
-      decisions[toolCall.id] ??= { type: "wait", reason };
-    }
-    try {
-      assertContinuable(this.#messages);
-    } catch (error) {
-      if (this.#messages.length === 0) throw error;
-      const injected = this.#drainForContinue();
-      if (injected.length === 0) throw error;
-      return this.#launch({ injected, decisions, skipInitialSteeringPoll: true });
-    }
-    return this.#launch({ injected: [], decisions });
+    return this.#launch(this.#continueLaunch(options));
   }
 
   /** Stops the run (R21). It ends soon, with what it has; await `waitForIdle()` for that. */
@@ -416,6 +400,39 @@ export class Agent {
       ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
     );
     return { injected: asPrompts(messages), decisions: Object.fromEntries(denied) };
+  }
+
+  #continueLaunch(options: ContinueOptions): Launch {
+    this.#assertIdle("continue", "Wait for it with waitForIdle().");
+    const decisions: Record<string, Decision> = { ...options.decisions };
+    for (const { toolCall, reason } of this.#pending) {
+      decisions[toolCall.id] ??= { type: "wait", reason };
+    }
+    try {
+      assertContinuable(this.#messages);
+    } catch (error) {
+      if (this.#messages.length === 0) throw error;
+      const injected = this.#drainForContinue();
+      if (injected.length === 0) throw error;
+      return { injected, decisions, skipInitialSteeringPoll: true };
+    }
+    return { injected: [], decisions };
+  }
+
+  #iterate(launch: Launch, schema: AnySchema | undefined): AgentRun<unknown> {
+    const output = schema && new TypedOutput(schema);
+    const run = new AgentRun<unknown>((end) => output?.take(end));
+    let end: AgentEvent | undefined;
+    const watch = (event: AgentEvent): void => {
+      if (event.type === "agent_end") end = event;
+      else run.push(event);
+    };
+    // The end is told when the agent is idle, so that the next run can follow at once.
+    this.#launch({ ...launch, ...(output && { output }), watch }).then(
+      (settled) => run.push(end ?? settled),
+      (error: unknown) => (end ? run.push(end) : run.fail(error)),
+    );
+    return run;
   }
 
   #drainForContinue(): Injected[] {

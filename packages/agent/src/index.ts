@@ -9,7 +9,7 @@ export {
   planCompaction,
 } from "./compaction.ts";
 export { SinkError } from "./emitter.ts";
-export { callsOf, isLlmMessage } from "./history.ts";
+export { callsOf, isLlmMessage, withResult } from "./history.ts";
 export { type PromptInput, toMessages, userMessage } from "./input.ts";
 export * from "./logging.ts";
 export {

@@ -13,6 +13,26 @@ export type PartialJsonResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string; readonly position: number };
 
+export type JsonTextResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: string; readonly line: number; readonly column: number };
+
+/**
+ * Parses a whole text, such as that of a file; a byte order mark is passed over. What is
+ * wrong is told with its place, on every engine, and without a word of the text, which
+ * may hold keys.
+ */
+export function parseJsonText(text: string): JsonTextResult {
+  const content = text.replace(/^\uFEFF/, "");
+  const parser = new PartialJsonParser();
+  parser.feed(content);
+  const end = parser.end();
+  if (end.ok) return end;
+  const before = content.slice(0, end.position).split("\n");
+  const column = (before.at(-1)?.length ?? 0) + 1;
+  return { ok: false, error: end.error, line: before.length, column };
+}
+
 type JsonObject = Record<string, unknown>;
 
 /** What the next character is read as. */

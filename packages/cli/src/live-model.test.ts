@@ -156,12 +156,12 @@ describe("gyre demo --model", () => {
 });
 
 describe("openModel", () => {
-  it("takes a model that the catalogue does not know at its word", () => {
-    expect(openModel("groq/brand-new-1", {})).toMatchObject({
+  it("takes a model that the catalogue does not know at its word", async () => {
+    expect(await openModel("groq/brand-new-1", {})).toMatchObject({
       service: "Groq",
       model: { id: "brand-new-1", api: "openai-completions", provider: "groq" },
     });
-    expect(() => openModel("nowhere/brand-new-1", {})).toThrow(
+    await expect(openModel("nowhere/brand-new-1", {})).rejects.toThrow(
       'No model fits "nowhere/brand-new-1"',
     );
   });

@@ -1,103 +1,116 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import type { LiveModel } from "./live-model.ts";
+import { EXIT, type ExitCode, ExitError, UsageError } from "./exit-codes.ts";
+import type { Io } from "./io.ts";
+import { type CommandName, COMMANDS, type OptionName, OPTIONS, type Values } from "./options.ts";
 
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 /** A signal within this time after the first is the same key press, handed on by npm or a shell. */
 const SAME_PRESS_MS = 300;
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
-
-const COMMANDS = ["demo"];
-const OPTIONS = {
-  fast: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
-  keep: { type: "boolean" },
-  model: { type: "string", short: "m" },
-  version: { type: "boolean", short: "v" },
-} as const;
-
-const HELP = `Usage: gyre <command> [options]
-
-Commands
-  demo             watch the agent loop mend a small project:
-                   a scripted model, real tools; no key, no network
-
-Options of demo
-      --fast       without delays
-      --keep       leave the project's folder in place
-  -m, --model M    let a real model do it: a name ("sonnet"), or service/id;
-                   key and address come from the environment or the key file
-
-Options
-  -h, --help       show this
-  -v, --version    show the version
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 aborted
-`;
-
-/** What is wrong with the command line, told to the person who wrote it. */
-class UsageError extends Error {}
+const SIGNAL_BASE = 128;
 
 /** Runs a command line. Everything a command needs is loaded when it is asked for. */
-async function main(args: string[]): Promise<number> {
+async function main(args: string[], io: Io): Promise<ExitCode> {
   const { positionals, values } = await readArguments(args);
   if (values.version) {
-    process.stdout.write(`${version()}\n`);
-    return 0;
+    io.stdout.write(`${version()}\n`);
+    return EXIT.done;
   }
-  const [command, ...rest] = positionals;
+  const { command, rest } = await commandOf(positionals, values, io);
   if (values.help || command === undefined) {
-    process.stdout.write(HELP);
-    return 0;
+    const { helpText } = await import("./help.ts");
+    io.stdout.write(helpText(command));
+    return EXIT.done;
   }
-  if (!COMMANDS.includes(command)) {
-    const hint = (await meant(command, COMMANDS)) || ` There is: ${COMMANDS.join(", ")}.`;
-    throw new UsageError(`Unknown command "${command}".${hint}`);
+  checkOptions(command, values);
+  if (!("takes" in COMMANDS[command]) && rest.length > 0) {
+    throw new UsageError(`"${command}" takes no argument "${rest[0]}".`);
   }
-  if (rest.length > 0) throw new UsageError(`"${command}" takes no argument "${rest[0]}".`);
-  const { runDemo } = await import("./demo.ts");
-  const live = values.model === undefined ? undefined : await liveModel(values.model);
-  return withSignals((signal) =>
-    runDemo({
-      output: process.stdout,
-      env: process.env,
-      fast: values.fast ?? false,
-      keep: values.keep ?? false,
-      signal,
-      ...(live && { live }),
-    }),
-  );
+  return start[command](rest, values, io);
 }
 
-async function liveModel(name: string): Promise<LiveModel> {
+type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCode>;
+
+const start: Readonly<Record<CommandName, Start>> = {
+  run: async (...given) => (await import("./print.ts")).runPrint(...given),
+  rpc: async (_args, ...given) => (await import("./rpc.ts")).runRpc(...given),
+  acp: async (_args, ...given) => (await import("./acp.ts")).runAcp(...given),
+  models: async (...given) => (await import("./models-command.ts")).runModels(...given),
+  sessions: async (...given) => (await import("./sessions-command.ts")).runSessions(...given),
+  doctor: async (_args, ...given) => (await import("./doctor-command.ts")).runDoctor(...given),
+  login: async (...given) => (await import("./login-command.ts")).runLogin(...given),
+  logout: async (...given) => (await import("./login-command.ts")).runLogout(...given),
+  trust: async (...given) => (await import("./trust-command.ts")).runTrust(...given),
+  config: async (_args, ...given) => (await import("./config-command.ts")).runConfig(...given),
+  async completions([shell = "", ...more], _values, io) {
+    const { completionScript, isShell, SHELLS } = await import("./completions.ts");
+    if (!isShell(shell) || more.length > 0) {
+      throw new UsageError(`completions takes one of: ${SHELLS.join(", ")}.`);
+    }
+    io.stdout.write(completionScript(shell));
+    return EXIT.done;
+  },
+  async demo(_args, { fast = false, keep = false, model }, io) {
+    const { runDemo } = await import("./demo.ts");
+    const live = model === undefined ? undefined : await liveModel(model, io);
+    const { env, signal } = io;
+    return runDemo({ output: process.stdout, env, fast, keep, signal, ...(live && { live }) });
+  },
+};
+
+async function liveModel(name: string, io: Io) {
   const { openModel } = await import("./live-model.ts");
-  try {
-    return openModel(name, process.env);
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
+  return openModel(name, io.env);
+}
+
+/** Which command is meant, and what follows it. Without a name it is `run`: the rest is the prompt. */
+async function commandOf(
+  positionals: string[],
+  values: Values,
+  io: Io,
+): Promise<{ command?: CommandName; rest: string[] }> {
+  const [first, ...rest] = positionals;
+  if (values.print) return { command: "run", rest: positionals };
+  if (first === undefined) {
+    const isAsked = !io.stdin.isTTY && !values.help;
+    return { ...(isAsked && { command: "run" }), rest: [] };
+  }
+  if (isCommand(first)) return { command: first, rest };
+  if (/\s/.test(first)) return { command: "run", rest: positionals };
+  const hint = (await meant(first, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
+  throw new UsageError(`Unknown command "${first}".${hint} A prompt of one word needs -p.`);
+}
+
+function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name) && name !== "run";
+}
+
+function commandNames(): string[] {
+  return Object.keys(COMMANDS).filter(isCommand);
+}
+
+function checkOptions(command: CommandName, values: Values): void {
+  const known: readonly OptionName[] = [...COMMANDS[command].options, "help", "version"];
+  for (const name of Object.keys(values) as OptionName[]) {
+    if (known.includes(name)) continue;
+    const what = command === "run" ? "A prompt" : `"${command}"`;
+    throw new UsageError(`${what} does not take --${name}.`);
   }
 }
 
-type Arguments = ReturnType<typeof parseStrictly>;
-
-async function readArguments(args: string[]): Promise<Arguments> {
+async function readArguments(args: string[]): Promise<{ positionals: string[]; values: Values }> {
   const { tokens } = parseArgs({ args, options: OPTIONS, strict: false, tokens: true });
   for (const token of tokens) {
-    if (token.kind !== "option" || token.name in OPTIONS) continue;
+    if (token.kind !== "option" || Object.hasOwn(OPTIONS, token.name)) continue;
     const hint = await meant(token.name, Object.keys(OPTIONS), "--");
     throw new UsageError(`Unknown option "${token.rawName}".${hint}`);
   }
   try {
-    return parseStrictly(args);
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
-}
-
-function parseStrictly(args: string[]) {
-  return parseArgs({ args, options: OPTIONS, allowPositionals: true });
 }
 
 async function meant(name: string, known: readonly string[], prefix = ""): Promise<string> {
@@ -114,34 +127,51 @@ function version(): string {
 }
 
 /** The first signal asks `run` to end, which then ends with its code; a second one does not wait. */
-async function withSignals(run: (signal: AbortSignal) => Promise<number>): Promise<number> {
+async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const controller = new AbortController();
   let abortedAt = 0;
   let code: number | undefined;
   for (const [name, number] of Object.entries(SIGNALS)) {
     process.on(name, () => {
       if (code === undefined) {
-        code = 128 + number;
+        code = SIGNAL_BASE + number;
         abortedAt = performance.now();
         controller.abort();
       } else if (performance.now() - abortedAt > SAME_PRESS_MS) process.exit(code);
     });
   }
-  const result = await run(controller.signal);
-  return code ?? result;
+  try {
+    const result = await run(controller.signal);
+    return code ?? result;
+  } catch (error) {
+    tell(error);
+    return code ?? exitCodeOf(error);
+  }
+}
+
+function tell(error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof UsageError ? "\nSee gyre --help." : "";
+  process.stderr.write(`gyre: ${text}${hint}\n`);
+}
+
+function exitCodeOf(error: unknown): ExitCode {
+  return error instanceof UsageError || error instanceof ExitError ? error.exitCode : EXIT.failed;
 }
 
 // Who reads us through `head` has seen enough: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
+  if (error.code === "EPIPE") process.exit(EXIT.done);
   throw error;
 });
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  const usage = error instanceof UsageError;
-  const text = usage ? `${error.message}\nSee gyre --help.` : String(error);
-  process.stderr.write(`gyre: ${text}\n`);
-  process.exitCode = usage ? EXIT_USAGE : EXIT_FAILED;
-}
+process.exitCode = await withSignals((signal) =>
+  main(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    signal,
+  }),
+);

@@ -107,7 +107,7 @@ export const OPTIONS = {
   },
   quiet: { type: "boolean", short: "q", about: "no progress on stderr" },
   json: { type: "boolean", about: "print JSON" },
-  all: { type: "boolean", about: "of all folders" },
+  all: { type: "boolean", about: "of all folders; models: also those without a key" },
   fast: { type: "boolean", about: "without delays" },
   keep: { type: "boolean", about: "leave the project's folder in place" },
   command: {

@@ -329,7 +329,7 @@ function fallbackText({ from, to, errorMessage }: FallbackEvent): string {
 }
 
 /** What a call is about, in one line: the argument that a person would name. */
-function aboutOf(args: Readonly<Record<string, unknown>>): string {
+export function aboutOf(args: Readonly<Record<string, unknown>>): string {
   const about = args["command"] ?? args["path"] ?? "";
   return typeof about === "string" ? shownText(about).replaceAll("\n", " ") : "";
 }

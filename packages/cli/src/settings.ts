@@ -4,7 +4,8 @@ import type { PermissionMode } from "@gyre/tools";
 /**
  * All that can be set, whoever sets it: the user's file, then the project's once it is
  * trusted, then the environment, then the command line. Later ones replace earlier ones
- * key by key, but for `allow`, `ask` and `deny`, which add up.
+ * key by key, but for `allow`, `ask`, `deny` and `models`, which add up. What each may be
+ * is in settings-table.ts.
  */
 export interface Settings {
   /** A name ("sonnet"), or service/id. */
@@ -33,7 +34,7 @@ export interface Settings {
   oracle?: string;
   /** False: nothing is written down. */
   sessions?: boolean;
-  /** A file for one line a model call and tool call, without content. */
+  /** A file for one line a model call and tool call, without content; absolute once loaded. */
   log?: string;
   /** Models and services of one's own, as in docs/models.md. */
   models?: Readonly<Record<string, unknown>>;

@@ -1,1 +1,21 @@
-export {};
+export * from "./answer-memory.ts";
+export * from "./assistant-wire.ts";
+export * from "./connection.ts";
+export {
+  decode,
+  encode,
+  type Envelope,
+  isRecord,
+  negotiate,
+  type Payload,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  toEnvelope,
+  utf8Length,
+  versionMismatch,
+} from "./envelope.ts";
+export * from "./join-frames.ts";
+export * from "./limits.ts";
+export * from "./protocol-error.ts";
+export * from "./sequence.ts";
+export * from "./transport.ts";

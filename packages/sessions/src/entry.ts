@@ -50,6 +50,11 @@ export type EntryBody =
       /** Null: up to the end. */
       until: number | null;
       message: UserMessage;
+      /**
+       * The entries that it stands for, where they are not just the messages between the two
+       * in the file: a result that was put in its place later, say.
+       */
+      entries?: readonly number[];
     }
   | { type: "title"; title: string }
   | { type: "label"; entry: number; label: string | null }

@@ -1,15 +1,9 @@
 import { defineTool } from "@gyre/agent";
 import type { Access, GuardedTool } from "./access.ts";
-import {
-  detailsOf,
-  type EditDetails,
-  linesTold,
-  notesOf,
-  readForEdit,
-  writableTarget,
-} from "./edit.ts";
+import { type EditDetails, writableTarget } from "./edit.ts";
 import { cutDiff } from "./edit-diff.ts";
 import { EditError } from "./edit-error.ts";
+import { detailsOf, linesTold, notesOf, readForEdit } from "./edit-file.ts";
 import { findMatch, type MatchOutcome } from "./edit-match.ts";
 import {
   checkText,

@@ -98,7 +98,7 @@ test(`the same through the tool, on disk (seed ${SEED})`, { timeout: TIMEOUT_MS 
     const env = {
       workspace,
       seen,
-      sandbox: noSandbox,
+      sandbox: () => Promise.resolve(noSandbox),
       spoolFolder: root,
       environment: {},
       clock: systemClock,

@@ -1,7 +1,7 @@
 import { chmod, lstat, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type EditDetails, editTool, MAX_EDIT_BYTES } from "./edit.ts";
+import { type EditDetails, editTool, MAX_EDIT_BYTES, MAX_EDITS } from "./edit.ts";
 import type { Edit } from "./edit-match.ts";
 import type { ToolEnv } from "./env.ts";
 import type { Workspace } from "./workspace.ts";
@@ -193,4 +193,12 @@ test("access tells the file itself, not the link to it", async () => {
   await expect(editTool(env).access({ path: ".git/config", edits: [] })).rejects.toMatchObject({
     fault: "read_only",
   });
+});
+
+test("a call has an edit, and not too many", async () => {
+  await put("a", "x");
+  await expect(edit("a", [])).rejects.toThrow("There are no edits");
+  const many = Array.from({ length: MAX_EDITS + 1 }, () => ({ oldText: "x", newText: "y" }));
+  await expect(edit("a", many)).rejects.toThrow("201 edits; one call takes at most 200");
+  expect(await content("a")).toBe("x");
 });

@@ -7,8 +7,11 @@ import type { Workspace } from "./workspace.ts";
 export interface ToolEnv {
   workspace: Workspace;
   seen: SeenFiles;
-  /** Around every program that a tool starts. */
-  sandbox: Sandbox;
+  /**
+   * Around every program that a tool starts. Asked for when one is about to be: to try a
+   * sandbox out takes a process. Rejects where there is none; nothing is started then.
+   */
+  sandbox: () => Promise<Sandbox>;
   /** A folder of this agent's own (0700) for what is too long to keep in memory. */
   spoolFolder: string;
   /** Environment variables for programs: already clean. */

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEnv } from "./env.ts";
 import { FIND_DEFAULT_LIMIT, findTool } from "./find.ts";
+import { MAX_GLOB_CHARS } from "./globs.ts";
 import { type TemporaryEnv, temporaryEnv } from "./testing/temporary-env.ts";
 
 let temporary: TemporaryEnv;
@@ -171,4 +172,14 @@ it("says what it would read", async () => {
     targets: ["src"],
     summary: 'Look for files in "src"',
   });
+});
+
+it("takes a limit within limits, and a pattern of a sensible length", async () => {
+  await make("a", "b");
+  await expect(find({ pattern: "*", limit: 0 })).rejects.toThrow("limit has to be at least 1");
+  expect(await found({ pattern: "*", limit: 1_000_000 })).toEqual(["a", "b"]);
+  await expect(find({ pattern: "" })).rejects.toThrow("is empty");
+  await expect(find({ pattern: "a".repeat(MAX_GLOB_CHARS + 1) })).rejects.toThrow(
+    "A pattern of 1,001 characters is too long",
+  );
 });

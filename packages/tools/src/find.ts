@@ -1,22 +1,14 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "./access.ts";
 import type { ToolEnv } from "./env.ts";
-import { type Glob, MAX_GLOB_CHARS, parseGlob } from "./globs.ts";
-import { pathIn } from "./ignore-files.ts";
 import { pathOf, readAccess } from "./read-access.ts";
-import { counted, textResult } from "./text.ts";
-import { linesWithin, listedName } from "./truncate.ts";
-import { MAX_WALK_ENTRIES, walk, type WalkedEntry } from "./walk.ts";
-import { PathError } from "./workspace.ts";
+import { within } from "./text.ts";
 
 export const FIND_DEFAULT_LIMIT = 200;
 export const FIND_MAX_LIMIT = 1000;
 export const FIND_MAX_BYTES: number = 50 * 1024;
 /** Of more matches than this the age is not looked up: the first are then taken. */
 export const FIND_MAX_DATED = 20_000;
-
-/** Paths are matched in bundles: each costs a little by itself. */
-const BUNDLE_PATHS = 1000;
 
 export interface FindToolOptions {
   /** Default `MAX_WALK_ENTRIES`. */
@@ -36,141 +28,33 @@ export interface FindDetails {
 
 /** Finds files by name, those that changed last first. */
 export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTool {
-  const maxEntries = options.maxEntries ?? MAX_WALK_ENTRIES;
   const tool = defineTool({
     name: "find",
     label: "Find",
     description:
-      "Find files by a glob pattern (* ? [a-z] {a,b} **), newest first. Without a slash the " +
-      "pattern is matched against names in all folders, with one against the path; with a " +
-      "slash at its end it finds folders. Leaves out what .gitignore leaves out, and .git.",
+      "Find files by glob, newest first. A pattern without / matches names in any folder; one " +
+      "that ends in / finds folders. Skips .git and what .gitignore lists.",
     parameters: {
       type: "object",
       properties: {
-        pattern: {
-          type: "string",
-          minLength: 1,
-          maxLength: MAX_GLOB_CHARS,
-          description: 'For example "*.ts" or "src/**/*.test.ts"',
-        },
-        path: { type: "string", description: "The folder to look in; the workspace if absent" },
-        limit: {
-          type: "integer",
-          minimum: 1,
-          maximum: FIND_MAX_LIMIT,
-          description: `Default ${FIND_DEFAULT_LIMIT}`,
-        },
+        pattern: { type: "string", description: "e.g. *.ts, src/**/*.test.ts" },
+        path: { type: "string", description: "Folder to look in" },
+        limit: { type: "integer", description: `Default ${FIND_DEFAULT_LIMIT}` },
       },
       required: ["pattern"],
     } as const,
     concurrent: true,
     idempotent: true,
     async execute(_id, args, signal) {
-      const glob = parseGlob(args.pattern, env.workspace.root);
-      const { path } = await env.workspace.resolve(pathOf(args));
-      const { files, folders, stopped } = await search(env, glob, path, maxEntries, signal);
-      const wanted = glob.foldersOnly || files.length === 0 ? folders : files;
-      const found = wanted.length;
-      const sorted = await newestFirst(env, wanted, signal);
-      const limit = args.limit ?? FIND_DEFAULT_LIMIT;
-      const shown = linesWithin(sorted.slice(0, limit), FIND_MAX_BYTES);
-      const said: string[] = [];
-      if (shown.length < found) {
-        const more = shown.length === limit && limit < FIND_MAX_LIMIT ? ", or a larger limit," : "";
-        said.push(
-          `${shown.length} of ${found.toLocaleString("en-US")} matches shown. ` +
-            `Use a narrower pattern or path${more} to see the others.`,
-        );
-      }
-      if (found > FIND_MAX_DATED) {
-        said.push(`Too many to sort by age: only the first ${FIND_MAX_DATED} were.`);
-      }
-      if (stopped) {
-        said.push(
-          `Stopped after ${counted(maxEntries, "file")}: not all was looked at. ` +
-            "Give a path to look in.",
-        );
-      }
-      const none = `Nothing matches ${JSON.stringify(args.pattern)} in ${listedName(path || ".")}.`;
-      const hint = args.pattern.includes("[") ? " A bracket itself is written as \\[." : "";
-      const text = found === 0 ? none + hint : shown.join("\n");
-      const details: FindDetails = {
-        pattern: args.pattern,
-        path,
-        shown: shown.length,
-        found,
-        stopped,
+      const { findFiles } = await import("./find-search.ts");
+      const { pattern, limit = FIND_DEFAULT_LIMIT } = args;
+      const query = {
+        pattern,
+        path: pathOf(args),
+        limit: within("limit", limit, { least: 1, most: FIND_MAX_LIMIT }),
       };
-      return textResult(said.length > 0 ? `${text}\n\n[${said.join(" ")}]` : text, details);
+      return findFiles(env, query, options, signal);
     },
   });
   return { ...tool, access: (args) => readAccess(env, "Look for files in", args) };
-}
-
-interface Found {
-  files: string[];
-  folders: string[];
-  stopped: boolean;
-}
-
-async function search(
-  env: ToolEnv,
-  glob: Glob,
-  folder: string,
-  maxEntries: number,
-  signal: AbortSignal,
-): Promise<Found> {
-  const found: Found = { files: [], folders: [], stopped: false };
-  // What the pattern names before its first wildcard need not be searched for.
-  const named = glob.base === "" ? folder : pathIn(folder, glob.base);
-  const { path: start } = await env.workspace.resolve(named || ".");
-  // Tells a folder that is missing, with near names, and a file that is given as folder.
-  await env.workspace.list(named || ".");
-  let bundle: WalkedEntry[] = [];
-  const flush = (): void => {
-    // Links on the way to the base were followed; the pattern speaks of the way as written.
-    const paths = bundle.map(({ path }) =>
-      pathIn(glob.base, start === "" ? path : path.slice(start.length + 1)),
-    );
-    glob.filter(paths).forEach((matches, index) => {
-      const entry = bundle[index];
-      if (!matches || !entry) return;
-      (entry.kind === "folder" ? found.folders : found.files).push(entry.path);
-    });
-    bundle = [];
-  };
-  const walked = walk(env.workspace, start, { signal, maxEntries });
-  for await (const entries of walked) {
-    for (const entry of entries) bundle.push(entry);
-    if (bundle.length >= BUNDLE_PATHS) flush();
-  }
-  flush();
-  found.stopped = walked.stopped;
-  found.folders = found.folders.map((path) => `${path}/`);
-  return found;
-}
-
-async function newestFirst(
-  env: ToolEnv,
-  paths: readonly string[],
-  signal: AbortSignal,
-): Promise<string[]> {
-  const dated: { path: string; time: bigint }[] = [];
-  for (const path of paths.slice(0, FIND_MAX_DATED)) {
-    signal.throwIfAborted();
-    dated.push({ path, time: await changedAt(env, path) });
-  }
-  // The order of the walk stays where the times are the same.
-  dated.sort((a, b) => (a.time === b.time ? 0 : a.time > b.time ? -1 : 1));
-  return dated.map(({ path }) => listedName(path));
-}
-
-/** When it was changed; long ago for what went away or leads out. */
-async function changedAt(env: ToolEnv, path: string): Promise<bigint> {
-  try {
-    return (await env.workspace.stat(`./${path}`)).mtimeNs;
-  } catch (error) {
-    if (error instanceof PathError) return 0n;
-    throw error;
-  }
 }

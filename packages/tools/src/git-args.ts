@@ -1,6 +1,7 @@
 import type { InferArguments } from "@gyre/ai";
 import type { ToolEnv } from "./env.ts";
 import { GitError, gitPath } from "./git-repository.ts";
+import { within } from "./text.ts";
 import { cutText } from "./truncate.ts";
 
 /** Of a message, where the call is told on one line. */
@@ -29,57 +30,35 @@ export const GIT_PARAMETERS = {
     },
     paths: {
       type: "array",
-      items: { type: "string", minLength: 1 },
+      items: { type: "string" },
       description:
-        "Files or folders; no patterns. checkout with paths puts them back to ref (or to what is staged), reset with paths unstages them, show with one path gives that file at ref.",
+        "No patterns. checkout: put back to ref (default: as staged); reset: unstage; show: one file at ref",
     },
     ref: {
       type: "string",
-      description:
-        "Commit, branch or tag. diff: the one to compare with (default: what is staged). branch, checkout with create: where it starts. stash: which one.",
+      description: "diff: compare with it (default: what is staged); branch, create: start there",
     },
-    to: { type: "string", description: "diff: the other commit (default: the files as they are)." },
-    staged: { type: "boolean", description: "diff: what is staged." },
-    stat: { type: "boolean", description: "diff, show: only which files, and how many lines." },
-    context: {
-      type: "integer",
-      minimum: 0,
-      maximum: 100,
-      description: "diff: unchanged lines around a change.",
-    },
-    offset: {
-      type: "integer",
-      minimum: 1,
-      description: "diff, show, blame: the first line; log, branch, stash list: the first entry.",
-    },
-    limit: { type: "integer", minimum: 1, description: "log, branch, blame: how many." },
-    message: { type: "string", minLength: 1, description: "commit, stash push." },
-    all: {
-      type: "boolean",
-      description:
-        "add: everything; commit: all changes of tracked files; stash push: untracked files too.",
-    },
-    name: {
-      type: "string",
-      description: "branch: the one to make or delete; without it all are listed.",
-    },
-    delete: { type: "boolean", description: "branch: delete it, if it is merged." },
-    create: { type: "string", description: "checkout: a new branch of this name." },
-    force: { type: "boolean", description: "push; branch with delete: also if commits get lost." },
-    mode: {
-      type: "string",
-      enum: ["soft", "mixed", "hard"],
-      description: "reset. Default: mixed.",
-    },
-    remote: { type: "string", description: "push. Default: that of the branch, else origin." },
+    to: { type: "string", description: "diff: other commit" },
+    staged: { type: "boolean" },
+    stat: { type: "boolean" },
+    context: { type: "integer" },
+    offset: { type: "integer", description: "Line or entry, from 1" },
+    limit: { type: "integer" },
+    message: { type: "string" },
+    all: { type: "boolean", description: "add, commit: all changes; stash push: untracked too" },
+    name: { type: "string", description: "branch: make or delete it, else list" },
+    delete: { type: "boolean" },
+    create: { type: "string", description: "checkout: new branch" },
+    force: { type: "boolean" },
+    mode: { type: "string", enum: ["soft", "mixed", "hard"] },
+    remote: { type: "string" },
     operation: {
       type: "string",
       enum: ["push", "list", "show", "apply", "pop", "drop"],
-      description: "stash. Default: list.",
+      description: "stash; default list",
     },
   },
   required: ["action"],
-  additionalProperties: false,
 } as const;
 
 /** The arguments of a call. */
@@ -103,7 +82,10 @@ const TAKES: Record<Action, readonly (keyof GitArgs)[]> = {
   stash: ["operation", "message", "all", "ref", "offset"],
 };
 
-/** Throws on an argument that the action does not take: it would mean nothing. */
+/** Of a diff, around each change. */
+export const MAX_GIT_CONTEXT = 100;
+
+/** Throws on an argument that the action does not take, or that means nothing. */
 export function checkArgs(args: GitArgs): void {
   const { action } = args;
   const wrong = Object.keys(args).filter(
@@ -115,6 +97,12 @@ export function checkArgs(args: GitArgs): void {
       null,
     );
   }
+  const { offset = 1, limit = 1, context = 0, message, paths = [] } = args;
+  within("offset", offset, { least: 1 });
+  within("limit", limit, { least: 1 });
+  within("context", context, { least: 0 });
+  if (message === "") throw new GitError("The message is empty.", null);
+  if (paths.includes("")) throw new GitError('A path is empty. Write "." for all.', null);
 }
 
 /** The call as somebody would type it. */

@@ -37,7 +37,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(root),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: join(base, "spool"),
     environment: { PATH: process.env["PATH"] ?? "", HOME: join(base, "home") },
     clock: systemClock,

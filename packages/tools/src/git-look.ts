@@ -1,13 +1,13 @@
 import { access as exists } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import { commandLine, type GitArgs, pathsOf } from "./git-args.ts";
+import { commandLine, type GitArgs, MAX_GIT_CONTEXT, pathsOf } from "./git-args.ts";
 import type { Git } from "./git-program.ts";
 import { checkedRef, GitError, literal } from "./git-repository.ts";
 import { DIFF_FLAGS, headCommit } from "./git-targets.ts";
 import { blameLines, LOG_FORMAT, logLines, parseStatus, statusText } from "./git-text.ts";
 import { fromSource } from "./provenance.ts";
-import { textResult } from "./text.ts";
+import { grouped, textResult } from "./text.ts";
 import { type LineLimits, linesWithin, listedName } from "./truncate.ts";
 
 /** Lines of a diff, a commit or a file that one call shows. */
@@ -74,7 +74,7 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
     ...DIFF_FLAGS,
     ...(staged ? ["--cached"] : []),
     ...(stat ? ["--stat"] : []),
-    ...(context === undefined ? [] : [`--unified=${context}`]),
+    ...(context === undefined ? [] : [`--unified=${Math.min(context, MAX_GIT_CONTEXT)}`]),
     ...(ref === undefined ? [] : [checkedRef(ref)]),
     ...(to === undefined ? [] : [checkedRef(to)]),
     "--",
@@ -120,7 +120,7 @@ async function shown(
   const name = commandLine(args, args.paths ?? []);
   const text = fromSource({ kind: "command", name }, lines.join("\n"));
   if (next === undefined) return textResult(text, { lines: total });
-  const note = `[Lines ${first} to ${next - 1} of ${total.toLocaleString("en-US")}. Go on with offset=${next}, or ask for less: single paths${args.action === "diff" || args.action === "show" ? ", or stat" : ""}.]`;
+  const note = `[Lines ${first} to ${next - 1} of ${grouped(total)}. Go on with offset=${next}, or ask for less: single paths${args.action === "diff" || args.action === "show" ? ", or stat" : ""}.]`;
   return textResult(`${text}\n${note}`, { lines: total, next });
 }
 

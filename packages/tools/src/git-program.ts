@@ -230,7 +230,8 @@ async function runGit(
   run: GitRun,
   take?: TakeOutput,
 ): Promise<GitAnswer> {
-  const program = env.sandbox.wrap(
+  const sandbox = await env.sandbox();
+  const program = sandbox.wrap(
     { argv: [options.program ?? "git", ...args], cwd: env.workspace.root, env: variables },
     policy,
   );

@@ -1,3 +1,4 @@
+import { grouped } from "./text.ts";
 import { listedName } from "./truncate.ts";
 
 /** Entries of a status that are shown. */
@@ -105,8 +106,7 @@ export function statusText(status: Status, doing: readonly string[]): string {
     lines.push(`${title} (${entries.length}):`, ...shown.map((entry) => `  ${entry}`));
   }
   if (lists.every(([, entries]) => entries.length === 0)) lines.push("Nothing has changed.");
-  if (left > 0)
-    lines.push(`[${left.toLocaleString("en-US")} more not shown. Name paths to see them.]`);
+  if (left > 0) lines.push(`[${grouped(left)} more not shown. Name paths to see them.]`);
   return lines.join("\n");
 }
 

@@ -43,7 +43,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(root),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: join(base, "spool"),
     environment: { PATH: process.env["PATH"] ?? "", HOME: join(base, "home") },
     clock: systemClock,
@@ -669,7 +669,18 @@ describe("git", () => {
       await expect(access({ action: "status", force: true })).rejects.toThrow(
         /git status does not take force\. It takes: paths\./,
       );
+      await expect(access({ action: "status", forse: true })).rejects.toThrow(/not take forse/);
       await expect(access({ action: "rebase" })).rejects.toThrow(/action/);
+      for (const [args, words] of [
+        [{ action: "log", offset: 0 }, /offset has to be at least 1/],
+        [{ action: "log", limit: 0 }, /limit has to be at least 1/],
+        [{ action: "diff", context: -1 }, /context has to be at least 0/],
+        [{ action: "commit", message: "" }, /message is empty/],
+        [{ action: "add", paths: [""] }, /path is empty/],
+      ] as const) {
+        await expect(access(args)).rejects.toThrow(words);
+        await expect(call(args)).rejects.toThrow(words);
+      }
       await expect(access({ action: "add", paths: ["../x"] })).rejects.toThrow(/x/);
       await expect(call({ action: "add", paths: ["/etc/passwd"] })).rejects.toThrow(/passwd/);
     });
@@ -768,7 +779,7 @@ describe("git", () => {
   it("works inside of the sandbox, where there is one", async ({ skip }) => {
     const sandbox = await createSandbox().catch(() => undefined);
     if (!sandbox) return skip("There is no sandbox on this machine.");
-    env = { ...env, sandbox };
+    env = { ...env, sandbox: () => Promise.resolve(sandbox) };
     repository();
     write("a.txt", "changed\n");
     write("b.txt", "new\n");

@@ -26,8 +26,8 @@ export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
     name: "git",
     label: "Git",
     description:
-      "Works with the git repository of the workspace: status, diff, log, blame, show, add, commit, branch, checkout, reset, clean, push, stash. " +
-      "Use it rather than a shell. Hooks, filters, aliases and signing are not run. Before anything that cannot be undone all files are kept in a snapshot.",
+      "git in the workspace; use it rather than a shell. Runs no hooks, filters, aliases or signing. " +
+      "Takes a snapshot of all files before what cannot be undone.",
     parameters: GIT_PARAMETERS,
     timeoutMs: GIT_TOOL_TIMEOUT_MS,
     abortGraceMs: GIT_ABORT_GRACE_MS,

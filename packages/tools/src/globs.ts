@@ -1,4 +1,5 @@
 import picomatch from "picomatch";
+import { counted } from "./text.ts";
 import { withTimeLimit } from "./time-limit.ts";
 
 export const MAX_GLOB_CHARS = 1000;
@@ -19,6 +20,11 @@ export interface Glob {
  * match like others. Throws where it would lead out.
  */
 export function parseGlob(pattern: string, root: string): Glob {
+  if (pattern.length > MAX_GLOB_CHARS) {
+    throw new Error(
+      `A pattern of ${counted(pattern.length, "character")} is too long: at most ${MAX_GLOB_CHARS} are taken.`,
+    );
+  }
   const isOurs = pattern === root || pattern.startsWith(`${root}/`);
   const relative = (isOurs ? pattern.slice(root.length) : pattern).replace(/^(\.?\/)+/, "");
   if (pattern.startsWith("/") && !isOurs) {

@@ -7,13 +7,14 @@ import type { ToolEnv } from "./env.ts";
 import {
   GREP_DEFAULT_LIMIT,
   GREP_MAX_BYTES,
+  GREP_MAX_PATTERN_CHARS,
   GREP_TIMEOUT_MS,
   type GrepDetails,
   grepTool,
   type GrepToolOptions,
 } from "./grep.ts";
 import { ripgrepPath } from "./ripgrep.ts";
-import { createSandbox, noSandbox, SandboxMissingError } from "./sandbox.ts";
+import { createSandbox, noSandbox, type Sandbox, SandboxMissingError } from "./sandbox.ts";
 import { SeenFiles } from "./seen.ts";
 import { openWorkspace } from "./workspace.ts";
 
@@ -27,7 +28,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(root),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: spool,
     environment: { PATH: process.env["PATH"] ?? "" },
     clock: systemClock,
@@ -367,10 +368,11 @@ describe("ripgrep", () => {
   it("is run in the sandbox, with nothing to write and no network", async () => {
     await put("a", "x\n");
     const policies: unknown[] = [];
-    env.sandbox = {
+    const sandbox: Sandbox = {
       ...noSandbox,
       wrap: (program, policy) => (policies.push(policy), program),
     };
+    env.sandbox = () => Promise.resolve(sandbox);
     await run({ pattern: "x" }, {});
     const readOnly = [env.workspace.root, await ripgrepPath()];
     expect(policies).toEqual([{ writable: [], readOnly, hidden: [], network: false }]);
@@ -383,7 +385,7 @@ describe("ripgrep", () => {
       console.warn(`Not tried: ${error.message}`);
       return noSandbox;
     });
-    env.sandbox = available;
+    env.sandbox = () => Promise.resolve(available);
     expect(await grep({ pattern: "x" })).toEqual(["a:1: x"]);
   });
 
@@ -394,10 +396,11 @@ describe("ripgrep", () => {
       liar,
       "process.stdout.write('./a\\0' + '1:1:secret\\n./../b\\0' + '1:1:secret\\n');",
     );
-    env.sandbox = {
+    const sandbox: Sandbox = {
       ...noSandbox,
       wrap: (program) => ({ ...program, argv: [process.execPath, liar] }),
     };
+    env.sandbox = () => Promise.resolve(sandbox);
     expect((await run({ pattern: "secret" }, {})).text).toBe('No line matches "secret" in ..');
   });
 });
@@ -420,4 +423,21 @@ it("says what it would read", async () => {
     targets: ["src"],
     summary: 'Search in "src"',
   });
+});
+
+it("says which arguments make no sense, and gives no more than it may", async () => {
+  await put("a", "x\n".repeat(3));
+  const wrong = (args: Args): Promise<unknown> => run({ pattern: "x", ...args }, {});
+  await expect(wrong({ pattern: "" })).rejects.toThrow("The pattern is empty");
+  await expect(wrong({ pattern: "x".repeat(GREP_MAX_PATTERN_CHARS + 1) })).rejects.toThrow(
+    "The pattern has 2,001 characters; at most 2000 are taken.",
+  );
+  await expect(wrong({ glob: "" })).rejects.toThrow("is empty");
+  await expect(wrong({ limit: 0 })).rejects.toThrow("limit has to be at least 1");
+  await expect(wrong({ context: -1 })).rejects.toThrow("context has to be at least 0");
+  expect(await grep({ pattern: "x", limit: 1_000_000, context: 1_000 })).toEqual([
+    "a:1: x",
+    "a:2: x",
+    "a:3: x",
+  ]);
 });

@@ -2,7 +2,8 @@ import { defineTool } from "@gyre/agent";
 import type { Clock } from "@gyre/ai";
 import type { GuardedTool } from "./access.ts";
 import { lastBytes } from "./output.ts";
-import { howEnded, type ProgramEnd, type RunningProgram, startProgram } from "./processes.ts";
+import type { ProgramEnd, RunningProgram } from "./processes.ts";
+import { howEnded } from "./program-end.ts";
 import { fromSource } from "./provenance.ts";
 import type { ProgramSpec } from "./sandbox.ts";
 import { sanitise } from "./sanitise.ts";
@@ -118,6 +119,7 @@ export class JobTable {
   }
 
   async #start(program: ProgramSpec, command: string, timeoutMs?: number): Promise<Job> {
+    const { startProgram } = await import("./processes.ts");
     const { clock, spoolFolder } = this.#options;
     const stop = new AbortController();
     const unread = new Unread();
@@ -231,18 +233,16 @@ export function jobsTool(jobs: JobTable): GuardedTool {
     name: "jobs",
     label: "Jobs",
     description:
-      "Background jobs, started by shell with background: true. read: what one wrote since it was " +
-      "last read; stop: ends it with all that it started; list: all of them.",
+      "Background jobs of shell. read: output since the last read; stop: end one with all it " +
+      "started; list.",
     parameters: {
       type: "object",
       properties: {
         action: { type: "string", enum: ["read", "stop", "list"] },
-        id: { type: "string", description: "Of the job, for read and stop" },
+        id: { type: "string", description: "For read and stop" },
         waitMs: {
           type: "integer",
-          minimum: 0,
-          maximum: JOB_MAX_WAIT_MS,
-          description: "read: wait this long for something to read. Default 0",
+          description: `read: wait for output, at most ${JOB_MAX_WAIT_MS}`,
         },
       },
       required: ["action"],
@@ -257,7 +257,7 @@ export function jobsTool(jobs: JobTable): GuardedTool {
         throw new Error(`${action} needs the id of a job. Use list to see them.`);
       }
       if (action === "stop") await jobs.stop(id);
-      else await jobs.wait(id, waitMs, signal);
+      else await jobs.wait(id, Math.min(waitMs, JOB_MAX_WAIT_MS), signal);
       return jobResult(jobs, id);
     },
   });

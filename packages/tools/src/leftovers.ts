@@ -1,54 +1,9 @@
-import {
-  appendFileSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { lstat, readdir, readFile, rm } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { processInfo, ProcessTree } from "./process-tree.ts";
+import { codeOf } from "./workspace-folder.ts";
 
-/** Named by the id of the run. */
+/** Of a note that `noteRun` made, named by the id of the run. */
 const NOTE_NAME = /^running-([0-9a-f]{32})\.jsonl$/;
-const NO_SPACE = new Set(["ENOSPC", "EDQUOT"]);
-
-/** Who runs a program, and where its numbers mean something. */
-interface Host {
-  boot: string;
-  namespace: string;
-  pid: number;
-  start: number;
-}
-
-/** A note on disk that a program runs. */
-export interface RunNote {
-  /** Once it has a pid. */
-  started(pid: number, start: number): void;
-  /** Nothing is left of it. */
-  remove(): void;
-}
-
-/**
- * Notes in `folder` that a program is about to be started, for `reapLeftovers`. It is
- * written before the program is there, so that no moment is without it. Nothing is
- * noted on systems other than Linux. Throws where the folder cannot be written; a disk
- * that is full is no reason not to run what may make room on it.
- */
-export function noteRun(folder: string, id: string): RunNote {
-  const host = thisHost();
-  const path = join(folder, `running-${id}.jsonl`);
-  if (!host || !tryWrite(() => writeWhole(path, line(host)))) {
-    return { started() {}, remove() {} };
-  }
-  return {
-    started(pid, start) {
-      tryWrite(() => appendFileSync(path, line({ pid, start })));
-    },
-    remove: () => rmSync(path, { force: true }),
-  };
-}
 
 /**
  * Ends what hosts that are no more have left running, and gives the number of processes
@@ -58,111 +13,38 @@ export function noteRun(folder: string, id: string): RunNote {
  * because who writes a note says what is killed.
  */
 export async function reapLeftovers(folder: string): Promise<number> {
-  const here = thisHost();
-  if (!here || !(await isOursAlone(folder))) return 0;
+  if (!(await isOursAlone(folder))) return 0;
   const entries = await readdir(folder, { withFileTypes: true });
-  let ended = await reapFolder(folder, here);
+  let ended = await reapFolder(folder);
   for (const entry of entries) {
-    const inner = join(folder, entry.name);
-    if (entry.isDirectory() && (await isOursAlone(inner))) ended += await reapFolder(inner, here);
+    if (entry.isDirectory()) ended += await reapAgent(join(folder, entry.name)).catch(noneIfGone);
   }
   return ended;
 }
 
-async function reapFolder(folder: string, here: Host): Promise<number> {
+async function reapAgent(folder: string): Promise<number> {
+  return (await isOursAlone(folder)) ? reapFolder(folder) : 0;
+}
+
+async function reapFolder(folder: string): Promise<number> {
   let ended = 0;
   for (const name of await readdir(folder)) {
     const id = NOTE_NAME.exec(name)?.[1];
     if (id === undefined) continue;
-    const path = join(folder, name);
-    const [host, root] = parseNote(await readFile(path, "utf8"));
-    const isOfBefore = host !== undefined && host.boot !== here.boot;
-    if (!isOfBefore) {
-      if (host && (host.namespace !== here.namespace || isRunning(host))) continue;
-      const tree = new ProcessTree({ id, ...root, isWatched: false });
-      const found = tree.find().length;
-      const left = await tree.end();
-      ended += found - left.length;
-      if (left.length > 0) continue;
-    }
-    await rm(path, { force: true });
+    // Loaded here because there rarely is one.
+    const { endNotedRun } = await import("./run-notes.ts");
+    ended += await endNotedRun(join(folder, name), id).catch(noneIfGone);
   }
   return ended;
 }
 
-function isRunning({ pid, start }: Host): boolean {
-  const info = processInfo(pid);
-  return info?.start === start && !info.isZombie;
-}
-
-function thisHost(): Host | undefined {
-  const self = processInfo("self");
-  if (!self) return undefined;
-  return {
-    boot: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
-    namespace: readlinkSync("/proc/self/ns/pid"),
-    pid: self.pid,
-    start: self.start,
-  };
+/** Another agent that ended meanwhile has cleared up after itself. */
+function noneIfGone(error: unknown): number {
+  if (codeOf(error) === "ENOENT") return 0;
+  throw error;
 }
 
 async function isOursAlone(folder: string): Promise<boolean> {
   const info = await lstat(folder);
   return info.isDirectory() && info.uid === process.getuid?.() && (info.mode & 0o022) === 0;
-}
-
-function line(value: object): string {
-  return `${JSON.stringify(value)}\n`;
-}
-
-/** Renamed into its place: who finds it finds all of it. */
-function writeWhole(path: string, text: string): void {
-  const unfinished = `${path}.new`;
-  try {
-    writeFileSync(unfinished, text, { flag: "wx", mode: 0o600 });
-    renameSync(unfinished, path);
-  } catch (error) {
-    rmSync(unfinished, { force: true });
-    throw error;
-  }
-}
-
-function tryWrite(write: () => void): boolean {
-  try {
-    write();
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && NO_SPACE.has(String(error.code))) return false;
-    throw error;
-  }
-}
-
-/** Host and root. A line that was cut off by the end of its writer is none. */
-function parseNote(text: string): [Host | undefined, { pid: number; start: number } | undefined] {
-  const [first, second] = text.split("\n").map(parseLine);
-  const host =
-    typeof first?.["boot"] === "string" &&
-    typeof first["namespace"] === "string" &&
-    typeof first["pid"] === "number" &&
-    typeof first["start"] === "number"
-      ? {
-          boot: first["boot"],
-          namespace: first["namespace"],
-          pid: first["pid"],
-          start: first["start"],
-        }
-      : undefined;
-  const root =
-    typeof second?.["pid"] === "number" && typeof second["start"] === "number"
-      ? { pid: second["pid"], start: second["start"] }
-      : undefined;
-  return [host, root];
-}
-
-function parseLine(text: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
 }

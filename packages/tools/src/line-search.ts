@@ -1,4 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
+import { grouped } from "./text.ts";
 import { TEXT_HEAD_BYTES, textEncoding } from "./text-encoding.ts";
 import { withTimeLimit } from "./time-limit.ts";
 import { cutText } from "./truncate.ts";
@@ -196,6 +197,6 @@ function cutAround(text: string, at: number): string {
   const code = text.charCodeAt(start);
   if (code >= 0xdc00 && code <= 0xdfff) start += 1;
   const part = cutText(text.slice(start), SHOWN_LINE_CHARS);
-  const size = `${text.length.toLocaleString("en-US")} characters`;
+  const size = `${grouped(text.length)} characters`;
   return `${start > 0 ? "…" : ""}${part}${start + part.length < text.length ? "…" : ""} [cut: ${size}]`;
 }

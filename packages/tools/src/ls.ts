@@ -3,7 +3,7 @@ import type { GuardedTool } from "./access.ts";
 import type { ToolEnv } from "./env.ts";
 import { pathIn } from "./ignore-files.ts";
 import { pathOf, readAccess } from "./read-access.ts";
-import { textResult } from "./text.ts";
+import { grouped, textResult } from "./text.ts";
 import { humanSize, linesWithin, listedName } from "./truncate.ts";
 import { type Entry, PathError } from "./workspace.ts";
 
@@ -53,7 +53,7 @@ export function lsTool(env: ToolEnv): GuardedTool {
       const next = first + shown.length;
       const rest =
         next <= total
-          ? `\n\n[Entries ${first}-${next - 1} of ${total.toLocaleString("en-US")}. ` +
+          ? `\n\n[Entries ${first}-${next - 1} of ${grouped(total)}. ` +
             `Use offset=${next} to continue, or find with a pattern.]`
           : "";
       return textResult(shown.join("\n") + rest, details(path, shown.length, total));
@@ -67,7 +67,7 @@ function details(path: string, shownEntries: number, totalEntries: number): LsDe
 }
 
 function entryCount(count: number): string {
-  return count === 1 ? "1 entry" : `${count.toLocaleString("en-US")} entries`;
+  return count === 1 ? "1 entry" : `${grouped(count)} entries`;
 }
 
 async function describe(env: ToolEnv, folder: string, entry: Entry): Promise<string> {

@@ -35,7 +35,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(join(folder, "work")),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: folder,
     environment: {},
     clock: manualClock(),

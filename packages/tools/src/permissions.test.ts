@@ -178,6 +178,20 @@ describe("commands", () => {
     expect(await outcome(shell("npm test"), { rules, sandboxed: false })).toBe("ran");
   });
 
+  it("may be confined by what is known only when one is to run", async () => {
+    let asked = 0;
+    const sandboxed = async (): Promise<boolean> => ++asked > 1;
+    const read = toolOf("read", { kind: "read", targets: ["a"] });
+    expect(await outcome(read, { rules, sandboxed })).toBe("ran");
+    expect(asked).toBe(0);
+    expect(await outcome(shell("ls -l"), { rules, sandboxed })).toBe("asked");
+    expect(await outcome(shell("ls -l"), { rules, sandboxed })).toBe("ran");
+    const broken = (): Promise<boolean> => Promise.reject(new Error("no bwrap"));
+    expect(await outcome(shell("ls -l"), { rules, sandboxed: broken })).toContain(
+      "it could not be decided whether it may run: no bwrap",
+    );
+  });
+
   it("may write by redirection only where writing is allowed", async () => {
     const options = { rules, workspace };
     expect(await outcome(shell("ls > out/x 2>/dev/null"), options)).toBe("ran");

@@ -9,7 +9,7 @@ import {
 } from "@gyre/agent";
 import { validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "./access.ts";
-import { type CommandParts, commandParts } from "./command-parts.ts";
+import type { CommandParts } from "./command-parts.ts";
 import { type Finding, type RuleList, Rules, type Subject } from "./rules.ts";
 import { sanitise } from "./sanitise.ts";
 import type { Workspace } from "./workspace.ts";
@@ -82,8 +82,8 @@ export interface PermissionOptions {
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
   /** Nobody can be asked, now or later: what would be asked about is denied. */
   headless?: boolean;
-  /** Whether commands run in a sandbox. */
-  sandboxed: boolean;
+  /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
+  sandboxed: boolean | (() => boolean | Promise<boolean>);
   /** The tools that there are: a rule for another one is an error. Default: ours. */
   tools?: Iterable<Pick<AgentTool, "name">>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
@@ -208,16 +208,23 @@ class Guard {
       ...(access && { kind: access.kind }),
       targets,
       asked,
-      commands: isRun ? targets.map((command) => commandParts(command)) : [],
+      commands: isRun ? await partsOf(targets) : [],
     };
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const files = await filesOf(subject.commands, cwd, this.#workspace());
-    return { access, subject, files, fingerprint };
+    const sandboxed = isRun && (await this.#isSandboxed());
+    return { access, subject, files, fingerprint, sandboxed };
   }
 
   #workspace(): PathResolver | undefined {
     const { workspace } = this.#options;
     return typeof workspace === "function" ? workspace() : workspace;
+  }
+
+  async #isSandboxed(): Promise<boolean> {
+    const { sandboxed } = this.#options;
+    const answer: unknown = typeof sandboxed === "function" ? await sandboxed() : sandboxed;
+    return answer === true;
   }
 
   #mode(): PermissionMode {
@@ -261,7 +268,7 @@ class Guard {
     if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
       return allow('In mode "auto-edit" files of the workspace are changed.');
     }
-    return ask(whyAsked(view, mode, this.#options.sandboxed));
+    return ask(whyAsked(view, mode));
   }
 
   #judgeFull({ commands }: Subject): Finding {
@@ -273,8 +280,8 @@ class Guard {
   }
 
   /** What rules allow: the call, and the files that the shell itself would open for it. */
-  #permission({ subject, files }: View, mode: PermissionMode): Finding | undefined {
-    const exact = subject.kind === "run" && !this.#options.sandboxed;
+  #permission({ subject, files, sandboxed }: View, mode: PermissionMode): Finding | undefined {
+    const exact = subject.kind === "run" && !sandboxed;
     const found = this.#rules.permission(subject, exact);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
@@ -366,6 +373,8 @@ interface View {
   subject: Subject;
   files: readonly OpenedByShell[];
   fingerprint: string;
+  /** Known of what runs a command. */
+  sandboxed: boolean;
 }
 
 interface Approved {
@@ -422,8 +431,14 @@ function isInside(target: string): boolean {
   return !isAbsolute(target) && target !== ".." && !target.startsWith("../");
 }
 
+/** What each command line would run. Most runs of an agent have other calls first. */
+async function partsOf(commands: readonly string[]): Promise<CommandParts[]> {
+  const { commandParts } = await import("./command-parts.ts");
+  return commands.map((command) => commandParts(command));
+}
+
 /** Why a call is asked about that no rule allows. */
-function whyAsked({ subject, files }: View, mode: PermissionMode, sandboxed: boolean): string {
+function whyAsked({ subject, files, sandboxed }: View, mode: PermissionMode): string {
   const { kind, commands } = subject;
   const base = `In mode "${mode}" ${kind === undefined ? `"${subject.tool}"` : `"${kind}"`} is asked about.`;
   if (kind !== "run") return base;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, type StdioNull, type StdioPipe } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -198,6 +198,11 @@ describe.runIf(isLinux)("notes of what runs", () => {
     await note("running-x.jsonl", { pid: process.pid });
     expect(await reapLeftovers(folder)).toBe(0);
     expect(await notes()).toEqual(["running-x.jsonl"]);
+  });
+
+  it("may be gone before they are read", async () => {
+    await symlink("nowhere", join(folder, `running-${ID}.jsonl`));
+    expect(await reapLeftovers(folder)).toBe(0);
   });
 
   it("never lead to ourselves", async () => {

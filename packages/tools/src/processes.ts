@@ -3,9 +3,9 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node
 import type { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { type Clock, systemClock } from "@gyre/ai";
-import { noteRun } from "./leftovers.ts";
 import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import { noteRun } from "./run-notes.ts";
 import type { ProgramSpec } from "./sandbox.ts";
 
 export type { CapturedOutput } from "./output.ts";
@@ -15,8 +15,6 @@ const PIPE_GRACE_MS = 100;
 const PIPE_POLL_MS = 10;
 /** Pipes are let go even if something still comes. */
 const PIPE_LIMIT_MS = 2_000;
-
-const MS_PER_SECOND = 1_000;
 
 /** Of standard input, output and error. */
 const STANDARD_HANDLES = 3;
@@ -168,15 +166,6 @@ export async function startProgram(
     ended: settle(),
     output: () => ({ stdout: stdout.capture.get(), stderr: stderr.capture.get() }),
   };
-}
-
-/** How a program ended, in a sentence. */
-export function howEnded(end: ProgramEnd): string {
-  const seconds = (end.durationMs / MS_PER_SECOND).toFixed(1);
-  if (end.timedOut) return `Ended by us after ${seconds} s: its time was over.`;
-  if (end.aborted) return "Ended by us: it was aborted.";
-  if (end.exitCode === null) return `Ended by ${end.signal ?? "an unknown signal"}.`;
-  return `Exit code ${end.exitCode}.`;
 }
 
 function notStarted(): ProgramEnd {

@@ -229,7 +229,7 @@ describe("what is no text", () => {
 
   it("folders send to ls", async () => {
     await mkdir(join(root, "src"));
-    await expect(read({ path: "src" })).rejects.toThrow('"src" is a folder. Use ls');
+    await expect(read({ path: "src" })).rejects.toThrow('"src" is a folder. Use ls or find');
   });
 
   it("a missing file comes with near names", async () => {
@@ -260,4 +260,13 @@ describe("access", () => {
     await read({ path: "link.txt" });
     expect(env.seen.get("real.txt")?.text).toBe("x");
   });
+});
+
+it("says which numbers of a call make no sense", async () => {
+  await put("a", "one\ntwo\n");
+  await expect(read({ path: "a", offset: 0 })).rejects.toThrow(
+    "offset has to be at least 1; it is 0.",
+  );
+  await expect(read({ path: "a", limit: -5 })).rejects.toThrow("limit has to be at least 1");
+  expect((await page({ path: "a", limit: 1_000_000 })).text).toBe("one\ntwo");
 });

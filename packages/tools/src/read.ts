@@ -7,7 +7,7 @@ import { binaryKind, imageType, type ImageType } from "./image-type.ts";
 import { BYTE_ORDER_MARK } from "./line-ends.ts";
 import { fromSource } from "./provenance.ts";
 import { readAccess } from "./read-access.ts";
-import { counted, textResult } from "./text.ts";
+import { counted, grouped, textResult, within } from "./text.ts";
 import { decodeText, TEXT_HEAD_BYTES, textEncoding, type TextEncoding } from "./text-encoding.ts";
 import { humanSize, LineWindow, listedName, type ShownLines } from "./truncate.ts";
 import { type FileInfo, type OpenedFile, PathError } from "./workspace.ts";
@@ -46,24 +46,28 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
     name: "read",
     label: "Read",
     description:
-      `Read a file. Text: at most ${counted(READ_MAX_LINES, "line")} or ` +
-      `${humanSize(READ_MAX_BYTES)} a call; use offset and limit for the rest of a long file. ` +
-      "Images (PNG, JPEG, GIF, WebP) are shown as images. Use ls for folders.",
+      `Read a text file, ${counted(READ_MAX_LINES, "line")} or ${humanSize(READ_MAX_BYTES)} ` +
+      "at a time, or an image.",
     parameters: {
       type: "object",
       properties: {
-        path: { type: "string", description: "The file, relative to the workspace" },
-        offset: { type: "integer", minimum: 1, description: "First line to show (1-based)" },
-        limit: { type: "integer", minimum: 1, description: "How many lines to show" },
+        path: { type: "string" },
+        offset: { type: "integer", description: "First line, from 1" },
+        limit: { type: "integer", description: "Number of lines" },
       },
       required: ["path"],
     } as const,
     concurrent: true,
     idempotent: true,
     async execute(_id, args, signal) {
+      const offset = within("offset", args.offset ?? 1, { least: 1 });
+      const limit = within("limit", args.limit ?? READ_MAX_LINES, {
+        least: 1,
+        most: READ_MAX_LINES,
+      });
       const opened = await openFile(env, args.path);
       try {
-        return await readOpened(env, opened, { ...options, ...args, signal });
+        return await readOpened(env, opened, { ...options, offset, limit, signal });
       } finally {
         await opened.handle.close();
       }
@@ -73,8 +77,8 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
 }
 
 interface Request extends ReadToolOptions {
-  offset?: number;
-  limit?: number;
+  offset: number;
+  limit: number;
   signal: AbortSignal;
 }
 
@@ -85,7 +89,7 @@ async function openFile(env: ToolEnv, path: string): Promise<OpenedFile> {
     if (!(error instanceof PathError) || error.fault !== "not_a_file") throw error;
     const { kind } = await env.workspace.stat(path);
     const advice =
-      kind === "folder" ? "a folder. Use ls to see what is in it." : "no regular file.";
+      kind === "folder" ? "a folder. Use ls or find to see what is in it." : "no regular file.";
     throw new PathError(error.fault, path, `${JSON.stringify(path)} is ${advice}`);
   }
 }
@@ -138,9 +142,9 @@ async function readText(
   encoding: TextEncoding,
   request: Request,
 ): Promise<AgentToolResult> {
-  const first = request.offset ?? 1;
+  const first = request.offset;
   const window = new LineWindow(first, {
-    maxLines: Math.min(request.limit ?? READ_MAX_LINES, READ_MAX_LINES),
+    maxLines: request.limit,
     maxBytes: READ_MAX_BYTES,
     maxLineChars: READ_MAX_LINE_CHARS,
   });
@@ -176,7 +180,7 @@ function textPage(
     throw new Error(`offset ${first} is past the end: ${name} has ${counted(total, "line")}.`);
   }
   const said: string[] = [];
-  const all = `${allCounted ? "" : "at least "}${total.toLocaleString("en-US")}`;
+  const all = `${allCounted ? "" : "at least "}${grouped(total)}`;
   const last = first + lines.length - 1;
   if (next !== undefined) {
     said.push(`Lines ${first}-${last} of ${all}. Use offset=${next} to continue.`);

@@ -24,15 +24,21 @@ export class ToolRegistry {
   get(name: string): AgentTool {
     const tool = this.#tools.get(name);
     if (tool) return tool;
-    const near = nearNames(name, this.#tools.keys());
-    const hint =
-      near.length > 0
-        ? `Did you mean ${near.join(" or ")}?`
-        : `There is: ${[...this.#tools.keys()].join(", ") || "none"}.`;
-    throw new Error(`There is no tool "${name}". ${hint}`);
+    throw noSuchTool(name, this.#tools.keys());
   }
 
   has(name: string): boolean {
     return this.#tools.has(name);
   }
+}
+
+/** What to say of a name that no tool has: the near ones, or all. */
+export function noSuchTool(name: string, names: Iterable<string>): Error {
+  const all = [...names];
+  const near = nearNames(name, all);
+  const hint =
+    near.length > 0
+      ? `Did you mean ${near.join(" or ")}?`
+      : `There is: ${all.join(", ") || "none"}.`;
+  return new Error(`There is no tool "${name}". ${hint}`);
 }

@@ -76,7 +76,8 @@ export async function runRipgrep(
   };
   let end: ProgramEnd;
   try {
-    const spec = env.sandbox.wrap(
+    const sandbox = await env.sandbox();
+    const spec = sandbox.wrap(
       {
         argv: [program, ...flags(query), "--", ...paths.map((path) => `./${path}`)],
         cwd: env.workspace.root,

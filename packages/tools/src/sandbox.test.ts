@@ -46,6 +46,18 @@ describe("createSandbox", () => {
     expect(problem).toContain("0.8 or later");
   });
 
+  it("is none in its place if any will do, and says why", async () => {
+    const { kind, missing } = await createSandbox({ kind: "any", platform: "win32" });
+    expect(kind).toBe("none");
+    expect(missing).toBe(
+      "There is no sandbox for win32: bubblewrap needs Linux, Seatbelt needs macOS.",
+    );
+    writeFileSync(join(folder, "bwrap"), "#!/bin/sh\n", { mode: 0o755 });
+    const found = await createSandbox({ kind: "any", platform: "linux", path: folder });
+    expect(found).toMatchObject({ kind: "bubblewrap" });
+    expect(found.missing).toBeUndefined();
+  });
+
   it("tries bwrap out once", async () => {
     const bwrap = join(folder, "bwrap");
     const count = join(folder, "count");

@@ -1,8 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bubblewrapSandbox, findBubblewrap } from "./bubblewrap.ts";
-import { SEATBELT, seatbeltSandbox } from "./seatbelt.ts";
+import type { findBubblewrap } from "./bubblewrap.ts";
 
 /**
  * What a program may do. Where places lie inside of each other, the nearest around a path
@@ -32,6 +31,8 @@ export interface ProgramSpec {
 
 export interface Sandbox {
   kind: "bubblewrap" | "seatbelt" | "none";
+  /** Of `none` in the place of one that could not be had: why, and what helps. */
+  missing?: string;
   /**
    * The program as it has to be started to be confined so. Throws where it cannot be:
    * the program is then not to be started at all.
@@ -45,25 +46,31 @@ export const noSandbox: Sandbox = {
   wrap: (program) => program,
 };
 
+const OR_NONE = `Or choose the sandbox "none", and programs run with all your rights.`;
+
 /** A sandbox was asked for and cannot be had here. Nothing is run without it. */
 export class SandboxMissingError extends Error {
   readonly code = "sandbox_missing";
-  constructor(message: string) {
-    super(message);
+  /** Why, and what helps. */
+  readonly problem: string;
+  constructor(problem: string) {
+    super(`${problem} ${OR_NONE}`);
     this.name = "SandboxMissingError";
+    this.problem = problem;
   }
 }
 
 export interface SandboxOptions {
-  /** `auto`, the default: the one of this system. `none` confines nothing. */
-  kind?: "auto" | Sandbox["kind"];
+  /**
+   * `auto`, the default: the one of this system. `any`: the same, and `none` where there is
+   * none, which then tells why in `missing`. `none` confines nothing.
+   */
+  kind?: "auto" | "any" | Sandbox["kind"];
   /** Folders to look for bwrap in, as in PATH. Default: those of the system, then the variable. */
   path?: string;
   /** Default: this system. */
   platform?: NodeJS.Platform;
 }
-
-const OR_NONE = `Or choose the sandbox "none", and programs run with all your rights.`;
 
 /** Where packages put bwrap: nobody else can put another one there. */
 const SYSTEM_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin";
@@ -73,35 +80,43 @@ const found = new Map<string, ReturnType<typeof findBubblewrap>>();
 
 /**
  * The sandbox of this system, tried out. Rejects with `SandboxMissingError` if there is
- * none that works: never with a weaker one than was asked for.
+ * none that works: never answers with a weaker one than was asked for.
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { kind = "auto", platform = process.platform } = options;
   if (kind === "none") return noSandbox;
+  if (kind === "any") return createSandbox({ ...options, kind: "auto" }).catch(noneInstead);
   if (platform === "linux" && kind !== "seatbelt") return linuxSandbox(options.path);
   if (platform === "darwin" && kind !== "bubblewrap") return macSandbox();
   throw new SandboxMissingError(
     kind === "auto"
-      ? `There is no sandbox for ${platform}: bubblewrap needs Linux, Seatbelt needs macOS. ${OR_NONE}`
-      : `The sandbox "${kind}" is not for ${platform}. Choose "auto". ${OR_NONE}`,
+      ? `There is no sandbox for ${platform}: bubblewrap needs Linux, Seatbelt needs macOS.`
+      : `The sandbox "${kind}" is not for ${platform}. Choose "auto".`,
   );
+}
+
+function noneInstead(error: unknown): Sandbox {
+  if (error instanceof SandboxMissingError) return { ...noSandbox, missing: error.problem };
+  throw error;
 }
 
 async function linuxSandbox(
   path = `${SYSTEM_PATH}:${process.env["PATH"] ?? ""}`,
 ): Promise<Sandbox> {
+  const { bubblewrapSandbox, findBubblewrap } = await import("./bubblewrap.ts");
   const search = found.get(path) ?? findBubblewrap(path);
   found.set(path, search);
   const result = await search;
   if ("command" in result) return bubblewrapSandbox(result.command);
-  throw new SandboxMissingError(`${result.problem} ${OR_NONE}`);
+  throw new SandboxMissingError(result.problem);
 }
 
-function macSandbox(): Sandbox {
+async function macSandbox(): Promise<Sandbox> {
+  const { SEATBELT, seatbeltSandbox } = await import("./seatbelt.ts");
   try {
     realpathSync(SEATBELT);
   } catch {
-    throw new SandboxMissingError(`There is no ${SEATBELT} on this machine. ${OR_NONE}`);
+    throw new SandboxMissingError(`There is no ${SEATBELT} on this machine.`);
   }
   const temporary = realpathSync(mkdtempSync(join(tmpdir(), "gyre-sandbox-")));
   process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));

@@ -45,7 +45,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(join(folder, "work")),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder,
     environment: { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LANG: "C.UTF-8" },
     clock: systemClock,
@@ -210,6 +210,12 @@ describe.runIf(isPosix)("shell", () => {
     expect(detailsOf(result)).toMatchObject({ timedOut: true, durationMs: limit });
   });
 
+  it("is not given less time than there is", async () => {
+    await expect(shell({ command: "true", timeoutMs: 0 })).rejects.toThrow(
+      "timeoutMs has to be at least 1; it is 0.",
+    );
+  });
+
   it("is ended by an abort, and says so", async () => {
     const stop = new AbortController();
     const result = await shell(
@@ -281,7 +287,7 @@ describe.runIf(isPosix)("what shell asks of the sandbox", () => {
     await writeFile(join(root, ".vscode/tasks.json"), "");
     await writeFile(join(root, ".vscode/extensions.json"), "");
     const sandbox = notingSandbox();
-    env.sandbox = sandbox;
+    env.sandbox = () => Promise.resolve(sandbox);
     await shell({ command: "true" }, { hidden: ["/secret"] });
     const [policy] = sandbox.policies;
     expect(policy).toMatchObject({ writable: [root], hidden: ["/secret"], network: false });
@@ -293,19 +299,20 @@ describe.runIf(isPosix)("what shell asks of the sandbox", () => {
 
   it("is the network where it is allowed, and nothing for what runs outside", async () => {
     const sandbox = notingSandbox();
-    env.sandbox = sandbox;
+    env.sandbox = () => Promise.resolve(sandbox);
     await shell({ command: "true" }, { network: true });
     await shell({ command: "true", unsandboxed: { reason: "needs the printer" } });
     expect(sandbox.policies.map((policy) => policy.network)).toEqual([true]);
   });
 
   it("is not to be started at all where it cannot be confined", async () => {
-    env.sandbox = {
+    const sandbox: Sandbox = {
       kind: "bubblewrap",
       wrap: () => {
         throw new Error("cannot be confined");
       },
     };
+    env.sandbox = () => Promise.resolve(sandbox);
     await expect(shell({ command: "touch ran" })).rejects.toThrow("cannot be confined");
     await expect(stat(join(env.workspace.root, "ran"))).rejects.toThrow("ENOENT");
   });
@@ -315,7 +322,7 @@ const sandbox = await createSandbox().catch(() => undefined);
 
 describe.runIf(sandbox?.kind === "bubblewrap")("shell in a sandbox", () => {
   beforeEach(() => {
-    env.sandbox = sandbox ?? noSandbox;
+    env.sandbox = () => Promise.resolve(sandbox ?? noSandbox);
   });
 
   it("changes the workspace and nothing else", async () => {

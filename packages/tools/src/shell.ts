@@ -1,18 +1,11 @@
-import { accessSync, constants } from "node:fs";
-import { join } from "node:path";
-import { type AgentToolResult, defineTool } from "@gyre/agent";
-import type { Clock } from "@gyre/ai";
+import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "./access.ts";
 import type { ToolEnv } from "./env.ts";
 import type { JobTable } from "./jobs.ts";
-import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "./output.ts";
-import { howEnded, type ProgramEnd, runProgram } from "./processes.ts";
-import { fromSource } from "./provenance.ts";
-import { protectedEntries, putAside } from "./quarantine.ts";
-import type { ProgramSpec, SandboxPolicy } from "./sandbox.ts";
 import { sanitise } from "./sanitise.ts";
-import { counted, textResult } from "./text.ts";
-import { cutText, humanSize } from "./truncate.ts";
+import { counted } from "./text.ts";
+import { cutText } from "./truncate.ts";
+import { workingFolder } from "./working-folder.ts";
 
 export const SHELL_TIMEOUT_MS = 120_000;
 export const SHELL_MAX_TIMEOUT_MS = 600_000;
@@ -26,8 +19,6 @@ export const SHELL_PROGRESS_MS = 100;
 export const SHELL_PROGRESS_BYTES: number = 4 * 1024;
 /** Of a command, in the line for the person who is asked. */
 export const SHELL_SUMMARY_CHARS = 300;
-/** Folders in which some things are read-only and others not. */
-const PARTLY_PROTECTED = new Set([".git", ".vscode"]);
 /** From the end of its time, or an abort, to the answer: more than it takes. */
 const SETTLE_MS = 2_000;
 
@@ -51,32 +42,28 @@ export interface ShellDetails {
   aborted: boolean;
 }
 
-const parameters = {
-  type: "object",
-  properties: {
-    command: { type: "string", description: "Given to bash -c" },
-    timeoutMs: {
-      type: "integer",
-      minimum: 1,
-      maximum: SHELL_MAX_TIMEOUT_MS,
-      description: `Default ${SHELL_TIMEOUT_MS}; none for a background job`,
-    },
-    description: { type: "string", description: "What it is for, in a few words" },
-    background: {
-      type: "boolean",
-      description: "Answer at once with the id of a job; see the tool jobs",
-    },
-    cwd: { type: "string", description: "Folder to run in, relative to the workspace" },
-    unsandboxed: {
-      type: "object",
-      properties: {
-        reason: { type: "string", description: "Told to the person who is asked" },
-      },
-      required: ["reason"],
-      description: "Run outside of the sandbox, only if it cannot work inside",
-    },
+const properties = {
+  command: { type: "string" },
+  timeoutMs: {
+    type: "integer",
+    description: `Default ${SHELL_TIMEOUT_MS}, at most ${SHELL_MAX_TIMEOUT_MS}`,
   },
-  required: ["command"],
+  description: { type: "string", description: "Purpose, in a few words" },
+  cwd: { type: "string" },
+  unsandboxed: {
+    type: "object",
+    properties: { reason: { type: "string", description: "Shown to the user" } },
+    required: ["reason"],
+    description: "Ask the user to run it outside of the sandbox, if it cannot work inside",
+  },
+} as const;
+
+const propertiesWithJobs = {
+  ...properties,
+  background: {
+    type: "boolean",
+    description: "Return a job id at once, without a time limit; see jobs",
+  },
 } as const;
 
 /** Runs a command. It and all that it started has ended when the answer is there. */
@@ -85,35 +72,20 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     name: "shell",
     label: "Shell",
     description:
-      "Run a command in the workspace. No input; nothing that it starts is left when it ends: " +
-      "use background for servers. Inside of a sandbox only the workspace and /tmp can be " +
-      `changed${options.network ? "" : ", without network"}. Of long output the beginning and ` +
-      "the end are shown, with the file that has all of it.",
-    parameters,
+      "Run a bash command in the workspace, without stdin. What it starts ends with it" +
+      `${options.jobs ? "; use background for servers" : ""}. In the sandbox only the workspace ` +
+      `and /tmp are writable${options.network ? "" : ", and there is no network"}. ` +
+      "Long output is cut in the middle; a file keeps all of it.",
+    parameters: {
+      type: "object",
+      properties: options.jobs ? propertiesWithJobs : properties,
+      required: ["command"],
+    } as const,
     timeoutMs: SHELL_MAX_TIMEOUT_MS + SETTLE_MS,
     abortGraceMs: SETTLE_MS,
     async execute(_id, args, signal, onUpdate) {
-      const { command, timeoutMs } = args;
-      const cwd = await workingFolder(env, args.cwd);
-      const plain: ProgramSpec = { argv: [shellOf(env), "-c", command], cwd, env: env.environment };
-      const program = args.unsandboxed
-        ? plain
-        : env.sandbox.wrap(plain, await policyOf(env, options));
-      if (args.background) return startJob(options.jobs, program, command, timeoutMs);
-      const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitise(text))));
-      const before = await protectedEntries(env);
-      try {
-        const end = await runProgram(program, {
-          timeoutMs: Math.min(timeoutMs ?? SHELL_TIMEOUT_MS, SHELL_MAX_TIMEOUT_MS),
-          signal,
-          spoolFolder: env.spoolFolder,
-          clock: env.clock,
-          onOutput: (piece) => progress.add(piece),
-        });
-        return await shellResult(env, command, end, await putAside(env, before));
-      } finally {
-        progress.stop();
-      }
+      const { runShell } = await import("./shell-run.ts");
+      return runShell(env, options, args, signal, onUpdate);
     },
   });
   return {
@@ -138,79 +110,6 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
   };
 }
 
-async function startJob(
-  jobs: JobTable | undefined,
-  program: ProgramSpec,
-  command: string,
-  timeoutMs: number | undefined,
-): Promise<AgentToolResult> {
-  if (!jobs) throw new Error("There are no background jobs here. Run it without background.");
-  const id = await jobs.start(program, command, timeoutMs);
-  return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
-}
-
-/** The first of bash and sh on the PATH that programs are given. */
-function shellOf(env: ToolEnv): string {
-  const folders = (env.environment["PATH"] ?? "").split(":").filter((folder) => folder !== "");
-  const bash = folders.map((folder) => join(folder, "bash")).find(isExecutable);
-  return bash ?? "sh";
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function workingFolder(env: ToolEnv, path: string | undefined): Promise<string> {
-  if (path === undefined) return env.workspace.root;
-  const { absolute } = await env.workspace.resolve(path);
-  const { kind } = await env.workspace.stat(path);
-  if (kind !== "folder") throw new Error(`"${path}" is not a folder: a command cannot run in it.`);
-  return absolute;
-}
-
-/**
- * The workspace can be changed but for what tools may not change in it. What is too long
- * to be shown can be read: it is in the spool folder, which may be in a /tmp that the
- * sandbox has another one of.
- */
-async function policyOf(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
-  const { root } = env.workspace;
-  return {
-    writable: [root],
-    readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
-    hidden: options.hidden ?? [],
-    network: options.network ?? false,
-  };
-}
-
-/**
- * What is read-only at the top of the workspace, and what of it is inside of folders
- * that are not. A link cannot be held in its place: the sandbox does not take it.
- */
-async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
-  const places: string[] = [];
-  const look = async (folder: string): Promise<void> => {
-    const entries = await workspace.list(folder);
-    for (const { name, kind } of entries) {
-      const path = folder === "." ? name : `${folder}/${name}`;
-      if (kind === "link") continue;
-      const { absolute, readOnly } = await workspace.resolve(path);
-      if (kind === "folder" && PARTLY_PROTECTED.has(path)) await look(path);
-      else if (readOnly) places.push(absolute);
-    }
-    // Where there are no hooks yet, none are to be made.
-    const lacksHooks = folder === ".git" && !entries.some(({ name }) => name === "hooks");
-    if (lacksHooks) places.push(`${join(workspace.root, ".git", "hooks")}/`);
-  };
-  await look(".");
-  return places;
-}
-
 function shownCommand(command: string): string {
   const shown = sanitise(command, { keepNewlines: false, exact: true });
   const cut = cutText(shown, SHELL_SUMMARY_CHARS);
@@ -222,119 +121,4 @@ function reasonOf(unsandboxed: unknown): string {
     typeof unsandboxed === "object" && unsandboxed !== null && "reason" in unsandboxed;
   const reason = hasReason ? unsandboxed.reason : undefined;
   return typeof reason === "string" ? shownCommand(reason) : "no reason given";
-}
-
-/** Tells the end of the output, not more often than it can be looked at. */
-class Progress {
-  readonly #clock: Clock;
-  readonly #tell: (text: string) => void;
-  #tail = "";
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #cancel: (() => void) | undefined;
-
-  constructor(clock: Clock, tell: (text: string) => void) {
-    this.#clock = clock;
-    this.#tell = tell;
-  }
-
-  add(piece: string): void {
-    // One more than is shown, for a character that is cut in two.
-    this.#tail = (this.#tail + piece).slice(-SHELL_PROGRESS_BYTES - 1);
-    if (this.#cancel) return;
-    const wait = this.#toldAt + SHELL_PROGRESS_MS - this.#clock.now();
-    if (wait <= 0) this.#now();
-    else this.#cancel = this.#clock.after(wait, () => this.#now());
-  }
-
-  stop(): void {
-    this.#cancel?.();
-  }
-
-  #now(): void {
-    this.#cancel = undefined;
-    this.#toldAt = this.#clock.now();
-    this.#tell(lastBytes(this.#tail, SHELL_PROGRESS_BYTES));
-  }
-}
-
-async function shellResult(
-  env: ToolEnv,
-  command: string,
-  end: ProgramEnd,
-  aside: readonly { path: string; now: string }[],
-): Promise<AgentToolResult> {
-  const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
-  const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
-  const shownStderr = await shownOutput(env, command, stderr, forStderr);
-  const forStdout = SHELL_MAX_BYTES - Math.min(stderr.bytes, forStderr);
-  const shownStdout = await shownOutput(env, command, stdout, forStdout);
-  const parts = [howEnded(end)];
-  if (timedOut) {
-    parts.push(
-      `Give it more with timeoutMs (at most ${SHELL_MAX_TIMEOUT_MS}), or start it with background: true.`,
-    );
-  }
-  for (const { path, now } of aside) {
-    parts.push(
-      `It made ${path}, which tells agents or editors what to do, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
-    );
-  }
-  if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
-  if (shownStdout !== "") parts.push(shownStdout);
-  if (shownStderr !== "") parts.push("stderr:", shownStderr);
-  if (shownStdout + shownStderr === "") parts.push("No output.");
-  const details: ShellDetails = {
-    stdout: inMemory(stdout),
-    stderr: inMemory(stderr),
-    exitCode,
-    durationMs,
-    timedOut,
-    aborted,
-  };
-  return {
-    ...textResult(parts.join("\n"), details),
-    isError: exitCode !== 0 || timedOut || aborted,
-  };
-}
-
-function inMemory({ head, tail, path }: CapturedOutput): string {
-  return tail === "" ? head : `${head}\n[… the rest is in ${path ?? "no file"} …]\n${tail}`;
-}
-
-/** A stream as the model is shown it: nothing, all, or beginning and end. */
-async function shownOutput(
-  env: ToolEnv,
-  command: string,
-  output: CapturedOutput,
-  maxBytes: number,
-): Promise<string> {
-  if (output.bytes === 0) return "";
-  const source = { kind: "command", name: command } as const;
-  const head = sanitise(output.head);
-  const tail = output.tail === "" ? head : sanitise(output.tail);
-  const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
-  if (isShort) return fromSource(source, head.replace(/\n$/, ""));
-
-  const first = firstBytes(head, Math.floor(maxBytes / 3));
-  const last = lastBytes(tail, maxBytes - Buffer.byteLength(first));
-  const path =
-    output.path ?? (output.lost ? undefined : await saveOutput(env.spoolFolder, output.head));
-  const shownBytes = Buffer.byteLength(first) + Buffer.byteLength(last);
-  const lines = Math.max(0, output.lines - linesOf(first) - linesOf(last));
-  const size = humanSize(Math.max(0, output.bytes - shownBytes));
-  const amount = lines > 0 ? `${counted(lines, "line")} (${size})` : size;
-  const lost = output.lost === undefined ? "" : ` (not whole: ${output.lost})`;
-  const where =
-    path === undefined
-      ? `they are lost${lost}`
-      : `all of it is in ${path}${lost}: show parts of it with sed -n '100,200p'`;
-  return [
-    fromSource(source, first.replace(/\n$/, "")),
-    `[… ${amount} left out; ${where} …]`,
-    fromSource(source, last.replace(/\n$/, "")),
-  ].join("\n");
-}
-
-function linesOf(text: string): number {
-  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
 }

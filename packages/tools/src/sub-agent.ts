@@ -12,7 +12,7 @@ import {
   type ToolHost,
 } from "@gyre/agent";
 import { type AssistantMessage, type Clock, type JsonSchema, textOf, type Usage } from "@gyre/ai";
-import { counted } from "./text.ts";
+import { counted, grouped } from "./text.ts";
 import { cutText } from "./truncate.ts";
 
 /** An answer is cut beyond this. */
@@ -178,7 +178,7 @@ function lastText(messages: readonly AgentMessage[]): string {
 
 function shortened(answer: string): string {
   if (answer.length <= MAX_ANSWER_CHARS) return answer;
-  return `${cutText(answer, MAX_ANSWER_CHARS)}\n[Cut after ${MAX_ANSWER_CHARS.toLocaleString("en-US")} of ${answer.length.toLocaleString("en-US")} characters. Ask again for a shorter answer, or for the missing part alone.]`;
+  return `${cutText(answer, MAX_ANSWER_CHARS)}\n[Cut after ${grouped(MAX_ANSWER_CHARS)} of ${grouped(answer.length)} characters. Ask again for a shorter answer, or for the missing part alone.]`;
 }
 
 /** The same middleware around calls that are made on behalf of another. */

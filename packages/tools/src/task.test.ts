@@ -38,7 +38,7 @@ beforeEach(async () => {
   env = {
     workspace: await openWorkspace(tmpdir()),
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: tmpdir(),
     environment: {},
     clock,

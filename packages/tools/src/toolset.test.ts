@@ -5,7 +5,8 @@ import { Agent } from "@gyre/agent";
 import { call, scriptedModel, textOf } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isGuarded } from "./access.ts";
-import { openToolset, type Toolset } from "./toolset.ts";
+import { createSandbox } from "./sandbox.ts";
+import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 
 let folder: string;
 let tools: Toolset | undefined;
@@ -19,13 +20,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function open(root: string): Promise<Toolset> {
+async function open(root: string, options: Partial<ToolsetOptions> = {}): Promise<Toolset> {
   const stateFolder = join(folder, "state");
   return openToolset({
     root,
     sandbox: "none",
     stateFolder,
     environment: { PATH: process.env["PATH"] },
+    ...options,
   });
 }
 
@@ -48,6 +50,44 @@ describe("openToolset", () => {
     ]);
     expect(tools.registry.list().filter((tool) => !isGuarded(tool))).toEqual([]);
     expect(() => tools?.registry.get("raed")).toThrow("Did you mean read?");
+  });
+
+  it("has only what is asked for, in that order, and no jobs without the tool for them", async () => {
+    tools = await open(folder, { tools: ["shell", "read", "shell"] });
+    expect(tools.registry.list().map(({ name }) => name)).toEqual(["shell", "read"]);
+    const { signal } = new AbortController();
+    const host = { call: () => Promise.reject(new Error("no")) };
+    const args = { command: "sleep 1000", background: true };
+    const shell = tools.registry.get("shell");
+    await expect((async () => shell.execute("1", args, signal, () => {}, host))()).rejects.toThrow(
+      "There are no background jobs here.",
+    );
+  });
+
+  it.each([
+    ["raed", 'There is no tool "raed". Did you mean read?'],
+    ["oracle", 'There is no tool "oracle".'],
+    ["fetch", 'There is no tool "fetch".'],
+  ])("says that there is no %s, before it opens anything", async (name, words) => {
+    const opening = open(join(folder, "missing"), { tools: ["read", name], fetch: false });
+    await expect(opening).rejects.toThrow(words);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("gives those that ask models the tools that are there", async () => {
+    const model = scriptedModel([]);
+    const oracle = { client: model, model: model.model };
+    tools = await open(folder, { tools: ["task", "oracle", "grep"], oracle, task: oracle });
+    expect(tools.registry.list().map(({ name }) => name)).toEqual(["task", "oracle", "grep"]);
+    expect(tools.registry.get("task").description).toContain("grep, oracle");
+  });
+
+  it("tries out any sandbox when it is asked for, once", async () => {
+    tools = await open(folder, { sandbox: "any" });
+    const sandbox = tools.env.sandbox();
+    expect(tools.env.sandbox()).toBe(sandbox);
+    const { kind } = await createSandbox({ kind: "any" });
+    expect(await sandbox).toMatchObject({ kind });
   });
 
   it("lets an agent read, edit and run", async () => {

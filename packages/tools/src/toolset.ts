@@ -1,28 +1,25 @@
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Middleware } from "@gyre/agent";
+import type { AgentTool, Middleware } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
-import { applyPatchTool } from "./apply-patch.ts";
 import { editTool } from "./edit.ts";
 import type { ToolEnv } from "./env.ts";
 import { cleanEnvironment } from "./environment.ts";
-import { type FetchOptions, fetchTool } from "./fetch.ts";
+import type { FetchOptions } from "./fetch.ts";
 import { findTool } from "./find.ts";
-import { gitTool } from "./git.ts";
 import type { GitOptions } from "./git-program.ts";
 import { grepTool } from "./grep.ts";
 import { jobsTool, JobTable } from "./jobs.ts";
 import { reapLeftovers } from "./leftovers.ts";
-import { lsTool } from "./ls.ts";
-import { type OracleOptions, oracleTool } from "./oracle.ts";
+import type { OracleOptions } from "./oracle.ts";
 import { secretPlaces } from "./places.ts";
 import { readTool } from "./read.ts";
-import { ToolRegistry } from "./registry.ts";
+import { noSuchTool, ToolRegistry } from "./registry.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 import { SeenFiles } from "./seen.ts";
-import { shellTool } from "./shell.ts";
-import { type TaskOptions, taskTool } from "./task.ts";
+import { type ShellOptions, shellTool } from "./shell.ts";
+import type { TaskOptions } from "./task.ts";
 import { TodoList, todoTool } from "./todo.ts";
 import { openWorkspace } from "./workspace.ts";
 import { writeTool } from "./write.ts";
@@ -32,7 +29,16 @@ const OWNER_ONLY = 0o700;
 export interface ToolsetOptions {
   /** The folder to work in. */
   root: string;
-  /** Default "auto": the one of this system, and an error where there is none. */
+  /**
+   * The tools to have, by name and in this order. Default: all. Only these are loaded; a
+   * name that is not known is an error.
+   */
+  tools?: readonly string[];
+  /**
+   * Default "auto": the one of this system, tried out at once, and an error where there is
+   * none. "any" is tried out when the first program is about to be started, and confines
+   * nothing where there is none: `env.sandbox()` of the toolset tells which it is.
+   */
   sandbox?: NonNullable<SandboxOptions["kind"]> | Sandbox;
   /** Whether commands reach the network. Default false. */
   network?: boolean;
@@ -68,17 +74,19 @@ export interface Toolset {
   close(): Promise<void>;
 }
 
-/** Opens a folder to work in, with all our tools. Ends first what earlier agents left running. */
+/** Opens a folder to work in, with our tools for it. Ends first what earlier agents left running. */
 export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
+  const makers = makersOf(options);
+  const names = [...new Set(options.tools ?? makers.keys())];
+  for (const name of names) if (!makers.has(name)) throw noSuchTool(name, makers.keys());
   const { clock = systemClock, environment = process.env, network = false } = options;
-  const { hidden = [], keepVariables: keep = [] } = options;
+  const { keepVariables: keep = [], readOnly } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
   await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
   // What is in it says what is killed: it has to be nobody else's.
   await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
   const sandbox = await sandboxOf(options.sandbox);
-  const { readOnly } = options;
   const workspace = await openWorkspace(options.root, readOnly ? { readOnly } : {});
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
     await workspace.close();
@@ -94,23 +102,12 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   };
   const jobs = new JobTable({ spoolFolder, clock });
   const todos = new TodoList();
-  const registry = new ToolRegistry([
-    readTool(env),
-    lsTool(env),
-    findTool(env),
-    grepTool(env),
-    editTool(env),
-    applyPatchTool(env),
-    writeTool(env),
-    shellTool(env, { network, jobs, hidden: [...secretPlaces(homedir(), environment), ...hidden] }),
-    jobsTool(jobs),
-    gitTool(env, options.git ?? {}),
-    todoTool(todos),
-  ]);
-  if (options.fetch !== false) registry.register(fetchTool(env, options.fetch ?? {}));
-  addAgents(registry, env, options);
+  const made = new Map<string, AgentTool>();
+  for (const [name, make] of makers) {
+    if (names.includes(name)) made.set(name, await make({ env, jobs, todos, made }));
+  }
   return {
-    registry,
+    registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
     env,
     jobs,
     todos,
@@ -122,21 +119,75 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   };
 }
 
-/** Those that ask models: with the tools that are there so far. */
-function addAgents(registry: ToolRegistry, env: ToolEnv, options: ToolsetOptions): void {
-  const around = options.middleware && { middleware: options.middleware };
-  if (options.oracle) {
-    const tools = ["read", "ls", "find", "grep"].map((name) => registry.get(name));
-    registry.register(oracleTool(env, { ...options.oracle, ...around, tools }));
-  }
-  if (options.task) {
-    const tools = new ToolRegistry(registry.list());
-    registry.register(taskTool(env, { ...options.task, ...around, tools }));
-  }
+/** What tools are made of. */
+interface Parts {
+  env: ToolEnv;
+  jobs: JobTable;
+  todos: TodoList;
+  /** The tools that are made already. */
+  made: ReadonlyMap<string, AgentTool>;
 }
 
-function sandboxOf(sandbox: ToolsetOptions["sandbox"] = "auto"): Promise<Sandbox> {
-  return typeof sandbox === "string" ? createSandbox({ kind: sandbox }) : Promise.resolve(sandbox);
+type Maker = (parts: Parts) => AgentTool | Promise<AgentTool>;
+
+/**
+ * How each tool is made that there can be, in the order of the registry. What most agents
+ * do without is loaded only where it is asked for.
+ */
+function makersOf(options: ToolsetOptions): Map<string, Maker> {
+  const { fetch, oracle, task, middleware } = options;
+  const around = middleware && { middleware };
+  const makers = new Map<string, Maker>([
+    ["read", ({ env }) => readTool(env)],
+    ["ls", async ({ env }) => (await import("./ls.ts")).lsTool(env)],
+    ["find", ({ env }) => findTool(env)],
+    ["grep", ({ env }) => grepTool(env)],
+    ["edit", ({ env }) => editTool(env)],
+    ["apply_patch", async ({ env }) => (await import("./apply-patch.ts")).applyPatchTool(env)],
+    ["write", ({ env }) => writeTool(env)],
+    ["shell", ({ env, jobs }) => shellTool(env, shellOptions(options, jobs))],
+    ["jobs", ({ jobs }) => jobsTool(jobs)],
+    ["git", async ({ env }) => (await import("./git.ts")).gitTool(env, options.git)],
+    ["todo", ({ todos }) => todoTool(todos)],
+  ]);
+  if (fetch !== false) {
+    makers.set("fetch", async ({ env }) => (await import("./fetch.ts")).fetchTool(env, fetch));
+  }
+  // Those that ask models come last: they are given the tools that are there.
+  if (oracle) {
+    makers.set("oracle", async ({ env, made }) => {
+      const { oracleTool } = await import("./oracle.ts");
+      const tools = ["read", "ls", "find", "grep"].flatMap((name) => made.get(name) ?? []);
+      return oracleTool(env, { ...oracle, ...around, tools });
+    });
+  }
+  if (task) {
+    makers.set("task", async ({ env, made }) => {
+      const { taskTool } = await import("./task.ts");
+      return taskTool(env, { ...task, ...around, tools: new ToolRegistry(made.values()) });
+    });
+  }
+  return makers;
+}
+
+function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
+  const { network = false, environment = process.env, hidden = [], tools } = options;
+  return {
+    network,
+    hidden: [...secretPlaces(homedir(), environment), ...hidden],
+    // A job that cannot be asked about is of no use.
+    ...((tools?.includes("jobs") ?? true) && { jobs }),
+  };
+}
+
+/** How to come by the sandbox. One that has to be there is tried out now. */
+async function sandboxOf(sandbox: ToolsetOptions["sandbox"] = "auto"): Promise<ToolEnv["sandbox"]> {
+  if (sandbox === "any") {
+    let tried: Promise<Sandbox> | undefined;
+    return () => (tried ??= createSandbox({ kind: sandbox }));
+  }
+  const known = typeof sandbox === "string" ? await createSandbox({ kind: sandbox }) : sandbox;
+  return () => Promise.resolve(known);
 }
 
 function defaultStateFolder(environment: Readonly<Record<string, string | undefined>>): string {

@@ -1,3 +1,5 @@
+import { grouped } from "./text.ts";
+
 /** How much of a text a model is shown. */
 export interface LineLimits {
   maxLines: number;
@@ -95,7 +97,7 @@ export class LineWindow {
     const { maxLines, maxBytes, maxLineChars } = this.#limits;
     const isCut = this.#chars > maxLineChars;
     const line = isCut
-      ? `${cutText(this.#head, maxLineChars)} [cut: ${this.#chars.toLocaleString("en-US")} characters]`
+      ? `${cutText(this.#head, maxLineChars)} [cut: ${grouped(this.#chars)} characters]`
       : this.#head;
     const bytes = Buffer.byteLength(line) + 1;
     // The first line is shown whatever its size: a window that never moves on is no window.

@@ -30,13 +30,13 @@ export function writeTool(env: ToolEnv): GuardedTool {
     name: "write",
     label: "Write",
     description:
-      "Make a file, or replace all of one. Folders on the way are made. " +
-      "A file that is there already has to be read first. Use edit for changes to a part.",
+      "Create a file with its folders, or replace a whole file that you have read. " +
+      "For changes to a part use edit.",
     parameters: {
       type: "object",
       properties: {
-        path: { type: "string", description: "The file, relative to the workspace" },
-        content: { type: "string", description: "The whole text of the file" },
+        path: { type: "string" },
+        content: { type: "string" },
       },
       required: ["path", "content"],
     } as const,

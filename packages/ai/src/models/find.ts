@@ -61,12 +61,20 @@ export interface ModelCatalogue {
 
 /** A catalogue of `models`. Of two with the same provider and id the later one counts. */
 export function createCatalogue(models: readonly Model[]): ModelCatalogue {
-  const entries = [...new Map(models.map((model) => [fullId(model), entryOf(model)])).values()];
-  const all = Object.freeze(entries.map(({ model }) => model));
+  const all = Object.freeze([...new Map(models.map((model) => [fullId(model), model])).values()]);
+  let entries: Entry[] | undefined;
+  const named = (wanted: string): Model[] =>
+    all.filter((model) => fullId(model).toLowerCase() === wanted);
   return {
     list: ({ provider } = {}) =>
       provider === undefined ? all : all.filter((model) => model.provider === provider),
-    find: (query) => find(query, entries),
+    find(query) {
+      // What has its full name needs no list of words.
+      const [only, other] = named(query.trim().toLowerCase());
+      if (only && !other) return only;
+      entries ??= all.map(entryOf);
+      return find(query, entries);
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseUserModels, type UserModels, UserModelsError } from "../models/user-models.ts";
-import { PartialJsonParser } from "../partial-json.ts";
+import { parseJsonText } from "../partial-json.ts";
 
 /**
  * A user's own models and services, as `parseUserModels` reads them, from a file. A
@@ -17,18 +17,12 @@ export function loadUserModels(path: string): UserModels {
     }
     throw error;
   }
-  return parseUserModels(parsed(text.replace(/^\uFEFF/, ""), path), path);
+  return parseUserModels(parsed(text, path), path);
 }
 
-/** Our own parser tells the place on every engine, and shows nothing of a file that may hold keys. */
 function parsed(text: string, path: string): unknown {
-  const parser = new PartialJsonParser();
-  parser.feed(text);
-  const end = parser.end();
-  if (end.ok) return end.value;
-  const before = text.slice(0, end.position).split("\n");
-  const column = (before.at(-1)?.length ?? 0) + 1;
-  throw new UserModelsError(path, [
-    `no JSON at line ${before.length}, column ${column}: ${end.error}`,
-  ]);
+  const result = parseJsonText(text);
+  if (result.ok) return result.value;
+  const { line, column, error } = result;
+  throw new UserModelsError(path, [`no JSON at line ${line}, column ${column}: ${error}`]);
 }

@@ -20,7 +20,7 @@ export async function temporaryEnv(): Promise<TemporaryEnv> {
   const env: ToolEnv = {
     workspace,
     seen: new SeenFiles(),
-    sandbox: noSandbox,
+    sandbox: () => Promise.resolve(noSandbox),
     spoolFolder: root,
     environment: {},
     clock: systemClock,

@@ -1,0 +1,283 @@
+import { resolve } from "node:path";
+import type { AgentEvent } from "@gyre/agent";
+import { textOf } from "@gyre/ai";
+import { wireEvent } from "@gyre/server";
+import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
+import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
+import { type Harness, openHarness, type Outcome } from "./harness.ts";
+import type { Io } from "./io.ts";
+import type { Values } from "./options.ts";
+import { Progress } from "./progress.ts";
+import { openSessionFor, readSetup, type Setup } from "./setup.ts";
+import { readInput } from "./standard-input.ts";
+
+const FORMATS = ["text", "json", "stream-json"] as const;
+type Format = (typeof FORMATS)[number];
+const MS = 1000;
+
+/** What the last line of `json` and `stream-json` says. */
+interface Result {
+  type: "result";
+  ok: boolean;
+  exitCode: ExitCode;
+  /** The text of the last answer. */
+  text: string;
+  /** With --schema: the answer that fits it. */
+  output?: unknown;
+  /** What went wrong, for people, and of which kind it is. */
+  error?: { kind: string; message: string };
+  stop: string;
+  limit?: string;
+  sessionId?: string;
+  sessionFile?: string;
+  model?: string;
+  turns: number;
+  usage: object;
+  durationMs: number;
+  denied: readonly object[];
+}
+
+/**
+ * `gyre -p`: one prompt, one answer, one exit code. stdout has the answer and nothing else;
+ * all that is said beside it goes to stderr.
+ */
+export async function runPrint(args: readonly string[], values: Values, io: Io): Promise<ExitCode> {
+  const startedAt = performance.now();
+  const format = formatOf(values);
+  const schema =
+    values.schema === undefined ? undefined : readAnswerSchema(resolve(io.cwd, values.schema));
+  const setup = await readSetup(values, io);
+  const stop = deadline(setup, io.signal);
+  try {
+    const text = await promptOf(args, io, stop.signal);
+    return await answer(text, schema, { format, values, setup, io, stop, startedAt });
+  } catch (error) {
+    // What ended the waiting is what it ended with.
+    if (stop.timedOut) return tellTimeout(setup, io);
+    throw error;
+  } finally {
+    stop.clear();
+  }
+}
+
+interface Job {
+  format: Format;
+  values: Values;
+  setup: Setup;
+  io: Io;
+  stop: Deadline;
+  startedAt: number;
+}
+
+async function answer(text: string, schema: AnswerSchema | undefined, job: Job): Promise<ExitCode> {
+  const { io, setup, stop, values } = job;
+  const session = await openSessionFor(values, setup, io);
+  try {
+    const harness = await openHarness({
+      ...setup,
+      env: io.env,
+      approvals: "deny",
+      ...(session && { session }),
+    });
+    try {
+      return await run(harness, text, schema, job);
+    } finally {
+      await harness.close();
+    }
+  } finally {
+    await session?.close();
+    stop.clear();
+  }
+}
+
+async function run(
+  harness: Harness,
+  text: string,
+  output: AnswerSchema | undefined,
+  job: Job,
+): Promise<ExitCode> {
+  const { format, io, startedAt, stop, values } = job;
+  const put = (line: object): void => void io.stdout.write(`${JSON.stringify(line)}\n`);
+  if (format === "stream-json") put(opening(harness));
+  const progress = new Progress(io.stderr, { quiet: values.quiet ?? false });
+  harness.agent.subscribe((event: AgentEvent) => {
+    progress.take(event);
+    if (format !== "stream-json") return;
+    const { type, payload } = wireEvent(event);
+    put({ type, ...payload });
+  });
+  const abort = (): void => harness.agent.abort();
+  stop.signal.addEventListener("abort", abort);
+  if (stop.signal.aborted) return codeOfStop(stop);
+  const outcome = await harness.prompt({ text, ...(output && { output: output.schema }) });
+  if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
+  stop.signal.removeEventListener("abort", abort);
+  const exitCode = exitCodeOf(outcome, harness, stop);
+  const error = errorOf(outcome, exitCode, job);
+  if (format === "text") {
+    const said = output ? JSON.stringify(outcome.output) : finalText(outcome);
+    if (said) io.stdout.write(`${said}\n`);
+  } else {
+    put(resultOf(harness, outcome, exitCode, error, performance.now() - startedAt));
+  }
+  if (error) io.stderr.write(`gyre: ${error.message}\n`);
+  return exitCode;
+}
+
+function opening({ agent, model, mode, session, toolset }: Harness): object {
+  return {
+    type: "session",
+    ...(session && { sessionId: session.header.id, sessionFile: session.path }),
+    model: `${model.provider}/${model.id}`,
+    mode,
+    cwd: toolset.env.workspace.root,
+    tools: agent.state.tools.map(({ name }) => name),
+  };
+}
+
+function resultOf(
+  { denied, model, session }: Harness,
+  outcome: Outcome,
+  exitCode: ExitCode,
+  error: Result["error"],
+  durationMs: number,
+): Result {
+  const { end, turns, usage } = outcome;
+  return {
+    type: "result",
+    ok: exitCode === EXIT.done,
+    exitCode,
+    text: finalText(outcome),
+    ...("output" in outcome && { output: outcome.output }),
+    ...(error && { error }),
+    stop: end.stop,
+    ...(end.limit && { limit: end.limit }),
+    ...(session && { sessionId: session.header.id, sessionFile: session.path }),
+    model: `${model.provider}/${model.id}`,
+    turns,
+    usage,
+    durationMs: Math.round(durationMs),
+    denied,
+  };
+}
+
+function finalText({ end: { finalMessage } }: Outcome): string {
+  return finalMessage ? textOf(finalMessage).trim() : "";
+}
+
+function exitCodeOf(outcome: Outcome, harness: Harness, stop: Deadline): ExitCode {
+  const { end, outputError } = outcome;
+  if (stop.signal.aborted) return codeOfStop(stop);
+  if (end.stop === "done" || end.stop === "terminated") {
+    if (outputError === undefined) return EXIT.done;
+    return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.failed;
+  }
+  if (end.finalMessage?.failure?.kind === "auth") return EXIT.auth;
+  if (lastWasDenied(outcome, harness)) return EXIT.denied;
+  return end.stop === "limit" ? EXIT.limit : EXIT.failed;
+}
+
+/** Whether the last thing that the agent tried was not allowed: that is why it got no further. */
+function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
+  const result = end.messages.findLast((message) => message.role === "toolResult");
+  return result !== undefined && denied.some(({ toolCallId }) => toolCallId === result.toolCallId);
+}
+
+function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"] {
+  const { end, outputError } = outcome;
+  const { finalMessage } = end;
+  switch (exitCode) {
+    case EXIT.done:
+      return undefined;
+    case EXIT.timeout:
+      return { kind: "timeout", message: timeoutText(job.setup) };
+    case EXIT.limit:
+      return { kind: "limit", message: limitText(outcome, job) };
+    case EXIT.denied:
+      return {
+        kind: "denied",
+        message:
+          "The run could not be finished: what it needs is not allowed. See --mode and --allow.",
+      };
+    default:
+      break;
+  }
+  if (job.io.signal.aborted) return { kind: "interrupted", message: "Interrupted." };
+  return {
+    kind: finalMessage?.failure?.kind ?? (outputError === undefined ? "unknown" : "output"),
+    message: finalMessage?.errorMessage ?? outputError ?? `The run ended early: ${end.stop}.`,
+  };
+}
+
+function limitText({ end, turns, usage }: Outcome, { setup: { settings } }: Job): string {
+  switch (end.limit) {
+    case "maxTurns":
+      return `The limit of ${settings.maxTurns} turns is reached (--max-turns).`;
+    case "maxCostUsd":
+      return `The limit of $${settings.maxCost} is reached: $${usage.cost?.total.toFixed(4)} (--max-cost).`;
+    default:
+      return `A limit is reached after ${turns} turns: ${end.limit}.`;
+  }
+}
+
+interface Deadline {
+  signal: AbortSignal;
+  readonly timedOut: boolean;
+  clear(): void;
+}
+
+/** Fires when the program is asked to end, and when its time is over. */
+function deadline({ settings: { timeout } }: Setup, asked: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let timedOut = false;
+  const abort = (): void => controller.abort();
+  asked.addEventListener("abort", abort);
+  if (asked.aborted) abort();
+  const timer =
+    timeout === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true;
+          abort();
+        }, timeout * MS);
+  return {
+    signal: controller.signal,
+    get timedOut() {
+      return timedOut;
+    },
+    clear() {
+      clearTimeout(timer);
+      asked.removeEventListener("abort", abort);
+    },
+  };
+}
+
+function codeOfStop({ timedOut }: Deadline): ExitCode {
+  return timedOut ? EXIT.timeout : EXIT.interrupted;
+}
+
+function timeoutText({ settings }: Setup): string {
+  return `The time is over: ${settings.timeout} s (--timeout).`;
+}
+
+function tellTimeout(setup: Setup, io: Io): ExitCode {
+  io.stderr.write(`gyre: ${timeoutText(setup)}\n`);
+  return EXIT.timeout;
+}
+
+/** What was asked: the command line, and after it what was piped in. */
+async function promptOf(args: readonly string[], io: Io, signal: AbortSignal): Promise<string> {
+  const asked = args.join(" ");
+  const piped = io.stdin.isTTY ? "" : await readInput(io, signal, asked !== "");
+  const text = [asked, piped].filter((part) => part.trim() !== "").join("\n\n");
+  if (text === "") {
+    throw new UsageError('There is no prompt. Give one: gyre -p "...", or pipe it in.');
+  }
+  return text;
+}
+
+function formatOf({ output = "text" }: Values): Format {
+  const format = FORMATS.find((known) => known === output);
+  if (format) return format;
+  throw new UsageError(`--output "${output}" is none of: ${FORMATS.join(", ")}.`);
+}

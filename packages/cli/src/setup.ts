@@ -1,0 +1,102 @@
+import { existsSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { Session } from "@gyre/sessions";
+import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
+import type { Io } from "./io.ts";
+import type { Values } from "./options.ts";
+import { loadSettings } from "./settings-load.ts";
+import type { Settings } from "./settings.ts";
+
+/** What a run is set up with: all that the command line, the environment and the files say. */
+export interface Setup {
+  settings: Settings;
+  /** What the command line itself said. */
+  explicit: ReadonlySet<keyof Settings>;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  verbose?: string;
+  warn: (text: string) => void;
+}
+
+/** Reads it. Throws `UsageError` for what is wrong with the command line. */
+export async function readSetup(values: Values, io: Io): Promise<Setup> {
+  const cwd = resolve(io.cwd, values.cwd ?? ".");
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
+  }
+  const warn = (text: string): void => void io.stderr.write(`gyre: ${text}\n`);
+  const { settings, sources } = await loadSettings({
+    env: io.env,
+    cwd,
+    start: io.cwd,
+    home: homedir(),
+    flags: values,
+    trustOnce: values.trust ?? false,
+    warn,
+  });
+  const names = Object.keys(sources) as (keyof Settings)[];
+  const explicit = new Set(names.filter((name) => sources[name] === "command line"));
+  const { verbose } = values;
+  return {
+    settings,
+    explicit,
+    cwd,
+    warn,
+    ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
+  };
+}
+
+/** Where the sessions of this user are. */
+export async function openStore(io: Pick<Io, "env">) {
+  const { defaultSessionFolder, SessionStore } = await import("@gyre/sessions");
+  return new SessionStore(defaultSessionFolder(io.env));
+}
+
+/** The session that the command line asks for, open; nothing where nothing is to be written down. */
+export async function openSessionFor(
+  values: Values,
+  setup: Setup,
+  io: Io,
+): Promise<Session | undefined> {
+  checkSessionOptions(values);
+  const { cwd, settings } = setup;
+  const session = await (async () => {
+    if (values.history !== undefined) return openHistory(resolve(io.cwd, values.history), cwd);
+    const { fork, resume } = values;
+    if (values.continue || resume !== undefined) {
+      const store = await openStore(io);
+      const id = resume ?? (await store.latest(cwd))?.id;
+      if (id === undefined) {
+        throw new ExitError(
+          EXIT.failed,
+          `There is no session of ${cwd} to go on with. \`gyre sessions --all\` lists those of other folders.`,
+        );
+      }
+      return fork ? store.fork(id, { cwd }) : store.open(id);
+    }
+    if (values["no-session"] || settings.sessions === false) return undefined;
+    return (await openStore(io)).create({ cwd });
+  })();
+  for (const { line, message } of session?.problems ?? []) {
+    setup.warn(`Session ${session?.path}, line ${line}: ${message}`);
+  }
+  return session;
+}
+
+async function openHistory(path: string, cwd: string): Promise<Session> {
+  const { createSession, openSession } = await import("@gyre/sessions");
+  const isThere = existsSync(path) && statSync(path).size > 0;
+  return isThere ? openSession(path) : createSession(path, { cwd });
+}
+
+function checkSessionOptions(values: Values): void {
+  const sources = (["continue", "resume", "history", "no-session"] as const).filter(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+  const [one, other] = sources;
+  if (other !== undefined) throw new UsageError(`--${one} and --${other} cannot be used together.`);
+  if (values.fork && one !== "continue" && one !== "resume") {
+    throw new UsageError("--fork needs --continue or --resume ID: it goes on in a copy of that.");
+  }
+}

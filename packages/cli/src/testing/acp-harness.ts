@@ -1,0 +1,92 @@
+import { Agent, type Middleware } from "@gyre/agent";
+import type { Model, ScriptedModel } from "@gyre/ai";
+import { journal } from "@gyre/sessions";
+import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
+import type { AcpFolder } from "../acp-host.ts";
+import type { Harness } from "../harness.ts";
+
+export interface ScriptedHarnessOptions {
+  script: ScriptedModel;
+  cwd: string;
+  stateFolder: string;
+  tools: readonly string[];
+  mode?: PermissionMode;
+  limits?: { maxTurns?: number };
+}
+
+/** The models that a scripted harness knows by name. */
+export const MODELS: readonly Model[] = ["one", "two"].map((id) => ({
+  id,
+  name: `Model ${id}`,
+  api: "scripted",
+  provider: "scripted",
+  contextWindow: 1000,
+  input: ["text", "image"],
+  price: { input: 1, output: 1 },
+}));
+
+/** An agent that follows a script, with real tools and permissions and a real session. */
+export async function scriptedHarness(
+  { script, cwd, stateFolder, tools, limits, ...options }: ScriptedHarnessOptions,
+  { approvals, session }: Parameters<AcpFolder["open"]>[0],
+): Promise<Harness> {
+  const context = await session?.context();
+  const toolset = await openToolset({ root: cwd, tools, sandbox: "none", stateFolder });
+  let mode = options.mode ?? "ask";
+  const guard: Middleware = permissions({
+    mode: () => mode,
+    sandboxed: false,
+    workspace: toolset.env.workspace,
+    ...(typeof approvals === "function" && { ask: approvals }),
+  });
+  const agent = new Agent({
+    protocol: script,
+    middleware: [guard],
+    retry: { maxRetries: 0 },
+    ...(limits && { limits }),
+    ...(session && { sink: journal(session, context) }),
+    initialState: {
+      ...(MODELS[0] && { model: MODELS[0] }),
+      tools: toolset.registry.list(),
+      messages: context?.messages ?? [],
+    },
+  });
+  const harness: Harness = {
+    agent,
+    toolset,
+    session,
+    denied: [],
+    get model() {
+      const { model } = agent.state;
+      if (!model) throw new Error("There is no model.");
+      return model;
+    },
+    get mode() {
+      return mode;
+    },
+    async prompt({ text, images }) {
+      const end = await agent.prompt(text, images ? { images } : {});
+      return { end, turns: end.turns, usage: end.usage };
+    },
+    setModel(name) {
+      const model = MODELS.find(({ id, provider }) => name === id || name === `${provider}/${id}`);
+      if (!model) return Promise.reject(new Error(`There is no model "${name}".`));
+      agent.setModel(model);
+      return Promise.resolve(model);
+    },
+    setThinking(level) {
+      agent.setThinkingLevel(level);
+      return Promise.resolve();
+    },
+    setMode(next) {
+      mode = next;
+      return Promise.resolve();
+    },
+    async close() {
+      agent.abort();
+      await agent.waitForIdle();
+      await toolset.close();
+    },
+  };
+  return harness;
+}

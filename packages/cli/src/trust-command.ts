@@ -1,0 +1,122 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { EXIT, type ExitCode, ExitError, UsageError } from "./exit-codes.ts";
+import type { Io } from "./io.ts";
+import type { Values } from "./options.ts";
+import {
+  findProjectFile,
+  PROJECT_FILE,
+  type ProjectFile,
+  readProjectFile,
+  realPath,
+} from "./project-file.ts";
+import { settingsIn } from "./settings-file.ts";
+import { allowedOfProject, trustedFile, userSettings } from "./settings-load.ts";
+import { projectModels } from "./settings-models.ts";
+import { oneLine } from "./settings-problem.ts";
+import { shownValue } from "./settings-shown.ts";
+import { SETTING_NAMES } from "./settings-table.ts";
+import type { Settings } from "./settings.ts";
+import {
+  fingerprintOf,
+  readTrustFile,
+  TrustFileError,
+  trustFile,
+  trustOf,
+  writeTrustFile,
+} from "./trust.ts";
+
+const MARGIN = 2;
+
+/**
+ * `gyre trust [FOLDER] [--remove]`: shows what the settings of a folder set, and has them
+ * used from now on, as long as they stay as they are. A file with errors is not trusted.
+ */
+export async function runTrust(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  home: string = homedir(),
+): Promise<ExitCode> {
+  const [named, more] = args;
+  if (more !== undefined) throw new UsageError(`"trust" takes one folder, not "${more}" as well.`);
+  const cwd = resolve(io.cwd, named ?? ".");
+  const project = findProjectFile(cwd, home);
+  try {
+    if (values.remove)
+      return remove([realPath(cwd), ...(project ? [project.folder] : [])], io, home);
+    if (!project) {
+      throw new ExitError(
+        EXIT.failed,
+        oneLine(
+          `There is nothing to trust: no ${PROJECT_FILE} in ${cwd} or the project around it.`,
+        ),
+      );
+    }
+    return await add(project, cwd, io, home);
+  } catch (error) {
+    if (!(error instanceof TrustFileError)) throw error;
+    throw new ExitError(EXIT.failed, oneLine(`${error.message}.`), { cause: error });
+  }
+}
+
+/** `candidates`: the folder that is meant, or else the project that it is in. */
+function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
+  const path = trustFile(io.env, home);
+  const folders = new Map(readTrustFile(path));
+  const folder = candidates.find((one) => folders.delete(one));
+  if (folder === undefined) {
+    io.stdout.write(`${oneLine(candidates[0] ?? "")} was not trusted.\n`);
+    return EXIT.done;
+  }
+  writeTrustFile(path, folders);
+  io.stdout.write(`${oneLine(folder)} is not trusted any more.\n`);
+  return EXIT.done;
+}
+
+async function add(project: ProjectFile, cwd: string, io: Io, home: string): Promise<ExitCode> {
+  const { folder, path } = project;
+  const { env } = io;
+  const read = readProjectFile(project, cwd);
+  if ("problem" in read) {
+    throw new ExitError(EXIT.failed, oneLine(`${path} cannot be trusted: it ${read.problem}.`));
+  }
+  const { settings, problems } = await settingsIn(read.content, path, home);
+  // What a project may set depends on it.
+  const { settings: users } = await userSettings({ env, cwd, start: io.cwd, home, flags: {} });
+  const { settings: used, refused } = await allowedOfProject(settings, users);
+
+  io.stdout.write(`${oneLine(path)} sets:\n${listed(used)}`);
+  const notes = [...problems.map(({ text }) => text), ...refused];
+  for (const note of notes) io.stderr.write(`gyre: ${oneLine(note)}\n`);
+  if (problems.some(({ level }) => level === "error")) {
+    throw new ExitError(EXIT.failed, oneLine(`${path} is not trusted: mend it first.`));
+  }
+  for (const line of keysSent(settings, users)) io.stdout.write(`${oneLine(line)}\n`);
+
+  const store = trustFile(env, home);
+  const folders = readTrustFile(store);
+  const files = [trustedFile(project, read.content)];
+  const before = trustOf(folders, folder, files);
+  writeTrustFile(store, new Map([...folders, [folder, fingerprintOf(files)]]));
+  const still = before === "trusted" ? "still" : "now";
+  io.stdout.write(`${oneLine(folder)} is ${still} trusted, until the file changes.\n`);
+  return EXIT.done;
+}
+
+function listed(settings: Settings): string {
+  const lines = SETTING_NAMES.filter((name) => settings[name] !== undefined).map(
+    (name) => `${" ".repeat(MARGIN)}${name}: ${shownValue(settings[name], MARGIN)}\n`,
+  );
+  return lines.length > 0 ? lines.join("") : `${" ".repeat(MARGIN)}nothing\n`;
+}
+
+/** Which keys a service of the project would get: a name may be chosen for its variable. */
+function keysSent({ models }: Settings, users: Settings): string[] {
+  if (!models) return [];
+  const { keyVariables } = projectModels(models, users.models);
+  return Object.entries(keyVariables).map(
+    ([id, variable]) =>
+      `The service "${id}" is sent the key in ${variable}, or the one that was stored with gyre login ${id}.`,
+  );
+}

@@ -1,0 +1,75 @@
+import type { Envelope, Payload } from "./envelope.ts";
+import { MAX_KEPT_ANSWERS } from "./limits.ts";
+import { ProtocolError } from "./protocol-error.ts";
+
+/** How a request was answered. */
+export interface Answer {
+  readonly type: "ack" | "nack";
+  readonly payload: Payload;
+}
+
+interface Kept {
+  readonly print: string;
+  answer: Answer | undefined;
+  readonly waiting: ((answer: Answer) => void)[];
+}
+
+/** The answers to messages by their ids: one that is sent again gets the first one. */
+export class AnswerMemory {
+  readonly #kept = new Map<string, Kept>();
+  readonly #max: number;
+
+  /** Beyond `max` the oldest are forgotten. */
+  constructor(max: number = MAX_KEPT_ANSWERS) {
+    this.#max = max;
+  }
+
+  /**
+   * Whether a message was here before; then `tell` gets its answer, now or when there is
+   * one. Throws where another message had its id.
+   */
+  recall(frame: Envelope, tell: (answer: Answer) => void): boolean {
+    const kept = this.#kept.get(frame.id);
+    if (!kept) return false;
+    if (kept.print !== printOf(frame)) {
+      throw new ProtocolError("invalid_request", "Another message had this id.");
+    }
+    if (kept.answer) tell(kept.answer);
+    else kept.waiting.push(tell);
+    return true;
+  }
+
+  /** Notes a message that is being worked on. What this gives takes its answer, once. */
+  begin(frame: Envelope): (answer: Answer) => void {
+    const kept: Kept = { print: printOf(frame), answer: undefined, waiting: [] };
+    this.#kept.set(frame.id, kept);
+    for (const id of this.#kept.keys()) {
+      if (this.#kept.size <= this.#max) break;
+      this.#kept.delete(id);
+    }
+    return (answer) => {
+      if (kept.answer) return;
+      kept.answer = answer;
+      for (const tell of kept.waiting.splice(0)) tell(answer);
+    };
+  }
+}
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/** Tells messages apart that have one id by mistake; no defence against intent. */
+function printOf({ type, payload }: Envelope): string {
+  let text: string;
+  try {
+    text = JSON.stringify(payload);
+  } catch {
+    // Nested too deep to be told apart.
+    text = "";
+  }
+  let hash = FNV_OFFSET;
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
+  }
+  return `${type} ${text.length} ${hash}`;
+}

@@ -1,0 +1,162 @@
+import { MAX_FRAME_BYTES, MAX_ID_CHARS, MAX_TYPE_CHARS } from "./limits.ts";
+import { ProtocolError } from "./protocol-error.ts";
+
+/** The version that is spoken here. */
+export const PROTOCOL_VERSION = 1;
+
+/** All versions that are understood, newest first. */
+export const PROTOCOL_VERSIONS: readonly number[] = [PROTOCOL_VERSION];
+
+export type Payload = Readonly<Record<string, unknown>>;
+
+/** One frame, on whatever transport. */
+export interface Envelope {
+  readonly v: number;
+  /** A command, an answer, or the name of an event. */
+  readonly type: string;
+  /** Of a client's message: its idempotency key. */
+  readonly id: string;
+  /** Milliseconds since 1970, by the sender's clock. */
+  readonly ts?: number;
+  /** Together with `seq`, or, on an answer, without. */
+  readonly stream?: string;
+  /** Counts per stream and direction, from 1 by 1. */
+  readonly seq?: number;
+  /** The first of the deltas that this one was joined from; `seq` is the last. */
+  readonly from?: number;
+  /** The id of the message that this one answers. */
+  readonly re?: string;
+  readonly payload: Payload;
+}
+
+/** One frame as JSON: one line, without its end. Throws `ProtocolError` where it is too large. */
+export function encode(envelope: Envelope, maxBytes: number = MAX_FRAME_BYTES): string {
+  const text = JSON.stringify(envelope);
+  if (exceeds(text, maxBytes)) throw tooLarge(maxBytes, envelope.re);
+  return text;
+}
+
+/**
+ * Reads one frame, strictly; fields that it does not know are left out. Throws
+ * `ProtocolError` with the id of the frame, where that could be read.
+ */
+export function decode(text: string, maxBytes: number = MAX_FRAME_BYTES): Envelope {
+  if (exceeds(text, maxBytes)) throw tooLarge(maxBytes);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ProtocolError("invalid_request", "The frame is not JSON.", { cause });
+  }
+  return toEnvelope(value);
+}
+
+/** A value as a frame, strictly: what `decode` does after parsing. */
+export function toEnvelope(value: unknown): Envelope {
+  if (!isRecord(value)) throw new ProtocolError("invalid_request", "A frame is a JSON object.");
+  const id = value["id"];
+  const readable = isName(id, MAX_ID_CHARS) ? { re: id } : {};
+  const wrong = (what: string): ProtocolError =>
+    new ProtocolError("invalid_request", what, readable);
+  const { v, type, ts, stream, seq, from, re, payload = {} } = value;
+
+  if (!isName(type, MAX_TYPE_CHARS)) {
+    throw wrong(`"type" is a string of 1 to ${MAX_TYPE_CHARS} characters.`);
+  }
+  // Its sender cannot know yet what is spoken here.
+  if (type !== "hello" && v !== PROTOCOL_VERSION) throw versionMismatch(v, readable);
+  if (!isName(id, MAX_ID_CHARS)) {
+    throw wrong(`"id" is a string of 1 to ${MAX_ID_CHARS} characters.`);
+  }
+  if (ts !== undefined && typeof ts !== "number") throw wrong('"ts" is a number.');
+  if (stream !== undefined && !isName(stream, MAX_ID_CHARS)) {
+    throw wrong(`"stream" is a string of 1 to ${MAX_ID_CHARS} characters.`);
+  }
+  if (re !== undefined && !isName(re, MAX_ID_CHARS)) {
+    throw wrong(`"re" is a string of 1 to ${MAX_ID_CHARS} characters.`);
+  }
+  // That a number is the next one is for the count to say; zero is one of those that are not.
+  if (seq !== undefined && !isCount(seq)) throw wrong('"seq" is a whole number.');
+  if (from !== undefined && !isCount(from)) throw wrong('"from" is a whole number.');
+  if (from !== undefined && (seq === undefined || from > seq)) {
+    throw wrong('"from" comes with "seq", and is not above it.');
+  }
+  if (seq !== undefined && stream === undefined) throw wrong('"seq" comes with "stream".');
+  if (!isRecord(payload)) throw wrong('"payload" is an object.');
+  return {
+    v: PROTOCOL_VERSION,
+    type,
+    id,
+    ...(ts !== undefined && { ts }),
+    ...(stream !== undefined && { stream }),
+    ...(seq !== undefined && { seq }),
+    ...(from !== undefined && { from }),
+    ...(re !== undefined && { re }),
+    payload,
+  };
+}
+
+/** The newest version that both ends speak; nothing where there is none. */
+export function negotiate(
+  offered: readonly unknown[],
+  spoken: readonly number[] = PROTOCOL_VERSIONS,
+): number | undefined {
+  const common = spoken.filter((version) => offered.includes(version));
+  return common.length > 0 ? Math.max(...common) : undefined;
+}
+
+/** For `hello` and for a frame of another version. */
+export function versionMismatch(
+  got: unknown,
+  options: { re?: string } = {},
+  spoken: readonly number[] = PROTOCOL_VERSIONS,
+): ProtocolError {
+  const shown = typeof got === "number" ? `version ${got}` : "that version";
+  return new ProtocolError(
+    "version_mismatch",
+    `This end does not speak ${shown}; it speaks ${spoken.join(", ")}.`,
+    { ...options, details: { versions: spoken } },
+  );
+}
+
+export function tooLarge(maxBytes: number, re?: string): ProtocolError {
+  return new ProtocolError(
+    "too_large",
+    `A frame has at most ${maxBytes} bytes.`,
+    re === undefined ? {} : { re },
+  );
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The length of a text in UTF-8. Half of a surrogate pair counts as its replacement would. */
+export function utf8Length(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x80) continue;
+    bytes += code < 0x800 ? 1 : 2;
+    // A pair is four bytes for two units, and was counted as six.
+    const next = code >= 0xd800 && code <= 0xdbff ? text.charCodeAt(at + 1) : 0;
+    if (next >= 0xdc00 && next <= 0xdfff) at++;
+  }
+  return bytes;
+}
+
+/** No unit of UTF-16 takes more bytes than this in UTF-8. */
+const MAX_BYTES_A_UNIT = 3;
+
+function exceeds(text: string, maxBytes: number): boolean {
+  if (text.length * MAX_BYTES_A_UNIT <= maxBytes) return false;
+  return text.length > maxBytes || utf8Length(text) > maxBytes;
+}
+
+function isName(value: unknown, maxChars: number): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= maxChars;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}

@@ -1,0 +1,46 @@
+const MIB = 1024 * 1024;
+
+/** The longest frame, in bytes of UTF-8, without the LF that ends it on a line. */
+export const MAX_FRAME_BYTES: number = 16 * MIB;
+/** Streams that one connection may have. */
+export const MAX_STREAMS = 100;
+/** Connections that one server may have. */
+export const MAX_CONNECTIONS = 1000;
+/** A request that is not answered by then gets `timeout`. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** A stream on which nothing happens for so long is ended. */
+export const IDLE_STREAM_MS = 300_000;
+/** What is kept of a stream for those who come back: so many events, or so many bytes. */
+export const TAIL_EVENTS = 4096;
+export const TAIL_BYTES: number = 4 * MIB;
+/** How long a stream without a client runs on. Sessions: no limit. */
+export const ORPHAN_TTL_MS = 60_000;
+/** What may wait for a reader that lags. Past it, the connection is closed. */
+export const MAX_WAITING_BYTES: number = 64 * MIB;
+/** Requests of one connection that wait for their answer. */
+export const MAX_WAITING_REQUESTS = 1000;
+/** Answers that are kept, so that a message that is sent again gets its first one. */
+export const MAX_KEPT_ANSWERS = 65_536;
+/** The length of an id or the name of a stream, in UTF-16 code units. */
+export const MAX_ID_CHARS = 128;
+/** The length of the name of a type, in UTF-16 code units. */
+export const MAX_TYPE_CHARS = 64;
+/** A joined delta does not grow beyond this, in UTF-16 code units. */
+export const MAX_JOINED_CHARS = 65_536;
+
+/** What a server tells of its limits in `ready`. */
+export interface Limits {
+  frameBytes: number;
+  streams: number;
+  requestTimeoutMs: number;
+  tailEvents: number;
+  tailBytes: number;
+}
+
+export const LIMITS: Limits = {
+  frameBytes: MAX_FRAME_BYTES,
+  streams: MAX_STREAMS,
+  requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  tailEvents: TAIL_EVENTS,
+  tailBytes: TAIL_BYTES,
+};

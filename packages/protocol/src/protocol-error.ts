@@ -1,0 +1,65 @@
+export const ERROR_CODES = [
+  "invalid_request",
+  "unauthorized",
+  "model_not_found",
+  "provider_error",
+  "rate_limited",
+  "context_overflow",
+  "stream_not_found",
+  "stream_exists",
+  "session_not_found",
+  "session_busy",
+  "tool_not_found",
+  "version_mismatch",
+  "invalid_sequence",
+  "too_large",
+  "too_many_streams",
+  "timeout",
+  "not_implemented",
+  "internal_error",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+const CODES: ReadonlySet<unknown> = new Set(ERROR_CODES);
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return CODES.has(value);
+}
+
+/** What is wrong, for programs in `code` and for people in `message`. */
+export class ProtocolError extends Error {
+  readonly code: ErrorCode;
+  /** The id of the message that it answers, where that could be read. */
+  readonly re: string | undefined;
+  /** What else the answer tells: the versions that are spoken, say. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: ErrorOptions & { re?: string; details?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(message, options);
+    this.name = "ProtocolError";
+    this.code = code;
+    this.re = options.re;
+    this.details = options.details ?? {};
+  }
+}
+
+/** The same error with the id of the message that it answers, unless it names one. */
+export function answering(error: ProtocolError, re: string): ProtocolError {
+  if (error.re !== undefined) return error;
+  const { code, message, details, cause } = error;
+  return new ProtocolError(code, message, { re, details, cause });
+}
+
+/** What an error says, for people. */
+export function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    return "an error without words";
+  }
+}

@@ -1,0 +1,291 @@
+import type { Agent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
+import {
+  AnswerMemory,
+  type Connection,
+  messageOf,
+  type Payload,
+  ProtocolError,
+  utf8Length,
+} from "@gyre/protocol";
+import { EventLog, type LoggedEvent } from "./event-log.ts";
+import type { HostedSession, SessionChanges } from "./session-host.ts";
+import { wrong } from "./session-payloads.ts";
+import { WireEventWriter } from "./wire-event.ts";
+
+export interface LiveSessionOptions {
+  tailEvents: number;
+  tailBytes: number;
+  /** Of the messages in a snapshot: what does not fit is left out, oldest first. */
+  snapshotBytes: number;
+  onError: (error: unknown, where: string) => void;
+}
+
+/** An open session: its events by number, those who watch it, and one run at a time. */
+export class LiveSession {
+  readonly hosted: HostedSession;
+  /** Numbers of events mean something only together with this. */
+  readonly epoch: string = globalThis.crypto.randomUUID();
+  readonly answers: AnswerMemory = new AnswerMemory();
+  readonly #options: LiveSessionOptions;
+  readonly #log: EventLog;
+  readonly #watchers = new Set<Connection>();
+  #writer = new WireEventWriter();
+  /** Messages that were there at the start, or whose end was sent. */
+  #known = new WeakSet<AgentMessage>();
+  #pending: readonly PendingCall[] = [];
+  #unsubscribe: () => void = () => {};
+  /** The first event of a run that was asked for calls this. */
+  #onFirstEvent: (() => void) | undefined;
+  #isTaken = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(hosted: HostedSession, options: LiveSessionOptions) {
+    this.hosted = hosted;
+    this.#options = options;
+    this.#log = new EventLog(options.tailEvents, options.tailBytes);
+    this.#follow();
+  }
+
+  get id(): string {
+    return this.hosted.id;
+  }
+
+  get agent(): Agent {
+    return this.hosted.agent;
+  }
+
+  get isBusy(): boolean {
+    return this.#isTaken || this.agent.isRunning;
+  }
+
+  get pendingIds(): string[] {
+    return this.#pending.map(({ toolCall }) => toolCall.id);
+  }
+
+  /** Where the session is: for the answer to those who make it or come to it. */
+  place(): Payload {
+    return { session: this.id, epoch: this.epoch, seq: this.#log.last };
+  }
+
+  watch(connection: Connection): void {
+    this.#watchers.add(connection);
+  }
+
+  unwatch(connection: Connection): void {
+    this.#watchers.delete(connection);
+  }
+
+  /** Sends what a client misses that has all up to `after`, or else all that there is. */
+  catchUp(connection: Connection, after: unknown, epoch: unknown): void {
+    const isSame = epoch === undefined || epoch === this.epoch;
+    const missed = isSame && typeof after === "number" ? this.#log.after(after) : undefined;
+    // After nothing there is a past only where the session began with none.
+    if (missed && after !== 0) {
+      for (const event of missed) this.#send(connection, event);
+      return;
+    }
+    connection.send({ type: "snapshot", stream: this.id, payload: this.snapshot() });
+  }
+
+  /**
+   * Starts a run. `ack` is called right before its first event; what goes wrong earlier is
+   * thrown, what goes wrong later is in the events.
+   */
+  start(run: () => Promise<unknown>, ack: (payload: Payload) => void): Promise<void> {
+    this.assertIdle();
+    this.#isTaken = true;
+    return new Promise((resolve, reject) => {
+      const begun = (): void => {
+        this.#onFirstEvent = undefined;
+        ack({ seq: this.#log.last });
+        resolve();
+      };
+      this.#onFirstEvent = begun;
+      const failed = (error: unknown): void => {
+        const isBegun = this.#onFirstEvent !== begun;
+        this.#onFirstEvent = undefined;
+        if (isBegun) this.#options.onError(error, `a run of session ${this.id}`);
+        else reject(asRefusal(error));
+      };
+      // A host that throws at once is as good as one that rejects.
+      new Promise((settle) => settle(run()))
+        .then(() => {
+          if (this.#onFirstEvent === begun) begun();
+        }, failed)
+        .finally(() => (this.#isTaken = false));
+    });
+  }
+
+  assertIdle(): void {
+    if (!this.isBusy) return;
+    throw new ProtocolError("session_busy", "A run goes on: steer it, abort it, or wait.");
+  }
+
+  async update(changes: SessionChanges): Promise<Payload> {
+    if (this.hosted.update) await refusing(() => this.hosted.update?.(changes));
+    else applyChanges(this.agent, changes);
+    return this.#settings();
+  }
+
+  /** Another transcript; everybody is told by a snapshot. */
+  async replaceMessages(messages: readonly AgentMessage[]): Promise<Payload> {
+    return this.#rewrite(async () => {
+      if (this.hosted.replaceMessages) await this.hosted.replaceMessages(messages);
+      else this.agent.replaceMessages(messages);
+    });
+  }
+
+  async reset(): Promise<Payload> {
+    return this.#rewrite(async () => {
+      if (this.hosted.reset) await this.hosted.reset();
+      else this.agent.reset();
+    });
+  }
+
+  /** All that a client needs to go on from here. */
+  snapshot(seq: number = this.#log.last): Payload {
+    const all = this.agent.state.messages.filter((message) => this.#known.has(message));
+    const omitted = this.#tooMany(all);
+    const messages = all.slice(omitted);
+    const { usage } = this.agent.state;
+    return {
+      ...this.place(),
+      seq,
+      ...this.hosted.info?.(),
+      ...this.#settings(),
+      isRunning: this.isBusy,
+      messages,
+      // Those before these are in the session, and too long for one frame.
+      omitted,
+      state: this.#writer.state(messages),
+      pending: this.#pending,
+      queued: {
+        steering: this.agent.queued("steering"),
+        followUp: this.agent.queued("followUp"),
+      },
+      usage,
+    };
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Ends the session for all who watch. `closed` is called before they are told. */
+  close(closed?: () => void): Promise<void> {
+    this.#closing ??= this.#close(closed);
+    return this.#closing;
+  }
+
+  async #close(closed?: () => void): Promise<void> {
+    try {
+      // While it ends it is still followed: how a run ended is told.
+      this.agent.abort();
+      await this.agent.waitForIdle();
+      await this.hosted.close();
+      closed?.();
+    } finally {
+      this.#unsubscribe();
+      this.#publish("done", { reason: "closed" });
+      // The stream is over: one of its name would be another.
+      for (const connection of this.#watchers) connection.forget(this.id);
+      this.#watchers.clear();
+    }
+  }
+
+  async #rewrite(write: () => Promise<void>): Promise<Payload> {
+    this.assertIdle();
+    this.#isTaken = true;
+    try {
+      await refusing(write);
+    } finally {
+      this.#isTaken = false;
+      this.#follow();
+    }
+    const seq = this.#log.last + 1;
+    this.#publish("snapshot", this.snapshot(seq));
+    return { seq };
+  }
+
+  /** Listens to the agent as it is now. */
+  #follow(): void {
+    this.#unsubscribe();
+    const { messages, pending } = this.agent.state;
+    this.#writer = new WireEventWriter();
+    this.#known = new WeakSet(messages);
+    this.#pending = pending;
+    this.#unsubscribe = this.agent.subscribe((event) => this.#take(event));
+  }
+
+  #take(event: AgentEvent): void {
+    this.#onFirstEvent?.();
+    if (event.type === "message_end") this.#known.add(event.message);
+    if (event.type === "agent_start") this.#pending = [];
+    if (event.type === "agent_end") this.#pending = event.pending;
+    const { type, payload } = this.#writer.write(event);
+    this.#publish(type, payload);
+  }
+
+  #publish(type: string, payload: Payload): void {
+    const event = this.#log.append(type, payload);
+    for (const connection of this.#watchers) this.#send(connection, event);
+  }
+
+  #send(connection: Connection, { seq, type, payload, bytes }: LoggedEvent): void {
+    connection.send({ type, stream: this.id, id: `e_${seq}`, seq, payload }, bytes);
+  }
+
+  #settings(): Payload {
+    const { model, systemPrompt, thinkingLevel, tools } = this.agent.state;
+    return {
+      ...(model && { model: { provider: model.provider, id: model.id } }),
+      thinkingLevel,
+      systemPrompt,
+      tools: tools.map(({ name }) => name),
+      modes: { steering: this.agent.steeringMode, followUp: this.agent.followUpMode },
+    };
+  }
+
+  /** How many of the oldest messages have to stay out of one frame. */
+  #tooMany(messages: readonly AgentMessage[]): number {
+    let left = this.#options.snapshotBytes;
+    for (let at = messages.length - 1; at >= 0; at--) {
+      left -= utf8Length(JSON.stringify(messages[at]));
+      if (left < 0) return at + 1;
+    }
+    return 0;
+  }
+}
+
+/** Changes what an agent can change by itself. All or nothing. */
+export function applyChanges(agent: Agent, changes: SessionChanges): void {
+  const { model, thinkingLevel, systemPrompt, tools, modes = {} } = changes;
+  if (model !== undefined) {
+    throw new ProtocolError("model_not_found", `There is no model "${model}" here.`);
+  }
+  if (modes.permission !== undefined) throw wrong("There is no permission mode here.");
+  const chosen = tools?.map((name) => {
+    const tool = agent.state.tools.find((each) => each.name === name);
+    if (!tool) throw new ProtocolError("tool_not_found", `There is no tool "${name}" here.`);
+    return tool;
+  });
+  if (thinkingLevel !== undefined) agent.setThinkingLevel(thinkingLevel);
+  if (systemPrompt !== undefined) agent.setSystemPrompt(systemPrompt);
+  if (chosen) agent.setTools(chosen);
+  if (modes.steering !== undefined) agent.setSteeringMode(modes.steering);
+  if (modes.followUp !== undefined) agent.setFollowUpMode(modes.followUp);
+}
+
+async function refusing(run: () => Promise<void> | void | undefined): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+/** What a host or an agent refuses is the client's to mend. */
+function asRefusal(error: unknown): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  return new ProtocolError("invalid_request", messageOf(error), { cause: error });
+}

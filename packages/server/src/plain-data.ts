@@ -1,0 +1,29 @@
+/** Deeper than this nothing is looked into: it may go on for ever. */
+const MAX_DEPTH = 100;
+
+/** A copy of a value that JSON can say, whatever a tool put into it. What it cannot say is left out. */
+export function plainData(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return copyRecord(value, []);
+}
+
+function copy(value: unknown, above: readonly object[]): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) {
+    return typeof value === "function" || typeof value === "symbol" ? undefined : value;
+  }
+  if (above.includes(value) || above.length >= MAX_DEPTH) return undefined;
+  if (Array.isArray(value)) return value.map((each) => copy(each, [...above, value]) ?? null);
+  return copyRecord(value, above);
+}
+
+function copyRecord(value: object, above: readonly object[]): Record<string, unknown> {
+  const made: [string, unknown][] = [];
+  for (const key of Object.keys(value)) {
+    try {
+      made.push([key, copy((value as Record<string, unknown>)[key], [...above, value])]);
+    } catch {
+      // A getter that throws has nothing to say.
+    }
+  }
+  return Object.fromEntries(made.filter(([key]) => key !== "toJSON"));
+}

@@ -1,0 +1,315 @@
+import { type Clock, systemClock } from "@gyre/ai";
+import {
+  AnswerMemory,
+  Connection,
+  type Envelope,
+  type Limits,
+  LIMITS,
+  MAX_CONNECTIONS,
+  type Payload,
+  ProtocolError,
+  type RequestHandler,
+  type Transport,
+} from "@gyre/protocol";
+import { LiveSession } from "./live-session.ts";
+import type { HostedSession, SessionHost } from "./session-host.ts";
+import {
+  changesIn,
+  decisionsIn,
+  messageIn,
+  messagesIn,
+  promptIn,
+  type QueueEdit,
+  queueEditIn,
+} from "./session-payloads.ts";
+
+export interface SessionServiceOptions {
+  /** Told to clients in `ready`. */
+  server?: { name: string; version: string };
+  limits?: Partial<Limits>;
+  clock?: Clock;
+  /** Trouble that no client is told of. */
+  onError?: (error: unknown, where: string) => void;
+  /** A connection is over. Its sessions go on. */
+  onDisconnect?: (reason: string, error?: Error) => void;
+}
+
+type SessionCommand = (
+  session: LiveSession,
+  payload: Payload,
+  ack: (payload?: Payload) => void,
+) => Payload | void | Promise<Payload | void>;
+
+/** Half of a frame is for messages; the rest of a snapshot is small but for a message on its way. */
+const SNAPSHOT_SHARE = 0.5;
+
+/** Serves sessions on one transport: a service of its own. */
+export function serveSessions(
+  transport: Transport,
+  host: SessionHost,
+  options: SessionServiceOptions = {},
+): SessionService {
+  const service = new SessionService(host, options);
+  service.serve(transport);
+  return service;
+}
+
+/** Sessions for any number of clients. A client that goes away ends nothing. */
+export class SessionService {
+  readonly #host: SessionHost;
+  readonly #options: SessionServiceOptions;
+  readonly #limits: Limits;
+  readonly #clock: Clock;
+  readonly #sessions = new Map<string, LiveSession>();
+  /** Those that are being opened, so that two clients get one. */
+  readonly #opening = new Map<string, Promise<LiveSession>>();
+  readonly #creating = new Set<Promise<LiveSession>>();
+  readonly #connections = new Set<Connection>();
+  /** A session that was asked for twice with one id is made once, on whichever connection. */
+  readonly #created = new AnswerMemory();
+  #isClosed = false;
+
+  constructor(host: SessionHost, options: SessionServiceOptions = {}) {
+    this.#host = host;
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Answers what comes in on a transport, until it ends. */
+  serve(transport: Transport): Connection {
+    const attached = new Map<string, LiveSession>();
+    const { onDisconnect, onError, server } = this.#options;
+    const connection: Connection = new Connection(transport, {
+      handlers: this.#handlers(attached, () => connection),
+      limits: this.#limits,
+      clock: this.#clock,
+      memoryOf: (frame) => this.#memoryOf(frame),
+      onClose: (reason, error) => {
+        for (const session of attached.values()) session.unwatch(connection);
+        this.#connections.delete(connection);
+        onDisconnect?.(reason, error);
+      },
+      ...(server && { server }),
+      ...(onError && { onError }),
+    });
+    this.#connections.add(connection);
+    if (this.#connections.size > MAX_CONNECTIONS || this.#isClosed) void connection.close("full");
+    return connection;
+  }
+
+  /** Aborts what runs, closes every session and then every connection. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
+    const opened = late.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    const sessions = new Set([...this.#sessions.values(), ...opened]);
+    const closed = await Promise.allSettled([...sessions].map((session) => this.#closeOne(session)));
+    for (const each of closed) {
+      if (each.status === "rejected") this.#report(each.reason, "closing a session");
+    }
+    await Promise.all([...this.#connections].map((connection) => connection.close("closed")));
+  }
+
+  #handlers(
+    attached: Map<string, LiveSession>,
+    connection: () => Connection,
+  ): Map<string, RequestHandler> {
+    const attach = (session: LiveSession): void => {
+      if (!attached.has(session.id) && attached.size >= this.#limits.streams) {
+        throw new ProtocolError(
+          "too_many_streams",
+          `A connection has at most ${this.#limits.streams} sessions.`,
+        );
+      }
+      if (connection().isClosed) return;
+      attached.set(session.id, session);
+      session.watch(connection());
+    };
+    const handlers = new Map<string, RequestHandler>([
+      ["session_list", () => this.#list()],
+      [
+        "session_create",
+        async ({ payload }) => {
+          const session = await this.#create(payload);
+          attach(session);
+          return { ...session.snapshot() };
+        },
+      ],
+      [
+        "session_attach",
+        async (frame, ack) => {
+          const session = await this.#open(streamOf(frame));
+          attach(session);
+          const { after, epoch } = frame.payload;
+          ack(session.place());
+          session.catchUp(connection(), after, epoch);
+        },
+      ],
+      [
+        "session_close",
+        async (frame, ack) => {
+          const session = attachedTo(frame, attached);
+          await this.#closeOne(session, () => ack());
+          attached.delete(session.id);
+        },
+      ],
+    ]);
+    for (const [type, command] of this.#commands()) {
+      handlers.set(type, (frame, ack) => {
+        const session = attachedTo(frame, attached);
+        return command(session, frame.payload, ack);
+      });
+    }
+    return handlers;
+  }
+
+  #commands(): [string, SessionCommand][] {
+    return [
+      [
+        "prompt",
+        (session, payload, ack) => {
+          const prompt = promptIn(payload);
+          const { hosted } = session;
+          const run = async (): Promise<unknown> => {
+            if (hosted.prompt) return hosted.prompt(prompt);
+            const { text, images } = prompt;
+            return session.agent.prompt(text, images ? { images } : {});
+          };
+          return session.start(run, ack);
+        },
+      ],
+      ["continue", (session, _, ack) => session.start(() => session.agent.continue(), ack)],
+      [
+        "approve",
+        (session, payload, ack) => {
+          session.assertIdle();
+          const decisions = decisionsIn(payload, session.pendingIds);
+          return session.start(() => session.agent.continue({ decisions }), ack);
+        },
+      ],
+      [
+        "steer",
+        ({ agent }, payload) => ({ queued: agent.steer(messageIn(payload, this.#clock.now())) }),
+      ],
+      [
+        "follow_up",
+        ({ agent }, payload) => ({ queued: agent.followUp(messageIn(payload, this.#clock.now())) }),
+      ],
+      [
+        "queue_edit",
+        (session, payload) => editQueue(session, queueEditIn(payload, this.#clock.now())),
+      ],
+      ["abort", ({ agent }) => agent.abort()],
+      ["session_update", (session, payload) => session.update(changesIn(payload))],
+      ["messages_replace", (session, payload) => session.replaceMessages(messagesIn(payload))],
+      ["reset", (session) => session.reset()],
+    ];
+  }
+
+  async #list(): Promise<Payload> {
+    const listed = await this.#host.list();
+    const known = new Set(listed.map(({ id }) => id));
+    const others = [...this.#sessions.values()].filter(({ id }) => !known.has(id));
+    const all = [...listed, ...others.map(({ id, hosted }) => ({ id, ...hosted.info?.() }))];
+    const sessions = all.map((info) => {
+      const live = this.#sessions.get(info.id);
+      return { ...info, isOpen: live !== undefined, isRunning: live?.isBusy ?? false };
+    });
+    return { sessions };
+  }
+
+  #create(options: Payload): Promise<LiveSession> {
+    this.#assertOpen();
+    const creating = this.#host.create(options).then((hosted) => this.#live(hosted));
+    this.#creating.add(creating);
+    const forget = (): void => void this.#creating.delete(creating);
+    creating.then(forget, forget);
+    return creating;
+  }
+
+  async #open(id: string): Promise<LiveSession> {
+    this.#assertOpen();
+    const live = this.#sessions.get(id);
+    if (live && !live.isClosed) return live;
+    // What is being closed is opened again when it is let go of.
+    if (live) await live.close().catch(() => {});
+    const shared = this.#opening.get(id);
+    if (shared) return shared;
+    const opening = this.#host.open(id).then((hosted) => {
+      if (!hosted) throw new ProtocolError("session_not_found", `There is no session "${id}".`);
+      return this.#live(hosted);
+    });
+    this.#opening.set(id, opening);
+    const forget = (): void => void this.#opening.delete(id);
+    opening.then(forget, forget);
+    return opening;
+  }
+
+  #live(hosted: HostedSession): LiveSession {
+    const { tailEvents, tailBytes, frameBytes } = this.#limits;
+    const session = new LiveSession(hosted, {
+      tailEvents,
+      tailBytes,
+      snapshotBytes: frameBytes * SNAPSHOT_SHARE,
+      onError: (error, where) => this.#report(error, where),
+    });
+    this.#sessions.set(hosted.id, session);
+    return session;
+  }
+
+  async #closeOne(session: LiveSession, closed?: () => void): Promise<void> {
+    try {
+      await session.close(closed);
+    } finally {
+      if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
+    }
+  }
+
+  /** For a session's life; what says where a client is, for the connection's. */
+  #memoryOf({ type, stream }: Envelope): AnswerMemory | undefined {
+    if (type === "session_create") return this.#created;
+    if (type === "session_attach" || stream === undefined) return undefined;
+    return this.#sessions.get(stream)?.answers;
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
+  }
+
+  #report(error: unknown, where: string): void {
+    this.#options.onError?.(error, where);
+  }
+}
+
+function streamOf({ stream }: Envelope): string {
+  if (stream !== undefined) return stream;
+  throw new ProtocolError("invalid_request", '"stream" is the id of a session.');
+}
+
+function attachedTo(
+  frame: Envelope,
+  attached: ReadonlyMap<string, LiveSession>,
+): LiveSession {
+  const id = streamOf(frame);
+  const session = attached.get(id);
+  if (!session) {
+    throw new ProtocolError(
+      "session_not_found",
+      `No session "${id}" is attached: make one with session_create, or use session_attach.`,
+    );
+  }
+  if (session.isClosed) throw new ProtocolError("session_not_found", `"${id}" was closed.`);
+  return session;
+}
+
+function editQueue({ agent }: LiveSession, edit: QueueEdit): Payload {
+  const { queue } = edit;
+  let isDone = true;
+  if (edit.op === "edit") isDone = agent.editQueued(queue, edit.id, edit.message);
+  else if (edit.op === "remove") isDone = agent.takeQueued(queue, edit.id) !== undefined;
+  else if (edit.op === "move") isDone = agent.moveQueued(queue, edit.id, edit.place);
+  else if (edit.op === "clear" && queue === "steering") agent.clearSteeringQueue();
+  else if (edit.op === "clear") agent.clearFollowUpQueue();
+  return { isDone, queued: agent.queued(queue) };
+}

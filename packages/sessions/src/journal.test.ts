@@ -1,0 +1,372 @@
+import {
+  Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentOptions,
+  type AgentTool,
+  applyCompaction,
+  approval,
+  callsOf,
+  defineTool,
+  isLlmMessage,
+  Suspend,
+} from "@gyre/agent";
+import {
+  call,
+  callAll,
+  type Clock,
+  fail,
+  manualClock,
+  say,
+  scriptedModel,
+  type ScriptedModel,
+  type ScriptStep,
+  stall,
+  think,
+} from "@gyre/ai";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { journal } from "./journal.ts";
+import { createSession, openSession } from "./session-file.ts";
+import { temporaryPaths } from "./testing/folder.ts";
+import type { Session, SessionContext } from "./types.ts";
+
+const newPath = temporaryPaths("journal");
+
+function textTool(
+  name: string,
+  execute: AgentTool["execute"] = () => name,
+  more: Partial<AgentTool> = {},
+): AgentTool {
+  const tool = defineTool({ name, description: name, parameters: { type: "object" }, execute });
+  return { ...tool, ...more };
+}
+
+/** Settles when asked to. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const tools: AgentTool[] = [
+  textTool("look", () => ({
+    content: [{ type: "text", text: "seen" }],
+    details: { lines: [1, 2] },
+  })),
+  textTool("fail", () => {
+    throw new Error("boom");
+  }),
+  textTool("silent", () => ({ content: [] })),
+];
+
+interface Stage {
+  session: Session;
+  agent: Agent;
+  model: ScriptedModel;
+}
+
+function agentOn(
+  session: Session,
+  context: SessionContext,
+  script: readonly ScriptStep[],
+  options: AgentOptions = {},
+): Stage {
+  const model = scriptedModel(script);
+  const { compaction, messages } = context;
+  const agent = new Agent({
+    clock: manualClock(),
+    protocol: model,
+    sink: journal(session, context),
+    recordedResult: (id) => context.recordedResult(id),
+    ...options,
+    initialState: {
+      model: model.model,
+      tools,
+      messages,
+      ...(compaction && { compaction }),
+      ...options.initialState,
+    },
+  });
+  return { session, agent, model };
+}
+
+async function begin(script: readonly ScriptStep[], options: AgentOptions = {}): Promise<Stage> {
+  const session = await createSession(newPath(), { cwd: "/w" }, { clock: manualClock() });
+  return agentOn(session, await session.context(), script, options);
+}
+
+/** A file as it is reopened. */
+async function reopen(path: string): Promise<{ session: Session; context: SessionContext }> {
+  const session = await openSession(path, { clock: manualClock() });
+  return { session, context: await session.context() };
+}
+
+/** Closes the session and asserts that the file says what the agent knows. */
+async function expectSame({ session, agent }: Stage): Promise<void> {
+  await session.close();
+  const again = await reopen(session.path);
+  await again.session.close();
+  const { compaction, messages } = agent.state;
+  const sent = compaction ? applyCompaction(messages, compaction) : messages;
+  expect(again.context.messages).toEqual(sent);
+  expect(JSON.stringify(again.context.messages)).toBe(JSON.stringify(sent));
+  expect(again.session.problems).toEqual([]);
+}
+
+describe("a journal", () => {
+  it("writes a conversation that is read back as it was", async () => {
+    const stage = await begin([
+      [think("hm", { signature: "s" }), say("I look"), call("look", { a: [1] }), call("fail")],
+      [call("silent"), call("nobody", "not json")],
+      "done",
+      "again",
+    ]);
+    await stage.agent.prompt("go");
+    await stage.agent.prompt("more");
+    stage.model.assertComplete();
+    expect(stage.agent.state.messages).toHaveLength(10);
+    await expectSame(stage);
+  });
+
+  it("stores a result once", async () => {
+    const long = "long ".repeat(1_000);
+    const { session, agent } = await begin([call("long"), "done"], {
+      initialState: { tools: [textTool("long", () => long)] },
+    });
+    await agent.prompt("go");
+    await session.close();
+    const text = await readFile(session.path, "utf8");
+    expect(text.split(long)).toHaveLength(2);
+    expect(text).toContain('"resultOf":3');
+  });
+
+  it("keeps results that ended in another order in that of the calls", async () => {
+    const slow = gate();
+    const stage = await begin([callAll(["slow", "quick"]), "done"], {
+      toolExecution: "parallel",
+      initialState: {
+        tools: [
+          textTool("slow", async () => {
+            await slow.opened;
+            return "slow";
+          }),
+          textTool("quick"),
+        ],
+      },
+    });
+    stage.agent.subscribe((event) => {
+      if (event.type === "tool_execution_end" && event.toolName === "quick") slow.open();
+    });
+    await stage.agent.prompt("go");
+    await expectSame(stage);
+  });
+
+  it("writes down an abort and an error", async () => {
+    const stage = await begin([
+      [say("half"), stall()],
+      [say("half"), fail("overheated", { kind: "bad_request" })],
+      "fine",
+    ]);
+    const stop = stage.agent.subscribe(({ type }) => {
+      if (type === "message_update") stage.agent.abort();
+    });
+    await stage.agent.prompt("one");
+    stop();
+    await stage.agent.prompt("two");
+    await stage.agent.prompt("three");
+    const reasons = stage.agent.state.messages.map((message) =>
+      message.role === "assistant" ? message.stopReason : "",
+    );
+    expect(reasons).toEqual(["", "aborted", "", "error", "", "stop"]);
+    await expectSame(stage);
+  });
+
+  it("R27: a decision that comes later puts its result in its place", async () => {
+    let asked = 0;
+    const stage = await begin([callAll(["look", "silent"]), "done"], {
+      middleware: [
+        approval(({ toolCall }) => {
+          if (toolCall.name === "look" && asked++ === 0) throw new Suspend("ask");
+          return "allow";
+        }),
+      ],
+    });
+    const end = await stage.agent.prompt("go");
+    expect(end.stop).toBe("suspended");
+    const [pending] = end.pending;
+    await stage.agent.continue({
+      decisions: { [pending?.toolCall.id ?? ""]: { type: "approve" } },
+    });
+    const results = stage.agent.state.messages.flatMap((message) =>
+      message.role === "toolResult" ? [message.toolName] : [],
+    );
+    expect(results).toEqual(["look", "silent"]);
+    await expectSame(stage);
+  });
+
+  it("ends the run where it cannot write, and nobody sees what it could not", async () => {
+    const { session, agent } = await begin(["one", "two"]);
+    await agent.prompt("a");
+    await session.close();
+    const seen: AgentEvent["type"][] = [];
+    agent.subscribe(({ type }) => void seen.push(type));
+    await expect(agent.prompt("b")).rejects.toMatchObject({ name: "SinkError" });
+    expect(seen).not.toContain("message_end");
+    const again = await reopen(session.path);
+    expect(again.context.messages).toEqual(agent.state.messages);
+    await again.session.close();
+  });
+});
+
+describe("compaction", () => {
+  const context = { triggerTokens: 300, targetTokens: 120, keepTurns: 1 };
+  const words = (name: string): string => `${name} `.repeat(60);
+
+  it("is read back as it was sent, again and again", async () => {
+    const stage = await begin(
+      Array.from({ length: 8 }, (_, i) => (i % 3 === 1 ? call("look") : words(`a${i}`))),
+      { context },
+    );
+    let compactions = 0;
+    stage.agent.subscribe(({ type }) => void (compactions += Number(type === "compaction")));
+    for (const name of ["q1", "q2", "q3", "q4"]) await stage.agent.prompt(words(name));
+    expect(compactions).toBeGreaterThan(1);
+    await expectSame(stage);
+
+    const { session, context: read } = await reopen(stage.session.path);
+    const next = agentOn(session, read, [words("b1"), words("b2"), words("b3")], { context });
+    next.agent.subscribe(({ type }) => void (compactions += Number(type === "compaction")));
+    const before = compactions;
+    for (const name of ["q5", "q6", "q7"]) await next.agent.prompt(words(name));
+    expect(compactions).toBeGreaterThan(before);
+    await expectSame(next);
+    expect(next.model.calls.at(-1)?.messages).toEqual(
+      next.agent.state.compaction &&
+        applyCompaction(next.agent.state.messages, next.agent.state.compaction).slice(0, -1),
+    );
+  });
+
+  it("names what it stands for where a result was put in its place later", async () => {
+    const stage = await begin([call("look"), words("a1"), words("a2")], {
+      context: { ...context, triggerTokens: 1e6 },
+    });
+    await stage.agent.prompt(words("q1"));
+    await stage.agent.prompt(words("q2"));
+    await stage.session.close();
+    // The result and its message are lost; the call is answered when the file is opened again.
+    const lines = (await readFile(stage.session.path, "utf8")).split("\n");
+    await writeFile(
+      stage.session.path,
+      lines.filter((line) => !/^\{"id":[34],/.test(line)).join("\n"),
+    );
+    const { session, context: read } = await reopen(stage.session.path);
+    const next = agentOn(session, read, [words("a3"), words("a4")], { context });
+    await next.agent.prompt(words("q3"));
+    await next.agent.prompt(words("q4"));
+    const compactions = session.entries.filter(({ type }) => type === "compaction");
+    expect(await session.read(compactions[0]?.id ?? 0)).toHaveProperty("entries");
+    const { compaction, messages } = next.agent.state;
+    const sent = compaction ? applyCompaction(messages, compaction) : messages;
+    await session.close();
+    const again = await reopen(session.path);
+    expect(again.context.messages).toEqual(sent);
+    const fork = await again.session.fork(newPath());
+    expect((await fork.context()).messages).toEqual(sent);
+    await Promise.all([again.session.close(), fork.close()]);
+  });
+});
+
+/** What was on the disk when an event was shown. */
+interface Shown {
+  event: AgentEvent;
+  bytes: number;
+}
+
+/** A run with several calls at once, and each event with the size of the file when it was shown. */
+async function watchedRun(): Promise<{ stage: Stage; shown: Shown[]; bytes: Buffer }> {
+  const stage = await begin([callAll(["look", "fail", "silent"]), "done"], {
+    toolExecution: "parallel",
+  });
+  const shown: Shown[] = [];
+  stage.agent.subscribe(async (event) => {
+    shown.push({ event, bytes: (await stat(stage.session.path)).size });
+  });
+  await stage.agent.prompt("go");
+  await stage.session.close();
+  return { stage, shown, bytes: await readFile(stage.session.path) };
+}
+
+describe("R25: cut off at any byte", () => {
+  it("nothing is lost whose end was shown", async () => {
+    const { stage, shown, bytes } = await watchedRun();
+    const header = bytes.indexOf("\n");
+    const { messages } = stage.agent.state;
+    const path = newPath();
+    for (let cut = header; cut <= bytes.length; cut++) {
+      await writeFile(path, bytes.subarray(0, cut));
+      const session = await openSession(path, { readOnly: true });
+      const context = await session.context();
+      await session.close();
+      expect(context.messages).toEqual(messages.slice(0, context.messages.length));
+      const before = shown.filter((each) => each.bytes <= cut).map(({ event }) => event);
+      const ended = before.filter(({ type }) => type === "message_end");
+      expect(context.messages.length).toBeGreaterThanOrEqual(ended.length);
+      for (const event of before) {
+        if (event.type !== "tool_execution_end") continue;
+        const { toolCallId, result } = event;
+        const isAnswered = context.messages.some(
+          (message) => message.role === "toolResult" && message.toolCallId === toolCallId,
+        );
+        if (!isAnswered) expect(context.recordedResult(toolCallId)).toEqual(result);
+      }
+    }
+  });
+
+  it("R19: it goes on from there, and the file says what the agent knows", async () => {
+    const { bytes } = await watchedRun();
+    const ends = [...bytes.keys()].filter((at) => bytes[at] === 10).map((at) => at + 1);
+    for (const end of ends.flatMap((at) => [at - 40, at])) {
+      const path = newPath();
+      if (end < (ends[0] ?? 0)) continue;
+      await writeFile(path, bytes.subarray(0, end));
+      const { session, context } = await reopen(path);
+      const stage = agentOn(session, context, ["resumed", "more"]);
+      await stage.agent.prompt("and now");
+      const ids = session.entries.filter(({ type }) => type === "result").map(({ id }) => id);
+      const results = await Promise.all(ids.map((id) => session.read(id)));
+      const calls = results.map((entry) => entry.type === "result" && entry.toolCallId);
+      expect(new Set(calls).size).toBe(calls.length);
+      expect(openCalls(stage.agent.state.messages)).toEqual([]);
+      await session.close();
+      const again = await reopen(path);
+      expect(again.context.messages).toEqual(stage.agent.state.messages);
+      await again.session.close();
+    }
+  });
+});
+
+function openCalls(messages: readonly AgentMessage[]): string[] {
+  const open = new Set<string>();
+  for (const message of messages.filter(isLlmMessage)) {
+    if (message.role === "assistant") for (const { id } of callsOf(message)) open.add(id);
+    if (message.role === "toolResult") open.delete(message.toolCallId);
+  }
+  return [...open];
+}
+
+it("a request after reopening begins with the bytes of the one before", async () => {
+  const clock: Clock = manualClock();
+  const stage = await begin([[think("t", { signature: "x" }), call("look")], "done"], { clock });
+  await stage.agent.prompt("go");
+  await stage.session.close();
+  const before = JSON.stringify(stage.model.calls.at(-1)?.messages);
+  const { session, context } = await reopen(stage.session.path);
+  const next = agentOn(session, context, ["later"]);
+  await next.agent.prompt("on");
+  const after = next.model.calls[0]?.messages ?? [];
+  const length = stage.model.calls.at(-1)?.messages.length ?? 0;
+  expect(JSON.stringify(after.slice(0, length))).toBe(before);
+  expect(after).toHaveLength(length + 2);
+  await session.close();
+});

@@ -1,0 +1,93 @@
+import type { AgentEvent, AgentSink, AgentToolResult } from "@gyre/agent";
+import { isDeepStrictEqual } from "node:util";
+import type { EntryBody } from "./entry.ts";
+import { Transcript } from "./transcript.ts";
+import type { Session, SessionContext } from "./types.ts";
+
+type CompactionEvent = Extract<AgentEvent, { type: "compaction" }>;
+type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
+
+/**
+ * A sink that writes down what an agent does (R25): messages, what calls gave, and
+ * compactions, each on the disk before anybody sees it. `context` is what the agent began
+ * with; without it, it is taken to have begun with the session's own. One journal is for
+ * one agent whose messages come from its runs alone: after `replaceMessages` and the like,
+ * branch and make a new one.
+ */
+export function journal(session: Session, context?: SessionContext): AgentSink {
+  let notes: Promise<Notes> | undefined;
+  const start = async (): Promise<Notes> =>
+    new Notes(session, context ?? (await session.context()));
+  return (event) => {
+    const { type } = event;
+    if (type !== "message_end" && type !== "tool_execution_end" && type !== "compaction") {
+      return undefined;
+    }
+    notes ??= start();
+    return notes.then((ready) => ready.take(event));
+  };
+}
+
+class Notes {
+  readonly #session: Session;
+  readonly #context: SessionContext;
+  /** What the agent's own list of messages is, with the entries. */
+  readonly #transcript: Transcript;
+
+  constructor(session: Session, context: SessionContext) {
+    this.#session = session;
+    this.#context = context;
+    this.#transcript = new Transcript(context.messages, context.entries);
+  }
+
+  async take(event: AgentEvent): Promise<void> {
+    if (event.type === "message_end") {
+      const { message } = event;
+      const { id } = await this.#session.append({ type: "message", message });
+      this.#transcript.add(message, id);
+    } else if (event.type === "tool_execution_end") {
+      if (this.#isRecorded(event)) return;
+      const { toolCallId, toolName, result, isError } = event;
+      await this.#session.append({ type: "result", toolCallId, toolName, result, isError });
+    } else if (event.type === "compaction") {
+      await this.#session.append(await this.#compaction(event));
+    }
+  }
+
+  /** Whether this is a result that was found in the file and is used now (R19). */
+  #isRecorded({ toolCallId, result }: ToolEndEvent): boolean {
+    const recorded = this.#context.recordedResult(toolCallId);
+    return recorded !== undefined && isDeepStrictEqual(shown(recorded), shown(result));
+  }
+
+  async #compaction({ compaction }: CompactionEvent): Promise<EntryBody> {
+    const { from, to, message } = compaction;
+    const { entries } = this.#transcript;
+    const first = await this.#firstOf(entries[from]);
+    const until = entries[to] ?? null;
+    const body = { type: "compaction", first, until, message } as const;
+    const isBetween = (id: number): boolean => id >= first && (until === null || id < until);
+    const isSimple = entries.every((id, index) => {
+      const isStandIn = index === from && id === this.#context.entries[from];
+      return isStandIn || isBetween(id) === (index >= from && index < to);
+    });
+    if (isSimple) return body;
+    const kept = new Set(entries.toSpliced(from, to - from));
+    const types = this.#session.entries;
+    const messages = new Set(types.filter(({ type }) => type === "message").map(({ id }) => id));
+    const left = this.#session.branchOf().filter((id) => messages.has(id) && !kept.has(id));
+    return { ...body, entries: left };
+  }
+
+  /** Where what a message stands for begins: an earlier compaction's own beginning, or itself. */
+  async #firstOf(id: number | undefined): Promise<number> {
+    if (id === undefined) return (this.#session.leaf ?? 0) + 1;
+    const entry = await this.#session.read(id);
+    return entry.type === "compaction" ? entry.first : id;
+  }
+}
+
+/** What of a result is told to the model and shown to people. */
+function shown({ content, details, isError = false }: AgentToolResult): unknown {
+  return { content, details, isError };
+}

@@ -1,0 +1,242 @@
+import type { AgentMessage, AgentToolResult } from "@gyre/agent";
+import type { UserMessage } from "@gyre/ai";
+import { crc32 } from "node:zlib";
+import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
+
+/** A line that is longer is taken for damage, and is not written. */
+export const MAX_LINE_BYTES: number = 256 * 1024 * 1024;
+/** Ids are kept in 32 bits. */
+export const MAX_ENTRY_ID = 0xffff_ffff;
+export const LF = 0x0a;
+const CR = 0x0d;
+
+/** What every line of ours ends with, before its LF: `,"crc":"0123abcd"}`. */
+const CRC_START = ',"crc":"';
+const CRC_DIGITS = 8;
+const TAIL_BYTES = CRC_START.length + CRC_DIGITS + 2;
+const CRC_START_BYTES = Buffer.from(CRC_START);
+const HEX = 16;
+
+/** What of a line comes before its body. */
+export interface LineHead {
+  id: number;
+  parentId: number | null;
+  type: EntryType;
+  /** The epoch of the writer. */
+  w: number;
+  timestamp: number;
+}
+
+/** A JSON object, as it was read. */
+export type Fields = Record<string, unknown>;
+
+export const ENTRY_TYPES: readonly EntryType[] = [
+  "message",
+  "result",
+  "settings",
+  "compaction",
+  "title",
+  "label",
+  "leaf",
+  "custom",
+];
+
+export function isEntryType(value: unknown): value is EntryType {
+  return ENTRY_TYPES.some((type) => type === value);
+}
+
+/** The line of an entry. `rest` is the JSON of what follows the head, without braces. */
+export function encodeEntry({ id, parentId, type, w, timestamp }: LineHead, rest: string): Buffer {
+  const head = `{"id":${id},"parentId":${parentId},"type":"${type}","w":${w},"timestamp":${timestamp}`;
+  return sealed(rest === "" ? head : `${head},${rest}`);
+}
+
+export function encodeHeader(header: SessionHeader): Buffer {
+  return sealed(JSON.stringify(header).slice(0, -1));
+}
+
+/** The JSON of an object without its braces. Throws on what JSON cannot say. */
+export function unbraced(fields: object): string {
+  return JSON.stringify(fields).slice(1, -1);
+}
+
+/** The JSON of a body, but for its type, without braces. */
+export function encodeBody(body: EntryBody): string {
+  const { type: _type, ...rest } = body;
+  return unbraced(rest);
+}
+
+function sealed(open: string): Buffer {
+  const bytes = Buffer.byteLength(open);
+  const line = Buffer.allocUnsafe(bytes + TAIL_BYTES + 1);
+  line.write(open, 0, "utf8");
+  const crc = crc32(line.subarray(0, bytes)).toString(HEX).padStart(CRC_DIGITS, "0");
+  line.write(`${CRC_START}${crc}"}\n`, bytes, "latin1");
+  return line;
+}
+
+/**
+ * Looks at the end of a line (without LF). `none`: it has no checksum, as a line written by
+ * hand; `right` and `wrong` are what the checksum says.
+ */
+export function checkLine(bytes: Buffer, start: number, end: number): "right" | "wrong" | "none" {
+  const tail = end - TAIL_BYTES;
+  if (tail <= start) return "none";
+  for (let i = 0; i < CRC_START.length; i++) {
+    if (bytes[tail + i] !== CRC_START_BYTES[i]) return "none";
+  }
+  let told = 0;
+  for (let i = tail + CRC_START.length; i < end - 2; i++) {
+    const digit = hexDigit(bytes[i] ?? 0);
+    if (digit < 0) return "wrong";
+    told = told * HEX + digit;
+  }
+  if (bytes[end - 2] !== 0x22 || bytes[end - 1] !== 0x7d) return "wrong";
+  return crc32(bytes.subarray(start, tail)) === told ? "right" : "wrong";
+}
+
+/** Where a line ends that an editor may have given a CR. */
+export function withoutCr(bytes: Buffer, start: number, end: number): number {
+  return end > start && bytes[end - 1] === CR ? end - 1 : end;
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  if (byte >= 0x61 && byte <= 0x66) return byte - 0x61 + 10;
+  return -1;
+}
+
+/** The object on a line; nothing where there is none. */
+export function parseFields(bytes: Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    return isFields(value) ? value : undefined;
+  } catch {
+    // Damage is told by whoever asked.
+    return undefined;
+  }
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The first line, as far as it is one of ours. `cwd` and `createdAt` may be missing in one written by hand. */
+export function headerOf(fields: Fields): SessionHeader | undefined {
+  const { type, version, id, createdAt = 0, cwd = "", from } = fields;
+  if (type !== "session" || typeof version !== "number" || typeof id !== "string") return undefined;
+  if (typeof createdAt !== "number" || typeof cwd !== "string") return undefined;
+  return { type, version, id, createdAt, cwd, ...(isFields(from) && { from: originOf(from) }) };
+}
+
+function originOf({ session, entry, file }: Fields): NonNullable<SessionHeader["from"]> {
+  return {
+    ...(typeof session === "string" && { session }),
+    ...(typeof entry === "number" && { entry }),
+    ...(typeof file === "string" && { file }),
+  };
+}
+
+/** A message that was stored as a reference names the result that it is made of. */
+export function referenceOf(fields: Fields): number | undefined {
+  const { type, resultOf } = fields;
+  return type === "message" && typeof resultOf === "number" ? resultOf : undefined;
+}
+
+/**
+ * What a line holds. `recorded` are the fields of the result that a message refers to.
+ * Nothing: it is not what its type says. A type that this version does not know is `custom`.
+ */
+export function bodyOf(fields: Fields, recorded?: Fields): EntryBody | undefined {
+  const { type } = fields;
+  switch (type) {
+    case "message": {
+      const message = fields["resultOf"] === undefined ? fields["message"] : join(fields, recorded);
+      return isMessage(message) ? { type, message } : undefined;
+    }
+    case "result": {
+      const { toolCallId, toolName, result, isError } = fields;
+      const isWhole = typeof toolCallId === "string" && typeof toolName === "string";
+      if (!isWhole || !isToolResult(result)) return undefined;
+      return { type, toolCallId, toolName, result, isError: isError === true };
+    }
+    case "settings": {
+      const { settings } = fields;
+      return isSettings(settings) ? { type, settings } : undefined;
+    }
+    case "compaction": {
+      const { first, until, message, entries } = fields;
+      if (typeof first !== "number" || !isUserMessage(message)) return undefined;
+      if (until !== null && typeof until !== "number") return undefined;
+      const listed = isIdList(entries) ? { entries } : {};
+      return { type, first, until, message, ...listed };
+    }
+    case "title":
+      return typeof fields["title"] === "string" ? { type, title: fields["title"] } : undefined;
+    case "label": {
+      const { entry, label } = fields;
+      if (typeof entry !== "number") return undefined;
+      return label === null || typeof label === "string" ? { type, entry, label } : undefined;
+    }
+    case "leaf":
+      return { type };
+    case "custom": {
+      const { kind, data } = fields;
+      return typeof kind === "string" ? { type, kind, data } : undefined;
+    }
+    default: {
+      if (typeof type !== "string" || type === "session") return undefined;
+      const { id: _i, parentId: _p, type: _t, w: _w, timestamp: _s, crc: _c, ...data } = fields;
+      return { type: "custom", kind: type, data };
+    }
+  }
+}
+
+/** The entry of a line; `info` is what the index has, which may differ for an orphan. */
+export function entryOf(
+  fields: Fields,
+  info: { id: number; parentId: number | null },
+  recorded?: Fields,
+): Entry | undefined {
+  const body = bodyOf(fields, recorded);
+  if (!body) return undefined;
+  const { timestamp } = fields;
+  const { id, parentId } = info;
+  return { ...body, id, parentId, timestamp: typeof timestamp === "number" ? timestamp : 0 };
+}
+
+/** The message of a result, its fields in the order in which the agent makes them. */
+function join({ timestamp }: Fields, recorded: Fields | undefined): unknown {
+  const body = recorded && bodyOf(recorded);
+  if (body?.type !== "result") return undefined;
+  const { toolCallId, toolName, result, isError } = body;
+  return {
+    role: "toolResult",
+    toolCallId,
+    toolName,
+    content: result.content,
+    ...(result.details !== undefined && { details: result.details }),
+    isError,
+    timestamp,
+  };
+}
+
+function isMessage(value: unknown): value is AgentMessage {
+  return isFields(value) && typeof value["role"] === "string";
+}
+
+function isUserMessage(value: unknown): value is UserMessage {
+  return isFields(value) && value["role"] === "user";
+}
+
+function isToolResult(value: unknown): value is AgentToolResult {
+  return isFields(value) && Array.isArray(value["content"]);
+}
+
+function isSettings(value: unknown): value is SessionSettings {
+  return isFields(value);
+}
+
+function isIdList(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((id) => typeof id === "number");
+}

@@ -1,0 +1,235 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { chmod, constants, copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { basename, isAbsolute, join, resolve } from "node:path";
+import { type Clock, nearNames, systemClock } from "@gyre/ai";
+import { codeOf, FILE_MODE, FOLDER_MODE } from "./files.ts";
+import { FileLock } from "./lock.ts";
+import { createSession, openSession } from "./session-file.ts";
+import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./summary.ts";
+import {
+  type NewSession,
+  type OpenOptions,
+  type Session,
+  SessionError,
+  type SessionSummary,
+} from "./types.ts";
+import { type LockHolder, removeLock } from "./unlock.ts";
+
+/** Files that are looked into at the same time. */
+const MAX_OPEN_FILES = 32;
+const MAX_NAME_CHARS = 40;
+const HASH_CHARS = 10;
+/** Without letters that are taken for digits. 32 of them: a byte gives one, evenly. */
+const ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+/** 60 bits: among a million sessions, two with one id are a matter of one in two million. */
+const ID_CHARS = 12;
+const MAX_CANDIDATES = 5;
+
+/** `gyre/sessions` in `XDG_STATE_HOME`, or in `~/.local/state`. */
+export function defaultSessionFolder(env: Readonly<Record<string, string | undefined>>): string {
+  const state = env["XDG_STATE_HOME"];
+  // One that is not absolute is to be ignored, says the specification of these folders.
+  const base =
+    state !== undefined && isAbsolute(state)
+      ? state
+      : join(env["HOME"] || homedir(), ".local", "state");
+  return join(base, "gyre", "sessions");
+}
+
+/**
+ * The sessions of a user: a folder with one sub-folder for each folder that was worked in.
+ * The files are all there is; what is listed is read from them.
+ */
+export class SessionStore {
+  readonly folder: string;
+  readonly #clock: Clock;
+
+  constructor(folder: string, options: { clock?: Clock } = {}) {
+    this.folder = resolve(folder);
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** A new session, open for writing. */
+  async create(header: NewSession): Promise<Session> {
+    const { id = newId(), ...rest } = header;
+    const cwd = resolve(rest.cwd);
+    const path = await this.#newPath(cwd, id);
+    return createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
+  }
+
+  /** The sessions of one folder or of all, those that were last written to first. */
+  async list(options: { cwd?: string; limit?: number } = {}): Promise<SessionSummary[]> {
+    const paths =
+      options.cwd === undefined
+        ? await this.#paths()
+        : await sessionFiles(join(this.folder, folderName(options.cwd)));
+    const summaries = await summariesOf(paths);
+    summaries.sort((a, b) => b.updatedAt - a.updatedAt || b.path.localeCompare(a.path));
+    return summaries.slice(0, options.limit);
+  }
+
+  /** The session of a folder to go on with: the newest in which something was asked, if any. */
+  async latest(cwd: string): Promise<SessionSummary | undefined> {
+    const all = await this.list({ cwd });
+    return all.find(({ firstPrompt }) => firstPrompt !== undefined) ?? all[0];
+  }
+
+  /**
+   * The session that an id, or the beginning of one, means. Throws `SessionError`:
+   * `not_found`, or `ambiguous`.
+   */
+  async find(idOrPrefix: string): Promise<SessionSummary> {
+    const paths = await this.#paths();
+    const exact = paths.filter((path) => idOfFile(path) === idOrPrefix);
+    const found =
+      exact.length > 0 || idOrPrefix === ""
+        ? exact
+        : paths.filter((path) => idOfFile(path).startsWith(idOrPrefix));
+    const [path, ...others] = found;
+    if (path === undefined) {
+      const near = nearNames(idOrPrefix, paths.map(idOfFile));
+      const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+      throw new SessionError("not_found", `There is no session "${idOrPrefix}".${hint}`);
+    }
+    if (others.length > 0) {
+      const shown = found.slice(0, MAX_CANDIDATES).map(exact.length > 0 ? String : idOfFile);
+      const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : "";
+      throw new SessionError(
+        "ambiguous",
+        `"${idOrPrefix}" can mean ${found.length} sessions: ${shown.join(", ")}${more}.`,
+      );
+    }
+    return summarise(path);
+  }
+
+  /** Opens a session by its id, the beginning of one, or the path of its file. */
+  async open(idOrPath: string, options: OpenOptions = {}): Promise<Session> {
+    const path = await this.#pathOf(idOrPath);
+    return openSession(path, { clock: this.#clock, ...options });
+  }
+
+  /** A new session with the branch of another one that is talked to there. */
+  async fork(idOrPath: string, options: { cwd?: string } = {}): Promise<Session> {
+    const source = await this.open(idOrPath, { readOnly: true });
+    try {
+      const cwd = resolve(options.cwd ?? source.header.cwd);
+      const id = newId();
+      const path = await this.#newPath(cwd, id);
+      return await source.fork(path, { newId: id, cwd });
+    } finally {
+      await source.close();
+    }
+  }
+
+  /**
+   * Takes a copy of a session file, as it is, under its own id. Throws `SessionError`:
+   * `exists`, or what opening it throws.
+   */
+  async add(file: string, options: { cwd?: string } = {}): Promise<SessionSummary> {
+    const source = await openSession(file, { readOnly: true });
+    await source.close();
+    const { createdAt, cwd, id: own } = source.header;
+    const id = SAFE_ID.test(own) ? own : newId();
+    const paths = await this.#paths();
+    if (paths.some((path) => idOfFile(path) === id)) {
+      throw new SessionError("exists", `The session ${id} is here already.`, { path: file });
+    }
+    const path = await this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
+    await copyFile(file, path, constants.COPYFILE_EXCL);
+    await chmod(path, FILE_MODE);
+    return summarise(path);
+  }
+
+  /** Deletes a session. Throws `SessionError`: `locked` while somebody writes to it, `not_found`. */
+  async remove(idOrPrefix: string): Promise<void> {
+    const { path } = await this.find(idOrPrefix);
+    const lock = new FileLock(path, this.#clock.now());
+    try {
+      await rm(path);
+    } finally {
+      lock.release();
+    }
+  }
+
+  /** Removes the lock of a session, as `removeLock` does. */
+  async unlock(idOrPrefix: string): Promise<LockHolder | "unknown" | undefined> {
+    const { path } = await this.find(idOrPrefix);
+    return removeLock(path, this.#clock.now());
+  }
+
+  async #newPath(cwd: string, id: string, createdAt = this.#clock.now()): Promise<string> {
+    const folder = join(this.folder, folderName(cwd));
+    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+    return join(folder, fileNameOf(createdAt, id));
+  }
+
+  async #pathOf(idOrPath: string): Promise<string> {
+    const isPath = idOrPath.endsWith(SESSION_SUFFIX) || /[/\\]/.test(idOrPath);
+    return isPath ? resolve(idOrPath) : (await this.find(idOrPath)).path;
+  }
+
+  async #paths(): Promise<string[]> {
+    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
+    const lists = await Promise.all(folders.map((name) => sessionFiles(join(this.folder, name))));
+    return lists.flat();
+  }
+}
+
+/** An id that is safe in a file name and in a shell. */
+const SAFE_ID = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
+
+function newId(): string {
+  let id = "";
+  for (const byte of randomBytes(ID_CHARS)) id += ID_ALPHABET[byte % ID_ALPHABET.length];
+  return id;
+}
+
+/** Readable by its beginning, told apart by its end. */
+function folderName(cwd: string): string {
+  const whole = resolve(cwd);
+  const name = basename(whole)
+    .replace(/[^A-Za-z0-9._-]+/g, "-")
+    .replace(/^[.-]+/, "")
+    .slice(0, MAX_NAME_CHARS);
+  const hash = createHash("sha256").update(whole).digest("hex").slice(0, HASH_CHARS);
+  return `${name || "folder"}-${hash}`;
+}
+
+function sessionFiles(folder: string): Promise<string[]> {
+  return namesIn(folder, (entry) => entry.isFile() && entry.name.endsWith(SESSION_SUFFIX)).then(
+    (names) => names.map((name) => join(folder, name)),
+  );
+}
+
+/** A folder that is not there has nothing in it. */
+async function namesIn(folder: string, want: (entry: Dirent) => boolean): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.filter(want).map(({ name }) => name);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** One that cannot be read is left out only if it is gone; else its name and nothing more is known. */
+async function summariesOf(paths: readonly string[]): Promise<SessionSummary[]> {
+  const summaries: SessionSummary[] = [];
+  const waiting = paths.values();
+  const work = async (): Promise<void> => {
+    for (const path of waiting) {
+      try {
+        summaries.push(await summarise(path));
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") continue;
+        const time = timeIn(path) ?? 0;
+        const id = idOfFile(path);
+        summaries.push({ id, path, cwd: "", createdAt: time, updatedAt: time, bytes: 0 });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: MAX_OPEN_FILES }, work));
+  return summaries;
+}

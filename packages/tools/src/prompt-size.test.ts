@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentTool } from "@gyre/agent";
+import { toJsonSchema } from "@gyre/ai";
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PROVENANCE_NOTE } from "./provenance.ts";
+import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
+
+/** What every request of an agent with these tools begins with, in tokens. */
+const CODING_TOOLS = ["read", "edit", "write", "shell", "jobs", "grep", "find"];
+const MAX_CODING_TOKENS = 850;
+const MAX_GIT_TOKENS = 350;
+const MAX_NOTE_TOKENS = 60;
+
+let folder: string;
+let tools: Toolset | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gyre-size-"));
+});
+afterEach(async () => {
+  await tools?.close();
+  tools = undefined;
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(options: Partial<ToolsetOptions>): Promise<readonly AgentTool[]> {
+  const stateFolder = join(folder, "state");
+  tools = await openToolset({ root: folder, sandbox: "none", stateFolder, ...options });
+  return tools.registry.list();
+}
+
+/** A tool as services are told of it. */
+function told({ name, description, parameters }: AgentTool): string {
+  return JSON.stringify({ name, description, input_schema: toJsonSchema(parameters) });
+}
+
+function expectAtMost(limit: number, shown: readonly AgentTool[]): void {
+  const sizes = shown.map((tool) => ({ name: tool.name, tokens: encode(told(tool)).length }));
+  const sum = sizes.reduce((all, { tokens }) => all + tokens, 0);
+  const each = sizes.map(({ name, tokens }) => `${name} ${tokens}`).join(", ");
+  expect(sum, each).toBeLessThanOrEqual(limit);
+}
+
+describe("what a model is told", () => {
+  it(`of the tools for coding is at most ${MAX_CODING_TOKENS} tokens`, async () => {
+    expectAtMost(MAX_CODING_TOKENS, await open({ tools: CODING_TOOLS }));
+  });
+
+  it(`of git is at most ${MAX_GIT_TOKENS} tokens`, async () => {
+    expectAtMost(MAX_GIT_TOKENS, await open({ tools: ["git"] }));
+  });
+
+  it(`of where texts come from is at most ${MAX_NOTE_TOKENS} tokens`, () => {
+    expect(encode(PROVENANCE_NOTE).length).toBeLessThanOrEqual(MAX_NOTE_TOKENS);
+  });
+
+  it("has jobs in it only where there are some", async () => {
+    const [shell] = await open({ tools: ["shell"] });
+    expect(shell && told(shell)).not.toMatch(/background|job/i);
+    await tools?.close();
+    const [withJobs] = await open({ tools: ["shell", "jobs"] });
+    expect(withJobs && told(withJobs)).toMatch(/"background".*see jobs/);
+  });
+});
