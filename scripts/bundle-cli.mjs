@@ -148,6 +148,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     },
   });
   const chunks = await bundleCli(values);
-  const figures = chunks.map(({ bytes, fileName }) => `${String(bytes).padStart(8)} ${fileName}`);
-  console.log(values.json ? JSON.stringify(chunks) : figures.join("\n"));
+  if (values.json) console.log(JSON.stringify(chunks));
 }

@@ -14,14 +14,14 @@ export function plainEnvironment() {
  *
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ cwd: string }} options
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
  * @returns {Promise<{ code: number, stdout: string, output: string }>} `output` is both streams
  */
-export function run(program, args, { cwd }) {
+export function run(program, args, { cwd, env = plainEnvironment() }) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd,
-      env: plainEnvironment(),
+      env,
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stdout = "";

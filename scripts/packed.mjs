@@ -71,6 +71,47 @@ async function compile(folder, moduleResolution) {
 }
 
 /**
+ * The program alone, in a folder of its own: it brings all that it needs along. Key and
+ * address come from the environment; the service is on loopback.
+ *
+ * @param {string} folder
+ */
+async function program(folder) {
+  writeJson(join(folder, "package.json"), { name: "user", private: true });
+  const one = packagesOf(root).find(({ room }) => room === "cli");
+  if (one === undefined) return { problems: ["there is no packages/cli"] };
+  const { tarball } = await pack(one, folder);
+  await mustRun("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: folder });
+  const { scriptedService } = await import("../packages/cli/dist/testing/scripted-service.js");
+  const service = await scriptedService(() => ({ say: "Good day." }));
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    CI: "true",
+    ANTHROPIC_API_KEY: "sk-ant-for-this-check-alone",
+    ANTHROPIC_BASE_URL: service.url,
+  };
+  /** @type {string[]} */
+  const problems = [];
+  /** @param {string[]} args @param {string} expected */
+  const expect = async (args, expected) => {
+    const { code, output } = await run("node_modules/.bin/gyre", args, { cwd: folder, env });
+    if (code !== 0 || !output.includes(expected))
+      problems.push(`gyre ${args.join(" ")}: ${output}`);
+  };
+  await expect(["--version"], one.manifest.version ?? "?");
+  await expect(["-p", "Say good day."], "Good day.");
+  await expect(["sessions"], "Say good day.");
+  await expect(["demo", "--fast"], "Mended");
+  await service.close();
+  const licences = readFileSync(join(folder, "node_modules/gyre/bundle/THIRD-PARTY-LICENSES.txt"));
+  return {
+    problems,
+    figures: [`gyre runs from its tarball; ${licences.length} bytes of licences`],
+  };
+}
+
+/**
  * @param {string} file
  * @param {unknown} value
  */
@@ -81,6 +122,7 @@ function writeJson(file, value) {
 const ok = await inTemporaryFolder((folder) =>
   runParts(
     [
+      { name: "program", check: () => inTemporaryFolder(program) },
       { name: "install", check: () => install(folder) },
       { name: "run", check: () => walk(folder) },
       { name: "nodenext", check: () => compile(folder, "nodenext") },

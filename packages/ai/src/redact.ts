@@ -90,10 +90,14 @@ export function redact(text: string, secrets: readonly string[] = []): string {
   return hidden;
 }
 
+interface WalkedHeaders {
+  forEach(take: (value: string, name: string) => void): void;
+}
+
+type HeaderList = WalkedHeaders | Readonly<Record<string, string>>;
+
 /** The headers as they may be shown: credentials hidden, what is left put through `redact`. */
-export function redactHeaders(
-  headers: Headers | Readonly<Record<string, string>>,
-): Record<string, string> {
+export function redactHeaders(headers: HeaderList): Record<string, string> {
   return Object.fromEntries(
     entriesOf(headers).map(([name, value]) => [
       name,
@@ -118,11 +122,16 @@ export function secretsOf(
   });
 }
 
-function entriesOf(headers: Headers | Readonly<Record<string, string>>): [string, string][] {
-  if (!(headers instanceof Headers)) return Object.entries(headers);
+function entriesOf(headers: HeaderList): [string, string][] {
+  if (!isHeaders(headers)) return Object.entries(headers);
   const entries: [string, string][] = [];
   headers.forEach((value, name) => entries.push([name, value]));
   return entries;
+}
+
+/** Not by its class: to name that is to load all of `fetch`, where it is loaded when it is named. */
+function isHeaders(headers: HeaderList): headers is WalkedHeaders {
+  return typeof headers["forEach"] === "function";
 }
 
 /** A secret in all the ways in which it is likely to be written. */

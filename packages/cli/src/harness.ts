@@ -17,6 +17,7 @@ import {
   addUsage,
   type Usage,
 } from "@gyre/ai";
+import type { Fetch } from "@gyre/ai/providers";
 import { journal, type Session, type SessionContext, type SessionSettings } from "@gyre/sessions";
 import {
   type ApprovalAnswer,
@@ -58,7 +59,7 @@ export interface HarnessOptions {
   /** Told of what a person should know and nothing else says. */
   warn: (text: string) => void;
   /** For tests. */
-  fetch?: typeof fetch;
+  fetch?: Fetch;
 }
 
 export interface PromptRequest {

@@ -1,6 +1,6 @@
 import type { Model, ProtocolClient } from "@gyre/ai";
-import { createKeyStore, createModelClient } from "@gyre/ai/node";
-import { findService } from "@gyre/ai/providers";
+import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
+import { type Fetch, findService } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "./exit-codes.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import type { Settings } from "./settings.ts";
@@ -23,7 +23,7 @@ export interface ModelsOptions {
   env: Environment;
   /** A file for all that is sent and received. */
   verbose?: string;
-  fetch?: typeof fetch;
+  fetch?: Fetch;
 }
 
 const SOURCE = 'the settings, under "models"';
@@ -43,10 +43,10 @@ export async function openModels({
   const all = createCatalogue(user ? mergeModels(catalogue(), user) : catalogue());
   const keys = createKeyStore({ env });
   const find = async (name: string): Promise<Model> => named(name, all.find);
-  const base = given ?? (await proxiedFetch(env));
-  const way = verbose === undefined ? base : recordingFetch(base ?? fetch, verbose);
+  const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
+  const way = verbose === undefined ? base : recordingFetch(base, verbose);
   return {
-    client: createModelClient({ env, keys, services, ...(way && { fetch: way }) }),
+    client: createModelClient({ env, keys, services, fetch: way }),
     fallbacks: await Promise.all((settings.fallbackModels ?? []).map(find)),
     find,
     list: async () => all.list(),
@@ -87,7 +87,7 @@ function isUnknown(error: unknown): boolean {
 }
 
 /** A way through the proxy that the environment names; nothing where it names none. */
-async function proxiedFetch(env: Environment): Promise<typeof fetch | undefined> {
+async function proxiedFetch(env: Environment): Promise<Fetch | undefined> {
   const named = [
     "HTTPS_PROXY",
     "https_proxy",

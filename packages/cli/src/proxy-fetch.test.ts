@@ -4,6 +4,13 @@ import { connect } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { proxyFetch } from "./proxy-fetch.ts";
 
+const REQUEST = {
+  method: "POST",
+  headers: {},
+  body: "{}",
+  signal: new AbortController().signal,
+  redirect: "manual",
+} as const;
 const servers: Server[] = [];
 
 afterEach(() => {
@@ -37,14 +44,14 @@ async function world(): Promise<{ service: string; proxy: string; asked: string[
 
 it.each(["http_proxy", "HTTP_PROXY", "ALL_PROXY"])("goes through the proxy of %s", async (name) => {
   const { asked, proxy, service } = await world();
-  const response = await proxyFetch({ [name]: proxy })(service);
-  expect(await response.text()).toBe("hello");
+  const response = await proxyFetch({ [name]: proxy })(service, REQUEST);
+  expect(await new Response(response.body).text()).toBe("hello");
   expect(asked).toEqual([new URL(service).host]);
 });
 
 it("goes past it where NO_PROXY says so", async () => {
   const { asked, proxy, service } = await world();
-  const response = await proxyFetch({ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" })(service);
-  expect(await response.text()).toBe("hello");
+  const response = await proxyFetch({ HTTP_PROXY: proxy, NO_PROXY: "127.0.0.1" })(service, REQUEST);
+  expect(await new Response(response.body).text()).toBe("hello");
   expect(asked).toEqual([]);
 });

@@ -1,8 +1,9 @@
 import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
+import type { Fetch } from "@gyre/ai/providers";
 import type { Environment } from "./terminal.ts";
 
 /** A `fetch` that goes through the proxy of the environment, and past it where NO_PROXY says so. */
-export function proxyFetch(env: Environment): typeof fetch {
+export function proxyFetch(env: Environment): Fetch {
   const either = (...names: string[]): string | undefined =>
     names.map((name) => env[name]).find(Boolean);
   const all = either("all_proxy", "ALL_PROXY");
@@ -17,8 +18,5 @@ export function proxyFetch(env: Environment): typeof fetch {
     bodyTimeout: 0,
     headersTimeout: 0,
   });
-  const through = (input: string, init: object): unknown =>
-    undiciFetch(input, { ...init, dispatcher });
-  // The same function in all that we use of it; only the types of two releases differ.
-  return through as unknown as typeof fetch;
+  return (url, request) => undiciFetch(url, { ...request, dispatcher });
 }

@@ -2,8 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { httpFetch } from "@gyre/ai/node";
 import { recordingFetch } from "./recording-fetch.ts";
 
+const REQUEST = {
+  method: "POST",
+  headers: {},
+  body: "{}",
+  signal: new AbortController().signal,
+  redirect: "manual",
+} as const;
 const KEY = "sk-only-for-this-test-1234567890";
 
 function folder(): string {
@@ -31,11 +39,11 @@ it("writes down what is sent and received, and no key, also one that a service c
     });
   const fetch = recordingFetch(service, file);
   const response = await fetch("https://service.test/v1?x=1", {
-    method: "POST",
+    ...REQUEST,
     headers: { authorization: `Bearer ${KEY}`, "x-plain": "seen" },
     body: JSON.stringify({ hello: "there", leaked: KEY }),
   });
-  expect(await response.text()).toBe(`one\ntwo wrong key ${KEY} end`);
+  expect(await new Response(response.body).text()).toBe(`one\ntwo wrong key ${KEY} end`);
   expect([response.status, response.headers.get("x-request")]).toEqual([401, "7"]);
 
   const text = readFileSync(file, "utf8");
@@ -58,10 +66,10 @@ it("writes down what is sent and received, and no key, also one that a service c
 it("writes down why nothing came, and passes it on", async () => {
   const file = join(folder(), "wire.jsonl");
   const fetch = recordingFetch(async () => Promise.reject(new Error("no such host")), file);
-  await expect(fetch("https://service.test/")).rejects.toThrow("no such host");
+  await expect(fetch("https://service.test/", REQUEST)).rejects.toThrow("no such host");
   expect(readFileSync(file, "utf8")).toContain('"failed":"no such host"');
 });
 
 it("says at once that its file cannot be written", () => {
-  expect(() => recordingFetch(globalThis.fetch, "/dev/null/wire.jsonl")).toThrow(/ENOTDIR|EEXIST/);
+  expect(() => recordingFetch(httpFetch, "/dev/null/wire.jsonl")).toThrow(/ENOTDIR|EEXIST/);
 });

@@ -1,40 +1,33 @@
-import { redact } from "@gyre/ai";
+import { redact, redactHeaders } from "@gyre/ai";
+import type { Fetch, FetchedResponse } from "@gyre/ai/providers";
 import { logFile } from "./log-file.ts";
-
-/** Headers whose value is a key, or may be. */
-const SECRET_HEADERS = /authorization|api-key|token|secret|cookie/i;
-const SHOWN_IN_PLACE = "[redacted]";
 
 /**
  * The same `fetch`, and all that it sends and receives in a file: a JSON line for each
  * request, for each answer and for each piece of its body. Keys are left out, also where a
  * service repeats one. What the reader does not read of an answer is not in the file.
  */
-export function recordingFetch(base: typeof fetch, path: string): typeof fetch {
+export function recordingFetch(base: Fetch, path: string): Fetch {
   const write = logFile(path);
   let requests = 0;
-  return async (input, init) => {
+  return async (url, init) => {
     const request = ++requests;
-    const headers = new Headers(init?.headers);
-    const secrets = secretsOf(headers);
+    const secrets = secretsOf(init.headers);
     const put = (line: Record<string, unknown>): void => {
       const text = JSON.stringify({ time: new Date().toISOString(), request, ...line });
       write(`${redact(text, secrets)}\n`);
     };
-    put({
-      sent: String(input instanceof Request ? input.url : input),
-      headers: shown(headers),
-      body: init?.body ?? null,
-    });
-    let response: Response;
+    put({ sent: url, headers: redactHeaders(init.headers), body: init.body });
+    let response: FetchedResponse;
     try {
-      response = await base(input, init);
+      response = await base(url, init);
     } catch (error) {
       put({ failed: error instanceof Error ? error.message : String(error) });
       throw error;
     }
-    put({ status: response.status, headers: shown(response.headers) });
-    return response.body ? withBody(response, response.body.pipeThrough(tap(put))) : response;
+    const { body, headers, ok, status } = response;
+    put({ status, headers: redactHeaders(headers) });
+    return { ok, status, headers, body: body?.pipeThrough(tap(put)) ?? null };
   };
 }
 
@@ -59,22 +52,9 @@ function tap(
   });
 }
 
-function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
-  const { headers, status, statusText } = response;
-  const copy = new Response(body, { headers, status, statusText });
-  // A response that is made by hand has no address of its own.
-  Object.defineProperty(copy, "url", { value: response.url });
-  return copy;
-}
-
-function shown(headers: Headers): Record<string, string> {
-  return Object.fromEntries(
-    [...headers].map(([name, value]) => [name, SECRET_HEADERS.test(name) ? SHOWN_IN_PLACE : value]),
-  );
-}
-
-function secretsOf(headers: Headers): string[] {
-  return [...headers]
-    .filter(([name]) => SECRET_HEADERS.test(name))
+function secretsOf(headers: Readonly<Record<string, string>>): string[] {
+  const shown = redactHeaders(headers);
+  return Object.entries(headers)
+    .filter(([name, value]) => shown[name] !== value)
     .map(([, value]) => value.replace(/^bearer\s+/i, ""));
 }

@@ -184,11 +184,7 @@ export class AssistantReader {
 
   constructor(head: MessageHead) {
     const { api, provider, model, timestamp } = head;
-    this.#out = new Accumulator(
-      this.#events,
-      { id: model, name: model, api, provider },
-      timestamp,
-    );
+    this.#out = new Accumulator(this.#events, { id: model, name: model, api, provider }, timestamp);
     // Who has the whole message may give it; its content is for the events to bring.
     Object.assign(this.#out.message, head, { content: [], usage: { ...head.usage } });
     this.#out.start();
@@ -308,7 +304,13 @@ export class AssistantReader {
   }
 
   /** The finished message. Throws `ProtocolError` where a block is not as long as it was sent. */
-  finish({ message, blocks }: { message: MessageHead; blocks: readonly unknown[] }): AssistantMessage {
+  finish({
+    message,
+    blocks,
+  }: {
+    message: MessageHead;
+    blocks: readonly unknown[];
+  }): AssistantMessage {
     return { ...message, content: blocks.map((block) => this.#finished(block)) };
   }
 
@@ -316,9 +318,7 @@ export class AssistantReader {
   blocksOf(content: readonly AssistantContent[]): WireBlock[] {
     let from = 0;
     return content.map((block) => {
-      const index = this.partial.content.findIndex(
-        (own, at) => at >= from && sameBody(own, block),
-      );
+      const index = this.partial.content.findIndex((own, at) => at >= from && sameBody(own, block));
       if (index < 0) return { content: block };
       from = index + 1;
       return { index, length: this.#lengthOf(index), ...besidesBody(block) };
@@ -327,7 +327,8 @@ export class AssistantReader {
 
   catchUp(): WireAssistantEvent[] {
     return this.partial.content.flatMap((block, contentIndex): WireAssistantEvent[] => {
-      if (block.type === "serviceTool") return [{ type: "service_tool", contentIndex, content: block }];
+      if (block.type === "serviceTool")
+        return [{ type: "service_tool", contentIndex, content: block }];
       if (block.type === "image") return [{ type: "image", contentIndex, content: block }];
       const state = this.#blocks[contentIndex];
       const isCall = block.type === "toolCall";

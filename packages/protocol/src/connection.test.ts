@@ -63,7 +63,8 @@ function connect(
     errors,
     heard,
     say(type, payload = {}, fields = {}) {
-      void near.send({ v: 1, type, id: `m_${++made}`, payload, ...fields });
+      const id = fields.id ?? `m_${++made}`;
+      void near.send({ v: 1, type, payload, ...fields, id });
       return heard();
     },
   };
@@ -111,7 +112,9 @@ describe("handshake: hello {versions} -> ready {version, server, limits}", () =>
   it("takes another hello after a mismatch, and none after ready", async () => {
     const line = connect();
     await line.say("hello", { versions: [2] });
-    expect(brief(await line.say("hello", { versions: [1] }))).toMatchObject([["ready", "m_2"]]);
+    expect(await line.say("hello", { versions: [1] })).toMatchObject([
+      { type: "ready", re: "m_2" },
+    ]);
     expect(brief(await line.say("hello", { versions: [1] }))).toEqual([
       ["nack", "m_3", "invalid_request"],
     ]);
@@ -131,9 +134,7 @@ describe("ping/pong (pong names the ping), goodbye", () => {
 
   it("says goodbye and ends when the other end does", async () => {
     const line = await ready();
-    expect(brief(await line.say("goodbye"))).toEqual([
-      ["goodbye", undefined, { reason: "goodbye" }],
-    ]);
+    expect(brief(await line.say("goodbye"))).toEqual([["goodbye", "m_1", { reason: "goodbye" }]]);
     expect(line.closed).toEqual(["goodbye"]);
     expect(await line.say("ping")).toEqual([]);
   });
@@ -164,21 +165,19 @@ describe("an unknown type gets an error frame, and the connection goes on", () =
     expect(answers).toEqual(["ack", "nack", "error", "pong", "ready"]);
   });
 
-  it.each(["models", "stream_request", "complete_request", "abort_request", "resume"])(
-    "says not_implemented to %s",
-    async (type) => {
-      const line = await ready();
-      expect(brief(await line.say(type))).toEqual([["nack", "m_1", "not_implemented"]]);
-    },
-  );
-
-  it.each(["tool_register", "tool_update", "tool_result"])(
-    "says not_implemented to %s",
-    async (type) => {
-      const line = await ready();
-      expect(brief(await line.say(type))).toEqual([["nack", "m_1", "not_implemented"]]);
-    },
-  );
+  it.each([
+    "models",
+    "stream_request",
+    "complete_request",
+    "abort_request",
+    "resume",
+    "tool_register",
+    "tool_update",
+    "tool_result",
+  ])("says not_implemented to %s", async (type) => {
+    const line = await ready();
+    expect(brief(await line.say(type))).toEqual([["nack", "m_1", "not_implemented"]]);
+  });
 });
 
 describe("a message's id is its idempotency key: sent again, it gets the first answer", () => {
@@ -295,6 +294,12 @@ describe("requests", () => {
     const line = await ready({ go: () => Promise.reject(new Error("boom")) });
     expect(brief(await line.say("go"))).toEqual([["nack", "m_1", "internal_error"]]);
     expect(line.errors).toEqual([new Error("boom")]);
+  });
+
+  it("that throw tell no key", async () => {
+    const key = "sk-ant-api03-0123456789abcdefghijklmnop";
+    const line = await ready({ go: () => Promise.reject(new Error(`refused: ${key}`)) });
+    expect(JSON.stringify(await line.say("go"))).not.toContain(key);
   });
 
   it("30 s request time-out: timeout", async () => {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, redact, systemClock } from "@gyre/ai";
 import { type Answer, AnswerMemory } from "./answer-memory.ts";
 import {
   type Envelope,
@@ -8,12 +8,7 @@ import {
   PROTOCOL_VERSIONS,
   versionMismatch,
 } from "./envelope.ts";
-import {
-  type Limits,
-  LIMITS,
-  MAX_WAITING_BYTES,
-  MAX_WAITING_REQUESTS,
-} from "./limits.ts";
+import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import { messageOf, ProtocolError } from "./protocol-error.ts";
 import { SequenceCheck } from "./sequence.ts";
@@ -119,15 +114,15 @@ export class Connection {
     this.#sequences.forget(stream);
   }
 
-  /** Says goodbye and ends the transport, after what waits has gone out. */
-  async close(reason = "closed"): Promise<void> {
+  /** Says goodbye, in answer to `re` if that is given, and ends the transport after what waits. */
+  async close(reason = "closed", re?: string): Promise<void> {
     if (this.#isClosed) return;
     if (reason === "slow_reader") {
       // What waits is lost, and can be had again by attaching.
       await this.#leave(reason);
       return;
     }
-    this.send({ type: "goodbye", payload: { reason } });
+    this.send({ type: "goodbye", ...(re !== undefined && { re }), payload: { reason } });
     await this.#outbox.flush();
     this.#end(reason);
     await this.#transport.close();
@@ -170,7 +165,7 @@ export class Connection {
     if (type === "hello") return this.#greet(frame);
     if (type === "ping") return this.send({ type: "pong", re: id, payload: {} });
     if (type === "goodbye") {
-      void this.close("goodbye");
+      void this.close("goodbye", id);
       return;
     }
     const handler = this.#options.handlers.get(type);
@@ -225,7 +220,8 @@ export class Connection {
       keep(answer);
     });
     this.#waiting++;
-    if (stream === undefined) return work.start(() => handler(frame, work.ack), this.#report(frame));
+    if (stream === undefined)
+      return work.start(() => handler(frame, work.ack), this.#report(frame));
     const before = this.#streams.get(stream);
     const begin = (): void => work.start(() => handler(frame, work.ack), this.#report(frame));
     if (before) void before.then(begin);
@@ -290,7 +286,10 @@ class Work {
 
   readonly ack = (payload: Payload = {}): void => this.#finish({ type: "ack", payload });
 
-  start(run: () => Payload | void | Promise<Payload | void>, report: (error: unknown) => void): void {
+  start(
+    run: () => Payload | void | Promise<Payload | void>,
+    report: (error: unknown) => void,
+  ): void {
     const failed = (error: unknown): void => {
       if (this.#answer || !(error instanceof ProtocolError)) report(error);
       this.#finish(nackOf(error));
@@ -322,11 +321,10 @@ function nackOf(error: unknown): Answer {
   const known =
     error instanceof ProtocolError
       ? error
-      : new ProtocolError("internal_error", messageOf(error), { cause: error });
+      : new ProtocolError("internal_error", redact(messageOf(error)), { cause: error });
   return { type: "nack", payload: payloadOf(known) };
 }
 
 function payloadOf({ code, message, details }: ProtocolError): Payload {
   return { ...details, code, message };
 }
-

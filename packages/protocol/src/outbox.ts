@@ -26,11 +26,7 @@ export class Outbox {
   #isClosed = false;
   #unblocked: Promise<void> = Promise.resolve();
 
-  constructor(
-    transport: Transport,
-    onOverflow: () => void,
-    maxBytes: number = MAX_WAITING_BYTES,
-  ) {
+  constructor(transport: Transport, onOverflow: () => void, maxBytes: number = MAX_WAITING_BYTES) {
     this.#transport = transport;
     this.#onOverflow = onOverflow;
     this.#maxBytes = maxBytes;

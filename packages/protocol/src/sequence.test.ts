@@ -83,14 +83,25 @@ describe("deltas that were joined for a slow reader travel as one", () => {
   it("keeps the newest progress of a call", () => {
     const progress = (seq: number, toolCallId: string): Envelope =>
       delta(seq, "", { type: "tool_execution_update", payload: { toolCallId, n: seq } });
-    expect(joinFrames(progress(1, "a"), progress(2, "a"))).toEqual({ ...progress(2, "a"), from: 1 });
+    expect(joinFrames(progress(1, "a"), progress(2, "a"))).toEqual({
+      ...progress(2, "a"),
+      from: 1,
+    });
     expect(joinFrames(progress(1, "a"), progress(2, "b"))).toBeUndefined();
   });
 
   it.each<[string, Envelope]>([
     ["another stream", delta(2, "b", { stream: "other" })],
-    ["another block", delta(2, "b", { payload: { event: { type: "text_delta", contentIndex: 1, delta: "b" } } })],
-    ["another kind", delta(2, "b", { payload: { event: { type: "thinking_delta", contentIndex: 0, delta: "b" } } })],
+    [
+      "another block",
+      delta(2, "b", { payload: { event: { type: "text_delta", contentIndex: 1, delta: "b" } } }),
+    ],
+    [
+      "another kind",
+      delta(2, "b", {
+        payload: { event: { type: "thinking_delta", contentIndex: 0, delta: "b" } },
+      }),
+    ],
     ["no neighbour", delta(3, "b")],
     ["no event", delta(2, "b", { type: "ack" })],
     ["what has no delta", delta(2, "b", { payload: {} })],

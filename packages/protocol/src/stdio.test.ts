@@ -111,9 +111,7 @@ describe("frame 16 MiB: a line above the limit is too_large", () => {
   it("is reported once and skipped without being kept, in whatever pieces", async () => {
     const piece = Buffer.alloc(64 * 1024, "x");
     const input = new PassThrough();
-    const heard = hear(
-      stdioTransport({ input, output: new PassThrough(), maxFrameBytes: LIMIT }),
-    );
+    const heard = hear(stdioTransport({ input, output: new PassThrough(), maxFrameBytes: LIMIT }));
     const before = process.memoryUsage().arrayBuffers;
     for (let i = 0; i < 1000; i++) {
       // One buffer again and again: only who keeps pieces would need more.

@@ -1,4 +1,4 @@
-import type { Agent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
+import type { Agent, AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
 import {
   AnswerMemory,
   type Connection,
@@ -37,6 +37,8 @@ export class LiveSession {
   /** The first event of a run that was asked for calls this. */
   #onFirstEvent: (() => void) | undefined;
   #isTaken = false;
+  /** Told when the next run can follow: who hears of the end may ask for more at once. */
+  #heldEnd: AgentEndEvent | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(hosted: HostedSession, options: LiveSessionOptions) {
@@ -112,7 +114,10 @@ export class LiveSession {
         .then(() => {
           if (this.#onFirstEvent === begun) begun();
         }, failed)
-        .finally(() => (this.#isTaken = false));
+        .finally(() => {
+          this.#isTaken = false;
+          this.#tellEnd();
+        });
     });
   }
 
@@ -186,6 +191,7 @@ export class LiveSession {
       closed?.();
     } finally {
       this.#unsubscribe();
+      this.#tellEnd();
       this.#publish("done", { reason: "closed" });
       // The stream is over: one of its name would be another.
       for (const connection of this.#watchers) connection.forget(this.id);
@@ -218,10 +224,27 @@ export class LiveSession {
   }
 
   #take(event: AgentEvent): void {
+    this.#tellEnd();
     this.#onFirstEvent?.();
+    if (event.type === "agent_end") return this.#holdEnd(event);
     if (event.type === "message_end") this.#known.add(event.message);
     if (event.type === "agent_start") this.#pending = [];
-    if (event.type === "agent_end") this.#pending = event.pending;
+    const { type, payload } = this.#writer.write(event);
+    this.#publish(type, payload);
+  }
+
+  #holdEnd(event: AgentEndEvent): void {
+    this.#heldEnd = event;
+    if (this.#isTaken) return;
+    // A run of the host's own. Inside of a listener nobody may wait for the agent.
+    queueMicrotask(() => void this.agent.waitForIdle().then(() => this.#tellEnd()));
+  }
+
+  #tellEnd(): void {
+    const event = this.#heldEnd;
+    if (!event) return;
+    this.#heldEnd = undefined;
+    this.#pending = event.pending;
     const { type, payload } = this.#writer.write(event);
     this.#publish(type, payload);
   }

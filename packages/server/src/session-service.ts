@@ -104,7 +104,9 @@ export class SessionService {
     const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
     const opened = late.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     const sessions = new Set([...this.#sessions.values(), ...opened]);
-    const closed = await Promise.allSettled([...sessions].map((session) => this.#closeOne(session)));
+    const closed = await Promise.allSettled(
+      [...sessions].map((session) => this.#closeOne(session)),
+    );
     for (const each of closed) {
       if (each.status === "rejected") this.#report(each.reason, "closing a session");
     }
@@ -287,10 +289,7 @@ function streamOf({ stream }: Envelope): string {
   throw new ProtocolError("invalid_request", '"stream" is the id of a session.');
 }
 
-function attachedTo(
-  frame: Envelope,
-  attached: ReadonlyMap<string, LiveSession>,
-): LiveSession {
+function attachedTo(frame: Envelope, attached: ReadonlyMap<string, LiveSession>): LiveSession {
   const id = streamOf(frame);
   const session = attached.get(id);
   if (!session) {

@@ -1,9 +1,4 @@
-import type {
-  AgentEndEvent,
-  AgentEvent,
-  AgentMessage,
-  PendingCall,
-} from "@gyre/agent";
+import type { AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
 import { callsOf } from "@gyre/agent";
 import type { AssistantMessage, ToolResultMessage } from "@gyre/ai";
 import {

@@ -321,7 +321,9 @@ describe("done carries all that is not a delta, checked by the receiver", () => 
   it("refuses a message of which a delta is missing", async () => {
     const { written } = await record({ script: [[say("Hello, you")]] });
     const at = written.findLastIndex((wire) => told(wire)["type"] === "text_delta");
-    expect(() => rebuild(written.toSpliced(at, 1))).toThrow(/Block 0 has a length of 9; 10 was sent/);
+    expect(() => rebuild(written.toSpliced(at, 1))).toThrow(
+      /Block 0 has a length of 9; 10 was sent/,
+    );
   });
 
   it("has the message right where a provider's end differs from what it streamed", async () => {

@@ -1,10 +1,11 @@
 import type { AgentEvent, AgentSink, AgentToolResult } from "@gyre/agent";
 import { isDeepStrictEqual } from "node:util";
-import type { EntryBody } from "./entry.ts";
+import type { Entry, EntryBody } from "./entry.ts";
 import { Transcript } from "./transcript.ts";
 import type { Session, SessionContext } from "./types.ts";
 
 type CompactionEvent = Extract<AgentEvent, { type: "compaction" }>;
+type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
 
 /**
@@ -63,27 +64,28 @@ class Notes {
   async #compaction({ compaction }: CompactionEvent): Promise<EntryBody> {
     const { from, to, message } = compaction;
     const { entries } = this.#transcript;
-    const first = await this.#firstOf(entries[from]);
+    const earlier = await this.#earlier(entries[from]);
+    // Where there is nothing to stand for, it stands behind all there is.
+    const first = earlier?.first ?? entries[from] ?? (this.#session.leaf ?? 0) + 1;
     const until = entries[to] ?? null;
     const body = { type: "compaction", first, until, message } as const;
     const isBetween = (id: number): boolean => id >= first && (until === null || id < until);
     const isSimple = entries.every((id, index) => {
-      const isStandIn = index === from && id === this.#context.entries[from];
-      return isStandIn || isBetween(id) === (index >= from && index < to);
+      if (earlier && index === from) return !earlier.entries;
+      return isBetween(id) === (index >= from && index < to);
     });
     if (isSimple) return body;
     const kept = new Set(entries.toSpliced(from, to - from));
-    const types = this.#session.entries;
-    const messages = new Set(types.filter(({ type }) => type === "message").map(({ id }) => id));
+    const all = this.#session.entries.filter(({ type }) => type === "message");
+    const messages = new Set(all.map(({ id }) => id));
     const left = this.#session.branchOf().filter((id) => messages.has(id) && !kept.has(id));
     return { ...body, entries: left };
   }
 
-  /** Where what a message stands for begins: an earlier compaction's own beginning, or itself. */
-  async #firstOf(id: number | undefined): Promise<number> {
-    if (id === undefined) return (this.#session.leaf ?? 0) + 1;
-    const entry = await this.#session.read(id);
-    return entry.type === "compaction" ? entry.first : id;
+  /** The compaction that made a message, if one did: what it stands for is taken over. */
+  async #earlier(id: number | undefined): Promise<CompactionEntry | undefined> {
+    const entry = id === undefined ? undefined : await this.#session.read(id);
+    return entry?.type === "compaction" ? entry : undefined;
   }
 }
 

@@ -93,7 +93,7 @@ export async function scan(handle: FileHandle): Promise<Scanned> {
   }
   const size = offset + heldBytes;
   let tail: Scanned["tail"];
-  if (heldBytes > MAX_LINE_BYTES) tail = scanner.torn(offset, offset, size);
+  if (heldBytes > MAX_LINE_BYTES) tail = scanner.longTail(offset, size);
   else if (heldBytes > 0) tail = scanner.tail(Buffer.concat(held), offset);
   const { index, leaf } = scanner.finish();
   const { header, epoch, problems, lines } = scanner;
@@ -172,10 +172,15 @@ class Scanner {
     for (const [from, to] of piecesOf(bytes, 0, end)) {
       if (this.#take(bytes, from, to, offset + from)) whole = to;
     }
-    return this.torn(offset, offset + whole, offset + bytes.length);
+    return this.#torn(offset, offset + whole, offset + bytes.length);
   }
 
-  torn(offset: number, whole: number, end: number): { offset: number; end: number } {
+  longTail(offset: number, end: number): { offset: number; end: number } {
+    this.lines++;
+    return this.#torn(offset, offset, end);
+  }
+
+  #torn(offset: number, whole: number, end: number): { offset: number; end: number } {
     this.#report("torn", whole, end - whole, "The last line was not written to its end");
     return { offset, end: whole };
   }

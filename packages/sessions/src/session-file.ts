@@ -75,7 +75,15 @@ export async function openSession(path: string, options: OpenOptions = {}): Prom
       ? new SessionError("not_found", `There is no file ${path}.`, { path, cause: error })
       : unreadable(path, error);
   }
-  return openFile(full, clock, readOnly ? undefined : new FileLock(full, clock.now()));
+  return openFile(full, clock, readOnly ? undefined : lockFor(full, clock));
+}
+
+function lockFor(path: string, clock: Clock): FileLock {
+  try {
+    return new FileLock(path, clock.now());
+  } catch (error) {
+    throw error instanceof SessionError ? error : unreadable(path, error);
+  }
 }
 
 async function createFile(
@@ -83,16 +91,19 @@ async function createFile(
   clock: Clock,
   fill: (handle: FileHandle) => Promise<void>,
 ): Promise<Session> {
-  const folder = dirname(resolve(path));
-  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-  const full = join(await realpath(folder), basename(path));
-  if (await exists(full)) throw existsError(full);
-  const lock = new FileLock(full, clock.now());
+  let lock: FileLock | undefined;
+  let full = resolve(path);
   try {
+    await mkdir(dirname(full), { recursive: true, mode: FOLDER_MODE });
+    full = join(await realpath(dirname(full)), basename(full));
+    if (await exists(full)) throw existsError(full);
+    lock = new FileLock(full, clock.now());
     await putInPlace(full, fill);
-  } catch (error) {
-    lock.release();
-    throw error;
+  } catch (cause) {
+    lock?.release();
+    if (cause instanceof SessionError) throw cause;
+    const message = `${full} cannot be made: ${wordsOf(cause)}`;
+    throw new SessionError("write_failed", message, { path: full, cause });
   }
   return openFile(full, clock, lock);
 }
@@ -151,13 +162,17 @@ async function mend(handle: FileHandle, scanned: Scanned): Promise<void> {
   if (tail.end > tail.offset) {
     await writeAll(handle, Buffer.of(LF));
     scanned.size++;
-  }
+  } else scanned.lines--;
   await handle.datasync();
 }
 
 function unreadable(path: string, error: unknown): SessionError {
-  const why = error instanceof Error ? error.message : String(error);
-  return new SessionError("unreadable", `${path} cannot be opened: ${why}`, { path, cause: error });
+  const message = `${path} cannot be opened: ${wordsOf(error)}`;
+  return new SessionError("unreadable", message, { path, cause: error });
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 interface Parts {
@@ -408,8 +423,7 @@ class SessionFile implements Session {
     try {
       return encodeBody(body);
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw this.#error("write_failed", `takes only what JSON can say (${why})`, cause);
+      throw this.#error("write_failed", `takes only what JSON can say (${wordsOf(cause)})`, cause);
     }
   }
 
@@ -422,8 +436,8 @@ class SessionFile implements Session {
       await writeAll(this.#handle, bytes);
       await this.#handle.datasync();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      const error = this.#error("write_failed", `could not be written to (${why})`, cause);
+      const what = `could not be written to (${wordsOf(cause)})`;
+      const error = this.#error("write_failed", what, cause);
       this.#hasLeftovers = true;
       try {
         await this.#cutLeftovers();

@@ -107,6 +107,12 @@ describe("a session file", () => {
     await again.close();
   });
 
+  it("says why it cannot be made", async () => {
+    const path = newPath();
+    await writeFile(path, "a file");
+    expect(await codeOf(createSession(`${path}/below.jsonl`, { cwd: "/w" }))).toBe("write_failed");
+  });
+
   it("branches in place, and remembers where", async () => {
     let session = await createSession(newPath(), { cwd: "/w" });
     for (const word of ["a", "b", "c"]) await session.append(said(word));

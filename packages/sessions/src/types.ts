@@ -39,7 +39,7 @@ export interface EntryInfo {
 export interface SessionContext {
   /** The messages of one branch, results next to their calls; those that a compaction stands for are left out. */
   messages: AgentMessage[];
-  /** The entry of each message. */
+  /** The entry of each message; of one that stands for others, that of the compaction. */
   entries: number[];
   /** For `initialState`: has been applied to `messages` already, which does not hurt. */
   compaction?: Compaction;

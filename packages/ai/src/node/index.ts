@@ -4,6 +4,7 @@ import { record, replay, type ReplayClient } from "../cassette.ts";
 import type { ProtocolClient } from "../client.ts";
 
 export { createModelClient, type ModelClientOptions } from "./client.ts";
+export { httpFetch } from "./http-fetch.ts";
 export { KeyCommandError, KeyFileError } from "./key-error.ts";
 export {
   createKeyStore,

@@ -1,6 +1,6 @@
 import type { Failure, FailureKind } from "../messages.ts";
 import { redact as redactKeys, REDACTED } from "../redact.ts";
-import { isRecord, isTransient, ProviderError } from "./wire.ts";
+import { isRecord, isTransient, ProviderError, type ResponseHeaders } from "./wire.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
 /** The service's own words are cut here, in characters. */
@@ -25,7 +25,7 @@ export interface AskedOf {
 
 /** The error that a response's status, headers and body tell of. Never throws. */
 export function errorOfResponse(
-  response: { status: number; headers: Headers; body: string; url?: string },
+  response: { status: number; headers: Pick<ResponseHeaders, "get">; body: string; url?: string },
   at: AskedOf,
 ): ProviderError {
   const { headers, body } = response;
@@ -215,10 +215,11 @@ function readMetadata(value: unknown, report: Report, now: number, depth: number
   read(value["raw"], report, now, depth + 1);
   const headers = value["headers"];
   if (!isRecord(headers)) return;
-  const limits = new Headers();
+  const known = new Map<string, string>();
   for (const [name, text] of Object.entries(headers))
     if (/^(?:retry-after|x-ratelimit)[a-z-]*$/i.test(name) && /^[\d.a-z]+$/i.test(String(text)))
-      limits.set(name, String(text));
+      known.set(name.toLowerCase(), String(text));
+  const limits = { get: (name: string) => known.get(name) ?? null };
   const wait = parseRetryAfter(limits, now) ?? parseRateLimitReset(limits, now);
   if (wait !== undefined) report.waits.push(wait);
 }
@@ -512,7 +513,7 @@ function codeKey(code: string): string {
 
 const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
 
-function requestIdOf(headers: Headers, report: Report): string | undefined {
+function requestIdOf(headers: Pick<ResponseHeaders, "get">, report: Report): string | undefined {
   for (const name of REQUEST_ID_HEADERS) {
     const id = headers.get(name);
     if (id) return id;

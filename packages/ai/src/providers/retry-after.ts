@@ -1,3 +1,5 @@
+import type { ResponseHeaders } from "./wire.ts";
+
 const MS_PER_SECOND = 1_000;
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -22,7 +24,10 @@ const EPOCH_MS = 100_000_000_000;
  * second in one and zero in the other. A time that is past is 0; what cannot be
  * read is ignored.
  */
-export function parseRetryAfter(headers: Headers, now: number): number | undefined {
+export function parseRetryAfter(
+  headers: Pick<ResponseHeaders, "get">,
+  now: number,
+): number | undefined {
   return longest([
     scaled(headers.get("retry-after-ms"), 1),
     scaled(headers.get("retry-after"), MS_PER_SECOND) ??
@@ -35,7 +40,10 @@ export function parseRetryAfter(headers: Headers, now: number): number | undefin
  * When the limit that is used up is renewed, by the `x-ratelimit-*` headers. A
  * service without `retry-after` may tell it so; only of use with a 429.
  */
-export function parseRateLimitReset(headers: Headers, now: number): number | undefined {
+export function parseRateLimitReset(
+  headers: Pick<ResponseHeaders, "get">,
+  now: number,
+): number | undefined {
   return longest(
     ["", "-requests", "-tokens"].map((what) => {
       if (Number(headers.get(`x-ratelimit-remaining${what}`) ?? NaN) !== 0) return undefined;

@@ -76,12 +76,38 @@ export interface Wire {
   framing?(onPayload: OnPayload, contentType: string): Framing;
 }
 
+/** What is read of the headers of a response: a `Headers`, or less. */
+export interface ResponseHeaders {
+  get(name: string): string | null;
+  forEach(take: (value: string, name: string) => void): void;
+}
+
+/** What is read of a response: a `Response`, or less. */
+export interface FetchedResponse {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly type?: string;
+  readonly headers: ResponseHeaders;
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+/** All that is asked of a `fetch`: the global one will do, and so will a simpler one. */
+export type Fetch = (url: string, init: FetchRequest) => Promise<FetchedResponse>;
+
+export interface FetchRequest {
+  method: string;
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+  redirect: "manual";
+}
+
 /** What is the same for all requests of a process. */
 export interface ProviderConfig {
   /** Services of your own, and presets that you want otherwise; they go before ours. */
   services?: readonly ServicePreset[];
   /** Default: the global `fetch`. */
-  fetch?: typeof fetch;
+  fetch?: Fetch;
   /** The key for a service, asked for each request that brings none. Throws what to tell the user. */
   getApiKey?: (
     service: ServicePreset,
@@ -185,7 +211,12 @@ class Exchange {
     };
   }
 
-  async #send({ url, headers: own, body, sign }: WireRequest): Promise<Response | undefined> {
+  async #send({
+    url,
+    headers: own,
+    body,
+    sign,
+  }: WireRequest): Promise<FetchedResponse | undefined> {
     const { onPayload, onResponse, headers: extra } = this.#options;
     const payload = (await hooked("onPayload", async () => onPayload?.(body, this.#model))) ?? body;
     const text = toJson(payload, this.#service);
@@ -228,7 +259,7 @@ class Exchange {
   }
 
   /** A response as a hook may see it. */
-  async #shown({ headers, status }: Response): Promise<ServiceResponse> {
+  async #shown({ headers, status }: FetchedResponse): Promise<ServiceResponse> {
     const { redactHeaders } = await import("../redact.ts");
     const redact = await this.#redactor();
     const shown = Object.entries(redactHeaders(headers));
@@ -239,7 +270,7 @@ class Exchange {
     };
   }
 
-  async #read(response: Response, job: WireJob): Promise<void> {
+  async #read(response: FetchedResponse, job: WireJob): Promise<void> {
     if (!response.ok) throw await this.#errorOf(response, await this.#text());
     const reader = this.#reader;
     if (!reader) throw this.#incomplete("has no body");
@@ -317,7 +348,7 @@ class Exchange {
     return text;
   }
 
-  async #errorOf(response: Response, body: string): Promise<ProviderError> {
+  async #errorOf(response: FetchedResponse, body: string): Promise<ProviderError> {
     const redirect = refusedRedirect(response, this.#url, this.#service);
     if (redirect) return redirect;
     const { errorOfResponse } = await import("./errors.ts");
@@ -507,7 +538,7 @@ function wordsOf(error: unknown): string {
 }
 
 /** Where the same request is to be sent instead: only within the same origin. */
-function redirectOf(response: Response, from: string): string | undefined {
+function redirectOf(response: FetchedResponse, from: string): string | undefined {
   if (response.status !== 307 && response.status !== 308) return undefined;
   const target = targetOf(response, from);
   return target && target.origin === new URL(from).origin ? target.href : undefined;
@@ -515,7 +546,7 @@ function redirectOf(response: Response, from: string): string | undefined {
 
 /** Why a redirect is not followed; nothing where the response is none. */
 function refusedRedirect(
-  response: Response,
+  response: FetchedResponse,
   from: string,
   { name }: ServicePreset,
 ): ProviderError | undefined {
@@ -542,7 +573,7 @@ function refusedRedirect(
       );
 }
 
-function targetOf(response: Response, from: string): URL | undefined {
+function targetOf(response: FetchedResponse, from: string): URL | undefined {
   const location = response.headers.get("location");
   return location !== null && URL.canParse(location, from) ? new URL(location, from) : undefined;
 }

@@ -1,0 +1,588 @@
+import { PassThrough } from "node:stream";
+import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
+import { call, say, type ScriptStep, stall, think } from "@gyre/ai";
+import { type Envelope, ProtocolError, type Transport, transportPair } from "@gyre/protocol";
+import { stdioTransport } from "@gyre/protocol/stdio";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { SessionService, type SessionServiceOptions } from "./session-service.ts";
+import { ScriptedHost, type ScriptedHostOptions } from "./testing/scripted-host.ts";
+import { WireClient } from "./testing/wire-client.ts";
+import { WireEventReader } from "./wire-event-reader.ts";
+
+const tool = (name: string, execute: AgentTool["execute"] = () => name): AgentTool => ({
+  name,
+  description: name,
+  parameters: { type: "object" },
+  execute,
+});
+
+interface World {
+  host: ScriptedHost;
+  service: SessionService;
+  client: WireClient;
+  errors: unknown[];
+  /** Another client of the same service. */
+  another(name: string): WireClient;
+}
+
+function serve(options: ScriptedHostOptions = {}, more: SessionServiceOptions = {}): World {
+  const host = new ScriptedHost(options);
+  const errors: unknown[] = [];
+  const service = new SessionService(host, { onError: (error) => errors.push(error), ...more });
+  const another = (name: string): WireClient => {
+    const [near, far] = transportPair();
+    service.serve(far);
+    return new WireClient(near, name);
+  };
+  return { host, service, errors, another, client: another("m") };
+}
+
+const ends = (frame: Envelope): boolean => frame.type === "agent_end";
+
+async function refused(answer: Promise<Envelope>): Promise<unknown> {
+  const { type, payload } = await answer;
+  return type === "nack" ? payload["code"] : type;
+}
+
+/** Events as an application at the other end has them. */
+function rebuilt(frames: readonly Envelope[]): AgentEvent[] {
+  const reader = new WireEventReader();
+  return frames.flatMap((frame) => reader.read(frame).map((event) => structuredClone(event)));
+}
+
+/** The message so far is live: it is compared where it is whole. */
+function withoutPartials(events: readonly AgentEvent[]): unknown[] {
+  return events.map((event) => {
+    if (event.type === "message_start") return { ...event, message: event.message.role };
+    if (event.type !== "message_update") return event;
+    const { partial: _, ...told } = { partial: undefined, ...event.assistantMessageEvent };
+    return told;
+  });
+}
+
+const script: ScriptStep[] = [
+  [think("Hm", { signature: "x" }), say("I look"), call("look", { path: "a" }), call("look")],
+  [say("Done: \u2028 ä😀")],
+];
+
+function overPair(service: SessionService): Transport {
+  const [near, far] = transportPair();
+  service.serve(far);
+  return near;
+}
+
+function overStdio(service: SessionService): Transport {
+  const [there, back] = [new PassThrough(), new PassThrough()];
+  service.serve(stdioTransport({ input: there, output: back }));
+  return stdioTransport({ input: back, output: there });
+}
+
+describe("a session over a wire gives the events that it gives in process", () => {
+  it.each([
+    ["in process", overPair],
+    ["on stdio", overStdio],
+  ])("%s", async (_, connect) => {
+    const host = new ScriptedHost({ script, tools: [tool("look")] });
+    const client = new WireClient(connect(new SessionService(host)));
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    expect(client.faults).toEqual([]);
+    const wire = rebuilt(client.events(id));
+    const own = host.events[0] ?? [];
+    expect(withoutPartials(wire)).toEqual(JSON.parse(JSON.stringify(withoutPartials(own))));
+    expect(own.at(-1)).toMatchObject({ type: "agent_end", stop: "done", turns: 2 });
+  });
+});
+
+describe("ack comes before the first event", () => {
+  it("numbers the events of a session from 1, after the ack", async () => {
+    const { client } = serve({ script: ["Hello"] });
+    const id = await client.create();
+    const from = client.frames.length;
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    const [first, second] = client.frames.slice(from);
+    expect(first).toMatchObject({ type: "ack", stream: id });
+    expect(first).not.toHaveProperty("seq");
+    expect(second).toMatchObject({ type: "agent_start", stream: id, seq: 1, id: "e_1", v: 1 });
+    expect(client.faults).toEqual([]);
+  });
+
+  it("for an event the envelope's type is the event's name", async () => {
+    const { client } = serve({ script: ["Hello"] });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    expect([...new Set(client.events(id).map(({ type }) => type))]).toEqual([
+      "agent_start",
+      "turn_start",
+      "message_start",
+      "message_end",
+      "message_update",
+      "turn_end",
+      "agent_end",
+    ]);
+  });
+
+  it("nacks a prompt that cannot start, and goes on", async () => {
+    const { client } = serve({ script: ["Hello"] });
+    const id = await client.create();
+    expect(await refused(client.request("prompt", {}, id))).toBe("invalid_request");
+    expect(await refused(client.request("prompt", { text: 1 }, id))).toBe("invalid_request");
+    expect(await refused(client.request("prompt", { text: "x", images: [1] }, id))).toBe(
+      "invalid_request",
+    );
+    expect(await refused(client.request("prompt", { text: "x", output: {} }, id))).toBe(
+      "not_implemented",
+    );
+    expect(await refused(client.request("continue", {}, id))).toBe("invalid_request");
+    expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("ack");
+  });
+
+  it("nacks what a host's prompt throws at once, and reports what it throws later", async () => {
+    let n = 0;
+    const { client, errors } = serve({
+      session: {
+        prompt: () => {
+          if (n++ === 0) throw new ProtocolError("unauthorized", "no key");
+          return Promise.resolve();
+        },
+      },
+    });
+    const id = await client.create();
+    expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("unauthorized");
+    expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("ack");
+    expect(errors).toEqual([]);
+  });
+});
+
+describe("commands of a session", () => {
+  it("session_busy: one run at a time; abort ends it", async () => {
+    const { client } = serve({ script: [[say("Well"), stall()], "Second"] });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    for (const [type, payload] of [
+      ["prompt", { text: "More" }],
+      ["continue", {}],
+      ["approve", { decisions: {} }],
+      ["reset", {}],
+      ["messages_replace", { messages: [] }],
+    ] as const) {
+      expect(await refused(client.request(type, payload, id))).toBe("session_busy");
+    }
+    await client.ask("abort", {}, id);
+    const end = await client.next(ends);
+    expect(end.payload).toMatchObject({ stop: "aborted" });
+    await client.ask("abort", {}, id);
+  });
+
+  it("who hears of the end may go on at once", async () => {
+    const { client, host } = serve({ script: () => "Hello" });
+    const id = await client.create();
+    const prompted: Promise<Envelope>[] = [];
+    const again = (frame: Envelope): boolean => {
+      if (ends(frame) && prompted.length < 3) {
+        prompted.push(client.request("prompt", { text: "More" }, id));
+      }
+      return prompted.length === 3;
+    };
+    const third = client.next(again);
+    await client.ask("prompt", { text: "Go" }, id);
+    await third;
+    expect((await Promise.all(prompted)).map(({ type }) => type)).toEqual(["ack", "ack", "ack"]);
+    // Also after a run that the host started by itself.
+    const from = client.frames.length;
+    await client.next(ends, from);
+    const [agent] = host.agents;
+    const before = client.frames.length;
+    await agent?.prompt("By myself");
+    await client.next(ends, before);
+    expect(await refused(client.request("prompt", { text: "Last" }, id))).toBe("ack");
+    expect(client.faults).toEqual([]);
+  });
+
+  it("steer, follow_up and queue_edit", async () => {
+    const { client, host } = serve({ script: [[say("Well"), stall()]] });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    const { queued: steering } = await client.ask("steer", { text: "Left" }, id);
+    expect(steering).toBe("steering-1");
+    await client.ask("follow_up", { text: "One" }, id);
+    await client.ask("follow_up", { text: "Two" }, id);
+    const edit = (payload: object): Promise<unknown> =>
+      client.ask("queue_edit", { queue: "followUp", ...payload }, id);
+    expect(await edit({ op: "edit", id: "followUp-2", text: "Three" })).toMatchObject({
+      isDone: true,
+    });
+    expect(await edit({ op: "move", id: "followUp-2", place: 0 })).toMatchObject({
+      queued: [{ message: { content: "Three" } }, { message: { content: "One" } }],
+    });
+    expect(await edit({ op: "remove", id: "followUp-1" })).toMatchObject({ isDone: true });
+    expect(await edit({ op: "remove", id: "followUp-1" })).toMatchObject({ isDone: false });
+    expect(await edit({ op: "list" })).toMatchObject({ queued: [{ id: "followUp-2" }] });
+    await edit({ op: "clear" });
+    await client.ask("queue_edit", { queue: "steering", op: "clear" }, id);
+    expect(host.agents[0]?.hasQueuedMessages()).toBe(false);
+    for (const wrong of [{ op: "fly" }, { op: "move", id: "x" }, { op: "edit", id: "x" }, {}]) {
+      const answer = client.request("queue_edit", { queue: "followUp", ...wrong }, id);
+      expect(await refused(answer)).toBe("invalid_request");
+    }
+    expect(await refused(client.request("queue_edit", { queue: "x", op: "list" }, id))).toBe(
+      "invalid_request",
+    );
+  });
+
+  it("approve {decisions}: a suspended run goes on", async () => {
+    const { client } = serve({
+      script: [[call("asks", {}, "c1"), call("asks", {}, "c2")], "Done"],
+      tools: [tool("asks")],
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    const { payload } = await client.next(ends);
+    expect(payload).toMatchObject({
+      stop: "suspended",
+      pending: [{ toolCall: { id: "c1" } }, { toolCall: { id: "c2" } }],
+    });
+    const approve = (decisions: unknown): Promise<unknown> =>
+      refused(client.request("approve", { decisions }, id));
+    expect(await approve({ nosuch: { type: "approve" } })).toBe("invalid_request");
+    expect(await approve({ c1: { type: "maybe" } })).toBe("invalid_request");
+    expect(await approve({ c1: { type: "result", result: { content: 1 } } })).toBe(
+      "invalid_request",
+    );
+    expect(await approve([])).toBe("invalid_request");
+    const from = client.frames.length;
+    expect(await approve({ c1: { type: "approve" }, c2: { type: "deny", reason: "no" } })).toBe(
+      "ack",
+    );
+    const end = await client.next(ends, from);
+    expect(end.payload).toMatchObject({ stop: "done" });
+    const results = client.events(id).filter(({ type }) => type === "tool_execution_end");
+    expect(results.map(({ payload: { isError } }) => isError)).toEqual([false, true]);
+    expect(withoutPartials(rebuilt(client.events(id))).length).toBeGreaterThan(0);
+  });
+
+  it("session_update {model, thinkingLevel, systemPrompt, tools, modes}", async () => {
+    const { client, host } = serve({ tools: [tool("a"), tool("b")] });
+    const id = await client.create();
+    const update = (payload: object): Promise<Envelope> =>
+      client.request("session_update", { ...payload }, id);
+    expect(
+      (
+        await update({
+          thinkingLevel: "high",
+          systemPrompt: "Be kind",
+          tools: ["b"],
+          modes: { steering: "all", followUp: "all" },
+        })
+      ).payload,
+    ).toMatchObject({
+      thinkingLevel: "high",
+      systemPrompt: "Be kind",
+      tools: ["b"],
+      modes: { steering: "all", followUp: "all" },
+    });
+    expect(host.agents[0]?.state.thinkingLevel).toBe("high");
+    expect(await refused(update({ model: "other" }))).toBe("model_not_found");
+    expect(await refused(update({ thinkingLevel: "off", tools: ["nosuch"] }))).toBe(
+      "tool_not_found",
+    );
+    expect(host.agents[0]?.state.thinkingLevel).toBe("high");
+    for (const wrong of [
+      { model: 1 },
+      { thinkingLevel: "huge" },
+      { systemPrompt: 1 },
+      { tools: "a" },
+      { modes: 1 },
+      { modes: { steering: "x" } },
+      { modes: { followUp: 1 } },
+      { modes: { permission: 1 } },
+      { modes: { permission: "full" } },
+      { modes: { other: 1 } },
+      { other: 1 },
+    ]) {
+      expect(await refused(update(wrong))).toBe("invalid_request");
+    }
+  });
+
+  it("messages_replace and reset: all who watch get the new state", async () => {
+    const { client, host } = serve({ script: ["Hello"] });
+    const id = await client.create();
+    const messages = [userMessage("Earlier", 1)];
+    await client.ask("messages_replace", { messages }, id);
+    const snapshot = await client.next(({ type }) => type === "snapshot");
+    expect(snapshot).toMatchObject({ stream: id, seq: 1, payload: { seq: 1, messages } });
+    await client.ask("continue", {}, id);
+    await client.next(ends);
+    expect(host.agents[0]?.state.messages).toHaveLength(2);
+    await client.ask("reset", {}, id);
+    expect(host.agents[0]?.state.messages).toEqual([]);
+    expect(client.faults).toEqual([]);
+    for (const wrong of [
+      1,
+      [1],
+      [{ role: "user", content: 5, timestamp: 1 }],
+      [{ role: "assistant", content: 5, timestamp: 1 }],
+      [{ role: "toolResult", content: [], timestamp: 1 }],
+      [{ role: "user", content: [{ type: "text" }], timestamp: 1 }],
+      [{ role: "wizard", content: "x", timestamp: 1 }],
+    ]) {
+      const answer = client.request("messages_replace", { messages: wrong }, id);
+      expect(await refused(answer)).toBe("invalid_request");
+    }
+  });
+
+  it("session_not_found, session_list, session_close", async () => {
+    const { client, host } = serve({ script: [[say("Well"), stall()]] });
+    const id = await client.create();
+    expect(await refused(client.request("prompt", { text: "Go" }, "nosuch"))).toBe(
+      "session_not_found",
+    );
+    expect(await refused(client.request("session_attach", {}, "nosuch"))).toBe("session_not_found");
+    expect(await client.ask("session_list")).toEqual({
+      sessions: [
+        { id: "kept", title: "An old one", isOpen: false, isRunning: false },
+        { id, isOpen: true, isRunning: false },
+      ],
+    });
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.ask("session_close", {}, id);
+    await client.next(({ type }) => type === "done");
+    // A run that went on is aborted, and told to the end; one terminal ends the stream.
+    const types = client.events(id).map(({ type }) => type);
+    expect(types.slice(-2)).toEqual(["agent_end", "done"]);
+    expect(host.closed).toEqual([id]);
+    client.forget(id);
+    expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("session_not_found");
+  });
+
+  it("sent again, a message gets the first answer, on whichever connection", async () => {
+    const { client, another, host } = serve({ script: ["One", "Two"] });
+    const id = await client.create();
+    const frame = { type: "prompt", id: "key", stream: id, payload: { text: "Go" } };
+    client.send({ ...frame, seq: 1 });
+    await client.next(ends);
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    other.send({ type: "session_attach", id: "n_a", stream: id, seq: 1 });
+    await other.next(({ re }) => re === "n_a");
+    other.send({ ...frame, seq: 2 });
+    expect(await other.next(({ re }) => re === "key")).toMatchObject({ type: "ack" });
+    const made = client.send({ type: "session_create", id: "make" });
+    const first = await client.next(({ re }) => re === made);
+    other.send({ type: "session_create", id: "make" });
+    const second = await other.next(({ re }) => re === "make");
+    expect(second.payload["session"]).toBe(first.payload["session"]);
+    expect(host.agents).toHaveLength(2);
+    expect(host.events[0]?.filter(({ type }) => type === "agent_start")).toHaveLength(1);
+  });
+});
+
+describe("any number of clients may watch one session; a disconnect is not a cancel", () => {
+  it("goes on without its client, and is there for the next one", async () => {
+    let goOn: () => void = () => {};
+    const waits = new Promise<string>((resolve) => (goOn = () => resolve("waited")));
+    const { client, another, host } = serve({
+      script: [[call("wait")], "Done"],
+      tools: [tool("wait", () => waits)],
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(({ type }) => type === "tool_execution_start");
+    await client.close();
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    await other.ask("session_attach", {}, id);
+    const snapshot = await other.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload).toMatchObject({ isRunning: true, session: id });
+    expect(snapshot).not.toHaveProperty("seq");
+    goOn();
+    await other.next(ends);
+    expect(other.faults).toEqual([]);
+    // What follows the snapshot can be rebuilt to the end.
+    const { messages, state } = JSON.parse(JSON.stringify(snapshot.payload));
+    const reader = new WireEventReader({ messages, state });
+    const got = other.events(id).flatMap((frame) => reader.read(frame));
+    const own = host.events[0] ?? [];
+    expect(got.at(-1)).toEqual(JSON.parse(JSON.stringify(own.at(-1))));
+  });
+
+  it("sends each of them the same events", async () => {
+    const { client, another } = serve({ script: ["Hello"] });
+    const id = await client.create();
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    await other.ask("session_attach", {}, id);
+    await client.ask("prompt", { text: "Go" }, id);
+    await other.next(ends);
+    const strip = (frames: Envelope[]): unknown[] => frames.map(({ ts: _, ...frame }) => frame);
+    expect(strip(other.events(id))).toEqual(strip(client.events(id)));
+    await other.ask("session_close", {}, id);
+    expect(await client.next(({ type }) => type === "done")).toMatchObject({ stream: id });
+  });
+});
+
+describe("session_attach {after}: what is missing, or a snapshot", () => {
+  async function ran(options: SessionServiceOptions = {}): Promise<World & { id: string }> {
+    const world = serve({ script: ["Hello", "Again"] }, options);
+    const id = await world.client.create();
+    await world.client.ask("prompt", { text: "Go" }, id);
+    await world.client.next(ends);
+    return { ...world, id };
+  }
+
+  it("nothing is lost or doubled, wherever a client comes back", async () => {
+    const { client, another, id } = await ran();
+    const all = client.events(id);
+    for (let after = 1; after <= all.length; after++) {
+      const other = another(`n${after}`);
+      await other.ask("hello", { versions: [1] });
+      const { epoch, seq } = await other.ask("session_attach", { after }, id);
+      expect(seq).toBe(all.length);
+      expect(typeof epoch).toBe("string");
+      await other.ask("ping").catch(() => {});
+      const strip = (frames: Envelope[]): unknown[] => frames.map(({ ts: _, ...frame }) => frame);
+      expect(strip(other.events(id))).toEqual(strip(all.slice(after)));
+      await other.close();
+    }
+  });
+
+  it.each<[string, object]>([
+    ["no number", {}],
+    ["zero", { after: 0 }],
+    ["a number that has not been", { after: 1000 }],
+    ["no whole number", { after: 1.5 }],
+    ["a number of another life", { after: 1, epoch: "another" }],
+  ])("gives a snapshot for %s", async (_, payload) => {
+    const { another, id } = await ran();
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    await other.ask("session_attach", { ...payload }, id);
+    const snapshot = await other.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload).toMatchObject({
+      messages: [{ role: "user" }, { role: "assistant" }],
+      isRunning: false,
+      omitted: 0,
+    });
+  });
+
+  it("keeps 4,096 events or 4 MiB, whichever is less: what is gone is a snapshot", async () => {
+    for (const limits of [{ tailEvents: 3 }, { tailBytes: 300 }]) {
+      const { client, another, id } = await ran({ limits });
+      const last = client.events(id).at(-1)?.seq ?? 0;
+      const other = another("n");
+      await other.ask("hello", { versions: [1] });
+      await other.ask("session_attach", { after: last - 1 }, id);
+      await other.ask("session_attach", { after: 1 }, id);
+      await other.next(({ type }) => type === "snapshot");
+      expect(other.frames.filter(({ seq }) => seq !== undefined)).toHaveLength(1);
+    }
+  });
+
+  it("leaves the oldest messages out of a snapshot that would not fit a frame", async () => {
+    const { client, another, id } = await ran({ limits: { frameBytes: 600 } });
+    await client.ask("prompt", { text: "x".repeat(100) }, id);
+    await client.next(({ type, seq }) => type === "agent_end" && (seq ?? 0) > 12);
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    await other.ask("session_attach", {}, id);
+    const { payload } = await other.next(({ type }) => type === "snapshot");
+    expect(payload["omitted"]).toBeGreaterThan(0);
+    expect((payload["messages"] as unknown[]).length + Number(payload["omitted"])).toBe(4);
+  });
+
+  it("opens a session that is not open, once for all who ask", async () => {
+    const { client, another, host } = serve();
+    const other = another("n");
+    await client.ask("hello", { versions: [1] });
+    await other.ask("hello", { versions: [1] });
+    await Promise.all([
+      client.ask("session_attach", {}, "kept"),
+      other.ask("session_attach", {}, "kept"),
+    ]);
+    expect(host.agents).toHaveLength(1);
+  });
+});
+
+describe("the service", () => {
+  it("closes every session and says goodbye", async () => {
+    const { client, host, service } = serve({ script: [[say("Well"), stall()]] });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await service.close();
+    await client.next(({ type }) => type === "goodbye");
+    expect(
+      client
+        .events(id)
+        .slice(-2)
+        .map(({ type }) => type),
+    ).toEqual(["agent_end", "done"]);
+    expect(host.closed).toEqual([id]);
+  });
+
+  it("sends what JSON cannot say without that part", async () => {
+    const circle: Record<string, unknown> = { big: 10n, fine: 1 };
+    circle["self"] = circle;
+    const { client } = serve({
+      script: [[call("odd")], "Done"],
+      tools: [tool("odd", () => ({ content: [{ type: "text", text: "x" }], details: circle }))],
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    const end = client.events(id).find(({ type }) => type === "tool_execution_end");
+    expect(end?.payload["result"]).toMatchObject({ details: { big: "10", fine: 1 } });
+  });
+
+  it("hostile frames never throw and never stop it", { timeout: 60_000 }, async () => {
+    const type = fc.constantFrom(
+      "session_create",
+      "session_list",
+      "session_attach",
+      "session_close",
+      "prompt",
+      "continue",
+      "steer",
+      "follow_up",
+      "queue_edit",
+      "abort",
+      "approve",
+      "session_update",
+      "messages_replace",
+      "reset",
+      "tool_register",
+      "nosuch",
+    );
+    const value = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom("s_1", "steering", "x"));
+    const key = fc.constantFrom("text", "images", "decisions", "messages", "tools", "modes", "op");
+    const hostile = fc.record(
+      {
+        type,
+        id: fc.string({ minLength: 1, maxLength: 2 }),
+        stream: fc.constantFrom("s_1", "s_2", "kept", "__proto__"),
+        seq: fc.integer({ min: -1, max: 12 }),
+        payload: fc.dictionary(fc.oneof(key, fc.string()), value),
+      },
+      { requiredKeys: ["type", "payload"] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(hostile, { maxLength: 25 }), async (frames) => {
+        const { client, another, service } = serve({ script: () => "Hello" });
+        await client.create();
+        for (const frame of frames) client.send(frame);
+        client.send({ type: "ping", id: "the last" });
+        await client.next(({ re }) => re === "the last");
+        const other = another("other");
+        const id = await other.create();
+        const from = other.frames.length;
+        await other.ask("prompt", { text: "Go" }, id);
+        await other.next(ends, from);
+        await service.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
