@@ -24,11 +24,32 @@ const EXECUTABLE = 0o755;
 const NOT_BUNDLED = ["@vscode/ripgrep"];
 
 /**
- * What is compiled once is kept by Node, where Node can (22 and later). It is asked before
- * anything but the entry is loaded; where there is nowhere to write, it does nothing.
+ * What is compiled once is kept by Node, where Node can (22 and later), in a folder of the
+ * user's own: one that others may write to could hold anything. It is asked before anything
+ * but the entry is loaded. Folders are made one by one, and nothing is done where that fails:
+ * Node itself would try for ever where a file system takes no folders.
  */
 const KEEP_COMPILED = `import * as nodeModule from "node:module";
-nodeModule.enableCompileCache?.();`;
+import * as nodeFs from "node:fs";
+import * as nodeOs from "node:os";
+if (nodeModule.enableCompileCache) {
+  try {
+    const cache = process.env.XDG_CACHE_HOME || nodeOs.homedir() + "/.cache";
+    for (const folder of [cache, cache + "/gyre", cache + "/gyre/compiled"]) {
+      if (!nodeFs.existsSync(folder)) nodeFs.mkdirSync(folder, { mode: 0o700 });
+    }
+    nodeModule.enableCompileCache(cache + "/gyre/compiled");
+  } catch {
+    // It starts without, a little later.
+  }
+}`;
+
+/**
+ * What most commands share goes into one file, because each file takes time to load; what only
+ * some of them need stays apart, and so do the wires and the catalogue of models.
+ */
+const CORE = /packages[\\/](?!cli\b)\w+[\\/](?:src|dist)[\\/](?!models\b|node\b|providers\b)/;
+const SHARED_BY = 4;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isBuiltin = (/** @type {string} */ name) =>
@@ -65,6 +86,7 @@ export async function bundleCli({ into, sources = false }) {
       minify: false,
       comments: false,
       sourcemap: false,
+      codeSplitting: { groups: [{ name: "core", test: CORE, minShareCount: SHARED_BY }] },
       postBanner: ({ isEntry }) => (isEntry ? KEEP_COMPILED : ""),
     });
     const chunks = output

@@ -88,8 +88,8 @@ class Driver {
   /** Runs on a prompt to its end. */
   async run(text: string, stream: string): Promise<Envelope> {
     const from = this.frames.length;
-    const answer = await this.ask("prompt", { text }, stream);
-    expect(answer.type).toBe("ack");
+    const { type: answer } = await this.ask("prompt", { text }, stream);
+    if (answer !== "ack") throw new Error(`The prompt got ${answer}.`);
     return this.next(({ type }) => type === "agent_end", from);
   }
 

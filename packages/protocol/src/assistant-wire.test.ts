@@ -57,7 +57,7 @@ describe("done carries all that is not a delta", () => {
         { index: 0, length: 8, signature: "sig" },
         { index: 1, length: 8, signature: "said" },
         { index: 2, length: 0 },
-        { index: 3, length: 31, id: "c1", name: "read" },
+        { index: 3, length: 29, id: "c1", name: "read" },
         {
           index: 4,
           length: 8,

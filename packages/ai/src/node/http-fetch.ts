@@ -1,5 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { pipeline, type Readable, type Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Fetch, FetchedResponse, ResponseHeaders } from "../providers/wire.ts";
 
 const FIRST_OK = 200;
@@ -31,42 +33,79 @@ export const httpFetch: Fetch = (url, { body, headers, method, signal }) =>
       agent: isSecure ? https : http,
       signal,
     });
-    request.on("response", (response) => resolve(answerOf(response, signal)));
+    request.on("response", (response) => {
+      // At once: what is wrong with the body may be known in the same moment.
+      try {
+        resolve(answerOf(response, signal));
+      } catch (error) {
+        response.destroy();
+        reject(error);
+      }
+    });
     request.on("error", (error) => {
       reject(signal.aborted ? signal.reason : new TypeError("fetch failed", { cause: error }));
     });
     request.end(body);
   });
 
-function answerOf(response: IncomingMessage, signal: AbortSignal): FetchedResponse {
+async function answerOf(response: IncomingMessage, signal: AbortSignal): Promise<FetchedResponse> {
   const { statusCode: status = 0 } = response;
-  if (NO_BODY.has(status)) response.resume();
+  const isEmpty = NO_BODY.has(status);
+  if (isEmpty) response.resume();
   return {
     ok: status >= FIRST_OK && status <= LAST_OK,
     status,
     headers: headersOf(response.rawHeaders),
-    body: NO_BODY.has(status) ? null : bodyOf(response, signal),
+    body: isEmpty ? null : bodyOf(decoded(response), signal),
   };
 }
 
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** Some gateways compress whatever they were asked for. */
+function decoded(response: IncomingMessage): Readable {
+  const encoding = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
+  if (encoding === "identity" || encoding === "") return response;
+  const decoder = DECODERS[encoding]?.();
+  if (!decoder)
+    throw new TypeError(`fetch failed: the answer has an unknown encoding, ${encoding}`);
+  // What is wrong with either is told by the decoder.
+  return pipeline(response, decoder, () => {});
+}
+
 /** The bytes as they come: one piece at a time is read ahead. */
-function bodyOf(response: IncomingMessage, signal: AbortSignal): ReadableStream<Uint8Array> {
+function bodyOf(source: Readable, signal: AbortSignal): ReadableStream<Uint8Array> {
+  let isOver = false;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        response.on("data", (piece: Buffer) => {
+        source.on("data", (piece: Buffer) => {
+          if (isOver) return;
           controller.enqueue(new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength));
-          if ((controller.desiredSize ?? 1) <= 0) response.pause();
+          if ((controller.desiredSize ?? 1) <= 0) source.pause();
         });
-        response.once("end", () => controller.close());
-        response.once("error", (error) => {
+        source.once("end", () => {
+          if (!isOver) controller.close();
+          isOver = true;
+        });
+        source.on("error", (error) => {
+          if (isOver) return;
+          isOver = true;
           controller.error(
             signal.aborted ? signal.reason : new TypeError("terminated", { cause: error }),
           );
         });
       },
-      pull: () => void response.resume(),
-      cancel: () => void response.destroy(),
+      pull: () => void source.resume(),
+      cancel() {
+        isOver = true;
+        source.destroy();
+      },
     },
     { highWaterMark: 1 },
   );

@@ -7,6 +7,7 @@ import type { AssistantMessageEventStream } from "../assistant-stream.ts";
 import { systemClock } from "../clock.ts";
 import type { AssistantMessage, Model } from "../messages.ts";
 import type { ApiProvider } from "../registry.ts";
+import { httpFetch } from "../node/http-fetch.ts";
 import { sse, userSays } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
@@ -27,7 +28,7 @@ interface Spoken {
   end: string;
 }
 
-const WIRES: Readonly<Record<string, Spoken>> = {
+const GLOBAL_FETCH: Readonly<Record<string, Spoken>> = {
   anthropic: {
     make: anthropicMessages,
     model: { id: "claude-test", name: "Test", api: "anthropic-messages", provider: "anthropic" },
@@ -51,6 +52,15 @@ const WIRES: Readonly<Record<string, Spoken>> = {
     }),
     end: sse({ id: "c1", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"),
   },
+};
+/** The same, on Node's own client. */
+const HTTP_FETCH = Object.entries(GLOBAL_FETCH).map(([name, wire]): [string, Spoken] => [
+  `${name} by httpFetch`,
+  { ...wire, make: (config) => wire.make({ ...config, fetch: httpFetch }) },
+]);
+const WIRES: Readonly<Record<string, Spoken>> = {
+  ...GLOBAL_FETCH,
+  ...Object.fromEntries(HTTP_FETCH),
 };
 const NAMES = Object.keys(WIRES);
 
