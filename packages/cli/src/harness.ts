@@ -2,6 +2,8 @@ import {
   Agent,
   type AgentEndEvent,
   type AgentRun,
+  type AgentSink,
+  ANSWER_TOOL,
   isRetryable,
   jsonLines,
   type Limits,
@@ -25,8 +27,10 @@ import {
   openToolset,
   type PermissionMode,
   permissions,
+  RuleError,
   type Toolset,
 } from "@gyre/tools";
+import { EXIT, ExitError } from "./exit-codes.ts";
 import { logFile } from "./log-file.ts";
 import { type Models, openModels } from "./models.ts";
 import type { Settings } from "./settings.ts";
@@ -52,6 +56,8 @@ export interface HarnessOptions {
   approvals: Approvals;
   /** Where all is written down. Open, and closed by its owner after the harness. */
   session?: Session;
+  /** Makes one when there is something to write down; the harness closes it. */
+  newSession?: () => Promise<Session | undefined>;
   /** Settings that were asked for just now: they go before those that the session had. */
   explicit?: ReadonlySet<keyof Settings>;
   /** A file for all that is sent and received. */
@@ -91,11 +97,14 @@ export interface DeniedCall {
 export interface Harness {
   readonly agent: Agent;
   readonly toolset: Toolset;
+  /** What is written to; nothing before `start()` where `newSession` makes it. */
   readonly session: Session | undefined;
   readonly model: Model;
   readonly mode: PermissionMode;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
+  /** Has the session ready; the first prompt does that too. */
+  start(): Promise<void>;
   /**
    * Runs on a prompt to its end. A response that broke off after something of it was shown
    * is taken up again, at most `MAX_RESUMES` times.
@@ -152,19 +161,21 @@ interface Parts {
 class HarnessOf implements Harness {
   readonly agent: Agent;
   readonly toolset: Toolset;
-  readonly session: Session | undefined;
   readonly denied: readonly DeniedCall[];
+  readonly #options: HarnessOptions;
   readonly #models: Models;
   readonly #mode: { now: PermissionMode };
   /** Read by each run as it starts: what a prompt has used up is taken off between its runs. */
   readonly #limits: Limits;
   #saved: SessionSettings;
+  #session: Session | undefined;
+  #sink: AgentSink | undefined;
 
   constructor(parts: Parts, toolset: Toolset, guard: Middleware) {
     const { options, settings, models, model, context } = parts;
     const { session } = options;
     this.toolset = toolset;
-    this.session = session;
+    this.#options = options;
     this.denied = parts.denied;
     this.#models = models;
     this.#mode = parts.mode;
@@ -177,7 +188,7 @@ class HarnessOf implements Harness {
       limits: this.#limits,
       context: {},
       middleware: [...(settings.log === undefined ? [] : [logTo(settings.log)]), guard],
-      ...(session && { sessionId: session.header.id, sink: journal(session, context) }),
+      sink: (event) => this.#sink?.(event),
       ...(context && { recordedResult: (id: string) => context.recordedResult(id) }),
       initialState: {
         model,
@@ -190,6 +201,11 @@ class HarnessOf implements Harness {
         ...(context?.compaction && { compaction: context.compaction }),
       },
     });
+    this.#writeTo(session, context);
+  }
+
+  get session(): Session | undefined {
+    return this.#session;
   }
 
   get model(): Model {
@@ -202,8 +218,14 @@ class HarnessOf implements Harness {
     return this.#mode.now;
   }
 
-  async prompt({ text, images, output }: PromptRequest): Promise<Outcome> {
+  async start(): Promise<void> {
+    const { newSession } = this.#options;
+    if (!this.#session && newSession) this.#writeTo(await newSession(), undefined);
     await this.#save();
+  }
+
+  async prompt({ text, images, output }: PromptRequest): Promise<Outcome> {
+    await this.start();
     const first = { ...(images && { images }), ...(output && { output }) };
     const whole = { ...this.#limits };
     let run: AgentRun<unknown> = this.agent.run(text, first);
@@ -243,11 +265,19 @@ class HarnessOf implements Harness {
     this.agent.abort();
     await this.agent.waitForIdle();
     await this.toolset.close();
+    if (this.#session !== this.#options.session) await this.#session?.close();
+  }
+
+  #writeTo(session: Session | undefined, context: SessionContext | undefined): void {
+    if (!session) return;
+    this.#session = session;
+    this.#sink = journal(session, context);
+    this.agent.sessionId = session.header.id;
   }
 
   /** Writes down what is set now, as far as it is not written down already. */
   async #save(): Promise<void> {
-    if (!this.session) return;
+    if (!this.#session) return;
     const { systemPrompt: prompt, thinkingLevel, tools } = this.agent.state;
     const { provider, id } = this.model;
     const now: Required<SessionSettings> = {
@@ -262,7 +292,7 @@ class HarnessOf implements Harness {
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(saved[key]),
     );
     if (changed.length === 0) return;
-    await this.session.append({ type: "settings", settings: Object.fromEntries(changed) });
+    await this.#session.append({ type: "settings", settings: Object.fromEntries(changed) });
     this.#saved = now;
   }
 }
@@ -285,24 +315,45 @@ function permissionsFor(
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
   let isTold = false;
-  return permissions({
-    mode: () => mode.now,
-    rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
-    async sandboxed() {
-      const { kind, missing } = await toolset().env.sandbox();
-      if (missing !== undefined && !isTold) {
-        isTold = true;
-        warn(`Commands run without a sandbox, and are asked about. ${missing}`);
-      }
-      return kind !== "none";
+  const guard = asUsage(() =>
+    permissions({
+      mode: () => mode.now,
+      rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
+      async sandboxed() {
+        const { kind, missing } = await toolset().env.sandbox();
+        if (missing !== undefined && !isTold) {
+          isTold = true;
+          warn(`Commands run without a sandbox, and are asked about. ${missing}`);
+        }
+        return kind !== "none";
+      },
+      workspace: () => toolset().env.workspace,
+      ...(approvals === "deny" && { headless: true }),
+      ...(typeof approvals === "function" && { ask: approvals }),
+      onDecision: ({ callId, effect, reason, tool }) => {
+        if (effect === "deny") denied.push({ toolCallId: callId, tool, reason });
+      },
+    }),
+  );
+  return {
+    ...guard,
+    async tool(call, next) {
+      // The way to give a typed answer is no tool of ours, and does nothing.
+      const isAnswer = call.tool.name === ANSWER_TOOL && !toolset().registry.has(ANSWER_TOOL);
+      return isAnswer || !guard.tool ? next() : guard.tool(call, next);
     },
-    workspace: () => toolset().env.workspace,
-    ...(approvals === "deny" && { headless: true }),
-    ...(typeof approvals === "function" && { ask: approvals }),
-    onDecision: ({ callId, effect, reason, tool }) => {
-      if (effect === "deny") denied.push({ toolCallId: callId, tool, reason });
-    },
-  });
+  };
+}
+
+/** A rule that is wrong is what the user wrote. */
+function asUsage<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof RuleError)
+      throw new ExitError(EXIT.usage, error.message, { cause: error });
+    throw error;
+  }
 }
 
 async function openTools(

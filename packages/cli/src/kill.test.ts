@@ -98,7 +98,8 @@ function addShown(shown: Shown, stdout: string): void {
   }
 }
 
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+/** As it is after its way through JSON. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
 /** The file has it all, in the order in which it was shown. */
 async function checkFile(file: string, shown: Shown): Promise<void> {
@@ -248,12 +249,16 @@ it(
   `loses nothing that was shown in ${KILLS} kills (seed ${SEED})`,
   async () => {
     const count: Count = { kills: 0, sessions: 0, late: 0, early: 0, messages: 0, results: 0 };
+    const failures: unknown[] = [];
     const lane = async (nth: number): Promise<void> => {
       const pick = random(SEED + nth);
-      while (count.kills < KILLS) await liveOnce(pick, count);
+      while (count.kills < KILLS && failures.length === 0) {
+        await liveOnce(pick, count).catch((error: unknown) => failures.push(error));
+      }
     };
     await Promise.all(Array.from({ length: LANES }, (_, nth) => lane(nth)));
     console.log(`seed ${SEED}: ${JSON.stringify(count)}`);
+    if (failures.length > 0) throw failures[0];
     expect(count.messages).toBeGreaterThan(KILLS);
   },
   KILLS * MS_A_KILL,

@@ -126,25 +126,34 @@ function version(): string {
   return manifest.version;
 }
 
-/** The first signal asks `run` to end, which then ends with its code; a second one does not wait. */
+/**
+ * The first signal asks `run` to end, which then ends with its code; a second one does not
+ * wait. Who reads us through `head` has seen enough: that asks for the end as well, and is
+ * no failure.
+ */
 async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const controller = new AbortController();
   let abortedAt = 0;
-  let code: number | undefined;
+  let code: ExitCode | undefined;
+  const stop = (ending: ExitCode): void => {
+    if (code === undefined) {
+      code = ending;
+      abortedAt = performance.now();
+      controller.abort();
+    } else if (performance.now() - abortedAt > SAME_PRESS_MS) process.exit(code);
+  };
   for (const [name, number] of Object.entries(SIGNALS)) {
-    process.on(name, () => {
-      if (code === undefined) {
-        code = SIGNAL_BASE + number;
-        abortedAt = performance.now();
-        controller.abort();
-      } else if (performance.now() - abortedAt > SAME_PRESS_MS) process.exit(code);
-    });
+    process.on(name, () => stop(SIGNAL_BASE + number));
   }
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    if (code === undefined) stop(EXIT.done);
+  });
   try {
     const result = await run(controller.signal);
     return code ?? result;
   } catch (error) {
-    tell(error);
+    if (code !== EXIT.done) tell(error);
     return code ?? exitCodeOf(error);
   }
 }
@@ -158,12 +167,6 @@ function tell(error: unknown): void {
 function exitCodeOf(error: unknown): ExitCode {
   return error instanceof UsageError || error instanceof ExitError ? error.exitCode : EXIT.failed;
 }
-
-// Who reads us through `head` has seen enough: that is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(EXIT.done);
-  throw error;
-});
 
 process.exitCode = await withSignals((signal) =>
   main(process.argv.slice(2), {

@@ -8,7 +8,7 @@ import { type Harness, openHarness, type Outcome } from "./harness.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
 import { Progress } from "./progress.ts";
-import { openSessionFor, readSetup, type Setup } from "./setup.ts";
+import { chooseSession, readSetup, type Setup } from "./setup.ts";
 import { readInput } from "./standard-input.ts";
 
 const FORMATS = ["text", "json", "stream-json"] as const;
@@ -71,21 +71,16 @@ interface Job {
 
 async function answer(text: string, schema: AnswerSchema | undefined, job: Job): Promise<ExitCode> {
   const { io, setup, stop, values } = job;
-  const session = await openSessionFor(values, setup, io);
+  const chosen = await chooseSession(values, setup, io);
   try {
-    const harness = await openHarness({
-      ...setup,
-      env: io.env,
-      approvals: "deny",
-      ...(session && { session }),
-    });
+    const harness = await openHarness({ ...setup, ...chosen, env: io.env, approvals: "deny" });
     try {
       return await run(harness, text, schema, job);
     } finally {
       await harness.close();
     }
   } finally {
-    await session?.close();
+    await chosen.session?.close();
     stop.clear();
   }
 }
@@ -97,6 +92,7 @@ async function run(
   job: Job,
 ): Promise<ExitCode> {
   const { format, io, startedAt, stop, values } = job;
+  await harness.start();
   const put = (line: object): void => void io.stdout.write(`${JSON.stringify(line)}\n`);
   if (format === "stream-json") put(opening(harness));
   const progress = new Progress(io.stderr, { quiet: values.quiet ?? false });

@@ -22,6 +22,7 @@ export interface RpcStore {
   list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
   /** Rejects with `SessionError`: `not_found`, `locked`, ... */
   open(id: string): Promise<Session>;
+  remove(id: string): Promise<void>;
 }
 
 /** What holds for a folder, which may have settings of its own. */
@@ -78,7 +79,13 @@ export class RpcHost implements SessionHost {
     return telling(async () => {
       const folder = await this.#setup({ ...this.#values, ...valuesOf(options) });
       const session = await folder.store?.create({ cwd: folder.cwd });
-      return this.#host(folder, session);
+      try {
+        return await this.#host(folder, session);
+      } catch (error) {
+        // Nothing was said in it yet.
+        if (session) await folder.store?.remove(session.header.id);
+        throw error;
+      }
     });
   }
 

@@ -308,6 +308,16 @@ describe("gyre rpc", () => {
     expect(await driver.code).toBe(EXIT.done);
   });
 
+  it("leaves no session behind that could not be made", async () => {
+    const driver = new Driver();
+    await driver.ask("hello", { versions: [1] });
+    const { payload } = await driver.ask("session_create", { model: "no such model" });
+    expect(payload["code"]).toBeTypeOf("string");
+    expect((await driver.ask("session_list")).payload).toEqual({ sessions: [] });
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
   it("ends before the first frame where the command line is wrong", async () => {
     const driver = new Driver({ cwd: "nosuch" });
     await expect(driver.code).rejects.toThrow(UsageError);

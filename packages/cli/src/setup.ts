@@ -53,41 +53,48 @@ export async function openStore(io: Pick<Io, "env">) {
   return new SessionStore(defaultSessionFolder(io.env));
 }
 
-/** The session that the command line asks for, open; nothing where nothing is to be written down. */
-export async function openSessionFor(
-  values: Values,
-  setup: Setup,
-  io: Io,
-): Promise<Session | undefined> {
-  checkSessionOptions(values);
-  const { cwd, settings } = setup;
-  const session = await (async () => {
-    if (values.history !== undefined) return openHistory(resolve(io.cwd, values.history), cwd);
-    const { fork, resume } = values;
-    if (values.continue || resume !== undefined) {
-      const store = await openStore(io);
-      const id = resume ?? (await store.latest(cwd))?.id;
-      if (id === undefined) {
-        throw new ExitError(
-          EXIT.failed,
-          `There is no session of ${cwd} to go on with. \`gyre sessions --all\` lists those of other folders.`,
-        );
-      }
-      return fork ? store.fork(id, { cwd }) : store.open(id);
-    }
-    if (values["no-session"] || settings.sessions === false) return undefined;
-    return (await openStore(io)).create({ cwd });
-  })();
-  for (const { line, message } of session?.problems ?? []) {
-    setup.warn(`Session ${session?.path}, line ${line}: ${message}`);
-  }
-  return session;
+/** Which session the command line asks for: one that is there, open, or the way to a new one. */
+export interface ChosenSession {
+  session?: Session;
+  newSession?: () => Promise<Session>;
 }
 
-async function openHistory(path: string, cwd: string): Promise<Session> {
+/** Finds it. Neither: nothing is to be written down. */
+export async function chooseSession(
+  values: Values,
+  { cwd, settings, warn }: Setup,
+  io: Io,
+): Promise<ChosenSession> {
+  checkSessionOptions(values);
+  const { fork, history, resume } = values;
+  if (history !== undefined) return openHistory(resolve(io.cwd, history), cwd, warn);
+  const isGoneOn = values.continue || resume !== undefined;
+  if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
+  const store = await openStore(io);
+  if (!isGoneOn) return { newSession: () => store.create({ cwd }) };
+  const id = resume ?? (await store.latest(cwd))?.id;
+  if (id === undefined) {
+    throw new ExitError(
+      EXIT.failed,
+      `There is no session of ${cwd} to go on with. \`gyre sessions --all\` lists those of other folders.`,
+    );
+  }
+  const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
+  tellProblems(session, warn);
+  return { session };
+}
+
+async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Promise<ChosenSession> {
   const { createSession, openSession } = await import("@gyre/sessions");
   const isThere = existsSync(path) && statSync(path).size > 0;
-  return isThere ? openSession(path) : createSession(path, { cwd });
+  if (!isThere) return { newSession: () => createSession(path, { cwd }) };
+  const session = await openSession(path);
+  tellProblems(session, warn);
+  return { session };
+}
+
+function tellProblems({ path, problems }: Session, warn: Setup["warn"]): void {
+  for (const { line, message } of problems) warn(`${path}, line ${line}: ${message}`);
 }
 
 function checkSessionOptions(values: Values): void {

@@ -48,13 +48,6 @@ export class ProtocolError extends Error {
   }
 }
 
-/** The same error with the id of the message that it answers, unless it names one. */
-export function answering(error: ProtocolError, re: string): ProtocolError {
-  if (error.re !== undefined) return error;
-  const { code, message, details, cause } = error;
-  return new ProtocolError(code, message, { re, details, cause });
-}
-
 /** What an error says, for people. */
 export function messageOf(error: unknown): string {
   try {

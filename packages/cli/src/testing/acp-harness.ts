@@ -56,6 +56,7 @@ export async function scriptedHarness(
     toolset,
     session,
     denied: [],
+    start: async () => {},
     get model() {
       const { model } = agent.state;
       if (!model) throw new Error("There is no model.");
