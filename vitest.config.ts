@@ -12,6 +12,7 @@ export default defineConfig({
       "@gyre/ai/providers": source("packages/ai/src/providers/index.ts"),
       "@gyre/ai": source("packages/ai/src/index.ts"),
       "@gyre/agent": source("packages/agent/src/index.ts"),
+      "@gyre/tools/mcp": source("packages/tools/src/mcp/index.ts"),
       "@gyre/tools": source("packages/tools/src/index.ts"),
       "@gyre/sessions": source("packages/sessions/src/index.ts"),
       "@gyre/protocol/stdio": source("packages/protocol/src/stdio.ts"),
