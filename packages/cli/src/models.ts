@@ -42,7 +42,7 @@ export async function openModels({
   const services = user ? userServices(user) : [];
   const all = createCatalogue(user ? mergeModels(catalogue(), user) : catalogue());
   const keys = createKeyStore({ env });
-  const find = async (name: string): Promise<Model> => named(name, all.find);
+  const find = async (name: string): Promise<Model> => named(name, (wanted) => all.find(wanted));
   const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
   const way = verbose === undefined ? base : recordingFetch(base, verbose);
   return {

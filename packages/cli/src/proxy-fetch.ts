@@ -1,5 +1,5 @@
 import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
-import type { Fetch } from "@gyre/ai/providers";
+import type { Fetch, FetchedResponse } from "@gyre/ai/providers";
 import type { Environment } from "./terminal.ts";
 
 /** A `fetch` that goes through the proxy of the environment, and past it where NO_PROXY says so. */
@@ -18,5 +18,9 @@ export function proxyFetch(env: Environment): Fetch {
     bodyTimeout: 0,
     headersTimeout: 0,
   });
-  return (url, request) => undiciFetch(url, { ...request, dispatcher });
+  return async (url, request) => {
+    const response: unknown = await undiciFetch(url, { ...request, dispatcher });
+    // A response like any other; its types are those of another release.
+    return response as FetchedResponse;
+  };
 }

@@ -1,14 +1,14 @@
 import type { ToolResultMessage, UserMessage } from "@gyre/ai";
 import fc from "fast-check";
 import { appendFile, readFile, truncate, writeFile } from "node:fs/promises";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Entry, EntryBody } from "./entry.ts";
 import { encodeEntry, unbraced } from "./line.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import { type Session, SessionError, type SessionProblem } from "./types.ts";
 
-const newPath = temporaryPaths("damage");
+const newPath = temporaryPaths("damage", afterAll);
 const RUNS = 60;
 const DAMAGES = 6;
 
@@ -309,7 +309,9 @@ describe("any damage", () => {
       fc.asyncProperty(steps, damages, async (script, list) => {
         const { path, entries } = await written(script);
         const lines = linesOf(await readFile(path));
-        const epochs = new Set(lines.slice(1).map((line) => /"w":(\d+)/.exec(`${line}`)?.[1]));
+        const epochs = new Set(
+          lines.slice(1).map((line) => /"w":(\d+)/.exec(line.toString())?.[1]),
+        );
         for (const damage of list) {
           // A copy of a later writer's line fences those that stand behind it: told, not lost.
           if (damage.kind === "twice" && epochs.size > 1) continue;

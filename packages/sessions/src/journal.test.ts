@@ -25,13 +25,13 @@ import {
   think,
 } from "@gyre/ai";
 import { readFile, stat, writeFile } from "node:fs/promises";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { journal } from "./journal.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import type { Session, SessionContext } from "./types.ts";
 
-const newPath = temporaryPaths("journal");
+const newPath = temporaryPaths("journal", afterAll);
 
 function textTool(
   name: string,

@@ -12,7 +12,7 @@ import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import type { EntryBody } from "./entry.ts";
 
-const newPath = temporaryPaths("lock");
+const newPath = temporaryPaths("lock", afterAll);
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const RACERS = 4;
 const ROUNDS = 15;
@@ -63,7 +63,7 @@ function writer(path: string, shell?: string): Writer {
     async tell(order) {
       child.stdin.write(`${order}\n`);
       const { value, done } = await answers.next();
-      if (!done) return String(value);
+      if (!done) return value;
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
       return "gone";
     },

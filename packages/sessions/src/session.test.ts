@@ -1,13 +1,13 @@
 import { manualClock, type UserMessage } from "@gyre/ai";
 import { appendFile, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { EntryBody } from "./entry.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import { type Session, SessionError } from "./types.ts";
 
-const newPath = temporaryPaths("session");
+const newPath = temporaryPaths("session", afterAll);
 
 function user(content: string, timestamp = 1): UserMessage {
   return { role: "user", content, timestamp };
