@@ -13,26 +13,26 @@ const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "")
 /**
  * A part that is a program: what it says is the problem if it fails.
  *
- * @param {string} script below node_modules
+ * @param {string} script below the root
  * @param {readonly string[]} args
  */
 async function program(script, ...args) {
-  const { code, output } = await run(
-    process.execPath,
-    [`${root}/node_modules/${script}`, ...args],
-    {
-      cwd: root,
-    },
-  );
+  const { code, output } = await run(process.execPath, [`${root}/${script}`, ...args], {
+    cwd: root,
+  });
   return { problems: code === 0 ? [] : [output] };
 }
 
 const ok = await runParts(
   [
-    { name: "build", check: () => program("typescript/bin/tsc", "-b") },
-    { name: "types", check: () => program("typescript/bin/tsc", "-p", "tsconfig.test.json") },
-    { name: "lint", check: () => program("oxlint/bin/oxlint", "--format=unix") },
-    { name: "format", check: () => program("oxfmt/bin/oxfmt", "--check") },
+    { name: "build", check: () => program("node_modules/typescript/bin/tsc", "-b") },
+    { name: "bundle", check: () => program("scripts/bundle-cli.mjs") },
+    {
+      name: "types",
+      check: () => program("node_modules/typescript/bin/tsc", "-p", "tsconfig.test.json"),
+    },
+    { name: "lint", check: () => program("node_modules/oxlint/bin/oxlint", "--format=unix") },
+    { name: "format", check: () => program("node_modules/oxfmt/bin/oxfmt", "--check") },
     { name: "layers", check: () => checkLayers(root) },
     { name: "manifests", check: () => checkManifests(root) },
     { name: "publishable", check: () => checkPublishable(root) },
