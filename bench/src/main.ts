@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
+import { cacheCases } from "./cache.ts";
 import { type Case, cases as loopCases, type Line, measureMemory } from "./cases.ts";
 import { cliCases } from "./cli.ts";
 import { serviceCases } from "./services.ts";
@@ -14,6 +15,7 @@ interface Group {
 const GROUPS: Readonly<Record<string, Group>> = {
   loop: { beside: "floor", about: "Gyre against a hand-written floor", cases: loopCases },
   services: { beside: "floor", about: "The wires against a floor", cases: serviceCases },
+  cache: { beside: "sliding window", about: "Prompts that services know", cases: cacheCases },
   cli: { beside: "best on Node", about: "The program, as it is packed", cases: cliCases },
 };
 

@@ -119,11 +119,7 @@ const CALLS = inFile("agent/dist/calls.js", {
   "calls run after length": ["R10", ' && message.stopReason !== "length"', ""],
   "calls run after trouble": ["R6", "!endedInTrouble(message) && message", "message"],
   "a queue's error is lost": ["R5", "if (trouble && !run.cancelled)", "if (false)"],
-  "no tool_execution_end": [
-    "R2",
-    'if ("result" in outcome) {\n        await emitEnd',
-    "if (false) {\n        await emitEnd",
-  ],
+  "no tool_execution_end": ["R2", "await emitEnd(run, call, outcome.result, durationMs);", ""],
   "an empty result stays empty": [
     "R8",
     "result.content.length > 0 ? result.content :",

@@ -10,6 +10,7 @@ import {
   systemClock,
   textOf,
   type ThinkingLevel,
+  type TokenCalibration,
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
@@ -152,6 +153,8 @@ export class Agent {
   #error: string | undefined;
   #usage: Usage = {};
   #compaction: Compaction | undefined;
+  /** How the service of a model counts, as far as its runs have told. */
+  #counted: { model: Model; calibration: TokenCalibration } | undefined;
   #active: { controller: AbortController; idle: Promise<void> } | undefined;
   #calling = 0;
 
@@ -450,6 +453,8 @@ export class Agent {
       messages: this.#messages,
       tools: this.#runTools(launch),
       ...(this.#compaction && { compaction: this.#compaction }),
+      ...(this.#counted &&
+        this.#counted.model === this.#model && { calibration: this.#counted.calibration }),
     };
     const handle = (event: AgentEvent): void | Promise<void> => this.#handle(event, launch.watch);
     const { sink = () => {}, streamFn } = this.#options;
@@ -479,6 +484,7 @@ export class Agent {
     } finally {
       this.#streamMessage = undefined;
       this.#active = undefined;
+      this.#counted = { model: run.model, calibration: run.calibration };
       becomeIdle();
     }
   }

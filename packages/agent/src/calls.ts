@@ -1,6 +1,7 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { SinkError } from "./emitter.ts";
+import { isThenable, SinkError } from "./emitter.ts";
 import { endedInTrouble } from "./history.ts";
+import { capResult } from "./long-results.ts";
 import { messageOf, type Run } from "./run.ts";
 import {
   abortedResult,
@@ -110,14 +111,15 @@ export async function answerWith(
   answers: Answers,
 ): Promise<void> {
   const { id, name } = call;
+  const capped = await capResult(run, call, result);
   await run.emit({
     type: "tool_execution_start",
     toolCallId: id,
     toolName: name,
     args: call.arguments,
   });
-  await emitEnd(run, call, result, 0);
-  await publishResult(run, call, result, answers);
+  await emitEnd(run, call, capped, 0);
+  await publishResult(run, call, capped, answers);
 }
 
 interface Running {
@@ -156,7 +158,11 @@ async function settle(
   const outcome = await executeCall(run, call, decision);
   slots?.giveBack();
   if ("result" in outcome) {
-    await emitEnd(run, call, outcome.result, run.clock.now() - startedAt);
+    const durationMs = run.clock.now() - startedAt;
+    // Before anybody sees it, so that journal, listeners and transcript have the same.
+    const capped = capResult(run, call, outcome.result);
+    outcome.result = isThenable(capped) ? await capped : capped;
+    await emitEnd(run, call, outcome.result, durationMs);
   }
   return outcome;
 }

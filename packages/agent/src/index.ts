@@ -1,4 +1,5 @@
 export * from "./agent.ts";
+export * from "./breakdown.ts";
 export { SKIPPED_TEXT } from "./calls.ts";
 export {
   applyCompaction,
@@ -6,9 +7,13 @@ export {
   type CompactionPlan,
   type ContextConfig,
   contextLimits,
+  type ContextLimits,
   planCompaction,
+  type PlanOptions,
 } from "./compaction.ts";
+export { ContextOverflowError } from "./context.ts";
 export { SinkError } from "./emitter.ts";
+export { type CallTrace, type CompactionFacts, traceOf } from "./facts.ts";
 export { callsOf, isLlmMessage, withResult } from "./history.ts";
 export { type PromptInput, toMessages, userMessage } from "./input.ts";
 export * from "./logging.ts";

@@ -1,25 +1,7 @@
-import {
-  type AssistantMessage,
-  type Context,
-  estimateContextTokens,
-  estimateTokens,
-  type Failure,
-  type StreamOptions,
-  type TranscriptProblem,
-} from "@gyre/ai";
-import {
-  applyCompaction,
-  type ContextConfig,
-  contextLimits,
-  onTopOf,
-  planCompaction,
-  readable,
-  standIn,
-  tokensOf,
-} from "./compaction.ts";
+import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/ai";
+import { keepSmall, sentBy } from "./context.ts";
 import type { Outgoing } from "./history.ts";
-import { messageOf, type Run } from "./run.ts";
-import type { AgentMessage } from "./types.ts";
+import type { Run } from "./run.ts";
 
 /** What is about to be sent is not what a service accepts: a fault of ours, or of a hook. */
 export class InvalidTranscriptError extends Error {
@@ -42,8 +24,11 @@ export function buildContext(run: Run): Context | Promise<Context> {
     return contextOf(run, run.history.outgoing());
   }
   return (async () => {
-    if (context) await compact(run, context);
-    const messages = compacted(run);
+    if (context) await keepSmall(run, context);
+    if (!run.compaction && !transformContext && !convertToLlm) {
+      return contextOf(run, run.history.outgoing());
+    }
+    const messages = sentBy(run);
     const transformed = transformContext
       ? await run.hook("transformContext", () => transformContext(messages, run.signal))
       : messages;
@@ -52,61 +37,6 @@ export function buildContext(run: Run): Context | Promise<Context> {
       : transformed;
     return contextOf(run, run.history.outgoingFrom(converted));
   })();
-}
-
-function compacted(run: Run): readonly AgentMessage[] {
-  const { messages } = run.history;
-  return run.compaction ? applyCompaction(messages, run.compaction) : messages;
-}
-
-/** Makes the context smaller, if it is too large (R24). */
-async function compact(run: Run, config: ContextConfig): Promise<void> {
-  const messages = compacted(run);
-  const correct = (estimated: number): number => run.calibration.correct(estimated);
-  const overhead = overheadOf(run);
-  const plan = planCompaction(messages, contextLimits(config, run.model), overhead, correct);
-  if (!plan) return;
-  const left = messages.slice(plan.from, plan.to);
-  const { summary, reason } = await summaryOf(run, config, left, plan.target);
-  const { from, to } = onTopOf(run.compaction, plan);
-  run.compaction = { from, to, message: standIn(summary, run.clock.now()) };
-  const estimated = compacted(run).reduce((sum, message) => sum + tokensOf(message), overhead);
-  await run.emit({
-    type: "compaction",
-    before: plan.before,
-    after: Math.round(correct(estimated)),
-    reason,
-    compaction: run.compaction,
-  });
-}
-
-/** A summary that helps, or none: where nobody makes one, it fails, or it is too long. */
-async function summaryOf(
-  run: Run,
-  { summarise }: ContextConfig,
-  left: readonly AgentMessage[],
-  target: number,
-): Promise<{ summary?: string; reason: string }> {
-  const reason = "The context had grown above its limit.";
-  if (!summarise) return { reason };
-  try {
-    const summary = await run.hook("summarise", () => summarise(readable(left), run.signal));
-    if (estimateTokens(summary) <= target / 4) return { summary, reason };
-    return { reason: `${reason} The summary was too long, and is left out.` };
-  } catch (error) {
-    if (run.cancelled) throw error;
-    return { reason: `${reason} There is no summary: ${messageOf(error)}` };
-  }
-}
-
-/** What a request holds besides messages. */
-function overheadOf(run: Run): number {
-  const { systemPrompt, toolbox } = run;
-  return estimateContextTokens({
-    messages: [],
-    tools: toolbox.specs,
-    ...(systemPrompt && { systemPrompt }),
-  });
 }
 
 function contextOf(run: Run, outgoing: Outgoing): Context {
@@ -152,12 +82,4 @@ export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
   const options: Record<string, unknown> = {};
   for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];
   return thinkingLevel === undefined ? options : { ...options, thinkingLevel };
-}
-
-/** Learns from what the service counted how far our estimates are off. */
-export function calibrate(run: Run, { usage }: AssistantMessage): void {
-  if (usage.input === undefined) return;
-  const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-  const estimated = compacted(run).reduce((sum, sent) => sum + tokensOf(sent), overheadOf(run));
-  run.calibration.observe(estimated, reported);
 }

@@ -13,12 +13,13 @@ import {
   type StreamOptions,
   toAssistantStream,
 } from "@gyre/ai";
+import { calibrate, makeSmaller } from "./context.ts";
 import { isThenable } from "./emitter.ts";
 import { withFallback } from "./fallback.ts";
 import { callsOf, endedInTrouble } from "./history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "./middleware.ts";
 import { Redirect } from "./redirect.ts";
-import { buildContext, buildOptions, calibrate } from "./request.ts";
+import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
 import { contained, messageOf, type Run } from "./run.ts";
 import type { AgentEvent } from "./types.ts";
@@ -38,13 +39,39 @@ type Interruption = "cancelled" | "stalled" | "redirected";
 export async function respond(run: Run): Promise<AssistantMessage> {
   const redirect = (run.redirect ??= new Redirect(run));
   try {
-    const outcome = await withFallback<Outcome>(run, (orNext) => request(run, redirect, orNext));
+    const outcome = await withFallback<Outcome>(run, async (orNext) => {
+      const first = await request(run, redirect, orNext);
+      return isOverflow(run, first) ? orSmaller(run, redirect, orNext, first) : first;
+    });
     // It has had its way, also where nobody will poll for the message.
     if (outcome.message.stopReason === "redirected") redirect.arrived = false;
     return await settle(run, outcome);
   } finally {
     redirect.onArrival = undefined;
   }
+}
+
+/** The service would not take so much, and there is something to be done about it. */
+function isOverflow(run: Run, { message, shown }: Outcome): boolean {
+  if (shown || run.cancelled || !run.config.context) return false;
+  return message.failure?.kind === "overflow";
+}
+
+/** Asks once more with a smaller context (R24), or says why there is none. */
+async function orSmaller(
+  run: Run,
+  redirect: Redirect,
+  orNext: (outcome: Outcome) => Outcome,
+  first: Outcome,
+): Promise<Outcome> {
+  const { errorMessage = "" } = first.message;
+  const obstacle = await makeSmaller(run);
+  if (obstacle) {
+    const message = { ...first.message, errorMessage: `${errorMessage} ${obstacle}`.trim() };
+    return { ...first, message };
+  }
+  await run.emit({ type: "retry", attempt: 1, delayMs: 0, kind: "overflow", errorMessage });
+  return request(run, redirect, orNext);
 }
 
 /** Asks the model in use, with its retries. */

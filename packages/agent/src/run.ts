@@ -20,6 +20,7 @@ import { History } from "./history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "./middleware.ts";
 import type { Redirect } from "./redirect.ts";
+import { Summaries } from "./summaries.ts";
 import { type Toolbox, toolboxOf } from "./toolbox.ts";
 import type {
   AgentContext,
@@ -36,6 +37,7 @@ import type {
   TurnChanges,
   TurnSummary,
 } from "./types.ts";
+import { View } from "./view.ts";
 
 export { messageOf };
 
@@ -70,7 +72,12 @@ export class Run {
   compaction: Compaction | undefined;
   redirect: Redirect | undefined;
   /** Of the model in use. */
-  calibration: TokenCalibration = new TokenCalibration();
+  calibration: TokenCalibration;
+  /** What is sent of the transcript. */
+  readonly view: View = new View();
+  readonly summaries: Summaries = new Summaries();
+  /** What a request holds besides messages, as it was last worked out. */
+  overhead: { systemPrompt: string | undefined; toolbox: Toolbox; tokens: number } | undefined;
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
   readonly pending: PendingCall[] = [];
@@ -132,6 +139,7 @@ export class Run {
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
     this.compaction = context.compaction;
+    this.calibration = context.calibration ?? new TokenCalibration();
     this.#stopDeadline =
       limits.maxDurationMs === undefined
         ? () => {}
@@ -360,6 +368,7 @@ export class Run {
   close(): void {
     this.#stopDeadline();
     this.redirect?.stop();
+    this.summaries.stop();
     this.cancellation.release();
   }
 

@@ -11,6 +11,7 @@ import {
   type StreamFn,
   type StreamOptions,
   type ThinkingLevel,
+  type TokenCalibration,
   type Tool,
   type ToolCall,
   type ToolResultMessage,
@@ -197,7 +198,7 @@ export type AgentEvent =
       before: number;
       after: number;
       reason: string;
-      /** What is sent from here on in place of a part of the transcript. */
+      /** What is sent from here on in place of parts of the transcript. Plain data. */
       compaction: Compaction;
     }
   | { type: "limit"; limit: LimitName; value: number }
@@ -236,6 +237,8 @@ export interface AgentContext {
   tools?: readonly AgentTool[];
   /** What an earlier run made of a part of `messages`: see the event of this name. */
   compaction?: Compaction;
+  /** What earlier runs with the same model learnt of how its service counts. */
+  calibration?: TokenCalibration;
 }
 
 /** What `prepareTurn` may change from here on. */

@@ -2,6 +2,7 @@ import type { AvailableCommand } from "@agentclientprotocol/sdk";
 import { totalTokens, type Usage } from "@gyre/ai";
 import type { ModelChoice } from "./acp-host.ts";
 import { isMode, isThinkingLevel, MODES, modelValue } from "./acp-config.ts";
+import type { CommandRegistry } from "./command-registry.ts";
 import type { Harness } from "./harness.ts";
 
 /** What a command is given. */
@@ -86,9 +87,15 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-/** The commands of this program, for an editor's menu. */
-export function availableCommands(): AvailableCommand[] {
-  return Object.entries(COMMANDS).map(([name, { description, hint }]) => ({
+/** The commands of this program, and of plugins, for an editor's menu. */
+export function availableCommands(plugins?: CommandRegistry): AvailableCommand[] {
+  const own = Object.entries(COMMANDS).map(([name, command]) => ({ name, ...command }));
+  const theirs = (plugins?.list() ?? []).map(({ name, about, hint }) => ({
+    name,
+    description: about,
+    hint,
+  }));
+  return [...own, ...theirs].map(({ name, description, hint }) => ({
     name,
     description,
     ...(hint !== undefined && { input: { hint } }),
@@ -100,9 +107,11 @@ export async function runCommand(
   { name, rest }: { name: string; rest: string },
   context: CommandContext,
 ): Promise<string | undefined> {
-  if (!Object.hasOwn(COMMANDS, name)) return undefined;
+  const { commands } = context.harness;
+  const isOwn = Object.hasOwn(COMMANDS, name);
+  if (!isOwn && !commands?.has(name)) return undefined;
   try {
-    return await COMMANDS[name]?.run(rest, context);
+    return isOwn ? await COMMANDS[name]?.run(rest, context) : await commands?.run(name, rest);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -1,4 +1,5 @@
 import type { Session, SessionSummary } from "@gyre/sessions";
+import type { McpServerEntry } from "@gyre/tools/mcp";
 import type { Approvals, Harness } from "./harness.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
@@ -24,7 +25,12 @@ export interface ModelChoice {
 
 export interface AcpFolder {
   /** Makes an agent for this folder. Throws what to tell the user, `ExitError` with `EXIT.auth` for a missing key. */
-  open(options: { approvals: Approvals; session?: Session }): Promise<Harness>;
+  open(options: {
+    approvals: Approvals;
+    session?: Session;
+    /** Those of the editor, beside the ones that are set. */
+    mcpServers?: readonly McpServerEntry[];
+  }): Promise<Harness>;
   /** Absent: nothing is written down. */
   store?: AcpStore;
   /** The models that there is a key for. */
@@ -49,11 +55,13 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         import("./setup.ts"),
         import("./harness.ts"),
       ]);
-      const { settings, explicit, verbose, warn } = await readSetup({ ...values, cwd }, io);
+      const setup = await readSetup({ ...values, cwd }, io);
+      const { settings, explicit, verbose, warn } = setup;
       const isKept = settings.sessions !== false && !values["no-session"];
       return {
-        open: ({ approvals, session }) =>
+        open: ({ approvals, session, mcpServers = [] }) =>
           openHarness({
+            mcpServers: withoutTaken([...(setup.mcpServers ?? []), ...mcpServers], warn),
             settings,
             explicit,
             cwd,
@@ -88,4 +96,18 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
       }
     },
   };
+}
+
+/** Of a name that is there twice the first counts. */
+function withoutTaken(
+  servers: readonly McpServerEntry[],
+  warn: (text: string) => void,
+): McpServerEntry[] {
+  const names = new Set<string>();
+  return servers.filter(({ name }) => {
+    const isFirst = !names.has(name);
+    if (!isFirst) warn(`The MCP server "${name}" of the editor is not used: there is one already.`);
+    names.add(name);
+    return isFirst;
+  });
 }

@@ -17,6 +17,8 @@ export function ruleFor({
   access,
 }: Pick<ApprovalRequest, "tool" | "access">): string | undefined {
   if (!access) return tool;
+  // What a server does is not known: the rule is for the tool.
+  if (tool.startsWith("mcp__")) return tool;
   const { kind, targets, destructive, unsandboxed } = access;
   const [target] = targets;
   if (destructive || unsandboxed || target === undefined || targets.length > 1) return undefined;

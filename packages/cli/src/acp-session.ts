@@ -14,6 +14,7 @@ import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest, Todo } from "@gyre/tools";
+import type { McpServerEntry } from "@gyre/tools/mcp";
 import { availableCommands, runCommand } from "./acp-commands.ts";
 import { configOptions, isMode, isThinkingLevel, modeState } from "./acp-config.ts";
 import { AcpAuthError, AcpInvalidError } from "./acp-error.ts";
@@ -44,6 +45,8 @@ export interface AcpSessionOptions {
   editor: AcpEditor;
   /** Where it is written down; the session closes it. */
   file?: Session;
+  /** MCP servers of the editor. */
+  mcpServers?: readonly McpServerEntry[];
 }
 
 /** A prompt that runs or waits. */
@@ -89,12 +92,16 @@ export class AcpSession {
 
   /** Opens one. Throws what to tell the user; the file is then closed. */
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
-    const { folder, file } = options;
+    const { folder, file, mcpServers } = options;
     let session: AcpSession | undefined;
     const approvals = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
       session ? session.#ask(request) : Promise.resolve({ allow: false });
     try {
-      const harness = await folder.open({ approvals, ...(file && { session: file }) });
+      const harness = await folder.open({
+        approvals,
+        ...(file && { session: file }),
+        ...(mcpServers && { mcpServers }),
+      });
       session = new AcpSession(harness, await folder.models(), options);
       session.#usage = session.#past().reduce(addMessage, {});
       session.#title = await session.#storedTitle();
@@ -117,7 +124,7 @@ export class AcpSession {
   async introduce(): Promise<void> {
     await this.#send({
       sessionUpdate: "available_commands_update",
-      availableCommands: availableCommands(),
+      availableCommands: availableCommands(this.#harness.commands),
     });
     await this.#tellUsage(this.#past().findLast((message) => message.role === "assistant"));
   }

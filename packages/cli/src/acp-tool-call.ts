@@ -25,6 +25,7 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   oracle: "think",
   task: "think",
   todo: "think",
+  tool_search: "search",
 };
 
 /** Of a title. Editors show it on one line. */
@@ -81,6 +82,10 @@ function titleOf(tool: string, args: Args): string {
       return `Ask: ${oneLine(textOf(args["question"]) ?? "")}`;
     case "todo":
       return "Update the plan";
+    case "tool_search":
+      return `Find tools: ${oneLine(textOf(args["query"]) ?? "")}`;
+    case "mcp_call":
+      return oneLine(textOf(args["tool"]) ?? tool);
     default:
       return tool;
   }

@@ -182,6 +182,7 @@ describe("initialize", () => {
       agentInfo: { name: "gyre", title: "Gyre", version: "1.2.3" },
       agentCapabilities: {
         loadSession: true,
+        mcpCapabilities: { http: true, sse: false },
         promptCapabilities: { image: true, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
@@ -282,11 +283,14 @@ describe("session/new", () => {
     await errorOf(agent.request(methods.agent.session.new, { cwd: missing, mcpServers: [] }));
   });
 
-  test("MCP servers are told not to be used", async () => {
+  test("MCP servers that cannot be reached are told not to be used", async () => {
     const started = await start({ capabilities: { session: { notices: {} } } });
-    const server = { name: "tracker", command: "x", args: [], env: [] };
-    await started.agent.request(methods.agent.session.new, { cwd, mcpServers: [server] });
-    expect(started.stderr()).toContain("tracker");
+    const mcpServers = [
+      { name: "tracker", type: "sse" as const, url: "http://127.0.0.1/sse", headers: [] },
+      { name: "files", command: "x", args: [], env: [] },
+    ];
+    await started.agent.request(methods.agent.session.new, { cwd, mcpServers });
+    expect(started.stderr()).toContain("not used: tracker.");
     const notice = await started.update((update) => update.sessionUpdate === "notice");
     expect(notice).toMatchObject({
       severity: "warning",

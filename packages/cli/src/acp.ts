@@ -25,6 +25,7 @@ import type { AcpHost, AcpStore } from "./acp-host.ts";
 import type { AcpEditor, AcpSession } from "./acp-session.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { Io, Sink } from "./io.ts";
+import { editorServers } from "./mcp-editor.ts";
 import type { Values } from "./options.ts";
 
 /** Sessions in one answer of session/list. */
@@ -166,6 +167,7 @@ class AcpServer {
       agentInfo: { name: "gyre", title: "Gyre", version: this.#options.version },
       agentCapabilities: {
         loadSession: true,
+        mcpCapabilities: { http: true, sse: false },
         promptCapabilities: { image: true, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
@@ -185,7 +187,7 @@ class AcpServer {
     servers: readonly McpServer[],
     client: AgentContext,
   ): Promise<{ sessionId: string } & Configuration> {
-    const session = await this.#open(cwd, client, (store) => store.create({ cwd }));
+    const session = await this.#open(cwd, servers, client, (store) => store.create({ cwd }));
     this.#introduce(session, servers);
     return { sessionId: session.id, ...session.configuration() };
   }
@@ -196,7 +198,7 @@ class AcpServer {
     servers: readonly McpServer[],
     client: AgentContext,
   ): Promise<Configuration> {
-    const session = await this.#reopen(id, cwd, client);
+    const session = await this.#reopen(id, cwd, servers, client);
     await session.replay();
     this.#introduce(session, servers);
     return session.configuration();
@@ -208,7 +210,7 @@ class AcpServer {
     servers: readonly McpServer[],
     client: AgentContext,
   ): Promise<Configuration> {
-    const session = await this.#reopen(id, cwd, client);
+    const session = await this.#reopen(id, cwd, servers, client);
     this.#introduce(session, servers);
     return session.configuration();
   }
@@ -261,12 +263,18 @@ class AcpServer {
   }
 
   /** A session of the store, or the very one if it is open here. */
-  #reopen(id: string, cwd: string, client: AgentContext): Promise<AcpSession> {
+  #reopen(
+    id: string,
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+  ): Promise<AcpSession> {
     return this.#alone(id, async () => {
       const open = this.#sessions.get(id);
       if (open) return open;
       return this.#open(
         cwd,
+        servers,
         client,
         async (store) => {
           await exactly(store, id);
@@ -279,6 +287,7 @@ class AcpServer {
 
   async #open(
     cwd: string,
+    servers: readonly McpServer[],
     client: AgentContext,
     openFile: (store: AcpStore) => Promise<Session>,
     id?: string,
@@ -295,7 +304,8 @@ class AcpServer {
       this.#warn(`Session ${file?.path}, line ${line}: ${message}`);
     }
     const editor = this.#editor(client);
-    const session = await Opened.open({ cwd, folder, editor, ...(file && { file }) });
+    const { servers: mcpServers } = editorServers(servers);
+    const session = await Opened.open({ cwd, folder, editor, mcpServers, ...(file && { file }) });
     if (this.#closed) {
       await session.close();
       throw new Error("The connection was closed.");
@@ -321,9 +331,11 @@ class AcpServer {
 
   /** Tells what an editor may be told only when it has the answer. */
   #introduce(session: AcpSession, servers: readonly McpServer[]): void {
-    const unused = servers.map(({ name }) => name).join(", ");
+    const unused = editorServers(servers).unusable.join(", ");
     const told =
-      unused === "" ? undefined : `MCP servers are not supported yet, and not used: ${unused}.`;
+      unused === ""
+        ? undefined
+        : `MCP servers are reached by stdio or streamable HTTP; not used: ${unused}.`;
     if (told !== undefined) this.#warn(told);
     setImmediate(() => {
       if (told !== undefined) void session.notice("warning", told);

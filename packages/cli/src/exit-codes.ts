@@ -28,3 +28,12 @@ export class ExitError extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** stdout takes no more. What there is to say of it was said where that was found out. */
+export class OutputError extends ExitError {}
+
+/**
+ * Whether code of others runs in this process. It may leave a timer or a socket open, which
+ * must not keep the program from ending.
+ */
+export const foreignCode: { isLoaded: boolean } = { isLoaded: false };

@@ -1,6 +1,7 @@
 import {
-  Agent,
+  type Agent,
   type AgentEndEvent,
+  type AgentEvent,
   type AgentRun,
   type AgentSink,
   ANSWER_TOOL,
@@ -9,10 +10,10 @@ import {
   type Limits,
   logging,
   type Middleware,
+  type ToolInvocation,
 } from "@gyre/agent";
 import {
   type AnySchema,
-  hasContent,
   type ImageContent,
   type Model,
   type ThinkingLevel,
@@ -28,14 +29,24 @@ import {
   type PermissionMode,
   permissions,
   RuleError,
+  TOOL_NAMES,
   type Toolset,
 } from "@gyre/tools";
+import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
+import type { CommandRegistry } from "./command-registry.ts";
 import { EXIT, ExitError } from "./exit-codes.ts";
+import type { Extensions } from "./extensions.ts";
+import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance.ts";
 import { logFile } from "./log-file.ts";
+import { isMcpTool, wantsMcp } from "./mcp-tools.ts";
 import { type Models, openModels } from "./models.ts";
+import { notesIn, saveNotes } from "./session-notes.ts";
 import type { Settings } from "./settings.ts";
-import { DEFAULT_TOOLS, systemPrompt } from "./system-prompt.ts";
+import { SKILL_TOOL } from "./skills.ts";
+import { StoppableAgent } from "./stoppable-agent.ts";
+import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import type { Environment } from "./terminal.ts";
+import { toolsOf } from "./tool-names.ts";
 
 /** How often a response that broke off is taken up again, for one prompt. */
 export const MAX_RESUMES = 3;
@@ -60,6 +71,8 @@ export interface HarnessOptions {
   newSession?: () => Promise<Session | undefined>;
   /** Settings that were asked for just now: they go before those that the session had. */
   explicit?: ReadonlySet<keyof Settings>;
+  /** MCP servers whose tools the agent may find. */
+  mcpServers?: readonly McpServerEntry[];
   /** A file for all that is sent and received. */
   verbose?: string;
   /** Told of what a person should know and nothing else says. */
@@ -85,6 +98,8 @@ export interface Outcome {
   output?: unknown;
   /** Why there is none. */
   outputError?: string;
+  /** Why the session could not be written to, which ended the run. */
+  sessionError?: string;
 }
 
 export interface DeniedCall {
@@ -103,11 +118,13 @@ export interface Harness {
   readonly mode: PermissionMode;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
+  /** Commands of plugins. */
+  readonly commands?: CommandRegistry | undefined;
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
   /**
    * Runs on a prompt to its end. A response that broke off after something of it was shown
-   * is taken up again, at most `MAX_RESUMES` times.
+   * is taken up again, at most `MAX_RESUMES` times. Rejects where a hook does not let it through.
    */
   prompt(request: PromptRequest): Promise<Outcome>;
   /** Models by name; throws what to tell the user. */
@@ -133,18 +150,27 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     models,
     model,
     context,
+    guidance: await readGuidance(options, settings),
+    extensions: undefined,
     denied: [],
     mode: { now: settings.mode ?? "ask" },
   };
+  parts.extensions = await extensionsOf(parts);
   // Sub-agents are under the same permissions, which need the folder that opens with the tools.
   const opened: { toolset?: Toolset } = {};
   const guard = permissionsFor(parts, () => {
     if (opened.toolset) return opened.toolset;
     throw new Error("The tools are not open yet.");
   });
-  const toolset = await openTools(parts, [guard]);
+  const around = [...(parts.extensions?.middleware ?? []), guard];
+  const toolset = await openTools(parts, around).catch((error: unknown) => {
+    throw noStateFolder(error) ?? error;
+  });
   opened.toolset = toolset;
-  return new HarnessOf(parts, toolset, guard);
+  if (options.session && toolset.registry.has("notes")) {
+    toolset.notes.restore(await notesIn(options.session));
+  }
+  return new HarnessOf(parts, toolset, around);
 }
 
 /** What a harness is put together from. */
@@ -154,14 +180,32 @@ interface Parts {
   models: Models;
   model: Model;
   context: SessionContext | undefined;
+  guidance: Guidance;
+  extensions: Extensions | undefined;
   denied: DeniedCall[];
   mode: { now: PermissionMode };
+  /** Made with the tools, where there are servers. */
+  mcp?: Mcp;
+}
+
+/** Plugins and hooks, where there are any. */
+async function extensionsOf({ options, settings, denied }: Parts): Promise<Extensions | undefined> {
+  const { plugins = [], hooks = {} } = settings;
+  if (plugins.length === 0 && Object.keys(hooks).length === 0) return undefined;
+  const { extensionsFor } = await import("./extensions.ts");
+  return extensionsFor({
+    ...options,
+    settings,
+    denied: ({ toolCall, tool }, reason) =>
+      void denied.push({ toolCallId: toolCall.id, tool: tool.name, reason }),
+  });
 }
 
 class HarnessOf implements Harness {
-  readonly agent: Agent;
+  readonly agent: StoppableAgent;
   readonly toolset: Toolset;
   readonly denied: readonly DeniedCall[];
+  readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
   readonly #mode: { now: PermissionMode };
@@ -170,38 +214,66 @@ class HarnessOf implements Harness {
   #saved: SessionSettings;
   #session: Session | undefined;
   #sink: AgentSink | undefined;
+  #sessionError: string | undefined;
+  /** What the model is told before the next prompt. */
+  #news: string | undefined;
+  /** Whether anything of the newest answer was shown. */
+  #isShown = false;
 
-  constructor(parts: Parts, toolset: Toolset, guard: Middleware) {
-    const { options, settings, models, model, context } = parts;
+  constructor(parts: Parts, toolset: Toolset, around: readonly Middleware[]) {
+    const { options, settings, models, model, context, guidance } = parts;
     const { session } = options;
     this.toolset = toolset;
     this.#options = options;
     this.denied = parts.denied;
+    this.#extensions = parts.extensions;
     this.#models = models;
     this.#mode = parts.mode;
     this.#saved = context?.settings ?? {};
     this.#limits = limitsOf(settings);
     const tools = toolset.registry.list();
-    this.agent = new Agent({
+    const folder = toolset.env.workspace.root;
+    const saved = this.#saved.systemPrompt;
+    const told =
+      saved === undefined
+        ? systemPrompt({ folder, settings, more: guidanceTexts(guidance) })
+        : movedPrompt(saved, folder);
+    this.#news = guidanceNews(guidance, told, context?.messages ?? []);
+    toolset.notes.onChange(async (text) => {
+      if (this.#session) await saveNotes(this.#session, text);
+    });
+    this.agent = new StoppableAgent({
       protocol: models.client,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
-      context: {},
-      middleware: [...(settings.log === undefined ? [] : [logTo(settings.log)]), guard],
-      sink: (event) => this.#sink?.(event),
+      context: { pinned: () => pinned(guidance, told, toolset) },
+      middleware: [
+        ...(parts.mcp ? [parts.mcp.middleware] : []),
+        ...(settings.log === undefined ? [] : [logTo(settings.log)]),
+        ...around,
+      ],
+      sink: (event) => this.#take(event),
       ...(context && { recordedResult: (id: string) => context.recordedResult(id) }),
       initialState: {
         model,
         tools,
         thinkingLevel: settings.thinking ?? "off",
-        systemPrompt:
-          this.#saved.systemPrompt ??
-          systemPrompt({ folder: toolset.env.workspace.root, settings }),
+        systemPrompt: told,
         messages: context?.messages ?? [],
         ...(context?.compaction && { compaction: context.compaction }),
       },
     });
     this.#writeTo(session, context);
+    this.#extensions?.attach({
+      agent: this.agent,
+      toolset,
+      session: () => this.#session,
+      isResumed: (context?.messages.length ?? 0) > 0,
+    });
+  }
+
+  get commands(): CommandRegistry | undefined {
+    return this.#extensions?.commands;
   }
 
   get session(): Session | undefined {
@@ -226,23 +298,59 @@ class HarnessOf implements Harness {
 
   async prompt({ text, images, output }: PromptRequest): Promise<Outcome> {
     await this.start();
+    const asked = await this.#passed(text);
     const first = { ...(images && { images }), ...(output && { output }) };
     const whole = { ...this.#limits };
-    let run: AgentRun<unknown> = this.agent.run(text, first);
+    this.#sessionError = undefined;
+    let run: AgentRun<unknown> = this.agent.run(this.#withNews(asked), first);
     let turns = 0;
     let usage: Usage = {};
     try {
-      for (let resumes = 0; ; resumes++) {
+      for (let resumes = 0; ;) {
         const end = await run.result();
         turns += end.turns;
         usage = addUsage(usage, end.usage);
-        const goOn = resumes < MAX_RESUMES && brokeOff(end) && takeOff(this.#limits, end);
-        if (!goOn) return { end, turns, usage, ...(output && (await answerOf(run))) };
+        const more = await this.#wanted(end);
+        if (more !== undefined) {
+          run = output ? this.agent.run(more, { output }) : this.agent.run(more);
+          continue;
+        }
+        const goOn = resumes++ < MAX_RESUMES && this.#brokeOff(end) && takeOff(this.#limits, end);
+        if (!goOn) {
+          const sessionError = this.#sessionError;
+          return {
+            end,
+            turns,
+            usage,
+            ...(output && (await answerOf(run))),
+            ...(sessionError !== undefined && { sessionError }),
+          };
+        }
         run = output ? this.agent.continueRun({ output }) : this.agent.continueRun();
       }
     } finally {
       Object.assign(this.#limits, whole);
     }
+  }
+
+  /** The prompt, after hooks have seen it. */
+  #passed(text: string): string | Promise<string> {
+    const extensions = this.#extensions;
+    return extensions ? this.agent.beside((signal) => extensions.prompt(text, signal)) : text;
+  }
+
+  /** What a hook wants done before the agent may stop, if there is anything left for it. */
+  async #wanted(end: AgentEndEvent): Promise<string | undefined> {
+    const extensions = this.#extensions;
+    if (!extensions || end.stop !== "done") return undefined;
+    const more = await this.agent.beside((signal) => extensions.stop(signal));
+    return more !== undefined && takeOff(this.#limits, end) ? more : undefined;
+  }
+
+  #withNews(text: string): string {
+    const news = this.#news;
+    this.#news = undefined;
+    return news === undefined ? text : `${news}\n\n${text}`;
   }
 
   async setModel(name: string): Promise<Model> {
@@ -262,8 +370,11 @@ class HarnessOf implements Harness {
   }
 
   async close(): Promise<void> {
+    // What hooks do about a run that has ended may be finished.
+    if (!this.agent.isRunning) await this.#extensions?.settle();
     this.agent.abort();
     await this.agent.waitForIdle();
+    await this.#extensions?.settle();
     await this.toolset.close();
     if (this.#session !== this.#options.session) await this.#session?.close();
   }
@@ -273,6 +384,26 @@ class HarnessOf implements Harness {
     this.#session = session;
     this.#sink = journal(session, context);
     this.agent.sessionId = session.header.id;
+  }
+
+  #take(event: AgentEvent): void | Promise<void> {
+    if (event.type === "message_start") this.#isShown = false;
+    else if (event.type === "message_update") this.#isShown = true;
+    const writing = this.#sink?.(event);
+    if (!(writing instanceof Promise)) return;
+    return writing.catch((error: unknown) => {
+      this.#sessionError = error instanceof Error ? error.message : String(error);
+      throw error;
+    });
+  }
+
+  /**
+   * The response ended early, after something of it was shown, and another try may do better.
+   * Before that it was tried again already. Half a call is shown, and is not in the message.
+   */
+  #brokeOff({ finalMessage, stop }: AgentEndEvent): boolean {
+    if (stop !== "error" || !finalMessage?.failure) return false;
+    return this.#isShown && isRetryable(finalMessage.failure);
   }
 
   /** Writes down what is set now, as far as it is not written down already. */
@@ -310,7 +441,7 @@ function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings
 }
 
 function permissionsFor(
-  { options: { approvals, warn }, settings, mode, denied }: Parts,
+  { options: { approvals, warn }, settings, mode, denied, extensions }: Parts,
   toolset: () => Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
@@ -328,6 +459,10 @@ function permissionsFor(
         return kind !== "none";
       },
       workspace: () => toolset().env.workspace,
+      ...(extensions && {
+        tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
+        advice: (call: ToolInvocation) => extensions.advice(call),
+      }),
       ...(approvals === "deny" && { headless: true }),
       ...(typeof approvals === "function" && { ask: approvals }),
       onDecision: ({ callId, effect, reason, tool }) => {
@@ -356,15 +491,20 @@ function asUsage<T>(make: () => T): T {
   }
 }
 
-async function openTools(
-  { options, settings, models, model }: Parts,
-  middleware: readonly Middleware[],
-): Promise<Toolset> {
-  const { tools = DEFAULT_TOOLS, network = false, oracle, sandbox = "auto" } = settings;
+async function openTools(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
+  const { options, settings, models, model, guidance, extensions, context } = parts;
+  const { own: tools, added } = toolsOf({
+    named: settings.tools?.filter((name) => !isMcpTool(name)),
+    plugins: extensions?.tools ?? [],
+    // What a session had, or what a plugin has that was left out.
+    isLenient: settings.tools === context?.settings.tools || extensions !== undefined,
+    warn: options.warn,
+  });
+  const { network = false, oracle, sandbox = "auto" } = settings;
   const { client } = models;
-  return openToolset({
+  const toolset = await openToolset({
     root: options.cwd,
-    tools,
+    tools: tools.filter((name) => name !== SKILL_TOOL),
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: options.env,
@@ -374,6 +514,47 @@ async function openTools(
     }),
     ...(tools.includes("task") && { task: { client, model } }),
   });
+  if (guidance.hasSkillTool) {
+    const { skillTool } = await import("./skills-tool.ts");
+    toolset.registry.register(skillTool(guidance.skills, toolset.env.workspace.root));
+  }
+  for (const tool of added) toolset.registry.register(tool);
+  return withMcp(parts, toolset);
+}
+
+/** Adds the way to the tools of MCP servers, which end with the others. */
+async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
+  const { cwd, env, warn, approvals, mcpServers: servers = [] } = parts.options;
+  if (servers.length === 0 || !wantsMcp(parts.settings.tools)) return toolset;
+  try {
+    const { openProgramMcp } = await import("./mcp-open.ts");
+    const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
+    for (const tool of mcp.tools) toolset.registry.register(tool);
+    parts.mcp = mcp;
+    return {
+      ...toolset,
+      async close() {
+        await mcp.close();
+        await toolset.close();
+      },
+    };
+  } catch (error) {
+    await toolset.close();
+    throw error;
+  }
+}
+
+/** What to do where the folder for what is running cannot be made. */
+function noStateFolder(error: unknown): ExitError | undefined {
+  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  if (error.syscall !== "mkdir" && error.syscall !== "mkdtemp") return undefined;
+  const hint = "Set XDG_STATE_HOME to a folder that may be written to.";
+  return new ExitError(EXIT.failed, `${error.message}. ${hint}`, { cause: error });
+}
+
+/** What is in sight after every compaction: notes, and instructions that the first message lacks. */
+function pinned(guidance: Guidance, told: string, { notes }: Toolset): string | undefined {
+  return [guidanceNews(guidance, told, []), notes.text].filter(Boolean).join("\n\n") || undefined;
 }
 
 function limitsOf({ maxCost, maxTurns }: Settings): Limits {
@@ -388,12 +569,6 @@ function takeOff(limits: Limits, { turns, usage }: AgentEndEvent): boolean {
   if (limits.maxTurns !== undefined) limits.maxTurns -= turns;
   if (limits.maxCostUsd !== undefined) limits.maxCostUsd -= usage.cost?.total ?? 0;
   return Object.values(limits).every((left: number) => left > 0);
-}
-
-/** The response ended early, after something of it was shown, and another try may do better. */
-function brokeOff({ finalMessage, stop }: AgentEndEvent): boolean {
-  if (stop !== "error" || !finalMessage?.failure) return false;
-  return hasContent(finalMessage) && isRetryable(finalMessage.failure);
 }
 
 async function answerOf(run: AgentRun<unknown>): Promise<Pick<Outcome, "output" | "outputError">> {

@@ -14,6 +14,6 @@ export interface Io {
   env: Environment;
   /** The folder that the program was started in, absolute. */
   cwd: string;
-  /** Fires when the program is asked to end. */
+  /** Fires when the program is asked to end; the reason is an `ExitError` with its code. */
   signal: AbortSignal;
 }

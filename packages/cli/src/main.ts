@@ -1,7 +1,14 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { EXIT, type ExitCode, ExitError, UsageError } from "./exit-codes.ts";
+import {
+  EXIT,
+  type ExitCode,
+  ExitError,
+  foreignCode,
+  OutputError,
+  UsageError,
+} from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import { type CommandName, COMMANDS, type OptionName, OPTIONS, type Values } from "./options.ts";
 
@@ -9,6 +16,10 @@ import { type CommandName, COMMANDS, type OptionName, OPTIONS, type Values } fro
 const SAME_PRESS_MS = 300;
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const SIGNAL_BASE = 128;
+/** How long it may take to read the rest of stdout when the time is over, or a signal came. */
+const PATIENCE_MS = 500;
+/** How often it is looked whether all is written. */
+const LEAVING_MS = 100;
 
 /** Runs a command line. Everything a command needs is loaded when it is asked for. */
 async function main(args: string[], io: Io): Promise<ExitCode> {
@@ -42,6 +53,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   login: async (...given) => (await import("./login-command.ts")).runLogin(...given),
   logout: async (...given) => (await import("./login-command.ts")).runLogout(...given),
   trust: async (...given) => (await import("./trust-command.ts")).runTrust(...given),
+  mcp: async (...given) => (await import("./mcp-command.ts")).runMcp(...given),
   config: async (_args, ...given) => (await import("./config-command.ts")).runConfig(...given),
   async completions([shell = "", ...more], _values, io) {
     const { completionScript, isShell, SHELLS } = await import("./completions.ts");
@@ -109,7 +121,8 @@ async function readArguments(args: string[]): Promise<{ positionals: string[]; v
   try {
     return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
+    const message = error instanceof Error ? error.message : String(error);
+    throw new UsageError(message.replaceAll("\n", " "), { cause: error });
   }
 }
 
@@ -129,32 +142,46 @@ function version(): string {
 /**
  * The first signal asks `run` to end, which then ends with its code; a second one does not
  * wait. Who reads us through `head` has seen enough: that asks for the end as well, and is
- * no failure.
+ * no failure. Any other trouble with stdout is one.
  */
 async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const controller = new AbortController();
-  let abortedAt = 0;
-  let code: ExitCode | undefined;
-  const stop = (ending: ExitCode): void => {
-    if (code === undefined) {
-      code = ending;
-      abortedAt = performance.now();
-      controller.abort();
-    } else if (performance.now() - abortedAt > SAME_PRESS_MS) process.exit(code);
+  const ending: { reason?: ExitError; at: number; isOver: boolean } = { at: 0, isOver: false };
+  const stop = (reason: ExitError): void => {
+    ending.reason = reason;
+    ending.at = performance.now();
+    controller.abort(reason);
   };
   for (const [name, number] of Object.entries(SIGNALS)) {
-    process.on(name, () => stop(SIGNAL_BASE + number));
+    process.on(name, () => {
+      const { at, isOver, reason } = ending;
+      // Only the rest of stdout is left to be read.
+      if (isOver) process.exit(SIGNAL_BASE + number);
+      if (!reason) stop(new ExitError(SIGNAL_BASE + number, "Interrupted."));
+      else if (performance.now() - at > SAME_PRESS_MS) process.exit(reason.exitCode);
+    });
   }
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-    if (code === undefined) stop(EXIT.done);
+  process.stdout.on("error", (cause: NodeJS.ErrnoException) => {
+    if (ending.reason) return;
+    const isLeft = cause.code === "EPIPE";
+    const message = `stdout cannot be written to: ${cause.message}`;
+    const error = new OutputError(isLeft ? EXIT.done : EXIT.failed, message, { cause });
+    if (!isLeft) tell(error);
+    stop(error);
   });
+  // Who does not read stderr cannot be told so.
+  process.stderr.on("error", () => {});
+  // By default Node prints two lines about itself for each.
+  process.removeAllListeners("warning");
+  process.on("warning", tell);
   try {
     const result = await run(controller.signal);
-    return code ?? result;
+    return ending.reason?.exitCode ?? result;
   } catch (error) {
-    if (code !== EXIT.done) tell(error);
-    return code ?? exitCodeOf(error);
+    if (!(ending.reason instanceof OutputError)) tell(error);
+    return ending.reason?.exitCode ?? exitCodeOf(error);
+  } finally {
+    ending.isOver = true;
   }
 }
 
@@ -168,13 +195,34 @@ function exitCodeOf(error: unknown): ExitCode {
   return error instanceof UsageError || error instanceof ExitError ? error.exitCode : EXIT.failed;
 }
 
-process.exitCode = await withSignals((signal) =>
+function startFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    const message = "The folder that this was started in is gone. Change to one that is there.";
+    throw new ExitError(EXIT.failed, message, { cause: error });
+  }
+}
+
+const code = await withSignals((signal) =>
   main(process.argv.slice(2), {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
-    cwd: process.cwd(),
+    cwd: startFolder(),
     signal,
   }),
 );
+process.exitCode = code;
+if (code === EXIT.timeout || code > SIGNAL_BASE) {
+  setTimeout(() => process.exit(), PATIENCE_MS).unref();
+}
+
+// What a plugin has left open does not keep us, once all is written.
+if (foreignCode.isLoaded) {
+  const leave = (): void => {
+    if (process.stdout.writableLength === 0) process.exit();
+  };
+  setInterval(leave, LEAVING_MS).unref();
+}

@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
-import type { AgentEvent } from "@gyre/agent";
-import { textOf } from "@gyre/ai";
+import { isDeepStrictEqual } from "node:util";
+import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
+import { textOf, type ToolCall } from "@gyre/ai";
 import { wireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
-import { EXIT, type ExitCode, UsageError } from "./exit-codes.ts";
+import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "./exit-codes.ts";
 import { type Harness, openHarness, type Outcome } from "./harness.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
@@ -42,35 +43,56 @@ interface Result {
  * all that is said beside it goes to stderr.
  */
 export async function runPrint(args: readonly string[], values: Values, io: Io): Promise<ExitCode> {
-  const startedAt = performance.now();
   const format = formatOf(values);
+  const startedAt = performance.now();
+  let isTold = false;
+  const put = (line: object): void => {
+    isTold ||= "ok" in line;
+    io.stdout.write(`${JSON.stringify(line)}\n`);
+  };
+  try {
+    return await printed(args, { format, values, io, startedAt, put });
+  } catch (error) {
+    // Who reads JSON gets the end of it, however early that is.
+    if (format !== "text" && !isTold) put(earlyResult(error, performance.now() - startedAt));
+    throw error;
+  }
+}
+
+async function printed(args: readonly string[], asked: Asked): Promise<ExitCode> {
+  const { values, io } = asked;
   const schema =
     values.schema === undefined ? undefined : readAnswerSchema(resolve(io.cwd, values.schema));
   const setup = await readSetup(values, io);
   const stop = deadline(setup, io.signal);
   try {
     const text = await promptOf(args, io, stop.signal);
-    return await answer(text, schema, { format, values, setup, io, stop, startedAt });
+    return await answer(text, schema, { ...asked, setup, stop });
   } catch (error) {
     // What ended the waiting is what it ended with.
-    if (stop.timedOut) return tellTimeout(setup, io);
+    if (stop.timedOut) throw new ExitError(EXIT.timeout, timeoutText(setup), { cause: error });
     throw error;
   } finally {
     stop.clear();
   }
 }
 
-interface Job {
+interface Asked {
   format: Format;
   values: Values;
-  setup: Setup;
   io: Io;
-  stop: Deadline;
   startedAt: number;
+  /** Writes a line of JSON. */
+  put: (line: object) => void;
+}
+
+interface Job extends Asked {
+  setup: Setup;
+  stop: Deadline;
 }
 
 async function answer(text: string, schema: AnswerSchema | undefined, job: Job): Promise<ExitCode> {
-  const { io, setup, stop, values } = job;
+  const { io, setup, values } = job;
   const chosen = await chooseSession(values, setup, io);
   try {
     const harness = await openHarness({ ...setup, ...chosen, env: io.env, approvals: "deny" });
@@ -81,7 +103,6 @@ async function answer(text: string, schema: AnswerSchema | undefined, job: Job):
     }
   } finally {
     await chosen.session?.close();
-    stop.clear();
   }
 }
 
@@ -91,9 +112,8 @@ async function run(
   output: AnswerSchema | undefined,
   job: Job,
 ): Promise<ExitCode> {
-  const { format, io, startedAt, stop, values } = job;
+  const { format, io, put, startedAt, stop, values } = job;
   await harness.start();
-  const put = (line: object): void => void io.stdout.write(`${JSON.stringify(line)}\n`);
   if (format === "stream-json") put(opening(harness));
   const progress = new Progress(io.stderr, { quiet: values.quiet ?? false });
   harness.agent.subscribe((event: AgentEvent) => {
@@ -104,11 +124,11 @@ async function run(
   });
   const abort = (): void => harness.agent.abort();
   stop.signal.addEventListener("abort", abort);
-  if (stop.signal.aborted) return codeOfStop(stop);
+  if (stop.signal.aborted) throw interruptionOf(io.signal);
   const outcome = await harness.prompt({ text, ...(output && { output: output.schema }) });
   if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
   stop.signal.removeEventListener("abort", abort);
-  const exitCode = exitCodeOf(outcome, harness, stop);
+  const exitCode = exitCodeOf(outcome, harness, job);
   const error = errorOf(outcome, exitCode, job);
   if (format === "text") {
     const said = output ? JSON.stringify(outcome.output) : finalText(outcome);
@@ -161,27 +181,49 @@ function finalText({ end: { finalMessage } }: Outcome): string {
   return finalMessage ? textOf(finalMessage).trim() : "";
 }
 
-function exitCodeOf(outcome: Outcome, harness: Harness, stop: Deadline): ExitCode {
+function exitCodeOf(outcome: Outcome, harness: Harness, { io, stop }: Job): ExitCode {
   const { end, outputError } = outcome;
-  if (stop.signal.aborted) return codeOfStop(stop);
-  if (end.stop === "done" || end.stop === "terminated") {
-    if (outputError === undefined) return EXIT.done;
-    return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.failed;
+  if (stop.timedOut) return EXIT.timeout;
+  if (stop.signal.aborted) return interruptionOf(io.signal).exitCode;
+  switch (end.stop) {
+    case "done":
+    case "terminated":
+      if (outputError === undefined) return isCutShort(outcome) ? EXIT.limit : EXIT.done;
+      return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.failed;
+    case "limit":
+      return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.limit;
+    default:
+      return end.finalMessage?.failure?.kind === "auth" ? EXIT.auth : EXIT.failed;
   }
-  if (end.finalMessage?.failure?.kind === "auth") return EXIT.auth;
-  if (lastWasDenied(outcome, harness)) return EXIT.denied;
-  return end.stop === "limit" ? EXIT.limit : EXIT.failed;
 }
 
-/** Whether the last thing that the agent tried was not allowed: that is why it got no further. */
+/** Whether the answer ends where the model may write no more. */
+function isCutShort({ end: { finalMessage } }: Outcome): boolean {
+  return finalMessage?.stopReason === "length";
+}
+
+/**
+ * Whether the last thing that the agent tried was not allowed: that is why it got no further.
+ * What it tried over and over is at last not even asked about.
+ */
 function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
-  const result = end.messages.findLast((message) => message.role === "toolResult");
-  return result !== undefined && denied.some(({ toolCallId }) => toolCallId === result.toolCallId);
+  const calls: ToolCall[] = [];
+  for (const message of end.messages) {
+    if (isLlmMessage(message) && message.role === "assistant") calls.push(...callsOf(message));
+  }
+  const last = calls.at(-1);
+  const refused = new Set(denied.map(({ toolCallId }) => toolCallId));
+  return calls.some(
+    ({ id, name, arguments: given }) =>
+      refused.has(id) && name === last?.name && isDeepStrictEqual(given, last.arguments),
+  );
 }
 
 function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"] {
-  const { end, outputError } = outcome;
+  const { end, outputError, sessionError } = outcome;
   const { finalMessage } = end;
+  const { signal } = job.io;
+  if (signal.reason instanceof OutputError) return undefined;
   switch (exitCode) {
     case EXIT.done:
       return undefined;
@@ -198,14 +240,17 @@ function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"
     default:
       break;
   }
-  if (job.io.signal.aborted) return { kind: "interrupted", message: "Interrupted." };
+  if (signal.aborted) return { kind: "interrupted", message: interruptionOf(signal).message };
+  if (sessionError !== undefined) return { kind: "session", message: sessionError };
   return {
     kind: finalMessage?.failure?.kind ?? (outputError === undefined ? "unknown" : "output"),
     message: finalMessage?.errorMessage ?? outputError ?? `The run ended early: ${end.stop}.`,
   };
 }
 
-function limitText({ end, turns, usage }: Outcome, { setup: { settings } }: Job): string {
+function limitText(outcome: Outcome, { setup: { settings } }: Job): string {
+  const { end, turns, usage } = outcome;
+  if (isCutShort(outcome)) return "The answer is cut short: the model may write no more at once.";
   switch (end.limit) {
     case "maxTurns":
       return `The limit of ${settings.maxTurns} turns is reached (--max-turns).`;
@@ -248,17 +293,39 @@ function deadline({ settings: { timeout } }: Setup, asked: AbortSignal): Deadlin
   };
 }
 
-function codeOfStop({ timedOut }: Deadline): ExitCode {
-  return timedOut ? EXIT.timeout : EXIT.interrupted;
+/** Why the program was asked to end. */
+function interruptionOf({ reason }: AbortSignal): ExitError {
+  return reason instanceof ExitError ? reason : new ExitError(EXIT.interrupted, "Interrupted.");
 }
 
 function timeoutText({ settings }: Setup): string {
   return `The time is over: ${settings.timeout} s (--timeout).`;
 }
 
-function tellTimeout(setup: Setup, io: Io): ExitCode {
-  io.stderr.write(`gyre: ${timeoutText(setup)}\n`);
-  return EXIT.timeout;
+const KINDS: Readonly<Record<ExitCode, string>> = {
+  [EXIT.usage]: "usage",
+  [EXIT.auth]: "auth",
+  [EXIT.timeout]: "timeout",
+  [EXIT.interrupted]: "interrupted",
+};
+
+/** For what went wrong before there was anything to run. */
+function earlyResult(error: unknown, durationMs: number): Result {
+  const exitCode =
+    error instanceof ExitError || error instanceof UsageError ? error.exitCode : EXIT.failed;
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    type: "result",
+    ok: false,
+    exitCode,
+    text: "",
+    error: { kind: KINDS[exitCode] ?? "unknown", message },
+    stop: "error",
+    turns: 0,
+    usage: {},
+    durationMs: Math.round(durationMs),
+    denied: [],
+  };
 }
 
 /** What was asked: the command line, and after it what was piped in. */

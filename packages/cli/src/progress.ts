@@ -15,6 +15,8 @@ export class Progress {
   readonly #calls: boolean;
   readonly #quiet: boolean;
   readonly #about = new Map<string, string>();
+  /** Why the newest answer broke off; told if the run goes on. */
+  #broken: string | undefined;
 
   constructor(output: Sink, { quiet }: { quiet: boolean }) {
     this.#output = output;
@@ -55,8 +57,6 @@ export class Progress {
         break;
     }
   }
-
-  #broken: string | undefined;
 
   #say(text: string): void {
     if (this.#quiet) return;

@@ -5,6 +5,9 @@ import { codeOf, type FileContent, readSmallFile } from "./settings-file.ts";
 /** Where a project has its settings. */
 export const PROJECT_FILE: string = join(".gyre", "config.json");
 
+/** Where a project has its MCP servers, as other agents read them too. */
+export const MCP_FILE = ".mcp.json";
+
 /** A project's settings file, found but not yet looked into. */
 export interface ProjectFile {
   /** The folder that it is for, with all links followed. */
@@ -17,12 +20,16 @@ export interface ProjectFile {
  * repository, and always below the home folder, which is no project. Outside of both,
  * nothing above `cwd` is looked at: it may be anybody's.
  */
-export function findProjectFile(cwd: string, home: string): ProjectFile | undefined {
+export function findProjectFile(
+  cwd: string,
+  home: string,
+  name: string = PROJECT_FILE,
+): ProjectFile | undefined {
   const start = realPath(cwd);
   const end = realPath(home);
   let found: ProjectFile | undefined;
   for (let folder = start; folder !== end; folder = dirname(folder)) {
-    const path = join(folder, PROJECT_FILE);
+    const path = join(folder, name);
     if (!found && isThere(path)) found = { folder, path };
     if (isThere(join(folder, ".git"))) return found;
     if (folder === dirname(folder)) return found?.folder === start ? found : undefined;
@@ -64,7 +71,8 @@ export function realPath(path: string): string {
   }
 }
 
-function isThere(path: string): boolean {
+/** Whether there is anything: a link to nothing counts. */
+export function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {

@@ -4,13 +4,35 @@ import type { Environment } from "./terminal.ts";
 
 /** A `fetch` that goes through the proxy of the environment, and past it where NO_PROXY says so. */
 export function proxyFetch(env: Environment): Fetch {
+  const dispatcher = dispatcherOf(env);
+  return async (url, request) => {
+    const response: unknown = await undiciFetch(url, { ...request, dispatcher });
+    // A response like any other; its types are those of another release.
+    return response as FetchedResponse;
+  };
+}
+
+/** The same for all that the global `fetch` can do. */
+export function proxiedWebFetch(
+  env: Environment,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  const dispatcher = dispatcherOf(env);
+  return async (url, init) => {
+    // As above.
+    const request = { ...init, dispatcher } as Parameters<typeof undiciFetch>[1];
+    const response: unknown = await undiciFetch(url, request);
+    return response as Response;
+  };
+}
+
+function dispatcherOf(env: Environment): EnvHttpProxyAgent {
   const either = (...names: string[]): string | undefined =>
     names.map((name) => env[name]).find(Boolean);
   const all = either("all_proxy", "ALL_PROXY");
   const httpProxy = either("http_proxy", "HTTP_PROXY") ?? all;
   const httpsProxy = either("https_proxy", "HTTPS_PROXY") ?? all ?? httpProxy;
   const noProxy = either("no_proxy", "NO_PROXY");
-  const dispatcher = new EnvHttpProxyAgent({
+  return new EnvHttpProxyAgent({
     ...(httpProxy !== undefined && { httpProxy }),
     ...(httpsProxy !== undefined && { httpsProxy }),
     ...(noProxy !== undefined && { noProxy }),
@@ -18,9 +40,4 @@ export function proxyFetch(env: Environment): Fetch {
     bodyTimeout: 0,
     headersTimeout: 0,
   });
-  return async (url, request) => {
-    const response: unknown = await undiciFetch(url, { ...request, dispatcher });
-    // A response like any other; its types are those of another release.
-    return response as FetchedResponse;
-  };
 }

@@ -5,10 +5,11 @@ import { logFile } from "./log-file.ts";
 /**
  * The same `fetch`, and all that it sends and receives in a file: a JSON line for each
  * request, for each answer and for each piece of its body. Keys are left out, also where a
- * service repeats one. What the reader does not read of an answer is not in the file.
+ * service repeats one. What the reader does not read of an answer is not in the file. Once the
+ * file cannot be written to, that is a warning, and all goes on without it.
  */
 export function recordingFetch(base: Fetch, path: string): Fetch {
-  const write = logFile(path);
+  const write = untilItFails(logFile(path), path);
   let requests = 0;
   return async (url, init) => {
     const request = ++requests;
@@ -31,23 +32,38 @@ export function recordingFetch(base: Fetch, path: string): Fetch {
   };
 }
 
+function untilItFails(write: (text: string) => void, path: string): (text: string) => void {
+  let hasFailed = false;
+  return (text) => {
+    if (hasFailed) return;
+    try {
+      write(text);
+    } catch (error) {
+      hasFailed = true;
+      const why = error instanceof Error ? error.message : String(error);
+      process.emitWarning(`${path} is not written to any more: ${why}`);
+    }
+  };
+}
+
 /** Passes everything on as it comes, and tells of it by whole lines: a key is never cut in two. */
 function tap(
   put: (line: Record<string, unknown>) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
-  let rest = "";
+  /** Of a line whose end has not come, in pieces that are joined when it has. */
+  const rest: string[] = [];
   return new TransformStream({
     transform(piece, controller) {
       controller.enqueue(piece);
-      const text = rest + decoder.decode(piece, { stream: true });
+      const text = decoder.decode(piece, { stream: true });
       const end = text.lastIndexOf("\n") + 1;
-      rest = text.slice(end);
-      if (end > 0) put({ received: text.slice(0, end) });
+      if (end > 0) put({ received: [...rest.splice(0), text.slice(0, end)].join("") });
+      rest.push(text.slice(end));
     },
     flush() {
-      rest += decoder.decode();
-      if (rest !== "") put({ received: rest });
+      const received = [...rest, decoder.decode()].join("");
+      if (received !== "") put({ received });
     },
   });
 }

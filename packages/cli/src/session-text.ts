@@ -59,7 +59,7 @@ export function entryText(entry: Entry): string {
     case "compaction":
       return section(
         "compaction",
-        `Sent in place of earlier messages:\n\n${contentText(entry.message.content)}`,
+        `Sent in place of earlier messages:\n\n${contentText(entry.message?.content ?? "")}`,
       );
     case "settings": {
       const { model, thinkingLevel, mode } = entry.settings;

@@ -109,6 +109,16 @@ async function take<K extends SettingName>(
     const wrong = modelProblems(value);
     if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
   }
+  if (key === "mcp" && SETTINGS.mcp.kind.is(value)) {
+    const { mcpProblems } = await import("./mcp-settings.ts");
+    const wrong = mcpProblems(value);
+    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  }
+  if (key === "hooks" && SETTINGS.hooks.kind.is(value)) {
+    const { hookProblems } = await import("./hooks-settings.ts");
+    const wrong = hookProblems(value);
+    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  }
   settings[key] = from ? from(value, folder, home) : value;
   return [];
 }

@@ -20,6 +20,7 @@ import {
 } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
 import type { Environment } from "./terminal.ts";
+import type { TrustedFile } from "./trust.ts";
 
 /** Who set something, the first to be replaced first. */
 export type SettingsSource = "user file" | "project file" | "environment" | "command line";
@@ -178,25 +179,33 @@ async function projectSettings(
   });
   const read = readProjectFile(project, cwd);
   if ("problem" in read) return unused("refused", `${path} is not used: it ${read.problem}.`);
+  const said = await settingsIn(read.content, path, home);
   if (!trustOnce) {
     const { readTrustFile, TrustFileError, trustFile, trustOf } = await import("./trust.ts");
     let trust: ReturnType<typeof trustOf>;
     try {
       const folders = readTrustFile(trustFile(env, home));
-      trust = trustOf(folders, project.folder, [trustedFile(project, read.content)]);
+      // What was never trusted is not looked into any further.
+      const files = folders.has(project.folder)
+        ? await trustedFiles(project, read.content, said.settings)
+        : [];
+      trust = trustOf(folders, project.folder, files);
     } catch (error) {
-      if (!(error instanceof TrustFileError)) throw error;
+      if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
       return unused("not trusted", `${path} is not used: ${error.message}.`);
     }
     const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
     if (trust === "changed") {
-      return unused("changed", `${path} is not used: it has changed since it was trusted. ${how}`);
+      const what = said.settings.plugins || said.settings.hooks ? "it, or what it runs," : "it";
+      return unused(
+        "changed",
+        `${path} is not used: ${what} has changed since it was trusted. ${how}`,
+      );
     }
     if (trust === "unknown") {
       return unused("not trusted", `${path} is not used: its folder is not trusted. ${how}`);
     }
   }
-  const said = await settingsIn(read.content, path, home);
   const { settings, refused } = await allowedOfProject(said.settings, user.settings);
   return {
     file: { of: "project file", path, state: "used" },
@@ -211,6 +220,23 @@ export function trustedFile(
   content: Uint8Array,
 ): { name: string; content: Uint8Array } {
   return { name: relative(folder, path).replaceAll(sep, "/"), content };
+}
+
+/** All that is trusted with a project: its file, and what runs because of it. */
+export async function trustedFiles(
+  project: ProjectFile,
+  content: Uint8Array,
+  settings: Settings,
+): Promise<TrustedFile[]> {
+  const files = [trustedFile(project, content)];
+  if (settings.plugins === undefined && settings.hooks === undefined) return files;
+  const { filesThatRun } = await import("./plugins-files.ts");
+  return [...files, ...filesThatRun(settings, project.folder)];
+}
+
+/** What runs because of a project cannot be trusted; its words say why. */
+export function isPluginError(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === "bad_plugin";
 }
 
 /** What to type, from the folder that the program was started in. */

@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { type OptionName, OPTIONS } from "./options.ts";
 import type { Settings } from "./settings.ts";
 
@@ -139,6 +139,67 @@ const MODELS: Kind<Readonly<Record<string, unknown>>> = {
   read: () => undefined,
 };
 
+/** Its parts are looked at in mcp-settings.ts, which is not loaded where there are none. */
+const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: "an object of servers by name",
+  schema: {
+    type: "object",
+    additionalProperties: {
+      type: "object",
+      properties: {
+        type: { enum: ["stdio", "http"] },
+        command: { description: "A program that is the server.", type: "string" },
+        args: { type: "array", items: { type: "string" } },
+        env: { type: "object", additionalProperties: { type: "string" } },
+        cwd: { description: "Where it is started.", type: "string" },
+        url: { description: "Where the server is.", type: "string" },
+        headers: { type: "object", additionalProperties: { type: "string" } },
+        disabled: { type: "boolean" },
+        timeout: { description: "Milliseconds for a call.", type: "number", exclusiveMinimum: 0 },
+        tools: { description: "The tools that are used.", type: "array", items: TEXT_SCHEMA },
+        direct: { description: "Tells the model of its tools at once.", type: "boolean" },
+      },
+    },
+  },
+  is: MODELS.is,
+  read: () => undefined,
+};
+
+const HOOK_SCHEMA = {
+  type: "object",
+  properties: {
+    matcher: {
+      description: "A regular expression for the whole name of a tool.",
+      type: "string",
+    },
+    command: {
+      description: "For a shell, or a program and its arguments.",
+      anyOf: [TEXT_SCHEMA, { type: "array", items: { type: "string" }, minItems: 1 }],
+    },
+    timeout: { description: "Seconds.", type: "number", exclusiveMinimum: 0 },
+    hooks: { description: "As other agents write them.", type: "array", items: { type: "object" } },
+  },
+};
+
+/** Its parts are looked at in hooks-settings.ts, which is not loaded where there are none. */
+const HOOKS: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: "an object with a list of hooks for each event",
+  schema: {
+    type: "object",
+    properties: {
+      PreToolUse: { type: "array", items: HOOK_SCHEMA },
+      PostToolUse: { type: "array", items: HOOK_SCHEMA },
+      UserPromptSubmit: { type: "array", items: HOOK_SCHEMA },
+      SessionStart: { type: "array", items: HOOK_SCHEMA },
+      Stop: { type: "array", items: HOOK_SCHEMA },
+      PreCompact: { type: "array", items: HOOK_SCHEMA },
+    },
+    additionalProperties: { type: "array" },
+  },
+  is: (value) => MODELS.is(value),
+  read: () => undefined,
+};
+
 function oneOf<const T extends string>(values: readonly T[]): Kind<T> {
   const is = (value: unknown): value is T => values.some((one) => one === value);
   return {
@@ -163,6 +224,24 @@ const allModels: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, l
   models: [earlier, later].flatMap(({ models }) => (Array.isArray(models) ? models : [])),
   services: Object.assign({}, earlier["services"], later["services"]),
 });
+
+/** Those of both files, in order. */
+const allHooks: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, later) =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(earlier), ...Object.keys(later)])].map((event) => [
+      event,
+      [earlier[event], later[event]].flatMap((hooks): unknown[] =>
+        Array.isArray(hooks) ? hooks : [],
+      ),
+    ]),
+  );
+
+/** A path as it is used. What is none is a package that is installed for the file's folder. */
+function pluginPath(name: string, folder: string, home: string): string {
+  if (name.startsWith("~/")) return join(home, name.slice(1));
+  if (isAbsolute(name) || /^\.{1,2}[\\/]/.test(name)) return resolve(folder, name);
+  return join(folder, "node_modules", name);
+}
 
 const ownLimit: ProjectRule<number> = {
   not: "more than your own file says",
@@ -274,6 +353,26 @@ export const SETTINGS: {
     kind: TEXT,
     about: "Added to the system prompt.",
   },
+  instructionFiles: {
+    kind: YES_OR_NO,
+    about: "Whether AGENTS.md or CLAUDE.md are read, yours and the project's.",
+    env: "GYRE_INSTRUCTION_FILES",
+    project: {
+      not: "true",
+      why: "Whether its files are read is for you to say.",
+      allows: (value) => !value,
+    },
+  },
+  skills: {
+    kind: YES_OR_NO,
+    about: "Whether skills are looked for, yours and the project's.",
+    env: "GYRE_SKILLS",
+    project: {
+      not: "true",
+      why: "Whether its files are read is for you to say.",
+      allows: (value) => !value,
+    },
+  },
   oracle: {
     kind: TEXT,
     about: "The model of the tool oracle.",
@@ -311,6 +410,23 @@ export const SETTINGS: {
       // Decided part by part in settings-models.ts.
       allows: () => true,
     },
+  },
+  mcp: {
+    kind: SERVERS,
+    about: "MCP servers by name. Adds up.",
+    // A project does not take the place of a server of the user's.
+    add: (earlier, later) => ({ ...later, ...earlier }),
+  },
+  plugins: {
+    kind: TEXTS,
+    about: "Modules to load: paths that begin with ./, or packages. Adds up.",
+    add: together,
+    from: (names, folder, home) => names.map((name) => pluginPath(name, folder, home)),
+  },
+  hooks: {
+    kind: HOOKS,
+    about: "Programs that run at an event. Adds up.",
+    add: allHooks,
   },
 };
 

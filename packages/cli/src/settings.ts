@@ -4,8 +4,8 @@ import type { PermissionMode } from "@gyre/tools";
 /**
  * All that can be set, whoever sets it: the user's file, then the project's once it is
  * trusted, then the environment, then the command line. Later ones replace earlier ones
- * key by key, but for `allow`, `ask`, `deny` and `models`, which add up. What each may be
- * is in settings-table.ts.
+ * key by key, but for `allow`, `ask`, `deny`, `models`, `mcp`, `plugins` and `hooks`, which add up.
+ * What each may be is in settings-table.ts.
  */
 export interface Settings {
   /** A name ("sonnet"), or service/id. */
@@ -30,6 +30,10 @@ export interface Settings {
   timeout?: number;
   /** Added to the system prompt. */
   instructions?: string;
+  /** False: AGENTS.md and its like are not read. */
+  instructionFiles?: boolean;
+  /** False: skills are not looked for. */
+  skills?: boolean;
   /** A model for the tool `oracle`. */
   oracle?: string;
   /** False: nothing is written down. */
@@ -38,4 +42,10 @@ export interface Settings {
   log?: string;
   /** Models and services of one's own, as in docs/models.md. */
   models?: Readonly<Record<string, unknown>>;
+  /** Servers of the Model Context Protocol by name, as in docs/mcp.md. */
+  mcp?: Readonly<Record<string, unknown>>;
+  /** Modules to load: files, or packages as places in a `node_modules`; absolute once loaded. */
+  plugins?: readonly string[];
+  /** Programs that run at an event, as in docs/plugins.md. */
+  hooks?: Readonly<Record<string, unknown>>;
 }

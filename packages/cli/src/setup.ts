@@ -1,10 +1,12 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import type { Session } from "@gyre/sessions";
+import type { McpServerEntry } from "@gyre/tools/mcp";
 import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
+import { findProjectFile, MCP_FILE } from "./project-file.ts";
 import { loadSettings } from "./settings-load.ts";
 import type { Settings } from "./settings.ts";
 
@@ -16,6 +18,8 @@ export interface Setup {
   /** The folder to work in, absolute. */
   cwd: string;
   verbose?: string;
+  /** MCP servers that are set and may be used. */
+  mcpServers?: readonly McpServerEntry[];
   warn: (text: string) => void;
 }
 
@@ -26,15 +30,28 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
   const warn = (text: string): void => void io.stderr.write(`gyre: ${text}\n`);
-  const { settings, sources } = await loadSettings({
+  const home = homedir();
+  const trustOnce = values.trust ?? false;
+  const { settings, sources, layers } = await loadSettings({
     env: io.env,
     cwd,
     start: io.cwd,
-    home: homedir(),
+    home,
     flags: values,
-    trustOnce: values.trust ?? false,
+    trustOnce,
     warn,
   });
+  const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
+  const mcpServers = hasServers
+    ? (await import("./mcp-servers.ts")).mcpServers({
+        layers,
+        cwd,
+        env: io.env,
+        home,
+        trustOnce,
+        warn,
+      })
+    : [];
   const names = Object.keys(sources) as (keyof Settings)[];
   const explicit = new Set(names.filter((name) => sources[name] === "command line"));
   const { verbose } = values;
@@ -43,6 +60,7 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
     explicit,
     cwd,
     warn,
+    ...(mcpServers.length > 0 && { mcpServers }),
     ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
   };
 }
@@ -86,8 +104,9 @@ export async function chooseSession(
 
 async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Promise<ChosenSession> {
   const { createSession, openSession } = await import("@gyre/sessions");
-  const isThere = existsSync(path) && statSync(path).size > 0;
-  if (!isThere) return { newSession: () => createSession(path, { cwd }) };
+  const found = statSync(path, { throwIfNoEntry: false });
+  const isNew = !found || (found.isFile() && found.size === 0);
+  if (isNew) return { newSession: () => createSession(path, { cwd }) };
   const session = await openSession(path);
   tellProblems(session, warn);
   return { session };

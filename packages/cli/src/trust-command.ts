@@ -1,17 +1,18 @@
 import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { EXIT, type ExitCode, ExitError, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
 import {
   findProjectFile,
+  MCP_FILE,
   PROJECT_FILE,
   type ProjectFile,
   readProjectFile,
   realPath,
 } from "./project-file.ts";
 import { settingsIn } from "./settings-file.ts";
-import { allowedOfProject, trustedFile, userSettings } from "./settings-load.ts";
+import { allowedOfProject, isPluginError, trustedFiles, userSettings } from "./settings-load.ts";
 import { projectModels } from "./settings-models.ts";
 import { oneLine } from "./settings-problem.ts";
 import { shownValue } from "./settings-shown.ts";
@@ -20,6 +21,7 @@ import type { Settings } from "./settings.ts";
 import {
   fingerprintOf,
   readTrustFile,
+  type TrustedFile,
   TrustFileError,
   trustFile,
   trustOf,
@@ -27,6 +29,8 @@ import {
 } from "./trust.ts";
 
 const MARGIN = 2;
+/** Of what a project's plugins consist of. */
+const MAX_SHOWN_FILES = 20;
 
 /**
  * `gyre trust [FOLDER] [--remove]`: shows what the settings of a folder set, and has them
@@ -42,20 +46,25 @@ export async function runTrust(
   if (more !== undefined) throw new UsageError(`"trust" takes one folder, not "${more}" as well.`);
   const cwd = resolve(io.cwd, named ?? ".");
   const project = findProjectFile(cwd, home);
+  const servers = findProjectFile(cwd, home, MCP_FILE);
   try {
-    if (values.remove)
-      return remove([realPath(cwd), ...(project ? [project.folder] : [])], io, home);
-    if (!project) {
+    if (values.remove) {
+      const found = [project, servers].flatMap((file) => file?.folder ?? []);
+      return remove([realPath(cwd), ...found], io, home);
+    }
+    if (!project && !servers) {
       throw new ExitError(
         EXIT.failed,
         oneLine(
-          `There is nothing to trust: no ${PROJECT_FILE} in ${cwd} or the project around it.`,
+          `There is nothing to trust: no ${PROJECT_FILE} and no ${MCP_FILE} in ${cwd} or the project around it.`,
         ),
       );
     }
-    return await add(project, cwd, io, home);
+    if (project) await add(project, cwd, io, home);
+    if (servers) (await import("./mcp-trust.ts")).trustMcpFile(servers, cwd, io, home);
+    return EXIT.done;
   } catch (error) {
-    if (!(error instanceof TrustFileError)) throw error;
+    if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
     throw new ExitError(EXIT.failed, oneLine(`${error.message}.`), { cause: error });
   }
 }
@@ -64,7 +73,9 @@ export async function runTrust(
 function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   const path = trustFile(io.env, home);
   const folders = new Map(readTrustFile(path));
-  const folder = candidates.find((one) => folders.delete(one));
+  const settings = candidates.find((one) => folders.delete(one));
+  const servers = candidates.map((one) => join(one, MCP_FILE)).find((one) => folders.delete(one));
+  const folder = settings ?? servers;
   if (folder === undefined) {
     io.stdout.write(`${oneLine(candidates[0] ?? "")} was not trusted.\n`);
     return EXIT.done;
@@ -74,7 +85,7 @@ function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   return EXIT.done;
 }
 
-async function add(project: ProjectFile, cwd: string, io: Io, home: string): Promise<ExitCode> {
+async function add(project: ProjectFile, cwd: string, io: Io, home: string): Promise<void> {
   const { folder, path } = project;
   const { env } = io;
   const read = readProjectFile(project, cwd);
@@ -93,15 +104,17 @@ async function add(project: ProjectFile, cwd: string, io: Io, home: string): Pro
     throw new ExitError(EXIT.failed, oneLine(`${path} is not trusted: mend it first.`));
   }
   for (const line of keysSent(settings, users)) io.stdout.write(`${oneLine(line)}\n`);
+  const files = await trustedFiles(project, read.content, settings);
+  if (settings.plugins || settings.hooks) io.stdout.write(whatRuns(files));
 
   const store = trustFile(env, home);
   const folders = readTrustFile(store);
-  const files = [trustedFile(project, read.content)];
   const before = trustOf(folders, folder, files);
   writeTrustFile(store, new Map([...folders, [folder, fingerprintOf(files)]]));
   const still = before === "trusted" ? "still" : "now";
-  io.stdout.write(`${oneLine(folder)} is ${still} trusted, until the file changes.\n`);
-  return EXIT.done;
+  io.stdout.write(
+    `${oneLine(folder)} is ${still} trusted, until ${files.length > 1 ? "one of the files" : "the file"} changes.\n`,
+  );
 }
 
 function listed(settings: Settings): string {
@@ -109,6 +122,16 @@ function listed(settings: Settings): string {
     (name) => `${" ".repeat(MARGIN)}${name}: ${shownValue(settings[name], MARGIN)}\n`,
   );
   return lines.length > 0 ? lines.join("") : `${" ".repeat(MARGIN)}nothing\n`;
+}
+
+/** What is read and run with the file. */
+function whatRuns([_settings, ...files]: readonly TrustedFile[]): string {
+  const shown = files.slice(0, MAX_SHOWN_FILES).map(({ name }) => `${oneLine(name)}\n`);
+  const more = files.length - shown.length;
+  const lines = [...shown, ...(more > 0 ? [`and ${more} more\n`] : [])];
+  const list = lines.map((line) => " ".repeat(MARGIN) + line).join("");
+  const about = "Its plugins and hooks run with all your rights, outside of the sandbox.";
+  return list === "" ? `${about}\n` : `${about} They are trusted as they are now:\n${list}`;
 }
 
 /** Which keys a service of the project would get: a name may be chosen for its variable. */

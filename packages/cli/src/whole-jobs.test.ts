@@ -439,6 +439,14 @@ describe("wrong usage ends with 2", () => {
       [],
     ]);
   });
+
+  it.each(["json", "stream-json"])("and so does %s, with a result that says so", async (format) => {
+    const ended = await run([], ["-p", "x", "--output", format, "--model", "no-such-model"]);
+    expect([ended.code, jsonLines(ended.stdout)]).toMatchObject([
+      2,
+      [{ type: "result", ok: false, exitCode: 2, error: { kind: "usage" }, turns: 0 }],
+    ]);
+  });
 });
 
 describe("a session", () => {

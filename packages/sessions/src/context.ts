@@ -1,3 +1,4 @@
+import type { Compaction } from "@gyre/agent";
 import type { Entry, SessionSettings } from "./entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { entryOf, type Fields, referenceOf } from "./line.ts";
@@ -41,7 +42,7 @@ export async function buildContext(
   let title: string | undefined;
   let from = -1;
   const standIn = (): void => {
-    if (!compaction || from >= 0) return;
+    if (!compaction?.message || from >= 0) return;
     from = transcript.messages.length;
     transcript.add(compaction.message, compaction.id);
   };
@@ -62,12 +63,21 @@ export async function buildContext(
     context: {
       messages: transcript.messages,
       entries: transcript.entries,
-      ...(compaction && { compaction: { from, to: from + 1, message: compaction.message } }),
+      ...(compaction && { compaction: restored(compaction, from) }),
       settings,
       ...(title !== undefined && { title }),
       recordedResult: (toolCallId) => recorded.get(toolCallId)?.result,
     },
     recorded,
+  };
+}
+
+/** A compaction whose message is in its place already. */
+function restored({ message, shortened, facts }: CompactionEntry, from: number): Compaction {
+  return {
+    ...(message ? { from, to: from + 1, message } : { from: 0, to: 0 }),
+    ...(shortened && { shortened }),
+    ...(facts && { facts }),
   };
 }
 

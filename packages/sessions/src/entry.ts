@@ -1,4 +1,4 @@
-import type { AgentMessage, AgentToolResult } from "@gyre/agent";
+import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
 import type { ThinkingLevel, UserMessage } from "@gyre/ai";
 
 /** The version of the format that is written. A file of a newer one is not opened. */
@@ -49,12 +49,17 @@ export type EntryBody =
       first: number;
       /** Null: up to the end. */
       until: number | null;
-      message: UserMessage;
+      /** Absent: nothing is left out. */
+      message?: UserMessage;
       /**
        * The entries that it stands for, where they are not just the messages between the two
        * in the file: a result that was put in its place later, say.
        */
       entries?: readonly number[];
+      /** What is sent in place of a result's text, by call id. */
+      shortened?: NonNullable<Compaction["shortened"]>;
+      /** What is known of all that was left out so far. */
+      facts?: NonNullable<Compaction["facts"]>;
     }
   | { type: "title"; title: string }
   | { type: "label"; entry: number; label: string | null }

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, link, lstat, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { SessionError } from "./types.ts";
 
 /** A conversation is nobody else's business. */
 export const FILE_MODE = 0o600;
 export const FOLDER_MODE = 0o700;
 const DRAFT_BYTES = 8;
+const DRAFT_SUFFIX = /^\.[0-9a-f]{16}\.new$/;
 
 /** What a file system says that has no hard links. */
 const NO_LINKS: ReadonlySet<string | undefined> = new Set([
@@ -27,12 +28,13 @@ export function hasNoLinks(error: unknown): boolean {
   return NO_LINKS.has(codeOf(error));
 }
 
-export async function exists(path: string): Promise<boolean> {
+/** What stands at a path: nothing, a file with nothing in it, or anything else. */
+export async function placeAt(path: string): Promise<"free" | "empty" | "taken"> {
   try {
-    await stat(path);
-    return true;
+    const found = await lstat(path);
+    return found.isFile() && found.size === 0 ? "empty" : "taken";
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
+    if (codeOf(error) === "ENOENT") return "free";
     throw error;
   }
 }
@@ -61,13 +63,23 @@ export async function putInPlace(
   }
 }
 
+/** Removes what `putInPlace` left beside a file when it was killed. The caller holds the lock. */
+export async function removeDrafts(path: string): Promise<void> {
+  const folder = dirname(path);
+  const name = basename(path);
+  for (const other of await readdir(folder)) {
+    if (!other.startsWith(name) || !DRAFT_SUFFIX.test(other.slice(name.length))) continue;
+    await rm(join(folder, other), { force: true });
+  }
+}
+
 async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
     if (codeOf(error) === "EEXIST") throw existsError(path);
     if (!hasNoLinks(error)) throw error;
-    if (await exists(path)) throw existsError(path);
+    if ((await placeAt(path)) !== "free") throw existsError(path);
     await rename(draft, path);
   }
 }

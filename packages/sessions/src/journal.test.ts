@@ -109,8 +109,12 @@ async function expectSame({ session, agent }: Stage): Promise<void> {
   await again.session.close();
   const { compaction, messages } = agent.state;
   const sent = compaction ? applyCompaction(messages, compaction) : messages;
-  expect(again.context.messages).toEqual(sent);
-  expect(JSON.stringify(again.context.messages)).toBe(JSON.stringify(sent));
+  const { context } = again;
+  const read = context.compaction
+    ? applyCompaction(context.messages, context.compaction)
+    : context.messages;
+  expect(read).toEqual(sent);
+  expect(JSON.stringify(read)).toBe(JSON.stringify(sent));
   expect(again.session.problems).toEqual([]);
 }
 
@@ -274,6 +278,97 @@ describe("compaction", () => {
     const fork = await again.session.fork(newPath());
     expect((await fork.context()).messages).toEqual(sent);
     await Promise.all([again.session.close(), fork.close()]);
+  });
+
+  it("keeps short forms, facts and notes, so that a resumed session sends the same bytes", async () => {
+    const roomy = { triggerTokens: 4_000, targetTokens: 2_000, keepTurns: 1 };
+    let notes = 0;
+    const pinned = (): string => `Notes ${notes}`;
+    const edit = textTool("edit", () => words(`e${++notes}`).repeat(8));
+    const options: AgentOptions = {
+      context: { ...roomy, pinned },
+      initialState: { tools: [edit] },
+    };
+    const steps = (from: number, count: number): ScriptStep[] =>
+      Array.from({ length: count }, (_, i) => [
+        say(i % 4 === 0 ? `Decision: ${from + i}` : `Step ${from + i}`),
+        call("edit", { path: `file-${(from + i) % 10}` }, `id-${from + i}`),
+      ]);
+    let stage = await begin([...steps(0, 11), "done"], options);
+    const shapes = new Set<string>();
+    const watch = ({ agent }: Stage): void => {
+      agent.subscribe((event) => {
+        if (event.type !== "compaction") return;
+        const { from, to, message, shortened } = event.compaction;
+        shapes.add(`${message ? (to > from ? "left" : "notes") : ""} ${shortened ? "short" : ""}`);
+      });
+    };
+    watch(stage);
+    await stage.agent.prompt("go");
+    for (let round = 1; round <= 6; round++) {
+      await expectSame(stage);
+      const before = stage.agent.state;
+      const { session, context: read } = await reopen(stage.session.path);
+      const next = agentOn(session, read, [...steps(round * 20, 7), "done"], options);
+      watch(next);
+      expect(next.agent.state.compaction?.facts).toEqual(before.compaction?.facts);
+      await next.agent.prompt("on");
+      const sent = before.compaction
+        ? applyCompaction(before.messages, before.compaction)
+        : before.messages;
+      const first = next.model.calls[0]?.messages ?? [];
+      expect(JSON.stringify(first.slice(0, sent.length))).toBe(JSON.stringify(sent));
+      stage = next;
+    }
+    expect(shapes).toContain("left short");
+    expect(shapes.size).toBeGreaterThan(1);
+    const last = JSON.stringify(stage.model.calls.at(-1)?.messages);
+    for (const fact of ["Decision: 0", "Decision: 84", "file-3", "file-9"]) {
+      expect(last).toContain(fact);
+    }
+    const { messages, compaction } = stage.agent.state;
+    await stage.session.close();
+    const again = await reopen(stage.session.path);
+    const fork = await again.session.fork(newPath());
+    const forked = await fork.context();
+    expect(forked.compaction && applyCompaction(forked.messages, forked.compaction)).toEqual(
+      compaction && applyCompaction(messages, compaction),
+    );
+    await Promise.all([again.session.close(), fork.close()]);
+  });
+
+  it("of results alone leaves every message in its place", async () => {
+    const long = textTool("long", () => words("long").repeat(8));
+    const stage = await begin(
+      Array.from({ length: 9 }, (_, i) => (i < 8 ? call("long", { i }) : "done")),
+      {
+        context: { triggerTokens: 3_000, targetTokens: 2_600, keepTurns: 1 },
+        initialState: { tools: [long] },
+      },
+    );
+    await stage.agent.prompt("go");
+    const { compaction, messages } = stage.agent.state;
+    expect(compaction).toEqual({ from: 0, to: 0, shortened: expect.anything() });
+    await expectSame(stage);
+    const again = await reopen(stage.session.path);
+    expect(again.context.messages).toEqual(messages);
+    expect(again.context.compaction).toEqual(compaction);
+    const fork = await again.session.fork(newPath());
+    expect(await fork.context()).toMatchObject({ messages, compaction });
+    await Promise.all([again.session.close(), fork.close()]);
+  });
+
+  it("a long result is written down as short as it was seen", async () => {
+    const whole = Array.from({ length: 2_000 }, (_, i) => `line ${i}`).join("\n");
+    const stage = await begin([call("long"), "done"], {
+      context: { maxResultTokens: 500, keep: () => "ask for it" },
+      initialState: { tools: [textTool("long", () => whole)] },
+    });
+    await stage.agent.prompt("go");
+    await expectSame(stage);
+    const text = await readFile(stage.session.path, "utf8");
+    expect(text).toContain("The whole result is kept: ask for it");
+    expect(text).not.toContain("line 1000");
   });
 });
 

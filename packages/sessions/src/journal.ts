@@ -62,13 +62,15 @@ class Notes {
   }
 
   async #compaction({ compaction }: CompactionEvent): Promise<EntryBody> {
-    const { from, to, message } = compaction;
+    const { from, to, message, shortened, facts } = compaction;
+    const more = { ...(shortened && { shortened }), ...(facts && { facts }) };
+    if (!message) return { type: "compaction", first: 0, until: 0, ...more };
     const { entries } = this.#transcript;
     const earlier = await this.#earlier(entries[from]);
     // Where there is nothing to stand for, it stands behind all there is.
     const first = earlier?.first ?? entries[from] ?? (this.#session.leaf ?? 0) + 1;
     const until = entries[to] ?? null;
-    const body = { type: "compaction", first, until, message } as const;
+    const body = { type: "compaction", first, until, message, ...more } as const;
     const isBetween = (id: number): boolean => id >= first && (until === null || id < until);
     const isSimple = entries.every((id, index) => {
       if (earlier && index === from) return !earlier.entries;

@@ -1,4 +1,4 @@
-import type { AgentMessage, AgentToolResult } from "@gyre/agent";
+import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent";
 import type { UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
@@ -165,11 +165,19 @@ export function bodyOf(fields: Fields, recorded?: Fields): EntryBody | undefined
       return isSettings(settings) ? { type, settings } : undefined;
     }
     case "compaction": {
-      const { first, until, message, entries } = fields;
-      if (typeof first !== "number" || !isUserMessage(message)) return undefined;
+      const { first, until, message, entries, shortened, facts } = fields;
+      if (typeof first !== "number") return undefined;
+      if (message === undefined ? !isTexts(shortened) : !isUserMessage(message)) return undefined;
       if (until !== null && typeof until !== "number") return undefined;
-      const listed = isIdList(entries) ? { entries } : {};
-      return { type, first, until, message, ...listed };
+      return {
+        type,
+        first,
+        until,
+        ...(isUserMessage(message) && { message }),
+        ...(isIdList(entries) && { entries }),
+        ...(isTexts(shortened) && { shortened }),
+        ...(isFacts(facts) && { facts }),
+      };
     }
     case "title":
       return typeof fields["title"] === "string" ? { type, title: fields["title"] } : undefined;
@@ -235,6 +243,26 @@ function isToolResult(value: unknown): value is AgentToolResult {
 
 function isSettings(value: unknown): value is SessionSettings {
   return isFields(value);
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return isFields(value) && Object.values(value).every((text) => typeof text === "string");
+}
+
+const FACTS: readonly (keyof CompactionFacts)[] = [
+  "requests",
+  "changed",
+  "decisions",
+  "commands",
+  "steps",
+];
+
+function isFacts(value: unknown): value is CompactionFacts {
+  if (!isFields(value)) return false;
+  return FACTS.every((name) => {
+    const list = value[name];
+    return Array.isArray(list) && list.every((each) => typeof each === "string");
+  });
 }
 
 function isIdList(value: unknown): value is number[] {

@@ -212,4 +212,15 @@ describe("a full disk", () => {
     expect(lengths).toEqual([...Array(kept).fill(10_000), 10]);
     await session.close();
   });
+
+  it("leaves no half of a lock behind", async () => {
+    const path = newPath();
+    const other = writer(path, "ulimit -f 0");
+    expect(await other.tell("create")).toBe("write_failed");
+    expect(await beside(path)).toEqual([]);
+    const session = await createSession(path, { cwd: "/w" });
+    await session.close();
+    expect(await other.tell("open")).toBe("unreadable");
+    expect(await beside(path)).toEqual([]);
+  });
 });

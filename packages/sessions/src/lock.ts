@@ -15,8 +15,6 @@ import { codeOf, FILE_MODE, hasNoLinks } from "./files.ts";
 import { isFields } from "./line.ts";
 import { SessionError } from "./types.ts";
 
-export { codeOf };
-
 const TOKEN_BYTES = 8;
 /** Each try follows a change that somebody else has made to the lock. */
 const MAX_TRIES = 32;
@@ -135,12 +133,16 @@ function writeDraft(path: string, me: Holder): string {
   return draft;
 }
 
+/** Leaves nothing behind where it fails: half a lock would say nothing about who holds it. */
 function write(path: string, me: Holder): void {
   const file = openSync(path, "wx", FILE_MODE);
   try {
     writeSync(file, JSON.stringify(me));
-    // After a power failure an empty lock would say nothing about who held it.
+    // After a power failure an empty one would not either.
     fdatasyncSync(file);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
   } finally {
     closeSync(file);
   }

@@ -398,15 +398,15 @@ function piecesOf(bytes: Buffer, start: number, end: number): [from: number, to:
   const pieces: [number, number][] = [];
   const seen = bytes.subarray(0, end);
   let tries = 0;
-  let from = start;
-  for (let crc = seen.indexOf(CRC, from); crc >= 0; crc = seen.indexOf(CRC, crc + 1)) {
+  let first = nextStart(seen, start);
+  for (let crc = seen.indexOf(CRC, start); crc >= 0; crc = seen.indexOf(CRC, crc + 1)) {
     const to = crc + CRC_TAIL_BYTES;
-    if (to > end) break;
-    for (let at = nextStart(seen, from); at >= 0 && at < crc; at = nextStart(seen, at + 1)) {
+    if (to > end || first < 0) break;
+    for (let at = first; at >= 0 && at < crc; at = nextStart(seen, at + 1)) {
       if (tries++ >= MAX_SALVAGE_TRIES) return pieces;
       if (checkLine(bytes, at, to) === "right") {
         pieces.push([at, to]);
-        from = to;
+        first = nextStart(seen, to);
         break;
       }
     }

@@ -3,13 +3,13 @@ import { isLlmMessage } from "@gyre/agent";
 import { type Clock, systemClock, type ToolResultMessage } from "@gyre/ai";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { buildContext, type ResultEntry } from "./context.ts";
 import { type Entry, type EntryBody, SESSION_VERSION, type SessionHeader } from "./entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import { codeOf, exists, existsError, FOLDER_MODE, putInPlace, writeAll } from "./files.ts";
+import { codeOf, existsError, FOLDER_MODE, placeAt, putInPlace, writeAll } from "./files.ts";
 import { writeBranch } from "./fork.ts";
 import {
   encodeBody,
@@ -26,6 +26,7 @@ import {
 import { LineReader } from "./line-reader.ts";
 import { FileLock } from "./lock.ts";
 import { scan, type Scanned } from "./scan.ts";
+import { idOfFile } from "./summary.ts";
 import {
   type EntryInfo,
   type NewSession,
@@ -40,7 +41,8 @@ import {
 const MAX_GROUP_BYTES = 16 * 1024 * 1024;
 
 /**
- * Makes a session file, and the folders above it. Rejects with `exists` where there is one.
+ * Makes a session file, and the folders above it. Takes the place of an empty file, such as
+ * `mktemp` makes; rejects with `exists` where there is another one.
  */
 export async function createSession(
   path: string,
@@ -70,7 +72,10 @@ export async function openSession(path: string, options: OpenOptions = {}): Prom
   let full: string;
   try {
     full = await realpath(path);
+    // A device may have no end, and is no place for a lock.
+    if (!(await stat(full)).isFile()) throw notASession(full);
   } catch (error) {
+    if (error instanceof SessionError) throw error;
     throw codeOf(error) === "ENOENT"
       ? new SessionError("not_found", `There is no file ${path}.`, { path, cause: error })
       : unreadable(path, error);
@@ -96,8 +101,9 @@ async function createFile(
   try {
     await mkdir(dirname(full), { recursive: true, mode: FOLDER_MODE });
     full = join(await realpath(dirname(full)), basename(full));
-    if (await exists(full)) throw existsError(full);
+    if ((await placeAt(full)) === "taken") throw existsError(full);
     lock = new FileLock(full, clock.now());
+    if ((await placeAt(full)) === "empty") await rm(full);
     await putInPlace(full, fill);
   } catch (cause) {
     lock?.release();
@@ -140,17 +146,17 @@ function headerFor(path: string, scanned: Scanned, createdAt: number): SessionHe
       throw new SessionError("newer_version", message, { path });
     }
   }
-  if (header || index.length === 0) {
-    const message = `${path} is not a session file, and was left as it is.`;
-    throw new SessionError("not_a_session", message, { path });
-  }
+  if (header || index.length === 0) throw notASession(path);
   if (!problems.some(({ kind }) => kind === "header")) {
     const message = "The first line is not a header of a session.";
     problems.unshift({ kind: "header", line: 1, offset: 0, bytes: 0, message });
   }
-  const name = basename(path, ".jsonl");
-  const id = name.slice(name.lastIndexOf("_") + 1);
-  return { type: "session", version: SESSION_VERSION, id, createdAt, cwd: "" };
+  return { type: "session", version: SESSION_VERSION, id: idOfFile(path), createdAt, cwd: "" };
+}
+
+function notASession(path: string): SessionError {
+  const message = `${path} is not a session file, and was left as it is.`;
+  return new SessionError("not_a_session", message, { path });
 }
 
 /** Gives the last line its LF, or cuts it off where it is not whole. */

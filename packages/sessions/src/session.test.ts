@@ -1,5 +1,16 @@
 import { manualClock, type UserMessage } from "@gyre/ai";
-import { appendFile, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { EntryBody } from "./entry.ts";
@@ -235,10 +246,10 @@ describe("what is no session", () => {
     expect(await codeOf(openSession(path))).toBe("not_a_session");
   });
 
-  it("a missing file is not found, a folder unreadable", async () => {
+  it("a missing file is not found, a folder is no session", async () => {
     const path = newPath();
     expect(await codeOf(openSession(path))).toBe("not_found");
-    expect(await codeOf(openSession(dirname(path)))).toBe("unreadable");
+    expect(await codeOf(openSession(dirname(path)))).toBe("not_a_session");
   });
 
   it("a newer version is not opened", async () => {
@@ -267,6 +278,36 @@ describe("a file that changed under an open session", () => {
     await expect(session.append(said("b"))).rejects.toThrow(why);
     expect(await readFile(session.path, "utf8").catch(() => "none")).toBe(before);
     await session.close();
+  });
+});
+
+describe("a place", () => {
+  it("with an empty file becomes a session", async () => {
+    const path = newPath();
+    await writeFile(path, "");
+    expect(await codeOf(openSession(path))).toBe("not_a_session");
+    const session = await createSession(path, { cwd: "/w" });
+    await session.append(said("a"));
+    const again = await reopened(session);
+    expect(await texts(again)).toEqual(["a"]);
+    await again.close();
+  });
+
+  it.runIf(process.platform !== "win32")("with a link is taken, wherever it leads", async () => {
+    const [path, target] = [newPath(), newPath()];
+    await symlink(target, path);
+    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+    await writeFile(target, "");
+    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+  });
+
+  it("with a folder is no session, and gets no lock", async () => {
+    const path = newPath();
+    await mkdir(path);
+    expect(await codeOf(openSession(path))).toBe("not_a_session");
+    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+    const names = await readdir(dirname(path));
+    expect(names.filter((name) => name.startsWith(basename(path)))).toEqual([basename(path)]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import {
   chmod,
+  link,
   mkdir,
   mkdtemp,
   readdir,
@@ -348,6 +349,13 @@ describe("removing", () => {
     await session.close();
     await store.remove(session.header.id);
     expect(await store.list()).toEqual([]);
+  });
+
+  it("removes what was left beside a file when it was made", async () => {
+    const { header, path } = await asked("one");
+    await link(path, `${path}.0123456789abcdef.new`);
+    await store.remove(header.id);
+    expect(await readdir(dirname(path))).toEqual([]);
   });
 
   it("removes a file that cannot be opened", async () => {

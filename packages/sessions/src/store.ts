@@ -2,9 +2,9 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { chmod, constants, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Clock, nearNames, systemClock } from "@gyre/ai";
-import { codeOf, FILE_MODE, FOLDER_MODE } from "./files.ts";
+import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./files.ts";
 import { FileLock } from "./lock.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./summary.ts";
@@ -55,7 +55,7 @@ export class SessionStore {
   async create(header: NewSession): Promise<Session> {
     const { id = newId(), ...rest } = header;
     const cwd = resolve(rest.cwd);
-    const path = await this.#newPath(cwd, id);
+    const path = this.#newPath(cwd, id);
     return createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
   }
 
@@ -116,7 +116,7 @@ export class SessionStore {
     try {
       const cwd = resolve(options.cwd ?? source.header.cwd);
       const id = newId();
-      const path = await this.#newPath(cwd, id);
+      const path = this.#newPath(cwd, id);
       return await source.fork(path, { newId: id, cwd });
     } finally {
       await source.close();
@@ -136,7 +136,8 @@ export class SessionStore {
     if (paths.some((path) => idOfFile(path) === id)) {
       throw new SessionError("exists", `The session ${id} is here already.`, { path: file });
     }
-    const path = await this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
+    const path = this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
+    await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
     await copyFile(file, path, constants.COPYFILE_EXCL);
     await chmod(path, FILE_MODE);
     return summarise(path);
@@ -148,6 +149,7 @@ export class SessionStore {
     const lock = new FileLock(path, this.#clock.now());
     try {
       await rm(path);
+      await removeDrafts(path);
     } finally {
       lock.release();
     }
@@ -159,10 +161,8 @@ export class SessionStore {
     return removeLock(path, this.#clock.now());
   }
 
-  async #newPath(cwd: string, id: string, createdAt = this.#clock.now()): Promise<string> {
-    const folder = join(this.folder, folderName(cwd));
-    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-    return join(folder, fileNameOf(createdAt, id));
+  #newPath(cwd: string, id: string, createdAt = this.#clock.now()): string {
+    return join(this.folder, folderName(cwd), fileNameOf(createdAt, id));
   }
 
   async #pathOf(idOrPath: string): Promise<string> {
@@ -172,7 +172,7 @@ export class SessionStore {
 
   async #paths(): Promise<string[]> {
     const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
-    const lists = await Promise.all(folders.map((name) => sessionFiles(join(this.folder, name))));
+    const lists = await Promise.all(folders.map((name) => readableFiles(join(this.folder, name))));
     return lists.flat();
   }
 }
@@ -201,6 +201,16 @@ function sessionFiles(folder: string): Promise<string[]> {
   return namesIn(folder, (entry) => entry.isFile() && entry.name.endsWith(SESSION_SUFFIX)).then(
     (names) => names.map((name) => join(folder, name)),
   );
+}
+
+/** One that another user made, as with `sudo`, does not keep us from the rest. */
+async function readableFiles(folder: string): Promise<string[]> {
+  try {
+    return await sessionFiles(folder);
+  } catch (error) {
+    if (codeOf(error) === "EACCES") return [];
+    throw error;
+  }
 }
 
 /** A folder that is not there has nothing in it. */

@@ -41,7 +41,7 @@ export interface SessionContext {
   messages: AgentMessage[];
   /** The entry of each message; of one that stands for others, that of the compaction. */
   entries: number[];
-  /** For `initialState`: has been applied to `messages` already, which does not hurt. */
+  /** For `initialState`. What it leaves out is left out of `messages` already, which does not hurt. */
   compaction?: Compaction;
   settings: SessionSettings;
   title?: string;

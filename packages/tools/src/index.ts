@@ -17,6 +17,7 @@ export * from "./jobs.ts";
 export { reapLeftovers } from "./leftovers.ts";
 export * from "./ls.ts";
 export { type OracleOptions, oracleTool } from "./oracle.ts";
+export type * from "./plugin-types.ts";
 export { type ProgramEnd, runProgram, type RunOptions } from "./processes.ts";
 export { fromSource, PROVENANCE_NOTE, type Source } from "./provenance.ts";
 export * from "./read.ts";

@@ -71,6 +71,13 @@ export interface PermissionDecision {
   asked: boolean;
 }
 
+/** What somebody beside the rules says of one call. It counts as a rule of that effect would. */
+export interface Advice {
+  effect: "allow" | "ask" | "deny";
+  /** For people, as a sentence. */
+  reason: string;
+}
+
 export interface PermissionOptions {
   /** Default "ask". A function is called for each call, and may change its mind. */
   mode?: PermissionMode | (() => PermissionMode);
@@ -88,6 +95,8 @@ export interface PermissionOptions {
   tools?: Iterable<Pick<AgentTool, "name">>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
   workspace?: PathResolver | (() => PathResolver);
+  /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
+  advice?: (call: ToolInvocation) => Advice | undefined;
   /** Told of each decision before it takes effect. If it throws, the call is denied. */
   onDecision?: (decision: PermissionDecision) => void;
 }
@@ -98,8 +107,9 @@ export type PathResolver = Pick<Workspace, "resolve">;
 const MAX_ASKS = 3;
 /** Calls that wait for an approval, remembered to know what they were. */
 const MAX_REMEMBERED = 1000;
-const OUR_TOOLS: readonly string[] =
-  "read write edit apply_patch ls find grep shell jobs git oracle task fetch todo".split(" ");
+/** The tools that rules may name unless `tools` says otherwise: ours. */
+export const TOOL_NAMES: readonly string[] =
+  "read write edit apply_patch ls find grep shell jobs git oracle task fetch todo notes".split(" ");
 
 /**
  * Decides which calls run: by rules, then by mode, then by asking. Give it as the last of
@@ -110,7 +120,7 @@ const OUR_TOOLS: readonly string[] =
 export function permissions(options: PermissionOptions): Middleware {
   const { mode = "ask", tools, onDecision } = options;
   if (typeof mode !== "function" && !MODES.has(mode)) throw unknownMode(mode);
-  const names = tools ? [...tools].map(({ name }) => name) : OUR_TOOLS;
+  const names = tools ? [...tools].map(({ name }) => name) : TOOL_NAMES;
   const guard = new Guard(options, new Rules(options.rules ?? {}, names));
   return {
     async tool(call, next) {
@@ -197,7 +207,8 @@ class Guard {
     return { fingerprint, reason: "A person approved it." };
   }
 
-  async #look({ tool, args }: ToolInvocation): Promise<View> {
+  async #look(call: ToolInvocation): Promise<View> {
+    const { tool, args } = call;
     const access = await accessOf(tool, args);
     const fingerprint = fingerprintOf(tool.name, args, access);
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
@@ -213,7 +224,8 @@ class Guard {
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const files = await filesOf(subject.commands, cwd, this.#workspace());
     const sandboxed = isRun && (await this.#isSandboxed());
-    return { access, subject, files, fingerprint, sandboxed };
+    const advice = this.#options.advice?.(call);
+    return { access, subject, files, fingerprint, sandboxed, advice };
   }
 
   #workspace(): PathResolver | undefined {
@@ -235,12 +247,13 @@ class Guard {
   }
 
   #judge(view: View): Finding {
-    const { access, subject, files } = view;
+    const { access, subject, files, advice } = view;
     const mode = this.#mode();
     const { kind } = subject;
     const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
       (each) => this.#rules.objection(each) ?? [],
     );
+    if (advice && advice.effect !== "allow") objections.push(advice);
     const forbidden = objections.find(({ effect }) => effect === "deny");
     if (forbidden) return forbidden;
     const locked = files.find(({ isProtected }) => isProtected);
@@ -280,7 +293,13 @@ class Guard {
   }
 
   /** What rules allow: the call, and the files that the shell itself would open for it. */
-  #permission({ subject, files, sandboxed }: View, mode: PermissionMode): Finding | undefined {
+  #permission(view: View, mode: PermissionMode): Finding | undefined {
+    const { subject, files, sandboxed, advice } = view;
+    const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
+    if (advice?.effect === "allow") {
+      // What cannot be taken apart may be what a rule forbids.
+      return isHidden && this.#rules.forbidsCommands ? undefined : advice;
+    }
     const exact = subject.kind === "run" && !sandboxed;
     const found = this.#rules.permission(subject, exact);
     const all = files.every(({ subject: file }) => {
@@ -375,6 +394,7 @@ interface View {
   fingerprint: string;
   /** Known of what runs a command. */
   sandboxed: boolean;
+  advice: Advice | undefined;
 }
 
 interface Approved {

@@ -46,6 +46,7 @@ describe("openToolset", () => {
       "jobs",
       "git",
       "todo",
+      "notes",
       "fetch",
     ]);
     expect(tools.registry.list().filter((tool) => !isGuarded(tool))).toEqual([]);
@@ -77,9 +78,13 @@ describe("openToolset", () => {
   it("gives those that ask models the tools that are there", async () => {
     const model = scriptedModel([]);
     const oracle = { client: model, model: model.model };
-    tools = await open(folder, { tools: ["task", "oracle", "grep"], oracle, task: oracle });
-    expect(tools.registry.list().map(({ name }) => name)).toEqual(["task", "oracle", "grep"]);
-    expect(tools.registry.get("task").description).toContain("grep, oracle");
+    const names = ["task", "oracle", "grep", "notes"];
+    tools = await open(folder, { tools: names, oracle, task: oracle });
+    expect(tools.registry.list().map(({ name }) => name)).toEqual(names);
+    const { description } = tools.registry.get("task");
+    expect(description).toContain("grep, oracle");
+    // Those are the agent's own.
+    expect(description).not.toContain("notes");
   });
 
   it("tries out any sandbox when it is asked for, once", async () => {

@@ -12,6 +12,7 @@ import type { GitOptions } from "./git-program.ts";
 import { grepTool } from "./grep.ts";
 import { jobsTool, JobTable } from "./jobs.ts";
 import { reapLeftovers } from "./leftovers.ts";
+import { NotePad, notesTool } from "./notes.ts";
 import type { OracleOptions } from "./oracle.ts";
 import { secretPlaces } from "./places.ts";
 import { readTool } from "./read.ts";
@@ -25,6 +26,7 @@ import { openWorkspace } from "./workspace.ts";
 import { writeTool } from "./write.ts";
 
 const OWNER_ONLY = 0o700;
+const NOTES = "notes";
 
 export interface ToolsetOptions {
   /** The folder to work in. */
@@ -70,6 +72,7 @@ export interface Toolset {
   env: ToolEnv;
   jobs: JobTable;
   todos: TodoList;
+  notes: NotePad;
   /** Ends all jobs and lets go of the folder. What long output was kept is gone. */
   close(): Promise<void>;
 }
@@ -102,15 +105,17 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   };
   const jobs = new JobTable({ spoolFolder, clock });
   const todos = new TodoList();
+  const notes = new NotePad();
   const made = new Map<string, AgentTool>();
   for (const [name, make] of makers) {
-    if (names.includes(name)) made.set(name, await make({ env, jobs, todos, made }));
+    if (names.includes(name)) made.set(name, await make({ env, jobs, todos, notes, made }));
   }
   return {
     registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
     env,
     jobs,
     todos,
+    notes,
     async close() {
       await jobs.close();
       await workspace.close();
@@ -124,6 +129,7 @@ interface Parts {
   env: ToolEnv;
   jobs: JobTable;
   todos: TodoList;
+  notes: NotePad;
   /** The tools that are made already. */
   made: ReadonlyMap<string, AgentTool>;
 }
@@ -149,6 +155,7 @@ function makersOf(options: ToolsetOptions): Map<string, Maker> {
     ["jobs", ({ jobs }) => jobsTool(jobs)],
     ["git", async ({ env }) => (await import("./git.ts")).gitTool(env, options.git)],
     ["todo", ({ todos }) => todoTool(todos)],
+    [NOTES, ({ notes }) => notesTool(notes)],
   ]);
   if (fetch !== false) {
     makers.set("fetch", async ({ env }) => (await import("./fetch.ts")).fetchTool(env, fetch));
@@ -164,7 +171,9 @@ function makersOf(options: ToolsetOptions): Map<string, Maker> {
   if (task) {
     makers.set("task", async ({ env, made }) => {
       const { taskTool } = await import("./task.ts");
-      return taskTool(env, { ...task, ...around, tools: new ToolRegistry(made.values()) });
+      // Notes are the agent's own: what others do would replace them.
+      const tools = [...made.values()].filter(({ name }) => name !== NOTES);
+      return taskTool(env, { ...task, ...around, tools: new ToolRegistry(tools) });
     });
   }
   return makers;

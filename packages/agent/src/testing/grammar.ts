@@ -95,6 +95,8 @@ export class Grammar {
         this.#place = "compacting";
         break;
       case "compaction":
+        // A service that would not take so much is asked again with less.
+        if (this.#place === "retrying") this.#place = "compacting";
         this.#goTo("compacting", event);
         break;
       case "turn_end":

@@ -48,7 +48,8 @@ export const httpFetch: Fetch = (url, { body, headers, method, signal }) =>
     request.end(body);
   });
 
-async function answerOf(response: IncomingMessage, signal: AbortSignal): Promise<FetchedResponse> {
+/** Throws where the body is in an encoding that is not known. */
+function answerOf(response: IncomingMessage, signal: AbortSignal): FetchedResponse {
   const { statusCode: status = 0 } = response;
   const isEmpty = NO_BODY.has(status);
   if (isEmpty) response.resume();

@@ -1,8 +1,10 @@
 import { execFile, spawn } from "node:child_process";
 import {
+  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   symlinkSync,
@@ -37,6 +39,9 @@ export interface RunOptions {
   stdin?: string | Buffer | "open";
   /** Whom it talks to: key and address are in its environment. */
   service?: ScriptedService;
+  /** Files that take what it writes, in place of the test. */
+  outputTo?: string;
+  errorsTo?: string;
   /** Sees all of stdout so far, each time that some came. */
   onStdout?: (stdout: string, run: Run) => void;
   /** What Node itself is told. */
@@ -127,11 +132,15 @@ function startRun(entry: string, args: readonly string[], home: string, options:
   const { deadlineMs = DEADLINE_MS, onStdout, service, stdin } = options;
   const asked = service?.requests.length ?? 0;
   const startedAt = performance.now();
+  const files = [options.outputTo, options.errorsTo].map((path) =>
+    path === undefined ? "pipe" : openSync(path, "w"),
+  );
   const child = spawn(process.execPath, [...(options.nodeOptions ?? []), entry, ...args], {
     cwd,
     env: { ...environment(home, temporary, service), ...options.env },
-    stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    stdio: [stdin === undefined ? "ignore" : "pipe", ...files],
   });
+  for (const file of files) if (typeof file === "number") closeSync(file);
   let stdout = "";
   let stderr = "";
   let isOver = false;

@@ -1,0 +1,59 @@
+import type { PluginCommand } from "@gyre/tools";
+
+/** What a command may be called. */
+const NAME = /^[a-z][a-z0-9-]{0,31}$/;
+
+/** Commands that the program has itself. */
+export const OWN_COMMANDS: readonly string[] = [
+  "model",
+  "thinking",
+  "mode",
+  "cost",
+  "session",
+  "title",
+];
+
+/** The commands that plugins have added, by name. */
+export class CommandRegistry {
+  readonly #commands = new Map<string, PluginCommand>();
+
+  /** Adds a command. Throws where its name is no name or is taken. */
+  add(command: PluginCommand): void {
+    this.check(command);
+    this.#commands.set(command.name, command);
+  }
+
+  /** Throws what is wrong with a command. */
+  check(command: PluginCommand): void {
+    const { name, about } = command;
+    if (typeof name !== "string" || !NAME.test(name)) {
+      throw new Error(
+        `A command is called by small letters, digits and dashes, not ${JSON.stringify(name)}.`,
+      );
+    }
+    if (OWN_COMMANDS.includes(name) || this.#commands.has(name)) {
+      throw new Error(`There is a command "/${name}" already.`);
+    }
+    if (typeof about !== "string" || about.trim() === "") {
+      throw new Error(`The command "/${name}" has no line about it.`);
+    }
+    if (typeof command.run !== "function") {
+      throw new Error(`The command "/${name}" has no function "run".`);
+    }
+  }
+
+  /** All of them, in the order in which they were added. */
+  list(): PluginCommand[] {
+    return [...this.#commands.values()];
+  }
+
+  has(name: string): boolean {
+    return this.#commands.has(name);
+  }
+
+  /** Runs one; what to show the user. Rejects with what it threw. */
+  async run(name: string, rest: string): Promise<string> {
+    const said: unknown = await this.#commands.get(name)?.run(rest);
+    return typeof said === "string" ? said : "Done.";
+  }
+}

@@ -1,0 +1,106 @@
+import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import type { Toolset } from "@gyre/tools";
+import {
+  filePins,
+  type Mcp,
+  type McpChanges,
+  type McpFetch,
+  type McpServerEntry,
+  openMcp,
+} from "@gyre/tools/mcp";
+import type { Approvals } from "./harness.ts";
+import { EDITOR_SCOPE } from "./mcp-editor.ts";
+import { mcpLog } from "./mcp-log.ts";
+import type { Environment } from "./terminal.ts";
+
+const MAX_SHOWN_CHARS = 1_000;
+
+export interface McpSetup {
+  servers: readonly McpServerEntry[];
+  /** The folder to work in, absolute. */
+  cwd: string;
+  env: Environment;
+  warn: (text: string) => void;
+  /** Who decides on changed tools. Default: nobody, and they are left out. */
+  approvals?: Approvals;
+  toolset?: Toolset;
+}
+
+/** The folder for what is remembered of MCP servers. */
+export function mcpFolder(env: Environment): string {
+  const state = env["XDG_STATE_HOME"];
+  const base = state && isAbsolute(state) ? state : join(homedir(), ".local", "state");
+  return join(base, "gyre", "mcp");
+}
+
+/** MCP as the program has it: pins and logs in the user's state folder, changes asked about. */
+export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
+  const { servers, cwd, env, warn, approvals, toolset } = setup;
+  const folder = mcpFolder(env);
+  const mcp = await openMcp({
+    servers,
+    cwd,
+    env,
+    warn,
+    version: version(),
+    pins: filePins(join(folder, "pins.json")),
+    log: mcpLog(join(folder, "logs")),
+    fetch: lateFetch(env),
+    ...(toolset && { spoolFolder: toolset.env.spoolFolder }),
+    ...(typeof approvals === "function" && {
+      acceptChanges: (changes, signal) => isAccepted(approvals, changes, signal),
+    }),
+  });
+  // An editor shows them as connected.
+  if (servers.some(({ scope }) => scope === EDITOR_SCOPE)) void mcp.connect();
+  return mcp;
+}
+
+/** Through the proxy of the environment, and with no end to silence but ours; loaded when used. */
+function lateFetch(env: Environment): McpFetch {
+  let loaded: Promise<McpFetch> | undefined;
+  return async (url, init) => {
+    loaded ??= import("./proxy-fetch.ts").then(({ proxiedWebFetch }) => proxiedWebFetch(env));
+    return (await loaded)(url, init);
+  };
+}
+
+async function isAccepted(
+  approvals: Exclude<Approvals, string>,
+  { server, changed, added, tools }: McpChanges,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const says = tools.map(({ name, description = "" }) => `${name}: ${description}`).join(" | ");
+  const names = [...changed, ...added.map((name) => `${name} (new)`)].join(", ");
+  const args = { server, changed, added };
+  const answer = await approvals({
+    callId: `mcp-${randomUUID()}`,
+    tool: "mcp",
+    args,
+    access: {
+      kind: "network",
+      targets: [server],
+      summary:
+        `Use changed tools of the MCP server "${server}": ${names}. They say now: ${says}`.slice(
+          0,
+          MAX_SHOWN_CHARS,
+        ),
+    },
+    reason: `The MCP server "${server}" says something else of its tools than when they were accepted.`,
+    fingerprint: createHash("sha256")
+      .update(JSON.stringify([args, tools]))
+      .digest("hex"),
+    ...(signal && { signal }),
+  });
+  return answer.allow !== false;
+}
+
+function version(): string {
+  const manifest: { version: string } = JSON.parse(
+    readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+  );
+  return manifest.version;
+}

@@ -1,0 +1,13 @@
+/** Stands for the tools of MCP servers in a list of tools. */
+const GROUP = "mcp";
+const OURS: ReadonlySet<string> = new Set([GROUP, "tool_search", "mcp_call"]);
+
+/** Whether a name in a list of tools is about MCP servers. What is said here is loaded at every start. */
+export function isMcpTool(name: string): boolean {
+  return OURS.has(name) || name.startsWith("mcp__");
+}
+
+/** Whether the tools that are set have those of MCP servers among them. */
+export function wantsMcp(tools: readonly string[] | undefined): boolean {
+  return tools === undefined || tools.some(isMcpTool);
+}

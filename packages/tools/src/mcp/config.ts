@@ -1,0 +1,224 @@
+/** What holds for a server however it is reached. */
+interface ServerSettings {
+  /** It is not used. */
+  disabled?: boolean;
+  /** Milliseconds that a call may take without a sign of progress. */
+  timeout?: number;
+  /** Names of the tools that are used, `*` for anything. Default: all. */
+  tools?: readonly string[];
+  /** Its tools are told to the model at once, instead of being found by `tool_search`. */
+  direct?: boolean;
+}
+
+/** A server that is started as a program, and spoken to on its standard input and output. */
+export interface McpProgram extends ServerSettings {
+  type?: "stdio";
+  command: string;
+  args?: readonly string[];
+  /** Added to a clean environment. */
+  env?: Readonly<Record<string, string>>;
+  /** Where it is started. Default: the folder to work in. */
+  cwd?: string;
+}
+
+/** A server at an address, spoken to by streamable HTTP. */
+export interface McpAddress extends ServerSettings {
+  type: "http";
+  url: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+export type McpServerConfig = McpProgram | McpAddress;
+
+/** A server, and who configured it: pins of one are not those of another with its name. */
+export interface McpServerEntry {
+  name: string;
+  config: McpServerConfig;
+  /** "user", "editor", or the folder of a project. */
+  scope: string;
+  /** Variables in it are not replaced. */
+  isLiteral?: boolean;
+}
+
+export interface McpServersRead {
+  servers: Record<string, McpServerConfig>;
+  /** All that is wrong, one line each; a server with a problem is not among `servers`. */
+  problems: string[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a timer can hold: 24 days. */
+const MAX_TIMEOUT_MS = 2_147_483_647;
+const MAX_SERVERS = 100;
+/** Names that other clients of MCP have for it. */
+const HTTP_TYPES: ReadonlySet<unknown> = new Set(["http", "streamable-http", "streamableHttp"]);
+
+/** Reads an object of servers by name, as `.mcp.json` has it under "mcpServers". Never throws. */
+export function readMcpServers(value: unknown): McpServersRead {
+  const read: McpServersRead = { servers: {}, problems: [] };
+  if (!isFields(value)) {
+    read.problems.push("it must be an object of servers by name");
+    return read;
+  }
+  const named = Object.entries(value);
+  if (named.length > MAX_SERVERS) {
+    read.problems.push(`there are ${named.length} servers, and at most ${MAX_SERVERS} are used`);
+  }
+  for (const [name, given] of named.slice(0, MAX_SERVERS)) {
+    const problem = problemWith(name, given);
+    if (problem === undefined && isFields(given)) {
+      Object.defineProperty(read.servers, name, {
+        value: serverOf(given),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    } else read.problems.push(`${JSON.stringify(name)} ${problem}`);
+  }
+  return read;
+}
+
+/** The end of a sentence that begins with the name. */
+function problemWith(name: string, given: unknown): string | undefined {
+  if (!/[a-z0-9]/i.test(name)) return "is no name: it needs a letter or a digit";
+  if (!isFields(given)) return "must be an object";
+  const { type, command, url, args, env, headers, cwd, disabled, timeout, tools, direct } = given;
+  if (type === "sse" || type === "ws") {
+    return `has the type "${type}", which is not supported: use "http" (streamable HTTP)`;
+  }
+  if (type !== undefined && type !== "stdio" && !HTTP_TYPES.has(type)) {
+    return 'must have the type "stdio" or "http"';
+  }
+  const isHttp = HTTP_TYPES.has(type) || (type === undefined && command === undefined);
+  if (isHttp) {
+    if (typeof url !== "string" || url === "") return "needs a command or a url";
+    if (command !== undefined) return "has a command and a url: it can have one of them";
+    if (headers !== undefined && !isTexts(headers)) return "headers must be an object of texts";
+  } else {
+    if (typeof command !== "string" || command === "") return "needs a command";
+    if (args !== undefined && !isTextList(args)) return "args must be a list of texts";
+    if (env !== undefined && !isTexts(env)) return "env must be an object of texts";
+    if (cwd !== undefined && typeof cwd !== "string") return "cwd must be a text";
+  }
+  if (disabled !== undefined && typeof disabled !== "boolean")
+    return "disabled must be true or false";
+  if (direct !== undefined && typeof direct !== "boolean") return "direct must be true or false";
+  if (tools !== undefined && !isTextList(tools)) return "tools must be a list of names";
+  const isTime = typeof timeout === "number" && timeout > 0 && timeout <= MAX_TIMEOUT_MS;
+  if (timeout !== undefined && !isTime) return "timeout must be milliseconds, a number above 0";
+  return undefined;
+}
+
+/** Of fields that have no problem: those that are known, so that a pin is of these alone. */
+function serverOf(given: Fields): McpServerConfig {
+  const { command, url, args, env, headers, cwd, disabled, timeout, tools, direct } = given;
+  const common: ServerSettings = {
+    ...(typeof disabled === "boolean" && { disabled }),
+    ...(typeof timeout === "number" && { timeout }),
+    ...(isTextList(tools) && { tools }),
+    ...(typeof direct === "boolean" && { direct }),
+  };
+  if (typeof command === "string") {
+    return {
+      command,
+      ...(isTextList(args) && { args }),
+      ...(isTexts(env) && { env }),
+      ...(typeof cwd === "string" && { cwd }),
+      ...common,
+    };
+  }
+  return { type: "http", url: String(url), ...(isTexts(headers) && { headers }), ...common };
+}
+
+export function isAddress(config: McpServerConfig): config is McpAddress {
+  return config.type === "http";
+}
+
+/** A configuration that cannot be used as it is. */
+export class McpConfigError extends Error {
+  readonly code = "bad_mcp_config";
+}
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+/** The text with the values of `${NAME}` and `${NAME:-default}`. Throws `McpConfigError`. */
+export function expandVariables(
+  text: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  return text.replace(VARIABLE, (_whole, name: string, fallback?: string) => {
+    const value = env[name];
+    // Set to nothing is not set, as in a shell that is asked the same way.
+    if (value !== undefined && (value !== "" || fallback === undefined)) return value;
+    if (fallback !== undefined) return fallback;
+    throw new McpConfigError(`The variable ${name} is not set.`);
+  });
+}
+
+/** The variables whose values a server would be given. */
+export function variablesIn(config: McpServerConfig): string[] {
+  const texts = isAddress(config)
+    ? [config.url, ...Object.values(config.headers ?? {})]
+    : [
+        config.command,
+        ...(config.args ?? []),
+        ...Object.values(config.env ?? {}),
+        config.cwd ?? "",
+      ];
+  const names = texts.flatMap((text) => [...text.matchAll(VARIABLE)].map(([, name]) => name ?? ""));
+  return [...new Set(names)];
+}
+
+/** The same configuration with all variables replaced. Throws `McpConfigError`. */
+export function expandConfig(
+  config: McpServerConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): McpServerConfig {
+  const text = (value: string): string => expandVariables(value, env);
+  const texts = (values: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value)]));
+  if (isAddress(config)) {
+    const url = text(config.url);
+    const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+    if (!isWeb) throw new McpConfigError("Its url is not an address that begins with http.");
+    return { ...config, url, ...(config.headers && { headers: texts(config.headers) }) };
+  }
+  return {
+    ...config,
+    command: text(config.command),
+    ...(config.args && { args: config.args.map(text) }),
+    ...(config.env && { env: texts(config.env) }),
+    ...(config.cwd !== undefined && { cwd: text(config.cwd) }),
+  };
+}
+
+/** Whether a tool of this name is wanted by a filter; `*` stands for anything. */
+export function isWanted(name: string, filter: readonly string[] | undefined): boolean {
+  if (!filter) return true;
+  return filter.some((pattern) => {
+    const [first = "", ...rest] = pattern.split("*");
+    const last = rest.pop();
+    if (last === undefined) return name === pattern;
+    if (!name.startsWith(first)) return false;
+    let at = first.length;
+    for (const piece of rest) {
+      const found = name.indexOf(piece, at);
+      if (found < 0) return false;
+      at = found + piece.length;
+    }
+    return name.length - last.length >= at && name.endsWith(last);
+  });
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return isFields(value) && Object.values(value).every((one) => typeof one === "string");
+}

@@ -1,0 +1,202 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { systemClock } from "@gyre/ai";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { McpConnection, McpError } from "./connection.ts";
+import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
+
+interface Message {
+  id?: number;
+  method: string;
+  params?: { name?: string; _meta?: { progressToken?: number } };
+}
+
+/** A service that speaks streamable HTTP, as small as it can be. */
+class Service {
+  readonly seen: { method: string; headers: IncomingMessage["headers"] }[] = [];
+  session = "one";
+  status = 200;
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((done) => {
+      this.#server.listen(0, "127.0.0.1", done);
+    });
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}/mcp`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => {
+      this.#server.close(done);
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += String(piece);
+    const message: Message | undefined = body === "" ? undefined : (JSON.parse(body) as Message);
+    this.seen.push({ method: message?.method ?? String(request.method), headers: request.headers });
+    const given = request.headers["mcp-session-id"];
+    if (this.status !== 200) return void response.writeHead(this.status).end();
+    if (request.method !== "POST" || !message) return void response.writeHead(405).end();
+    if (given !== undefined && given !== this.session) return void response.writeHead(404).end();
+    if (message.id === undefined) return void response.writeHead(202).end();
+    const tell = (result: object): string =>
+      JSON.stringify({ jsonrpc: "2.0", id: message.id, result });
+    const json = (result: object): void => {
+      const type = { "content-type": "application/json", "mcp-session-id": this.session };
+      response.writeHead(200, type).end(tell(result));
+    };
+    if (message.method === "initialize") {
+      return json({
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "web", version: "1" },
+      });
+    }
+    if (message.method === "tools/list") {
+      const tool = (name: string): object => ({ name, inputSchema: { type: "object" } });
+      return json({ tools: ["echo", "huge", "stream", "cut", "hang"].map(tool) });
+    }
+    const stream = (): void =>
+      void response.writeHead(200, { "content-type": "text/event-stream" });
+    switch (message.params?.name) {
+      case "huge":
+        return json({ content: [{ type: "text", text: "x".repeat(MAX_MESSAGE_BYTES) }] });
+      case "hang":
+        return stream();
+      case "cut":
+        return void response.destroy();
+      case "stream": {
+        stream();
+        const params = { progressToken: message.params._meta?.progressToken, progress: 1 };
+        const progress = { jsonrpc: "2.0", method: "notifications/progress", params };
+        response.write(`data: ${JSON.stringify(progress)}\n\n`);
+        return void response.end(
+          `data: ${tell({ content: [{ type: "text", text: "last" }] })}\n\n`,
+        );
+      }
+      default:
+        return json({ content: [{ type: "text", text: "echoed" }] });
+    }
+  }
+}
+
+let service: Service;
+let url: string;
+let connections: McpConnection[];
+
+beforeEach(async () => {
+  connections = [];
+  service = new Service();
+  url = await service.listen();
+});
+afterEach(async () => {
+  for (const connection of connections) await connection.close();
+  await service.close();
+});
+
+function connect(more: object = {}, env: Record<string, string> = {}): McpConnection {
+  const connection = new McpConnection(
+    { name: "web", scope: "user", config: { type: "http", url, ...more } },
+    { cwd: tmpdir(), env, version: "1", clock: systemClock, log: () => {} },
+  );
+  connections.push(connection);
+  return connection;
+}
+
+async function call(connection: McpConnection, tool: string, signal?: AbortSignal) {
+  const progress: number[] = [];
+  const result = await connection.call(
+    tool,
+    {},
+    {
+      signal: signal ?? new AbortController().signal,
+      onProgress: (told) => void progress.push(told.progress),
+    },
+  );
+  return { progress, content: result.content };
+}
+
+describe("a server over streamable HTTP", () => {
+  it("lists and runs its tools, with the headers that it is given", async () => {
+    const web = connect({ headers: { Authorization: "Bearer ${KEY}" } }, { KEY: "s3cret" });
+    const tools = await web.tools();
+    expect(tools.map(({ name }) => name)).toEqual(["echo", "huge", "stream", "cut", "hang"]);
+    expect((await call(web, "echo")).content).toEqual([{ type: "text", text: "echoed" }]);
+    expect(service.seen.every(({ headers }) => headers.authorization === "Bearer s3cret")).toBe(
+      true,
+    );
+    await web.close();
+    expect(service.seen.at(-1)?.method).toBe("DELETE");
+  });
+
+  it("tells of progress in a stream", async () => {
+    const { content, progress } = await call(connect(), "stream");
+    expect(content).toEqual([{ type: "text", text: "last" }]);
+    expect(progress).toEqual([1]);
+  });
+
+  it("that has forgotten the session is asked again with a new one", async () => {
+    const web = connect();
+    await call(web, "echo");
+    service.session = "two";
+    expect((await call(web, "echo")).content).toEqual([{ type: "text", text: "echoed" }]);
+    expect(service.seen.filter(({ method }) => method === "initialize")).toHaveLength(2);
+  });
+
+  it("that wants a key says how to give one", async () => {
+    service.status = 401;
+    await expect(connect().tools()).rejects.toThrow(
+      'it answered 401: it wants a key, which can be given in "headers"',
+    );
+  });
+
+  it("that is not there is told, and tried again", async () => {
+    const web = connect();
+    service.status = 500;
+    await expect(web.tools()).rejects.toThrow(
+      'The MCP server "web" cannot be used: it answered 500',
+    );
+    expect(web.state).toBe("down");
+    service.status = 200;
+    expect(await web.tools()).toHaveLength(5);
+    expect(web.state).toBe("ready");
+  });
+
+  it("with an answer beyond all measure, or cut off, is an error", async () => {
+    const web = connect({ timeout: 5_000 });
+    await expect(call(web, "huge")).rejects.toThrow(McpError);
+    await expect(call(web, "cut")).rejects.toThrow(/did not answer/);
+    expect((await call(web, "echo")).content).toHaveLength(1);
+  });
+
+  it("is told of an abort", async () => {
+    const web = connect();
+    await web.tools();
+    const controller = new AbortController();
+    const running = call(web, "hang", controller.signal);
+    const look = (): void => {
+      if (service.seen.some(({ method }) => method === "tools/call")) controller.abort();
+      else setImmediate(look);
+    };
+    look();
+    await expect(running).rejects.toThrow();
+    await web.close();
+    expect(service.seen.map(({ method }) => method)).toContain("notifications/cancelled");
+  });
+
+  it("is not asked before its variables are known", async () => {
+    await expect(connect({ headers: { Authorization: "${NO_SUCH_KEY}" } }).tools()).rejects.toThrow(
+      "The variable NO_SUCH_KEY is not set",
+    );
+    expect(service.seen).toEqual([]);
+  });
+});

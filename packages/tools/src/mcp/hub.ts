@@ -1,0 +1,648 @@
+import type { AgentToolResult, Middleware, ToolInvocation } from "@gyre/agent";
+import { defineTool } from "@gyre/agent";
+import { type Clock, nearNames, systemClock, validateToolArguments } from "@gyre/ai";
+import type { GuardedTool } from "../access.ts";
+import { sanitise } from "../sanitise.ts";
+import { counted, textResult } from "../text.ts";
+import { cutText } from "../truncate.ts";
+import { isAddress, isWanted, type McpServerEntry } from "./config.ts";
+import {
+  type ListedTool,
+  MAX_CALL_MS,
+  McpConnection,
+  McpError,
+  type McpState,
+} from "./connection.ts";
+import type { McpFetch } from "./http-transport.ts";
+import { isMcpToolName, ruleForServer, serverAliases, toolNames } from "./names.ts";
+import { hashOfTool, memoryPins, type PinStore } from "./pins.ts";
+import { resultOf, saidBy } from "./result.ts";
+import { ranked } from "./search.ts";
+
+export const TOOL_SEARCH = "tool_search";
+export const MCP_CALL = "mcp_call";
+
+/** A search waits for servers that are still being connected to. */
+export const SEARCH_WAIT_MS = 30_000;
+/** Servers whose tools are told at once are waited for before the first request. */
+export const DIRECT_WAIT_MS = 10_000;
+const DEFAULT_FOUND = 5;
+const MAX_FOUND = 20;
+/** Of what is told of a tool that was found. */
+const MAX_DESCRIPTION_CHARS = 2_000;
+const MAX_SCHEMA_CHARS = 12_000;
+/** Of a search that finds nothing: names that are told instead. */
+const MAX_NAMES_TOLD = 60;
+const MAX_SERVERS_TOLD = 20;
+const MAX_PROGRESS_CHARS = 500;
+const MAX_SUMMARY_CHARS = 300;
+/** A person may take a day to say whether a changed tool is to be used. */
+const SEARCH_TIMEOUT_MS = 86_400_000;
+const ABORT_GRACE_MS = 1_000;
+/** Before names, in a query. */
+const SELECT = "select:";
+const ONE_LINE = { keepNewlines: false } as const;
+
+/** Tools that are not what they were when they were accepted. */
+export interface McpChanges {
+  server: string;
+  /** As the server calls them. */
+  changed: readonly string[];
+  added: readonly string[];
+  /** What they say now. */
+  tools: readonly ListedTool[];
+}
+
+export interface McpOptions {
+  servers: readonly McpServerEntry[];
+  /** The folder to work in, absolute: where programs are started. */
+  cwd: string;
+  /** Default: the variables of this process. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** What tools said before. Default: nothing is known, and nothing is kept. */
+  pins?: PinStore;
+  /** Whether changed tools are used from now on. Without it they are left out. */
+  acceptChanges?: (changes: McpChanges, signal?: AbortSignal) => Promise<boolean>;
+  /** Told once of what a person should know. */
+  warn?: (text: string) => void;
+  /** Gets what servers write to their standard error. */
+  log?: (server: string, text: string) => void;
+  /** A folder (0700) for long results and notes on running programs. */
+  spoolFolder?: string;
+  fetch?: McpFetch;
+  /** Told to servers. */
+  version?: string;
+  clock?: Clock;
+}
+
+export interface McpServerStatus {
+  name: string;
+  scope: string;
+  kind: "stdio" | "http";
+  state: McpState | "disabled";
+  /** That can be used. */
+  tools: readonly string[];
+  /** That are left out because they are not what they were. */
+  held: readonly string[];
+  problem?: string;
+  /** What it wrote last to its standard error. */
+  lastWords?: string;
+}
+
+/** Servers of the Model Context Protocol, and how an agent comes to their tools. */
+export interface Mcp {
+  /**
+   * For an agent's tools, after its own: `tool_search` and `mcp_call`, and the tools of servers
+   * that are to be told at once. The same from the first request to the last, whatever
+   * servers do. Empty where no server is enabled.
+   */
+  readonly tools: readonly GuardedTool[];
+  /**
+   * Turns a call of `mcp_call` into one of the tool that is meant, arguments checked: all
+   * middleware after it, and so permissions, sees that tool. Has to be there, and first.
+   */
+  readonly middleware: Middleware;
+  /** Connects to all servers, and settles when each is ready or has failed. */
+  connect(): Promise<void>;
+  status(): readonly McpServerStatus[];
+  /** Has the tools of a server accepted as they are now; gives what was not as before. Connects to it. */
+  accept(server: string): Promise<McpChanges>;
+  /** Ends all servers. */
+  close(): Promise<void>;
+}
+
+/** Makes the tools. Nothing is started but servers whose tools are told at once. */
+export async function openMcp(options: McpOptions): Promise<Mcp> {
+  const hub = new McpHub(options);
+  await hub.readDirect();
+  return hub;
+}
+
+/** Tools of a server as they were accepted. */
+interface Accepted {
+  tools: readonly McpTool[];
+  held: readonly string[];
+}
+
+interface McpTool extends GuardedTool {
+  server: string;
+  listed: ListedTool;
+}
+
+/** What became of a list of tools. */
+interface View {
+  of: readonly ListedTool[];
+  accepted: Promise<Accepted>;
+  /** A person was asked about what is held. */
+  isAsked: boolean;
+}
+
+class Server {
+  readonly alias: string;
+  readonly connection: McpConnection;
+  view: View | undefined;
+  /** What the view came to. */
+  accepted: Accepted | undefined;
+  /** Why there is no view. */
+  problem: string | undefined;
+
+  constructor(alias: string, connection: McpConnection) {
+    this.alias = alias;
+    this.connection = connection;
+  }
+
+  get entry(): McpServerEntry {
+    return this.connection.entry;
+  }
+}
+
+class McpHub implements Mcp {
+  readonly #options: McpOptions;
+  readonly #servers: readonly Server[];
+  readonly #disabled: readonly McpServerEntry[];
+  readonly #pins: PinStore;
+  readonly #clock: Clock;
+  readonly #told = new Set<string>();
+  /** Names of tools whose parameters the model was told. */
+  readonly #shown = new Set<string>();
+  /** Questions that a person has not answered yet. */
+  readonly #asks = new Set<Promise<Accepted>>();
+  readonly #callTool: GuardedTool;
+  #tools: readonly GuardedTool[] = [];
+
+  constructor(options: McpOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#pins = options.pins ?? memoryPins();
+    const enabled = options.servers.filter(({ config }) => config.disabled !== true);
+    this.#disabled = options.servers.filter(({ config }) => config.disabled === true);
+    const aliases = serverAliases(enabled.map(({ name }) => name));
+    const { spoolFolder, fetch } = options;
+    this.#servers = enabled.map((entry, index) => {
+      const connection = new McpConnection(entry, {
+        cwd: options.cwd,
+        env: options.env ?? process.env,
+        version: options.version ?? "0",
+        log: options.log ?? (() => {}),
+        clock: this.#clock,
+        ...(spoolFolder !== undefined && { notesFolder: spoolFolder }),
+        ...(fetch && { fetch }),
+      });
+      return new Server(aliases[index] ?? "", connection);
+    });
+    this.#callTool = callTool();
+    if (enabled.length > 0) this.#tools = [this.#searchTool(), this.#callTool];
+  }
+
+  get tools(): readonly GuardedTool[] {
+    return this.#tools;
+  }
+
+  readonly middleware: Middleware = {
+    tool: async (call, next) => {
+      if (call.tool !== this.#callTool) return next();
+      const meant = await this.#meant(call);
+      return "content" in meant ? meant : next(meant);
+    },
+  };
+
+  /** The tools that are told at once, of servers that are there in time. */
+  async readDirect(): Promise<void> {
+    const direct = this.#servers.filter(({ entry }) => entry.config.direct === true);
+    if (direct.length === 0) return;
+    // Nobody can be asked before there is a session.
+    const read = direct.map((server) => this.#acceptedTools(server, { mayAsk: false }));
+    await this.#within(Promise.allSettled(read), DIRECT_WAIT_MS);
+    for (const server of direct) {
+      if (server.accepted) {
+        for (const { name } of server.accepted.tools) this.#shown.add(name);
+        this.#tools = [...this.#tools, ...server.accepted.tools];
+      } else {
+        const { name } = server.entry;
+        this.#warnOnce(
+          `The MCP server "${name}" was not ready in time: its tools are found by ${TOOL_SEARCH}. ${server.connection.problem ?? ""}`,
+        );
+      }
+    }
+  }
+
+  async connect(): Promise<void> {
+    await Promise.allSettled(
+      this.#servers.map((server) => this.#acceptedTools(server, { mayAsk: false })),
+    );
+  }
+
+  status(): readonly McpServerStatus[] {
+    const all = this.#servers.map((server): McpServerStatus => {
+      const { connection } = server;
+      const accepted = connection.state === "ready" ? server.accepted : undefined;
+      const { lastWords } = connection;
+      const problem = connection.problem ?? server.problem;
+      return {
+        ...statusOf(server.entry),
+        state: connection.state,
+        tools: accepted?.tools.map(({ name }) => name) ?? [],
+        held: accepted?.held ?? [],
+        ...(problem !== undefined && { problem }),
+        ...(problem !== undefined && lastWords !== "" && { lastWords }),
+      };
+    });
+    const disabled = this.#disabled.map((entry): McpServerStatus => ({
+      ...statusOf(entry),
+      state: "disabled",
+      tools: [],
+      held: [],
+    }));
+    return [...all, ...disabled];
+  }
+
+  async accept(name: string): Promise<McpChanges> {
+    const server = this.#servers.find(({ entry }) => entry.name === name);
+    if (!server) {
+      const near = nearNames(
+        name,
+        this.#servers.map(({ entry }) => entry.name),
+      );
+      const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+      throw new McpError(`There is no MCP server "${name}" that is enabled.${hint}`);
+    }
+    const tools = await server.connection.tools();
+    const changes = this.#changes(server, tools);
+    this.#pins.accept(server.entry, tools);
+    server.view = undefined;
+    return changes;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map(({ connection }) => connection.close()));
+  }
+
+  /** The call of the tool that `mcp_call` was asked for, or why there is none. */
+  async #meant(call: ToolInvocation): Promise<ToolInvocation | AgentToolResult> {
+    const { tool: name, arguments: args = {} } = call.args;
+    if (typeof name !== "string") return failed("tool has to be the name of a tool.");
+    let tool: McpTool | undefined;
+    try {
+      tool = await this.#find(name, call.signal);
+    } catch (error) {
+      return failed(messageOf(error));
+    }
+    if (!tool) return failed(this.#noTool(name));
+    const checked = await validateToolArguments(tool, args);
+    if (checked.ok) return { ...call, tool, args: checked.value };
+    if (this.#shown.has(name)) return failed(checked.error);
+    this.#shown.add(name);
+    return failed(`${checked.error}\n${saidBy(tool.server, schemaText(tool.listed))}`);
+  }
+
+  /** A tool that may be used, by the name that the model has for it. */
+  async #find(name: string, signal: AbortSignal): Promise<McpTool | undefined> {
+    const server = this.#serverOf(name);
+    if (!server) return undefined;
+    const { tools } = await this.#acceptedTools(server, { mayAsk: true, signal });
+    return tools.find((tool) => tool.name === name);
+  }
+
+  #serverOf(name: string): Server | undefined {
+    if (!isMcpToolName(name)) return undefined;
+    return this.#servers.find(({ alias }) => name.startsWith(ruleForServer(alias).slice(0, -1)));
+  }
+
+  #noTool(name: string): string {
+    const near = nearNames(
+      name,
+      this.#ready().map((tool) => tool.name),
+    );
+    const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+    return `There is no tool "${name}".${hint} Find tools with ${TOOL_SEARCH}.`;
+  }
+
+  /** Tools of servers that were connected to. */
+  #ready(): McpTool[] {
+    return this.#servers.flatMap(({ accepted }) => accepted?.tools ?? []);
+  }
+
+  /** Tools of a server, connected to if need be, without those that are not what they were. */
+  async #acceptedTools(
+    server: Server,
+    { mayAsk, signal }: { mayAsk: boolean; signal?: AbortSignal },
+  ): Promise<Accepted> {
+    const of = await server.connection.tools();
+    server.problem = undefined;
+    try {
+      if (server.view?.of !== of) {
+        server.view = { of, accepted: this.#look(server, of), isAsked: false };
+      }
+      const { view } = server;
+      server.accepted = await view.accepted;
+      const isOpen = server.accepted.held.length > 0 && !view.isAsked;
+      if (isOpen && mayAsk && this.#options.acceptChanges) {
+        view.isAsked = true;
+        const asked = this.#ask(server, view, server.accepted, signal).finally(() =>
+          this.#asks.delete(asked),
+        );
+        this.#asks.add(asked);
+        view.accepted = asked;
+        server.accepted = await asked;
+      }
+      return server.accepted;
+    } catch (error) {
+      server.view = undefined;
+      server.accepted = undefined;
+      server.problem = messageOf(error);
+      throw error;
+    }
+  }
+
+  async #look(server: Server, of: readonly ListedTool[]): Promise<Accepted> {
+    const { isNew, changed, added } = this.#pins.compare(server.entry, of);
+    if (isNew) this.#pins.accept(server.entry, of);
+    const filter = server.entry.config.tools;
+    const held = [...changed, ...added].filter((name) => isWanted(name, filter));
+    if (held.length > 0 && !this.#options.acceptChanges) this.#warnOfHeld(server, held);
+    return { tools: this.#made(server, of, new Set(held)), held };
+  }
+
+  /** Lets a person say whether held tools are used. */
+  async #ask(
+    server: Server,
+    view: View,
+    before: Accepted,
+    signal: AbortSignal | undefined,
+  ): Promise<Accepted> {
+    const changes = this.#changes(server, view.of);
+    const isYes = await this.#options.acceptChanges?.(changes, signal);
+    if (signal?.aborted) view.isAsked = false;
+    else if (isYes) {
+      this.#pins.accept(server.entry, changes.tools);
+      server.accepted = { tools: this.#made(server, view.of, new Set()), held: [] };
+      return server.accepted;
+    } else this.#warnOfHeld(server, before.held);
+    return before;
+  }
+
+  #changes(server: Server, of: readonly ListedTool[]): McpChanges {
+    const { changed, added } = this.#pins.compare(server.entry, of);
+    const filter = server.entry.config.tools;
+    const wanted = (name: string): boolean => isWanted(name, filter);
+    const names = new Set([...changed, ...added].filter(wanted));
+    return {
+      server: server.entry.name,
+      changed: changed.filter(wanted),
+      added: added.filter(wanted),
+      tools: of.filter(({ name }) => names.has(name)),
+    };
+  }
+
+  #warnOfHeld({ entry: { name } }: Server, held: readonly string[]): void {
+    const names = held.map((tool) => sanitise(tool, { keepNewlines: false })).join(", ");
+    this.#warnOnce(
+      `The MCP server "${name}" has changed what its tools say; these are left out: ${cutText(names, MAX_SUMMARY_CHARS)}. To see and accept them: gyre mcp trust ${name}`,
+    );
+  }
+
+  #made(server: Server, of: readonly ListedTool[], held: ReadonlySet<string>): McpTool[] {
+    const names = toolNames(
+      server.alias,
+      of.map(({ name }) => name),
+    );
+    const filter = server.entry.config.tools;
+    return of.flatMap((listed, index) => {
+      const isUsed = isWanted(listed.name, filter) && !held.has(listed.name);
+      return isUsed ? [this.#toolOf(server, listed, names[index] ?? "")] : [];
+    });
+  }
+
+  #toolOf(server: Server, listed: ListedTool, name: string): McpTool {
+    const { name: serverName } = server.entry;
+    const { connection } = server;
+    const hash = hashOfTool(listed);
+    const about = sanitise(cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS));
+    const execute: GuardedTool["execute"] = async (_id, args, signal, onUpdate) => {
+      // A person may have thought about it for an hour: it has to be what it was.
+      const now = await this.#find(name, signal);
+      if (!now || hashOfTool(now.listed) !== hash) {
+        throw new McpError(`The tool is not what it was any more. Find it with ${TOOL_SEARCH}.`);
+      }
+      try {
+        const given = await connection.call(listed.name, asRecord(args), {
+          signal,
+          onProgress: (progress) => onUpdate(textResult(progressText(progress))),
+        });
+        const { spoolFolder } = this.#options;
+        return await resultOf(given, {
+          server: serverName,
+          tool: listed.name,
+          ...(spoolFolder !== undefined && { spoolFolder }),
+        });
+      } catch (error) {
+        if (!(error instanceof McpError) || error.words === undefined) throw error;
+        return failed(`${error.message}\n${saidBy(serverName, error.words)}`);
+      }
+    };
+    return {
+      name,
+      label: `${serverName}: ${listed.name}`,
+      description: `${about}\n(From the MCP server ${JSON.stringify(serverName)}.)`.trim(),
+      parameters: listed.inputSchema,
+      timeoutMs: Math.max(MAX_CALL_MS, server.entry.config.timeout ?? 0),
+      abortGraceMs: ABORT_GRACE_MS,
+      server: serverName,
+      listed,
+      execute,
+      // What a server says of itself (read-only, say) is not relied on.
+      access: (args) => ({
+        kind: "network",
+        targets: [`${serverName}/${listed.name}`],
+        summary: cutText(
+          `MCP server ${JSON.stringify(serverName)}, tool ${JSON.stringify(listed.name)}: ${JSON.stringify(args)}`,
+          MAX_SUMMARY_CHARS,
+        ),
+      }),
+    };
+  }
+
+  #searchTool(): GuardedTool {
+    const names = this.#servers.map(({ entry }) => entry.name);
+    const told = names.slice(0, MAX_SERVERS_TOLD).map((name) => sanitise(name, ONE_LINE));
+    if (names.length > told.length) told.push("...");
+    const tool = defineTool({
+      name: TOOL_SEARCH,
+      label: "Find tools",
+      description: `Find tools of MCP servers (${told.join(", ")}) and their parameters, for ${MCP_CALL}.`,
+      parameters: {
+        type: "object",
+        properties: {
+          query: {
+            type: "string",
+            description: "What it should do, or select:NAME,NAME",
+          },
+          limit: { type: "integer", description: `Default ${DEFAULT_FOUND}` },
+        },
+        required: ["query"],
+      } as const,
+      timeoutMs: SEARCH_TIMEOUT_MS,
+      execute: async (_id, { query, limit = DEFAULT_FOUND }, signal) =>
+        this.#search(query, Math.min(Math.max(1, limit), MAX_FOUND), signal),
+    });
+    const access: GuardedTool["access"] = (args) => ({
+      kind: "none",
+      targets: [],
+      summary: `Find tools of MCP servers: ${String(args["query"])}`,
+    });
+    return { ...tool, access };
+  }
+
+  async #search(query: string, limit: number, signal: AbortSignal): Promise<AgentToolResult> {
+    const looks = this.#servers.map((server) =>
+      this.#acceptedTools(server, { mayAsk: true, signal }),
+    );
+    // What a person is asked is waited for; what is being connected to is not for long.
+    await this.#within(Promise.allSettled(looks), SEARCH_WAIT_MS, signal);
+    await this.#within(Promise.allSettled(this.#asks), SEARCH_TIMEOUT_MS, signal);
+    signal.throwIfAborted();
+    const tools = this.#ready();
+    const found = query.startsWith(SELECT)
+      ? this.#selected(query.slice(SELECT.length), tools)
+      : ranked(query, tools.map(searchedOf))
+          .map(({ tool }) => tool)
+          .slice(0, limit);
+    const parts = found.length > 0 ? [this.#foundText(found)] : [nothingText(query, tools)];
+    parts.push(...this.#missing());
+    return textResult(parts.join("\n"), { tools: found.map(({ name }) => name) });
+  }
+
+  #selected(list: string, tools: readonly McpTool[]): McpTool[] {
+    const names = new Set(list.split(",").map((name) => name.trim()));
+    return tools
+      .filter(({ name, listed }) => names.has(name) || names.has(listed.name))
+      .slice(0, MAX_FOUND);
+  }
+
+  #foundText(found: readonly McpTool[]): string {
+    const servers = [...new Set(found.map(({ server }) => server))];
+    const texts = servers.map((server) => {
+      const tools = found.filter((tool) => tool.server === server);
+      return saidBy(server, tools.map(toldText).join("\n\n"));
+    });
+    for (const { name } of found) this.#shown.add(name);
+    const names = found.map(({ name }) => name).join(", ");
+    return [`Call them with ${MCP_CALL}: ${names}`, ...texts].join("\n");
+  }
+
+  /** Servers of which nothing could be found. */
+  #missing(): string[] {
+    return this.#servers.flatMap(({ entry, connection, accepted, problem }) => {
+      const name = JSON.stringify(entry.name);
+      if (connection.state === "connecting") return [`The server ${name} is still being started.`];
+      const why = connection.problem ?? problem;
+      if (!accepted || why !== undefined) return why === undefined ? [] : [why];
+      return accepted.held.length === 0
+        ? []
+        : [`${counted(accepted.held.length, "tool")} of ${name} wait for the user's approval.`];
+    });
+  }
+
+  /** Waits for it, but not for longer, and not after an abort. */
+  #within(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((settle) => {
+      const done = (): void => {
+        stop();
+        signal?.removeEventListener("abort", done);
+        settle();
+      };
+      const stop = this.#clock.after(ms, done);
+      signal?.addEventListener("abort", done, { once: true });
+      if (signal?.aborted) done();
+      void promise.finally(done);
+    });
+  }
+
+  #warnOnce(text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#options.warn?.(text.trim());
+  }
+}
+
+/** The one tool by which all others are called: what is told of it never changes. */
+function callTool(): GuardedTool {
+  const tool = defineTool({
+    name: MCP_CALL,
+    label: "MCP",
+    description: `Call a tool that ${TOOL_SEARCH} found.`,
+    parameters: {
+      type: "object",
+      properties: { tool: { type: "string" }, arguments: { type: "object" } },
+      required: ["tool", "arguments"],
+    } as const,
+    // Reached where the call was not turned into one of the tool: then nothing has decided on it.
+    execute: () => failed(`${MCP_CALL} needs the middleware that came with it.`),
+  });
+  return {
+    ...tool,
+    access: (args) => ({
+      kind: "network",
+      targets: [String(args["tool"])],
+      summary: `Call ${String(args["tool"])}`,
+    }),
+  };
+}
+
+function statusOf({
+  name,
+  scope,
+  config,
+}: McpServerEntry): Pick<McpServerStatus, "name" | "scope" | "kind"> {
+  return { name, scope, kind: isAddress(config) ? "http" : "stdio" };
+}
+
+function searchedOf(tool: McpTool): { name: string; description: string; tool: McpTool } {
+  return { name: tool.name, description: tool.listed.description ?? "", tool };
+}
+
+function toldText({ name, listed }: McpTool): string {
+  const about = cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS);
+  return [name, ...(about === "" ? [] : [about]), schemaText(listed)].join("\n");
+}
+
+function schemaText({ inputSchema }: ListedTool): string {
+  const text = JSON.stringify(inputSchema);
+  const shown = cutText(text, MAX_SCHEMA_CHARS);
+  return `parameters: ${shown}${shown === text ? "" : " [cut]"}`;
+}
+
+/** What there is instead. The names are ours: made of letters, digits and the like. */
+function nothingText(query: string, tools: readonly McpTool[]): string {
+  const names = tools.map(({ name }) => name);
+  const shown = names.slice(0, MAX_NAMES_TOLD).join(", ");
+  const more = names.length > MAX_NAMES_TOLD ? ", ..." : "";
+  const found = `Nothing fits ${JSON.stringify(cutText(query, MAX_SUMMARY_CHARS))}.`;
+  return names.length === 0 ? found : `${found} There is: ${shown}${more}`;
+}
+
+function progressText({
+  progress,
+  total,
+  message,
+}: {
+  progress: number;
+  total?: number;
+  message?: string;
+}): string {
+  const amount = total === undefined ? String(progress) : `${progress}/${total}`;
+  const text = message === undefined ? amount : `${amount} ${message}`;
+  return sanitise(cutText(text, MAX_PROGRESS_CHARS), ONE_LINE);
+}
+
+function failed(text: string): AgentToolResult {
+  return { ...textResult(text), isError: true };
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,116 @@
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
+import type { AgentToolResult } from "@gyre/agent";
+import type { UserContent } from "@gyre/ai";
+import { IMAGE_HEAD_BYTES, imageType } from "../image-type.ts";
+import { firstBytes, lastBytes, saveOutput } from "../output.ts";
+import { fromSource } from "../provenance.ts";
+import { READ_MAX_IMAGE_BYTES } from "../read.ts";
+import { sanitise } from "../sanitise.ts";
+import { humanSize } from "../truncate.ts";
+
+/** Of the text of a result; of a longer one the beginning and the end are shown. */
+export const MAX_RESULT_BYTES: number = 48 * 1024;
+const HEAD_BYTES: number = 32 * 1024;
+const TAIL_BYTES: number = 12 * 1024;
+export const MAX_RESULT_IMAGES = 8;
+/** Base64 has four characters for three bytes. */
+const BASE64_GROUP = 4;
+
+/** What an application is told of a call. */
+export interface McpDetails {
+  server: string;
+  /** As the server calls it. */
+  tool: string;
+}
+
+export interface ResultOptions extends McpDetails {
+  /** A folder (0700) for what is too long to be shown. */
+  spoolFolder?: string;
+}
+
+/** What a server gave back, as a model is shown it: capped, sanitised, and with its source. */
+export async function resultOf(
+  given: CallToolResult,
+  { server, tool, spoolFolder }: ResultOptions,
+): Promise<AgentToolResult> {
+  const texts: string[] = [];
+  const images: UserContent[] = [];
+  for (const block of given.content) {
+    const shown = shownBlock(block);
+    if (typeof shown === "string") texts.push(shown);
+    else if (images.length < MAX_RESULT_IMAGES) images.push(shown);
+    else texts.push("[A further image is left out.]");
+  }
+  // Most servers say the same as text.
+  if (given.content.length === 0 && given.structuredContent !== undefined) {
+    texts.push(JSON.stringify(given.structuredContent));
+  }
+  const text = sanitise(texts.join("\n"));
+  const content: UserContent[] = [];
+  if (text.trim() !== "") {
+    content.push({ type: "text", text: await capped(text, { server, tool, spoolFolder }) });
+  }
+  const details: McpDetails = { server, tool };
+  return {
+    content: [...content, ...images],
+    details,
+    ...(given.isError === true && { isError: true }),
+  };
+}
+
+/** Words of a server that are no result, such as those of an error. */
+export function saidBy(server: string, text: string): string {
+  return fromSource({ kind: "mcp", name: server }, sanitise(text));
+}
+
+async function capped(
+  text: string,
+  { server, tool, spoolFolder }: McpDetails & { spoolFolder: string | undefined },
+): Promise<string> {
+  const source = { kind: "mcp", name: `${server}/${tool}` } as const;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MAX_RESULT_BYTES) return fromSource(source, text);
+  const path = spoolFolder === undefined ? undefined : await saveOutput(spoolFolder, text);
+  const shown = [firstBytes(text, HEAD_BYTES), "[...]", lastBytes(text, TAIL_BYTES)].join("\n");
+  const all = `The result has ${humanSize(bytes)}; its beginning and end are shown.`;
+  const where = path === undefined ? "Ask for less." : `All of it is in ${path}.`;
+  return `${fromSource(source, shown)}\n[${all} ${where}]`;
+}
+
+function shownBlock(block: ContentBlock): string | UserContent {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+      return imageOf(block.data) ?? `[An image (${block.mimeType}) that cannot be shown.]`;
+    case "audio":
+      return `[Audio (${block.mimeType}), ${humanSize(bytesOf(block.data))}: cannot be shown.]`;
+    case "resource_link":
+      return [`[Resource ${block.uri}]`, block.title ?? block.name, block.description ?? ""]
+        .filter((part) => part !== "")
+        .join(" ");
+    case "resource": {
+      const { resource } = block;
+      if ("text" in resource) return `[Resource ${resource.uri}]\n${resource.text}`;
+      const size = humanSize(bytesOf(resource.blob));
+      return (
+        imageOf(resource.blob) ??
+        `[Resource ${resource.uri} (${resource.mimeType ?? "binary"}), ${size}: cannot be shown.]`
+      );
+    }
+    default:
+      return "[Content of a kind that cannot be shown.]";
+  }
+}
+
+/** Told by its bytes: services refuse one that is not what it is said to be. */
+function imageOf(data: string): UserContent | undefined {
+  if (bytesOf(data) > READ_MAX_IMAGE_BYTES) return undefined;
+  const bytes = Buffer.from(data, "base64");
+  const mimeType = imageType(bytes.subarray(0, IMAGE_HEAD_BYTES));
+  return mimeType && { type: "image", data: bytes.toString("base64"), mimeType };
+}
+
+function bytesOf(base64: string): number {
+  return Math.floor((base64.length * (BASE64_GROUP - 1)) / BASE64_GROUP);
+}
