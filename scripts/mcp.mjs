@@ -277,7 +277,7 @@ async function inspected(place) {
   ];
   const problems = seen.flatMap(([what, { stdout, stderr }, shows]) =>
     shows
-      .filter((text) => !stdout.includes(text))
+      .filter((text) => !`${stdout}${stderr}`.includes(text))
       .map((text) => `${what} does not show ${JSON.stringify(text)}:\n${stdout}${stderr}`),
   );
   if (existsSync(join(place.work, "b.txt"))) problems.push("a file was written without permission");

@@ -188,7 +188,7 @@ describe("plugins", () => {
     write(USER, {});
     const { code, stderr, requests } = await gyre([{ say: "Yes." }], ["-p", "Sure?", "--continue"]);
     expect(code).toBe(EXIT.done);
-    expect(stderr).toContain('There is no tool "add" any more');
+    expect(stderr).toContain('There is no tool "add": it goes on without.');
     expect(toolNames(requests[0])).not.toContain("add");
   });
 });

@@ -70,7 +70,10 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
   });
   const folder = findProjectFile(cwd, homedir())?.folder ?? cwd;
   const set = { GYRE_PROJECT_DIR: folder, CLAUDE_PROJECT_DIR: folder };
-  const place = { cwd: folder, env: cleanEnvironment(env, { network: true, workspace: cwd, set }) };
+  const place = {
+    cwd: folder,
+    env: cleanEnvironment(env, { network: true, workspace: folder, set }),
+  };
   let open: Conversation | undefined;
   const conversation = (): Conversation => {
     if (open) return open;

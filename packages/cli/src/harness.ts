@@ -37,6 +37,7 @@ import type { CommandRegistry } from "./command-registry.ts";
 import { EXIT, ExitError } from "./exit-codes.ts";
 import type { Extensions } from "./extensions.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance.ts";
+import { KeptResults } from "./kept-results.ts";
 import { logFile } from "./log-file.ts";
 import { isMcpTool, wantsMcp } from "./mcp-tools.ts";
 import { type Models, openModels } from "./models.ts";
@@ -44,6 +45,7 @@ import { notesIn, saveNotes } from "./session-notes.ts";
 import type { Settings } from "./settings.ts";
 import { SKILL_TOOL } from "./skills.ts";
 import { StoppableAgent } from "./stoppable-agent.ts";
+import { summariser } from "./summarise.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import type { Environment } from "./terminal.ts";
 import { toolsOf } from "./tool-names.ts";
@@ -144,6 +146,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const settings = remembered(options, context?.settings ?? {});
   const models = await openModels({ ...options, settings });
   const model = await models.current();
+  const harness: { now?: Harness } = {};
   const parts: Parts = {
     options,
     settings,
@@ -154,6 +157,10 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     extensions: undefined,
     denied: [],
     mode: { now: settings.mode ?? "ask" },
+    kept: new KeptResults({
+      session: () => harness.now?.session,
+      messages: () => harness.now?.agent.state.messages ?? [],
+    }),
   };
   parts.extensions = await extensionsOf(parts);
   // Sub-agents are under the same permissions, which need the folder that opens with the tools.
@@ -170,7 +177,8 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   if (options.session && toolset.registry.has("notes")) {
     toolset.notes.restore(await notesIn(options.session));
   }
-  return new HarnessOf(parts, toolset, around);
+  harness.now = new HarnessOf(parts, toolset, around);
+  return harness.now;
 }
 
 /** What a harness is put together from. */
@@ -184,6 +192,7 @@ interface Parts {
   extensions: Extensions | undefined;
   denied: DeniedCall[];
   mode: { now: PermissionMode };
+  kept: KeptResults;
   /** Made with the tools, where there are servers. */
   mcp?: Mcp;
 }
@@ -246,7 +255,13 @@ class HarnessOf implements Harness {
       protocol: models.client,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
-      context: { pinned: () => pinned(guidance, told, toolset) },
+      context: {
+        pinned: () => pinned(guidance, told, toolset),
+        keep: (key, text) => parts.kept.keep(key, text),
+        summarise: summariser(models.client, () =>
+          settings.oracle === undefined ? this.model : models.find(settings.oracle),
+        ),
+      },
       middleware: [
         ...(parts.mcp ? [parts.mcp.middleware] : []),
         ...(settings.log === undefined ? [] : [logTo(settings.log)]),
@@ -497,7 +512,9 @@ async function openTools(parts: Parts, middleware: readonly Middleware[]): Promi
     named: settings.tools?.filter((name) => !isMcpTool(name)),
     plugins: extensions?.tools ?? [],
     // What a session had, or what a plugin has that was left out.
-    isLenient: settings.tools === context?.settings.tools || extensions !== undefined,
+    isLenient:
+      settings.tools === context?.settings.tools ||
+      (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,
   });
   const { network = false, oracle, sandbox = "auto" } = settings;
@@ -508,6 +525,7 @@ async function openTools(parts: Parts, middleware: readonly Middleware[]): Promi
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: options.env,
+    kept: (key) => parts.kept.read(key),
     middleware,
     ...(tools.includes("oracle") && {
       oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },

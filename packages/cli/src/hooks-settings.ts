@@ -120,24 +120,24 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** What others call our tools: hooks that were written for them hold here as well. */
-const COMMON_NAMES: Readonly<Record<string, readonly string[]>> = {
-  shell: ["Bash"],
-  read: ["Read"],
-  edit: ["Edit", "MultiEdit"],
-  write: ["Write"],
+const COMMON_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["shell", ["Bash"]],
+  ["read", ["Read"]],
+  ["edit", ["Edit", "MultiEdit"]],
+  ["write", ["Write"]],
   // It may do either.
-  apply_patch: ["Edit", "MultiEdit", "Write"],
-  grep: ["Grep"],
-  find: ["Glob"],
-  ls: ["LS"],
-  fetch: ["WebFetch"],
-  task: ["Task", "Agent"],
-  todo: ["TodoWrite"],
-};
+  ["apply_patch", ["Edit", "MultiEdit", "Write"]],
+  ["grep", ["Grep"]],
+  ["find", ["Glob"]],
+  ["ls", ["LS"]],
+  ["fetch", ["WebFetch"]],
+  ["task", ["Task", "Agent"]],
+  ["todo", ["TodoWrite"]],
+]);
 
 /** All the names that a matcher may have for a tool. */
 export function namesOfTool(tool: string): readonly string[] {
-  return [tool, ...(COMMON_NAMES[tool] ?? [])];
+  return [tool, ...(COMMON_NAMES.get(tool) ?? [])];
 }
 
 /** A hook as one line, for messages. */

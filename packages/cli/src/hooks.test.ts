@@ -238,6 +238,15 @@ describe("UserPromptSubmit and SessionStart", () => {
     expect(error).toMatchObject({ message: "The prompt was not sent: It has a key in it." });
   });
 
+  it("what SessionStart said is kept for the first prompt that is let through", async () => {
+    const { hooks } = world(
+      ["SessionStart", { context: "The branch is main." }],
+      ["UserPromptSubmit", ({ prompt }) => (prompt === "bad" ? { block: "No." } : undefined)],
+    );
+    await expect(hooks.prompt("bad", "startup", never)).rejects.toThrow("No.");
+    expect(await hooks.prompt("good", "startup", never)).toContain("The branch is main.");
+  });
+
   it("a start cannot be blocked", async () => {
     const { hooks, warnings } = world(["SessionStart", { block: "No." }]);
     expect(await hooks.prompt("Go.", "resume", never)).toBe("Go.");

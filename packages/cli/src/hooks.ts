@@ -47,6 +47,8 @@ export class Hooks {
   /** What hooks said of calls on their way to permissions. */
   readonly #advice = new WeakMap<ToolInvocation, Advice>();
   #isStarted = false;
+  /** For the first prompt that is let through. */
+  #opening: string[] = [];
   #stops = 0;
 
   constructor(hooks: readonly Hook[], desk: HookDesk) {
@@ -77,7 +79,6 @@ export class Hooks {
     signal: AbortSignal,
   ): Promise<string> {
     this.#stops = 0;
-    const added: string[] = [];
     if (!this.#isStarted) {
       this.#isStarted = true;
       const start = await this.#run("SessionStart", { source }, [source], signal);
@@ -85,13 +86,15 @@ export class Hooks {
       if (start.block !== undefined) {
         this.#desk.warn(`${start.by}: a session cannot be kept from starting: ${start.block}`);
       }
-      if (start.context !== undefined) added.push(wrapped("SessionStart", start.context));
+      if (start.context !== undefined) this.#opening = [wrapped("SessionStart", start.context)];
     }
     const said = await this.#run("UserPromptSubmit", { prompt }, [], signal);
     signal.throwIfAborted();
     if (said.block !== undefined) {
       throw new PromptBlockedError(`The prompt was not sent: ${said.block}`);
     }
+    const added = this.#opening;
+    this.#opening = [];
     if (said.context !== undefined) added.push(wrapped("UserPromptSubmit", said.context));
     return [prompt, ...added].join("\n\n");
   }

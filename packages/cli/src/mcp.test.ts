@@ -170,6 +170,38 @@ describe("servers of the settings", () => {
   });
 });
 
+describe("a server of a program that was killed", () => {
+  it("is ended by the next one, with all that it started", async () => {
+    user({ mcp: { test: server({ child: true, stubborn: true }) } });
+    service.play([use("mcp__test__wait"), DONE]);
+    const run = await program.start(["-p", "--mode", "full", "Go"], { home, service });
+    await service.asked(0);
+    const started = await new Promise<string>((settle) => {
+      const look = (): void => {
+        const notes = wasStarted() ? readFileSync(join(home, "notes.jsonl"), "utf8") : "";
+        if (notes.includes('"wait"')) settle(notes);
+        else setImmediate(look);
+      };
+      look();
+    });
+    run.kill("SIGKILL");
+    await run.end;
+    const pids = [...started.matchAll(/"(?:started|child)":(\d+)/g)].map(([, pid]) => Number(pid));
+    expect(pids.filter(isRunning)).toHaveLength(2);
+    await gyre(["-p", "Go"], [DONE]);
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+});
+
+/** Neither gone nor dead and waiting to be taken note of. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
 describe("gyre mcp", () => {
   it("leaves out what has changed until it is trusted", async () => {
     const script = (description: string): void => {

@@ -59,7 +59,9 @@ export function entryText(entry: Entry): string {
     case "compaction":
       return section(
         "compaction",
-        `Sent in place of earlier messages:\n\n${contentText(entry.message?.content ?? "")}`,
+        entry.message
+          ? `Sent in place of earlier messages:\n\n${contentText(entry.message.content)}`
+          : `Results sent in a shorter form: ${Object.keys(entry.shortened ?? {}).length}`,
       );
     case "settings": {
       const { model, thinkingLevel, mode } = entry.settings;

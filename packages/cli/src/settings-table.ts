@@ -161,7 +161,7 @@ const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
       },
     },
   },
-  is: MODELS.is,
+  is: (value) => MODELS.is(value),
   read: () => undefined,
 };
 

@@ -25,6 +25,6 @@ export function toolsOf({ named, plugins, isLenient, warn }: WantedTools): {
   const own = named.filter((name) => !added.some((tool) => tool.name === name));
   const missing = own.filter((name) => !ours.has(name));
   if (!isLenient || missing.length === 0) return { own, added };
-  warn(`There is no tool "${missing.join('", "')}" any more: it goes on without.`);
+  warn(`There is no tool "${missing.join('", "')}": it goes on without.`);
   return { own: own.filter((name) => ours.has(name)), added };
 }

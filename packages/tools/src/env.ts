@@ -17,4 +17,6 @@ export interface ToolEnv {
   /** Environment variables for programs: already clean. */
   environment: Readonly<Record<string, string>>;
   clock: Clock;
+  /** The whole of a long result of which the conversation has a short form, by its key. */
+  kept?: (key: string) => Promise<string | undefined>;
 }

@@ -270,3 +270,24 @@ it("says which numbers of a call make no sense", async () => {
   await expect(read({ path: "a", limit: -5 })).rejects.toThrow("limit has to be at least 1");
   expect((await page({ path: "a", limit: 1_000_000 })).text).toBe("one\ntwo");
 });
+
+describe("a result that is kept", () => {
+  beforeEach(() => {
+    env = {
+      ...env,
+      kept: (key) => Promise.resolve(key === "call_1" ? "one\ntwo\nthree\n" : undefined),
+    };
+  });
+
+  it("is read by its key, a page at a time", async () => {
+    const text = textOf(await read({ path: "kept:call_1", offset: 2, limit: 1 }));
+    expect(text).toContain("two");
+    expect(text).not.toContain("one");
+    expect(text).toContain("Lines 2-2 of 3. Use offset=3 to continue.");
+    expect(await readTool(env).access({ path: "kept:call_1" })).toMatchObject({ kind: "none" });
+  });
+
+  it("and is not there is a clear error", async () => {
+    await expect(read({ path: "kept:x" })).rejects.toThrow('No result is kept under "x".');
+  });
+});

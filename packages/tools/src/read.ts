@@ -21,6 +21,9 @@ export const READ_MAX_SEEN_BYTES: number = 5 * 1024 * 1024;
 /** So much of what is not shown is looked through to tell how many lines there are. */
 export const READ_MAX_COUNTED_BYTES: number = 64 * 1024 * 1024;
 
+/** A path that begins so names a result that an agent keeps, not a file. */
+export const KEPT_PREFIX = "kept:";
+
 const PIECE_BYTES = 256 * 1024;
 
 export interface ReadToolOptions {
@@ -65,15 +68,48 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
         least: 1,
         most: READ_MAX_LINES,
       });
+      const request = { ...options, offset, limit, signal };
+      const kept = keptKey(env, args.path);
+      if (kept !== undefined) return readKept(env, kept, request);
       const opened = await openFile(env, args.path);
       try {
-        return await readOpened(env, opened, { ...options, offset, limit, signal });
+        return await readOpened(env, opened, request);
       } finally {
         await opened.handle.close();
       }
     },
   });
-  return { ...tool, access: (args) => readAccess(env, "Read", args) };
+  return {
+    ...tool,
+    async access(args) {
+      const { path } = args;
+      const kept = typeof path === "string" ? keptKey(env, path) : undefined;
+      if (kept === undefined) return readAccess(env, "Read", args);
+      return { kind: "none", targets: [], summary: `Read the kept result ${JSON.stringify(kept)}` };
+    },
+  };
+}
+
+/** The key of a kept result, where `path` names one and this agent keeps any. */
+function keptKey(env: ToolEnv, path: string): string | undefined {
+  return env.kept && path.startsWith(KEPT_PREFIX) ? path.slice(KEPT_PREFIX.length) : undefined;
+}
+
+async function readKept(env: ToolEnv, key: string, request: Request): Promise<AgentToolResult> {
+  const text = await env.kept?.(key);
+  if (text === undefined) throw new Error(`No result is kept under ${JSON.stringify(key)}.`);
+  const window = windowFor(request);
+  window.feed(text);
+  const info = { path: `${KEPT_PREFIX}${key}`, size: Buffer.byteLength(text) };
+  return textPage(info, request.offset, window.end(), true, [], false);
+}
+
+function windowFor({ offset, limit }: Request): LineWindow {
+  return new LineWindow(offset, {
+    maxLines: limit,
+    maxBytes: READ_MAX_BYTES,
+    maxLineChars: READ_MAX_LINE_CHARS,
+  });
 }
 
 interface Request extends ReadToolOptions {
@@ -143,11 +179,7 @@ async function readText(
   request: Request,
 ): Promise<AgentToolResult> {
   const first = request.offset;
-  const window = new LineWindow(first, {
-    maxLines: request.limit,
-    maxBytes: READ_MAX_BYTES,
-    maxLineChars: READ_MAX_LINE_CHARS,
-  });
+  const window = windowFor(request);
   const notes: string[] = [];
   let allCounted = true;
   const whole =
@@ -167,7 +199,7 @@ async function readText(
 }
 
 function textPage(
-  info: FileInfo,
+  info: Pick<FileInfo, "path" | "size">,
   first: number,
   { lines, total, cut, next }: ShownLines,
   allCounted: boolean,

@@ -64,6 +64,8 @@ export interface ToolsetOptions {
   /** Default: the variables of this process. */
   environment?: Readonly<Record<string, string | undefined>>;
   clock?: Clock;
+  /** The whole of a long result by its key: `read` gives it for the path `kept:KEY`. */
+  kept?: (key: string) => Promise<string | undefined>;
 }
 
 /** The tools of an agent, and what they work with. */
@@ -102,6 +104,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     spoolFolder,
     environment: cleanEnvironment(environment, { network, workspace: workspace.root, keep }),
     clock,
+    ...(options.kept && { kept: options.kept }),
   };
   const jobs = new JobTable({ spoolFolder, clock });
   const todos = new TodoList();

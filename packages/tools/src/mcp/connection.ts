@@ -293,6 +293,7 @@ export class McpConnection {
       client.onclose = () => this.#lost(live);
       try {
         await client.connect(made.transport, { timeout: CONNECT_TIMEOUT_MS });
+        oneByOne(made.transport);
         return live;
       } catch (error) {
         const ended = live.program?.ended;
@@ -416,6 +417,33 @@ async function listTools(client: Client): Promise<readonly Tool[]> {
   });
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   return [...byName.values()].slice(0, MAX_TOOLS);
+}
+
+/**
+ * Has a notification dealt with before the next message is looked at. The library answers to
+ * it a moment later, and progress that comes in one piece with the result would be lost.
+ */
+function oneByOne(transport: Transport): void {
+  const take = transport.onmessage;
+  if (!take) return;
+  const waiting: Parameters<typeof take>[] = [];
+  let isBusy = false;
+  const work = async (): Promise<void> => {
+    isBusy = true;
+    try {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        take(...next);
+        if (!("id" in next[0])) await new Promise(setImmediate);
+      }
+    } finally {
+      isBusy = false;
+    }
+  };
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
+  transport.onmessage = (...message) => {
+    waiting.push(message);
+    if (!isBusy) void work();
+  };
 }
 
 function listed({ name, description, inputSchema }: Tool): ListedTool {

@@ -76,7 +76,8 @@ class Service {
         return void response.destroy();
       case "stream": {
         stream();
-        const params = { progressToken: message.params._meta?.progressToken, progress: 1 };
+        const { _meta: meta } = message.params;
+        const params = { progressToken: meta?.progressToken, progress: 1 };
         const progress = { jsonrpc: "2.0", method: "notifications/progress", params };
         response.write(`data: ${JSON.stringify(progress)}\n\n`);
         return void response.end(
@@ -188,7 +189,7 @@ describe("a server over streamable HTTP", () => {
       else setImmediate(look);
     };
     look();
-    await expect(running).rejects.toThrow();
+    await expect(running).rejects.toThrow("aborted");
     await web.close();
     expect(service.seen.map(({ method }) => method)).toContain("notifications/cancelled");
   });

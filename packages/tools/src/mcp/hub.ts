@@ -539,7 +539,9 @@ class McpHub implements Mcp {
       if (!accepted || why !== undefined) return why === undefined ? [] : [why];
       return accepted.held.length === 0
         ? []
-        : [`${counted(accepted.held.length, "tool")} of ${name} wait for the user's approval.`];
+        : [
+            `Left out until the user has accepted it: ${counted(accepted.held.length, "tool")} of ${name}.`,
+          ];
     });
   }
 

@@ -26,7 +26,7 @@ const greet: AgentTool = {
   },
   execute(_id, args, _signal, onUpdate) {
     onUpdate({ content: [{ type: "text", text: "half" }] });
-    return `Hello, ${String((args as { name: string }).name)}.`;
+    return `Hello, ${(args as { name: string }).name}.`;
   },
 };
 const picture: AgentTool = {
@@ -165,6 +165,7 @@ describe("tools for others", () => {
     await call(2, "greet", { name: "you" });
     send({ method: "notifications/cancelled", params: { requestId: 1 } });
     await until(() => stopped);
+    expect(written.some(({ id }) => id === 1)).toBe(false);
   });
 
   it("end with the input, or when told to", async () => {
@@ -172,7 +173,7 @@ describe("tools for others", () => {
     serve({ signal: controller.signal });
     await call(1, "greet", { name: "you" });
     controller.abort();
-    await served;
+    await expect(served).resolves.toBeUndefined();
   });
 
   it("answer each call with its own result", async () => {

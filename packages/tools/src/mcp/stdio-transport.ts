@@ -9,6 +9,8 @@ import { noteRun, type RunNote } from "../run-notes.ts";
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 /** A server that is told to end by the end of its input has this long. */
 const END_GRACE_MS = 500;
+/** Its output is read to the end for this long after it has exited. */
+const READ_GRACE_MS = 100;
 const NEWLINE = 10;
 
 export interface StdioProgram {
@@ -38,10 +40,13 @@ export class StdioTransport implements Transport {
   #tree: ProcessTree | undefined;
   #note: RunNote | undefined;
   #exited: Promise<void> = Promise.resolve();
+  /** Its output came to an end. */
+  #read: Promise<void> = Promise.resolve();
   #ended: string | undefined;
   #ending: Promise<void> | undefined;
   #pieces: Buffer[] = [];
   #bytes = 0;
+  #isTooLong = false;
 
   constructor(program: StdioProgram) {
     this.#program = program;
@@ -137,6 +142,8 @@ export class StdioTransport implements Transport {
       const left = await tree.end();
       unwatch(tree);
       if (left.length === 0) this.#note?.remove();
+      // What it said last, and is still on its way.
+      if (!this.#isTooLong) await within(this.#read, READ_GRACE_MS);
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
     }
     this.onclose?.();
@@ -148,6 +155,9 @@ export class StdioTransport implements Transport {
     child.stdout?.on("error", report);
     child.stderr?.on("error", report);
     child.stdout?.on("data", (bytes: Buffer) => this.#feed(bytes));
+    this.#read = new Promise((read) => {
+      child.stdout?.once("close", read);
+    });
     const decoder = new StringDecoder("utf8");
     child.stderr?.on("data", (bytes: Buffer) => this.#program.onStderr(decoder.write(bytes)));
   }
@@ -167,10 +177,11 @@ export class StdioTransport implements Transport {
 
   /** Joined when the line is whole: a long one stays linear. */
   #keep(piece: Buffer): void {
-    if (piece.length === 0 || this.#ending) return;
+    if (piece.length === 0 || this.#isTooLong) return;
     this.#bytes += piece.length;
     if (this.#bytes > MAX_MESSAGE_BYTES) {
       this.#pieces = [];
+      this.#isTooLong = true;
       this.#ended ??= `sent a message of more than ${MAX_MESSAGE_BYTES} bytes, and was ended`;
       void this.close();
       return;

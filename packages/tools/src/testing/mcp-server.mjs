@@ -124,4 +124,5 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const result = answer(params);
   if (result !== undefined) send({ id, result });
 });
-process.stdin.on("end", () => process.exit(0));
+if (script.stubborn) setInterval(() => {}, 1000);
+else process.stdin.on("end", () => process.exit(0));
