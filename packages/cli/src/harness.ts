@@ -39,6 +39,7 @@ import type { Extensions } from "./extensions.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance.ts";
 import { KeptResults } from "./kept-results.ts";
 import { logFile } from "./log-file.ts";
+import { EDITOR_SCOPE } from "./mcp-editor.ts";
 import { isMcpTool, wantsMcp } from "./mcp-tools.ts";
 import { type Models, openModels } from "./models.ts";
 import { notesIn, saveNotes } from "./session-notes.ts";
@@ -542,8 +543,13 @@ async function openTools(parts: Parts, middleware: readonly Middleware[]): Promi
 
 /** Adds the way to the tools of MCP servers, which end with the others. */
 async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
-  const { cwd, env, warn, approvals, mcpServers: servers = [] } = parts.options;
-  if (servers.length === 0 || !wantsMcp(parts.settings.tools)) return toolset;
+  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = parts.options;
+  const isWanted = wantsMcp(parts.settings.tools);
+  // What a session had before says nothing of servers that an editor passes on now.
+  const servers = mcpServers.filter(
+    ({ scope }) => isWanted || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
+  );
+  if (servers.length === 0) return toolset;
   try {
     const { openProgramMcp } = await import("./mcp-open.ts");
     const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
