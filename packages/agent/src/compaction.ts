@@ -77,6 +77,11 @@ export interface ContextConfig {
   keep?: (key: string, text: string) => string | void | Promise<string | void>;
   /** A text that is in sight after every compaction as it is then: a scratch-pad. */
   pinned?: () => string | undefined | Promise<string | undefined>;
+  /**
+   * Told before earlier messages are changed in what is sent. `false` puts it off to the next
+   * request, as long as the model's window has room. What it throws is the run's error (R5).
+   */
+  beforeCompaction?: (signal: AbortSignal) => boolean | void | Promise<boolean | void>;
   /** What a call was for. Default: told by the names of the tool and its arguments. */
   traceOf?: (call: ToolCall) => CallTrace;
 }

@@ -310,6 +310,62 @@ describe("R24: a summary of old turns", () => {
   });
 });
 
+describe("R24: who is told before a compaction", () => {
+  const answers = (count: number): string[] => Array.from({ length: count }, () => words(1_500));
+
+  async function prompts(agent: Agent, count: number): Promise<AgentEvent[]> {
+    const events: AgentEvent[] = [];
+    agent.subscribe((event) => void events.push(event));
+    for (let i = 0; i < count; i++) await agent.prompt(`Ask ${i}`);
+    return events;
+  }
+
+  it("may put it off, as long as the window has room", async () => {
+    const script = scriptedModel(answers(8));
+    const asked: number[] = [];
+    const agent = new Agent({
+      protocol: script,
+      initialState: { model: { ...script.model, contextWindow: 9_000 } },
+      context: {
+        triggerTokens: 3_000,
+        keepTurns: 1,
+        beforeCompaction: () => {
+          asked.push(script.calls.length);
+          return false;
+        },
+      },
+    });
+    const events = await prompts(agent, 8);
+    expect(asked.length).toBeGreaterThan(3);
+    expect(compactions(events).length).toBeGreaterThan(0);
+    const first = events.findIndex(({ type }) => type === "compaction");
+    const turnsBefore = events.slice(0, first).filter(({ type }) => type === "turn_end").length;
+    // It would have been made at 3,000 tokens, after two answers; it was when 9,000 were full.
+    expect(turnsBefore).toBeGreaterThanOrEqual(5);
+  });
+
+  it("and throws: the run ends with that error (R5), and the next goes on", async () => {
+    const script = scriptedModel(answers(4));
+    let isBroken = true;
+    const agent = new Agent({
+      protocol: script,
+      initialState: { model: script.model },
+      context: {
+        triggerTokens: 3_000,
+        keepTurns: 1,
+        beforeCompaction: () => {
+          if (isBroken) throw new Error("no disk");
+        },
+      },
+    });
+    await prompts(agent, 2);
+    const end = await agent.prompt("Now?");
+    expect([end.stop, end.finalMessage?.errorMessage]).toMatchObject(["error", /no disk/]);
+    isBroken = false;
+    expect((await agent.prompt("And now?")).stop).toBe("done");
+  });
+});
+
 describe("R24: a service that says the context is too large", () => {
   const overflow = fail("prompt is too long", { kind: "overflow", status: 400 });
   const long = tool("x", () => words(400));

@@ -64,6 +64,10 @@ export async function keepSmall(run: Run, config: ContextConfig): Promise<void> 
     if (size > trigger * PREPARE_SHARE) prepareSummary(run, config, target - (trigger - size));
     return;
   }
+  const { beforeCompaction } = config;
+  const may =
+    beforeCompaction && (await run.hook("beforeCompaction", () => beforeCompaction(run.signal)));
+  if (may === false && size <= window) return;
   const plan = await compact(run, config, target, false);
   const after = run.calibration.correct(estimate(run));
   if (plan?.why && after > window) throw new ContextOverflowError(after, window, plan.why);

@@ -84,6 +84,13 @@ describe("what is sent", () => {
     expect(history.outgoing().messages).toEqual([user("A"), assistant("Whole"), user("B")]);
   });
 
+  it("R26: of several that broke off one after the other sends the last: each began anew", () => {
+    const [one, two] = ["Hel", "Hello wo"].map((text) => assistant(text, { stopReason: "error" }));
+    if (!one || !two) throw new Error("There are two.");
+    const history = new History([user("A"), one, two, user("B")]);
+    expect(history.outgoing().messages).toEqual([user("A"), two, user("B")]);
+  });
+
   it("R26: sends a message that ended in trouble with calls at once: they have results", () => {
     const cut: AssistantMessage = { ...calls("1"), stopReason: "error" };
     const history = new History([user("A"), cut, resultFor("1")]);

@@ -34,11 +34,11 @@ const REMEMBER_FROM_MESSAGES = 64;
 class Outbox {
   readonly sent: Message[];
   readonly validator: TranscriptValidator;
-  #held: AssistantMessage[];
+  #held: AssistantMessage | undefined;
 
   constructor(
     sent: Message[] = [],
-    held: AssistantMessage[] = [],
+    held?: AssistantMessage,
     validator: TranscriptValidator = new TranscriptValidator(),
   ) {
     this.sent = sent;
@@ -53,20 +53,21 @@ class Outbox {
     }
     if (message.role === "assistant") {
       if (endedInTrouble(message) && callsOf(message).length === 0) {
-        this.#held.push(message);
+        // Of several that broke off one after the other, each began anew.
+        this.#held = message;
         return;
       }
     }
-    if (this.#held.length > 0) {
-      if (message.role === "user") for (const held of this.#held) this.#send(held);
-      this.#held = [];
+    if (this.#held) {
+      if (message.role === "user") this.#send(this.#held);
+      this.#held = undefined;
     }
     this.#send(message);
   }
 
   /** One that starts here and goes its own way. Only for an outbox without problems. */
   fork(): Outbox {
-    return new Outbox(this.sent.slice(), this.#held.slice(), this.validator.fork());
+    return new Outbox(this.sent.slice(), this.#held, this.validator.fork());
   }
 
   #send(message: Message): void {

@@ -1,4 +1,5 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
+import { contextBreakdown } from "@gyre/agent";
 import { totalTokens, type Usage } from "@gyre/ai";
 import type { ModelChoice } from "./acp-host.ts";
 import { isMode, isThinkingLevel, MODES, modelValue } from "./acp-config.ts";
@@ -66,6 +67,27 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       const tokens = totalTokens(usage).toLocaleString("en");
       const cost = usage.cost ? `$${usage.cost.total.toFixed(4)}` : "a price that is not known";
       return `${tokens} tokens, for ${cost}.`;
+    },
+  },
+  context: {
+    description: "show what the next request is made of",
+    run(_rest, { harness }) {
+      const {
+        total,
+        free,
+        trigger,
+        window: _,
+        ...parts
+      } = contextBreakdown(harness.agent.state, {});
+      const count = (tokens: number): string => tokens.toLocaleString("en");
+      const rows = Object.entries(parts).map(([name, tokens]) => `| ${name} | ${count(tokens)} |`);
+      return [
+        `About ${count(total)} tokens; ${count(free)} more until it is compacted at ${count(trigger)}.`,
+        "",
+        "| part | tokens |",
+        "|---|---|",
+        ...rows,
+      ].join("\n");
     },
   },
   session: {

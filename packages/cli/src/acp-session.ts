@@ -10,7 +10,7 @@ import type {
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
-import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
+import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest, Todo } from "@gyre/tools";
@@ -23,7 +23,7 @@ import { permissionOptions, ruleFor } from "./acp-permission.ts";
 import { commandOf, promptOf, UnusableContentError } from "./acp-prompt.ts";
 import { proposedContent, viewOf } from "./acp-tool-call.ts";
 import { planOf, Updates } from "./acp-updates.ts";
-import type { Harness } from "./harness.ts";
+import type { Harness, Outcome } from "./harness.ts";
 
 const MAX_TITLE_CHARS = 80;
 
@@ -254,8 +254,8 @@ export class AcpSession {
     const request = this.#request(blocks);
     if (this.#title === undefined) await this.#tellTitle(request.text);
     try {
-      const { end } = await this.#harness.prompt(request);
-      return { stopReason: turn.cancelled ? "cancelled" : await this.#stopReason(end) };
+      const outcome = await this.#harness.prompt(request);
+      return { stopReason: turn.cancelled ? "cancelled" : await this.#stopReason(outcome) };
     } catch (error) {
       if (turn.cancelled) return { stopReason: "cancelled" };
       throw error;
@@ -404,7 +404,7 @@ export class AcpSession {
     }
   }
 
-  async #stopReason(end: AgentEndEvent): Promise<StopReason> {
+  async #stopReason({ end, sessionError }: Outcome): Promise<StopReason> {
     const { stop, limit, finalMessage } = end;
     switch (stop) {
       case "aborted":
@@ -417,6 +417,7 @@ export class AcpSession {
       case "error":
       case "sink": {
         const { failure, errorMessage = "The run failed." } = finalMessage ?? {};
+        if (sessionError !== undefined) throw new Error(sessionError);
         if (failure?.kind === "refused") return "refusal";
         if (failure?.kind === "auth") throw new AcpAuthError(errorMessage);
         throw new Error(errorMessage);

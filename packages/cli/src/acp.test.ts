@@ -754,6 +754,7 @@ describe("commands", () => {
     expect(await said("/mode plan")).toContain("plan now");
     expect(await said("/mode yolo")).toContain('There is no mode "yolo"');
     expect(await said("/cost")).toContain("0 tokens");
+    expect(await said("/context")).toMatch(/About [\d,]+ tokens;[^]*\| tools \| [\d,]+ \|/);
     expect(await said("/session")).toContain(session);
     expect(await said("/title My work")).toContain("My work");
     const updates = started.updates();

@@ -9,6 +9,7 @@ export const OWN_COMMANDS: readonly string[] = [
   "thinking",
   "mode",
   "cost",
+  "context",
   "session",
   "title",
 ];

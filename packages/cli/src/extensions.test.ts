@@ -420,7 +420,7 @@ it("nothing of this is loaded where nothing is configured", () => {
   }
 });
 
-it("PreCompact is told when the context is compacted", async () => {
+it("PreCompact is told before the context is compacted, and may put it off", async () => {
   const warnings: string[] = [];
   mkdirSync(join(home, "work"), { recursive: true });
   const extensions = await extensionsFor({
@@ -441,7 +441,11 @@ it("PreCompact is told when the context is compacted", async () => {
   const script = scriptedModel([words, words, words, words]);
   const agent = new StoppableAgent({
     protocol: script,
-    context: { triggerTokens: 3000, keepTurns: 1 },
+    context: {
+      triggerTokens: 3000,
+      keepTurns: 1,
+      beforeCompaction: (signal) => extensions.compact(signal),
+    },
     initialState: { model: script.model },
   });
   extensions.attach({
@@ -450,11 +454,13 @@ it("PreCompact is told when the context is compacted", async () => {
     session: () => undefined,
     isResumed: false,
   });
+  let compactions = 0;
+  agent.subscribe(({ type }) => void (compactions += type === "compaction" ? 1 : 0));
   for (const text of ["one", "two", "three", "four"]) await agent.prompt(text);
-  await extensions.settle();
+  expect(compactions).toBe(0);
   expect(JSON.parse(readFileSync(join(home, "work/compacted.json"), "utf8"))).toMatchObject({
     hook_event_name: "PreCompact",
     trigger: "auto",
   });
-  expect(warnings[0]).toContain("the context was compacted anyway: no");
+  expect(warnings[0]).toContain("puts the compaction off, as long as there is room: no");
 });

@@ -53,8 +53,8 @@ export interface Extensions {
   prompt(text: string, signal: AbortSignal): Promise<string>;
   /** What a hook wants the agent to go on with, when it would stop. */
   stop(signal: AbortSignal): Promise<string | undefined>;
-  /** Settles when what still runs has ended: by itself, or because the agent was aborted. */
-  settle(): Promise<void>;
+  /** Whether the context may be compacted now. */
+  compact(signal: AbortSignal): Promise<boolean>;
 }
 
 /** Loads the plugins, and makes the hooks ready, that settings name. */
@@ -103,7 +103,6 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
     warn,
     denied: options.denied,
   });
-  const compactions = new Set<Promise<void>>();
 
   return {
     tools,
@@ -114,14 +113,8 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
       open = opened;
       const { agent } = opened;
       for (const plugin of plugins) listen(agent, plugin, warn);
-      agent.subscribe(({ type }) => {
-        if (type !== "compaction") return;
-        const told = agent
-          .beside((signal) => hooks.compact("auto", signal))
-          .finally(() => compactions.delete(told));
-        compactions.add(told);
-      });
     },
+    compact: (signal) => hooks.compact("auto", signal),
     async prompt(text, signal) {
       try {
         return await hooks.prompt(text, conversation().isResumed ? "resume" : "startup", signal);
@@ -134,9 +127,6 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
       }
     },
     stop: (signal) => hooks.stop(signal),
-    async settle() {
-      await Promise.all(compactions);
-    },
   };
 }
 

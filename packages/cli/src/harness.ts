@@ -31,6 +31,7 @@ import {
   RuleError,
   TOOL_NAMES,
   type Toolset,
+  UnknownToolError,
 } from "@gyre/tools";
 import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "./command-registry.ts";
@@ -172,7 +173,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   });
   const around = [...(parts.extensions?.middleware ?? []), guard];
   const toolset = await openTools(parts, around).catch((error: unknown) => {
-    throw noStateFolder(error) ?? error;
+    throw noStateFolder(error) ?? wrongName(error) ?? error;
   });
   opened.toolset = toolset;
   if (options.session && toolset.registry.has("notes")) {
@@ -225,6 +226,8 @@ class HarnessOf implements Harness {
   #session: Session | undefined;
   #sink: AgentSink | undefined;
   #sessionError: string | undefined;
+  /** What summaries have used since the last prompt ended. */
+  #aside: Usage = {};
   /** What the model is told before the next prompt. */
   #news: string | undefined;
   /** Whether anything of the newest answer was shown. */
@@ -259,9 +262,12 @@ class HarnessOf implements Harness {
       context: {
         pinned: () => pinned(guidance, told, toolset),
         keep: (key, text) => parts.kept.keep(key, text),
-        summarise: summariser(models.client, () =>
-          settings.oracle === undefined ? this.model : models.find(settings.oracle),
-        ),
+        summarise: summariser({
+          client: models.client,
+          model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
+          spent: (usage) => (this.#aside = addUsage(this.#aside, usage)),
+        }),
+        beforeCompaction: (signal) => this.#extensions?.compact(signal),
       },
       middleware: [
         ...(parts.mcp ? [parts.mcp.middleware] : []),
@@ -325,7 +331,8 @@ class HarnessOf implements Harness {
       for (let resumes = 0; ;) {
         const end = await run.result();
         turns += end.turns;
-        usage = addUsage(usage, end.usage);
+        usage = addUsage(addUsage(usage, end.usage), this.#aside);
+        this.#aside = {};
         const more = await this.#wanted(end);
         if (more !== undefined) {
           run = output ? this.agent.run(more, { output }) : this.agent.run(more);
@@ -386,11 +393,8 @@ class HarnessOf implements Harness {
   }
 
   async close(): Promise<void> {
-    // What hooks do about a run that has ended may be finished.
-    if (!this.agent.isRunning) await this.#extensions?.settle();
     this.agent.abort();
     await this.agent.waitForIdle();
-    await this.#extensions?.settle();
     await this.toolset.close();
     if (this.#session !== this.#options.session) await this.#session?.close();
   }
@@ -494,6 +498,12 @@ function permissionsFor(
       return isAnswer || !guard.tool ? next() : guard.tool(call, next);
     },
   };
+}
+
+/** A tool that is not there is what the user wrote. */
+function wrongName(error: unknown): ExitError | undefined {
+  if (!(error instanceof UnknownToolError)) return undefined;
+  return new ExitError(EXIT.usage, error.message, { cause: error });
 }
 
 /** A rule that is wrong is what the user wrote. */

@@ -292,9 +292,9 @@ describe("Stop", () => {
 
 it("a line for the user is shown", async () => {
   const { hooks, warnings } = world(["PreCompact", { message: "Saved a copy.", block: "Wait." }]);
-  await hooks.compact("auto", never);
+  expect(await hooks.compact("auto", never)).toBe(false);
   expect(warnings).toEqual([
     "Hook 1: Saved a copy.",
-    "Hook 1: the context was compacted anyway: Wait.",
+    "Hook 1 puts the compaction off, as long as there is room: Wait.",
   ]);
 });

@@ -112,10 +112,12 @@ export class Hooks {
     return wrapped("Stop", block);
   }
 
-  /** Tells of a compaction. It cannot be stopped any more. */
-  async compact(trigger: NonNullable<HookInput["trigger"]>, signal: AbortSignal): Promise<void> {
+  /** Tells of a compaction that is about to be made; answers whether a hook wants it put off. */
+  async compact(trigger: NonNullable<HookInput["trigger"]>, signal: AbortSignal): Promise<boolean> {
     const { block, by } = await this.#run("PreCompact", { trigger }, [trigger], signal);
-    if (block !== undefined) this.#desk.warn(`${by}: the context was compacted anyway: ${block}`);
+    if (block === undefined) return true;
+    this.#desk.warn(`${by} puts the compaction off, as long as there is room: ${block}`);
+    return false;
   }
 
   async #call(

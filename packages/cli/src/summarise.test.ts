@@ -1,8 +1,16 @@
-import { scriptedModel, type Context } from "@gyre/ai";
+import { type Context, type ScriptedModel, scriptedModel, type Usage } from "@gyre/ai";
 import { expect, it } from "vitest";
 import { summariser } from "./summarise.ts";
 
 const never = new AbortController().signal;
+
+function summariserOf(script: ScriptedModel, spent: Usage[] = []): ReturnType<typeof summariser> {
+  return summariser({
+    client: script,
+    model: () => script.model,
+    spent: (usage) => void spent.push(usage),
+  });
+}
 
 it("asks a model for what is needed, with the text as it is", async () => {
   let asked: Context | undefined;
@@ -12,14 +20,16 @@ it("asks a model for what is needed, with the text as it is", async () => {
       return "  In short.  ";
     },
   ]);
-  const summarise = summariser(script, () => script.model);
+  const spent: Usage[] = [];
+  const summarise = summariserOf(script, spent);
   expect(await summarise("a long text", never, "turns")).toBe("In short.");
+  expect(spent).toHaveLength(1);
   expect(asked?.messages).toMatchObject([{ role: "user", content: "a long text" }]);
   expect(asked?.systemPrompt).toContain("what is left to do");
 });
 
 it("rejects where the model gives none, so that nothing empty stands for old turns", async () => {
   const script = scriptedModel([""]);
-  const summarise = summariser(script, () => script.model);
+  const summarise = summariserOf(script);
   await expect(summarise("x", never, "result")).rejects.toThrow();
 });

@@ -1,5 +1,5 @@
 import type { ContextConfig } from "@gyre/agent";
-import { complete, type Model, type ProtocolClient, textOf } from "@gyre/ai";
+import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
 
 type Summarise = NonNullable<ContextConfig["summarise"]>;
 
@@ -13,8 +13,15 @@ const TASKS: Readonly<Record<Parameters<Summarise>[2], string>> = {
 
 const MAX_SUMMARY_TOKENS = 4_000;
 
+export interface SummariserOptions {
+  client: ProtocolClient;
+  model: () => Model | Promise<Model>;
+  /** Told what each summary has used. */
+  spent: (usage: Usage) => void;
+}
+
 /** Summaries by a model. A failed one rejects: who asked has a way to do without. */
-export function summariser(client: ProtocolClient, model: () => Model | Promise<Model>): Summarise {
+export function summariser({ client, model, spent }: SummariserOptions): Summarise {
   return async (text, signal, what) => {
     const message = await complete(
       client,
@@ -25,6 +32,7 @@ export function summariser(client: ProtocolClient, model: () => Model | Promise<
       },
       { signal, maxTokens: MAX_SUMMARY_TOKENS, thinkingLevel: "off", cacheRetention: "none" },
     );
+    spent(message.usage);
     const summary = textOf(message).trim();
     if (message.stopReason === "stop" && summary !== "") return summary;
     throw new Error(message.errorMessage ?? `The summary ended early: ${message.stopReason}.`);

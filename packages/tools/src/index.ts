@@ -22,7 +22,7 @@ export { type ProgramEnd, runProgram, type RunOptions } from "./processes.ts";
 export { fromSource, PROVENANCE_NOTE, type Source } from "./provenance.ts";
 export * from "./read.ts";
 export * from "./permissions.ts";
-export { ToolRegistry } from "./registry.ts";
+export { ToolRegistry, UnknownToolError } from "./registry.ts";
 export { RuleError } from "./rules.ts";
 export {
   createSandbox,

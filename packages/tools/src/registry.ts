@@ -1,6 +1,15 @@
 import type { AgentTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
 
+/** A tool was asked for that is not there. */
+export class UnknownToolError extends Error {
+  readonly code = "unknown_tool";
+  constructor(message: string) {
+    super(message);
+    this.name = "UnknownToolError";
+  }
+}
+
 /** The tools that an agent may be given, by name. */
 export class ToolRegistry {
   readonly #tools = new Map<string, AgentTool>();
@@ -33,12 +42,12 @@ export class ToolRegistry {
 }
 
 /** What to say of a name that no tool has: the near ones, or all. */
-export function noSuchTool(name: string, names: Iterable<string>): Error {
+export function noSuchTool(name: string, names: Iterable<string>): UnknownToolError {
   const all = [...names];
   const near = nearNames(name, all);
   const hint =
     near.length > 0
       ? `Did you mean ${near.join(" or ")}?`
       : `There is: ${all.join(", ") || "none"}.`;
-  return new Error(`There is no tool "${name}". ${hint}`);
+  return new UnknownToolError(`There is no tool "${name}". ${hint}`);
 }
