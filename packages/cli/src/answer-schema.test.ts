@@ -41,6 +41,8 @@ it.each([
   ["{", "cannot be read"],
   ["[]", "it is not an object"],
   ["null", "it is not an object"],
+  ['{"type":"bogus"}', 'a type that JSON Schema has not: "bogus"'],
+  ['{"properties":{"type":{"type":["string","text"]}}}', 'JSON Schema has not: "text"'],
 ])("refuses %s", (text, why) => {
   expect(() => read(text)).toThrow(why);
 });

@@ -5,6 +5,7 @@ import {
   type AgentRun,
   type AgentSink,
   ANSWER_TOOL,
+  callsOf,
   isRetryable,
   jsonLines,
   type Limits,
@@ -16,6 +17,7 @@ import {
   type AnySchema,
   type ImageContent,
   type Model,
+  type StopReason,
   type ThinkingLevel,
   addUsage,
   type Usage,
@@ -131,6 +133,10 @@ export interface Harness {
    * is taken up again, at most `MAX_RESUMES` times. Rejects where a hook does not let it through.
    */
   prompt(request: PromptRequest): Promise<Outcome>;
+  /** Whether the conversation stops in the middle: a question or a result without an answer. */
+  readonly isCutOff: boolean;
+  /** Takes such a conversation up where it was cut off, to its end. */
+  takeUp(output?: AnySchema): Promise<Outcome>;
   /** Models by name; throws what to tell the user. */
   setModel(name: string): Promise<Model>;
   setThinking(level: ThinkingLevel): Promise<void>;
@@ -298,6 +304,15 @@ class HarnessOf implements Harness {
     return this.#extensions?.commands;
   }
 
+  get isCutOff(): boolean {
+    const { messages } = this.agent.state;
+    const last = messages.findLast(
+      (message) => message.role !== "assistant" || isWhole(message.stopReason),
+    );
+    if (!last) return false;
+    return last.role !== "assistant" || callsOf(last).length > 0;
+  }
+
   get session(): Session | undefined {
     return this.#session;
   }
@@ -322,9 +337,22 @@ class HarnessOf implements Harness {
     await this.start();
     const asked = await this.#passed(text);
     const first = { ...(images && { images }), ...(output && { output }) };
+    return this.#toItsEnd(() => this.agent.run(this.#withNews(asked), first), output);
+  }
+
+  async takeUp(output?: AnySchema): Promise<Outcome> {
+    await this.start();
+    return this.#toItsEnd(() => this.#continued(output), output);
+  }
+
+  #continued(output: AnySchema | undefined): AgentRun<unknown> {
+    return output ? this.agent.continueRun({ output }) : this.agent.continueRun();
+  }
+
+  async #toItsEnd(begin: () => AgentRun<unknown>, output: AnySchema | undefined): Promise<Outcome> {
     const whole = { ...this.#limits };
     this.#sessionError = undefined;
-    let run: AgentRun<unknown> = this.agent.run(this.#withNews(asked), first);
+    let run = begin();
     let turns = 0;
     let usage: Usage = {};
     try {
@@ -349,7 +377,7 @@ class HarnessOf implements Harness {
             ...(sessionError !== undefined && { sessionError }),
           };
         }
-        run = output ? this.agent.continueRun({ output }) : this.agent.continueRun();
+        run = this.#continued(output);
       }
     } finally {
       Object.assign(this.#limits, whole);
@@ -446,6 +474,11 @@ class HarnessOf implements Harness {
     await this.#session.append({ type: "settings", settings: Object.fromEntries(changed) });
     this.#saved = now;
   }
+}
+
+/** The answer was not broken off by trouble. */
+function isWhole(reason: StopReason): boolean {
+  return reason !== "error" && reason !== "aborted" && reason !== "redirected";
 }
 
 /** What is set, with what the session had where nothing else was asked for. */

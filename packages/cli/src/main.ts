@@ -85,7 +85,8 @@ async function commandOf(
   const [first, ...rest] = positionals;
   if (values.print) return { command: "run", rest: positionals };
   if (first === undefined) {
-    const isAsked = !io.stdin.isTTY && !values.help;
+    const isTakenUp = values.continue || values.resume !== undefined;
+    const isAsked = (!io.stdin.isTTY || isTakenUp) && !values.help;
     return { ...(isAsked && { command: "run" }), rest: [] };
   }
   if (isCommand(first)) return { command: first, rest };

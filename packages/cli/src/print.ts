@@ -66,7 +66,7 @@ async function printed(args: readonly string[], asked: Asked): Promise<ExitCode>
   const setup = await readSetup(values, io);
   const stop = deadline(setup, io.signal);
   try {
-    const text = await promptOf(args, io, stop.signal);
+    const text = await promptOf(args, asked, stop.signal);
     return await answer(text, schema, { ...asked, setup, stop });
   } catch (error) {
     // What ended the waiting is what it ended with.
@@ -113,6 +113,9 @@ async function run(
   job: Job,
 ): Promise<ExitCode> {
   const { format, io, put, startedAt, stop, values } = job;
+  if (text === "" && !harness.isCutOff) {
+    throw new UsageError("The session was not cut off: there is nothing to take up. Give a prompt.");
+  }
   await harness.start();
   if (format === "stream-json") put(opening(harness));
   const progress = new Progress(io.stderr, { quiet: values.quiet ?? false });
@@ -125,7 +128,7 @@ async function run(
   const abort = (): void => harness.agent.abort();
   stop.signal.addEventListener("abort", abort);
   if (stop.signal.aborted) throw interruptionOf(io.signal);
-  const outcome = await harness.prompt({ text, ...(output && { output: output.schema }) });
+  const outcome = await outcomeOf(harness, text, output);
   if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
   stop.signal.removeEventListener("abort", abort);
   const exitCode = exitCodeOf(outcome, harness, job);
@@ -138,6 +141,17 @@ async function run(
   }
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   return exitCode;
+}
+
+/** Without a prompt, what was cut off is taken up. */
+function outcomeOf(
+  harness: Harness,
+  text: string,
+  output: AnswerSchema | undefined,
+): Promise<Outcome> {
+  return text === ""
+    ? harness.takeUp(output?.schema)
+    : harness.prompt({ text, ...(output && { output: output.schema }) });
 }
 
 function opening({ agent, model, mode, session, toolset }: Harness): object {
@@ -329,11 +343,16 @@ function earlyResult(error: unknown, durationMs: number): Result {
 }
 
 /** What was asked: the command line, and after it what was piped in. */
-async function promptOf(args: readonly string[], io: Io, signal: AbortSignal): Promise<string> {
+async function promptOf(
+  args: readonly string[],
+  { io, values }: Asked,
+  signal: AbortSignal,
+): Promise<string> {
   const asked = args.join(" ");
   const piped = io.stdin.isTTY ? "" : await readInput(io, signal, asked !== "");
   const text = [asked, piped].filter((part) => part.trim() !== "").join("\n\n");
-  if (text === "") {
+  const isTakenUp = values.continue || values.resume !== undefined || values.history !== undefined;
+  if (text === "" && !isTakenUp) {
     throw new UsageError('There is no prompt. Give one: gyre -p "...", or pipe it in.');
   }
   return text;

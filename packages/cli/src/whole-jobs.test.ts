@@ -487,6 +487,25 @@ describe("a session", () => {
     ]);
   });
 
+  it("that was cut off is taken up without a prompt, once", async () => {
+    const service = await serve([
+      { say: [{ call: "find", arguments: { pattern: "*.a" } }] },
+      { say: "There is nothing.", deltaChars: 5, trouble: { how: "silence", afterDeltas: 2 } },
+      { say: "Nothing is there." },
+    ]);
+    const started = await program.start(["-p", "Look.", "--output", "stream-json"], { service });
+    await started.shows('" is n"');
+    started.kill("SIGKILL");
+    const { home } = await started.end;
+    const ended = await program.gyre(["--continue"], { service, home });
+    expect([ended.code, ended.stdout, told(ended)]).toEqual([0, "Nothing is there.\n", ""]);
+    // The same question once more: nothing of it is lost, and nothing added.
+    expect(ended.requests[0]?.text).toBe(service.requests[1]?.text);
+    const again = await program.gyre(["--continue"], { service, home });
+    expect([again.code, again.stdout]).toEqual([2, ""]);
+    expect(told(again)).toContain("there is nothing to take up");
+  });
+
   it("is gone on with by requests that begin as its last one did, byte for byte", async () => {
     const service = await serve([
       {

@@ -139,6 +139,20 @@ describe("ping/pong (pong names the ping), goodbye", () => {
     expect(await line.say("ping")).toEqual([]);
   });
 
+  it("answers what was asked before goodbye first, and takes nothing after it", async () => {
+    let answer: (payload: Payload) => void = () => {};
+    const line = await ready({ ask: () => new Promise<Payload>((resolve) => (answer = resolve)) });
+    expect(await line.say("ask")).toEqual([]);
+    expect(await line.say("goodbye")).toEqual([]);
+    expect(brief(await line.say("ask"))).toEqual([["nack", "m_3", "invalid_request"]]);
+    answer({ said: 1 });
+    expect(brief(await line.heard())).toEqual([
+      ["ack", "m_1", { said: 1 }],
+      ["goodbye", "m_2", { reason: "goodbye" }],
+    ]);
+    expect(line.closed).toEqual(["goodbye"]);
+  });
+
   it("ends once when the transport does", async () => {
     const line = await ready();
     await line.transport.close();

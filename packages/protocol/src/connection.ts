@@ -75,6 +75,8 @@ export class Connection {
   #isClosed = false;
   #made = 0;
   #waiting = 0;
+  /** The frame that said goodbye, while requests before it are answered. */
+  #goodbye: string | undefined;
 
   constructor(transport: Transport, options: ConnectionOptions) {
     this.#transport = transport;
@@ -165,8 +167,12 @@ export class Connection {
     if (type === "hello") return this.#greet(frame);
     if (type === "ping") return this.send({ type: "pong", re: id, payload: {} });
     if (type === "goodbye") {
-      void this.close("goodbye", id);
+      this.#goodbye = id;
+      if (this.#waiting === 0) void this.close("goodbye", id);
       return;
+    }
+    if (this.#goodbye !== undefined) {
+      throw new ProtocolError("invalid_request", "Nothing comes after goodbye.");
     }
     const handler = this.#options.handlers.get(type);
     if (!handler && !NOT_IMPLEMENTED.has(type)) {
@@ -218,6 +224,10 @@ export class Connection {
       this.#waiting--;
       this.#answer(frame, answer);
       keep(answer);
+      // Who leaves gets first what was asked for.
+      if (this.#goodbye !== undefined && this.#waiting === 0) {
+        void this.close("goodbye", this.#goodbye);
+      }
     });
     this.#waiting++;
     if (stream === undefined)

@@ -291,3 +291,25 @@ describe("a result that is kept", () => {
     await expect(read({ path: "kept:x" })).rejects.toThrow('No result is kept under "x".');
   });
 });
+
+describe("long output of a command", () => {
+  const name = `output-${"0".repeat(8)}.txt`;
+
+  it("is read where it was saved, in pages, without an approval", async () => {
+    const path = join(env.spoolFolder, name);
+    await writeFile(path, "one\ntwo\nthree\n");
+    const text = textOf(await read({ path, offset: 2, limit: 1 }));
+    expect(text).toContain("two");
+    expect(text).toContain("Use offset=3 to continue.");
+    expect(await readTool(env).access({ path })).toMatchObject({ kind: "none" });
+  });
+
+  it("is not what a link of its name leads to", async () => {
+    await symlink("/etc/passwd", join(env.spoolFolder, name));
+    await expect(read({ path: join(env.spoolFolder, name) })).rejects.toThrow(/ELOOP/);
+  });
+
+  it("that is gone is a clear error", async () => {
+    await expect(read({ path: join(env.spoolFolder, name) })).rejects.toThrow(/is gone/);
+  });
+});

@@ -1,5 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import type { FileHandle } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { type AgentToolResult, defineTool } from "@gyre/agent";
 import type { GuardedTool } from "./access.ts";
 import type { ToolEnv } from "./env.ts";
@@ -10,7 +12,7 @@ import { readAccess } from "./read-access.ts";
 import { counted, grouped, textResult, within } from "./text.ts";
 import { decodeText, TEXT_HEAD_BYTES, textEncoding, type TextEncoding } from "./text-encoding.ts";
 import { humanSize, LineWindow, listedName, type ShownLines } from "./truncate.ts";
-import { type FileInfo, type OpenedFile, PathError } from "./workspace.ts";
+import { type FileInfo, PathError } from "./workspace.ts";
 
 export const READ_MAX_LINES = 2000;
 export const READ_MAX_BYTES: number = 50 * 1024;
@@ -23,6 +25,9 @@ export const READ_MAX_COUNTED_BYTES: number = 64 * 1024 * 1024;
 
 /** A path that begins so names a result that an agent keeps, not a file. */
 export const KEPT_PREFIX = "kept:";
+
+/** As long output is saved. */
+const OUTPUT_FILE = /^output-[\da-f-]+\.txt$/;
 
 const PIECE_BYTES = 256 * 1024;
 
@@ -83,11 +88,35 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
     ...tool,
     async access(args) {
       const { path } = args;
-      const kept = typeof path === "string" ? keptKey(env, path) : undefined;
-      if (kept === undefined) return readAccess(env, "Read", args);
-      return { kind: "none", targets: [], summary: `Read the kept result ${JSON.stringify(kept)}` };
+      if (typeof path !== "string") return readAccess(env, "Read", args);
+      const isOurs = keptKey(env, path) !== undefined || spooledName(env, path) !== undefined;
+      if (!isOurs) return readAccess(env, "Read", args);
+      return { kind: "none", targets: [], summary: `Read the kept result ${JSON.stringify(path)}` };
     },
   };
+}
+
+/** What is read: a file of the workspace, or one of our own. */
+interface ReadFile {
+  handle: FileHandle;
+  info: Pick<FileInfo, "path" | "size">;
+}
+
+/** The name of a file with long output of this agent's own, where `path` is one. */
+function spooledName(env: ToolEnv, path: string): string | undefined {
+  if (dirname(path) !== env.spoolFolder) return undefined;
+  const name = basename(path);
+  return OUTPUT_FILE.test(name) ? name : undefined;
+}
+
+async function openSpooled(env: ToolEnv, name: string, path: string): Promise<ReadFile> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(join(env.spoolFolder, name), flags).catch((error: unknown) => {
+    const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+    throw isGone ? new Error(`${name} is gone. Run the command again.`, { cause: error }) : error;
+  });
+  const { size } = await handle.stat();
+  return { handle, info: { path, size } };
 }
 
 /** The key of a kept result, where `path` names one and this agent keeps any. */
@@ -118,7 +147,9 @@ interface Request extends ReadToolOptions {
   signal: AbortSignal;
 }
 
-async function openFile(env: ToolEnv, path: string): Promise<OpenedFile> {
+async function openFile(env: ToolEnv, path: string): Promise<ReadFile> {
+  const spooled = spooledName(env, path);
+  if (spooled !== undefined) return openSpooled(env, spooled, path);
   try {
     return await env.workspace.open(path);
   } catch (error) {
@@ -132,7 +163,7 @@ async function openFile(env: ToolEnv, path: string): Promise<OpenedFile> {
 
 async function readOpened(
   env: ToolEnv,
-  { handle, info }: OpenedFile,
+  { handle, info }: ReadFile,
   request: Request,
 ): Promise<AgentToolResult> {
   const head = await readBytes(handle, TEXT_HEAD_BYTES);
@@ -151,7 +182,7 @@ async function readOpened(
 
 async function readImage(
   handle: FileHandle,
-  info: FileInfo,
+  info: ReadFile["info"],
   mimeType: ImageType,
 ): Promise<AgentToolResult> {
   const bytes = await readBytes(handle, READ_MAX_IMAGE_BYTES + 1);
@@ -174,7 +205,7 @@ async function readImage(
 
 async function readText(
   env: ToolEnv,
-  { handle, info }: OpenedFile,
+  { handle, info }: ReadFile,
   encoding: TextEncoding,
   request: Request,
 ): Promise<AgentToolResult> {
@@ -199,7 +230,7 @@ async function readText(
 }
 
 function textPage(
-  info: Pick<FileInfo, "path" | "size">,
+  info: ReadFile["info"],
   first: number,
   { lines, total, cut, next }: ShownLines,
   allCounted: boolean,

@@ -243,7 +243,7 @@ async function shownOutput(
   const where =
     path === undefined
       ? `they are lost${lost}`
-      : `all of it is in ${path}${lost}: show parts of it with sed -n '100,200p'`;
+      : `all of it is in ${path}${lost}: read shows parts of it`;
   return [
     fromSource(source, first.replace(/\n$/, "")),
     `[… ${amount} left out; ${where} …]`,

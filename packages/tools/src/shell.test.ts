@@ -151,7 +151,7 @@ describe.runIf(isPosix)("shell", () => {
     expect(text).toMatch(/^Exit code 0\.\n<source[^\n]+\n1\n2\n3\n/);
     expect(text).toMatch(/\n99999\n100000\n<\/source[^\n]+$/);
     expect(Buffer.byteLength(text)).toBeLessThan(SHELL_MAX_BYTES + AROUND_BYTES);
-    const notice = /\[… ([\d,]+) lines \((\d+) KB\) left out; all of it is in (\S+): show/.exec(
+    const notice = /\[… ([\d,]+) lines \((\d+) KB\) left out; all of it is in (\S+): read shows/.exec(
       text,
     );
     const shown = text.match(/^\d+$/gmu)?.length ?? 0;
@@ -162,7 +162,7 @@ describe.runIf(isPosix)("shell", () => {
 
   it("has a file also for what fits into memory but is too long to be shown", async () => {
     const result = await shell({ command: "seq 8000" });
-    const path = / all of it is in (\S+): show/.exec(textOf(result))?.[1] ?? "";
+    const path = / all of it is in (\S+): read shows/.exec(textOf(result))?.[1] ?? "";
     expect(await readFile(path, "utf8")).toBe(detailsOf(result).stdout);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
@@ -339,7 +339,7 @@ describe.runIf(sandbox?.kind === "bubblewrap")("shell in a sandbox", () => {
 
   it("reads what was too long to be shown", async () => {
     const first = textOf(await shell({ command: "seq 100000" }));
-    const path = / all of it is in (\S+): show/.exec(first)?.[1] ?? "";
+    const path = / all of it is in (\S+): read shows/.exec(first)?.[1] ?? "";
     expect(detailsOf(await shell({ command: `sed -n '5000p' ${path}` })).stdout).toBe("5000\n");
   });
 

@@ -69,6 +69,8 @@ export async function scriptedHarness(
       const end = await agent.prompt(text, images ? { images } : {});
       return { end, turns: end.turns, usage: end.usage };
     },
+    isCutOff: false,
+    takeUp: () => Promise.reject(new Error("Editors send prompts.")),
     setModel(name) {
       const model = MODELS.find(({ id, provider }) => name === id || name === `${provider}/${id}`);
       if (!model) return Promise.reject(new Error(`There is no model "${name}".`));
