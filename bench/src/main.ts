@@ -16,7 +16,12 @@ const GROUPS: Readonly<Record<string, Group>> = {
   loop: { beside: "floor", about: "Gyre against a hand-written floor", cases: loopCases },
   services: { beside: "floor", about: "The wires against a floor", cases: serviceCases },
   cache: { beside: "sliding window", about: "Prompts that services know", cases: cacheCases },
-  cli: { beside: "best on Node", about: "The program, as it is packed", cases: cliCases },
+  cli: {
+    beside: "best on Node",
+    about:
+      "The program; beside it the best other one on Node, measured where bare Node takes 81 ms",
+    cases: cliCases,
+  },
 };
 
 const { positionals, values } = parseArgs({

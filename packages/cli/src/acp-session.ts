@@ -13,13 +13,13 @@ import type {
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest, Todo } from "@gyre/tools";
+import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { availableCommands, runCommand } from "./acp-commands.ts";
 import { configOptions, isMode, isThinkingLevel, modeState } from "./acp-config.ts";
 import { AcpAuthError, AcpInvalidError } from "./acp-error.ts";
 import type { AcpFolder, ModelChoice } from "./acp-host.ts";
-import { permissionOptions, ruleFor } from "./acp-permission.ts";
+import { permissionOptions } from "./acp-permission.ts";
 import { commandOf, promptOf, UnusableContentError } from "./acp-prompt.ts";
 import { proposedContent, viewOf } from "./acp-tool-call.ts";
 import { planOf, Updates } from "./acp-updates.ts";
@@ -220,8 +220,8 @@ export class AcpSession {
   /** What it is called, or what was asked first. */
   async #storedTitle(): Promise<string | undefined> {
     const { session } = this.#harness;
-    const last = session?.entries.findLast(({ type }) => type === "title");
-    const entry = last && (await session?.read(last.id));
+    const last = session?.idsOf("title").at(-1);
+    const entry = last === undefined ? undefined : await session?.read(last);
     if (entry?.type === "title") return cutTitle(entry.title);
     const first = this.#past().find((message) => message.role === "user");
     return first && titleOf(first);
@@ -234,9 +234,7 @@ export class AcpSession {
       yield* this.#past();
       return;
     }
-    const messages = new Set(
-      session.entries.filter(({ type }) => type === "message").map(({ id }) => id),
-    );
+    const messages = new Set(session.idsOf("message"));
     for (const id of session.branchOf()) {
       const entry = messages.has(id) ? await session.read(id) : undefined;
       if (entry?.type === "message") yield entry.message;

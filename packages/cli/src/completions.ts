@@ -4,8 +4,10 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
+  DEFAULT_TOOLS,
   type OptionName,
   OPTIONS,
+  OTHER_TOOLS,
 } from "./options.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
@@ -17,7 +19,15 @@ export function isShell(name: string): name is Shell {
 }
 
 /** What stands at one place of a command line: one of these words, or what a shell looks up. */
-type Completion = readonly string[] | "file" | "folder" | "model" | "session" | "service" | "text";
+type Completion =
+  | readonly string[]
+  | "file"
+  | "folder"
+  | "model"
+  | "session"
+  | "service"
+  | "tools"
+  | "text";
 
 /** A script that a shell reads to complete the command lines of the program. */
 export function completionScript(shell: Shell): string {
@@ -32,6 +42,7 @@ export function completionScript(shell: Shell): string {
 }
 
 const SERVICE_IDS = SERVICES.map(({ id }) => id);
+const TOOLS = [...DEFAULT_TOOLS, ...OTHER_TOOLS].join(" ");
 
 function completionOf(name: OptionName): Completion {
   const { complete } = optionSpec(name);
@@ -63,6 +74,7 @@ function argumentOf(command: CommandName): Completion {
   const words = takes.match(/\b[a-z]+\b/g);
   if (words) return words;
   if (takes.includes("SERVICE")) return SERVICE_IDS;
+  if (takes.includes("COMMAND")) return typedCommands().map(([name]) => name);
   return takes.includes("FOLDER") ? "folder" : "text";
 }
 
@@ -89,7 +101,7 @@ function bashScript(): string {
     return `    ${name === "run" ? "*" : name}) options='${flags}' ;;`;
   });
   const perArgument = typedCommands().map(
-    ([name]) => `    ${name}) ${bashReply(argumentOf(name))} ;;`,
+    ([name]) => `    ${name}) ${bashArgument(argumentOf(name))} ;;`,
   );
   return `# Completions of gyre for bash. To use them: source <(gyre completions bash)
 
@@ -101,6 +113,42 @@ _gyre_reply() {
   while IFS= read -r name; do
     case $name in "$value"*) COMPREPLY+=("\${name#"$before"}") ;; esac
   done <<<"$1"
+}
+
+# A part of a name will do, if none begins with it.
+_gyre_models() {
+  local name names same=''
+  names=$(${NAMES.model})
+  _gyre_reply "$names"
+  [ "\${#COMPREPLY[@]}" -eq 0 ] || return 0
+  case $value in ''|*[:=]*) return 0 ;; esac
+  while IFS= read -r name; do
+    case $name in *"$value"*) COMPREPLY+=("$name") ;; esac
+  done <<<"$names"
+  # bash puts in place of the word what all of them begin with. If that is less than the
+  # word, an empty one keeps it as it is.
+  [ "\${#COMPREPLY[@]}" -gt 1 ] || return 0
+  same=\${COMPREPLY[0]}
+  for name in "\${COMPREPLY[@]}"; do
+    while case $name in "$same"*) false ;; esac; do same=\${same%?}; done
+  done
+  case $same in *"$value"*) ;; *) COMPREPLY+=('') ;; esac
+}
+
+# Names with commas between them.
+_gyre_tools() {
+  local name before=''
+  case $value in *,*) before=\${value%,*}, ;; esac
+  COMPREPLY=()
+  for name in ${TOOLS}; do
+    case $before$name in "$value"*) COMPREPLY+=("$before$name") ;; esac
+  done
+  compopt -o nospace 2>/dev/null || true
+}
+
+_gyre_nothing() {
+  COMPREPLY=()
+  compopt +o default 2>/dev/null || true
 }
 
 _gyre_files() { COMPREPLY=(); }
@@ -141,18 +189,22 @@ ${perCommand.join("\n")}
   case $value in
     -*) _gyre_reply "\${options// /$'\\n'}"; return ;;
   esac
+  local first=''
+  while at=$(( at + 1 )); [ "$at" -lt "$last" ]; do
+    case \${words[at]} in
+      ${valueOptions().flatMap(flagsOf).join("|")}) at=$(( at + 1 )) ;;
+      -*) ;;
+      *) first=\${words[at]}; break ;;
+    esac
+  done
+  case $command:$first in
+    sessions:import) _gyre_files; return ;;
+    sessions:?*) ${bashReply("session")}; return ;;
+  esac
   case $command in
     '') ${bashReply(typedCommands().map(([name]) => name))} ;;
 ${perArgument.join("\n")}
   esac
-  [ "$command" = sessions ] || return
-  while at=$(( at + 1 )); [ "$at" -lt "$last" ]; do
-    case \${words[at]} in
-      -*) ;;
-      import) _gyre_files; return ;;
-      *) ${bashReply("session")}; return ;;
-    esac
-  done
 }
 
 complete -o default -F _gyre gyre
@@ -166,14 +218,25 @@ function bashReply(completion: Completion): string {
     case "folder":
       return "_gyre_folders";
     case "model":
+      return "_gyre_models";
+    case "tools":
+      return "_gyre_tools";
     case "session":
-      return `_gyre_reply "$(${NAMES[completion]})"`;
+      return `_gyre_reply "$(${NAMES.session})"`;
     case "text":
     case "service":
       return "COMPREPLY=()";
     default:
       return `_gyre_reply $'${completion.join("\\n")}'`;
   }
+}
+
+/** One word of those; nothing after it. */
+function bashArgument(completion: Completion): string {
+  const reply = bashReply(completion);
+  return typeof completion === "string"
+    ? reply
+    : `if [ -z "$first" ]; then ${reply}; else _gyre_nothing; fi`;
 }
 
 function zshScript(): string {
@@ -200,7 +263,13 @@ ${commands.join("\n")}
 _gyre_models() {
   local -a names
   names=(\${(f)"$(${NAMES.model})"})
-  compadd -a names
+  # A part of a name will do.
+  compadd -M 'l:|=* r:|=*' -a names
+}
+
+_gyre_tools() {
+  compset -P '*,'
+  compadd -S '' ${TOOLS}
 }
 
 _gyre_sessions() {
@@ -265,7 +334,9 @@ function zshOption(name: OptionName): string {
 
 function zshArgument(name: CommandName): string {
   if (name === "sessions") return "'*: :_gyre_session_arguments'";
-  return zshQuoted(`*: :${zshAction(argumentOf(name))}`);
+  const completion = argumentOf(name);
+  const place = typeof completion === "string" ? "*" : "2";
+  return zshQuoted(`${place}: :${zshAction(completion)}`);
 }
 
 function zshAction(completion: Completion): string {
@@ -276,6 +347,8 @@ function zshAction(completion: Completion): string {
       return "_files -/";
     case "model":
       return "_gyre_models";
+    case "tools":
+      return "_gyre_tools";
     case "session":
       return "_gyre_sessions";
     case "text":
@@ -311,17 +384,54 @@ function fishScript(): string {
   const others = names
     .filter((name) => name !== "sessions")
     .flatMap((name) => {
-      const value = fishValue(argumentOf(name));
-      return `complete -c gyre -n '__gyre_command ${name}' -f${value && ` -a ${value}`}`;
+      const completion = argumentOf(name);
+      const value = fishValue(completion);
+      // One word of those, and nothing after it.
+      const seen = words(completion).filter((word) => word !== name);
+      const once = seen.length > 0 ? `; and not __fish_seen_subcommand_from ${seen.join(" ")}` : "";
+      return [
+        `complete -c gyre -n '__gyre_command ${name}' -f`,
+        ...(value ? [`complete -c gyre -n '__gyre_command ${name}${once}' -f -a ${value}`] : []),
+      ];
     });
   return `# Completions of gyre for fish. To use them: gyre completions fish | source
 
+# The first word that is no option.
+function __gyre_word
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l skip no
+    for word in $words
+        if test $skip = yes
+            set skip no
+            continue
+        end
+        switch $word
+            case ${valueOptions().flatMap(flagsOf).join(" ")}
+                set skip yes
+            case '-*'
+            case '*'
+                echo $word
+                return
+        end
+    end
+end
+
 function __gyre_no_command
-    not __fish_seen_subcommand_from ${names.join(" ")}
+    set -l word (__gyre_word)
+    test -z "$word"
 end
 
 function __gyre_command
-    __fish_seen_subcommand_from $argv
+    set -l word (__gyre_word)
+    test "$word" = $argv[1]
+end
+
+function __gyre_tools
+    set -l before (commandline -ct | string replace -r '^--tools=' '' | string replace -r '[^,]*$' '')
+    for name in ${TOOLS}
+        echo "$before$name"
+    end
 end
 
 function __gyre_models
@@ -355,6 +465,8 @@ function fishValue(completion: Completion): string {
       return "'(__fish_complete_directories)'";
     case "model":
       return "'(__gyre_models)'";
+    case "tools":
+      return "'(__gyre_tools)'";
     case "session":
       return "'(__gyre_sessions)'";
     case "file":

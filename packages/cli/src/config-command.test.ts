@@ -26,8 +26,12 @@ describe("gyre config", () => {
     expect([code, err]).toEqual([EXIT.done, ""]);
     expect(out).toMatch(/^model +"a" {2}\(user file\)$/m);
     expect(out).toMatch(/^maxTurns +7 {2}\(environment\)$/m);
-    expect(out).toMatch(/^thinking +not set$/m);
-    expect(out).toMatch(/^ +\] {2}\(user file, project file\)$/m);
+    expect(out).toMatch(/^thinking +"off" {2}\(default\)$/m);
+    expect(out).toMatch(/^mode +"ask" {2}\(default\)$/m);
+    expect(out).toMatch(/^timeout +no limit {2}\(default\)$/m);
+    expect(out).toMatch(/^tools +\["read", "edit", .*\] {2}\(default\)$/m);
+    expect(out).not.toContain("not set");
+    expect(out).toMatch(/^deny +\["write", "ls"\] {2}\(user file, project file\)$/m);
     expect(out).toContain(`${world.userFile} (used)`);
     expect(out).toContain(`${world.projectFile} (used)`);
   });
@@ -56,6 +60,7 @@ describe("gyre config", () => {
     expect(out).toMatch(/^model +"a"/m);
     expect(err).toContain("gyre: error: ");
     expect(err).toContain("maxTurns is 0, but must be a whole number above 0.");
+    expect(out).toContain(`${world.userFile} (invalid)`);
   });
 
   it.each([[{}], [{ json: true }]])("never shows keys %j", async (values) => {

@@ -12,7 +12,8 @@ import { SETTING_NAMES, type SettingName, SETTINGS } from "./settings-table.ts";
 const INDENT = 2;
 
 /**
- * `gyre config [--json]`: each setting, its value and where it comes from, the files that
+ * `gyre config [--json]`: each setting, its value and where it comes from, or what holds
+ * where nothing sets it (as JSON only those that are set), the files that
  * were looked at, and what is wrong. Never a key. Ends with 1 if something is wrong that
  * keeps the program from running.
  */
@@ -38,7 +39,7 @@ export async function runConfig(
   } else {
     const rows = SETTING_NAMES.map((name) => {
       const value = settings[name];
-      if (value === undefined) return [name, "not set"];
+      if (value === undefined) return [name, unsetText(name)];
       return [name, `${shownValue(value)}  (${originsOf(name, layers).join(", ")})`];
     });
     const places = files.map(({ of, path, state }) => [of, `${oneLine(path)} (${state})`]);
@@ -46,6 +47,12 @@ export async function runConfig(
     for (const { level, text } of problems) io.stderr.write(`gyre: ${level}: ${text}\n`);
   }
   return problems.some(({ level }) => level === "error") ? EXIT.failed : EXIT.done;
+}
+
+/** What holds where nothing sets it. */
+function unsetText(name: SettingName): string {
+  const { otherwise, standard } = SETTINGS[name];
+  return `${standard === undefined ? (otherwise ?? "not set") : shownValue(standard)}  (default)`;
 }
 
 /** Who set it: the last one, and of what adds up all. */

@@ -79,7 +79,8 @@ describe("the story", () => {
       "✔ Mended",
       "5 turns · 6 tool calls · ",
       "The model was scripted; the tools, the files and the test runs were real.",
-      "npm test",
+      "gyre login SERVICE",
+      'gyre -p "..."',
     ];
     let at = 0;
     for (const part of story) {

@@ -8,6 +8,7 @@ import { PROVENANCE_NOTE } from "@gyre/tools";
 import { PROJECT_FILES, TASK, TEST_COMMAND } from "./demo-project.ts";
 import { demoScript } from "./demo-script.ts";
 import { type DemoTools, openDemoTools } from "./demo-tools.ts";
+import { dollars } from "./dollars.ts";
 import type { LiveModel } from "./live-model.ts";
 import { duration, Renderer } from "./render.ts";
 import { type Environment, openTerminal, type Output } from "./terminal.ts";
@@ -103,10 +104,20 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   }
   screen.line(place);
   screen.paragraph("Try next", style.bold);
-  screen.line("  npm test   the library's own tests");
-  screen.line("  docs/      make an agent of your own");
+  for (const next of nextSteps(env)) screen.line(`  ${next}`);
   screen.line("");
   return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
+}
+
+/** In the repository, where npm has started this, there is more to look at. */
+function nextSteps(env: Environment): string[] {
+  if (env["npm_lifecycle_event"] === "start") {
+    return ["npm test   the library's own tests", "docs/      make an agent of your own"];
+  }
+  return [
+    "gyre login SERVICE   store the key of a service, such as anthropic",
+    'gyre -p "..."        have it work in the folder that you are in',
+  ];
 }
 
 function sandboxLine(kind: DemoTools["sandbox"]): string {
@@ -190,7 +201,7 @@ class Outcome {
   /** What a service counted; the scripted model counts nothing. */
   get spent(): string {
     if (this.#tokens === 0) return "";
-    const cost = this.#cost === undefined ? "price unknown" : `$${this.#cost.toFixed(4)}`;
+    const cost = this.#cost === undefined ? "price unknown" : dollars(this.#cost);
     return ` · ${this.#tokens} tokens · ${cost}`;
   }
 

@@ -61,7 +61,10 @@ export function checkSettings(
   problems: readonly SettingsProblem[],
 ): Check[] {
   const found = files.map(({ of, path, state }) =>
-    ok("settings", `${of} ${path}: ${state === "missing" ? "none" : state}`),
+    (state === "invalid" ? problem : ok)(
+      "settings",
+      `${of} ${path}: ${state === "missing" ? "none" : state}`,
+    ),
   );
   const wrong = problems.map(({ level, text }) =>
     (level === "error" ? problem : warning)("settings", text),
@@ -185,7 +188,7 @@ export function checkProxies({ env }: Pick<Io, "env">): Check[] {
 }
 
 /** An address without user, password and query: these may be secrets. */
-function withoutSecrets(address: string): string {
+export function withoutSecrets(address: string): string {
   if (!URL.canParse(address)) return redact(address.replace(/^.*@/s, ""));
   const { host, pathname, protocol } = new URL(address);
   return redact(`${protocol}//${host}${pathname === "/" ? "" : pathname}`);

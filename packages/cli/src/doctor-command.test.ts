@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { hostname, tmpdir } from "node:os";
@@ -65,6 +66,61 @@ async function doctor(
 }
 
 describe("gyre doctor", () => {
+  it("tells what a run would load and read, and runs none of it", async () => {
+    const work = join(folder, "work");
+    const skill = join(work, ".agents/skills/tidy");
+    await mkdir(join(work, ".git"));
+    await mkdir(skill, { recursive: true });
+    await writeFile(join(skill, "SKILL.md"), "---\nname: tidy\ndescription: Tidies up.\n---\n");
+    await writeFile(join(work, "AGENTS.md"), "Be brief.\n");
+    const touch = `touch ${join(folder, "has-run")}`;
+    await writeFile(join(folder, "plugin.mjs"), `throw new Error("not to be loaded");\n`);
+    const there = { mcpServers: { theirs: { command: "sh", args: ["-c", touch] } } };
+    await writeFile(join(work, ".mcp.json"), JSON.stringify(there));
+    const settings = {
+      plugins: [join(folder, "plugin.mjs"), join(folder, "gone.mjs")],
+      hooks: { Stop: [{ command: touch }], Notification: [] },
+      mcp: {
+        mine: { command: "sh", args: ["-c", touch, KEY] },
+        far: { type: "http", url: `https://me:pass@mcp.test/?key=${KEY}`, disabled: true },
+      },
+    };
+    await writeFile(join(folder, "config/gyre/config.json"), JSON.stringify(settings));
+    const { of, ok } = await doctor({ ANTHROPIC_API_KEY: KEY });
+    expect(ok).toBe(true);
+    expect(of("plugins")).toEqual([
+      `ok: plugin: ${join(folder, "plugin.mjs")}, which a run loads`,
+      expect.stringMatching(/^warning: The plugin .*gone\.mjs is left out: there is no file/),
+    ]);
+    expect(of("hooks")).toEqual([
+      "ok: 1 for Stop",
+      "warning: There are none for Notification: passed over.",
+    ]);
+    expect(of("mcp")).toEqual([
+      "ok: mine: sh, of your settings",
+      "ok: far: https://mcp.test, of your settings, disabled",
+      expect.stringMatching(
+        /^warning: .*\.mcp\.json is not used: it is not trusted\..*gyre trust$/,
+      ),
+    ]);
+    expect(of("skills")).toEqual(["ok: tidy"]);
+    expect(of("instructions")).toEqual([`ok: ${join(work, "AGENTS.md")}`]);
+    expect(existsSync(join(folder, "has-run"))).toBe(false);
+    const trusted = await doctor({ ANTHROPIC_API_KEY: KEY }, {}, { trust: true });
+    expect(trusted.of("mcp")).toContain(`ok: theirs: sh, of ${work}`);
+  });
+
+  it("says that there are none, or that they are off", async () => {
+    const names = ["plugins", "hooks", "mcp", "skills", "instructions"];
+    const { of } = await doctor();
+    for (const name of names) expect(of(name)).toEqual(["ok: none"]);
+    const off = await doctor({ GYRE_SKILLS: "false", GYRE_INSTRUCTION_FILES: "false" });
+    expect([...off.of("skills"), ...off.of("instructions")]).toEqual([
+      "ok: off, as the settings say",
+      "ok: off, as the settings say",
+    ]);
+  });
+
   it("finds nothing wrong where all is well", async () => {
     const { code, of, ok } = await doctor({ ANTHROPIC_API_KEY: KEY });
     expect(of("keys")).toEqual(["ok: Anthropic: ANTHROPIC_API_KEY"]);
@@ -153,9 +209,9 @@ describe("gyre doctor", () => {
     const file = join(folder, "config/gyre/config.json");
     await writeFile(file, JSON.stringify({ modle: "sonnet", thinking: "hard" }));
     const { code, of } = await doctor({ ANTHROPIC_API_KEY: KEY });
-    expect(of("settings")[0]).toBe(`ok: user file ${file}: used`);
+    expect(of("settings")[0]).toBe(`problem: user file ${file}: invalid`);
     expect(of("settings").filter((line) => line.startsWith("warning:"))[0]).toContain("modle");
-    expect(of("settings").filter((line) => line.startsWith("problem:"))[0]).toContain("thinking");
+    expect(of("settings").filter((line) => line.startsWith("problem:"))[1]).toContain("thinking");
     expect(code).toBe(EXIT.failed);
   });
 

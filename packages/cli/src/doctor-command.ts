@@ -20,6 +20,7 @@ import {
   checkTerminal,
   findKeys,
 } from "./doctor-checks.ts";
+import { checkExtensions } from "./doctor-extensions.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import { openModels } from "./models.ts";
@@ -62,7 +63,7 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
   const { env } = io;
   const cwd = resolve(io.cwd, values.cwd ?? ".");
   const at = { ...io, cwd };
-  const { files, problems, settings } = await inspectSettings({
+  const { files, layers, problems, settings } = await inspectSettings({
     env,
     cwd,
     start: io.cwd,
@@ -79,6 +80,14 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
     checkNode(nodeVersion),
     checkPlatform(platform),
     ...checkSettings(files, problems),
+    ...(await checkExtensions({
+      settings,
+      layers,
+      cwd,
+      env,
+      home,
+      trustOnce: values.trust ?? false,
+    })),
     ...(await checkKeys(found, io, keys, own)),
     ...(await checkModel({ current }, found, io, own)),
     ...checkProxies(io),

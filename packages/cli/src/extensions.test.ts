@@ -220,6 +220,10 @@ describe("hooks", () => {
       stderr: "gyre: The prompt was not sent: no secrets\n",
     });
     expect(requests).toEqual([]);
+    const json = await gyre([], ["-p", "My key is 1234", "--output", "json"]);
+    expect(jsonLines(json.stdout)).toMatchObject([
+      { ok: false, error: { kind: "blocked", message: "The prompt was not sent: no secrets" } },
+    ]);
   });
 
   it("SessionStart and UserPromptSubmit add to the message, and leave the rest as it is", async () => {

@@ -40,7 +40,7 @@ async function gyre(
 ): Promise<Ended> {
   const service = await scriptedService(script);
   services.push(service);
-  const ended = await program.gyre(["-p", "Go on.", ...args], { service, home, env });
+  const ended = await program.gyre(["-p", "Go on.", "--quiet", ...args], { service, home, env });
   expect([ended.code, ended.stderr]).toEqual([0, ""]);
   return ended;
 }
@@ -196,5 +196,25 @@ describe("notes", () => {
     const last = requests.at(-1);
     expect(JSON.stringify(last?.body["messages"])).not.toContain('"name":"notes"');
     expect(messages(last)).toMatch(/Indent with blanks\.[^]*Goal: a bear\./);
+  });
+});
+
+describe("what is wrong with files of a repository", () => {
+  it("is told on one line each, with nothing that a terminal obeys", async () => {
+    const lines = [
+      "---",
+      "name: evil",
+      "description: x",
+      "\u001b]0;evil\u0007 broken",
+      "---",
+      "body",
+    ];
+    put("work/.claude/skills/e\u001b[31m\nvil/SKILL.md", lines.join("\n"));
+    const service = await scriptedService([DONE]);
+    services.push(service);
+    const { stderr } = await program.gyre(["-p", "Go on."], { service, home });
+    expect(stderr).toContain("is no key with a value");
+    expect(stderr).not.toMatch(/[\u001b\u0007]/);
+    for (const line of stderr.trimEnd().split("\n")) expect(line).toMatch(/^gyre: /);
   });
 });

@@ -8,6 +8,7 @@ import {
   readInstructions,
 } from "./instructions.ts";
 import { configFolder } from "./settings-file.ts";
+import { oneLine } from "./settings-problem.ts";
 import type { Settings } from "./settings.ts";
 import { findSkills, type Skill, SKILL_TOOL, skillsText } from "./skills.ts";
 import type { Environment } from "./terminal.ts";
@@ -29,7 +30,9 @@ export async function readGuidance(
   { instructionFiles = true, skills: isWithSkills = true, tools }: Settings,
 ): Promise<Guidance> {
   const home = homedir();
-  const where = { cwd, home, config: configFolder(env, home), warn };
+  // What they quote, names of folders too, is for a repository's author to choose.
+  const told = (text: string): void => warn(oneLine(text));
+  const where = { cwd, home, config: configFolder(env, home), warn: told };
   const files = instructionFiles ? readInstructions(where) : [];
   const isNamed = tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];

@@ -111,7 +111,12 @@ export interface Outcome {
 export interface DeniedCall {
   toolCallId: string;
   tool: string;
+  /** As the model was told. */
   reason: string;
+  /** What it would have done, for people; absent where a hook refused it. */
+  summary?: string;
+  /** A rule for `--allow` that would have allowed it. */
+  rule?: string;
 }
 
 /** An agent with a folder, tools, permissions and a session: what print, RPC and ACP have in common. */
@@ -494,34 +499,41 @@ function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings
 }
 
 function permissionsFor(
-  { options: { approvals, warn }, settings, mode, denied, extensions }: Parts,
+  { options: { approvals, warn, explicit }, settings, mode, denied, extensions }: Parts,
   toolset: () => Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
   let isTold = false;
-  const guard = asUsage(() =>
-    permissions({
-      mode: () => mode.now,
-      rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
-      async sandboxed() {
-        const { kind, missing } = await toolset().env.sandbox();
-        if (missing !== undefined && !isTold) {
-          isTold = true;
-          warn(`Commands run without a sandbox, and are asked about. ${missing}`);
-        }
-        return kind !== "none";
-      },
-      workspace: () => toolset().env.workspace,
-      ...(extensions && {
-        tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
-        advice: (call: ToolInvocation) => extensions.advice(call),
+  const guard = asUsage(
+    () =>
+      permissions({
+        mode: () => mode.now,
+        rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
+        async sandboxed() {
+          const { kind, missing } = await toolset().env.sandbox();
+          if (missing !== undefined && !isTold) {
+            isTold = true;
+            warn(`Commands run without a sandbox, and are asked about. ${missing}`);
+          }
+          return kind !== "none";
+        },
+        workspace: () => toolset().env.workspace,
+        ...(extensions && {
+          tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
+          advice: (call: ToolInvocation) => extensions.advice(call),
+        }),
+        ...(approvals === "deny" && { headless: true }),
+        ...(typeof approvals === "function" && { ask: approvals }),
+        onDecision: ({ callId, effect, reason, tool, summary, rule }) => {
+          if (effect !== "deny") return;
+          const more = {
+            ...(summary !== undefined && { summary }),
+            ...(rule !== undefined && { rule }),
+          };
+          denied.push({ toolCallId: callId, tool, reason, ...more });
+        },
       }),
-      ...(approvals === "deny" && { headless: true }),
-      ...(typeof approvals === "function" && { ask: approvals }),
-      onDecision: ({ callId, effect, reason, tool }) => {
-        if (effect === "deny") denied.push({ toolCallId: callId, tool, reason });
-      },
-    }),
+    explicit,
   );
   return {
     ...guard,
@@ -540,14 +552,22 @@ function wrongName(error: unknown): ExitError | undefined {
 }
 
 /** A rule that is wrong is what the user wrote. */
-function asUsage<T>(make: () => T): T {
+function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
   try {
     return make();
   } catch (error) {
-    if (error instanceof RuleError)
-      throw new ExitError(EXIT.usage, error.message, { cause: error });
-    throw error;
+    if (!(error instanceof RuleError)) throw error;
+    throw new ExitError(EXIT.usage, ruleText(error.message, explicit), { cause: error });
   }
+}
+
+/** Says where the rule was written. Those of the command line are put to those of the files. */
+function ruleText(message: string, explicit: HarnessOptions["explicit"]): string {
+  return message.replace(/^rules\.(allow|ask|deny)\[\d+\]/, (_, key: keyof Settings) =>
+    explicit?.has(key)
+      ? `A rule of --${key}, or of "${key}" in the settings`
+      : `A rule of "${key}" in the settings`,
+  );
 }
 
 async function openTools(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {

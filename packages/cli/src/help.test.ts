@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EXIT } from "./exit-codes.ts";
 import { EXIT_MEANINGS, helpText, RUN_GROUPS, typedCommands } from "./help.ts";
-import { COMMANDS, OPTIONS } from "./options.ts";
+import { COMMANDS, DEFAULT_TOOLS, OPTIONS, OTHER_TOOLS } from "./options.ts";
 
 const COLUMNS = 80;
 const names = typedCommands().map(([name]) => name);
@@ -25,6 +25,26 @@ describe("the help", () => {
     for (const [name, code] of Object.entries(EXIT)) {
       expect(Object.keys(EXIT_MEANINGS)).toContain(name);
       expect(help).toMatch(new RegExp(`[ ;:]${code} \\w`));
+    }
+  });
+
+  it("tells which tools there are, and that nobody is asked", () => {
+    const help = helpText().replaceAll("\n", " ");
+    expect(help).toContain(`Without --tools it has ${DEFAULT_TOOLS.join(", ")}`);
+    for (const tool of OTHER_TOOLS) expect(help).toContain(tool);
+    expect(help).toContain("There is no interactive mode yet");
+  });
+
+  it("says of an option what it does for that very command", () => {
+    expect(helpText("sessions")).toMatch(/--all +those of all folders/);
+    expect(helpText("models")).toMatch(/--all +also those of services without a key/);
+  });
+
+  it.each(["sessions", "mcp"] as const)("explains each word that %s takes", (name) => {
+    const { takes, verbs } = COMMANDS[name];
+    expect(Object.keys(verbs)).toEqual(takes.match(/\b[a-z]+\b/g));
+    for (const [verb, { about }] of Object.entries(verbs)) {
+      expect(helpText(name)).toMatch(new RegExp(`^ {2}${verb}\\b.* ${about.slice(0, 20)}`, "m"));
     }
   });
 

@@ -3,9 +3,11 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
+  DEFAULT_TOOLS,
   type OptionName,
   OPTIONS,
   type OptionSpec,
+  OTHER_TOOLS,
 } from "./options.ts";
 import { wrap } from "./terminal.ts";
 
@@ -14,6 +16,8 @@ const COLUMNS = 80;
 const ABOUT_COLUMN = 25;
 /** Where the words on a command begin. */
 const COMMAND_COLUMN = 15;
+/** Where the words on what a command can do begin. */
+const VERB_COLUMN = 18;
 
 /** The options of a run, as they belong together. */
 export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[] }[] = [
@@ -33,11 +37,11 @@ export const COMMON_OPTIONS: readonly OptionName[] = ["help", "version"];
 
 /** What each way to end means. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
-  done: "done",
+  done: "done, also where the last answer went past --max-cost",
   failed: "failed",
   usage: "wrong usage",
   auth: "no key, or one that was refused",
-  limit: "a limit of turns, cost or tokens was reached",
+  limit: "a limit of turns, cost or tokens ended the run",
   denied: "it could not be finished, as a call was denied",
   timeout: "out of time",
   interrupted: "interrupted",
@@ -55,12 +59,23 @@ export function optionSpec(name: OptionName): OptionSpec {
   return OPTIONS[name];
 }
 
-/** What an option does, with the values that it takes. */
-export function aboutOption(name: OptionName): string {
-  const { about, complete } = optionSpec(name);
+/** What an option does for a command, with the values that it takes. */
+export function aboutOption(name: OptionName, command: CommandName = "run"): string {
+  const { complete, about: usual } = optionSpec(name);
+  const { abouts = {} }: CommandSpec = COMMANDS[command];
+  const about = abouts[name] ?? usual;
   const values = typeof complete === "object" ? complete : [];
   return values.every((each) => about.includes(each)) ? about : `${about}: ${values.join(", ")}`;
 }
+
+/** Which tools there are, for people. */
+export const TOOLS_NOTE: string =
+  `Without --tools it has ${DEFAULT_TOOLS.join(", ")}, and skill where there are skills. ` +
+  `There are also ${OTHER_TOOLS.join(", ")}: to have one, name it with all others that are wanted.`;
+
+/** Nobody should wait for a question. */
+export const ASKING_NOTE: string =
+  "There is no interactive mode yet: a run asks nobody, on a terminal neither. What would be asked about is denied, and the model is told; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
 
 /** The help of the program, or of one command. Ends with a line break. */
 export function helpText(command: CommandName = "run"): string {
@@ -71,7 +86,7 @@ function programHelp(): string {
   const commands = typedCommands().map(([name, { about }]) =>
     row(`  ${name}`, about, COMMAND_COLUMN),
   );
-  const groups = RUN_GROUPS.map(({ title, options }) => section(title, options.map(optionRow)));
+  const groups = RUN_GROUPS.map(({ title, options }) => section(title, optionRows(options)));
   const codes = exitNames().map((name) => `${EXIT[name]} ${EXIT_MEANINGS[name]}`);
   return `${[
     `Usage: gyre -p "PROMPT" [options]
@@ -81,20 +96,26 @@ function programHelp(): string {
     ),
     section("Commands", commands),
     ...groups,
-    section("Options of every command", COMMON_OPTIONS.map(optionRow)),
+    paragraph(TOOLS_NOTE),
+    paragraph(ASKING_NOTE),
+    section("Options of every command", optionRows(COMMON_OPTIONS)),
     paragraph(`Exit codes: ${codes.join("; ")}.`),
     paragraph(
-      "More: gyre COMMAND --help, man gyre. What works here: gyre doctor. Settings: gyre config.",
+      "More: gyre help COMMAND, man gyre. What works here: gyre doctor. Settings: gyre config.",
     ),
   ].join("\n\n")}\n`;
 }
 
 function commandHelp(command: CommandName): string {
-  const { about, options, takes }: CommandSpec = COMMANDS[command];
+  const { about, options, takes, verbs = {} }: CommandSpec = COMMANDS[command];
+  const rows = Object.entries(verbs).map(([verb, { takes: what, about: does }]) =>
+    row(`  ${verb}${what === undefined ? "" : ` ${what}`}`, does, VERB_COLUMN),
+  );
   return `${[
     wrap(`Usage: gyre ${command}${takes === undefined ? "" : ` ${takes}`} [options]`, COLUMNS, ""),
     paragraph(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
-    section("Options", [...options, ...COMMON_OPTIONS].map(optionRow)),
+    ...(rows.length > 0 ? [section("What it can do", rows)] : []),
+    section("Options", optionRows([...options, ...COMMON_OPTIONS], command)),
   ].join("\n\n")}\n`;
 }
 
@@ -106,9 +127,13 @@ function paragraph(text: string): string {
   return wrap(text, COLUMNS, "");
 }
 
-function optionRow(name: OptionName): string {
+function optionRows(names: readonly OptionName[], command?: CommandName): string[] {
+  return names.map((name) => optionRow(name, command));
+}
+
+function optionRow(name: OptionName, command?: CommandName): string {
   const { multiple, short, value } = optionSpec(name);
-  const about = aboutOption(name);
+  const about = aboutOption(name, command);
   const letter = short === undefined ? "    " : `-${short}, `;
   const label = `  ${letter}--${name}${value === undefined ? "" : ` ${value}`}`;
   return row(label, multiple ? `${about}; may be repeated` : about, ABOUT_COLUMN);
@@ -124,7 +149,7 @@ function commandNames(): CommandName[] {
   return Object.keys(COMMANDS).filter(isCommand);
 }
 
-function isCommand(name: string): name is CommandName {
+export function isCommand(name: string): name is CommandName {
   return Object.hasOwn(COMMANDS, name);
 }
 

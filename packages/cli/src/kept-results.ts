@@ -54,9 +54,9 @@ export class KeptResults {
   /** From the newest on: an agent reads back what it has just been told of. */
   async #written(key: string): Promise<string | undefined> {
     const session = this.#sources.session();
+    if (!session) return undefined;
     let whole: string | undefined;
-    for (const { id, type } of session?.entries.toReversed() ?? []) {
-      if (!session || (type !== "custom" && type !== "result")) continue;
+    for (const id of session.idsOf("custom", "result").toReversed()) {
       const entry = await session.read(id);
       if (entry.type === "custom" && entry.kind === KIND && isKept(entry.data, key)) {
         return entry.data.text;

@@ -25,6 +25,12 @@ describe("gyre", () => {
     expect(stdout).toMatch(/^Usage: gyre demo[^]*--keep/);
     expect(stdout).not.toContain("--max-cost");
     expect([code, stderr]).toEqual([0, ""]);
+    expect(await gyre(["help", "demo"])).toMatchObject({ code: 0, stdout, stderr: "" });
+  });
+
+  it("shows its own help for the command help", async () => {
+    const { stdout } = await gyre(["--help"]);
+    expect(await gyre(["help"])).toMatchObject({ code: 0, stdout, stderr: "" });
   });
 
   it("tells its version, and loads neither agent nor models for that", async () => {
@@ -49,6 +55,8 @@ describe("gyre", () => {
     [["dmeo"], 'Unknown command "dmeo". Did you mean "demo"?'],
     [["xyz"], 'Unknown command "xyz". There is: rpc, acp,'],
     [[], "There is no prompt."],
+    [["help", "dmeo"], '"help" takes the name of a command, not "dmeo". Did you mean "demo"?'],
+    [["help", "demo", "it"], '"help" takes the name of a command, not "demo it".'],
     [["demo", "--kep"], 'Unknown option "--kep". Did you mean "--keep"?'],
     [["demo", "--keep=3"], "does not take an argument"],
     [["demo", "again"], '"demo" takes no argument "again".'],

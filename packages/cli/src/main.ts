@@ -63,6 +63,18 @@ const start: Readonly<Record<CommandName, Start>> = {
     io.stdout.write(completionScript(shell));
     return EXIT.done;
   },
+  async help([name, ...more], _values, io) {
+    const { helpText, isCommand: isKnown } = await import("./help.ts");
+    if (name !== undefined && (!isKnown(name) || more.length > 0)) {
+      const hint =
+        (await meant(name, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
+      throw new UsageError(
+        `"help" takes the name of a command, not "${[name, ...more].join(" ")}".${hint}`,
+      );
+    }
+    io.stdout.write(helpText(name));
+    return EXIT.done;
+  },
   async demo(_args, { fast = false, keep = false, model }, io) {
     const { runDemo } = await import("./demo.ts");
     const live = model === undefined ? undefined : await liveModel(model, io);

@@ -17,6 +17,13 @@ function isThere(program: string, ...args: string[]): boolean {
 }
 
 describe("the manual page", () => {
+  it("is named as npm links it: in a list", () => {
+    const manifest: unknown = JSON.parse(
+      readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+    );
+    expect(manifest).toMatchObject({ man: ["./man/gyre.1"] });
+  });
+
   it("is the one that is checked in: node scripts/manual.mjs writes it", () => {
     expect(readFileSync(FILE, "utf8")).toBe(manualPage());
   });

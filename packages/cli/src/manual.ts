@@ -2,13 +2,15 @@ import { SERVICES } from "@gyre/ai/providers";
 import { EXIT } from "./exit-codes.ts";
 import {
   aboutOption,
+  ASKING_NOTE,
   COMMON_OPTIONS,
   EXIT_MEANINGS,
   optionSpec,
   RUN_GROUPS,
+  TOOLS_NOTE,
   typedCommands,
 } from "./help.ts";
-import type { CommandSpec, OptionName } from "./options.ts";
+import type { CommandName, CommandSpec, OptionName } from "./options.ts";
 import { SETTING_NAMES, settingOf } from "./settings-table.ts";
 
 /** The day of the last change to the words of this page. */
@@ -78,13 +80,16 @@ export function manualPage(): string {
     ".Sh DESCRIPTION",
     ".Nm",
     ...sentences(
-      "has a language model work in a folder: it reads, searches and edits files, and runs commands, as far as it is allowed to. Without a terminal nothing can be asked about: what would be asked is denied, and the model is told.",
+      "has a language model work in a folder: it reads, searches and edits files, and runs commands, as far as it is allowed to.",
     ),
+    ...sentences(ASKING_NOTE),
     ".Pp",
     ...sentences(
       "A prompt of several words needs no -p; one word that is no command does. Piped input becomes part of the prompt. Values of options replace those of the environment, these replace the settings of the project, and these your own.",
     ),
     ...RUN_GROUPS.flatMap(({ title, options }) => [`.Ss ${title}`, ...optionList(options)]),
+    ".Ss Tools",
+    ...sentences(TOOLS_NOTE),
     ".Ss Every command",
     ...optionList(COMMON_OPTIONS),
     ".Sh COMMANDS",
@@ -138,15 +143,25 @@ function optionList(names: readonly OptionName[]): string[] {
   ];
 }
 
-function commandPart(name: string, { about, options, takes }: CommandSpec): string[] {
+function commandPart(
+  name: CommandName,
+  { about, options, takes, verbs = {} }: CommandSpec,
+): string[] {
   const own = options.map((option) => `--${option}`).join(", ");
   return [
     `.Ss ${name}${takes === undefined ? "" : ` ${escaped(takes)}`}`,
     ...sentences(capital(about)),
+    ...Object.entries(verbs).flatMap(([verb, spec]) => [
+      ".Pp",
+      ...sentences(
+        `${[name, verb, ...(spec.takes ?? "").split(" ")].join(" ").trim()}: ${spec.about}`,
+      ),
+    ]),
+    ...(Object.keys(verbs).length > 0 ? [".Pp"] : []),
     ...(own === "" ? [] : sentences(`Takes ${own}.`)),
     ...options.flatMap((option) => {
       const isOfRun = RUN_GROUPS.some((group) => group.options.includes(option));
-      return isOfRun ? [] : [".Pp", ...sentences(`--${option}: ${aboutOption(option)}`)];
+      return isOfRun ? [] : [".Pp", ...sentences(`--${option}: ${aboutOption(option, name)}`)];
     }),
   ];
 }

@@ -17,7 +17,9 @@ import { readSetup, type Setup } from "./setup.ts";
 const ACTIONS = ["list", "trust", "serve"] as const;
 /** What `gyre mcp serve` offers unless it is told otherwise: what only looks. */
 export const SERVED_TOOLS: readonly string[] = ["read", "ls", "find", "grep"];
+/** As much as a model is told. */
 const MAX_SHOWN_CHARS = 2_000;
+const MAX_SCHEMA_CHARS = 12_000;
 const INDENT = 2;
 
 /** `gyre mcp [list]`, `gyre mcp trust NAME`, `gyre mcp serve`. */
@@ -83,9 +85,12 @@ async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
     if (!(error instanceof McpError || error instanceof PinFileError)) throw error;
     throw new ExitError(EXIT.failed, plain(error.message), { cause: error });
   }
-  for (const { name: tool, description = "" } of changes.tools) {
+  for (const { name: tool, description = "", inputSchema } of changes.tools) {
     const what = changes.added.includes(tool) ? "new" : "changed";
-    const about = sanitise(description.slice(0, MAX_SHOWN_CHARS), { exact: true });
+    // A model reads the parameters, and all that is said of them, as well.
+    const parameters = `parameters: ${JSON.stringify(inputSchema).slice(0, MAX_SCHEMA_CHARS)}`;
+    const says = `${description.slice(0, MAX_SHOWN_CHARS)}\n${parameters}`;
+    const about = sanitise(says, { exact: true });
     const lines = about.split("\n").map((line) => " ".repeat(INDENT) + line);
     io.stdout.write(`${plain(tool)} (${what}):\n${lines.join("\n")}\n`);
   }

@@ -14,9 +14,10 @@ import {
 import type { Approvals } from "./harness.ts";
 import { EDITOR_SCOPE } from "./mcp-editor.ts";
 import { mcpLog } from "./mcp-log.ts";
+import { oneLine } from "./settings-problem.ts";
 import type { Environment } from "./terminal.ts";
 
-const MAX_SHOWN_CHARS = 1_000;
+const MAX_SHOWN_CHARS = 4_000;
 
 export interface McpSetup {
   servers: readonly McpServerEntry[];
@@ -44,7 +45,8 @@ export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
     servers,
     cwd,
     env,
-    warn,
+    // Names of servers and tools are chosen by others.
+    warn: (text) => warn(oneLine(text)),
     version: version(),
     pins: filePins(join(folder, "pins.json")),
     log: mcpLog(join(folder, "logs")),
@@ -73,8 +75,17 @@ async function isAccepted(
   { server, changed, added, tools }: McpChanges,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const says = tools.map(({ name, description = "" }) => `${name}: ${description}`).join(" | ");
-  const names = [...changed, ...added.map((name) => `${name} (new)`)].join(", ");
+  const isNew = new Set(added);
+  const says = tools
+    .map(({ name, description = "", inputSchema }) => {
+      const what = isNew.has(name) ? "new" : "changed";
+      return `${name} (${what}): ${description} ${JSON.stringify(inputSchema)}`;
+    })
+    .join(" | ");
+  const asked = `Use changed tools of the MCP server "${server}". They say now: ${says}`;
+  // What is left out may be what matters.
+  const more = ` [Cut here: "gyre mcp trust ${server}" shows all.]`;
+  const summary = asked.length > MAX_SHOWN_CHARS ? asked.slice(0, MAX_SHOWN_CHARS) + more : asked;
   const args = { server, changed, added };
   const answer = await approvals({
     callId: `mcp-${randomUUID()}`,
@@ -83,11 +94,7 @@ async function isAccepted(
     access: {
       kind: "network",
       targets: [server],
-      summary:
-        `Use changed tools of the MCP server "${server}": ${names}. They say now: ${says}`.slice(
-          0,
-          MAX_SHOWN_CHARS,
-        ),
+      summary,
     },
     reason: `The MCP server "${server}" says something else of its tools than when they were accepted.`,
     fingerprint: createHash("sha256")

@@ -11,9 +11,15 @@ const MARGIN = 2;
 
 /**
  * Shows which servers a project's `.mcp.json` would start or reach, and has them used from now
- * on, as long as it stays as it is. Throws `ExitError` and `TrustFileError`.
+ * on, as long as it stays as it is, if `agree` says so. Throws `ExitError` and `TrustFileError`.
  */
-export function trustMcpFile(file: ProjectFile, cwd: string, io: Io, home: string): void {
+export async function trustMcpFile(
+  file: ProjectFile,
+  cwd: string,
+  io: Io,
+  home: string,
+  agree: (what: string) => Promise<boolean>,
+): Promise<void> {
   const project = readMcpFile(file, cwd);
   const { path, servers, problems } = project;
   const about = Object.entries(servers).flatMap(([name, config]) => shownServer(name, config));
@@ -22,14 +28,14 @@ export function trustMcpFile(file: ProjectFile, cwd: string, io: Io, home: strin
   if (problems.length > 0) {
     throw new ExitError(EXIT.failed, oneLine(`${path} is not trusted: mend it first.`));
   }
+  io.stdout.write("They run with all your rights.\n");
+  if (!(await agree(path))) return;
   const before = mcpTrust(project, io.env, home);
   const store = trustFile(io.env, home);
   const entry: [string, string] = [mcpTrustKey(project), mcpFingerprint(project)];
   writeTrustFile(store, new Map([...readTrustFile(store), entry]));
   const still = before === "trusted" ? "still" : "now";
-  io.stdout.write(
-    `They run with all your rights. ${oneLine(path)} is ${still} trusted, until it changes.\n`,
-  );
+  io.stdout.write(`${oneLine(path)} is ${still} trusted, until it changes.\n`);
 }
 
 /** All of it, and which variables it would see: a name may be chosen for its value. */
@@ -38,5 +44,7 @@ function shownServer(name: string, config: McpServerConfig): string[] {
   const variables = variablesIn(config);
   const sent =
     variables.length === 0 ? "" : `${margin}It is given the value of ${variables.join(", ")}.\n`;
-  return [`${margin}${oneLine(name)}: ${shownValue(config, MARGIN)}\n`, sent];
+  // A name that could not be seen as it is, is shown as it is written.
+  const shown = oneLine(name) === name ? name : shownValue(name);
+  return [`${margin}${shown}: ${shownValue(config, MARGIN)}\n`, sent];
 }

@@ -9,7 +9,7 @@ export interface OptionSpec {
   /** Stands for the value in the help. */
   value?: string;
   /** Values that a shell can complete, or what it is to look for. */
-  complete?: readonly string[] | "file" | "folder" | "model" | "session" | "service";
+  complete?: readonly string[] | "file" | "folder" | "model" | "session" | "service" | "tools";
   about: string;
 }
 
@@ -17,9 +17,36 @@ export interface CommandSpec {
   about: string;
   /** What follows the name, for the help. */
   takes?: string;
+  /** What the words do that it takes first, with what follows each. */
+  verbs?: Readonly<Record<string, { takes?: string; about: string }>>;
   /** Names of options beside `help` and `version`. */
   options: readonly OptionName[];
+  /** What an option does here, where that is not what it does elsewhere. */
+  abouts?: Readonly<Record<string, string>>;
 }
+
+/** What an agent has unless told otherwise, in the order in which a model is told of them. */
+export const DEFAULT_TOOLS: readonly string[] = [
+  "read",
+  "edit",
+  "write",
+  "shell",
+  "jobs",
+  "grep",
+  "find",
+  "notes",
+];
+
+/** What it has if it is named. */
+export const OTHER_TOOLS: readonly string[] = [
+  "ls",
+  "git",
+  "todo",
+  "fetch",
+  "oracle",
+  "task",
+  "apply_patch",
+];
 
 const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 
@@ -45,7 +72,12 @@ export const OPTIONS = {
     about: 'a name ("sonnet"), or service/id',
   },
   thinking: { type: "string", value: "LEVEL", complete: LEVELS, about: "how much it thinks" },
-  tools: { type: "string", value: "A,B", about: "the tools it has, by name; none: no tools" },
+  tools: {
+    type: "string",
+    value: "A,B",
+    complete: "tools",
+    about: "the tools it has, all of them by name; none: no tools",
+  },
   mode: {
     type: "string",
     value: "MODE",
@@ -107,7 +139,7 @@ export const OPTIONS = {
   },
   quiet: { type: "boolean", short: "q", about: "no progress on stderr" },
   json: { type: "boolean", about: "print JSON" },
-  all: { type: "boolean", about: "of all folders; models: also those without a key" },
+  all: { type: "boolean", about: "show all" },
   fast: { type: "boolean", about: "without delays" },
   keep: { type: "boolean", about: "leave the project's folder in place" },
   command: {
@@ -116,6 +148,7 @@ export const OPTIONS = {
     about: "a program that prints the key, in place of a key",
   },
   remove: { type: "boolean", about: "do not trust the folder any more" },
+  show: { type: "boolean", about: "show what would be trusted, and end" },
   help: { type: "boolean", short: "h", about: "show this" },
   version: { type: "boolean", short: "v", about: "show the version" },
 } as const satisfies Record<string, OptionSpec>;
@@ -159,17 +192,28 @@ export const COMMANDS = {
       ...SETUP,
     ],
   },
-  rpc: { about: "be driven by a program: frames on stdin and stdout", options: SETUP },
-  acp: { about: "be driven by an editor: the Agent Client Protocol", options: SETUP },
+  rpc: { about: "for your own programs: lines of JSON on stdin and stdout", options: SETUP },
+  acp: { about: "for editors: the Agent Client Protocol on stdin and stdout", options: SETUP },
   models: {
     about: "list models, those that are usable first",
     takes: "[PART OF A NAME]",
     options: ["json", "all", "config", "trust", "cwd"],
+    abouts: { all: "also those of services without a key" },
   },
   sessions: {
     about: "list, show, fork, import or remove sessions",
     takes: "[show|path|import|fork|check|unlock|remove ID|FILE]",
+    verbs: {
+      show: { takes: "ID|FILE", about: "print what was said and done" },
+      path: { takes: "ID", about: "print where its file is" },
+      import: { takes: "FILE", about: "take over a session file, of gyre or of pi" },
+      fork: { takes: "ID", about: "make a copy, and print its id" },
+      check: { takes: "ID|FILE", about: "look for damage" },
+      unlock: { takes: "ID", about: "remove a lock that was left behind" },
+      remove: { takes: "ID", about: "delete it" },
+    },
     options: ["json", "all", "cwd"],
+    abouts: { all: "those of all folders, not of this one alone" },
   },
   doctor: {
     about: "tell what works here and what does not",
@@ -177,10 +221,19 @@ export const COMMANDS = {
   },
   login: { about: "store the key of a service", takes: "SERVICE", options: ["command"] },
   logout: { about: "remove the key of a service", takes: "SERVICE", options: [] },
-  trust: { about: "trust the settings of a folder", takes: "[FOLDER]", options: ["remove"] },
+  trust: {
+    about: "trust the settings of a folder",
+    takes: "[FOLDER]",
+    options: ["show", "remove"],
+  },
   mcp: {
-    about: "list MCP servers, trust one that changed, or be one",
+    about: "list MCP servers, trust one that changed, or offer gyre's own tools",
     takes: "[list|trust NAME|serve]",
+    verbs: {
+      list: { about: "start each server and print what it offers (the default)" },
+      trust: { takes: "NAME", about: "show the tools of a server that changed, and trust them" },
+      serve: { about: "be a server: offer tools that look at files to another agent" },
+    },
     options: [
       "json",
       "tools",
@@ -203,6 +256,7 @@ export const COMMANDS = {
     about: "watch the agent mend a small project: a scripted model, real tools",
     options: ["fast", "keep", "model"],
   },
+  help: { about: "show this, or the help of a command", takes: "[COMMAND]", options: [] },
 } as const satisfies Record<string, CommandSpec>;
 
 export type CommandName = keyof typeof COMMANDS;

@@ -104,7 +104,8 @@ function pluginIn(module: unknown): GyrePlugin {
 
 const TYPESCRIPT = /\.[cm]?ts$/;
 
-function refuseTypes(file: string): void {
+/** Throws `PluginError` for what this Node cannot load. */
+export function refuseTypes(file: string): void {
   const { typescript } = process.features as { typescript?: unknown };
   if (!TYPESCRIPT.test(file) || typescript) return;
   throw new PluginError(

@@ -4,8 +4,9 @@ import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf, type ToolCall } from "@gyre/ai";
 import { wireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
+import { dollars } from "./dollars.ts";
 import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "./exit-codes.ts";
-import { type Harness, openHarness, type Outcome } from "./harness.ts";
+import { type DeniedCall, type Harness, openHarness, type Outcome } from "./harness.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
 import { Progress } from "./progress.ts";
@@ -35,7 +36,7 @@ interface Result {
   turns: number;
   usage: object;
   durationMs: number;
-  denied: readonly object[];
+  denied: readonly DeniedCall[];
 }
 
 /**
@@ -114,11 +115,14 @@ async function run(
 ): Promise<ExitCode> {
   const { format, io, put, startedAt, stop, values } = job;
   if (text === "" && !harness.isCutOff) {
-    throw new UsageError("The session was not cut off: there is nothing to take up. Give a prompt.");
+    throw new UsageError(
+      "The session was not cut off: there is nothing to take up. Give a prompt.",
+    );
   }
   await harness.start();
   if (format === "stream-json") put(opening(harness));
-  const progress = new Progress(io.stderr, { quiet: values.quiet ?? false });
+  const { denied } = harness;
+  const progress = new Progress(io.stderr, { quiet: values.quiet ?? false, denied });
   harness.agent.subscribe((event: AgentEvent) => {
     progress.take(event);
     if (format !== "stream-json") return;
@@ -139,6 +143,7 @@ async function run(
   } else {
     put(resultOf(harness, outcome, exitCode, error, performance.now() - startedAt));
   }
+  progress.end(harness.mode);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   return exitCode;
 }
@@ -269,7 +274,7 @@ function limitText(outcome: Outcome, { setup: { settings } }: Job): string {
     case "maxTurns":
       return `The limit of ${settings.maxTurns} turns is reached (--max-turns).`;
     case "maxCostUsd":
-      return `The limit of $${settings.maxCost} is reached: $${usage.cost?.total.toFixed(4)} (--max-cost).`;
+      return `The limit of ${dollars(settings.maxCost ?? 0)} is reached: ${dollars(usage.cost?.total ?? 0)} (--max-cost).`;
     default:
       return `A limit is reached after ${turns} turns: ${end.limit}.`;
   }
@@ -323,6 +328,12 @@ const KINDS: Readonly<Record<ExitCode, string>> = {
   [EXIT.interrupted]: "interrupted",
 };
 
+/** Whether a hook did not let the prompt through. */
+function isBlocked(error: unknown): boolean {
+  const cause = error instanceof ExitError ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "prompt_blocked";
+}
+
 /** For what went wrong before there was anything to run. */
 function earlyResult(error: unknown, durationMs: number): Result {
   const exitCode =
@@ -333,7 +344,7 @@ function earlyResult(error: unknown, durationMs: number): Result {
     ok: false,
     exitCode,
     text: "",
-    error: { kind: KINDS[exitCode] ?? "unknown", message },
+    error: { kind: isBlocked(error) ? "blocked" : (KINDS[exitCode] ?? "unknown"), message },
     stop: "error",
     turns: 0,
     usage: {},

@@ -1,10 +1,18 @@
 import type { AgentEvent } from "@gyre/agent";
 import { sanitise } from "@gyre/tools";
+import type { DeniedCall } from "./harness.ts";
 import type { Sink } from "./io.ts";
 import { aboutOf, duration } from "./render.ts";
+import { shellWord } from "./shell-word.ts";
 import { fit } from "./terminal.ts";
 
 const MAX_COLUMNS = 100;
+/** Rules that are offered at the end. */
+const MAX_RULES = 3;
+/** What the mode "auto-edit" lets through in the folder that is worked in. */
+const EDITING: ReadonlySet<string> = new Set(["write", "edit", "apply_patch"]);
+/** What a service's trouble ends with: here it is done, and said, already. */
+const ADVICE = / Try again(?:\.|, or look at its status page\.)$/;
 
 /**
  * Tells on stderr what goes on: each call where a person watches, and trouble with a service
@@ -14,11 +22,17 @@ export class Progress {
   readonly #output: Sink;
   readonly #calls: boolean;
   readonly #quiet: boolean;
+  readonly #denied: readonly DeniedCall[];
   readonly #about = new Map<string, string>();
   /** Why the newest answer broke off; told if the run goes on. */
   #broken: string | undefined;
 
-  constructor(output: Sink, { quiet }: { quiet: boolean }) {
+  /** `denied`: grows with each call that is. */
+  constructor(
+    output: Sink,
+    { quiet, denied = [] }: { quiet: boolean; denied?: readonly DeniedCall[] },
+  ) {
+    this.#denied = denied;
     this.#output = output;
     this.#quiet = quiet;
     this.#calls = !quiet && output.isTTY === true;
@@ -34,14 +48,18 @@ export class Progress {
         const about = this.#about.get(event.toolCallId) ?? "";
         this.#about.delete(event.toolCallId);
         const mark = event.isError ? "✗" : "●";
-        this.#say(`${mark} ${event.toolName}  ${about}  ${duration(event.durationMs)}`);
+        const denied = this.#denied.find(({ toolCallId }) => toolCallId === event.toolCallId);
+        const end = denied ? `denied: ${firstSentence(denied.reason)}` : duration(event.durationMs);
+        this.#say(`${mark} ${event.toolName}  ${about}  ${end}`);
         break;
       }
       case "retry":
-        this.#say(`${event.errorMessage} Asking again in ${duration(event.delayMs)}.`);
+        this.#say(`${trouble(event.errorMessage)} Asking again in ${duration(event.delayMs)}.`);
         break;
       case "fallback":
-        this.#say(`${event.errorMessage} Asking ${event.to.provider}/${event.to.id} instead.`);
+        this.#say(
+          `${trouble(event.errorMessage)} Asking ${event.to.provider}/${event.to.id} instead.`,
+        );
         break;
       case "message_end": {
         const { message } = event;
@@ -50,7 +68,7 @@ export class Progress {
         break;
       }
       case "agent_start":
-        if (this.#broken !== undefined) this.#say(`${this.#broken} Going on.`);
+        if (this.#broken !== undefined) this.#say(`${trouble(this.#broken)} Asking again.`);
         this.#broken = undefined;
         break;
       default:
@@ -58,9 +76,38 @@ export class Progress {
     }
   }
 
-  #say(text: string): void {
+  /** Tells at the end which calls were denied, and what would allow them. */
+  end(mode: string): void {
+    if (this.#denied.length > 0) this.#say(deniedText(this.#denied, mode), { isWhole: true });
+  }
+
+  #say(text: string, { isWhole = false } = {}): void {
     if (this.#quiet) return;
     const line = sanitise(text, { keepNewlines: false });
-    this.#output.write(`gyre: ${this.#output.isTTY ? fit(line, MAX_COLUMNS) : line}\n`);
+    const isCut = this.#output.isTTY === true && !isWhole;
+    this.#output.write(`gyre: ${isCut ? fit(line, MAX_COLUMNS) : line}\n`);
   }
+}
+
+function trouble(message: string): string {
+  return message.replace(ADVICE, "");
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+}
+
+function deniedText(denied: readonly DeniedCall[], mode: string): string {
+  const tools = [...new Set(denied.map(({ tool }) => tool))].join(", ");
+  const count = denied.length === 1 ? "1 call was denied" : `${denied.length} calls were denied`;
+  const isEdit = ({ tool, rule }: DeniedCall): boolean =>
+    mode === "ask" && rule !== undefined && EDITING.has(tool);
+  const rules = new Set(denied.flatMap((call) => (isEdit(call) ? [] : (call.rule ?? []))));
+  const ways = [
+    ...(denied.some(isEdit) ? ["--mode auto-edit"] : []),
+    ...[...rules].slice(0, MAX_RULES).map((rule) => `--allow ${shellWord(rule)}`),
+  ];
+  const isAll = rules.size <= MAX_RULES && denied.every(({ rule }) => rule !== undefined);
+  const told = ways.length > 0 ? ` To allow that: ${ways.join(" ")}.` : "";
+  return `${count}: ${tools}.${told}${isAll ? "" : " See --mode and --allow."}`;
 }

@@ -10,7 +10,7 @@ export async function saveNotes(session: Session, text: string): Promise<void> {
 
 /** The newest notes of the branch that is gone on with; "" where there are none. */
 export async function notesIn(session: Session): Promise<string> {
-  const custom = session.entries.filter(({ type }) => type === "custom").map(({ id }) => id);
+  const custom = session.idsOf("custom");
   if (custom.length === 0) return "";
   const branch = new Set(session.branchOf());
   for (const id of custom.toReversed()) {

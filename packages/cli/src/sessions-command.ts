@@ -18,6 +18,7 @@ import { EXIT, ExitError, UsageError } from "./exit-codes.ts";
 import type { Io, Sink } from "./io.ts";
 import type { Values } from "./options.ts";
 import { agoText, entryText, sizeText, timeText } from "./session-text.ts";
+import { unlockHint } from "./setup.ts";
 import { fit, widthOf } from "./terminal.ts";
 
 const MAX_TITLE_COLUMNS = 72;
@@ -62,7 +63,7 @@ export async function runSessions(
   parts: { clock?: Clock } = {},
 ): Promise<number> {
   const { clock = systemClock } = parts;
-  const store = new SessionStore(defaultSessionFolder(io.env), { clock });
+  const store = new SessionStore(defaultSessionFolder(io.env), { clock, unlockHint });
   const job: Job = { store, values, io, clock, cwd: resolve(io.cwd, values.cwd ?? ".") };
   const [name, what, ...more] = args;
   if (name === undefined) return list(job);

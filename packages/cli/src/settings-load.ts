@@ -19,6 +19,7 @@ import {
   SETTINGS,
 } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
+import { shellWord } from "./shell-word.ts";
 import type { Environment } from "./terminal.ts";
 import type { TrustedFile } from "./trust.ts";
 
@@ -44,9 +45,9 @@ export interface SettingsFile {
   readonly path: string;
   /**
    * `changed`: it was trusted when it had another content. `refused`: it could not be
-   * read, or is no part of the project.
+   * read, or is no part of the project. `invalid`: nothing runs before it is mended.
    */
-  readonly state: "used" | "missing" | "not trusted" | "changed" | "refused";
+  readonly state: "used" | "missing" | "not trusted" | "changed" | "refused" | "invalid";
 }
 
 /** What one source sets. */
@@ -160,7 +161,12 @@ export async function userSettings(options: SettingsOptions): Promise<ReadFile> 
     const problems = [settingsError(`${path} ${read.problem}.`)];
     return { file: { ...file, state: "refused" }, settings: {}, problems };
   }
-  return { file: { ...file, state: "used" }, ...(await settingsIn(read.content, path, home)) };
+  const said = await settingsIn(read.content, path, home);
+  return { file: { ...file, state: stateOf(said) }, ...said };
+}
+
+function stateOf({ problems }: FileSettings): SettingsFile["state"] {
+  return problems.some(({ level }) => level === "error") ? "invalid" : "used";
 }
 
 async function projectSettings(
@@ -208,7 +214,7 @@ async function projectSettings(
   }
   const { settings, refused } = await allowedOfProject(said.settings, user.settings);
   return {
-    file: { of: "project file", path, state: "used" },
+    file: { of: "project file", path, state: stateOf(said) },
     settings,
     problems: [...said.problems, ...refused.map((text) => settingsWarning(`${path}: ${text}`))],
   };
@@ -242,8 +248,7 @@ export function isPluginError(error: unknown): error is Error {
 /** What to type, from the folder that the program was started in. */
 function trustCommand({ folder }: ProjectFile, { cwd, start = cwd }: SettingsOptions): string {
   if (start === cwd) return "gyre trust";
-  const isPlain = /^[\w./+-]+$/.test(folder);
-  return `gyre trust ${isPlain ? folder : `'${folder.replaceAll("'", String.raw`'\''`)}'`}`;
+  return `gyre trust ${shellWord(folder)}`;
 }
 
 /**

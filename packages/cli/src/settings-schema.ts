@@ -3,8 +3,9 @@ import { SETTING_NAMES, SETTINGS } from "./settings-table.ts";
 /** The JSON Schema of a settings file, which editors complete and check with. */
 export function settingsSchema(): Readonly<Record<string, unknown>> {
   const properties = SETTING_NAMES.map((name) => {
-    const { about, kind } = SETTINGS[name];
-    return [name, { description: about, ...kind.schema }];
+    const { about, kind, standard } = SETTINGS[name];
+    const usual = standard === undefined ? {} : { default: standard };
+    return [name, { description: about, ...kind.schema, ...usual }];
   });
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -1,6 +1,6 @@
 import { nearNames, REDACTED, redact } from "@gyre/ai";
 
-/** How much of a value that is wrong is shown. */
+/** How much of a value that is wrong is shown, and how long a list on one line may be. */
 const MAX_SHOWN_CHARS = 80;
 const INDENT = 2;
 /** What a terminal would obey, or not show at all. */
@@ -12,11 +12,21 @@ const HEX = 16;
  * neither keys nor the values of headers are shown. A larger one takes several lines.
  */
 export function shownValue(value: unknown, indent = 0): string {
+  const short = Array.isArray(value) ? shortList(value) : undefined;
+  if (short !== undefined) return short;
   const text = JSON.stringify(withoutSecrets(value), undefined, isObject(value) ? INDENT : 0);
   return (text ?? "nothing")
     .split("\n")
     .map((line, index) => (index === 0 ? "" : " ".repeat(indent)) + visible(line))
     .join("\n");
+}
+
+/** A list that has its place on a line. */
+function shortList(values: readonly unknown[]): string | undefined {
+  if (values.some(isObject)) return undefined;
+  const items = values.map((value) => visible(JSON.stringify(withoutSecrets(value)) ?? "nothing"));
+  const text = `[${items.join(", ")}]`;
+  return text.length > MAX_SHOWN_CHARS ? undefined : text;
 }
 
 /** A value that is wrong, on one line. */

@@ -1,5 +1,5 @@
 import { isAbsolute, join, resolve } from "node:path";
-import { type OptionName, OPTIONS } from "./options.ts";
+import { DEFAULT_TOOLS, type OptionName, OPTIONS } from "./options.ts";
 import type { Settings } from "./settings.ts";
 
 export type SettingName = keyof Settings;
@@ -24,6 +24,9 @@ export interface Kind<T> {
 export interface Setting<T> {
   readonly kind: Kind<T>;
   readonly about: string;
+  /** What holds where nothing sets it: a value, or in words. */
+  readonly standard?: T;
+  readonly otherwise?: string;
   /** The variable that sets it. */
   readonly env?: string;
   /** The option that sets it. */
@@ -259,29 +262,34 @@ export const SETTINGS: {
   model: {
     kind: TEXT,
     about: 'The model: a name ("sonnet"), or service/id.',
+    otherwise: "that of the first service that has a key; gyre doctor says which",
     env: "GYRE_MODEL",
     flag: "model",
   },
   fallbackModels: {
     kind: TEXTS,
     about: "Models that are asked, in this order, when the first cannot answer.",
+    otherwise: "none",
     env: "GYRE_FALLBACK_MODELS",
   },
   thinking: {
     kind: oneOf(OPTIONS.thinking.complete),
     about: "How much the model thinks.",
+    standard: "off",
     env: "GYRE_THINKING",
     flag: "thinking",
   },
   tools: {
     kind: TEXTS,
     about: "The tools that it has, by name; an empty list is none.",
+    standard: DEFAULT_TOOLS,
     env: "GYRE_TOOLS",
     flag: "tools",
   },
   mode: {
     kind: oneOf(OPTIONS.mode.complete),
     about: "What it may do without being asked about.",
+    standard: "ask",
     env: "GYRE_MODE",
     flag: "mode",
     project: {
@@ -293,23 +301,27 @@ export const SETTINGS: {
   allow: {
     kind: TEXTS,
     about: "Rules for what it may do. Adds up.",
+    otherwise: "none",
     flag: "allow",
     add: together,
   },
   ask: {
     kind: TEXTS,
     about: "Rules for what is asked about. Adds up.",
+    otherwise: "none",
     add: together,
   },
   deny: {
     kind: TEXTS,
     about: "Rules for what it may not do. Adds up.",
+    otherwise: "none",
     flag: "deny",
     add: together,
   },
   sandbox: {
     kind: oneOf(OPTIONS.sandbox.complete),
     about: "What commands are confined by: that of this system, or nothing.",
+    standard: "auto",
     env: "GYRE_SANDBOX",
     flag: "sandbox",
     project: {
@@ -320,6 +332,7 @@ export const SETTINGS: {
   network: {
     kind: YES_OR_NO,
     about: "Whether commands reach the network.",
+    standard: false,
     env: "GYRE_NETWORK",
     flag: "network",
     project: {
@@ -331,6 +344,7 @@ export const SETTINGS: {
   maxTurns: {
     kind: COUNT,
     about: "Ends a run after this many answers.",
+    otherwise: "no limit",
     env: "GYRE_MAX_TURNS",
     flag: "max-turns",
     project: ownLimit,
@@ -338,6 +352,7 @@ export const SETTINGS: {
   maxCost: {
     kind: DOLLARS,
     about: "Ends a run when it has cost this many US dollars.",
+    otherwise: "no limit",
     env: "GYRE_MAX_COST",
     flag: "max-cost",
     project: ownLimit,
@@ -345,6 +360,7 @@ export const SETTINGS: {
   timeout: {
     kind: DURATION,
     about: "Ends a run after this many seconds.",
+    otherwise: "no limit",
     env: "GYRE_TIMEOUT",
     flag: "timeout",
     project: ownLimit,
@@ -352,10 +368,12 @@ export const SETTINGS: {
   instructions: {
     kind: TEXT,
     about: "Added to the system prompt.",
+    otherwise: "none",
   },
   instructionFiles: {
     kind: YES_OR_NO,
     about: "Whether AGENTS.md or CLAUDE.md are read, yours and the project's.",
+    standard: true,
     env: "GYRE_INSTRUCTION_FILES",
     project: {
       not: "true",
@@ -366,6 +384,7 @@ export const SETTINGS: {
   skills: {
     kind: YES_OR_NO,
     about: "Whether skills are looked for, yours and the project's.",
+    standard: true,
     env: "GYRE_SKILLS",
     project: {
       not: "true",
@@ -376,11 +395,13 @@ export const SETTINGS: {
   oracle: {
     kind: TEXT,
     about: "The model of the tool oracle.",
+    otherwise: "the model itself",
     env: "GYRE_ORACLE",
   },
   sessions: {
     kind: YES_OR_NO,
     about: "Whether what is said and done is written to session files.",
+    standard: true,
     env: "GYRE_SESSIONS",
     flag: "no-session",
     project: {
@@ -391,6 +412,7 @@ export const SETTINGS: {
   log: {
     kind: TEXT,
     about: "A file that gets a line for each call of a model or a tool.",
+    otherwise: "none",
     env: "GYRE_LOG",
     flag: "log",
     from: (path, folder, home) =>
@@ -403,6 +425,7 @@ export const SETTINGS: {
   models: {
     kind: MODELS,
     about: "Models and services of your own. Adds up.",
+    otherwise: "none",
     add: allModels,
     project: {
       not: "services that Gyre or your own file knows, their models and key variables; keyEnv, urlEnv",
@@ -414,18 +437,21 @@ export const SETTINGS: {
   mcp: {
     kind: SERVERS,
     about: "MCP servers by name. Adds up.",
+    otherwise: "none",
     // A project does not take the place of a server of the user's.
     add: (earlier, later) => ({ ...later, ...earlier }),
   },
   plugins: {
     kind: TEXTS,
     about: "Modules to load: paths that begin with ./, or packages. Adds up.",
+    otherwise: "none",
     add: together,
     from: (names, folder, home) => names.map((name) => pluginPath(name, folder, home)),
   },
   hooks: {
     kind: HOOKS,
     about: "Programs that run at an event. Adds up.",
+    otherwise: "none",
     add: allHooks,
   },
 };

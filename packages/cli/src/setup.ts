@@ -65,10 +65,15 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
   };
 }
 
+/** What to do about a lock that was left behind. */
+export function unlockHint(id: string): string {
+  return `gyre sessions unlock ${id}`;
+}
+
 /** Where the sessions of this user are. */
 export async function openStore(io: Pick<Io, "env">) {
   const { defaultSessionFolder, SessionStore } = await import("@gyre/sessions");
-  return new SessionStore(defaultSessionFolder(io.env));
+  return new SessionStore(defaultSessionFolder(io.env), { unlockHint });
 }
 
 /** Which session the command line asks for: one that is there, open, or the way to a new one. */

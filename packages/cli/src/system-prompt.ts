@@ -1,18 +1,6 @@
 import { PROVENANCE_NOTE } from "@gyre/tools";
 import type { Settings } from "./settings.ts";
 
-/** What an agent has unless told otherwise, in the order in which a model is told of them. */
-export const DEFAULT_TOOLS: readonly string[] = [
-  "read",
-  "edit",
-  "write",
-  "shell",
-  "jobs",
-  "grep",
-  "find",
-  "notes",
-];
-
 const BEFORE_FOLDER = "You are gyre, a coding agent. You work in ";
 const AFTER_FOLDER = ` on ${process.platform} with the tools that you have.`;
 

@@ -1,7 +1,7 @@
 import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
 import { expect, it } from "vitest";
-import { DEFAULT_TOOLS } from "./system-prompt.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "./options.ts";
 import { toolsOf } from "./tool-names.ts";
 
 const mine: AgentTool = {
@@ -38,4 +38,5 @@ it("a name that nobody has is left for an error, or told and passed over", () =>
 
 it("all of the usual ones are known", () => {
   expect(DEFAULT_TOOLS.filter((name) => !TOOL_NAMES.includes(name))).toEqual([]);
+  expect([...DEFAULT_TOOLS, ...OTHER_TOOLS].sort()).toEqual([...TOOL_NAMES].sort());
 });

@@ -1,7 +1,7 @@
 import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
+import { DEFAULT_TOOLS } from "./options.ts";
 import { SKILL_TOOL } from "./skills.ts";
-import { DEFAULT_TOOLS } from "./system-prompt.ts";
 
 export interface WantedTools {
   /** By name. Absent: the usual ones, and all of plugins. */

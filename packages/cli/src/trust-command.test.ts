@@ -1,5 +1,6 @@
 import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { EXIT, ExitError, UsageError } from "./exit-codes.ts";
 import type { Values } from "./options.ts";
@@ -30,7 +31,7 @@ describe("gyre trust", () => {
       out: [
         `${world.projectFile} sets:`,
         '  model: "theirs"',
-        '  allow: [\n    "shell(npm test)"\n  ]',
+        '  allow: ["shell(npm test)"]',
         `${world.project} is now trusted, until the file changes.\n`,
       ].join("\n"),
       err: "",
@@ -41,6 +42,59 @@ describe("gyre trust", () => {
     expect((await world.load()).settings).toEqual({});
     await trust(world);
     expect((await world.load()).settings.model).toBe("other");
+  });
+
+  describe("on a terminal", () => {
+    /** What happens when this is typed; undefined: the terminal is closed. */
+    async function answered(world: SettingsWorld, ...typed: (string | undefined)[]) {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true });
+      let out = "";
+      const write = (text: string): void => {
+        out += text;
+        if (!text.endsWith("[y/N] ")) return;
+        const answer = typed.shift();
+        if (answer === undefined) stdin.end();
+        else stdin.write(`${answer}\n`);
+      };
+      const io = textIo({ cwd: world.project, stdin, stdout: { write, isTTY: true } });
+      const code = await runTrust([], {}, io, world.home);
+      return { code, out };
+    }
+
+    it.each(["y", "Yes", " y "])("asks after it has shown all, and trusts with %j", async (yes) => {
+      const world = settingsWorld({ project: { model: "theirs" } });
+      const { code, out } = await answered(world, yes);
+      expect(code).toBe(EXIT.done);
+      expect(out).toMatch(/model: "theirs"\nTrust .*config\.json\? \[y\/N\] .* is now trusted/s);
+      expect((await world.load()).settings.model).toBe("theirs");
+    });
+
+    it.each(["", "n", "yess", undefined])("trusts nothing with %j, and ends with 1", async (no) => {
+      const world = settingsWorld({ project: { model: "theirs" } });
+      const { code, out } = await answered(world, no);
+      expect(code).toBe(EXIT.failed);
+      expect(out).toContain("nothing was written");
+      expect((await world.load()).settings).toEqual({});
+    });
+
+    it("asks about the servers of .mcp.json as well", async () => {
+      const world = settingsWorld({ project: { model: "theirs" } });
+      const servers = { mcpServers: { one: { command: "server-of-mine" } } };
+      world.write(join(world.project, ".mcp.json"), servers);
+      const { code, out } = await answered(world, "y", "n");
+      expect(code).toBe(EXIT.failed);
+      expect(out).toMatch(/server-of-mine.*with all your rights\.\nTrust .*\.mcp\.json\?/s);
+      expect(out).not.toContain(".mcp.json is now trusted");
+      expect((await world.load()).settings.model).toBe("theirs");
+    });
+  });
+
+  it("shows and ends with --show, wherever it runs", async () => {
+    const world = settingsWorld({ project: { model: "theirs" } });
+    const { code, out } = await trust(world, [], { show: true });
+    expect([code, out]).toEqual([EXIT.done, `${world.projectFile} sets:\n  model: "theirs"\n`]);
+    expect((await world.load()).settings).toEqual({});
+    await expect(trust(world, [], { show: true, remove: true })).rejects.toThrow(UsageError);
   });
 
   it("takes a folder, and finds the project that it is in", async () => {

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { askYesNo } from "./ask-yes-no.ts";
 import { EXIT, type ExitCode, ExitError, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
@@ -33,8 +34,9 @@ const MARGIN = 2;
 const MAX_SHOWN_FILES = 20;
 
 /**
- * `gyre trust [FOLDER] [--remove]`: shows what the settings of a folder set, and has them
- * used from now on, as long as they stay as they are. A file with errors is not trusted.
+ * `gyre trust [FOLDER] [--show] [--remove]`: shows what the settings of a folder set, and has
+ * them used from now on, as long as they stay as they are. On a terminal it asks first; with
+ * `--show` it ends there. A file with errors is not trusted. Ends with 1 if the answer is no.
  */
 export async function runTrust(
   args: readonly string[],
@@ -43,6 +45,9 @@ export async function runTrust(
   home: string = homedir(),
 ): Promise<ExitCode> {
   const [named, more] = args;
+  if (values.show && values.remove) {
+    throw new UsageError("--show and --remove cannot be used together.");
+  }
   if (more !== undefined) throw new UsageError(`"trust" takes one folder, not "${more}" as well.`);
   const cwd = resolve(io.cwd, named ?? ".");
   const project = findProjectFile(cwd, home);
@@ -60,13 +65,40 @@ export async function runTrust(
         ),
       );
     }
-    if (project) await add(project, cwd, io, home);
-    if (servers) (await import("./mcp-trust.ts")).trustMcpFile(servers, cwd, io, home);
-    return EXIT.done;
+    const agree = agreement(values, io);
+    if (project) await add(project, cwd, io, home, agree.with);
+    if (servers) {
+      const { trustMcpFile } = await import("./mcp-trust.ts");
+      await trustMcpFile(servers, cwd, io, home, agree.with);
+    }
+    return agree.isRefused ? EXIT.failed : EXIT.done;
   } catch (error) {
     if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
     throw new ExitError(EXIT.failed, oneLine(`${error.message}.`), { cause: error });
   }
+}
+
+/** Says yes to what was shown: a person, or nobody where none is there to be asked. */
+type Agree = (what: string) => Promise<boolean>;
+
+function agreement(
+  { show = false }: Values,
+  io: Io,
+): { readonly with: Agree; readonly isRefused: boolean } {
+  const isAsked = io.stdin.isTTY === true && io.stdout.isTTY === true;
+  let isRefused = false;
+  return {
+    async with(what) {
+      if (show || !isAsked) return !show;
+      const isYes = await askYesNo(`Trust ${oneLine(what)}?`, io);
+      if (!isYes) io.stdout.write("It stays as it was: nothing was written.\n");
+      isRefused ||= !isYes;
+      return isYes;
+    },
+    get isRefused() {
+      return isRefused;
+    },
+  };
 }
 
 /** `candidates`: the folder that is meant, or else the project that it is in. */
@@ -85,7 +117,13 @@ function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   return EXIT.done;
 }
 
-async function add(project: ProjectFile, cwd: string, io: Io, home: string): Promise<void> {
+async function add(
+  project: ProjectFile,
+  cwd: string,
+  io: Io,
+  home: string,
+  agree: Agree,
+): Promise<void> {
   const { folder, path } = project;
   const { env } = io;
   const read = readProjectFile(project, cwd);
@@ -106,6 +144,7 @@ async function add(project: ProjectFile, cwd: string, io: Io, home: string): Pro
   for (const line of keysSent(settings, users)) io.stdout.write(`${oneLine(line)}\n`);
   const files = await trustedFiles(project, read.content, settings);
   if (settings.plugins || settings.hooks) io.stdout.write(whatRuns(files));
+  if (!(await agree(path))) return;
 
   const store = trustFile(env, home);
   const folders = readTrustFile(store);

@@ -165,7 +165,10 @@ describe("a job", () => {
       ],
       ["-p", "Publish it.", "--output", "json"],
     );
-    expect([ended.code, told(ended)]).toEqual([0, ""]);
+    expect(ended.code).toBe(0);
+    expect(told(ended)).toBe(
+      "gyre: 1 call was denied: shell. To allow that: --allow 'shell(npm publish)'.\n",
+    );
     const [result] = resultsIn(ended.requests[1]);
     expect(result).toMatchObject({ tool_use_id: "toolu_1", is_error: true });
     expect(JSON.stringify(result)).toContain("Denied");
@@ -175,7 +178,15 @@ describe("a job", () => {
         ok: true,
         exitCode: 0,
         text: "I may not publish. Please do it yourself.",
-        denied: [{ tool: "shell", toolCallId: "toolu_1" }],
+        denied: [
+          {
+            tool: "shell",
+            toolCallId: "toolu_1",
+            reason: expect.stringContaining("needs an approval"),
+            summary: expect.stringContaining("npm publish"),
+            rule: "shell(npm publish)",
+          },
+        ],
       },
     ]);
     const lines = await sessionOf(ended.home);
@@ -189,10 +200,25 @@ describe("a job", () => {
       ["-p", "Publish it.", "--max-turns", "2"],
     );
     expect([ended.code, ended.stdout]).toEqual([54, ""]);
-    expect(told(ended)).toMatch(/^gyre: .*not allowed.*\n$/);
+    expect(told(ended)).toMatch(
+      /^gyre: 2 calls were denied: shell, write\. To allow that: --mode auto-edit --allow .*\ngyre: .*not allowed.*\n$/,
+    );
     expect(existsSync(join(ended.cwd, "a.txt"))).toBe(false);
     const lines = await sessionOf(ended.home);
     expect(lines.at(-1)).toMatch(/^write failed: .*Denied/);
+  });
+
+  it("says where a rule was written that is wrong", async () => {
+    const flag = await run([], ["-p", "Do it.", "--allow", "shel(ls)"]);
+    expect([flag.code, flag.stdout]).toEqual([2, ""]);
+    expect(told(flag)).toMatch(
+      /^gyre: A rule of --allow, or of "allow" in the settings, "shel\(ls\)", is wrong: .*shell/,
+    );
+    const file = join(flag.cwd, "config.json");
+    writeFileSync(file, JSON.stringify({ ask: ["shel"] }));
+    const set = await run([], ["-p", "Do it.", "--config", file]);
+    expect(set.code).toBe(2);
+    expect(told(set)).toContain('A rule of "ask" in the settings, "shel", is wrong');
   });
 
   it("tells the model of a rule that forbids, which goes before what is allowed", async () => {
@@ -231,7 +257,7 @@ describe("a connection that is lost", () => {
       ["-p", "Tell me a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, `${story}\n`]);
-    expect(told(ended)).toMatch(/^gyre: .*Going on\.\n$/);
+    expect(told(ended)).toMatch(/^gyre: .*broke off \(ECONNRESET\)\. Asking again\.\n$/);
     expect(await sessionOf(ended.home)).toEqual([
       "user: Tell me a story.",
       "assistant (error): Once upon ",
@@ -290,7 +316,7 @@ describe("a limit", () => {
 
   it.each([
     ["--max-turns", "2", /limit of 2 turns.*--max-turns/, 2],
-    ["--max-cost", "0.5", /limit of \$0\.5.*--max-cost/, 1],
+    ["--max-cost", "0.5", /limit of \$0\.50 is reached: \$\d+\.\d\d+ \(--max-cost/, 1],
   ])("%s %s ends with 53", async (flag, value, why, requests) => {
     const ended = await run(busy, ["-p", "Look around.", flag, value]);
     expect([ended.code, ended.stdout, ended.requests.length]).toEqual([53, "", requests]);
@@ -299,6 +325,15 @@ describe("a limit", () => {
     const lines = await sessionOf(ended.home);
     expect(lines).toHaveLength(1 + 2 * requests);
     expect(lines.at(-1)).toMatch(/^find gave/);
+  });
+
+  it("that the last answer went past is no failure, however small it is", async () => {
+    const answer = { say: "Dear.", usage: { input: 1_000_000, output: 10 } };
+    const ended = await run([answer], ["-p", "Hello there.", "--max-cost", "0.00000001"]);
+    expect([ended.code, ended.stdout]).toEqual([0, "Dear.\n"]);
+    const more = await run(busy, ["-p", "Look around.", "--max-cost", "0.00000001"]);
+    expect([more.code, more.stdout]).toEqual([53, ""]);
+    expect(told(more)).toContain("The limit of $0.00000001 is reached: $");
   });
 
   it.each(["json", "stream-json"])("is told in %s", async (format) => {

@@ -97,6 +97,15 @@ export class EntryIndex {
     return this.#lines[at] ?? 0;
   }
 
+  idsOf(types: readonly EntryType[]): number[] {
+    const wanted = new Set(types.map((type) => ENTRY_TYPES.indexOf(type)));
+    const ids: number[] = [];
+    for (let at = 0; at < this.length; at++) {
+      if (wanted.has(this.#types[at] ?? 0)) ids.push(this.idAt(at));
+    }
+    return ids;
+  }
+
   infoAt(at: number): EntryInfo {
     return {
       id: this.idAt(at),

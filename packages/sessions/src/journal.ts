@@ -78,8 +78,7 @@ class Notes {
     });
     if (isSimple) return body;
     const kept = new Set(entries.toSpliced(from, to - from));
-    const all = this.#session.entries.filter(({ type }) => type === "message");
-    const messages = new Set(all.map(({ id }) => id));
+    const messages = new Set(this.#session.idsOf("message"));
     const left = this.#session.branchOf().filter((id) => messages.has(id) && !kept.has(id));
     return { ...body, entries: left };
   }

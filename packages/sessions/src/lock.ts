@@ -50,7 +50,7 @@ export class FileLock {
   readonly #holder: Holder;
 
   /** Throws `SessionError` with code `locked`, which names the holder. */
-  constructor(target: string, now: number) {
+  constructor(target: string, now: number, unlockHint?: string) {
     this.path = `${target}.lock`;
     this.#holder = {
       ...thisProcess(),
@@ -58,7 +58,7 @@ export class FileLock {
       since: now,
     };
     const other = acquire(this.path, this.#holder, 0);
-    if (other) throw lockedError(target, this.path, other);
+    if (other) throw lockedError(target, other, unlockHint ?? `delete ${this.path}`);
   }
 
   /** Whether the lock is still there, and still ours. */
@@ -231,18 +231,18 @@ function systemLink(path: string): string {
   }
 }
 
-function lockedError(target: string, path: string, holder: Holder | "unreadable"): SessionError {
-  return new SessionError("locked", `${target} is ${heldBy(holder, path)}`, { path: target });
+function lockedError(target: string, holder: Holder | "unreadable", hint: string): SessionError {
+  return new SessionError("locked", `${target} is ${heldBy(holder, hint)}`, { path: target });
 }
 
-function heldBy(holder: Holder | "unreadable", path: string): string {
+function heldBy(holder: Holder | "unreadable", hint: string): string {
   if (holder === "unreadable") {
-    return `locked, and its lock does not say by whom. If nothing else has it open, delete ${path}.`;
+    return `locked, and its lock does not say by whom. If nothing else has it open: ${hint}.`;
   }
   const { pid, host, since } = holder;
   const when = new Date(since).toISOString();
   if (pid === process.pid && host === hostname()) {
     return `open in this process already, since ${when}. Close it first.`;
   }
-  return `open in process ${pid} on ${host}, since ${when}. Close it there, or fork it; if that process is gone for certain, delete ${path}.`;
+  return `open in process ${pid} on ${host}, since ${when}. Close it there, or fork it; if that process is gone for certain: ${hint}.`;
 }

@@ -117,6 +117,18 @@ describe("import of pi's session files", () => {
     await session.close();
   });
 
+  it("keeps the time at which the session was begun, where it is one", async () => {
+    const begun = async (timestamp: string): Promise<number | undefined> => {
+      const { header, session } = await importText(`${JSON.stringify({ ...HEADER, timestamp })}\n`);
+      await session.close();
+      if (header.createdAt !== undefined) expect(session.header.createdAt).toBe(header.createdAt);
+      return header.createdAt;
+    };
+    expect(await begun("2030-01-02T03:04:05.000Z")).toBe(Date.UTC(2030, 0, 2, 3, 4, 5));
+    expect(await begun("some day")).toBeUndefined();
+    expect(await begun("1900-01-01T00:00:00.000Z")).toBeUndefined();
+  });
+
   it("brings messages over with signatures, usage and stop reasons", async () => {
     const usage = { input: 10, output: 5, cacheRead: 3, cacheWrite: 0, totalTokens: 18 };
     const cost = { input: 0.1, output: 0.2, cacheRead: 0, cacheWrite: 0, total: 0.3 };

@@ -92,7 +92,13 @@ async function begin(
   }
   const session = text(header["id"]) ?? "";
   const from = { session, file: path };
-  const work = new Import(await target({ cwd: text(header["cwd"]) ?? "", from }), version);
+  const begun = Date.parse(text(header["timestamp"]) ?? "");
+  const made = await target({
+    cwd: text(header["cwd"]) ?? "",
+    from,
+    ...(begun >= 0 && { createdAt: begun }),
+  });
+  const work = new Import(made, version);
   await work.begin(header);
   return work;
 }

@@ -7,7 +7,13 @@ import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promis
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { buildContext, type ResultEntry } from "./context.ts";
-import { type Entry, type EntryBody, SESSION_VERSION, type SessionHeader } from "./entry.ts";
+import {
+  type Entry,
+  type EntryBody,
+  type EntryType,
+  SESSION_VERSION,
+  type SessionHeader,
+} from "./entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { codeOf, existsError, FOLDER_MODE, placeAt, putInPlace, writeAll } from "./files.ts";
 import { writeBranch } from "./fork.ts";
@@ -46,7 +52,7 @@ const MAX_GROUP_BYTES = 16 * 1024 * 1024;
  */
 export async function createSession(
   path: string,
-  { cwd, id = randomUUID(), from }: NewSession,
+  { cwd, id = randomUUID(), from, createdAt }: NewSession,
   options: OpenOptions = {},
 ): Promise<Session> {
   const { clock = systemClock } = options;
@@ -54,7 +60,7 @@ export async function createSession(
     type: "session",
     version: SESSION_VERSION,
     id,
-    createdAt: clock.now(),
+    createdAt: createdAt ?? clock.now(),
     cwd,
     ...(from && { from }),
   };
@@ -68,7 +74,7 @@ export async function createSession(
  * `newer_version`, `unreadable`.
  */
 export async function openSession(path: string, options: OpenOptions = {}): Promise<Session> {
-  const { readOnly = false, clock = systemClock } = options;
+  const { readOnly = false, clock = systemClock, unlockHint } = options;
   let full: string;
   try {
     full = await realpath(path);
@@ -80,12 +86,12 @@ export async function openSession(path: string, options: OpenOptions = {}): Prom
       ? new SessionError("not_found", `There is no file ${path}.`, { path, cause: error })
       : unreadable(path, error);
   }
-  return openFile(full, clock, readOnly ? undefined : lockFor(full, clock));
+  return openFile(full, clock, readOnly ? undefined : lockFor(full, clock, unlockHint));
 }
 
-function lockFor(path: string, clock: Clock): FileLock {
+function lockFor(path: string, clock: Clock, unlockHint: string | undefined): FileLock {
   try {
-    return new FileLock(path, clock.now());
+    return new FileLock(path, clock.now(), unlockHint);
   } catch (error) {
     throw error instanceof SessionError ? error : unreadable(path, error);
   }
@@ -266,6 +272,10 @@ class SessionFile implements Session {
     const infos = (this.#infos ??= []);
     while (infos.length < this.#index.length) infos.push(this.#index.infoAt(infos.length));
     return infos;
+  }
+
+  idsOf(...types: readonly EntryType[]): number[] {
+    return this.#index.idsOf(types);
   }
 
   append(body: EntryBody): Promise<Entry> {

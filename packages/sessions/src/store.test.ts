@@ -389,6 +389,14 @@ describe("unlocking", () => {
     await session.close();
   });
 
+  it("says what the program says to do about a lock that was left", async () => {
+    const { id, path } = await lockWith({ host: "elsewhere" });
+    const told = new SessionStore(store.folder, { unlockHint: (one) => `unlock ${one}` });
+    await expect(told.open(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
+    await expect(told.remove(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
+    await expect(store.open(id)).rejects.toThrow(`gone for certain: delete ${path}.lock.`);
+  });
+
   it("removes the lock of a process that is gone, and says whose it was", async () => {
     const { pid } = spawnSync(process.execPath, ["-e", ""]);
     const { id, path } = await lockWith({ pid });

@@ -45,17 +45,23 @@ export function defaultSessionFolder(env: Readonly<Record<string, string | undef
 export class SessionStore {
   readonly folder: string;
   readonly #clock: Clock;
+  readonly #unlockHint: ((id: string) => string) | undefined;
 
-  constructor(folder: string, options: { clock?: Clock } = {}) {
+  /** `unlockHint`: what to do about the lock of a session, as in `OpenOptions`. */
+  constructor(
+    folder: string,
+    options: { clock?: Clock; unlockHint?: (id: string) => string } = {},
+  ) {
     this.folder = resolve(folder);
     this.#clock = options.clock ?? systemClock;
+    this.#unlockHint = options.unlockHint;
   }
 
   /** A new session, open for writing. */
   async create(header: NewSession): Promise<Session> {
     const { id = newId(), ...rest } = header;
     const cwd = resolve(rest.cwd);
-    const path = this.#newPath(cwd, id);
+    const path = this.#newPath(cwd, id, rest.createdAt);
     return createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
   }
 
@@ -107,7 +113,7 @@ export class SessionStore {
   /** Opens a session by its id, the beginning of one, or the path of its file. */
   async open(idOrPath: string, options: OpenOptions = {}): Promise<Session> {
     const path = await this.#pathOf(idOrPath);
-    return openSession(path, { clock: this.#clock, ...options });
+    return openSession(path, { clock: this.#clock, ...this.#hintFor(path), ...options });
   }
 
   /** A new session with the branch of another one that is talked to there. */
@@ -146,7 +152,7 @@ export class SessionStore {
   /** Deletes a session. Throws `SessionError`: `locked` while somebody writes to it, `not_found`. */
   async remove(idOrPrefix: string): Promise<void> {
     const { path } = await this.find(idOrPrefix);
-    const lock = new FileLock(path, this.#clock.now());
+    const lock = new FileLock(path, this.#clock.now(), this.#hintFor(path).unlockHint);
     try {
       await rm(path);
       await removeDrafts(path);
@@ -159,6 +165,12 @@ export class SessionStore {
   async unlock(idOrPrefix: string): Promise<LockHolder | "unknown" | undefined> {
     const { path } = await this.find(idOrPrefix);
     return removeLock(path, this.#clock.now());
+  }
+
+  /** Nothing for a file that is elsewhere: it has no id here. */
+  #hintFor(path: string): { unlockHint?: string } {
+    const isHere = dirname(dirname(path)) === this.folder;
+    return this.#unlockHint && isHere ? { unlockHint: this.#unlockHint(idOfFile(path)) } : {};
   }
 
   #newPath(cwd: string, id: string, createdAt = this.#clock.now()): string {

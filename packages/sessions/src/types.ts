@@ -6,6 +6,8 @@ export interface OpenOptions {
   /** Takes no lock, mends nothing, and cannot append. */
   readOnly?: boolean;
   clock?: Clock;
+  /** For people: what to do about a lock that was left behind. Default: to delete its file. */
+  unlockHint?: string;
 }
 
 export interface NewSession {
@@ -13,6 +15,8 @@ export interface NewSession {
   /** Default: a fresh one. */
   id?: string;
   from?: SessionHeader["from"];
+  /** When it was begun, in milliseconds since 1970. Default: now. */
+  createdAt?: number;
 }
 
 /** Something in a file that could not be used. Everything else of the file could. */
@@ -61,8 +65,10 @@ export interface Session {
   readonly problems: readonly SessionProblem[];
   /** The entry that the next one is appended to. */
   readonly leaf: number | null;
-  /** Of all entries, in the order of the file. */
+  /** Of all entries, in the order of the file: a list that is made when it is asked for. */
   readonly entries: readonly EntryInfo[];
+  /** The ids of the entries of some types, in the order of the file. */
+  idsOf(...types: readonly EntryType[]): number[];
   /**
    * Writes an entry after the leaf, which it becomes; a `result` stays beside the branch.
    * Rejects with `SessionError`: `lock_lost`, or `write_failed` (a full disk, say); the

@@ -23,6 +23,7 @@ export { fromSource, PROVENANCE_NOTE, type Source } from "./provenance.ts";
 export * from "./read.ts";
 export * from "./permissions.ts";
 export { ToolRegistry, UnknownToolError } from "./registry.ts";
+export { ruleFor } from "./rule-for.ts";
 export { RuleError } from "./rules.ts";
 export {
   createSandbox,

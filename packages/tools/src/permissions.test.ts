@@ -360,6 +360,47 @@ describe("asking", () => {
   });
 });
 
+describe("what is told of a call that was denied as nobody can be asked", () => {
+  async function told(tool: AgentTool, options: Partial<PermissionOptions> = {}) {
+    const decisions: PermissionDecision[] = [];
+    const onDecision = (decision: PermissionDecision): void => void decisions.push(decision);
+    await outcome(tool, { headless: true, onDecision, ...options });
+    const [{ effect, summary, rule } = { effect: "none" }] = decisions;
+    return { effect, summary, rule };
+  }
+
+  it("is what it would have done, and the rule that would do", async () => {
+    const npm = shell("npm test", { summary: "Run npm\u001b[2J test" });
+    expect(await told(npm)).toEqual({
+      effect: "deny",
+      summary: expect.stringMatching(/^Run npm\P{Cc}* test$/u),
+      rule: "shell(npm test)",
+    });
+    expect(await outcome(npm, { headless: true, rules: { allow: ["shell(npm test)"] } })).toBe(
+      "ran",
+    );
+    expect((await told(toolOf("x"))).rule).toBe("x");
+  });
+
+  it.each<[string, AgentTool, Partial<PermissionOptions>]>([
+    ["a mode that forbids", shell("ls"), { mode: "plan" }],
+    ["a rule that forbids", shell("ls"), { rules: { deny: ["shell"] } }],
+    ["a rule that wants it asked about", shell("ls"), { rules: { ask: ["shell(ls)"] } }],
+    ["what cannot be undone", shell("ls", { destructive: true }), {}],
+    ["what leaves the sandbox", shell("ls", { unsandboxed: true }), {}],
+    ["a command that no rule can stand for", shell("ls; id"), {}],
+    ["advice against it", shell("ls"), { advice: () => ({ effect: "ask", reason: "Hm." }) }],
+    ["a name that no rule can have", toolOf("a b"), {}],
+  ])("is no rule for %s", async (_, tool, options) => {
+    expect(await told(tool, options)).toMatchObject({ effect: "deny", rule: undefined });
+  });
+
+  it("is no rule where a person can be asked", async () => {
+    const ask = (): Promise<ApprovalAnswer> => Promise.resolve({ allow: false });
+    expect(await told(shell("ls"), { headless: false, ask })).toMatchObject({ rule: undefined });
+  });
+});
+
 describe("an approval that comes later", () => {
   const runs: string[] = [];
   const write = (): AgentTool => {

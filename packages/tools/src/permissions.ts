@@ -10,6 +10,7 @@ import {
 import { validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "./access.ts";
 import type { CommandParts } from "./command-parts.ts";
+import { ruleFor } from "./rule-for.ts";
 import { type Finding, type RuleList, Rules, type Subject } from "./rules.ts";
 import { sanitise } from "./sanitise.ts";
 import type { Workspace } from "./workspace.ts";
@@ -69,6 +70,10 @@ export interface PermissionDecision {
   reason: string;
   /** A person was asked, or had been. */
   asked: boolean;
+  /** What it would do, on one line that is safe to show. Absent where that is not known. */
+  summary?: string;
+  /** Of a call that was denied as nobody can be asked: a rule that would have allowed it. */
+  rule?: string;
 }
 
 /** What somebody beside the rules says of one call. It counts as a rule of that effect would. */
@@ -168,12 +173,41 @@ class Guard {
   }
 
   async decide(call: ToolInvocation): Promise<Outcome> {
+    const seen: { view?: View } = {};
+    const outcome = await this.#decide(call, seen);
+    if (!seen.view) return outcome;
+    const { access } = seen.view;
+    const rule = outcome.effect === "deny" ? this.#wayOut(call, seen.view) : undefined;
+    return {
+      ...outcome,
+      ...(access && { summary: sanitise(access.summary, SHOWN) }),
+      ...(rule !== undefined && { rule }),
+    };
+  }
+
+  /** A rule that would allow a call which nobody can be asked about, if there is one. */
+  #wayOut(call: ToolInvocation, view: View): string | undefined {
+    if (!this.#options.headless) return undefined;
+    const { access } = view;
+    const rule = ruleFor({ tool: call.tool.name, access });
+    if (rule === undefined) return undefined;
+    try {
+      const isAllowed = this.#judge(view, this.#rules.with("allow", rule)).effect === "allow";
+      return isAllowed && this.#judge(view).effect === "ask" ? rule : undefined;
+    } catch {
+      // A name that no rule can have, or what made it a denial: that is told already.
+      return undefined;
+    }
+  }
+
+  async #decide(call: ToolInvocation, seen: { view?: View }): Promise<Outcome> {
     let asked = false;
     try {
       let approved = this.#decidedBefore(call);
       for (let asks = 0; ; asks++) {
         // Looked at again after each answer: a link may lead elsewhere by now.
         const view = await this.#look(call);
+        seen.view = view;
         const { effect, reason } = this.#judge(view);
         const { fingerprint } = view;
         asked ||= approved !== undefined;
@@ -246,12 +280,12 @@ class Guard {
     return now;
   }
 
-  #judge(view: View): Finding {
+  #judge(view: View, rules: Rules = this.#rules): Finding {
     const { access, subject, files, advice } = view;
     const mode = this.#mode();
     const { kind } = subject;
     const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
-      (each) => this.#rules.objection(each) ?? [],
+      (each) => rules.objection(each) ?? [],
     );
     if (advice && advice.effect !== "allow") objections.push(advice);
     const forbidden = objections.find(({ effect }) => effect === "deny");
@@ -264,7 +298,7 @@ class Guard {
     }
     const doubtful = objections[0];
     if (doubtful) return doubtful;
-    const permission = this.#permission(view, mode);
+    const permission = this.#permission(view, mode, rules);
     if (access?.unsandboxed) {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
@@ -293,18 +327,18 @@ class Guard {
   }
 
   /** What rules allow: the call, and the files that the shell itself would open for it. */
-  #permission(view: View, mode: PermissionMode): Finding | undefined {
+  #permission(view: View, mode: PermissionMode, rules: Rules): Finding | undefined {
     const { subject, files, sandboxed, advice } = view;
     const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
     if (advice?.effect === "allow") {
       // What cannot be taken apart may be what a rule forbids.
-      return isHidden && this.#rules.forbidsCommands ? undefined : advice;
+      return isHidden && rules.forbidsCommands ? undefined : advice;
     }
     const exact = subject.kind === "run" && !sandboxed;
-    const found = this.#rules.permission(subject, exact);
+    const found = rules.permission(subject, exact);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
-      return file.kind === "read" || mode === "auto-edit" || this.#rules.permission(file);
+      return file.kind === "read" || mode === "auto-edit" || rules.permission(file);
     });
     return all ? found : undefined;
   }

@@ -90,6 +90,14 @@ export class Rules {
     this.#rules.push(parseRule(effect, source, where, this.#tools));
   }
 
+  /** The same rules and one more. Throws `RuleError` if that is wrong. */
+  with(effect: RuleEffect, source: string): Rules {
+    const more = new Rules({}, this.#tools);
+    more.#rules.push(...this.#rules);
+    more.add(effect, source);
+    return more;
+  }
+
   /** What forbids a call or wants it asked about, if anything does. */
   objection(subject: Subject): Finding | undefined {
     for (const effect of ["deny", "ask"] as const) {

@@ -151,9 +151,8 @@ describe.runIf(isPosix)("shell", () => {
     expect(text).toMatch(/^Exit code 0\.\n<source[^\n]+\n1\n2\n3\n/);
     expect(text).toMatch(/\n99999\n100000\n<\/source[^\n]+$/);
     expect(Buffer.byteLength(text)).toBeLessThan(SHELL_MAX_BYTES + AROUND_BYTES);
-    const notice = /\[… ([\d,]+) lines \((\d+) KB\) left out; all of it is in (\S+): read shows/.exec(
-      text,
-    );
+    const notice =
+      /\[… ([\d,]+) lines \((\d+) KB\) left out; all of it is in (\S+): read shows/.exec(text);
     const shown = text.match(/^\d+$/gmu)?.length ?? 0;
     expect(notice?.[1]).toBe((100_000 - shown).toLocaleString("en-US"));
     const all = await readFile(notice?.[3] ?? "", "utf8");

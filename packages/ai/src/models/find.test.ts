@@ -122,6 +122,11 @@ describe("findModel", () => {
     );
   });
 
+  it.each(["nope", "none"])("suggests nothing that is near to %s by chance alone", (query) => {
+    // Of all models that are known: with more names there is more chance.
+    expect(caught(() => findModel(query)).message).toContain("Write a name as provider/id");
+  });
+
   it("finds nothing in nothing", () => {
     expect(() => findModel("gpt-5", [])).toThrow(ModelNotFoundError);
   });

@@ -39,6 +39,9 @@ export class AmbiguousModelError extends Error {
 
 const MAX_SHOWN = 8;
 const MAX_SUGGESTIONS = 3;
+/** A word as short as this is near to many; one that a single model has is hardly meant. */
+const SHORT_WORD_CHARS = 4;
+const COMMON_WORD_MODELS = 2;
 
 /** Models that can be looked up by name. */
 export interface ModelCatalogue {
@@ -282,19 +285,39 @@ function suggest(wanted: string, entries: readonly Entry[]): string[] {
   const byRank = [...entries].sort((a, b) => a.rank - b.rank);
   const names = new Map<string, string>();
   for (const { id, model } of byRank) if (!names.has(id)) names.set(id, fullId(model));
-  const near = nearNames(wanted, names.keys()).flatMap((id) => names.get(id) ?? []);
+  const near = nearNames(wanted, names.keys())
+    .filter((id) => !isWithinWords(wanted, id))
+    .flatMap((id) => names.get(id) ?? []);
   const fits = corrected(wanted, entries);
   // Several that a corrected word fits are no better than those that are near as they are.
   const suggestions = fits.length === 1 ? [...fits, ...near] : [...near, ...fits];
   return [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS);
 }
 
+/** "nope" is in "in.openai", but at the beginning of no word: that is chance. */
+function isWithinWords(wanted: string, id: string): boolean {
+  const part = separated(wanted).replaceAll("-", "");
+  const words = separated(id).split("-");
+  const isIn = words.join("").includes(part);
+  return isIn && !words.some((_, index) => words.slice(index).join("").startsWith(part));
+}
+
 function corrected(wanted: string, entries: readonly Entry[]): string[] {
-  const vocabulary = new Set(entries.flatMap(({ texts }) => texts.join("").split("-")));
-  vocabulary.delete("");
+  const vocabulary = new Map<string, number>();
+  for (const { texts } of entries) {
+    for (const word of new Set(texts.join("").split("-"))) {
+      if (word !== "") vocabulary.set(word, (vocabulary.get(word) ?? 0) + 1);
+    }
+  }
+  const common = [...vocabulary.keys()].filter(
+    (word) => (vocabulary.get(word) ?? 0) >= COMMON_WORD_MODELS,
+  );
   const words = separated(wanted)
     .split("-")
-    .map((word) => (vocabulary.has(word) ? word : nearNames(word, vocabulary)[0]));
+    .map((word) => {
+      if (vocabulary.has(word)) return word;
+      return nearNames(word, word.length > SHORT_WORD_CHARS ? vocabulary.keys() : common)[0];
+    });
   if (words.includes(undefined)) return [];
   const fits = withAllWords(words.join("-"), entries);
   return fits.length === 0 ? [] : newestOfFamilies(fits).map(({ model }) => fullId(model));

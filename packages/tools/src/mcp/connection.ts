@@ -29,6 +29,8 @@ export const MAX_TOOLS = 1_000;
 /** A service that does not answer to a goodbye is left. */
 const GOODBYE_MS = 1_000;
 const MAX_LAST_WORDS = 500;
+/** Messages of a server that wait to be dealt with; of more, what needs no answer is dropped. */
+const MAX_WAITING = 1_000;
 const MAX_ERROR_CHARS = 1_000;
 const STATUS = { badRequest: 400, unauthorised: 401, forbidden: 403, notFound: 404 } as const;
 
@@ -92,6 +94,8 @@ export class McpConnection {
   readonly entry: McpServerEntry;
   readonly #options: ConnectionOptions;
   #live: Promise<Live> | undefined;
+  /** On its way to be `#live`. */
+  #opening: Live | undefined;
   #state: McpState = "idle";
   #problem: string | undefined;
   #lastWords = "";
@@ -162,6 +166,8 @@ export class McpConnection {
   /** Ends it; what runs is rejected. */
   async close(): Promise<void> {
     this.#state = "closed";
+    // One that does not answer would keep us waiting for as long as it may take to connect.
+    if (this.#opening) await closeLive(this.#opening);
     const live = await this.#live?.catch(() => undefined);
     this.#live = undefined;
     if (live) await closeLive(live);
@@ -197,10 +203,14 @@ export class McpConnection {
     );
   }
 
-  #connected(): Promise<Live> {
-    if (this.#state === "closed") {
-      return Promise.reject(new McpError(`The MCP server "${this.entry.name}" is closed.`));
-    }
+  /** It may have been closed while it was on its way. */
+  #refuseClosed(): void {
+    if (this.#state === "closed")
+      throw new McpError(`The MCP server "${this.entry.name}" is closed.`);
+  }
+
+  async #connected(): Promise<Live> {
+    this.#refuseClosed();
     this.#live ??= this.#connect().catch((error: unknown) => {
       this.#live = undefined;
       if (this.#state !== "closed") this.#state = "down";
@@ -213,14 +223,14 @@ export class McpConnection {
   async #connect(): Promise<Live> {
     const { name } = this.entry;
     await this.#restartInBudget();
+    this.#refuseClosed();
     this.#state = "connecting";
     this.#lastWords = "";
     let live: Live | undefined;
     try {
       live = await this.#open();
       live.tools = await listTools(live.client);
-      // It may have been closed while it was on its way.
-      if (this.state === "closed") throw new McpError(`The MCP server "${name}" is closed.`);
+      this.#refuseClosed();
       if (live.program?.ended !== undefined) throw new Error(`It ${live.program.ended}.`);
     } catch (error) {
       const why = live?.program?.ended;
@@ -230,6 +240,8 @@ export class McpConnection {
       throw new McpError(`The MCP server "${name}" cannot be used: ${said}.`, {
         cause: error,
       });
+    } finally {
+      this.#opening = undefined;
     }
     this.#state = "ready";
     this.#problem = undefined;
@@ -289,6 +301,8 @@ export class McpConnection {
       );
       const made = isAddress(config) ? await this.#service(config) : await this.#program(config);
       const live: Live = { client, ...made, tools: [], isStale: false };
+      this.#refuseClosed();
+      this.#opening = live;
       // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
       client.onclose = () => this.#lost(live);
       try {
@@ -296,8 +310,10 @@ export class McpConnection {
         oneByOne(made.transport);
         return live;
       } catch (error) {
-        const ended = live.program?.ended;
+        // Who writes to one that has ended may be told of the pipe before we are told of the end.
+        const isOver = live.program?.ended !== undefined || isBrokenPipe(error);
         await closeLive(live);
+        const ended = isOver ? live.program?.ended : undefined;
         if (ended !== undefined && ended !== "could not be started") {
           throw new Error(`it ${ended}`, { cause: error });
         }
@@ -441,6 +457,8 @@ function oneByOne(transport: Transport): void {
   };
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
   transport.onmessage = (...message) => {
+    // Progress that comes faster than it can be told would fill our memory.
+    if (waiting.length >= MAX_WAITING && !("id" in message[0])) return;
     waiting.push(message);
     if (!isBusy) void work();
   };
@@ -472,6 +490,9 @@ async function isStatus(error: unknown, status: number): Promise<boolean> {
   return error instanceof HttpError && error.status === status;
 }
 
+/** How the library begins what it says of a version; the server's own words follow. */
+const UNKNOWN_VERSION = "Server's protocol version";
+
 /** What is wrong with the way to a server, as the end of a sentence. */
 async function connectProblem(error: unknown): Promise<string> {
   const sdk = await import("@modelcontextprotocol/client");
@@ -482,7 +503,17 @@ async function connectProblem(error: unknown): Promise<string> {
     const wantsKey = status === STATUS.unauthorised || status === STATUS.forbidden;
     return `it answered ${status}${wantsKey ? ': it wants a key, which can be given in "headers"' : ""}`;
   }
+  if (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.InvalidResult) {
+    return "its answer is not as the protocol has it";
+  }
+  const message = messageOf(error);
+  if (message.startsWith(UNKNOWN_VERSION))
+    return "it speaks a version of the protocol that is not known";
   return plainMessage(error).replace(/\.$/, "");
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
 
 /** With its cause: that of a failed `fetch` is the one that tells. */

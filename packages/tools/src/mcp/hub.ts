@@ -17,6 +17,7 @@ import type { McpFetch } from "./http-transport.ts";
 import { isMcpToolName, ruleForServer, serverAliases, toolNames } from "./names.ts";
 import { hashOfTool, memoryPins, type PinStore } from "./pins.ts";
 import { resultOf, saidBy } from "./result.ts";
+import { withoutPatterns } from "./patterns.ts";
 import { ranked } from "./search.ts";
 
 export const TOOL_SEARCH = "tool_search";
@@ -176,9 +177,11 @@ class McpHub implements Mcp {
     this.#pins = options.pins ?? memoryPins();
     const enabled = options.servers.filter(({ config }) => config.disabled !== true);
     this.#disabled = options.servers.filter(({ config }) => config.disabled === true);
-    const aliases = serverAliases(enabled.map(({ name }) => name));
+    // Of all: a rule for one that is disabled must not come to mean another.
+    const aliases = serverAliases(options.servers.map(({ name }) => name));
+    const aliasOf = new Map(options.servers.map((entry, index) => [entry, aliases[index]]));
     const { spoolFolder, fetch } = options;
-    this.#servers = enabled.map((entry, index) => {
+    this.#servers = enabled.map((entry) => {
       const connection = new McpConnection(entry, {
         cwd: options.cwd,
         env: options.env ?? process.env,
@@ -188,7 +191,7 @@ class McpHub implements Mcp {
         ...(spoolFolder !== undefined && { notesFolder: spoolFolder }),
         ...(fetch && { fetch }),
       });
-      return new Server(aliases[index] ?? "", connection);
+      return new Server(aliasOf.get(entry) ?? "", connection);
     });
     this.#callTool = callTool();
     if (enabled.length > 0) this.#tools = [this.#searchTool(), this.#callTool];
@@ -290,9 +293,10 @@ class McpHub implements Mcp {
     if (!tool) return failed(this.#noTool(name));
     const checked = await validateToolArguments(tool, args);
     if (checked.ok) return { ...call, tool, args: checked.value };
-    if (this.#shown.has(name)) return failed(checked.error);
+    const said = this.#shown.has(name) ? [] : [schemaText(tool.listed)];
     this.#shown.add(name);
-    return failed(`${checked.error}\n${saidBy(tool.server, schemaText(tool.listed))}`);
+    // What is wrong is told in words of the schema, which are the server's.
+    return failed(saidBy(tool.server, [checked.error, ...said].join("\n")));
   }
 
   /** A tool that may be used, by the name that the model has for it. */
@@ -444,7 +448,7 @@ class McpHub implements Mcp {
       name,
       label: `${serverName}: ${listed.name}`,
       description: `${about}\n(From the MCP server ${JSON.stringify(serverName)}.)`.trim(),
-      parameters: listed.inputSchema,
+      parameters: withoutPatterns(listed.inputSchema),
       timeoutMs: Math.max(MAX_CALL_MS, server.entry.config.timeout ?? 0),
       abortGraceMs: ABORT_GRACE_MS,
       server: serverName,

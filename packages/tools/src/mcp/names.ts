@@ -23,7 +23,7 @@ export function serverAliases(names: readonly string[]): string[] {
   return names.map((name) => {
     const plain = name.replace(/[^A-Za-z0-9-]+/g, "_").replace(/^_+|_+$/g, "");
     const fits = plain.length <= MAX_ALIAS_CHARS && plain !== "" && !taken.has(plain);
-    const alias = fits ? plain : marked(plain, name, MAX_ALIAS_CHARS);
+    const alias = fits ? plain : marked(plain, name, MAX_ALIAS_CHARS, taken);
     taken.add(alias);
     return alias;
   });
@@ -40,7 +40,7 @@ export function toolNames(alias: string, tools: readonly string[]): string[] {
   return tools.map((tool) => {
     const plain = tool.replace(/[^A-Za-z0-9_-]/g, "_");
     const fits = plain.length <= room && plain !== "" && !taken.has(plain);
-    const name = fits ? plain : marked(plain, tool, room);
+    const name = fits ? plain : marked(plain, tool, room, taken);
     taken.add(name);
     return start + name;
   });
@@ -51,9 +51,13 @@ export function ruleForServer(alias: string): string {
   return `${PREFIX}${alias}${BETWEEN}*`;
 }
 
-/** Cut to fit, with an end that is made of the whole: others cut to the same have another. */
-function marked(plain: string, whole: string, most: number): string {
+/**
+ * Cut to fit, with an end that is made of the whole: others cut to the same have another. One
+ * that is taken all the same, because somebody has foreseen it, gets the next.
+ */
+function marked(plain: string, whole: string, most: number, taken: ReadonlySet<string>): string {
   const mark = createHash("sha256").update(whole).digest("hex").slice(0, MARK_CHARS);
   const head = plain.slice(0, most - MARK_CHARS - 1).replace(/_+$/, "");
-  return head === "" ? mark : `${head}_${mark}`;
+  const name = head === "" ? mark : `${head}_${mark}`;
+  return taken.has(name) ? marked(plain, `${whole}\0`, most, taken) : name;
 }

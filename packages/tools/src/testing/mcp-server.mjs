@@ -1,6 +1,6 @@
 // A server of the Model Context Protocol for tests, in plain JSON lines: no library is between
 // a test and what is on the wire. `node mcp-server.mjs SCRIPT` where SCRIPT is JSON:
-// { tools, count, die, hello, refuse, notes }.
+// { tools, count, die, hello, refuse, notes, version }.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { spawn } from "node:child_process";
@@ -58,7 +58,7 @@ if (script.child) {
 
 const answers = {
   initialize: ({ protocolVersion }) => ({
-    protocolVersion,
+    protocolVersion: script.version ?? protocolVersion,
     capabilities: { tools: { listChanged: true } },
     serverInfo: { name: "test", version: "1" },
   }),
@@ -81,7 +81,7 @@ const answers = {
       case "wait":
         return undefined;
       case "slow":
-        for (const progress of [1, 2]) {
+        for (let progress = 1; progress <= (args.parts ?? 2); progress++) {
           const params = {
             progressToken: _meta?.progressToken,
             progress,
