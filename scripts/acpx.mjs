@@ -1,30 +1,27 @@
 // The built program driven by acpx, a client of the Agent Client Protocol that others wrote:
 // `npm run test:acpx`, or `node scripts/acpx.mjs PROGRAM` for one that is elsewhere. Needs the
 // registry of npm; the service is on loopback.
-import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mustRun, plainEnvironment } from "./command.mjs";
+import { homeIn, installForeign, runForeign } from "./foreign.mjs";
 import { runParts } from "./parts.mjs";
 import { inTemporaryFolder } from "./temporary.mjs";
 
-const ACPX = "acpx@0.19.1";
+const ACPX_VERSION = "0.19.1";
 /** acpx runs on this and later ones. */
 const OLDEST_NODE = 24;
-const NODE_VERSION = "24.21.0";
 /** Its code for a prompt that was answered, with something denied on the way. */
 const ACPX_DENIED = 5;
 /** Of the process that keeps a session between two commands; it is ended before. */
 const IDLE_SECONDS = 60;
-const DEADLINE_MS = 60_000;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
 
 /**
  * @typedef {import("../packages/cli/src/testing/scripted-service.ts").ScriptedService} Service
- * @typedef {{ code: number, stdout: string, stderr: string }} Ended
+ * @typedef {import("./foreign.mjs").Ended} Ended
  * @typedef {{ problems: string[], figures?: string[] }} Found
  */
 
@@ -33,21 +30,8 @@ const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
  * @returns {Promise<{ node: string, client: string }>} a Node that is new enough, and acpx
  */
 async function install(folder) {
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "client", private: true }));
-  const isNew = Number.parseInt(process.versions.node, 10) >= OLDEST_NODE;
-  const system = process.platform === "win32" ? "win" : process.platform;
-  const node = `node-${system}-${process.arch}`;
-  const wanted = isNew ? [ACPX] : [ACPX, `${node}@${NODE_VERSION}`];
-  const options = ["--ignore-scripts", "--no-audit", "--no-fund"];
-  await mustRun("npm", ["install", ...options, ...wanted], { cwd: folder });
-  const modules = join(folder, "node_modules");
-  /** @type {{ bin: { acpx: string } }} */
-  const manifest = JSON.parse(readFileSync(join(modules, "acpx/package.json"), "utf8"));
-  const binary = process.platform === "win32" ? "bin/node.exe" : "bin/node";
-  return {
-    node: isNew ? process.execPath : join(modules, node, binary),
-    client: join(modules, "acpx", manifest.bin.acpx),
-  };
+  const { bin, node } = await installForeign(folder, OLDEST_NODE, { acpx: ACPX_VERSION });
+  return { node, client: bin("acpx", "acpx") };
 }
 
 /** The client with a home of its own, in which the program is the agent. */
@@ -61,17 +45,7 @@ class Client {
     this.installed = installed;
     this.work = join(folder, "work");
     mkdirSync(this.work);
-    this.environment = {
-      ...plainEnvironment(),
-      PATH: `${dirname(installed.node)}${delimiter}${process.env["PATH"] ?? ""}`,
-      HOME: folder,
-      XDG_CONFIG_HOME: join(folder, "config"),
-      XDG_STATE_HOME: join(folder, "state"),
-      XDG_DATA_HOME: join(folder, "data"),
-      XDG_CACHE_HOME: join(folder, "cache"),
-      ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
-      ANTHROPIC_BASE_URL: service.url,
-    };
+    this.environment = homeIn(folder, installed.node, service);
   }
 
   /**
@@ -82,20 +56,7 @@ class Client {
     const { node, client } = this.installed;
     const agent = `${JSON.stringify(node)} ${JSON.stringify(program)} acp`;
     const all = [client, "--agent", agent, "--cwd", this.work, ...args];
-    return new Promise((resolve, reject) => {
-      const child = spawn(node, all, {
-        cwd: this.work,
-        env: this.environment,
-        stdio: ["ignore", "pipe", "pipe"],
-        timeout: DEADLINE_MS,
-      });
-      let stdout = "";
-      let stderr = "";
-      child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
-      child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-      child.on("error", reject);
-      child.on("close", (code) => resolve({ code: code ?? 1, stdout, stderr }));
-    });
+    return runForeign(node, all, { cwd: this.work, env: this.environment });
   }
 
   /** @param {string} name */

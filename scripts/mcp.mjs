@@ -3,11 +3,11 @@
 // `node scripts/mcp.mjs`, or `node scripts/mcp.mjs PROGRAM` for one that is elsewhere. Needs the
 // registry of npm; all that is spoken to is on loopback.
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { delimiter, dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mustRun, plainEnvironment } from "./command.mjs";
+import { homeIn, installForeign, runForeign } from "./foreign.mjs";
 import { runParts } from "./parts.mjs";
 import { inTemporaryFolder } from "./temporary.mjs";
 
@@ -17,8 +17,6 @@ const INSPECTOR = "@modelcontextprotocol/inspector";
 const INSPECTOR_VERSION = "2.12.0";
 /** The inspector runs on this and later ones. */
 const OLDEST_NODE = 22;
-const NODE_VERSION = "24.21.0";
-const DEADLINE_MS = 60_000;
 /** Tools that the reference server has for every client. */
 const LEAST_TOOLS = 10;
 
@@ -27,7 +25,7 @@ const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
 
 /**
  * @typedef {import("../packages/cli/src/testing/scripted-service.ts").ScriptedService} Service
- * @typedef {{ code: number, stdout: string, stderr: string }} Ended
+ * @typedef {import("./foreign.mjs").Ended} Ended
  * @typedef {{ problems: string[], figures?: string[] }} Found
  * @typedef {{ node: string, server: string, inspector: string }} Installed
  */
@@ -37,34 +35,13 @@ const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
  * @returns {Promise<Installed>} a Node that is new enough, and both programs
  */
 async function install(folder) {
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "mcp", private: true }));
-  const isNew = Number.parseInt(process.versions.node, 10) >= OLDEST_NODE;
-  const system = process.platform === "win32" ? "win" : process.platform;
-  const node = `node-${system}-${process.arch}`;
-  const wanted = [`${SERVER}@${SERVER_VERSION}`, `${INSPECTOR}@${INSPECTOR_VERSION}`];
-  if (!isNew) wanted.push(`${node}@${NODE_VERSION}`);
-  const options = ["--ignore-scripts", "--no-audit", "--no-fund"];
-  await mustRun("npm", ["install", ...options, ...wanted], { cwd: folder });
-  const modules = join(folder, "node_modules");
-  const binary = process.platform === "win32" ? "bin/node.exe" : "bin/node";
+  const versions = { [SERVER]: SERVER_VERSION, [INSPECTOR]: INSPECTOR_VERSION };
+  const { bin, node } = await installForeign(folder, OLDEST_NODE, versions);
   return {
-    node: isNew ? process.execPath : join(modules, node, binary),
-    server: binOf(modules, SERVER, "mcp-server-everything"),
-    inspector: binOf(modules, INSPECTOR, "mcp-inspector"),
+    node,
+    server: bin(SERVER, "mcp-server-everything"),
+    inspector: bin(INSPECTOR, "mcp-inspector"),
   };
-}
-
-/**
- * @param {string} modules
- * @param {string} name of a package
- * @param {string} command
- */
-function binOf(modules, name, command) {
-  /** @type {{ bin: Record<string, string> }} */
-  const manifest = JSON.parse(readFileSync(join(modules, name, "package.json"), "utf8"));
-  const file = manifest.bin[command];
-  if (file === undefined) throw new Error(`${name} has no ${command}`);
-  return join(modules, name, file);
 }
 
 /** A home, and a project in it with the servers of a `.mcp.json`. */
@@ -78,18 +55,7 @@ class Place {
     this.installed = installed;
     this.work = join(folder, "work");
     mkdirSync(this.work, { recursive: true });
-    this.environment = {
-      ...plainEnvironment(),
-      PATH: `${dirname(installed.node)}${delimiter}${process.env["PATH"] ?? ""}`,
-      HOME: folder,
-      XDG_CONFIG_HOME: join(folder, "config"),
-      XDG_STATE_HOME: join(folder, "state"),
-      XDG_DATA_HOME: join(folder, "data"),
-      XDG_CACHE_HOME: join(folder, "cache"),
-      NO_PROXY: "127.0.0.1",
-      ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
-      ANTHROPIC_BASE_URL: service.url,
-    };
+    this.environment = { ...homeIn(folder, installed.node, service), NO_PROXY: "127.0.0.1" };
   }
 
   /** @param {object} server */
@@ -112,20 +78,7 @@ class Place {
    * @returns {Promise<Ended>}
    */
   run(file, args) {
-    return new Promise((resolve, reject) => {
-      const child = spawn(file, args, {
-        cwd: this.work,
-        env: this.environment,
-        stdio: ["ignore", "pipe", "pipe"],
-        timeout: DEADLINE_MS,
-      });
-      let stdout = "";
-      let stderr = "";
-      child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
-      child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-      child.on("error", reject);
-      child.on("close", (code) => resolve({ code: code ?? 1, stdout, stderr }));
-    });
+    return runForeign(file, args, { cwd: this.work, env: this.environment });
   }
 }
 

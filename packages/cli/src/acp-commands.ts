@@ -4,6 +4,7 @@ import { totalTokens, type Usage } from "@gyre/ai";
 import type { ModelChoice } from "./acp-host.ts";
 import { isMode, isThinkingLevel, MODES, modelValue } from "./acp-config.ts";
 import type { CommandRegistry } from "./command-registry.ts";
+import { dollars } from "./dollars.ts";
 import type { Harness } from "./harness.ts";
 
 /** What a command is given. */
@@ -65,7 +66,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     description: "show what this session has used",
     run(_rest, { usage }) {
       const tokens = totalTokens(usage).toLocaleString("en");
-      const cost = usage.cost ? `$${usage.cost.total.toFixed(4)}` : "a price that is not known";
+      const cost = usage.cost ? dollars(usage.cost.total) : "a price that is not known";
       return `${tokens} tokens, for ${cost}.`;
     },
   },

@@ -62,6 +62,30 @@ describe("what is trusted with a plugin", () => {
     ]);
   });
 
+  it.each([
+    ['import "./h.mjs?x=1"', "h.mjs"],
+    ['import "./h.mjs#x"', "h.mjs"],
+    ['import "./%68.mjs"', "h.mjs"],
+    ['require(".")', "index.js"],
+    ['require("./lib")', "lib/foo.js"],
+    ['require("./addon")', "addon.node"],
+    ['import "ROOT/h.mjs"', "h.mjs"],
+    ['import "file://ROOT/h.mjs?x"', "h.mjs"],
+    ["import(`dep`)", "node_modules/dep/package.json"],
+    ['require.resolve("dep")', "node_modules/dep/package.json"],
+  ])("is what Node takes %s for", (text, file) => {
+    write({
+      "mine.mjs": text.replace("ROOT", folder),
+      "h.mjs": "",
+      "index.js": "",
+      "lib/package.json": `{"main": "foo"}`,
+      "lib/foo.js": "",
+      "addon.node": "",
+      "node_modules/dep/package.json": "{}",
+    });
+    expect(names(plugin("mine.mjs"))).toContain(file);
+  });
+
   it("is each package that it imports by name, whole, with what those need", () => {
     write({
       "mine.mjs": `import fs from "node:fs"; import path from "path"; import x from "x/sub.js";
@@ -116,6 +140,12 @@ describe("what is trusted with a plugin", () => {
       "p/m.js": "",
     });
     expect(() => names(plugin("table.mjs"))).toThrow('imports "#x", which is not followed');
+    write({
+      "own/package.json": `{"name": "own", "exports": {"./h.mjs": "./h.mjs"}}`,
+      "own/h.mjs": "",
+      "own/mine.mjs": `import "own/h.mjs"`,
+    });
+    expect(() => names(plugin("own/mine.mjs"))).toThrow('imports its own package "own"');
     execFileSync("mkfifo", [join(folder, "pipe.mjs")]);
     expect(() => names(plugin("pipe.mjs"))).toThrow("is not a file");
     symlinkSync(tmpdir(), join(folder, "p/elsewhere"));

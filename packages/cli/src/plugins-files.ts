@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { dirname, extname, join, relative, resolve, sep } from "node:path";
+import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseHooks } from "./hooks-settings.ts";
 import {
   findPackage,
@@ -25,15 +26,18 @@ const ENDINGS = [
   ".mjs",
   ".ts",
   ".json",
+  ".node",
   "/index.js",
   "/index.cjs",
   "/index.json",
+  "/index.node",
 ];
 
 /** A text that may name a file beside the module: an import, or data that it reads. */
-const RELATIVE = /(["'`])(\.{1,2}\/[^"'`\n]*)\1/g;
-/** A module that is imported by its name. */
-const BY_NAME = /\b(?:from|import|require)\s*\(?\s*(?:\/\*.*?\*\/\s*)?(["'])([^"'./\n][^"'\n]*)\1/g;
+const RELATIVE = /(["'`])(\.{1,2}(?:\/[^"'`\n]*)?)\1/g;
+/** A module that is imported by its name, or by a path from the root. */
+const BY_NAME =
+  /\b(?:from|import|require|resolve)\s*\(?\s*(?:\/\*.*?\*\/\s*)?(["'`])([^"'`.\n][^"'`\n]*)\1/g;
 const DEPENDENCIES = ["dependencies", "optionalDependencies", "peerDependencies"] as const;
 
 /**
@@ -134,28 +138,84 @@ class Walk {
   #imports(path: string, text: string): void {
     const folder = dirname(path);
     for (const [, , name = ""] of text.matchAll(RELATIVE)) {
-      const near = resolve(folder, name);
-      const found = ENDINGS.map((ending) => near + ending).find(isFile);
-      if (found !== undefined) this.file(found);
+      for (const one of writtenAs(name)) this.#near(resolve(folder, one));
     }
     for (const [, , name = ""] of text.matchAll(BY_NAME)) {
       if (name.startsWith("#")) {
         throw new PluginError(`${path} imports "${name}", which is not followed. Write the path`);
       }
-      this.#byName(name, folder);
+      const place = name.startsWith("file:") ? pathOf(name) : name;
+      if (isAbsolute(place)) for (const one of writtenAs(place)) this.#near(one);
+      else this.#byName(name, folder);
     }
+  }
+
+  /** What a path without an ending stands for; of a folder, what its manifest says. */
+  #near(path: string): void {
+    const found = ENDINGS.map((ending) => path + ending).find(isFile);
+    if (found !== undefined) this.file(found);
+    const manifest = join(path, "package.json");
+    if (!isFile(manifest)) return;
+    const { main } = readManifest(path);
+    if (typeof main !== "string") return;
+    this.file(manifest);
+    const begin = ENDINGS.map((ending) => join(path, main) + ending).find(isFile);
+    if (begin !== undefined) this.file(begin);
   }
 
   #byName(name: string, from: string): void {
     const [first = "", second = ""] = name.split("/");
     if (isBuiltin(name) || /[:\s]/.test(name)) return;
-    const found = findPackage(first.startsWith("@") ? `${first}/${second}` : first, from);
+    const whole = first.startsWith("@") ? `${first}/${second}` : first;
+    const own = ownPackage(from);
+    if (own?.name === whole && !this.#packages.has(own.folder)) {
+      throw new PluginError(
+        `${from} imports its own package "${whole}", which is not followed. Write the path`,
+      );
+    }
+    const found = findPackage(whole, from);
     if (found !== undefined) this.package(found);
   }
 }
 
+/** A name and what it means where it is an address: without a query, and with `%20` as a blank. */
+function writtenAs(name: string): ReadonlySet<string> {
+  const plain = name.replace(/[?#].*$/, "");
+  return new Set([name, plain, unescaped(plain)]);
+}
+
+function unescaped(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    // Then it is no address.
+    return name;
+  }
+}
+
+function pathOf(address: string): string {
+  try {
+    return fileURLToPath(address);
+  } catch {
+    // Nothing can be loaded from there.
+    return address;
+  }
+}
+
+/** The package that a folder is in, if its files may import each other by its name. */
+function ownPackage(from: string): { name: unknown; folder: string } | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (isFile(join(folder, "package.json"))) {
+      const { name, exports } = readManifest(folder);
+      return exports === undefined ? undefined : { name, folder };
+    }
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  // Below what is a file itself, there is nothing.
+  return existsSync(path) && statSync(path).isFile();
 }
 
 /** Files that commands name and that are where tools cannot change them. */

@@ -17,7 +17,8 @@ function shown(
 }
 
 function denial(tool: string, rule?: string): DeniedCall {
-  return { toolCallId: "c1", tool, reason: REASON, ...(rule !== undefined && { rule }) };
+  const about = { toolCallId: "c1", tool, reason: REASON, summary: "Does it" };
+  return { ...about, ...(rule !== undefined && { rule }) };
 }
 
 /** What the agent tells of a call that failed. */
@@ -87,6 +88,11 @@ describe("the end", () => {
   ])("names what was denied and what would allow it: %j", (calls, text) => {
     expect(atEnd(calls)).toBe(`gyre: ${text}\n`);
     expect(atEnd(calls, "ask", { isTTY: true })).toBe(`gyre: ${text}\n`);
+  });
+
+  it("sends nobody to modes and rules for what a hook refused", () => {
+    const refused = { toolCallId: "c1", tool: "write", reason: "Not today." };
+    expect(atEnd([refused])).toBe("gyre: 1 call was denied: write.\n");
   });
 
   it("names the rule of an edit where the mode would not do", () => {

@@ -107,7 +107,10 @@ function deniedText(denied: readonly DeniedCall[], mode: string): string {
     ...(denied.some(isEdit) ? ["--mode auto-edit"] : []),
     ...[...rules].slice(0, MAX_RULES).map((rule) => `--allow ${shellWord(rule)}`),
   ];
-  const isAll = rules.size <= MAX_RULES && denied.every(({ rule }) => rule !== undefined);
+  // What has neither was refused by a hook, or makes no sense: no mode would change that.
+  const isAll =
+    rules.size <= MAX_RULES &&
+    denied.every(({ rule, summary }) => rule !== undefined || summary === undefined);
   const told = ways.length > 0 ? ` To allow that: ${ways.join(" ")}.` : "";
   return `${count}: ${tools}.${told}${isAll ? "" : " See --mode and --allow."}`;
 }

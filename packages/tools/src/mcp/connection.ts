@@ -503,7 +503,14 @@ async function connectProblem(error: unknown): Promise<string> {
     const wantsKey = status === STATUS.unauthorised || status === STATUS.forbidden;
     return `it answered ${status}${wantsKey ? ': it wants a key, which can be given in "headers"' : ""}`;
   }
-  if (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.InvalidResult) {
+  const { RequestTimeout, ConnectionClosed, SendFailed, ListPaginationExceeded } = sdk.SdkErrorCode;
+  const plain: readonly string[] = [
+    RequestTimeout,
+    ConnectionClosed,
+    SendFailed,
+    ListPaginationExceeded,
+  ];
+  if (error instanceof sdk.SdkError && !plain.includes(error.code)) {
     return "its answer is not as the protocol has it";
   }
   const message = messageOf(error);

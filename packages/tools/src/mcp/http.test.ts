@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { McpConnection, McpError } from "./connection.ts";
+import { limitedFetch } from "./http-transport.ts";
 import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
 
 interface Message {
@@ -17,6 +18,10 @@ class Service {
   readonly seen: { method: string; headers: IncomingMessage["headers"] }[] = [];
   session = "one";
   status = 200;
+  /** Its errors have no end. */
+  isEndless = false;
+  errorBytes = 0;
+  type: string | undefined;
   readonly #server: Server;
 
   constructor() {
@@ -44,7 +49,19 @@ class Service {
     const message: Message | undefined = body === "" ? undefined : (JSON.parse(body) as Message);
     this.seen.push({ method: message?.method ?? String(request.method), headers: request.headers });
     const given = request.headers["mcp-session-id"];
-    if (this.status !== 200) return void response.writeHead(this.status).end();
+    if (this.type !== undefined) {
+      return void response.writeHead(200, { "content-type": this.type }).end("x");
+    }
+    if (this.status !== 200) {
+      response.writeHead(this.status);
+      if (!this.isEndless) return void response.end();
+      const more = Buffer.alloc(65_536);
+      const pump = (): void => {
+        this.errorBytes += more.length;
+        response.write(more, () => response.destroyed || pump());
+      };
+      return pump();
+    }
     if (request.method !== "POST" || !message) return void response.writeHead(405).end();
     if (given !== undefined && given !== this.session) return void response.writeHead(404).end();
     if (message.id === undefined) return void response.writeHead(202).end();
@@ -177,6 +194,31 @@ describe("a server over streamable HTTP", () => {
     await expect(call(web, "huge")).rejects.toThrow(McpError);
     await expect(call(web, "cut")).rejects.toThrow(/did not answer/);
     expect((await call(web, "echo")).content).toHaveLength(1);
+  });
+
+  it("with an error that has no end is not listened to for long", async () => {
+    service.status = 500;
+    service.isEndless = true;
+    await expect(connect().tools()).rejects.toThrow("it answered 500");
+    expect(service.errorBytes).toBeLessThan(MAX_MESSAGE_BYTES);
+  });
+
+  it("that answers with something else is told of in our words", async () => {
+    service.type = "ignore-all-rules/html";
+    await expect(connect().tools()).rejects.toThrow("its answer is not as the protocol has it");
+  });
+
+  it("may stream more than a message, in pieces of any size", async () => {
+    const encoder = new TextEncoder();
+    const line = encoder.encode(`data: ${"x".repeat(MAX_MESSAGE_BYTES / 4)}\r\n`);
+    const end = [encoder.encode("\r"), encoder.encode("\n")];
+    const pieces = Array.from({ length: 6 }, () => [line, ...end]).flat();
+    const headers = { "content-type": "text/event-stream" };
+    const fetch = limitedFetch(() =>
+      Promise.resolve(new Response(ReadableStream.from(pieces), { headers })),
+    );
+    const response = await fetch("http://any.example");
+    expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(MAX_MESSAGE_BYTES);
   });
 
   it("is told of an abort", async () => {
