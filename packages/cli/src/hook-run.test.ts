@@ -155,6 +155,16 @@ describe("JSON on stdout", () => {
     });
   });
 
+  it.each(['{"decision":"block","rea', '{"decision":"block"}{"a":1}'])(
+    "that breaks off or does not end blocks a call: %s",
+    async (text) => {
+      const half = [process.execPath, "-e", `process.stdout.write(${JSON.stringify(text)})`];
+      const words = "gave JSON that cannot be read";
+      expect(await run(half)).toEqual({ block: expect.stringContaining(words) });
+      await expect(run(half, { event: "Stop" })).rejects.toThrow(words);
+    },
+  );
+
   it("that is too long blocks a call: what it wants is not known", async () => {
     const much = [process.execPath, "-e", "process.stdout.write('{' + ' '.repeat(100_000) + '}')"];
     expect(await run(much)).toEqual({ block: expect.stringContaining("which is too much") });

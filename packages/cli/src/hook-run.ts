@@ -94,7 +94,9 @@ const TELLS: ReadonlySet<HookEvent> = new Set<HookEvent>(["UserPromptSubmit", "S
 function answerIn(stdout: string, event: HookEvent): HookAnswer | string | undefined {
   const said = stdout.startsWith("{") ? objectIn(stdout) : undefined;
   if (said) return answerOf(said, event);
-  return stdout !== "" && TELLS.has(event) ? { context: cut(stdout) } : undefined;
+  if (TELLS.has(event)) return stdout === "" ? undefined : { context: cut(stdout) };
+  // It may have said no.
+  return stdout.startsWith("{") ? "gave JSON that cannot be read" : undefined;
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {

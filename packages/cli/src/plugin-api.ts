@@ -189,9 +189,12 @@ function checkTool(tool: AgentTool): void {
   // A schema of a library may be a function.
   if (!parameters) throw new Error(`The tool "${name}" has no schema as parameters.`);
   checkFunction(`"execute" of the tool "${name}"`, tool["execute"]);
-  if (toJsonSchema(parameters)["type"] !== "object") {
+  const schema = toJsonSchema(parameters);
+  if (schema["type"] !== "object") {
     throw new Error(`The parameters of the tool "${name}" are not a schema of an object.`);
   }
+  // What cannot be written down cannot be sent, and no request would get through.
+  JSON.stringify(schema);
 }
 
 function checkMiddleware(middleware: Middleware): void {

@@ -147,6 +147,16 @@ describe("a plugin that is left out takes all that it had with it; the others wo
       'The tool "half" has no description.',
     ],
     [
+      "has parameters that cannot be sent",
+      (registry) => {
+        const round: Record<string, unknown> = {};
+        round["items"] = round;
+        const parameters = { type: "object", properties: { round } };
+        registry.register({ ...tool("half"), parameters });
+      },
+      "circular",
+    ],
+    [
       "has a schema that is none",
       (registry) => registry.register({ ...tool("half"), parameters: { type: "string" } }),
       "half",

@@ -214,9 +214,14 @@ describe("a server over streamable HTTP", () => {
     const end = [encoder.encode("\r"), encoder.encode("\n")];
     const pieces = Array.from({ length: 6 }, () => [line, ...end]).flat();
     const headers = { "content-type": "text/event-stream" };
-    const fetch = limitedFetch(() =>
-      Promise.resolve(new Response(ReadableStream.from(pieces), { headers })),
-    );
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const next = pieces.shift();
+        if (next) controller.enqueue(next);
+        else controller.close();
+      },
+    });
+    const fetch = limitedFetch(() => Promise.resolve(new Response(body, { headers })));
     const response = await fetch("http://any.example");
     expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(MAX_MESSAGE_BYTES);
   });

@@ -399,6 +399,13 @@ describe("a call", () => {
     expect(results[1]).toContain("back");
   });
 
+  it("to a server that asks without end and does not listen ends the server", async () => {
+    const nag = { name: "nag", inputSchema: { type: "object" } };
+    const mcp = await open({ test: program({ tools: [nag] }) });
+    const { results } = await ask(mcp, [use("mcp__test__nag")]);
+    expect(results[0]).toContain("did not read what it was sent, and was ended");
+  });
+
   it("shows images by what they are", async () => {
     const mcp = await open({ test: program() });
     const [content = []] = (await ask(mcp, [use("mcp__test__picture")])).contents;

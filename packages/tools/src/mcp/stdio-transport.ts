@@ -7,6 +7,8 @@ import { noteRun, type RunNote } from "../run-notes.ts";
 
 /** Of one message; a server that sends more is ended. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
+/** Messages that a server has not read; one that asks and does not listen is ended. */
+const MAX_UNREAD = 1_000;
 /** A server that is told to end by the end of its input has this long. */
 const END_GRACE_MS = 500;
 /** Its output is read to the end for this long after it has exited. */
@@ -47,6 +49,7 @@ export class StdioTransport implements Transport {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isTooLong = false;
+  #unread = 0;
 
   constructor(program: StdioProgram) {
     this.#program = program;
@@ -116,8 +119,15 @@ export class StdioTransport implements Transport {
     if (!stdin || this.#ended !== undefined || this.#ending) {
       return Promise.reject(new Error(`The server ${this.#ended ?? "is being ended"}.`));
     }
+    if (this.#unread >= MAX_UNREAD) {
+      this.#ended = "did not read what it was sent, and was ended";
+      void this.close();
+      return Promise.reject(new Error(`The server ${this.#ended}.`));
+    }
+    this.#unread++;
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        this.#unread--;
         if (error) reject(error);
         else resolve();
       });

@@ -80,6 +80,14 @@ const answers = {
         break;
       case "wait":
         return undefined;
+      case "nag": {
+        // Asks without end, and does not listen.
+        process.stdin.pause();
+        const ping = `${JSON.stringify({ jsonrpc: "2.0", id: "ping", method: "ping" })}\n`;
+        const nag = () => process.stdout.write(ping.repeat(1000), nag);
+        nag();
+        return undefined;
+      }
       case "slow":
         for (let progress = 1; progress <= (args.parts ?? 2); progress++) {
           const params = {
