@@ -8,7 +8,7 @@ import { ERROR_CODES } from "@gyre/protocol";
 import { wireEvent } from "@gyre/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EXIT } from "../packages/cli/src/exit-codes.ts";
-import { EXIT_MEANINGS, RUN_GROUPS, typedCommands } from "../packages/cli/src/help.ts";
+import { EXIT_MEANINGS, RUN_GROUPS, typedCommands } from "../packages/cli/src/commands/help.ts";
 import { COMMANDS } from "../packages/cli/src/options.ts";
 import {
   buildProgram,

@@ -15,7 +15,7 @@ const file = fileURLToPath(new URL("packages/cli/man/gyre.1", root));
 const { values } = parseArgs({ options: { check: { type: "boolean" } } });
 
 /** @type {{ manualPage: () => string }} */
-const { manualPage } = await import(new URL("packages/cli/dist/manual.js", root).href);
+const { manualPage } = await import(new URL("packages/cli/dist/commands/manual.js", root).href);
 const page = manualPage();
 if (values.check) {
   if (readFileSync(file, "utf8") !== page) {

@@ -1,6 +1,6 @@
 import { findModel } from "@gyre/ai/models";
 import { KeyFileError, type KeyStore } from "@gyre/ai/node";
-import { environmentKeys, type KeyPlace, keyPlaces } from "./service-places.ts";
+import { environmentKeys, type KeyPlace, keyPlaces } from "./commands/service-places.ts";
 import type { Environment } from "./terminal.ts";
 
 /**

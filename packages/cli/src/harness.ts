@@ -36,23 +36,23 @@ import {
   UnknownToolError,
 } from "@gyre/tools";
 import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
-import type { CommandRegistry } from "./command-registry.ts";
+import type { CommandRegistry } from "./extensions/command-registry.ts";
 import { EXIT, ExitError } from "./exit-codes.ts";
-import type { Extensions } from "./extensions.ts";
-import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance.ts";
+import type { Extensions } from "./extensions/extensions.ts";
+import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance/guidance.ts";
 import { KeptResults } from "./kept-results.ts";
 import { logFile } from "./log-file.ts";
-import { EDITOR_SCOPE } from "./mcp-editor.ts";
-import { isMcpTool, wantsMcp } from "./mcp-tools.ts";
+import { EDITOR_SCOPE } from "./mcp/mcp-editor.ts";
+import { isMcpTool, wantsMcp } from "./mcp/mcp-tools.ts";
 import { type Models, openModels } from "./models.ts";
-import { notesIn, saveNotes } from "./session-notes.ts";
-import type { Settings } from "./settings.ts";
-import { SKILL_TOOL } from "./skills.ts";
-import { StoppableAgent } from "./stoppable-agent.ts";
+import { notesIn, saveNotes } from "./guidance/session-notes.ts";
+import type { Settings } from "./settings/settings.ts";
+import { SKILL_TOOL } from "./guidance/skills.ts";
+import { StoppableAgent } from "./extensions/stoppable-agent.ts";
 import { summariser } from "./summarise.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import type { Environment } from "./terminal.ts";
-import { toolsOf } from "./tool-names.ts";
+import { toolsOf } from "./extensions/tool-names.ts";
 
 /** How often a response that broke off is taken up again, for one prompt. */
 export const MAX_RESUMES = 3;
@@ -214,7 +214,7 @@ interface Parts {
 async function extensionsOf({ options, settings, denied }: Parts): Promise<Extensions | undefined> {
   const { plugins = [], hooks = {} } = settings;
   if (plugins.length === 0 && Object.keys(hooks).length === 0) return undefined;
-  const { extensionsFor } = await import("./extensions.ts");
+  const { extensionsFor } = await import("./extensions/extensions.ts");
   return extensionsFor({
     ...options,
     settings,
@@ -597,7 +597,7 @@ async function openTools(parts: Parts, middleware: readonly Middleware[]): Promi
     ...(tools.includes("task") && { task: { client, model } }),
   });
   if (guidance.hasSkillTool) {
-    const { skillTool } = await import("./skills-tool.ts");
+    const { skillTool } = await import("./guidance/skills-tool.ts");
     toolset.registry.register(skillTool(guidance.skills, toolset.env.workspace.root));
   }
   for (const tool of added) toolset.registry.register(tool);
@@ -614,7 +614,7 @@ async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
   );
   if (servers.length === 0) return toolset;
   try {
-    const { openProgramMcp } = await import("./mcp-open.ts");
+    const { openProgramMcp } = await import("./mcp/mcp-open.ts");
     const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
     for (const tool of mcp.tools) toolset.registry.register(tool);
     parts.mcp = mcp;

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import {
   EXIT,
@@ -11,6 +10,7 @@ import {
 } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import { type CommandName, COMMANDS, type OptionName, OPTIONS, type Values } from "./options.ts";
+import { version } from "./version.ts";
 
 /** A signal within this time after the first is the same key press, handed on by npm or a shell. */
 const SAME_PRESS_MS = 300;
@@ -30,7 +30,7 @@ async function main(args: string[], io: Io): Promise<ExitCode> {
   }
   const { command, rest } = await commandOf(positionals, values, io);
   if (values.help || command === undefined) {
-    const { helpText } = await import("./help.ts");
+    const { helpText } = await import("./commands/help.ts");
     io.stdout.write(helpText(command));
     return EXIT.done;
   }
@@ -45,18 +45,21 @@ type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCo
 
 const start: Readonly<Record<CommandName, Start>> = {
   run: async (...given) => (await import("./print.ts")).runPrint(...given),
-  rpc: async (_args, ...given) => (await import("./rpc.ts")).runRpc(...given),
-  acp: async (_args, ...given) => (await import("./acp.ts")).runAcp(...given),
-  models: async (...given) => (await import("./models-command.ts")).runModels(...given),
-  sessions: async (...given) => (await import("./sessions-command.ts")).runSessions(...given),
-  doctor: async (_args, ...given) => (await import("./doctor-command.ts")).runDoctor(...given),
-  login: async (...given) => (await import("./login-command.ts")).runLogin(...given),
-  logout: async (...given) => (await import("./login-command.ts")).runLogout(...given),
-  trust: async (...given) => (await import("./trust-command.ts")).runTrust(...given),
-  mcp: async (...given) => (await import("./mcp-command.ts")).runMcp(...given),
-  config: async (_args, ...given) => (await import("./config-command.ts")).runConfig(...given),
+  rpc: async (_args, ...given) => (await import("./rpc/rpc.ts")).runRpc(...given),
+  acp: async (_args, ...given) => (await import("./acp/acp.ts")).runAcp(...given),
+  models: async (...given) => (await import("./commands/models-command.ts")).runModels(...given),
+  sessions: async (...given) =>
+    (await import("./commands/sessions-command.ts")).runSessions(...given),
+  doctor: async (_args, ...given) =>
+    (await import("./commands/doctor-command.ts")).runDoctor(...given),
+  login: async (...given) => (await import("./commands/login-command.ts")).runLogin(...given),
+  logout: async (...given) => (await import("./commands/login-command.ts")).runLogout(...given),
+  trust: async (...given) => (await import("./commands/trust-command.ts")).runTrust(...given),
+  mcp: async (...given) => (await import("./commands/mcp-command.ts")).runMcp(...given),
+  config: async (_args, ...given) =>
+    (await import("./commands/config-command.ts")).runConfig(...given),
   async completions([shell = "", ...more], _values, io) {
-    const { completionScript, isShell, SHELLS } = await import("./completions.ts");
+    const { completionScript, isShell, SHELLS } = await import("./commands/completions.ts");
     if (!isShell(shell) || more.length > 0) {
       throw new UsageError(`completions takes one of: ${SHELLS.join(", ")}.`);
     }
@@ -64,7 +67,7 @@ const start: Readonly<Record<CommandName, Start>> = {
     return EXIT.done;
   },
   async help([name, ...more], _values, io) {
-    const { helpText, isCommand: isKnown } = await import("./help.ts");
+    const { helpText, isCommand: isKnown } = await import("./commands/help.ts");
     if (name !== undefined && (!isKnown(name) || more.length > 0)) {
       const hint =
         (await meant(name, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
@@ -76,7 +79,7 @@ const start: Readonly<Record<CommandName, Start>> = {
     return EXIT.done;
   },
   async demo(_args, { fast = false, keep = false, model }, io) {
-    const { runDemo } = await import("./demo.ts");
+    const { runDemo } = await import("./demo/demo.ts");
     const live = model === undefined ? undefined : await liveModel(model, io);
     const { env, signal } = io;
     return runDemo({ output: process.stdout, env, fast, keep, signal, ...(live && { live }) });
@@ -84,7 +87,7 @@ const start: Readonly<Record<CommandName, Start>> = {
 };
 
 async function liveModel(name: string, io: Io) {
-  const { openModel } = await import("./live-model.ts");
+  const { openModel } = await import("./demo/live-model.ts");
   return openModel(name, io.env);
 }
 
@@ -143,13 +146,6 @@ async function meant(name: string, known: readonly string[], prefix = ""): Promi
   const { nearNames } = await import("@gyre/ai");
   const near = nearNames(name, known).map((each) => `"${prefix}${each}"`);
   return near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
-}
-
-function version(): string {
-  const manifest: { version: string } = JSON.parse(
-    readFileSync(new URL("../package.json", import.meta.url), "utf8"),
-  );
-  return manifest.version;
 }
 
 /**

@@ -3,7 +3,7 @@ import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "./exit-codes.ts";
 import { recordingFetch } from "./recording-fetch.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 import type { Environment } from "./terminal.ts";
 
 /** Models by name, and the way to them. */

@@ -3,7 +3,7 @@ import { sanitise } from "@gyre/tools";
 import type { DeniedCall } from "./harness.ts";
 import type { Sink } from "./io.ts";
 import { aboutOf, duration } from "./render.ts";
-import { shellWord } from "./shell-word.ts";
+import { shellWord } from "./commands/shell-word.ts";
 import { fit } from "./terminal.ts";
 
 const MAX_COLUMNS = 100;

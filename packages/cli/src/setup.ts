@@ -6,9 +6,9 @@ import type { McpServerEntry } from "@gyre/tools/mcp";
 import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
-import { findProjectFile, MCP_FILE } from "./project-file.ts";
-import { loadSettings } from "./settings-load.ts";
-import type { Settings } from "./settings.ts";
+import { findProjectFile, MCP_FILE } from "./settings/project-file.ts";
+import { loadSettings } from "./settings/settings-load.ts";
+import type { Settings } from "./settings/settings.ts";
 
 /** What a run is set up with: all that the command line, the environment and the files say. */
 export interface Setup {
@@ -43,7 +43,7 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
   });
   const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
   const mcpServers = hasServers
-    ? (await import("./mcp-servers.ts")).mcpServers({
+    ? (await import("./mcp/mcp-servers.ts")).mcpServers({
         layers,
         cwd,
         env: io.env,

@@ -1,5 +1,5 @@
 import { PROVENANCE_NOTE } from "@gyre/tools";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 
 const BEFORE_FOLDER = "You are gyre, a coding agent. You work in ";
 const AFTER_FOLDER = ` on ${process.platform} with the tools that you have.`;

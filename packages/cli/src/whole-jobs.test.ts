@@ -9,7 +9,7 @@ import {
   SOURCE_FILE,
   TASK,
   TEST_COMMAND,
-} from "./demo-project.ts";
+} from "./demo/demo-project.ts";
 import {
   buildProgram,
   type Ended,

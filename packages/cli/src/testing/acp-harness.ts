@@ -2,7 +2,7 @@ import { Agent, type Middleware } from "@gyre/agent";
 import type { Model, ScriptedModel } from "@gyre/ai";
 import { journal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
-import type { AcpFolder } from "../acp-host.ts";
+import type { AcpFolder } from "../acp/acp-host.ts";
 import type { Harness } from "../harness.ts";
 
 export interface ScriptedHarnessOptions {

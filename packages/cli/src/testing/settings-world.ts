@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Values } from "../options.ts";
-import { findProjectFile } from "../project-file.ts";
-import { readSmallFile } from "../settings-file.ts";
-import { inspectSettings, loadSettings, trustedFile } from "../settings-load.ts";
+import { findProjectFile } from "../settings/project-file.ts";
+import { readSmallFile } from "../settings/settings-file.ts";
+import { inspectSettings, loadSettings, trustedFile } from "../settings/settings-load.ts";
 import type { Environment } from "../terminal.ts";
-import { fingerprintOf, trustFile, writeTrustFile } from "../trust.ts";
+import { fingerprintOf, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /** A home folder and a repository in it, for one test. */
 export interface SettingsWorld {

@@ -1,0 +1,158 @@
+import { EXIT } from "../exit-codes.ts";
+import {
+  COMMANDS,
+  type CommandName,
+  type CommandSpec,
+  DEFAULT_TOOLS,
+  type OptionName,
+  OPTIONS,
+  type OptionSpec,
+  OTHER_TOOLS,
+} from "../options.ts";
+import { wrap } from "../terminal.ts";
+
+const COLUMNS = 80;
+/** Where the words on an option begin. */
+const ABOUT_COLUMN = 25;
+/** Where the words on a command begin. */
+const COMMAND_COLUMN = 15;
+/** Where the words on what a command can do begin. */
+const VERB_COLUMN = 18;
+
+/** The options of a run, as they belong together. */
+export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[] }[] = [
+  { title: "Prompt and answer", options: ["print", "output", "schema", "quiet"] },
+  { title: "Model", options: ["model", "thinking"] },
+  {
+    title: "What it may do",
+    options: ["tools", "mode", "allow", "deny", "sandbox", "network"],
+  },
+  { title: "Limits", options: ["max-turns", "max-cost", "timeout"] },
+  { title: "Session", options: ["continue", "resume", "fork", "history", "no-session"] },
+  { title: "Settings and logs", options: ["cwd", "config", "trust", "verbose", "log"] },
+];
+
+/** For every command. */
+export const COMMON_OPTIONS: readonly OptionName[] = ["help", "version"];
+
+/** What each way to end means. */
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  done: "done, also where the last answer went past --max-cost",
+  failed: "failed",
+  usage: "wrong usage",
+  auth: "no key, or one that was refused",
+  limit: "a limit of turns, cost or tokens ended the run",
+  denied: "it could not be finished, as a call was denied",
+  timeout: "out of time",
+  interrupted: "interrupted",
+};
+
+/** The commands to type. A run has none: it is what is meant where none is named. */
+export function typedCommands(): [CommandName, CommandSpec][] {
+  return commandNames()
+    .filter((name) => name !== "run")
+    .map((name) => [name, COMMANDS[name]]);
+}
+
+/** An option as the table has it, whichever it is. */
+export function optionSpec(name: OptionName): OptionSpec {
+  return OPTIONS[name];
+}
+
+/** What an option does for a command, with the values that it takes. */
+export function aboutOption(name: OptionName, command: CommandName = "run"): string {
+  const { complete, about: usual } = optionSpec(name);
+  const { abouts = {} }: CommandSpec = COMMANDS[command];
+  const about = abouts[name] ?? usual;
+  const values = typeof complete === "object" ? complete : [];
+  return values.every((each) => about.includes(each)) ? about : `${about}: ${values.join(", ")}`;
+}
+
+/** Which tools there are, for people. */
+export const TOOLS_NOTE: string =
+  `Without --tools it has ${DEFAULT_TOOLS.join(", ")}, and skill where there are skills. ` +
+  `There are also ${OTHER_TOOLS.join(", ")}: to have one, name it with all others that are wanted.`;
+
+/** Nobody should wait for a question. */
+export const ASKING_NOTE: string =
+  "There is no interactive mode yet: a run asks nobody, on a terminal neither. What would be asked about is denied, and the model is told; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
+
+/** The help of the program, or of one command. Ends with a line break. */
+export function helpText(command: CommandName = "run"): string {
+  return command === "run" ? programHelp() : commandHelp(command);
+}
+
+function programHelp(): string {
+  const commands = typedCommands().map(([name, { about }]) =>
+    row(`  ${name}`, about, COMMAND_COLUMN),
+  );
+  const groups = RUN_GROUPS.map(({ title, options }) => section(title, optionRows(options)));
+  const codes = exitNames().map((name) => `${EXIT[name]} ${EXIT_MEANINGS[name]}`);
+  return `${[
+    `Usage: gyre -p "PROMPT" [options]
+       gyre COMMAND [options]`,
+    paragraph(
+      "A prompt of several words needs no -p; one word that is no command does. Piped input becomes part of the prompt.",
+    ),
+    section("Commands", commands),
+    ...groups,
+    paragraph(TOOLS_NOTE),
+    paragraph(ASKING_NOTE),
+    section("Options of every command", optionRows(COMMON_OPTIONS)),
+    paragraph(`Exit codes: ${codes.join("; ")}.`),
+    paragraph(
+      "More: gyre help COMMAND, man gyre. What works here: gyre doctor. Settings: gyre config.",
+    ),
+  ].join("\n\n")}\n`;
+}
+
+function commandHelp(command: CommandName): string {
+  const { about, options, takes, verbs = {} }: CommandSpec = COMMANDS[command];
+  const rows = Object.entries(verbs).map(([verb, { takes: what, about: does }]) =>
+    row(`  ${verb}${what === undefined ? "" : ` ${what}`}`, does, VERB_COLUMN),
+  );
+  return `${[
+    wrap(`Usage: gyre ${command}${takes === undefined ? "" : ` ${takes}`} [options]`, COLUMNS, ""),
+    paragraph(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
+    ...(rows.length > 0 ? [section("What it can do", rows)] : []),
+    section("Options", optionRows([...options, ...COMMON_OPTIONS], command)),
+  ].join("\n\n")}\n`;
+}
+
+function section(title: string, rows: readonly string[]): string {
+  return [title, ...rows].join("\n");
+}
+
+function paragraph(text: string): string {
+  return wrap(text, COLUMNS, "");
+}
+
+function optionRows(names: readonly OptionName[], command?: CommandName): string[] {
+  return names.map((name) => optionRow(name, command));
+}
+
+function optionRow(name: OptionName, command?: CommandName): string {
+  const { multiple, short, value } = optionSpec(name);
+  const about = aboutOption(name, command);
+  const letter = short === undefined ? "    " : `-${short}, `;
+  const label = `  ${letter}--${name}${value === undefined ? "" : ` ${value}`}`;
+  return row(label, multiple ? `${about}; may be repeated` : about, ABOUT_COLUMN);
+}
+
+/** A label and what there is to say of it, wrapped beside it; below it where it is too long. */
+function row(label: string, about: string, column: number): string {
+  const text = wrap(about, COLUMNS, " ".repeat(column));
+  return label.length < column ? label + text.slice(label.length) : `${label}\n${text}`;
+}
+
+function commandNames(): CommandName[] {
+  return Object.keys(COMMANDS).filter(isCommand);
+}
+
+export function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name);
+}
+
+function exitNames(): (keyof typeof EXIT)[] {
+  return Object.keys(EXIT).filter((name): name is keyof typeof EXIT => Object.hasOwn(EXIT, name));
+}

@@ -1,0 +1,182 @@
+import { homedir } from "node:os";
+import type { Agent, AgentEvent, AgentTool, Middleware, ToolInvocation } from "@gyre/agent";
+import { systemClock } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+import { type Advice, cleanEnvironment, type Toolset } from "@gyre/tools";
+import type { CommandRegistry } from "./command-registry.ts";
+import { EXIT, ExitError } from "../exit-codes.ts";
+import { runHook, shownHook } from "./hook-run.ts";
+import { type Hook, Hooks, PromptBlockedError } from "./hooks.ts";
+import { parseHooks } from "./hooks-settings.ts";
+import { checkedAnswer } from "./plugin-api.ts";
+import { type LoadedPlugin, loadPlugins } from "./plugins.ts";
+import { findProjectFile } from "../settings/project-file.ts";
+import { oneLine } from "../settings/settings-problem.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { StoppableAgent } from "./stoppable-agent.ts";
+import type { Environment } from "../terminal.ts";
+import { within } from "./time-limit.ts";
+import { version } from "../version.ts";
+
+/** For a hook that is a function of a plugin. */
+const HOOK_TIMEOUT_MS = 60_000;
+
+export interface ExtensionOptions {
+  settings: Settings;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  env: Environment;
+  warn: (text: string) => void;
+  /** Told of a call that a hook refused. */
+  denied: (call: ToolInvocation, reason: string) => void;
+}
+
+/** A conversation, once it is open. */
+export interface Conversation {
+  agent: StoppableAgent;
+  toolset: Pick<Toolset, "env">;
+  session: () => Session | undefined;
+  /** It goes on from an earlier one. */
+  isResumed: boolean;
+}
+
+/** What plugins and hooks add to a conversation. */
+export interface Extensions {
+  readonly tools: readonly AgentTool[];
+  readonly commands: CommandRegistry;
+  /** In this order, directly before permissions, which are to ask `advice`. */
+  readonly middleware: readonly Middleware[];
+  advice(call: ToolInvocation): Advice | undefined;
+  /** To be called once, before the first prompt. */
+  attach(conversation: Conversation): void;
+  /** The prompt as it is sent. Rejects with `ExitError` if a hook says no, or on `signal`. */
+  prompt(text: string, signal: AbortSignal): Promise<string>;
+  /** What a hook wants the agent to go on with, when it would stop. */
+  stop(signal: AbortSignal): Promise<string | undefined>;
+  /** Whether the context may be compacted now. */
+  compact(signal: AbortSignal): Promise<boolean>;
+}
+
+/** Loads the plugins, and makes the hooks ready, that settings name. */
+export async function extensionsFor(options: ExtensionOptions): Promise<Extensions> {
+  const { settings, cwd, env } = options;
+  const warn = (text: string): void => options.warn(oneLine(text));
+  const { plugins, tools, commands } = await loadPlugins({
+    paths: settings.plugins ?? [],
+    cwd,
+    version: version(),
+    settings,
+    warn,
+  });
+  const folder = findProjectFile(cwd, homedir())?.folder ?? cwd;
+  const set = { GYRE_PROJECT_DIR: folder, CLAUDE_PROJECT_DIR: folder };
+  const place = {
+    cwd: folder,
+    env: cleanEnvironment(env, { network: true, workspace: folder, set }),
+  };
+  let open: Conversation | undefined;
+  const conversation = (): Conversation => {
+    if (open) return open;
+    throw new Error("The conversation is not open yet.");
+  };
+
+  const { hooks: given, unknown } = parseHooks(settings.hooks ?? {});
+  if (unknown.length > 0) warn(`hooks: there are none for ${unknown.join(", ")}: passed over.`);
+  const programs = given.map((hook): Hook => ({
+    event: hook.event,
+    name: shownHook(hook),
+    matches: hook.matches,
+    run: (input, signal) => {
+      const { spoolFolder } = conversation().toolset.env;
+      return runHook(hook, input, { ...place, spoolFolder }, signal);
+    },
+  }));
+  const hooks = new Hooks([...programs, ...plugins.flatMap(hooksOf)], {
+    facts() {
+      const session = conversation().session();
+      return {
+        session_id: session?.header.id ?? "",
+        transcript_path: session?.path ?? "",
+        cwd,
+      };
+    },
+    warn,
+    denied: options.denied,
+  });
+
+  return {
+    tools,
+    commands,
+    middleware: [...plugins.flatMap(({ middleware }) => middleware), hooks.middleware],
+    advice: (call) => hooks.advice(call),
+    attach(opened) {
+      open = opened;
+      const { agent } = opened;
+      for (const plugin of plugins) listen(agent, plugin, warn);
+    },
+    compact: (signal) => hooks.compact("auto", signal),
+    async prompt(text, signal) {
+      try {
+        return await hooks.prompt(text, conversation().isResumed ? "resume" : "startup", signal);
+      } catch (error) {
+        if (signal.aborted) {
+          throw new ExitError(EXIT.interrupted, "Interrupted.", { cause: error });
+        }
+        if (!(error instanceof PromptBlockedError)) throw error;
+        throw new ExitError(EXIT.failed, error.message, { cause: error });
+      }
+    },
+    stop: (signal) => hooks.stop(signal),
+  };
+}
+
+/** The hooks of a plugin; what they throw is told with its name. */
+function hooksOf({ name, hooks }: LoadedPlugin): Hook[] {
+  return hooks.map(({ event, run }) => ({
+    event,
+    name: `The ${event} hook of ${name}`,
+    matches: () => true,
+    run: async (input, signal) => {
+      try {
+        const work = (async () => run(structuredClone(input), signal))();
+        return checkedAnswer(await within(HOOK_TIMEOUT_MS, orAborted(work, signal), systemClock));
+      } catch (error) {
+        throw new Error(`The ${event} hook of ${name} failed: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+  }));
+}
+
+/** Nothing once the signal has fired: a function need not listen to it. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(undefined);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+function listen(
+  agent: Agent,
+  { name, listeners }: LoadedPlugin,
+  warn: (text: string) => void,
+): void {
+  for (const { type, listen } of listeners) {
+    const contained = async (event: AgentEvent): Promise<void> => {
+      try {
+        await listen(event);
+      } catch (error) {
+        warn(`${name}: its listener of "${type}" failed: ${messageOf(error)}`);
+      }
+    };
+    // Most events are deltas, which nobody is to wait for.
+    agent.subscribe((event) => (event.type === type ? contained(event) : undefined));
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,118 @@
+import { pathToFileURL } from "node:url";
+import type { AgentTool } from "@gyre/agent";
+import { type Clock, systemClock } from "@gyre/ai";
+import type { GyrePlugin } from "@gyre/tools";
+import { CommandRegistry } from "./command-registry.ts";
+import { foreignCode } from "../exit-codes.ts";
+import { openStage, type Registered } from "./plugin-api.ts";
+import { findPlugin, PluginError } from "./plugins-entry.ts";
+import type { Settings } from "../settings/settings.ts";
+import { within } from "./time-limit.ts";
+
+/** For loading a plugin and for all that it does to register. */
+export const PLUGIN_TIMEOUT_MS = 10_000;
+
+export interface PluginOptions {
+  /** Absolute: files, folders of packages, or places in a `node_modules`. */
+  paths: readonly string[];
+  cwd: string;
+  version: string;
+  settings: Settings;
+  /** Told a line for each plugin that is left out, and what plugins have to say. */
+  warn: (text: string) => void;
+  clock?: Clock;
+  /** For tests. Default: as Node does. */
+  load?: (url: string) => Promise<unknown>;
+}
+
+/** A plugin that is in use. */
+export interface LoadedPlugin extends Registered {
+  name: string;
+}
+
+export interface LoadedPlugins {
+  plugins: readonly LoadedPlugin[];
+  /** Of all of them. */
+  tools: readonly AgentTool[];
+  commands: CommandRegistry;
+}
+
+/**
+ * Loads plugins, one after the other. One that throws, hangs or registers what cannot be
+ * is told of by name and left out, with all that it had registered; the others work.
+ */
+export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins> {
+  const { warn } = options;
+  const plugins: LoadedPlugin[] = [];
+  const tools = new Map<string, AgentTool>();
+  const commands = new CommandRegistry();
+  for (const path of new Set(options.paths)) {
+    try {
+      const plugin = await loadPlugin(path, options, new Set(tools.keys()), commands);
+      for (const tool of plugin.tools) tools.set(tool.name, tool);
+      for (const command of plugin.commands) commands.add(command);
+      plugins.push(plugin);
+    } catch (error) {
+      warn(`The plugin ${path} is left out: ${messageOf(error)}`);
+    }
+  }
+  return { plugins, tools: [...tools.values()], commands };
+}
+
+async function loadPlugin(
+  path: string,
+  options: PluginOptions,
+  tools: ReadonlySet<string>,
+  commands: CommandRegistry,
+): Promise<LoadedPlugin> {
+  const { cwd, version, settings, warn, clock = systemClock, load = importModule } = options;
+  const { name, file } = findPlugin(path);
+  refuseTypes(file);
+  const log = (text: string): void => warn(`${name}: ${text}`);
+  const stage = openStage({ cwd, version, settings, log, tools, commands });
+  const register = async (): Promise<void> => {
+    const plugin = pluginIn(await load(pathToFileURL(file).href));
+    await plugin.registerTools(stage.registry, stage.api);
+  };
+  foreignCode.isLoaded = true;
+  try {
+    await within(PLUGIN_TIMEOUT_MS, register(), clock);
+  } finally {
+    stage.close();
+  }
+  return { name, ...stage.registered() };
+}
+
+function importModule(url: string): Promise<unknown> {
+  return import(/* @vite-ignore */ url);
+}
+
+function pluginIn(module: unknown): GyrePlugin {
+  const isPlugin = (value: unknown): value is GyrePlugin =>
+    typeof value === "object" &&
+    value !== null &&
+    "registerTools" in value &&
+    typeof value.registerTools === "function";
+  if (isPlugin(module)) return module;
+  const given =
+    typeof module === "object" && module !== null && "default" in module
+      ? module.default
+      : undefined;
+  if (isPlugin(given)) return given;
+  throw new PluginError("it exports no function registerTools");
+}
+
+const TYPESCRIPT = /\.[cm]?ts$/;
+
+/** Throws `PluginError` for what this Node cannot load. */
+export function refuseTypes(file: string): void {
+  const { typescript } = process.features as { typescript?: unknown };
+  if (!TYPESCRIPT.test(file) || typescript) return;
+  throw new PluginError(
+    `it is TypeScript, which Node ${process.versions.node} does not run. Use Node 24, or compile it`,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,30 @@
+import type { AgentTool } from "@gyre/agent";
+import { TOOL_NAMES } from "@gyre/tools";
+import { DEFAULT_TOOLS } from "../options.ts";
+import { SKILL_TOOL } from "../guidance/skills.ts";
+
+export interface WantedTools {
+  /** By name. Absent: the usual ones, and all of plugins. */
+  named: readonly string[] | undefined;
+  /** Those of plugins. */
+  plugins: readonly AgentTool[];
+  /** A name that nobody has is told of and passed over; else it is left for an error. */
+  isLenient: boolean;
+  warn: (text: string) => void;
+}
+
+/** The tools that are asked for, apart by who has them. */
+export function toolsOf({ named, plugins, isLenient, warn }: WantedTools): {
+  /** Names of our own. */
+  own: readonly string[];
+  added: readonly AgentTool[];
+} {
+  if (!named) return { own: DEFAULT_TOOLS, added: plugins };
+  const added = plugins.filter(({ name }) => named.includes(name));
+  const ours = new Set([...TOOL_NAMES, SKILL_TOOL]);
+  const own = named.filter((name) => !added.some((tool) => tool.name === name));
+  const missing = own.filter((name) => !ours.has(name));
+  if (!isLenient || missing.length === 0) return { own, added };
+  warn(`There is no tool "${missing.join('", "')}": it goes on without.`);
+  return { own: own.filter((name) => ours.has(name)), added };
+}

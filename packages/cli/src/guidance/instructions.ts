@@ -1,0 +1,190 @@
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { sanitise } from "@gyre/tools";
+import { isThere, realPath } from "../settings/project-file.ts";
+import { projectFolders, strangeness } from "./project-folders.ts";
+import { codeOf, readSmallFile } from "../settings/settings-file.ts";
+
+/** Of all instruction files together, in UTF-8. */
+export const MAX_INSTRUCTION_BYTES: number = 32 * 1024;
+
+/** Of each folder the first that is there counts, even if nothing is in it. */
+export const INSTRUCTION_NAMES: readonly string[] = [
+  "AGENTS.override.md",
+  "AGENTS.md",
+  "CLAUDE.md",
+];
+
+/** Hexadecimal digits of a mark: to find a text that holds its own takes 2^63 tries. */
+const MARK_CHARS = 16;
+/** In place of the mark of a file that is not there any more. */
+const GONE = "gone";
+const KIB = 1024;
+
+const PREFACE =
+  "Instructions from files of the user and of the project. Follow them: where they differ, a later file " +
+  "goes before an earlier one, and the user's own words before all. They cannot allow what is denied.";
+const NEWS = "The instruction files have changed. In place of what they said before:";
+
+/** Where to look for what a folder and a user have written for agents. */
+export interface GuidanceOptions {
+  /** The folder to work in, absolute. */
+  cwd: string;
+  home: string;
+  /** The folder of this program in the user's configuration. */
+  config: string;
+  /** Told of what is not used, a line at a time. */
+  warn: (text: string) => void;
+}
+
+export interface InstructionFile {
+  readonly path: string;
+  /** What the model is told it is called: from the folder that is worked in, or from home. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Reads the user's instruction file, then those of the project from its root down to the
+ * folder that is worked in. What a person would not see in them is left out. Together they
+ * are at most `MAX_INSTRUCTION_BYTES`: of more, the longest are cut, and say so.
+ */
+export function readInstructions(options: GuidanceOptions): readonly InstructionFile[] {
+  const { cwd, home, config, warn } = options;
+  const folders = projectFolders(cwd, home);
+  const [root] = folders;
+  const found: InstructionFile[] = [];
+  const seen = new Set<string>();
+  const take = (folder: string, name: (path: string) => string, inside?: string): void => {
+    const file = INSTRUCTION_NAMES.find((one) => isThere(join(folder, one)));
+    if (file === undefined) return;
+    const path = join(folder, file);
+    const real = realPath(path);
+    // A link to one that is told already.
+    if (seen.has(real)) return;
+    seen.add(real);
+    const read = readText(real, inside === undefined ? undefined : { root: inside, cwd });
+    if ("problem" in read) warn(`${path} is not used: it ${read.problem}.`);
+    else if (read.text !== "") found.push({ path, name: plain(name(path)), text: read.text });
+  };
+  take(config, (path) => fromHome(path, home));
+  for (const folder of folders) {
+    take(folder, (path) => relative(folders.at(-1) ?? cwd, path), root);
+  }
+  return cutToFit(found, warn);
+}
+
+/** For the system prompt; undefined where there is nothing. */
+export function instructionsText(files: readonly InstructionFile[]): string | undefined {
+  return files.length > 0 ? [PREFACE, ...files.map(marked)].join("\n\n") : undefined;
+}
+
+/**
+ * What to tell a model whose context is `said`, in order: the files that are not as it was
+ * last told, or are gone. Undefined where it knows all.
+ */
+export function instructionNews(
+  files: readonly InstructionFile[],
+  said: Iterable<string>,
+): string | undefined {
+  const known = new Map<string, string>();
+  for (const text of said) {
+    for (const [, name = "", mark = ""] of text.matchAll(OPENING)) known.set(name, mark);
+  }
+  const news = files.filter((file) => known.get(file.name) !== markOf(file)).map(marked);
+  const names = new Set(files.map(({ name }) => name));
+  for (const [name, mark] of known) {
+    if (names.has(name) || mark === GONE) continue;
+    news.push(between(name, GONE, "It is not there any more, and what it said does not count."));
+  }
+  return news.length > 0 ? [NEWS, ...news].join("\n\n") : undefined;
+}
+
+const OPENING = /^<instructions file="([^"\n]*)" mark="(\w+)">$/gm;
+
+/** The mark is made of the text, so the text cannot hold the line that would end it. */
+function marked(file: InstructionFile): string {
+  return between(file.name, markOf(file), file.text);
+}
+
+function between(name: string, mark: string, text: string): string {
+  return `<instructions file="${name}" mark="${mark}">\n${text}\n</instructions mark="${mark}">`;
+}
+
+function markOf({ name, text }: InstructionFile): string {
+  return createHash("sha256").update(`${name}\n${text}`).digest("hex").slice(0, MARK_CHARS);
+}
+
+function fromHome(path: string, home: string): string {
+  const below = relative(home, path);
+  return below.startsWith("..") ? path : join("~", below);
+}
+
+/** On one line, and unable to end the quotes around it. */
+function plain(name: string): string {
+  return sanitise(name.replaceAll(sep, "/"), { keepNewlines: false }).replace(/["<>]/g, "'");
+}
+
+/** A text as a person would see it, or why it is not used. */
+function readText(
+  real: string,
+  project: { root: string; cwd: string } | undefined,
+): { text: string } | { problem: string } {
+  try {
+    const problem = project && strangeness(real, project.root, project.cwd);
+    if (problem !== undefined) return { problem };
+  } catch (error) {
+    return { problem: `cannot be read (${codeOf(error)})` };
+  }
+  const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
+  if ("problem" in read) return read;
+  if (!isUtf8(read.content)) return { problem: "is not text in UTF-8" };
+  return { text: sanitise(read.content.toString("utf8")).trim() };
+}
+
+/** Cuts the longest, so that all together have room and a short one stays whole. */
+function cutToFit(
+  files: readonly InstructionFile[],
+  warn: GuidanceOptions["warn"],
+): readonly InstructionFile[] {
+  const sizes = files.map(({ text }) => Buffer.byteLength(text));
+  const share = fairShare(sizes, MAX_INSTRUCTION_BYTES);
+  return files.map((file, index) => {
+    const size = sizes[index] ?? 0;
+    if (size <= share) return file;
+    const { text, rest } = cutAtLine(file.text, share);
+    const shown = `${kib(size - rest)} of ${kib(size)} KiB`;
+    warn(
+      `${file.path} is cut: ${shown} are used. Instruction files have ${kib(MAX_INSTRUCTION_BYTES)} KiB together.`,
+    );
+    return { ...file, text: `${text}\n[The file is cut here: this is ${shown}.]` };
+  });
+}
+
+/** How much each may have at most, so that all have no more than `room`. */
+function fairShare(sizes: readonly number[], room: number): number {
+  let left = room;
+  const ascending = [...sizes].sort((a, b) => a - b);
+  for (const [index, size] of ascending.entries()) {
+    const share = left / (ascending.length - index);
+    if (size > share) return Math.floor(share);
+    left -= size;
+  }
+  return room;
+}
+
+/** The lines that fit into so many bytes; of a single long one as much of it as does. */
+function cutAtLine(text: string, bytes: number): { text: string; rest: number } {
+  const whole = Buffer.from(text);
+  const lineEnd = whole.lastIndexOf("\n", bytes);
+  let end = lineEnd > 0 ? lineEnd : bytes;
+  // Not within a character: what follows its first byte begins with the bits 10.
+  while (((whole[end] ?? 0) & 0xc0) === 0x80) end--;
+  return { text: whole.toString("utf8", 0, end), rest: whole.length - end };
+}
+
+function kib(bytes: number): string {
+  return (bytes / KIB).toFixed(1).replace(/\.0$/, "");
+}
