@@ -6,7 +6,7 @@ import { wireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
 import { dollars } from "./dollars.ts";
 import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "./exit-codes.ts";
-import { type DeniedCall, type Harness, openHarness, type Outcome } from "./harness.ts";
+import { type DeniedCall, type Harness, openHarness, type Outcome } from "./harness/harness.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
 import { Progress } from "./progress.ts";

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
 import { sanitise } from "@gyre/tools";
-import type { DeniedCall } from "./harness.ts";
+import type { DeniedCall } from "./harness/harness.ts";
 import type { Sink } from "./io.ts";
 import { aboutOf, duration } from "./render.ts";
 import { shellWord } from "./commands/shell-word.ts";

@@ -5,7 +5,7 @@ import type { ModelChoice } from "./acp-host.ts";
 import { isMode, isThinkingLevel, MODES, modelValue } from "./acp-config.ts";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import { dollars } from "../dollars.ts";
-import type { Harness } from "../harness.ts";
+import type { Harness } from "../harness/harness.ts";
 
 /** What a command is given. */
 export interface CommandContext {

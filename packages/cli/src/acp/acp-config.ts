@@ -6,7 +6,7 @@ import type {
 import type { Model, ThinkingLevel } from "@gyre/ai";
 import type { PermissionMode } from "@gyre/tools";
 import type { ModelChoice } from "./acp-host.ts";
-import type { Harness } from "../harness.ts";
+import type { Harness } from "../harness/harness.ts";
 
 export const MODES: Readonly<Record<PermissionMode, { name: string; description: string }>> = {
   ask: { name: "Ask", description: "Asks before it changes files or runs commands." },

@@ -1,6 +1,6 @@
 import type { Session, SessionSummary } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import type { Approvals, Harness } from "../harness.ts";
+import type { Approvals, Harness } from "../harness/harness.ts";
 import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
 
@@ -53,7 +53,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
     async folder(cwd) {
       const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
         import("../setup.ts"),
-        import("../harness.ts"),
+        import("../harness/harness.ts"),
       ]);
       const setup = await readSetup({ ...values, cwd }, io);
       const { settings, explicit, verbose, warn } = setup;

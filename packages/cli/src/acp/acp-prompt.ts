@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ImageContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
-import type { PromptRequest } from "../harness.ts";
+import type { PromptRequest } from "../harness/harness.ts";
 
 /** A block that an agent of these capabilities is not sent. */
 export class UnusableContentError extends Error {}

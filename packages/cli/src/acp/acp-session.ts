@@ -23,7 +23,7 @@ import { permissionOptions } from "./acp-permission.ts";
 import { commandOf, promptOf, UnusableContentError } from "./acp-prompt.ts";
 import { proposedContent, viewOf } from "./acp-tool-call.ts";
 import { planOf, Updates } from "./acp-updates.ts";
-import type { Harness, Outcome } from "../harness.ts";
+import type { Harness, Outcome } from "../harness/harness.ts";
 
 const MAX_TITLE_CHARS = 80;
 

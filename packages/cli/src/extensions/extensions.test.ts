@@ -410,7 +410,7 @@ it("nothing of this is loaded where nothing is configured", () => {
     loaded.add(chunk.fileName);
     for (const other of chunk.imports) visit(other);
   };
-  for (const file of ["main.ts", "print.ts", "harness.ts", "settings/settings-load.ts"])
+  for (const file of ["main.ts", "print.ts", "harness/harness.ts", "settings/settings-load.ts"])
     visit(chunkOf(file));
   expect(loaded.size).toBeGreaterThan(0);
   for (const file of [

@@ -10,7 +10,7 @@ import {
   type McpServerEntry,
   openMcp,
 } from "@gyre/tools/mcp";
-import type { Approvals } from "../harness.ts";
+import type { Approvals } from "../harness/harness.ts";
 import { EDITOR_SCOPE } from "./mcp-editor.ts";
 import { mcpLog } from "./mcp-log.ts";
 import { oneLine } from "../settings/settings-problem.ts";

@@ -12,7 +12,7 @@ import {
 import { type Session, SessionError, type SessionSummary } from "@gyre/sessions";
 import type { PermissionMode } from "@gyre/tools";
 import { EXIT, ExitError, UsageError } from "../exit-codes.ts";
-import type { Approvals, Harness } from "../harness.ts";
+import type { Approvals, Harness } from "../harness/harness.ts";
 import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
 
@@ -41,7 +41,7 @@ export function rpcSetup(io: Io): RpcSetup {
   return async (values) => {
     const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
       import("../setup.ts"),
-      import("../harness.ts"),
+      import("../harness/harness.ts"),
     ]);
     const setup = await readSetup(values, io);
     const isKept = setup.settings.sessions !== false && !values["no-session"];

@@ -3,7 +3,7 @@ import type { Model, ScriptedModel } from "@gyre/ai";
 import { journal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
 import type { AcpFolder } from "../acp/acp-host.ts";
-import type { Harness } from "../harness.ts";
+import type { Harness } from "../harness/harness.ts";
 
 export interface ScriptedHarnessOptions {
   script: ScriptedModel;

@@ -1,154 +1,58 @@
 import {
-  type Agent,
   type AgentEndEvent,
   type AgentEvent,
   type AgentRun,
   type AgentSink,
-  ANSWER_TOOL,
   callsOf,
   isRetryable,
   jsonLines,
   type Limits,
   logging,
   type Middleware,
-  type ToolInvocation,
 } from "@gyre/agent";
 import {
   type AnySchema,
-  type ImageContent,
   type Model,
   type StopReason,
   type ThinkingLevel,
   addUsage,
   type Usage,
 } from "@gyre/ai";
-import type { Fetch } from "@gyre/ai/providers";
 import { journal, type Session, type SessionContext, type SessionSettings } from "@gyre/sessions";
-import {
-  type ApprovalAnswer,
-  type ApprovalRequest,
-  openToolset,
-  type PermissionMode,
-  permissions,
-  RuleError,
-  TOOL_NAMES,
-  type Toolset,
-  UnknownToolError,
-} from "@gyre/tools";
-import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
-import type { CommandRegistry } from "./extensions/command-registry.ts";
-import { EXIT, ExitError } from "./exit-codes.ts";
-import type { Extensions } from "./extensions/extensions.ts";
-import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "./guidance/guidance.ts";
-import { KeptResults } from "./kept-results.ts";
-import { logFile } from "./log-file.ts";
-import { EDITOR_SCOPE } from "./mcp/mcp-editor.ts";
-import { isMcpTool, wantsMcp } from "./mcp/mcp-tools.ts";
-import { type Models, openModels } from "./models.ts";
-import { notesIn, saveNotes } from "./guidance/session-notes.ts";
-import type { Settings } from "./settings/settings.ts";
-import { SKILL_TOOL } from "./guidance/skills.ts";
-import { StoppableAgent } from "./extensions/stoppable-agent.ts";
-import { summariser } from "./summarise.ts";
-import { movedPrompt, systemPrompt } from "./system-prompt.ts";
-import type { Environment } from "./terminal.ts";
-import { toolsOf } from "./extensions/tool-names.ts";
+import type { PermissionMode, Toolset } from "@gyre/tools";
+import type { CommandRegistry } from "../extensions/command-registry.ts";
+import type { Extensions } from "../extensions/extensions.ts";
+import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
+import { KeptResults } from "../kept-results.ts";
+import { logFile } from "../log-file.ts";
+import { type Models, openModels } from "../models.ts";
+import { notesIn, saveNotes } from "../guidance/session-notes.ts";
+import type { Settings } from "../settings/settings.ts";
+import { StoppableAgent } from "../extensions/stoppable-agent.ts";
+import { summariser } from "../summarise.ts";
+import { movedPrompt, systemPrompt } from "../system-prompt.ts";
+import { permissionsFor } from "./permissions.ts";
+import { openTools } from "./tools.ts";
+import type {
+  Harness,
+  HarnessOptions,
+  Outcome,
+  Parts,
+  PromptRequest,
+  DeniedCall,
+} from "./types.ts";
+
+export type {
+  Approvals,
+  DeniedCall,
+  Harness,
+  HarnessOptions,
+  Outcome,
+  PromptRequest,
+} from "./types.ts";
 
 /** How often a response that broke off is taken up again, for one prompt. */
 export const MAX_RESUMES = 3;
-
-/** Who decides on what would be asked about. */
-export type Approvals =
-  /** Nobody: it is denied, and the model is told. */
-  | "deny"
-  /** Somebody, later: the run ends suspended, and goes on with their decision. */
-  | "suspend"
-  | ((request: ApprovalRequest) => Promise<ApprovalAnswer>);
-
-export interface HarnessOptions {
-  settings: Settings;
-  /** The folder to work in, absolute. */
-  cwd: string;
-  env: Environment;
-  approvals: Approvals;
-  /** Where all is written down. Open, and closed by its owner after the harness. */
-  session?: Session;
-  /** Makes one when there is something to write down; the harness closes it. */
-  newSession?: () => Promise<Session | undefined>;
-  /** Settings that were asked for just now: they go before those that the session had. */
-  explicit?: ReadonlySet<keyof Settings>;
-  /** MCP servers whose tools the agent may find. */
-  mcpServers?: readonly McpServerEntry[];
-  /** A file for all that is sent and received. */
-  verbose?: string;
-  /** Told of what a person should know and nothing else says. */
-  warn: (text: string) => void;
-  /** For tests. */
-  fetch?: Fetch;
-}
-
-export interface PromptRequest {
-  text: string;
-  images?: readonly ImageContent[];
-  /** The answer has to fit this. */
-  output?: AnySchema;
-}
-
-/** How a prompt ended. */
-export interface Outcome {
-  end: AgentEndEvent;
-  /** Of all runs that the prompt took. */
-  turns: number;
-  usage: Usage;
-  /** The typed answer, where one was asked for and came. */
-  output?: unknown;
-  /** Why there is none. */
-  outputError?: string;
-  /** Why the session could not be written to, which ended the run. */
-  sessionError?: string;
-}
-
-export interface DeniedCall {
-  toolCallId: string;
-  tool: string;
-  /** As the model was told. */
-  reason: string;
-  /** What it would have done, for people; absent where a hook refused it. */
-  summary?: string;
-  /** A rule for `--allow` that would have allowed it. */
-  rule?: string;
-}
-
-/** An agent with a folder, tools, permissions and a session: what print, RPC and ACP have in common. */
-export interface Harness {
-  readonly agent: Agent;
-  readonly toolset: Toolset;
-  /** What is written to; nothing before `start()` where `newSession` makes it. */
-  readonly session: Session | undefined;
-  readonly model: Model;
-  readonly mode: PermissionMode;
-  /** What the calls that were denied would have done, in order. */
-  readonly denied: readonly DeniedCall[];
-  /** Commands of plugins. */
-  readonly commands?: CommandRegistry | undefined;
-  /** Has the session ready; the first prompt does that too. */
-  start(): Promise<void>;
-  /**
-   * Runs on a prompt to its end. A response that broke off after something of it was shown
-   * is taken up again, at most `MAX_RESUMES` times. Rejects where a hook does not let it through.
-   */
-  prompt(request: PromptRequest): Promise<Outcome>;
-  /** Whether the conversation stops in the middle: a question or a result without an answer. */
-  readonly isCutOff: boolean;
-  /** Takes such a conversation up where it was cut off, to its end. */
-  takeUp(output?: AnySchema): Promise<Outcome>;
-  /** Models by name; throws what to tell the user. */
-  setModel(name: string): Promise<Model>;
-  setThinking(level: ThinkingLevel): Promise<void>;
-  setMode(mode: PermissionMode): Promise<void>;
-  /** Ends a run, jobs and tools. */
-  close(): Promise<void>;
-}
 
 /**
  * Makes all that a run needs. What a session was set to holds on, unless `explicit` says
@@ -183,9 +87,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     throw new Error("The tools are not open yet.");
   });
   const around = [...(parts.extensions?.middleware ?? []), guard];
-  const toolset = await openTools(parts, around).catch((error: unknown) => {
-    throw noStateFolder(error) ?? wrongName(error) ?? error;
-  });
+  const toolset = await openTools(parts, around);
   opened.toolset = toolset;
   if (options.session && toolset.registry.has("notes")) {
     toolset.notes.restore(await notesIn(options.session));
@@ -194,27 +96,11 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   return harness.now;
 }
 
-/** What a harness is put together from. */
-interface Parts {
-  options: HarnessOptions;
-  settings: Settings;
-  models: Models;
-  model: Model;
-  context: SessionContext | undefined;
-  guidance: Guidance;
-  extensions: Extensions | undefined;
-  denied: DeniedCall[];
-  mode: { now: PermissionMode };
-  kept: KeptResults;
-  /** Made with the tools, where there are servers. */
-  mcp?: Mcp;
-}
-
 /** Plugins and hooks, where there are any. */
 async function extensionsOf({ options, settings, denied }: Parts): Promise<Extensions | undefined> {
   const { plugins = [], hooks = {} } = settings;
   if (plugins.length === 0 && Object.keys(hooks).length === 0) return undefined;
-  const { extensionsFor } = await import("./extensions/extensions.ts");
+  const { extensionsFor } = await import("../extensions/extensions.ts");
   return extensionsFor({
     ...options,
     settings,
@@ -496,147 +382,6 @@ function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings
     ...(thinkingLevel && isOpen("thinking") && { thinking: thinkingLevel }),
     ...(tools && isOpen("tools") && { tools }),
   };
-}
-
-function permissionsFor(
-  { options: { approvals, warn, explicit }, settings, mode, denied, extensions }: Parts,
-  toolset: () => Toolset,
-): Middleware {
-  const { allow = [], ask = [], deny = [] } = settings;
-  let isTold = false;
-  const guard = asUsage(
-    () =>
-      permissions({
-        mode: () => mode.now,
-        rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
-        async sandboxed() {
-          const { kind, missing } = await toolset().env.sandbox();
-          if (missing !== undefined && !isTold) {
-            isTold = true;
-            warn(`Commands run without a sandbox, and are asked about. ${missing}`);
-          }
-          return kind !== "none";
-        },
-        workspace: () => toolset().env.workspace,
-        ...(extensions && {
-          tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
-          advice: (call: ToolInvocation) => extensions.advice(call),
-        }),
-        ...(approvals === "deny" && { headless: true }),
-        ...(typeof approvals === "function" && { ask: approvals }),
-        onDecision: ({ callId, effect, reason, tool, summary, rule }) => {
-          if (effect !== "deny") return;
-          const more = {
-            ...(summary !== undefined && { summary }),
-            ...(rule !== undefined && { rule }),
-          };
-          denied.push({ toolCallId: callId, tool, reason, ...more });
-        },
-      }),
-    explicit,
-  );
-  return {
-    ...guard,
-    async tool(call, next) {
-      // The way to give a typed answer is no tool of ours, and does nothing.
-      const isAnswer = call.tool.name === ANSWER_TOOL && !toolset().registry.has(ANSWER_TOOL);
-      return isAnswer || !guard.tool ? next() : guard.tool(call, next);
-    },
-  };
-}
-
-/** A tool that is not there is what the user wrote. */
-function wrongName(error: unknown): ExitError | undefined {
-  if (!(error instanceof UnknownToolError)) return undefined;
-  return new ExitError(EXIT.usage, error.message, { cause: error });
-}
-
-/** A rule that is wrong is what the user wrote. */
-function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
-  try {
-    return make();
-  } catch (error) {
-    if (!(error instanceof RuleError)) throw error;
-    throw new ExitError(EXIT.usage, ruleText(error.message, explicit), { cause: error });
-  }
-}
-
-/** Says where the rule was written. Those of the command line are put to those of the files. */
-function ruleText(message: string, explicit: HarnessOptions["explicit"]): string {
-  return message.replace(/^rules\.(allow|ask|deny)\[\d+\]/, (_, key: keyof Settings) =>
-    explicit?.has(key)
-      ? `A rule of --${key}, or of "${key}" in the settings`
-      : `A rule of "${key}" in the settings`,
-  );
-}
-
-async function openTools(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
-  const { options, settings, models, model, guidance, extensions, context } = parts;
-  const { own: tools, added } = toolsOf({
-    named: settings.tools?.filter((name) => !isMcpTool(name)),
-    plugins: extensions?.tools ?? [],
-    // What a session had, or what a plugin has that was left out.
-    isLenient:
-      settings.tools === context?.settings.tools ||
-      (settings.plugins !== undefined && !options.explicit?.has("tools")),
-    warn: options.warn,
-  });
-  const { network = false, oracle, sandbox = "auto" } = settings;
-  const { client } = models;
-  const toolset = await openToolset({
-    root: options.cwd,
-    tools: tools.filter((name) => name !== SKILL_TOOL),
-    sandbox: sandbox === "auto" ? "any" : sandbox,
-    network,
-    environment: options.env,
-    kept: (key) => parts.kept.read(key),
-    middleware,
-    ...(tools.includes("oracle") && {
-      oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
-    }),
-    ...(tools.includes("task") && { task: { client, model } }),
-  });
-  if (guidance.hasSkillTool) {
-    const { skillTool } = await import("./guidance/skills-tool.ts");
-    toolset.registry.register(skillTool(guidance.skills, toolset.env.workspace.root));
-  }
-  for (const tool of added) toolset.registry.register(tool);
-  return withMcp(parts, toolset);
-}
-
-/** Adds the way to the tools of MCP servers, which end with the others. */
-async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
-  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = parts.options;
-  const isWanted = wantsMcp(parts.settings.tools);
-  // What a session had before says nothing of servers that an editor passes on now.
-  const servers = mcpServers.filter(
-    ({ scope }) => isWanted || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
-  );
-  if (servers.length === 0) return toolset;
-  try {
-    const { openProgramMcp } = await import("./mcp/mcp-open.ts");
-    const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
-    for (const tool of mcp.tools) toolset.registry.register(tool);
-    parts.mcp = mcp;
-    return {
-      ...toolset,
-      async close() {
-        await mcp.close();
-        await toolset.close();
-      },
-    };
-  } catch (error) {
-    await toolset.close();
-    throw error;
-  }
-}
-
-/** What to do where the folder for what is running cannot be made. */
-function noStateFolder(error: unknown): ExitError | undefined {
-  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
-  if (error.syscall !== "mkdir" && error.syscall !== "mkdtemp") return undefined;
-  const hint = "Set XDG_STATE_HOME to a folder that may be written to.";
-  return new ExitError(EXIT.failed, `${error.message}. ${hint}`, { cause: error });
 }
 
 /** What is in sight after every compaction: notes, and instructions that the first message lacks. */

@@ -1,0 +1,72 @@
+import { ANSWER_TOOL, type Middleware, type ToolInvocation } from "@gyre/agent";
+import { permissions, RuleError, TOOL_NAMES, type Toolset } from "@gyre/tools";
+import { EXIT, ExitError } from "../exit-codes.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { HarnessOptions, Parts } from "./types.ts";
+
+/** Decides which calls run, as the settings say; what is denied is noted. */
+export function permissionsFor(
+  { options: { approvals, warn, explicit }, settings, mode, denied, extensions }: Parts,
+  toolset: () => Toolset,
+): Middleware {
+  const { allow = [], ask = [], deny = [] } = settings;
+  let isTold = false;
+  const guard = asUsage(
+    () =>
+      permissions({
+        mode: () => mode.now,
+        rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
+        async sandboxed() {
+          const { kind, missing } = await toolset().env.sandbox();
+          if (missing !== undefined && !isTold) {
+            isTold = true;
+            warn(`Commands run without a sandbox, and are asked about. ${missing}`);
+          }
+          return kind !== "none";
+        },
+        workspace: () => toolset().env.workspace,
+        ...(extensions && {
+          tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
+          advice: (call: ToolInvocation) => extensions.advice(call),
+        }),
+        ...(approvals === "deny" && { headless: true }),
+        ...(typeof approvals === "function" && { ask: approvals }),
+        onDecision: ({ callId, effect, reason, tool, summary, rule }) => {
+          if (effect !== "deny") return;
+          const more = {
+            ...(summary !== undefined && { summary }),
+            ...(rule !== undefined && { rule }),
+          };
+          denied.push({ toolCallId: callId, tool, reason, ...more });
+        },
+      }),
+    explicit,
+  );
+  return {
+    ...guard,
+    async tool(call, next) {
+      // The way to give a typed answer is no tool of ours, and does nothing.
+      const isAnswer = call.tool.name === ANSWER_TOOL && !toolset().registry.has(ANSWER_TOOL);
+      return isAnswer || !guard.tool ? next() : guard.tool(call, next);
+    },
+  };
+}
+
+/** A rule that is wrong is what the user wrote. */
+function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof RuleError)) throw error;
+    throw new ExitError(EXIT.usage, ruleText(error.message, explicit), { cause: error });
+  }
+}
+
+/** Says where the rule was written. Those of the command line are put to those of the files. */
+function ruleText(message: string, explicit: HarnessOptions["explicit"]): string {
+  return message.replace(/^rules\.(allow|ask|deny)\[\d+\]/, (_, key: keyof Settings) =>
+    explicit?.has(key)
+      ? `A rule of --${key}, or of "${key}" in the settings`
+      : `A rule of "${key}" in the settings`,
+  );
+}

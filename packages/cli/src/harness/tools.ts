@@ -1,0 +1,90 @@
+import type { Middleware } from "@gyre/agent";
+import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
+import { EXIT, ExitError } from "../exit-codes.ts";
+import { EDITOR_SCOPE } from "../mcp/mcp-editor.ts";
+import { isMcpTool, wantsMcp } from "../mcp/mcp-tools.ts";
+import { SKILL_TOOL } from "../guidance/skills.ts";
+import { toolsOf } from "../extensions/tool-names.ts";
+import type { Parts } from "./types.ts";
+
+/** Opens the folder with its tools: ours, those of plugins and skills, and the way to MCP servers. */
+export async function openTools(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
+  return opened(parts, middleware).catch((error: unknown) => {
+    throw noStateFolder(error) ?? wrongName(error) ?? error;
+  });
+}
+
+async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
+  const { options, settings, models, model, guidance, extensions, context } = parts;
+  const { own: tools, added } = toolsOf({
+    named: settings.tools?.filter((name) => !isMcpTool(name)),
+    plugins: extensions?.tools ?? [],
+    // What a session had, or what a plugin has that was left out.
+    isLenient:
+      settings.tools === context?.settings.tools ||
+      (settings.plugins !== undefined && !options.explicit?.has("tools")),
+    warn: options.warn,
+  });
+  const { network = false, oracle, sandbox = "auto" } = settings;
+  const { client } = models;
+  const toolset = await openToolset({
+    root: options.cwd,
+    tools: tools.filter((name) => name !== SKILL_TOOL),
+    sandbox: sandbox === "auto" ? "any" : sandbox,
+    network,
+    environment: options.env,
+    kept: (key) => parts.kept.read(key),
+    middleware,
+    ...(tools.includes("oracle") && {
+      oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
+    }),
+    ...(tools.includes("task") && { task: { client, model } }),
+  });
+  if (guidance.hasSkillTool) {
+    const { skillTool } = await import("../guidance/skills-tool.ts");
+    toolset.registry.register(skillTool(guidance.skills, toolset.env.workspace.root));
+  }
+  for (const tool of added) toolset.registry.register(tool);
+  return withMcp(parts, toolset);
+}
+
+/** Adds the way to the tools of MCP servers, which end with the others. */
+async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
+  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = parts.options;
+  const isWanted = wantsMcp(parts.settings.tools);
+  // What a session had before says nothing of servers that an editor passes on now.
+  const servers = mcpServers.filter(
+    ({ scope }) => isWanted || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
+  );
+  if (servers.length === 0) return toolset;
+  try {
+    const { openProgramMcp } = await import("../mcp/mcp-open.ts");
+    const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
+    for (const tool of mcp.tools) toolset.registry.register(tool);
+    parts.mcp = mcp;
+    return {
+      ...toolset,
+      async close() {
+        await mcp.close();
+        await toolset.close();
+      },
+    };
+  } catch (error) {
+    await toolset.close();
+    throw error;
+  }
+}
+
+/** A tool that is not there is what the user wrote. */
+function wrongName(error: unknown): ExitError | undefined {
+  if (!(error instanceof UnknownToolError)) return undefined;
+  return new ExitError(EXIT.usage, error.message, { cause: error });
+}
+
+/** What to do where the folder for what is running cannot be made. */
+function noStateFolder(error: unknown): ExitError | undefined {
+  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  if (error.syscall !== "mkdir" && error.syscall !== "mkdtemp") return undefined;
+  const hint = "Set XDG_STATE_HOME to a folder that may be written to.";
+  return new ExitError(EXIT.failed, `${error.message}. ${hint}`, { cause: error });
+}

@@ -1,0 +1,122 @@
+import type { Agent, AgentEndEvent } from "@gyre/agent";
+import type { AnySchema, ImageContent, Model, ThinkingLevel, Usage } from "@gyre/ai";
+import type { Fetch } from "@gyre/ai/providers";
+import type { Session, SessionContext } from "@gyre/sessions";
+import type { ApprovalAnswer, ApprovalRequest, PermissionMode, Toolset } from "@gyre/tools";
+import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
+import type { CommandRegistry } from "../extensions/command-registry.ts";
+import type { Extensions } from "../extensions/extensions.ts";
+import type { Guidance } from "../guidance/guidance.ts";
+import type { KeptResults } from "../kept-results.ts";
+import type { Models } from "../models.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { Environment } from "../terminal.ts";
+
+/** Who decides on what would be asked about. */
+export type Approvals =
+  /** Nobody: it is denied, and the model is told. */
+  | "deny"
+  /** Somebody, later: the run ends suspended, and goes on with their decision. */
+  | "suspend"
+  | ((request: ApprovalRequest) => Promise<ApprovalAnswer>);
+
+export interface HarnessOptions {
+  settings: Settings;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  env: Environment;
+  approvals: Approvals;
+  /** Where all is written down. Open, and closed by its owner after the harness. */
+  session?: Session;
+  /** Makes one when there is something to write down; the harness closes it. */
+  newSession?: () => Promise<Session | undefined>;
+  /** Settings that were asked for just now: they go before those that the session had. */
+  explicit?: ReadonlySet<keyof Settings>;
+  /** MCP servers whose tools the agent may find. */
+  mcpServers?: readonly McpServerEntry[];
+  /** A file for all that is sent and received. */
+  verbose?: string;
+  /** Told of what a person should know and nothing else says. */
+  warn: (text: string) => void;
+  /** For tests. */
+  fetch?: Fetch;
+}
+
+export interface PromptRequest {
+  text: string;
+  images?: readonly ImageContent[];
+  /** The answer has to fit this. */
+  output?: AnySchema;
+}
+
+/** How a prompt ended. */
+export interface Outcome {
+  end: AgentEndEvent;
+  /** Of all runs that the prompt took. */
+  turns: number;
+  usage: Usage;
+  /** The typed answer, where one was asked for and came. */
+  output?: unknown;
+  /** Why there is none. */
+  outputError?: string;
+  /** Why the session could not be written to, which ended the run. */
+  sessionError?: string;
+}
+
+export interface DeniedCall {
+  toolCallId: string;
+  tool: string;
+  /** As the model was told. */
+  reason: string;
+  /** What it would have done, for people; absent where a hook refused it. */
+  summary?: string;
+  /** A rule for `--allow` that would have allowed it. */
+  rule?: string;
+}
+
+/** An agent with a folder, tools, permissions and a session: what print, RPC and ACP have in common. */
+export interface Harness {
+  readonly agent: Agent;
+  readonly toolset: Toolset;
+  /** What is written to; nothing before `start()` where `newSession` makes it. */
+  readonly session: Session | undefined;
+  readonly model: Model;
+  readonly mode: PermissionMode;
+  /** What the calls that were denied would have done, in order. */
+  readonly denied: readonly DeniedCall[];
+  /** Commands of plugins. */
+  readonly commands?: CommandRegistry | undefined;
+  /** Has the session ready; the first prompt does that too. */
+  start(): Promise<void>;
+  /**
+   * Runs on a prompt to its end. A response that broke off after something of it was shown
+   * is taken up again, at most `MAX_RESUMES` times. Rejects where a hook does not let it through.
+   */
+  prompt(request: PromptRequest): Promise<Outcome>;
+  /** Whether the conversation stops in the middle: a question or a result without an answer. */
+  readonly isCutOff: boolean;
+  /** Takes such a conversation up where it was cut off, to its end. */
+  takeUp(output?: AnySchema): Promise<Outcome>;
+  /** Models by name; throws what to tell the user. */
+  setModel(name: string): Promise<Model>;
+  setThinking(level: ThinkingLevel): Promise<void>;
+  setMode(mode: PermissionMode): Promise<void>;
+  /** Ends a run, jobs and tools. */
+  close(): Promise<void>;
+}
+
+/** What a harness is put together from. */
+export interface Parts {
+  options: HarnessOptions;
+  settings: Settings;
+  models: Models;
+  model: Model;
+  context: SessionContext | undefined;
+  guidance: Guidance;
+  extensions: Extensions | undefined;
+  denied: DeniedCall[];
+  mode: { now: PermissionMode };
+  kept: KeptResults;
+  /** Made with the tools, where there are servers. */
+  mcp?: Mcp;
+}
