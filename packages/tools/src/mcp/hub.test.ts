@@ -54,7 +54,8 @@ function program(script: object = {}, more: Partial<McpServerConfig> = {}): McpS
 function notes(): Record<string, unknown>[] {
   const path = join(folder, "notes.jsonl");
   if (!existsSync(path)) return [];
-  const lines = readFileSync(path, "utf8").trim().split("\n");
+  // Whole lines: the server may be writing the next one.
+  const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
