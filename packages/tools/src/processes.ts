@@ -7,6 +7,7 @@ import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
 import { noteRun } from "./run-notes.ts";
 import type { ProgramSpec } from "./sandbox.ts";
+import { unwatch, watch } from "./running-trees.ts";
 
 export type { CapturedOutput } from "./output.ts";
 
@@ -339,21 +340,4 @@ function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
       resolve(true);
     }, reject);
   });
-}
-
-/** What runs now: ended with the process that we are. */
-const running = new Set<ProcessTree>();
-
-function killRunning(): void {
-  for (const tree of running) tree.kill();
-}
-
-function watch(tree: ProcessTree): void {
-  if (running.size === 0) process.on("exit", killRunning);
-  running.add(tree);
-}
-
-function unwatch(tree: ProcessTree): void {
-  running.delete(tree);
-  if (running.size === 0) process.off("exit", killRunning);
 }

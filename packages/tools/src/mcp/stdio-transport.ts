@@ -4,6 +4,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "../process-tree.ts";
 import { noteRun, type RunNote } from "../run-notes.ts";
+import { unwatch, watch } from "../running-trees.ts";
 
 /** Of one message; a server that sends more is ended. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
@@ -229,21 +230,4 @@ function within(promise: Promise<unknown>, ms: number): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Servers that run now: ended with the process that we are. */
-const running = new Set<ProcessTree>();
-
-function killRunning(): void {
-  for (const tree of running) tree.kill();
-}
-
-function watch(tree: ProcessTree): void {
-  if (running.size === 0) process.on("exit", killRunning);
-  running.add(tree);
-}
-
-function unwatch(tree: ProcessTree): void {
-  running.delete(tree);
-  if (running.size === 0) process.off("exit", killRunning);
 }
