@@ -320,7 +320,7 @@ function changedLines(diff: string): DiffLine[] {
 }
 
 /** A text without what a terminal obeys, and without what nobody sees. */
-function shownText(text: string): string {
+export function shownText(text: string): string {
   return sanitise(plainText(text));
 }
 

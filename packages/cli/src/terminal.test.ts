@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fit, openTerminal, plainText, widthOf, wrap, Wrapper } from "./terminal.ts";
+import { fit, openTerminal, plainText, wrap, Wrapper } from "./terminal.ts";
+import { widthOf } from "./width.ts";
 
 const output = { write: () => true };
 

@@ -1,3 +1,5 @@
+import { clustersOf, widthOf } from "./width.ts";
+
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */
 export const MIN_COLUMNS = 40;
 export const MAX_COLUMNS = 120;
@@ -86,23 +88,6 @@ export function plainText(text: string): string {
     .replace(CONTROLS, (control) => (control === "\n" ? control : ""));
 }
 
-const WIDE =
-  /[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
-const INVISIBLE = /[\p{Mn}\p{Me}\p{Cf}]/u;
-
-/** Columns that a text without escape sequences takes. */
-export function widthOf(text: string): number {
-  let width = 0;
-  for (const character of text) width += characterWidth(character);
-  return width;
-}
-
-function characterWidth(character: string): number {
-  if (character >= " " && character <= "~") return 1;
-  if (INVISIBLE.test(character)) return 0;
-  return WIDE.test(character) ? 2 : 1;
-}
-
 /** The text if it fits into `columns`, else as much of it as does, with an ellipsis. */
 export function fit(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
@@ -110,14 +95,14 @@ export function fit(text: string, columns: number): string {
 }
 
 function head(text: string, columns: number): string {
-  let end = 0;
+  let kept = "";
   let width = 0;
-  for (const character of text) {
-    width += characterWidth(character);
+  for (const cluster of clustersOf(text)) {
+    width += cluster.width;
     if (width > columns) break;
-    end += character.length;
+    kept += cluster.text;
   }
-  return text.slice(0, end);
+  return kept;
 }
 
 /**

@@ -19,7 +19,8 @@ import type { Io, Sink } from "../io.ts";
 import type { Values } from "../options.ts";
 import { agoText, entryText, sizeText, timeText } from "./session-text.ts";
 import { unlockHint } from "../setup.ts";
-import { fit, widthOf } from "../terminal.ts";
+import { fit } from "../terminal.ts";
+import { widthOf } from "../width.ts";
 
 const MAX_TITLE_COLUMNS = 72;
 const GAP = "  ";

@@ -1,0 +1,44 @@
+import { eastAsianWidth } from "get-east-asian-width";
+
+const ASCII = /^[\x20-\x7e]*$/;
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f|\p{Regional_Indicator}{2}/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
+/** Where terminals agree: Latin and its neighbours, and what East Asia writes. */
+const SURE =
+  /^[\u0020-\u024f\u0370-\u052f\u2010-\u2027\u2500-\u259f\u3001-\u30ff\u3400-\u9fff\uac00-\ud7a3]$/;
+
+/** What a reader takes for one character, with the columns that it takes. */
+export interface Cluster {
+  readonly text: string;
+  readonly width: 0 | 1 | 2;
+}
+
+/** The characters of a text without escape sequences, as a reader counts them. */
+export function clustersOf(text: string): Cluster[] {
+  if (ASCII.test(text)) return Array.from(text, (letter) => ({ text: letter, width: 1 }));
+  return Array.from(SEGMENTER.segment(text), ({ segment }) => ({
+    text: segment,
+    width: clusterWidth(segment),
+  }));
+}
+
+/** Columns that a text without escape sequences takes. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of SEGMENTER.segment(text)) width += clusterWidth(segment);
+  return width;
+}
+
+/** Whether all terminals agree on how wide it is. */
+export function isSureWidth(cluster: string): boolean {
+  return SURE.test(cluster);
+}
+
+function clusterWidth(cluster: string): 0 | 1 | 2 {
+  if (cluster.length === 1 && cluster >= " " && cluster <= "~") return 1;
+  if (EMOJI.test(cluster)) return 2;
+  if (INVISIBLE.test(cluster)) return 0;
+  return eastAsianWidth(cluster.codePointAt(0) ?? 0) === 2 ? 2 : 1;
+}
