@@ -1,4 +1,4 @@
-import { clustersOf, isSureWidth, widthOf } from "../width.ts";
+import { type Cluster, clustersOf, isSureWidth, widthOf } from "../width.ts";
 
 /** A piece of a row. `style` is what stands in a sequence for styles (`1;36`); empty: none. */
 export interface Span {
@@ -53,31 +53,49 @@ export function padRow(spans: Row, columns: number, style = ""): Row {
   return missing > 0 ? [...spans, { text: " ".repeat(missing), style }] : spans;
 }
 
+/** One character of a row, as a reader counts them. */
+export interface Cell extends Cluster {
+  readonly style: string;
+}
+
+export function cellsOf(spans: Row): Cell[] {
+  return spans.flatMap(({ text, style }) =>
+    clustersOf(text).map((cluster) => ({ ...cluster, style })),
+  );
+}
+
+const WRAP_OFF = "\x1b[?7l";
+const WRAP_ON = "\x1b[?7h";
+
 /**
- * The row as it is written to a terminal that is at column `from`. Behind a character that
- * terminals do not agree on, the column is set, so that what follows stands where it should.
+ * Cells as they are written to a terminal that is at column `from`. Behind a character that
+ * terminals do not agree on the column is set, so that what follows stands where it should;
+ * no row goes on in the next one by that.
  */
-export function ansiOf(spans: Row, from = 0): string {
+export function ansiOf(cells: readonly Cell[], from = 0): string {
   let out = "";
+  let style = "";
   let column = from;
-  for (const { text, style } of spans) {
-    if (text === "") continue;
-    if (style !== "") out += `\x1b[${style}m`;
-    if (isPlain(text)) {
-      out += text;
-      column += text.length;
-    } else {
-      for (const cluster of clustersOf(text)) {
-        out += cluster.text;
-        column += cluster.width;
-        if (!isSureWidth(cluster.text)) out += `\x1b[${column + 1}G`;
-      }
+  let isUnsure = false;
+  for (const cell of cells) {
+    if (cell.style !== style) {
+      // What a style adds to the one before is not worth finding out: most begin from none.
+      if (style !== "") out += "\x1b[m";
+      if (cell.style !== "") out += `\x1b[${cell.style}m`;
+      style = cell.style;
     }
-    if (style !== "") out += "\x1b[m";
+    column += cell.width;
+    if (isPlain(cell.text) || isSureWidth(cell.text)) out += cell.text;
+    else {
+      isUnsure = true;
+      const room = cell.width === 2 ? "\x1b[2X" : "";
+      out += `${room}${cell.text}\x1b[${column + 1}G`;
+    }
   }
-  return out;
+  if (style !== "") out += "\x1b[m";
+  return isUnsure ? WRAP_OFF + out + WRAP_ON : out;
 }
 
 function isPlain(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text);
+  return text.length === 1 && text >= " " && text <= "~";
 }

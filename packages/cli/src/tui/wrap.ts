@@ -51,6 +51,8 @@ export function wrapSpans(
   for (const word of wordsOf(spans)) {
     if (word.isNewLine) flush(word.gapAt);
     const isFirst = used === 0;
+    // Spaces at the end of a line are no reason for another row.
+    if (word.spans.length === 0 && !isFirst && used + word.gapWidth > room) continue;
     if (!isFirst && used + word.gapWidth + word.width > room) flush(word.at);
     else if (isFirst && word.gapWidth >= room) start = word.at;
     else {
