@@ -138,10 +138,12 @@ type Step =
   | { type: "grow"; text: string }
   | { type: "replace"; back: number; text: string }
   | { type: "chrome"; rows: string[]; cursor: number }
-  | { type: "resize"; columns: number; rows: number };
+  | { type: "resize"; columns: number; rows: number }
+  /** What was changed before and is changed now is drawn at once. */
+  | { type: "several"; steps: Exclude<Step, { type: "resize" | "several" }>[] };
 
 const text = fc.stringMatching(/^[a-z ]{0,60}$/);
-const step: fc.Arbitrary<Step> = fc.oneof(
+const one = fc.oneof(
   { weight: 4, arbitrary: fc.record({ type: fc.constant("say" as const), text }) },
   { weight: 6, arbitrary: fc.record({ type: fc.constant("grow" as const), text }) },
   fc.record({ type: fc.constant("replace" as const), back: fc.integer({ min: 1, max: 3 }), text }),
@@ -153,6 +155,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       cursor: fc.nat({ max: 30 }),
     }),
   },
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 12, arbitrary: one },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constant("several" as const), steps: fc.array(one) }),
+  },
   fc.record({
     type: fc.constant("resize" as const),
     columns: fc.integer({ min: 20, max: 60 }),
@@ -163,7 +172,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 function change(model: Model, given: Exclude<Step, { type: "resize" }>): void {
   const { paragraphs } = model;
   const last = paragraphs.length - 1;
-  if (given.type === "say") paragraphs.push(given.text);
+  if (given.type === "several") for (const each of given.steps) change(model, each);
+  else if (given.type === "say") paragraphs.push(given.text);
   else if (given.type === "grow") paragraphs[last] = (paragraphs[last] ?? "") + given.text;
   else if (given.type === "chrome")
     Object.assign(model, { chrome: given.rows, cursor: given.cursor });
@@ -215,6 +225,7 @@ test("property: after any updates and resizes the screen is as if drawn from scr
         // What was there before may stand above; the cursor tells where.
         const first = terminal.cursor().row - (at.row - top);
         if (top > 0) expect(first).toBe(0);
+        expect(seen.slice(0, first).join("").replaceAll("$", "")).toBe("");
         expect(terminal.cursor().column).toBe(at.column);
         expect(seen.slice(first, first + expected.length)).toEqual(expected);
         expect(seen.slice(first + expected.length).join("")).toBe("");
