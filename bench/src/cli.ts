@@ -26,9 +26,9 @@ const DEADLINE_MS = 60_000;
 const REFUSED = 41;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const entry = join(root, "packages/cli/bundle/gyre.js");
+export const entry: string = join(root, "packages/cli/bundle/gyre.js");
 
-interface Bench {
+export interface Bench {
   service: ChildProcess;
   url: string;
   /** Empty at first. */
@@ -37,7 +37,7 @@ interface Bench {
 }
 
 /** Runs `work` with the program, a service, and a home that is gone afterwards. */
-async function withProgram<T>(work: (bench: Bench) => T | Promise<T>): Promise<T> {
+export async function withProgram<T>(work: (bench: Bench) => T | Promise<T>): Promise<T> {
   execFileSync(process.execPath, [join(root, "scripts/bundle-cli.mjs")]);
   const home = mkdtempSync(join(tmpdir(), "gyre-bench-"));
   const path = join(root, "packages/cli/dist/testing/service-process.js");
@@ -107,7 +107,13 @@ function peakOf(bench: Bench, args: readonly string[]): number {
 const rounds = <T>(one: () => T): T[] => Array.from({ length: ROUNDS }, one);
 const ms = (value: number): string => `${value.toFixed(0)} ms`;
 
-function line(what: string, peer: string, measured: number, limit: number, unit: string): Line {
+export function line(
+  what: string,
+  peer: string,
+  measured: number,
+  limit: number,
+  unit: string,
+): Line {
   return { what, floor: peer, gyre: `${measured.toFixed(0)}${unit}`, measured, limit, unit };
 }
 
@@ -243,7 +249,7 @@ async function writeBigSession(file: string, cwd: string): Promise<number> {
 }
 
 /** A question, a call, what it gave, and the answer. */
-function messagesOf(nth: number, text: string): AgentMessage[] {
+export function messagesOf(nth: number, text: string): AgentMessage[] {
   const id = `toolu_${nth}`;
   const timestamp = nth;
   const by = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-5-5" };

@@ -4,6 +4,7 @@ import { cacheCases } from "./cache.ts";
 import { type Case, cases as loopCases, type Line, measureMemory } from "./cases.ts";
 import { cliCases } from "./cli.ts";
 import { serviceCases } from "./services.ts";
+import { tuiCases } from "./tui.ts";
 
 interface Group {
   /** What the figures stand beside. */
@@ -21,6 +22,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     about:
       "The program; beside it the best other one on Node, measured where bare Node takes 81 ms",
     cases: cliCases,
+  },
+  tui: {
+    beside: "best on Node",
+    about: "The program in a terminal; beside it the best other one on Node",
+    cases: tuiCases,
   },
 };
 

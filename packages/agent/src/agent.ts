@@ -15,6 +15,7 @@ import {
   type Usage,
 } from "@gyre/ai";
 import type { Compaction } from "./compaction.ts";
+import { compactNow } from "./context.ts";
 import { isThenable, SinkError } from "./emitter.ts";
 import { callsOf, isLlmMessage, withResult } from "./history.ts";
 import { type PromptInput, toMessages } from "./input.ts";
@@ -101,6 +102,12 @@ export interface PromptOptions {
 export interface ContinueOptions {
   /** A person's answers to pending calls, by call id. The rest stays pending. */
   decisions?: Readonly<Record<string, Decision>>;
+}
+
+export interface CompactOptions {
+  /** What a summary is to keep above all. */
+  keep?: string;
+  signal?: AbortSignal;
 }
 
 /** A run to iterate. Leaving the loop detaches it; the run goes on. */
@@ -376,6 +383,29 @@ export class Agent {
     return this.#launch(this.#continueLaunch(options));
   }
 
+  /**
+   * Makes the context smaller now, whatever its size: all but the first request and the last
+   * turns gives way to a summary and facts, as at its limit (R24). Tokens before and after;
+   * nothing where nothing is to be gained. Counts as a run meanwhile. Rejects when it is
+   * aborted, and where `beforeCompaction` puts it off: all stays as it was then.
+   */
+  async compact({ keep, signal }: CompactOptions = {}): Promise<
+    { before: number; after: number } | undefined
+  > {
+    this.#assertIdle("compact");
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const run = this.#open({ injected: [] }, controller.signal);
+    const stop = (): void => controller.abort();
+    signal?.addEventListener("abort", stop);
+    try {
+      return await this.#during(run, controller, () => compactNow(run, keep));
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      run.close();
+    }
+  }
+
   /** Stops the run (R21). It ends soon, with what it has; await `waitForIdle()` for that. */
   abort(): void {
     this.#active?.controller.abort();
@@ -448,6 +478,33 @@ export class Agent {
 
   async #launch(launch: Launch): Promise<AgentEndEvent> {
     const controller = new AbortController();
+    let run: Run;
+    try {
+      run = this.#open(launch, controller.signal);
+    } catch (error) {
+      this.#takeBack(launch.injected);
+      throw error;
+    }
+    const waiting = this.#pending;
+    this.#error = undefined;
+    this.#pending = [];
+    return this.#during(run, controller, async () => {
+      try {
+        return await drive(run, launch.injected);
+      } catch (error) {
+        if (error instanceof SinkError) {
+          this.#error = error.message;
+          const end = endOf(run, "sink");
+          end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
+          await this.#handle(end, launch.watch);
+        }
+        throw error;
+      }
+    });
+  }
+
+  /** A run on what the agent is now. Throws on a configuration that cannot work. */
+  #open(launch: Launch, signal: AbortSignal): Run {
     const context: AgentContext = {
       systemPrompt: this.#systemPrompt,
       messages: this.#messages,
@@ -456,31 +513,18 @@ export class Agent {
       ...(this.#counted &&
         this.#counted.model === this.#model && { calibration: this.#counted.calibration }),
     };
-    const handle = (event: AgentEvent): void | Promise<void> => this.#handle(event, launch.watch);
     const { sink = () => {}, streamFn } = this.#options;
-    let run: Run;
-    try {
-      const config = this.#config(launch);
-      run = new Run(context, config, sink, controller.signal, streamFn, handle);
-    } catch (error) {
-      this.#takeBack(launch.injected);
-      throw error;
-    }
-    const waiting = this.#pending;
+    return new Run(context, this.#config(launch), sink, signal, streamFn, (event) =>
+      this.#handle(event, launch.watch),
+    );
+  }
+
+  /** Works on a run, while no other can start. */
+  async #during<T>(run: Run, controller: AbortController, work: () => Promise<T>): Promise<T> {
     let becomeIdle: () => void = () => {};
     this.#active = { controller, idle: new Promise((resolve) => (becomeIdle = resolve)) };
-    this.#error = undefined;
-    this.#pending = [];
     try {
-      return await drive(run, launch.injected);
-    } catch (error) {
-      if (error instanceof SinkError) {
-        this.#error = error.message;
-        const end = endOf(run, "sink");
-        end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
-        await handle(end);
-      }
-      throw error;
+      return await work();
     } finally {
       this.#streamMessage = undefined;
       this.#active = undefined;

@@ -61,12 +61,14 @@ export interface ContextConfig {
   /**
    * Makes a short text of a long one; a model may do that. Asked for old turns before room
    * gets scarce, and for a result that is too long. Without it, or when it throws or takes
-   * too long, a list of facts stands for the turns, and the result is cut.
+   * too long, a list of facts stands for the turns, and the result is cut. `keep` is what
+   * somebody who asked for a compaction wants kept above all.
    */
   summarise?: (
     text: string,
     signal: AbortSignal,
     what: "turns" | "result",
+    keep?: string,
   ) => string | Promise<string>;
   /** How long a summary is waited for once it is needed. Default 30,000. */
   summaryWaitMs?: number;
@@ -80,8 +82,12 @@ export interface ContextConfig {
   /**
    * Told before earlier messages are changed in what is sent. `false` puts it off to the next
    * request, as long as the model's window has room. What it throws is the run's error (R5).
+   * `manual`: somebody asked for it with `Agent.compact`, which `false` refuses.
    */
-  beforeCompaction?: (signal: AbortSignal) => boolean | void | Promise<boolean | void>;
+  beforeCompaction?: (
+    signal: AbortSignal,
+    trigger: "auto" | "manual",
+  ) => boolean | void | Promise<boolean | void>;
   /** What a call was for. Default: told by the names of the tool and its arguments. */
   traceOf?: (call: ToolCall) => CallTrace;
 }

@@ -33,6 +33,21 @@ const PREPARE_SHARE = 0.75;
 const AFTER_OVERFLOW_SHARE = 0.5;
 const GROWN = "The context had grown above its limit.";
 const REFUSED = "The service said that the context is too large.";
+const ASKED = "It was asked for.";
+/** Of what is sent: what is left of it where somebody asks for a smaller context. */
+const ON_DEMAND_SHARE = 0.5;
+
+/** What a compaction is for. */
+interface Aim {
+  target: number;
+  /** Above this even the last turns are cut. */
+  trigger: number;
+  reason: string;
+  /** Also below the trigger, and for any gain. */
+  force: boolean;
+  /** Nobody has waited for it: all but the last turns goes, with a summary of its own. */
+  onDemand?: { keep?: string | undefined };
+}
 
 /** The context does not fit the model's window, and nothing more can be left out. */
 export class ContextOverflowError extends Error {
@@ -56,21 +71,49 @@ function estimate(run: Run): number {
   return run.view.tokens + overheadOf(run);
 }
 
+/** The same as the service would count. */
+function sizeOf(run: Run): number {
+  return run.calibration.correct(estimate(run));
+}
+
 /** Makes the context smaller, if it is too large (R24), and gets ready for it before. */
 export async function keepSmall(run: Run, config: ContextConfig): Promise<void> {
   const { trigger, target, window } = contextLimits(config, run.model);
-  const size = run.calibration.correct(estimate(run));
+  const size = sizeOf(run);
   if (size <= trigger) {
     if (size > trigger * PREPARE_SHARE) prepareSummary(run, config, target - (trigger - size));
     return;
   }
-  const { beforeCompaction } = config;
-  const may =
-    beforeCompaction && (await run.hook("beforeCompaction", () => beforeCompaction(run.signal)));
-  if (may === false && size <= window) return;
-  const plan = await compact(run, config, target, false);
-  const after = run.calibration.correct(estimate(run));
+  if (!(await mayCompact(run, config, "auto")) && size <= window) return;
+  const plan = await compact(run, config, { target, trigger, reason: GROWN, force: false });
+  const after = sizeOf(run);
   if (plan?.why && after > window) throw new ContextOverflowError(after, window, plan.why);
+}
+
+/**
+ * Makes the context smaller because somebody asked for it, whatever its size. Answers with the
+ * tokens before and after; with nothing where nothing is to be gained.
+ */
+export async function compactNow(
+  run: Run,
+  keep?: string,
+): Promise<{ before: number; after: number } | undefined> {
+  const config = run.config.context ?? {};
+  const limits = contextLimits(config, run.model);
+  const before = sizeOf(run);
+  const target = Math.min(limits.target, before * ON_DEMAND_SHARE);
+  if (!(await mayCompact(run, config, "manual"))) {
+    throw new Error("The context is not compacted: beforeCompaction has put it off.");
+  }
+  const earlier = run.compaction;
+  await compact(run, config, {
+    target,
+    trigger: limits.trigger,
+    reason: ASKED,
+    force: true,
+    onDemand: { keep },
+  });
+  return run.compaction === earlier ? undefined : { before, after: sizeOf(run) };
 }
 
 /**
@@ -87,25 +130,40 @@ export async function makeSmaller(run: Run): Promise<string | undefined> {
     run.calibration.observe(estimated, window);
   }
   const size = run.calibration.correct(estimated);
-  const plan = await compact(run, context, Math.min(target, size * AFTER_OVERFLOW_SHARE), true);
+  const aim = Math.min(target, size * AFTER_OVERFLOW_SHARE);
+  const plan = await compact(run, context, {
+    target: aim,
+    trigger: aim,
+    reason: REFUSED,
+    force: true,
+  });
   if (plan && plan.after < plan.before) return undefined;
   return `It cannot be made smaller. ${plan?.why ?? ""}`.trim();
+}
+
+async function mayCompact(
+  run: Run,
+  { beforeCompaction }: ContextConfig,
+  trigger: "auto" | "manual",
+): Promise<boolean> {
+  if (!beforeCompaction) return true;
+  const ask = (): ReturnType<typeof beforeCompaction> => beforeCompaction(run.signal, trigger);
+  return (await run.hook("beforeCompaction", ask)) !== false;
 }
 
 /** Plans, gathers what the plan needs, and applies it. Answers with what was planned. */
 async function compact(
   run: Run,
   config: ContextConfig,
-  target: number,
-  force: boolean,
+  { target, trigger, force, onDemand, ...aim }: Aim,
 ): Promise<CompactionPlan | undefined> {
   const { messages } = run.history;
   const earlier = run.compaction;
-  const limits = contextLimits(config, run.model);
+  const limits = { ...contextLimits(config, run.model), target, trigger };
   const pinned = await pinnedText(run, config, Math.ceil(target * PINNED_SHARE));
   const news = pinned && !isIn(earlier, pinned) ? pinned : "";
-  const planned = (atLeast = 0): CompactionPlan | undefined =>
-    planCompaction(messages, force ? { ...limits, target, trigger: target } : limits, {
+  const planned = (atLeast = onDemand ? messages.length : 0): CompactionPlan | undefined =>
+    planCompaction(messages, limits, {
       earlier,
       overhead: overheadOf(run),
       correct: (estimated) => run.calibration.correct(estimated),
@@ -117,14 +175,15 @@ async function compact(
   let plan = planned();
   if (!plan || !makesProgress(plan, earlier)) return plan;
   const start = earlier?.message ? earlier.to : plan.from;
-  let reason = force ? REFUSED : GROWN;
+  let { reason } = aim;
   let message = earlier?.message;
   let facts = earlier?.facts;
-  const asked = config.summarise && run.summaries.asked(messages, earlier, start);
+  const asked =
+    config.summarise && !onDemand ? run.summaries.asked(messages, earlier, start) : undefined;
   if (asked && (asked.isReady || plan.to > start)) plan = planned(asked.to) ?? plan;
   const { to } = plan;
   if (to > start) {
-    if (!asked) beginSummary(run, config, start, to);
+    if (!asked) beginSummary(run, config, start, to, onDemand?.keep);
     const { summary, why } = await summaryFor(run, config, target);
     if (why) reason = `${reason} ${why}`;
     const all = factsOf(messages.slice(start, to), facts, config.traceOf);
@@ -144,7 +203,7 @@ async function compact(
   await run.emit({
     type: "compaction",
     before: plan.before,
-    after: run.calibration.correct(estimate(run)),
+    after: sizeOf(run),
     reason: plan.why ? `${reason} It stays above its target. ${plan.why}` : reason,
     compaction: run.compaction,
   });
@@ -205,13 +264,21 @@ function prepareSummary(run: Run, config: ContextConfig, target: number): void {
   if (plan && plan.to > from) beginSummary(run, config, from, plan.to);
 }
 
-function beginSummary(run: Run, { summarise }: ContextConfig, start: number, to: number): void {
+function beginSummary(
+  run: Run,
+  { summarise }: ContextConfig,
+  start: number,
+  to: number,
+  keep?: string,
+): void {
   if (!summarise) return;
   const { messages } = run.history;
   const { message } = run.compaction ?? {};
   const left = messages.slice(start, to);
   const text = readable(message ? [message, ...left] : left);
-  run.summaries.begin(messages, run.compaction, to, (signal) => summarise(text, signal, "turns"));
+  run.summaries.begin(messages, run.compaction, to, (signal) =>
+    summarise(text, signal, "turns", keep),
+  );
 }
 
 /** A summary that helps, or why there is none: it failed, came too late, or is too long. */

@@ -44,7 +44,11 @@ async function main(args: string[], io: Io): Promise<ExitCode> {
 type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCode>;
 
 const start: Readonly<Record<CommandName, Start>> = {
-  run: async (...given) => (await import("./print.ts")).runPrint(...given),
+  async run(args, values, io) {
+    if (!isInteractive(values, io)) return (await import("./print.ts")).runPrint(args, values, io);
+    const { runInteractive } = await import("./tui/interactive.ts");
+    return runInteractive(args, values, io, { input: process.stdin, output: process.stdout });
+  },
   rpc: async (_args, ...given) => (await import("./rpc/rpc.ts")).runRpc(...given),
   acp: async (_args, ...given) => (await import("./acp/acp.ts")).runAcp(...given),
   models: async (...given) => (await import("./commands/models-command.ts")).runModels(...given),
@@ -86,6 +90,12 @@ const start: Readonly<Record<CommandName, Start>> = {
   },
 };
 
+/** Somebody sits at a terminal, and has not asked for one answer alone. */
+function isInteractive({ output, print, schema }: Values, { stdin, stdout }: Io): boolean {
+  const isOneAnswer = print || output !== undefined || schema !== undefined;
+  return !isOneAnswer && stdin.isTTY === true && stdout.isTTY === true;
+}
+
 async function liveModel(name: string, io: Io) {
   const { openModel } = await import("./demo/live-model.ts");
   return openModel(name, io.env);
@@ -101,7 +111,7 @@ async function commandOf(
   if (values.print) return { command: "run", rest: positionals };
   if (first === undefined) {
     const isTakenUp = values.continue || values.resume !== undefined;
-    const isAsked = (!io.stdin.isTTY || isTakenUp) && !values.help;
+    const isAsked = (!io.stdin.isTTY || isTakenUp || isInteractive(values, io)) && !values.help;
     return { ...(isAsked && { command: "run" }), rest: [] };
   }
   if (isCommand(first)) return { command: first, rest };

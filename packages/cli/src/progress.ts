@@ -2,9 +2,11 @@ import type { AgentEvent } from "@gyre/agent";
 import { sanitise } from "@gyre/tools";
 import type { DeniedCall } from "./harness/harness.ts";
 import type { Sink } from "./io.ts";
-import { aboutOf, duration } from "./render.ts";
 import { shellWord } from "./commands/shell-word.ts";
 import { fit } from "./terminal.ts";
+import { aboutOf, duration } from "./tool-text.ts";
+
+type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 
 const MAX_COLUMNS = 100;
 /** Rules that are offered at the end. */
@@ -49,17 +51,15 @@ export class Progress {
         this.#about.delete(event.toolCallId);
         const mark = event.isError ? "✗" : "●";
         const denied = this.#denied.find(({ toolCallId }) => toolCallId === event.toolCallId);
-        const end = denied ? `denied: ${firstSentence(denied.reason)}` : duration(event.durationMs);
+        const end = denied ? deniedReason(denied.reason) : duration(event.durationMs);
         this.#say(`${mark} ${event.toolName}  ${about}  ${end}`);
         break;
       }
       case "retry":
-        this.#say(`${trouble(event.errorMessage)} Asking again in ${duration(event.delayMs)}.`);
+        this.#say(retryText(event));
         break;
       case "fallback":
-        this.#say(
-          `${trouble(event.errorMessage)} Asking ${event.to.provider}/${event.to.id} instead.`,
-        );
+        this.#say(fallbackText(event));
         break;
       case "message_end": {
         const { message } = event;
@@ -87,6 +87,21 @@ export class Progress {
     const isCut = this.#output.isTTY === true && !isWhole;
     this.#output.write(`gyre: ${isCut ? fit(line, MAX_COLUMNS) : line}\n`);
   }
+}
+
+/** Why a service is asked again, and when. */
+export function retryText({ errorMessage, delayMs }: EventOf<"retry">): string {
+  return `${trouble(errorMessage)} Asking again in ${duration(delayMs)}.`;
+}
+
+/** Why another model is asked. */
+export function fallbackText({ errorMessage, to }: EventOf<"fallback">): string {
+  return `${trouble(errorMessage)} Asking ${to.provider}/${to.id} instead.`;
+}
+
+/** Why a call was denied, in short. */
+export function deniedReason(reason: string): string {
+  return `denied: ${firstSentence(reason)}`;
 }
 
 function trouble(message: string): string {

@@ -3,7 +3,8 @@ import type { AssistantMessage } from "@gyre/ai";
 import type { EditDetails, LsDetails, ReadDetails, ShellDetails } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
 import { duration, MAX_SHOWN_LINES, Renderer } from "./render.ts";
-import { type Environment, openTerminal, plainText } from "./terminal.ts";
+import { plainText } from "./plain-text.ts";
+import { type Environment, openTerminal } from "./terminal.ts";
 import { widthOf } from "./width.ts";
 
 interface Screen {

@@ -1,17 +1,27 @@
 import type { AgentEvent, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessageEvent } from "@gyre/ai";
 import { sanitise } from "@gyre/tools";
-import { fit, plainText, type Style, type Terminal, wrap, Wrapper } from "./terminal.ts";
+import { plainText } from "./plain-text.ts";
+import { fit, type Style, type Terminal, wrap, Wrapper } from "./terminal.ts";
+import {
+  aboutOf,
+  detailsOf,
+  duration,
+  exitOf,
+  linesOf,
+  listedName,
+  resultText,
+  roundTimes,
+  shownText,
+  tellingLines,
+  verdictOf,
+} from "./tool-text.ts";
 
-/** Lines of a tool's output that are shown; the rest is counted. */
-export const MAX_SHOWN_LINES = 8;
+export { aboutOf, duration, MAX_SHOWN_LINES, shownText } from "./tool-text.ts";
 
 const INDENT = "  ";
 const DEEPER = "    ";
 const CLEAR_LINE = "\r\x1b[2K";
-
-/** What `ls` tells of a file beside its name. */
-const LISTED_SIZE = / \([\d.]+ [KMGTP]?B\)$/;
 
 interface DiffLine {
   sign: "+" | "-";
@@ -160,7 +170,7 @@ export class Renderer {
 
   #noteOutput(id: string, partial: AgentToolResult): void {
     const call = this.#running.get(id);
-    if (call) call.lastLine = linesOf(textOf(partial)).at(-1)?.trim() ?? "";
+    if (call) call.lastLine = linesOf(resultText(partial)).at(-1)?.trim() ?? "";
   }
 
   #drawRunning(): void {
@@ -219,26 +229,6 @@ export class Renderer {
   }
 }
 
-/** How long something took, for people. */
-export function duration(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
-}
-
-/** Of a test run: its verdicts, differences and counts. Of anything else: its end. */
-function tellingLines(lines: readonly string[]): string[] {
-  const telling = lines.filter((line) =>
-    /^\s*[✔✖] .*\)$|^\s*\S+ !== \S+$|^ℹ (pass|fail) /.test(line),
-  );
-  // Some versions of Node show a failed test in its place and again at the end.
-  const once = [...new Set(telling)];
-  return (once.length > 0 ? once : lines).slice(-MAX_SHOWN_LINES);
-}
-
-/** A test runner's times, `1.352805ms`, to a tenth. */
-function roundTimes(line: string): string {
-  return line.replace(/(\d+\.\d{2,})ms/g, (_, ms: string) => `${Number(ms).toFixed(1)} ms`);
-}
-
 /** The lines without the indent that they share. */
 function dedent(lines: readonly DiffLine[]): DiffLine[] {
   const plain = lines.map(({ sign, text }) => ({ sign, text: shownText(text) }));
@@ -261,32 +251,21 @@ function wrapCode(line: string, columns: number): string[] {
 }
 
 function verdictPaint(line: string, style: Style): (text: string) => string {
-  if (/^\s*✔/.test(line)) return style.green;
-  return /^\s*✖/.test(line) ? style.red : style.dim;
-}
-
-/** Lines with something on them. */
-function linesOf(text: string): string[] {
-  return shownText(text)
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "");
-}
-
-function textOf(result: AgentToolResult): string {
-  return result.content.map((block) => (block.type === "text" ? block.text : "(image)")).join("\n");
+  const verdict = verdictOf(line);
+  if (verdict === undefined) return style.dim;
+  return verdict === "good" ? style.green : style.red;
 }
 
 /** From the details of the tools that are known here; of others, what the model is told. */
 function viewOf(tool: string, result: AgentToolResult): ToolView {
   const details = detailsOf(result);
   const { diff, stderr, stdout, totalEntries, totalLines } = details;
-  const text = textOf(result);
+  const text = resultText(result);
   if (tool === "read" && typeof totalLines === "number") {
     return { type: "summary", text: totalLines === 1 ? "1 line" : `${totalLines} lines` };
   }
   if (tool === "ls" && typeof totalEntries === "number") {
-    const names = text.split("\n").map((line) => line.replace(LISTED_SIZE, ""));
+    const names = text.split("\n").map(listedName);
     return { type: "summary", text: names.join("  ") };
   }
   if (tool === "edit" && typeof diff === "string") {
@@ -296,16 +275,6 @@ function viewOf(tool: string, result: AgentToolResult): ToolView {
     return { type: "output", text: `${stdout}\n${stderr}`, exit: exitOf(details) };
   }
   return { type: "output", text };
-}
-
-function detailsOf({ details }: AgentToolResult): Readonly<Record<string, unknown>> {
-  return typeof details === "object" && details !== null ? { ...details } : {};
-}
-
-function exitOf({ aborted, exitCode, timedOut }: Readonly<Record<string, unknown>>): string {
-  if (timedOut === true) return "out of time";
-  if (aborted === true) return "aborted";
-  return typeof exitCode === "number" ? `exit code ${exitCode}` : "ended by a signal";
 }
 
 /** Of a unified diff, what was removed and added. */
@@ -319,19 +288,8 @@ function changedLines(diff: string): DiffLine[] {
   });
 }
 
-/** A text without what a terminal obeys, and without what nobody sees. */
-export function shownText(text: string): string {
-  return sanitise(plainText(text));
-}
-
 function fallbackText({ from, to, errorMessage }: FallbackEvent): string {
   return `${from.provider}/${from.id} cannot answer; asking ${to.provider}/${to.id}. ${errorMessage}`;
-}
-
-/** What a call is about, in one line: the argument that a person would name. */
-export function aboutOf(args: Readonly<Record<string, unknown>>): string {
-  const about = args["command"] ?? args["path"] ?? "";
-  return typeof about === "string" ? shownText(about).replaceAll("\n", " ") : "";
 }
 
 /** Paints what stands between back-ticks, which may come in pieces, and takes them away. */

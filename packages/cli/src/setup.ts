@@ -7,7 +7,7 @@ import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import type { Values } from "./options.ts";
 import { findProjectFile, MCP_FILE } from "./settings/project-file.ts";
-import { loadSettings } from "./settings/settings-load.ts";
+import { loadSettings, type SettingsLayer } from "./settings/settings-load.ts";
 import type { Settings } from "./settings/settings.ts";
 
 /** What a run is set up with: all that the command line, the environment and the files say. */
@@ -20,11 +20,23 @@ export interface Setup {
   verbose?: string;
   /** MCP servers that are set and may be used. */
   mcpServers?: readonly McpServerEntry[];
+  /** What each source says, the first to be replaced first. */
+  layers?: readonly SettingsLayer[];
   warn: (text: string) => void;
 }
 
+/** How a setup is read. */
+export interface SetupOptions {
+  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  quietAboutTrust?: boolean;
+}
+
 /** Reads it. Throws `UsageError` for what is wrong with the command line. */
-export async function readSetup(values: Values, io: Io): Promise<Setup> {
+export async function readSetup(
+  values: Values,
+  io: Io,
+  { quietAboutTrust = false }: SetupOptions = {},
+): Promise<Setup> {
   const cwd = resolve(io.cwd, values.cwd ?? ".");
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
@@ -39,6 +51,7 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
     home,
     flags: values,
     trustOnce,
+    quietAboutTrust,
     warn,
   });
   const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
@@ -49,6 +62,7 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
         env: io.env,
         home,
         trustOnce,
+        quietAboutTrust,
         warn,
       })
     : [];
@@ -60,6 +74,7 @@ export async function readSetup(values: Values, io: Io): Promise<Setup> {
     explicit,
     cwd,
     warn,
+    layers,
     ...(mcpServers.length > 0 && { mcpServers }),
     ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
   };

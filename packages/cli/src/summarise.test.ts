@@ -28,6 +28,18 @@ it("asks a model for what is needed, with the text as it is", async () => {
   expect(asked?.systemPrompt).toContain("what is left to do");
 });
 
+it("says what the user wants kept, where somebody asked for a compaction", async () => {
+  let prompt: string | undefined;
+  const script = scriptedModel([
+    ({ systemPrompt }) => {
+      prompt = systemPrompt;
+      return "In short.";
+    },
+  ]);
+  await summariserOf(script)("a long text", never, "turns", "the names of the tests");
+  expect(prompt).toMatch(/ Above all, the user wants kept: the names of the tests$/);
+});
+
 it("rejects where the model gives none, so that nothing empty stands for old turns", async () => {
   const script = scriptedModel([""]);
   const summarise = summariserOf(script);

@@ -22,12 +22,12 @@ export interface SummariserOptions {
 
 /** Summaries by a model. A failed one rejects: who asked has a way to do without. */
 export function summariser({ client, model, spent }: SummariserOptions): Summarise {
-  return async (text, signal, what) => {
+  return async (text, signal, what, keep) => {
     const message = await complete(
       client,
       await model(),
       {
-        systemPrompt: TASKS[what],
+        systemPrompt: keep ? `${TASKS[what]} Above all, the user wants kept: ${keep}` : TASKS[what],
         messages: [{ role: "user", content: text, timestamp: Date.now() }],
       },
       { signal, maxTokens: MAX_SUMMARY_TOKENS, thinkingLevel: "off", cacheRetention: "none" },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fit, openTerminal, plainText, wrap, Wrapper } from "./terminal.ts";
+import { plainText } from "./plain-text.ts";
+import { fit, openTerminal, wrap, Wrapper } from "./terminal.ts";
 import { widthOf } from "./width.ts";
 
 const output = { write: () => true };

@@ -291,6 +291,19 @@ describe("opening and forking", () => {
     expect((await store.list({ cwd: "/other" })).map(({ id }) => id)).toEqual([other.header.id]);
   });
 
+  it("forks up to an entry, or with nothing of the session", async () => {
+    const session = await store.create({ cwd: CWD });
+    await ask(session, "One");
+    await ask(session, "Two");
+    const fork = await store.fork(session.path, { entry: 1 });
+    expect((await fork.context()).messages).toMatchObject([{ content: "One" }]);
+    await fork.close();
+    const empty = await store.fork(session.path, { entry: null });
+    expect((await empty.context()).messages).toEqual([]);
+    await empty.close();
+    await session.close();
+  });
+
   it("forks a session that somebody writes to", async () => {
     const session = await store.create({ cwd: CWD });
     await ask(session, "Hi");

@@ -116,14 +116,21 @@ export class SessionStore {
     return openSession(path, { clock: this.#clock, ...this.#hintFor(path), ...options });
   }
 
-  /** A new session with the branch of another one that is talked to there. */
-  async fork(idOrPath: string, options: { cwd?: string } = {}): Promise<Session> {
+  /**
+   * A new session with one branch of another one: up to `entry`, by default up to where it is
+   * talked to; null: with nothing of it.
+   */
+  async fork(
+    idOrPath: string,
+    options: { cwd?: string; entry?: number | null } = {},
+  ): Promise<Session> {
     const source = await this.open(idOrPath, { readOnly: true });
     try {
       const cwd = resolve(options.cwd ?? source.header.cwd);
       const id = newId();
       const path = this.#newPath(cwd, id);
-      return await source.fork(path, { newId: id, cwd });
+      const { entry } = options;
+      return await source.fork(path, { newId: id, cwd, ...(entry !== undefined && { id: entry }) });
     } finally {
       await source.close();
     }

@@ -5,6 +5,7 @@ export {
   MAX_PATCH_FILES,
   type PatchDetails,
 } from "./apply-patch.ts";
+export { alignLines } from "./edit-align.ts";
 export { type EditDetails, editTool, MAX_EDIT_BYTES, MAX_EDITS } from "./edit.ts";
 export type { ToolEnv } from "./env.ts";
 export { cleanEnvironment, type EnvironmentOptions } from "./environment.ts";
@@ -40,5 +41,6 @@ export * from "./shell.ts";
 export { type TaskOptions, taskTool } from "./task.ts";
 export { type Todo, TodoList, todoTool } from "./todo.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
+export { type WalkedEntry, walk as walkFiles } from "./walk.ts";
 export * from "./workspace.ts";
 export * from "./write.ts";

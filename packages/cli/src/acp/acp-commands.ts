@@ -1,10 +1,16 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import { contextBreakdown } from "@gyre/agent";
-import { totalTokens, type Usage } from "@gyre/ai";
-import type { ModelChoice } from "./acp-host.ts";
-import { isMode, isThinkingLevel, MODES, modelValue } from "./acp-config.ts";
+import type { Usage } from "@gyre/ai";
+import { type ModelChoice, modelValue } from "../commands-text/choices.ts";
+import {
+  COMMAND_ABOUTS,
+  COMMAND_HINTS,
+  contextText,
+  modeText,
+  takeModel,
+  thinkingText,
+  usageText,
+} from "../commands-text/command-text.ts";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
-import { dollars } from "../dollars.ts";
 import type { Harness } from "../harness/harness.ts";
 
 /** What a command is given. */
@@ -28,10 +34,10 @@ interface Command {
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   model: {
-    description: "show the models, or take another one",
-    hint: "name of a model",
-    async run(rest, { harness, models }) {
-      if (rest !== "") return `The model is ${modelValue(await harness.setModel(rest))} now.`;
+    description: COMMAND_ABOUTS.model,
+    hint: COMMAND_HINTS.model,
+    run(rest, { harness, models }) {
+      if (rest !== "") return takeModel(rest, harness);
       const current = modelValue(harness.model);
       const others = models.filter(({ value }) => value !== current);
       const listed = others.map(({ value, name }) => `- \`${value}\` ${name}`);
@@ -41,58 +47,25 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   thinking: {
-    description: "show how much it thinks, or change that",
-    hint: "off, minimal, low, medium, high or xhigh",
-    async run(rest, { harness }) {
-      if (rest === "") return `Thinking is ${harness.agent.state.thinkingLevel}.`;
-      if (!isThinkingLevel(rest)) throw new Error(`There is no level "${rest}".`);
-      await harness.setThinking(rest);
-      return `Thinking is ${rest} now.`;
-    },
+    description: COMMAND_ABOUTS.thinking,
+    hint: COMMAND_HINTS.thinking,
+    run: (rest, { harness }) => thinkingText(rest, harness),
   },
   mode: {
-    description: "show what it may do without asking, or change that",
-    hint: Object.keys(MODES).join(", "),
-    async run(rest, { harness }) {
-      if (rest === "") return `The mode is ${harness.mode}. ${MODES[harness.mode].description}`;
-      if (!isMode(rest)) {
-        throw new Error(`There is no mode "${rest}". There is: ${Object.keys(MODES).join(", ")}.`);
-      }
-      await harness.setMode(rest);
-      return `The mode is ${rest} now. ${MODES[rest].description}`;
-    },
+    description: COMMAND_ABOUTS.mode,
+    hint: COMMAND_HINTS.mode,
+    run: (rest, { harness }) => modeText(rest, harness),
   },
   cost: {
-    description: "show what this session has used",
-    run(_rest, { usage }) {
-      const tokens = totalTokens(usage).toLocaleString("en");
-      const cost = usage.cost ? dollars(usage.cost.total) : "a price that is not known";
-      return `${tokens} tokens, for ${cost}.`;
-    },
+    description: COMMAND_ABOUTS.cost,
+    run: (_rest, { usage }) => usageText(usage),
   },
   context: {
-    description: "show what the next request is made of",
-    run(_rest, { harness }) {
-      const {
-        total,
-        free,
-        trigger,
-        window: _,
-        ...parts
-      } = contextBreakdown(harness.agent.state, {});
-      const count = (tokens: number): string => tokens.toLocaleString("en");
-      const rows = Object.entries(parts).map(([name, tokens]) => `| ${name} | ${count(tokens)} |`);
-      return [
-        `About ${count(total)} tokens; ${count(free)} more until it is compacted at ${count(trigger)}.`,
-        "",
-        "| part | tokens |",
-        "|---|---|",
-        ...rows,
-      ].join("\n");
-    },
+    description: COMMAND_ABOUTS.context,
+    run: (_rest, { harness }) => contextText(harness),
   },
   session: {
-    description: "show where this session is kept",
+    description: COMMAND_ABOUTS.session,
     run(_rest, { harness, sessionId }) {
       const { session } = harness;
       if (!session) return `Session ${sessionId} is not written down.`;
@@ -100,8 +73,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   title: {
-    description: "name this session",
-    hint: "the name",
+    description: COMMAND_ABOUTS.title,
+    hint: COMMAND_HINTS.title,
     async run(rest, { setTitle }) {
       if (rest === "") throw new Error("Write the name behind /title.");
       await setTitle(rest);

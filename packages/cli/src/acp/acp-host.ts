@@ -1,5 +1,6 @@
 import type { Session, SessionSummary } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { ModelChoice } from "../commands-text/choices.ts";
 import type { Approvals, Harness } from "../harness/harness.ts";
 import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
@@ -14,13 +15,6 @@ export interface AcpStore {
   /** Rejects with `SessionError`: `not_found`, `locked`, ... */
   open(id: string): Promise<Session>;
   remove(id: string): Promise<void>;
-}
-
-/** A model that can be chosen. */
-export interface ModelChoice {
-  /** service/id. */
-  value: string;
-  name: string;
 }
 
 export interface AcpFolder {
@@ -73,7 +67,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
           }),
         ...(isKept && { store: await openStore(io) }),
         models: async () => {
-          const { usableModels } = await import("./acp-models.ts");
+          const { usableModels } = await import("../commands-text/usable-models.ts");
           return usableModels(settings, io.env);
         },
       };

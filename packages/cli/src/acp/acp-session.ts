@@ -16,13 +16,14 @@ import type { Session } from "@gyre/sessions";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { availableCommands, runCommand } from "./acp-commands.ts";
-import { configOptions, isMode, isThinkingLevel, modeState } from "./acp-config.ts";
+import { configOptions, modeState } from "./acp-config.ts";
 import { AcpAuthError, AcpInvalidError } from "./acp-error.ts";
-import type { AcpFolder, ModelChoice } from "./acp-host.ts";
+import type { AcpFolder } from "./acp-host.ts";
 import { permissionOptions } from "./acp-permission.ts";
 import { commandOf, promptOf, UnusableContentError } from "./acp-prompt.ts";
 import { proposedContent, viewOf } from "./acp-tool-call.ts";
 import { planOf, Updates } from "./acp-updates.ts";
+import { isMode, isThinkingLevel, type ModelChoice } from "../commands-text/choices.ts";
 import type { Harness, Outcome } from "../harness/harness.ts";
 
 const MAX_TITLE_CHARS = 80;

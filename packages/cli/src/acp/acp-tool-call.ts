@@ -194,7 +194,8 @@ function fenced(text: string): string {
 /** The lines that tell a model where a text is from. */
 const MARKS = /^<(?:source kind="[^"\n]*" name="[^"\n]*"|\/source) mark="[0-9a-f]+">\n?/gm;
 
-function withoutMarks(text: string): string {
+/** A result without the lines that are for the model alone. */
+export function withoutMarks(text: string): string {
   return text.replace(MARKS, "");
 }
 

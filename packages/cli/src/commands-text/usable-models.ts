@@ -1,11 +1,11 @@
 import { createKeyStore } from "@gyre/ai/node";
-import type { ModelChoice } from "./acp-host.ts";
+import type { ModelChoice } from "./choices.ts";
 import { openModels } from "../models.ts";
 import { keyPlaces } from "../commands/service-places.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Environment } from "../terminal.ts";
 
-/** More than an editor's menu can show. */
+/** More than a menu can show. */
 const MAX_CHOICES = 200;
 
 /** The models of the services that there is a key for, and those of the user's own. */

@@ -26,7 +26,8 @@ import { openModels } from "../models.ts";
 import type { Values } from "../options.ts";
 import { inspectSettings } from "../settings/settings-load.ts";
 import type { Settings } from "../settings/settings.ts";
-import { openTerminal, plainText } from "../terminal.ts";
+import { plainText } from "../plain-text.ts";
+import { openTerminal } from "../terminal.ts";
 import { version } from "../version.ts";
 
 /** What `runDoctor` takes from elsewhere; for tests. */

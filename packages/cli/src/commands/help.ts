@@ -21,7 +21,7 @@ const VERB_COLUMN = 18;
 
 /** The options of a run, as they belong together. */
 export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[] }[] = [
-  { title: "Prompt and answer", options: ["print", "output", "schema", "quiet"] },
+  { title: "Prompt and answer", options: ["print", "output", "schema", "quiet", "screen-reader"] },
   { title: "Model", options: ["model", "thinking"] },
   {
     title: "What it may do",

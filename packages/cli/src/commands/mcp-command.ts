@@ -1,15 +1,9 @@
 import { Readable, Writable } from "node:stream";
-import { sanitise } from "@gyre/tools";
-import {
-  type Mcp,
-  type McpChanges,
-  McpError,
-  type McpServerStatus,
-  PinFileError,
-} from "@gyre/tools/mcp";
+import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../exit-codes.ts";
 import type { Io, Sink } from "../io.ts";
 import { openProgramMcp } from "../mcp/mcp-open.ts";
+import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../mcp/mcp-text.ts";
 import type { Values } from "../options.ts";
 import { readSetup, type Setup } from "../setup.ts";
 import { version } from "../version.ts";
@@ -17,9 +11,6 @@ import { version } from "../version.ts";
 const ACTIONS = ["list", "trust", "serve"] as const;
 /** What `gyre mcp serve` offers unless it is told otherwise: what only looks. */
 export const SERVED_TOOLS: readonly string[] = ["read", "ls", "find", "grep"];
-/** As much as a model is told. */
-const MAX_SHOWN_CHARS = 2_000;
-const MAX_SCHEMA_CHARS = 12_000;
 const INDENT = 2;
 
 /** `gyre mcp [list]`, `gyre mcp trust NAME`, `gyre mcp serve`. */
@@ -56,25 +47,16 @@ async function list(mcp: Mcp, { json = false }: Values, io: Io): Promise<ExitCod
     return EXIT.done;
   }
   if (status.length === 0) {
-    io.stdout.write('No MCP servers are set: "mcp" in the settings, or .mcp.json of a project.\n');
+    io.stdout.write(`${NO_SERVERS}\n`);
     return EXIT.done;
   }
   const width = Math.max(...status.map(({ name }) => plain(name).length));
   for (const server of status) {
     io.stdout.write(
-      `${plain(server.name).padEnd(width)}  ${server.kind.padEnd(5)}  ${stateOf(server)}\n`,
+      `${plain(server.name).padEnd(width)}  ${server.kind.padEnd(5)}  ${mcpStateText(server, "gyre mcp trust")}\n`,
     );
   }
   return EXIT.done;
-}
-
-function stateOf({ name, state, tools, held, problem, lastWords }: McpServerStatus): string {
-  if (problem !== undefined) {
-    return plain(`${problem}${lastWords === undefined ? "" : ` It said: ${lastWords}`}`);
-  }
-  if (state !== "ready") return state;
-  const changed = held.length > 0 ? `; ${held.length} changed: gyre mcp trust ${plain(name)}` : "";
-  return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}${changed}`;
 }
 
 async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
@@ -85,17 +67,11 @@ async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
     if (!(error instanceof McpError || error instanceof PinFileError)) throw error;
     throw new ExitError(EXIT.failed, plain(error.message), { cause: error });
   }
-  for (const { name: tool, description = "", inputSchema } of changes.tools) {
-    const what = changes.added.includes(tool) ? "new" : "changed";
-    // A model reads the parameters, and all that is said of them, as well.
-    const parameters = `parameters: ${JSON.stringify(inputSchema).slice(0, MAX_SCHEMA_CHARS)}`;
-    const says = `${description.slice(0, MAX_SHOWN_CHARS)}\n${parameters}`;
-    const about = sanitise(says, { exact: true });
-    const lines = about.split("\n").map((line) => " ".repeat(INDENT) + line);
-    io.stdout.write(`${plain(tool)} (${what}):\n${lines.join("\n")}\n`);
+  for (const { name: tool, what, says } of changedTools(changes)) {
+    const lines = says.split("\n").map((line) => " ".repeat(INDENT) + line);
+    io.stdout.write(`${tool} (${what}):\n${lines.join("\n")}\n`);
   }
-  const still = changes.tools.length === 0 ? "still " : "now ";
-  io.stdout.write(`The tools of ${plain(name)} are ${still}trusted as they are.\n`);
+  io.stdout.write(`${trustedText(name, changes)}\n`);
   return EXIT.done;
 }
 
@@ -153,8 +129,4 @@ function writableOf(sink: Sink): Writable {
 
 function isEmitter(sink: Sink): sink is Sink & { once(name: string, run: () => void): unknown } {
   return "once" in sink && typeof sink.once === "function";
-}
-
-function plain(text: string): string {
-  return sanitise(text, { keepNewlines: false });
 }

@@ -16,7 +16,8 @@ import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
 import { environmentKeys, type KeyPlace, keyPlaces } from "./service-places.ts";
 import type { Settings } from "../settings/settings.ts";
-import { openTerminal, plainText } from "../terminal.ts";
+import { plainText } from "../plain-text.ts";
+import { openTerminal } from "../terminal.ts";
 import { widthOf } from "../width.ts";
 
 /** A server on this machine answers at once, or is not there. */

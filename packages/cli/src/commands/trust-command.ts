@@ -4,39 +4,10 @@ import { askYesNo } from "./ask-yes-no.ts";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
-import {
-  findProjectFile,
-  MCP_FILE,
-  PROJECT_FILE,
-  type ProjectFile,
-  readProjectFile,
-  realPath,
-} from "../settings/project-file.ts";
-import { settingsIn } from "../settings/settings-file.ts";
-import {
-  allowedOfProject,
-  isPluginError,
-  trustedFiles,
-  userSettings,
-} from "../settings/settings-load.ts";
-import { projectModels } from "../settings/settings-models.ts";
+import { findProjectFile, MCP_FILE, PROJECT_FILE, realPath } from "../settings/project-file.ts";
 import { oneLine } from "../settings/settings-problem.ts";
-import { shownValue } from "../settings/settings-shown.ts";
-import { SETTING_NAMES } from "../settings/settings-table.ts";
-import type { Settings } from "../settings/settings.ts";
-import {
-  fingerprintOf,
-  readTrustFile,
-  type TrustedFile,
-  TrustFileError,
-  trustFile,
-  trustOf,
-  writeTrustFile,
-} from "../settings/trust.ts";
-
-const MARGIN = 2;
-/** Of what a project's plugins consist of. */
-const MAX_SHOWN_FILES = 20;
+import { settingsOffer, storeTrust, type TrustOffer } from "../settings/trust-offer.ts";
+import { readTrustFile, TrustFileError, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /**
  * `gyre trust [FOLDER] [--show] [--remove]`: shows what the settings of a folder set, and has
@@ -71,14 +42,17 @@ export async function runTrust(
       );
     }
     const agree = agreement(values, io);
-    if (project) await add(project, cwd, io, home, agree.with);
+    if (project) {
+      const options = { env: io.env, cwd, start: io.cwd, home, flags: {} };
+      await add(await settingsOffer(project, options), io, home, agree.with);
+    }
     if (servers) {
-      const { trustMcpFile } = await import("../mcp/mcp-trust.ts");
-      await trustMcpFile(servers, cwd, io, home, agree.with);
+      const { mcpOffer } = await import("../mcp/mcp-trust.ts");
+      await add(mcpOffer(servers, cwd), io, home, agree.with);
     }
     return agree.isRefused ? EXIT.failed : EXIT.done;
   } catch (error) {
-    if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
+    if (!(error instanceof TrustFileError)) throw error;
     throw new ExitError(EXIT.failed, oneLine(`${error.message}.`), { cause: error });
   }
 }
@@ -122,68 +96,11 @@ function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   return EXIT.done;
 }
 
-async function add(
-  project: ProjectFile,
-  cwd: string,
-  io: Io,
-  home: string,
-  agree: Agree,
-): Promise<void> {
-  const { folder, path } = project;
-  const { env } = io;
-  const read = readProjectFile(project, cwd);
-  if ("problem" in read) {
-    throw new ExitError(EXIT.failed, oneLine(`${path} cannot be trusted: it ${read.problem}.`));
-  }
-  const { settings, problems } = await settingsIn(read.content, path, home);
-  // What a project may set depends on it.
-  const { settings: users } = await userSettings({ env, cwd, start: io.cwd, home, flags: {} });
-  const { settings: used, refused } = await allowedOfProject(settings, users);
-
-  io.stdout.write(`${oneLine(path)} sets:\n${listed(used)}`);
-  const notes = [...problems.map(({ text }) => text), ...refused];
-  for (const note of notes) io.stderr.write(`gyre: ${oneLine(note)}\n`);
-  if (problems.some(({ level }) => level === "error")) {
-    throw new ExitError(EXIT.failed, oneLine(`${path} is not trusted: mend it first.`));
-  }
-  for (const line of keysSent(settings, users)) io.stdout.write(`${oneLine(line)}\n`);
-  const files = await trustedFiles(project, read.content, settings);
-  if (settings.plugins || settings.hooks) io.stdout.write(whatRuns(files));
-  if (!(await agree(path))) return;
-
-  const store = trustFile(env, home);
-  const folders = readTrustFile(store);
-  const before = trustOf(folders, folder, files);
-  writeTrustFile(store, new Map([...folders, [folder, fingerprintOf(files)]]));
-  const still = before === "trusted" ? "still" : "now";
-  io.stdout.write(
-    `${oneLine(folder)} is ${still} trusted, until ${files.length > 1 ? "one of the files" : "the file"} changes.\n`,
-  );
-}
-
-function listed(settings: Settings): string {
-  const lines = SETTING_NAMES.filter((name) => settings[name] !== undefined).map(
-    (name) => `${" ".repeat(MARGIN)}${name}: ${shownValue(settings[name], MARGIN)}\n`,
-  );
-  return lines.length > 0 ? lines.join("") : `${" ".repeat(MARGIN)}nothing\n`;
-}
-
-/** What is read and run with the file. */
-function whatRuns([_settings, ...files]: readonly TrustedFile[]): string {
-  const shown = files.slice(0, MAX_SHOWN_FILES).map(({ name }) => `${oneLine(name)}\n`);
-  const more = files.length - shown.length;
-  const lines = [...shown, ...(more > 0 ? [`and ${more} more\n`] : [])];
-  const list = lines.map((line) => " ".repeat(MARGIN) + line).join("");
-  const about = "Its plugins and hooks run with all your rights, outside of the sandbox.";
-  return list === "" ? `${about}\n` : `${about} They are trusted as they are now:\n${list}`;
-}
-
-/** Which keys a service of the project would get: a name may be chosen for its variable. */
-function keysSent({ models }: Settings, users: Settings): string[] {
-  if (!models) return [];
-  const { keyVariables } = projectModels(models, users.models);
-  return Object.entries(keyVariables).map(
-    ([id, variable]) =>
-      `The service "${id}" is sent the key in ${variable}, or the one that was stored with gyre login ${id}.`,
-  );
+/** Shows what is offered, and has it used from now on if `agree` says so. */
+async function add(offer: TrustOffer, io: Io, home: string, agree: Agree): Promise<void> {
+  const { notes, path, refusal, shown } = offer;
+  io.stdout.write(shown);
+  for (const note of notes) io.stderr.write(`gyre: ${note}\n`);
+  if (refusal !== undefined) throw new ExitError(EXIT.failed, refusal);
+  if (await agree(path)) io.stdout.write(`${storeTrust(offer, io.env, home)}\n`);
 }

@@ -8,7 +8,7 @@ import { createSandbox } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
 import { BROKEN_CODE, MENDED_CODE, PROJECT_FILES, SOURCE_FILE } from "./demo-project.ts";
 import { type DemoOptions, runDemo } from "./demo.ts";
-import { plainText } from "../terminal.ts";
+import { plainText } from "../plain-text.ts";
 
 interface Shown {
   code: number;

@@ -3,7 +3,7 @@ import type { PluginCommand } from "@gyre/tools";
 /** What a command may be called. */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Commands that the program has itself. */
+/** Commands that the program has itself, in a terminal, in an editor or in both. */
 export const OWN_COMMANDS: readonly string[] = [
   "model",
   "thinking",
@@ -12,6 +12,20 @@ export const OWN_COMMANDS: readonly string[] = [
   "context",
   "session",
   "title",
+  "tools",
+  "mcp",
+  "permissions",
+  "compact",
+  "resume",
+  "new",
+  "tree",
+  "fork",
+  "rewind",
+  "handoff",
+  "export",
+  "copy",
+  "help",
+  "quit",
 ];
 
 /** The commands that plugins have added, by name. */

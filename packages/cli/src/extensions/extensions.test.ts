@@ -372,7 +372,9 @@ describe("plugins' hooks, middleware and listeners", () => {
 
 describe("commands", () => {
   it("of plugins do not take the names of ours", () => {
-    expect(availableCommands().map(({ name }) => name)).toEqual(OWN_COMMANDS);
+    expect(OWN_COMMANDS).toEqual(
+      expect.arrayContaining(availableCommands().map(({ name }) => name)),
+    );
   });
 
   it("of plugins are there in an editor", async () => {
@@ -449,7 +451,7 @@ it("PreCompact is told before the context is compacted, and may put it off", asy
     context: {
       triggerTokens: 3000,
       keepTurns: 1,
-      beforeCompaction: (signal) => extensions.compact(signal),
+      beforeCompaction: (signal, trigger) => extensions.compact(signal, trigger),
     },
     initialState: { model: script.model },
   });

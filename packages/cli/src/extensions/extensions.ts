@@ -54,7 +54,7 @@ export interface Extensions {
   /** What a hook wants the agent to go on with, when it would stop. */
   stop(signal: AbortSignal): Promise<string | undefined>;
   /** Whether the context may be compacted now. */
-  compact(signal: AbortSignal): Promise<boolean>;
+  compact(signal: AbortSignal, trigger: "auto" | "manual"): Promise<boolean>;
 }
 
 /** Loads the plugins, and makes the hooks ready, that settings name. */
@@ -114,7 +114,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
       const { agent } = opened;
       for (const plugin of plugins) listen(agent, plugin, warn);
     },
-    compact: (signal) => hooks.compact("auto", signal),
+    compact: (signal, trigger) => hooks.compact(trigger, signal),
     async prompt(text, signal) {
       try {
         return await hooks.prompt(text, conversation().isResumed ? "resume" : "startup", signal);

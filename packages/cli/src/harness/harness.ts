@@ -16,13 +16,18 @@ import {
   type StopReason,
   type ThinkingLevel,
   addUsage,
+  scriptedModelInfo,
   type Usage,
 } from "@gyre/ai";
 import { journal, type Session, type SessionContext, type SessionSettings } from "@gyre/sessions";
 import type { PermissionMode, Toolset } from "@gyre/tools";
+import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
+import type { FileRecorder } from "../file-history/recorder.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
+import type { Skill } from "../guidance/skills.ts";
+import { answerAside } from "../answer-aside.ts";
 import { KeptResults } from "../kept-results.ts";
 import { logFile } from "../log-file.ts";
 import { type Models, openModels } from "../models.ts";
@@ -61,7 +66,7 @@ export const MAX_RESUMES = 3;
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
   const settings = remembered(options, context?.settings ?? {});
-  const models = await openModels({ ...options, settings });
+  const models = options.models ?? (await openModels({ ...options, settings }));
   const model = await models.current();
   const harness: { now?: Harness } = {};
   const parts: Parts = {
@@ -74,6 +79,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     extensions: undefined,
     denied: [],
     mode: { now: settings.mode ?? "ask" },
+    givenRules: [],
     kept: new KeptResults({
       session: () => harness.now?.session,
       messages: () => harness.now?.agent.state.messages ?? [],
@@ -82,17 +88,21 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   parts.extensions = await extensionsOf(parts);
   // Sub-agents are under the same permissions, which need the folder that opens with the tools.
   const opened: { toolset?: Toolset } = {};
-  const guard = permissionsFor(parts, () => {
+  const openedTools = (): Toolset => {
     if (opened.toolset) return opened.toolset;
     throw new Error("The tools are not open yet.");
-  });
-  const around = [...(parts.extensions?.middleware ?? []), guard];
+  };
+  const guard = permissionsFor(parts, openedTools);
+  const recorder = await recorderOf(options, openedTools, () => harness.now?.session);
+  // What is recorded is what was let through.
+  const inner = recorder ? [recorder.middleware] : [];
+  const around = [...(parts.extensions?.middleware ?? []), guard, ...inner];
   const toolset = await openTools(parts, around);
   opened.toolset = toolset;
   if (options.session && toolset.registry.has("notes")) {
     toolset.notes.restore(await notesIn(options.session));
   }
-  harness.now = new HarnessOf(parts, toolset, around);
+  harness.now = new HarnessOf(parts, toolset, around, recorder);
   return harness.now;
 }
 
@@ -109,10 +119,34 @@ async function extensionsOf({ options, settings, denied }: Parts): Promise<Exten
   });
 }
 
+/** Records what becomes of files, where that is wanted. */
+async function recorderOf(
+  { env, fileHistory, warn }: HarnessOptions,
+  toolset: () => Toolset,
+  session: () => Session | undefined,
+): Promise<FileRecorder | undefined> {
+  if (!fileHistory) return undefined;
+  const { FileRecorder, historyFolder } = await import("../file-history/recorder.ts");
+  return new FileRecorder({
+    workspace: () => toolset().env.workspace,
+    session,
+    isJobRunning: () =>
+      toolset()
+        .jobs.list()
+        .some(({ end }) => !end),
+    folder: historyFolder(env),
+    warn,
+  });
+}
+
 class HarnessOf implements Harness {
   readonly agent: StoppableAgent;
   readonly toolset: Toolset;
+  readonly fileHistory: FileRecorder | undefined;
   readonly denied: readonly DeniedCall[];
+  readonly skills: readonly Skill[];
+  readonly mcp: Mcp | undefined;
+  readonly givenRules: readonly string[];
   readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
@@ -130,12 +164,21 @@ class HarnessOf implements Harness {
   /** Whether anything of the newest answer was shown. */
   #isShown = false;
 
-  constructor(parts: Parts, toolset: Toolset, around: readonly Middleware[]) {
+  constructor(
+    parts: Parts,
+    toolset: Toolset,
+    around: readonly Middleware[],
+    fileHistory: FileRecorder | undefined,
+  ) {
     const { options, settings, models, model, context, guidance } = parts;
     const { session } = options;
     this.toolset = toolset;
+    this.fileHistory = fileHistory;
     this.#options = options;
     this.denied = parts.denied;
+    this.skills = guidance.hasSkillTool ? guidance.skills : [];
+    this.mcp = parts.mcp;
+    this.givenRules = parts.givenRules;
     this.#extensions = parts.extensions;
     this.#models = models;
     this.#mode = parts.mode;
@@ -164,7 +207,7 @@ class HarnessOf implements Harness {
           model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
           spent: (usage) => (this.#aside = addUsage(this.#aside, usage)),
         }),
-        beforeCompaction: (signal) => this.#extensions?.compact(signal),
+        beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
       },
       middleware: [
         ...(parts.mcp ? [parts.mcp.middleware] : []),
@@ -295,6 +338,18 @@ class HarnessOf implements Harness {
     return news === undefined ? text : `${news}\n\n${text}`;
   }
 
+  ask(prompt: string, signal: AbortSignal): Promise<string> {
+    const { client } = this.#models;
+    return this.agent.beside((stopped) =>
+      answerAside(prompt, {
+        client,
+        model: this.model,
+        signal: AbortSignal.any([signal, stopped]),
+        spent: (usage) => (this.#aside = addUsage(this.#aside, usage)),
+      }),
+    );
+  }
+
   async setModel(name: string): Promise<Model> {
     const model = await this.#models.find(name);
     this.agent.setModel(model);
@@ -311,9 +366,17 @@ class HarnessOf implements Harness {
     await this.#save();
   }
 
+  async setTools(names: readonly string[]): Promise<void> {
+    const { registry } = this.toolset;
+    const wanted = new Set(names.map((name) => registry.get(name)));
+    this.agent.setTools(registry.list().filter((tool) => wanted.has(tool)));
+    await this.#save();
+  }
+
   async close(): Promise<void> {
     this.agent.abort();
     await this.agent.waitForIdle();
+    await this.fileHistory?.close();
     await this.toolset.close();
     if (this.#session !== this.#options.session) await this.#session?.close();
   }
@@ -378,10 +441,17 @@ function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings
   const isOpen = (key: keyof Settings): boolean => !explicit?.has(key);
   return {
     ...settings,
-    ...(model && isOpen("model") && { model: `${model.provider}/${model.id}` }),
+    ...(model &&
+      isOpen("model") &&
+      !isScripted(model) && { model: `${model.provider}/${model.id}` }),
     ...(thinkingLevel && isOpen("thinking") && { thinking: thinkingLevel }),
     ...(tools && isOpen("tools") && { tools }),
   };
+}
+
+/** What a session was begun with where there was no key is no model to go on with. */
+function isScripted({ provider }: Pick<Model, "provider">): boolean {
+  return provider === scriptedModelInfo.provider;
 }
 
 /** What is in sight after every compaction: notes, and instructions that the first message lacks. */

@@ -1,12 +1,19 @@
 import { ANSWER_TOOL, type Middleware, type ToolInvocation } from "@gyre/agent";
-import { permissions, RuleError, TOOL_NAMES, type Toolset } from "@gyre/tools";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  permissions,
+  RuleError,
+  TOOL_NAMES,
+  type Toolset,
+} from "@gyre/tools";
 import { EXIT, ExitError } from "../exit-codes.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { HarnessOptions, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
-  { options: { approvals, warn, explicit }, settings, mode, denied, extensions }: Parts,
+  { options: { approvals, warn, explicit }, settings, mode, denied, extensions, givenRules }: Parts,
   toolset: () => Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
@@ -30,7 +37,13 @@ export function permissionsFor(
           advice: (call: ToolInvocation) => extensions.advice(call),
         }),
         ...(approvals === "deny" && { headless: true }),
-        ...(typeof approvals === "function" && { ask: approvals }),
+        ...(typeof approvals === "function" && {
+          async ask(request: ApprovalRequest): Promise<ApprovalAnswer> {
+            const answer = await approvals(request);
+            if (answer.allow === "always") givenRules.push(answer.rule);
+            return answer;
+          },
+        }),
         onDecision: ({ callId, effect, reason, tool, summary, rule }) => {
           if (effect !== "deny") return;
           const more = {

@@ -6,7 +6,9 @@ import type { ApprovalAnswer, ApprovalRequest, PermissionMode, Toolset } from "@
 import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
+import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
+import type { Skill } from "../guidance/skills.ts";
 import type { KeptResults } from "../kept-results.ts";
 import type { Models } from "../models.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -34,10 +36,14 @@ export interface HarnessOptions {
   explicit?: ReadonlySet<keyof Settings>;
   /** MCP servers whose tools the agent may find. */
   mcpServers?: readonly McpServerEntry[];
+  /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
+  fileHistory?: boolean;
   /** A file for all that is sent and received. */
   verbose?: string;
   /** Told of what a person should know and nothing else says. */
   warn: (text: string) => void;
+  /** The models there are, in place of those of the settings: a scripted one, say. */
+  models?: Models;
   /** For tests. */
   fetch?: Fetch;
 }
@@ -84,8 +90,16 @@ export interface Harness {
   readonly mode: PermissionMode;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
+  /** What became of files, where that is recorded. */
+  readonly fileHistory?: FileHistory | undefined;
   /** Commands of plugins. */
   readonly commands?: CommandRegistry | undefined;
+  /** Skills that the agent can read. */
+  readonly skills?: readonly Skill[];
+  /** The way to MCP servers, where there are any. */
+  readonly mcp?: Mcp | undefined;
+  /** Rules that a person gave with an answer; they hold as long as the harness is open. */
+  readonly givenRules?: readonly string[];
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
   /**
@@ -97,10 +111,17 @@ export interface Harness {
   readonly isCutOff: boolean;
   /** Takes such a conversation up where it was cut off, to its end. */
   takeUp(output?: AnySchema): Promise<Outcome>;
+  /**
+   * Asks the model something beside the conversation, which knows nothing of it. What it uses
+   * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.
+   */
+  ask(prompt: string, signal: AbortSignal): Promise<string>;
   /** Models by name; throws what to tell the user. */
   setModel(name: string): Promise<Model>;
   setThinking(level: ThinkingLevel): Promise<void>;
   setMode(mode: PermissionMode): Promise<void>;
+  /** Of the tools that were opened, those that the model has from its next request on. */
+  setTools(names: readonly string[]): Promise<void>;
   /** Ends a run, jobs and tools. */
   close(): Promise<void>;
 }
@@ -117,6 +138,7 @@ export interface Parts {
   denied: DeniedCall[];
   mode: { now: PermissionMode };
   kept: KeptResults;
+  givenRules: string[];
   /** Made with the tools, where there are servers. */
   mcp?: Mcp;
 }

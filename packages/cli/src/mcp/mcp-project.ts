@@ -9,7 +9,6 @@ import {
 import { trustedFile } from "../settings/settings-load.ts";
 import type { Environment } from "../terminal.ts";
 import {
-  fingerprintOf,
   readTrustFile,
   type Trust,
   type TrustedFile,
@@ -63,10 +62,6 @@ export function mcpTrustKey({ folder }: Pick<ProjectMcp, "folder">): string {
 export function mcpTrust(project: ProjectMcp, env: Environment, home: string): Trust {
   const folders = readTrustFile(trustFile(env, home));
   return trustOf(folders, mcpTrustKey(project), project.files ?? []);
-}
-
-export function mcpFingerprint({ files = [] }: ProjectMcp): string {
-  return fingerprintOf(files);
 }
 
 /** Servers of a project, started in its folder unless they say otherwise. */

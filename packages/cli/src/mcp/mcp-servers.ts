@@ -17,6 +17,8 @@ export interface McpServersOptions {
   home: string;
   /** The project's servers are used without being trusted. */
   trustOnce: boolean;
+  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  quietAboutTrust?: boolean;
   warn: (text: string) => void;
 }
 
@@ -53,7 +55,8 @@ export function mcpServers(options: McpServersOptions): McpServerEntry[] {
   return entries;
 }
 
-function ofProject({ cwd, env, home, trustOnce, warn }: McpServersOptions): McpServerEntry[] {
+function ofProject(options: McpServersOptions): McpServerEntry[] {
+  const { cwd, env, home, quietAboutTrust, trustOnce, warn } = options;
   const file = findMcpFile(cwd, home);
   if (!file) return [];
   const unused = (why: string): McpServerEntry[] => {
@@ -66,11 +69,12 @@ function ofProject({ cwd, env, home, trustOnce, warn }: McpServersOptions): McpS
     const how = "To see which servers it would start and trust it: gyre trust";
     try {
       const trust = mcpTrust(project, env, home);
+      if (quietAboutTrust && trust !== "trusted") return [];
       if (trust === "changed") return unused(`it has changed since it was trusted. ${how}`);
       if (trust === "unknown") return unused(`it is not trusted. ${how}`);
     } catch (error) {
       if (!(error instanceof TrustFileError)) throw error;
-      return unused(`${error.message}.`);
+      return quietAboutTrust ? [] : unused(`${error.message}.`);
     }
   }
   for (const problem of project.problems) warn(oneLine(`${file.path}: ${problem}.`));

@@ -37,6 +37,8 @@ export interface SettingsOptions {
   flags: Values;
   /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
   trustOnce?: boolean;
+  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  quietAboutTrust?: boolean;
 }
 
 /** A file that was looked for. */
@@ -173,7 +175,7 @@ async function projectSettings(
   options: SettingsOptions,
   user: ReadFile,
 ): Promise<ReadFile | undefined> {
-  const { cwd, env, home, flags, trustOnce = flags.trust ?? false } = options;
+  const { cwd, env, home, flags, quietAboutTrust, trustOnce = flags.trust ?? false } = options;
   const project = findProjectFile(cwd, home);
   // Who names it on the command line has said enough.
   if (!project || realPath(project.path) === realPath(user.file.path)) return undefined;
@@ -198,7 +200,11 @@ async function projectSettings(
       trust = trustOf(folders, project.folder, files);
     } catch (error) {
       if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
-      return unused("not trusted", `${path} is not used: ${error.message}.`);
+      const why = quietAboutTrust ? [] : [`${path} is not used: ${error.message}.`];
+      return unused("not trusted", ...why);
+    }
+    if (quietAboutTrust && trust !== "trusted") {
+      return unused(trust === "changed" ? "changed" : "not trusted");
     }
     const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
     if (trust === "changed") {

@@ -1,4 +1,4 @@
-import { plainText } from "../terminal.ts";
+import { plainText } from "../plain-text.ts";
 
 /** Something about the settings that a person should know. */
 export interface SettingsProblem {

@@ -454,6 +454,25 @@ export const SETTINGS: {
     otherwise: "none",
     add: allHooks,
   },
+  notify: {
+    kind: oneOf(["off", "bell", "desktop"]),
+    about: "How the terminal says that it is done or asks: by its bell, or by a notification too.",
+    standard: "off",
+    env: "GYRE_NOTIFY",
+  },
+  screenReader: {
+    kind: YES_OR_NO,
+    about: "Whether the terminal gets plain lines, for what reads it aloud.",
+    standard: false,
+    env: "GYRE_SCREEN_READER",
+    flag: "screen-reader",
+  },
+  formatCode: {
+    kind: YES_OR_NO,
+    about: "Whether the code of an answer is shown as a formatter would write it.",
+    standard: true,
+    env: "GYRE_FORMAT_CODE",
+  },
 };
 
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filter(isSettingName);

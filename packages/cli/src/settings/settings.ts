@@ -48,4 +48,10 @@ export interface Settings {
   plugins?: readonly string[];
   /** Programs that run at an event, as in docs/plugins.md. */
   hooks?: Readonly<Record<string, unknown>>;
+  /** How the terminal says that it is done, or that it asks. */
+  notify?: "off" | "bell" | "desktop";
+  /** Lines one after the other, for what reads a terminal aloud. */
+  screenReader?: boolean;
+  /** Whether finished code of an answer is shown as a formatter would write it. */
+  formatCode?: boolean;
 }

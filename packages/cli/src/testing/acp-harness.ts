@@ -71,6 +71,7 @@ export async function scriptedHarness(
     },
     isCutOff: false,
     takeUp: () => Promise.reject(new Error("Editors send prompts.")),
+    ask: () => Promise.reject(new Error("Editors send prompts.")),
     setModel(name) {
       const model = MODELS.find(({ id, provider }) => name === id || name === `${provider}/${id}`);
       if (!model) return Promise.reject(new Error(`There is no model "${name}".`));
@@ -83,6 +84,11 @@ export async function scriptedHarness(
     },
     setMode(next) {
       mode = next;
+      return Promise.resolve();
+    },
+    setTools(names) {
+      const wanted = new Set(names.map((name) => toolset.registry.get(name)));
+      agent.setTools(toolset.registry.list().filter((each) => wanted.has(each)));
       return Promise.resolve();
     },
     async close() {

@@ -89,6 +89,8 @@ export interface Program {
   start(args: readonly string[], options?: RunOptions): Promise<Run>;
   /** The same, to its end. */
   gyre(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  /** A fresh home, empty. */
+  makeHome(): Promise<string>;
   /** Takes away the program and all homes. */
   remove(): Promise<void>;
 }
@@ -112,15 +114,15 @@ export async function buildProgram(): Promise<Program> {
   // What is not bundled is found there, as it would be where it is installed.
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "junction");
   const entry = join(into, "gyre.js");
-  const start: Program["start"] = async (args, options = {}) => {
-    const home = options.home ?? (await mkdtemp(join(folder, "home-")));
-    return startRun(entry, args, home, options);
-  };
+  const makeHome = (): Promise<string> => mkdtemp(join(folder, "home-"));
+  const start: Program["start"] = async (args, options = {}) =>
+    startRun(entry, args, options.home ?? (await makeHome()), options);
   return {
     entry,
     chunks,
     start,
     gyre: async (args, options) => (await start(args, options)).end,
+    makeHome,
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
@@ -137,7 +139,7 @@ function startRun(entry: string, args: readonly string[], home: string, options:
   );
   const child = spawn(process.execPath, [...(options.nodeOptions ?? []), entry, ...args], {
     cwd,
-    env: { ...environment(home, temporary, service), ...options.env },
+    env: { ...environmentOf(home, service), ...options.env },
     stdio: [stdin === undefined ? "ignore" : "pipe", ...files],
   });
   for (const file of files) if (typeof file === "number") closeSync(file);
@@ -201,11 +203,11 @@ function startRun(entry: string, args: readonly string[], home: string, options:
 }
 
 /** All that a run knows of this machine: where programs are. */
-function environment(
+export function environmentOf(
   home: string,
-  temporary: string,
-  service: ScriptedService | undefined,
+  service?: Pick<ScriptedService, "url">,
 ): Record<string, string> {
+  const temporary = join(home, "tmp");
   const programs = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
   return {
     PATH: programs,

@@ -4,6 +4,7 @@ import type { Setup } from "../setup.ts";
 import type { Block } from "./block.ts";
 import type { TerminalEvent } from "./key.ts";
 import type { Row } from "./row.ts";
+import type { Theme } from "./theme.ts";
 
 /** One thing of a list. */
 export interface Choice<T> {
@@ -53,6 +54,9 @@ export type PanelAnswer<T> =
 /** What a command can do to the screen. */
 export interface Ui {
   readonly columns: number;
+  readonly theme: Theme;
+  /** Draws again: something that a panel shows has changed. */
+  draw(): void;
   /** Adds a text to the transcript, as Markdown. */
   say(markdown: string): void;
   /** Adds a line that something is wrong. */
@@ -79,6 +83,8 @@ export interface CommandWorld {
   setup: Setup;
   /** Goes on with another session, or with another place in this one: `OpenRequest`. */
   reopen(request: OpenRequest): Promise<void>;
+  /** Sends a prompt to the model, whatever it begins with: it is never taken for a command. */
+  prompt(text: string): void;
   /** Ends the program. */
   quit(): void;
 }

@@ -1,0 +1,28 @@
+import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
+
+const MAX_ANSWER_TOKENS = 4_000;
+
+export interface AsideOptions {
+  client: ProtocolClient;
+  model: Model;
+  signal: AbortSignal;
+  /** Told what the answer has used, also where it is of no use. */
+  spent: (usage: Usage) => void;
+}
+
+/** One answer to one prompt, beside any conversation. Rejects where there is no whole one. */
+export async function answerAside(
+  prompt: string,
+  { client, model, signal, spent }: AsideOptions,
+): Promise<string> {
+  const message = await complete(
+    client,
+    model,
+    { messages: [{ role: "user", content: prompt, timestamp: Date.now() }] },
+    { signal, maxTokens: MAX_ANSWER_TOKENS, thinkingLevel: "off", cacheRetention: "none" },
+  );
+  spent(message.usage);
+  const answer = textOf(message).trim();
+  if (message.stopReason === "stop" && answer !== "") return answer;
+  throw new Error(message.errorMessage ?? `The answer ended early: ${message.stopReason}.`);
+}

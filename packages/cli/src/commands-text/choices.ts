@@ -1,0 +1,43 @@
+import type { Model, ThinkingLevel } from "@gyre/ai";
+import type { PermissionMode } from "@gyre/tools";
+
+/** A model that can be chosen. */
+export interface ModelChoice {
+  /** service/id. */
+  value: string;
+  name: string;
+}
+
+/** The modes, with what each means. */
+export const MODES: Readonly<Record<PermissionMode, { name: string; description: string }>> = {
+  ask: { name: "Ask", description: "Asks before it changes files or runs commands." },
+  "auto-edit": {
+    name: "Edit",
+    description: "Changes files of the folder by itself, and asks before it runs commands.",
+  },
+  plan: { name: "Plan", description: "Reads and plans. Changes nothing and runs nothing." },
+  full: { name: "Full", description: "Does everything by itself." },
+};
+
+/** The levels of thinking, with their names for people. */
+export const THINKING: Readonly<Record<ThinkingLevel, string>> = {
+  off: "Off",
+  minimal: "Minimal",
+  low: "Low",
+  medium: "Medium",
+  high: "High",
+  xhigh: "Extra high",
+};
+
+export function isMode(value: string): value is PermissionMode {
+  return Object.hasOwn(MODES, value);
+}
+
+export function isThinkingLevel(value: string): value is ThinkingLevel {
+  return Object.hasOwn(THINKING, value);
+}
+
+/** What a model is called by. */
+export function modelValue({ provider, id }: Pick<Model, "provider" | "id">): string {
+  return `${provider}/${id}`;
+}

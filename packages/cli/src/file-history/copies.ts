@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isMissing } from "./store.ts";
+
+/** All that is copied so that it is there when a command changes it. */
+export const MAX_COPIES_BYTES: number = 200 * 1024 * 1024;
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const NAME_BYTES = 6;
+
+/** A copy, by its name and length. */
+export interface Copy {
+  name: string;
+  bytes: number;
+}
+
+/**
+ * Copies of files as they are now, for as long as this process runs. They are kept apart
+ * from the history: of what never changes nothing remains.
+ */
+export class Copies {
+  readonly #all: string;
+  readonly #folder: string;
+  #bytes = 0;
+  #count = 0;
+  #isMade = false;
+
+  /** `folder` has those of all processes. */
+  constructor(folder: string) {
+    this.#all = folder;
+    this.#folder = join(folder, `${process.pid}-${randomBytes(NAME_BYTES).toString("hex")}`);
+  }
+
+  /** Copies a content; undefined where all that may be is taken. Throws what the disk says. */
+  async put(content: Uint8Array): Promise<Copy | undefined> {
+    const bytes = content.length;
+    if (this.#bytes + bytes > MAX_COPIES_BYTES) return undefined;
+    if (!this.#isMade) {
+      await removeLeft(this.#all);
+      await mkdir(this.#folder, { recursive: true, mode: FOLDER_MODE });
+      this.#isMade = true;
+    }
+    const name = String(this.#count++);
+    this.#bytes += bytes;
+    try {
+      await writeFile(join(this.#folder, name), content, { mode: FILE_MODE });
+    } catch (error) {
+      await this.drop({ name, bytes });
+      throw error;
+    }
+    return { name, bytes };
+  }
+
+  get({ name }: Copy): Promise<Uint8Array> {
+    return readFile(join(this.#folder, name));
+  }
+
+  async drop({ name, bytes }: Copy): Promise<void> {
+    this.#bytes -= bytes;
+    await rm(join(this.#folder, name), { force: true });
+  }
+
+  /** Removes all of this process. */
+  async close(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Removes what processes have left that were killed. */
+async function removeLeft(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for (const name of names) {
+    const pid = Number(/^(\d+)-[0-9a-f]+$/.exec(name)?.[1]);
+    if (pid > 0 && !isRunning(pid)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // One that is somebody else's runs, too.
+    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
+  }
+}

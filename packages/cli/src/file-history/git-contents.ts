@@ -1,0 +1,134 @@
+import { spawn } from "node:child_process";
+import { readFile, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { BigIntStats } from "node:fs";
+import { type IndexEntry, isClean, parseIndex } from "./git-index.ts";
+import { MAX_FILE_BYTES } from "./look.ts";
+import { isMissing } from "./store.ts";
+
+/** A longer index is not read: its files are more than are looked at anyway. */
+const MAX_INDEX_BYTES = 4 * 1024 * 1024;
+const GIT_TIMEOUT_MS = 30_000;
+/** Contents that are asked for at once: so many are in memory. */
+const MAX_ASKED = 64;
+
+/** What git knows of the files of a folder. */
+export interface GitFiles {
+  readonly folder: string;
+  readonly entries: ReadonlyMap<string, IndexEntry>;
+  /** The name of a content in git that is that of a file, byte for byte, if there is one. */
+  cleanOid(path: string, stats: BigIntStats): string | undefined;
+}
+
+/**
+ * Reads the index of the repository at `root`. Undefined where there is none, or where it
+ * is elsewhere: nothing needs git, it saves copies.
+ */
+export async function readGitFiles(root: string): Promise<GitFiles | undefined> {
+  const folder = join(root, ".git");
+  const path = join(folder, "index");
+  try {
+    const { size, mtimeNs } = await stat(path, { bigint: true });
+    if (size > MAX_INDEX_BYTES) return undefined;
+    const config = await readFile(join(folder, "config"), "utf8");
+    // Other formats have names of other lengths.
+    if (/^\s*objectformat\s*=\s*(?!sha1\s*$)/im.test(config)) return undefined;
+    const entries = parseIndex(await readFile(path));
+    if (!entries) return undefined;
+    const isConverted = await hasFilters(root, entries.keys());
+    return {
+      folder,
+      entries,
+      cleanOid(name, stats) {
+        const entry = entries.get(name);
+        return !isConverted && entry && isClean(entry, stats, mtimeNs) ? entry.oid : undefined;
+      },
+    };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether files may be something else in git than on the disk, of the same length. */
+async function hasFilters(root: string, paths: Iterable<string>): Promise<boolean> {
+  const files = [".git/info/attributes", ".gitattributes"];
+  for (const path of paths) if (path.endsWith("/.gitattributes")) files.push(path);
+  for (const file of new Set(files)) {
+    const text = await readFile(join(root, file), "latin1").catch((error: unknown) => {
+      if (isMissing(error)) return "";
+      throw error;
+    });
+    if (/\bfilter\b|\bworking-tree-encoding\b/.test(text)) return true;
+  }
+  return false;
+}
+
+/** Contents by their names. What git does not have, or is too long, is missing. */
+export async function readGitContents(
+  folder: string,
+  oids: readonly string[],
+): Promise<Map<string, Buffer>> {
+  const contents = new Map<string, Buffer>();
+  for (let at = 0; at < oids.length; at += MAX_ASKED) {
+    const output = await askGit(folder, oids.slice(at, at + MAX_ASKED));
+    for (const [oid, bytes] of contentsOf(output)) contents.set(oid, bytes);
+  }
+  return contents;
+}
+
+/** What the program gives; nothing where it is not there or fails. */
+function askGit(folder: string, oids: readonly string[]): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const git = spawn("git", ["--git-dir", folder, "cat-file", "--batch"], {
+      cwd: homedir(),
+      env: environment(),
+      stdio: ["pipe", "pipe", "ignore"],
+      timeout: GIT_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+    });
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    git.stdout.on("data", (piece: Buffer) => {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes > 2 * MAX_ASKED * MAX_FILE_BYTES) git.kill("SIGKILL");
+    });
+    git.on("error", () => resolve(Buffer.alloc(0)));
+    git.on("close", () => resolve(Buffer.concat(pieces)));
+    // It may have ended before it has read all.
+    git.stdin.on("error", () => {});
+    git.stdin.end(oids.map((oid) => `${oid}\n`).join(""));
+  });
+}
+
+/** Nothing of the repository's own is run for this, and nothing is fetched. */
+function environment(): Record<string, string> {
+  return {
+    PATH: process.env["PATH"] ?? "",
+    LC_ALL: "C",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_ALLOW_PROTOCOL: "none",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_TERMINAL_PROMPT: "0",
+  };
+}
+
+/** `NAME blob LENGTH`, a line end, the content, a line end; or `NAME missing`. */
+function* contentsOf(output: Buffer): Generator<[string, Buffer]> {
+  for (let at = 0; at < output.length;) {
+    const end = output.indexOf("\n", at);
+    if (end < 0) return;
+    const [oid = "", type, length] = output.toString("latin1", at, end).split(" ");
+    at = end + 1;
+    if (length === undefined) continue;
+    const stop = at + Number(length);
+    if (stop > output.length) return;
+    if (type === "blob") yield [oid, output.subarray(at, stop)];
+    at = stop + 1;
+  }
+}

@@ -1,0 +1,91 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { readGitContents } from "./git-contents.ts";
+import { isClean, parseIndex } from "./git-index.ts";
+
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function git(root: string, ...args: string[]): string {
+  return execFileSync("git", args, { cwd: root, encoding: "utf8" });
+}
+
+async function repository(): Promise<string> {
+  const root = mkdtempSync(join(tmpdir(), "gyre-index-"));
+  folders.push(root);
+  git(root, "init", "-q");
+  await mkdir(join(root, "folder/deeper"), { recursive: true });
+  for (const name of ["a", "folder/b.txt", "folder/deeper/c with space.txt", "folder/ü.txt"]) {
+    writeFileSync(join(root, name), `the content of ${name}\n`);
+  }
+  writeFileSync(join(root, "empty"), "");
+  symlinkSync("a", join(root, "link"));
+  git(root, "add", ".");
+  return root;
+}
+
+describe("an index of git", () => {
+  it.each([2, 3, 4])(
+    "of version %i gives the regular files with their contents",
+    async (version) => {
+      const root = await repository();
+      if (version === 3) git(root, "update-index", "--skip-worktree", "a");
+      git(root, "update-index", "--index-version", String(version));
+      const entries = parseIndex(readFileSync(join(root, ".git/index"))) ?? new Map();
+      const listed = git(root, "ls-files", "-s", "-z").split("\0").filter(Boolean);
+      const regular = listed.flatMap((line) => {
+        const [, mode, oid = "", path = ""] = /^(\d+) (\w+) \d\t(.*)$/s.exec(line) ?? [];
+        const isLeftOut = version === 3 && path === "a";
+        return mode === "120000" || isLeftOut ? [] : [[path, oid]];
+      });
+      expect([...entries.values()].map(({ path, oid }) => [path, oid])).toEqual(regular);
+    },
+  );
+
+  it("tells which files are as they were", async () => {
+    const root = await repository();
+    const entry = parseIndex(readFileSync(join(root, ".git/index")))?.get("a");
+    const later = BigInt(Date.now() + 1_000) * 1_000_000n;
+    const statOf = () => statSync(join(root, "a"), { bigint: true });
+    expect(entry && isClean(entry, statOf(), later)).toBe(true);
+    expect(entry && isClean(entry, statOf(), entry.mtimeNs)).toBe(false);
+    writeFileSync(join(root, "a"), "something else");
+    expect(entry && isClean(entry, statOf(), later)).toBe(false);
+  });
+
+  it("that is cut off, or none, is not used", async () => {
+    const root = await repository();
+    const whole = readFileSync(join(root, ".git/index"));
+    expect(parseIndex(whole.subarray(0, 100))).toBeUndefined();
+    expect(parseIndex(Buffer.from("something else"))).toBeUndefined();
+    expect(parseIndex(Buffer.alloc(0))).toBeUndefined();
+  });
+});
+
+describe("contents in git", () => {
+  it("are given byte for byte, and those that are not there are missing", async () => {
+    const root = await repository();
+    const bytes = Buffer.from([0, 255, 10, 13, 10, 128]);
+    writeFileSync(join(root, "binary"), bytes);
+    const oid = git(root, "hash-object", "-w", "binary").trim();
+    const empty = git(root, "hash-object", "-w", "empty").trim();
+    const nothing = "0".repeat(40);
+    const found = await readGitContents(join(root, ".git"), [oid, nothing, empty]);
+    expect([...found]).toEqual([
+      [oid, bytes],
+      [empty, Buffer.alloc(0)],
+    ]);
+  });
+
+  it("are missing where there is no repository", async () => {
+    const found = await readGitContents(join(tmpdir(), "gyre-no-repository"), ["0".repeat(40)]);
+    expect(found.size).toBe(0);
+  });
+});

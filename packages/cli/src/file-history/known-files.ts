@@ -1,0 +1,357 @@
+import type { BigIntStats } from "node:fs";
+import { basename } from "node:path";
+import type { Workspace } from "@gyre/tools";
+import {
+  type Content,
+  contentSeen,
+  isSameContent,
+  isThere,
+  type MaybeContent,
+  takesBack,
+  whyNot,
+} from "./content.ts";
+import type { Copies, Copy } from "./copies.ts";
+import { type GitFiles, readGitContents, readGitFiles } from "./git-contents.ts";
+import type { FileChange, FileState, LeftOut } from "./line.ts";
+import { lookAt, MAX_FILE_BYTES, modeOf, reasonOf, signatureOf, tooLarge } from "./look.ts";
+import { filesAt, scanFiles, type ScannedFile } from "./scan.ts";
+import type { HistoryStore } from "./store.ts";
+
+/** A change within this time after a look may not show in what the system notes of a file. */
+const RACY_MS = 20;
+/** A file that is new to us and older than the last look by more than this is not a new one. */
+const CLOCK_SLACK_MS = 2_000;
+/** Files of which contents are in memory at the same time. */
+const FILES_AT_ONCE = 32;
+const NS_PER_MS = 1_000_000n;
+const IGNORE_FILES: ReadonlySet<string> = new Set([".gitignore", ".ignore"]);
+
+/** Who made what has changed since the last look. */
+export type Author = { who: "agent"; unsure?: string } | { who: "others" };
+
+export interface FoundChanges {
+  changes: FileChange[];
+  leftOut: LeftOut[];
+}
+
+/** Where the content of a file is that may be changed. */
+type Source =
+  | { type: "copy"; copy: Copy }
+  | { type: "git"; oid: string; bytes: number }
+  | { type: "stored"; state: FileState }
+  | { type: "none"; why: string };
+
+interface Known {
+  kind: "file" | "link";
+  mode: number;
+  signature: string;
+  /** It may change without another signature. */
+  isRacy: boolean;
+  source: Source;
+}
+
+export interface KnownFilesOptions {
+  workspace: Workspace;
+  store: HistoryStore;
+  copies: Copies;
+  now: () => number;
+  /** For tests. */
+  maxFiles?: number;
+}
+
+/**
+ * What all files were when they were last looked at, with their contents, so that what a
+ * command did can be told and taken back. One look at a time: its caller sees to that.
+ */
+export class KnownFiles {
+  readonly #options: KnownFilesOptions;
+  readonly #known = new Map<string, Known>();
+  /** When all was looked at last. */
+  #lookedAt: number | undefined;
+  /** Why a file that was not seen before may have been there. */
+  #doubt: string | undefined;
+  #git: { folder: string; isUsable: boolean } | undefined;
+
+  constructor(options: KnownFilesOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at all files. What is seen for the first time at the first look is nobody's change. */
+  async lookAtAll(author: Author, signal: AbortSignal): Promise<FoundChanges> {
+    const { workspace, now, maxFiles } = this.#options;
+    const startedAt = now();
+    const last = this.#lookedAt;
+    const git = await this.#usable(await readGitFiles(workspace.root));
+    const scan = scanFiles(workspace, { git, signal, ...(maxFiles !== undefined && { maxFiles }) });
+    const missing = new Set(this.#known.keys());
+    const suspects: Suspect[] = [];
+    const take = (files: readonly ScannedFile[]): void => {
+      for (const file of files) {
+        missing.delete(file.path);
+        const known = this.#known.get(file.path);
+        const isAsBefore = known?.signature === signatureOf(file.stats) && !known.isRacy;
+        if (!isAsBefore) suspects.push(file);
+      }
+    };
+    for await (const files of scan) take(files);
+    // Not gone, but ignored by now.
+    for (const some of inParts([...missing])) take(await filesAt(workspace, some, true));
+    for (const path of missing) suspects.push({ path, isIgnored: false });
+    if (scan.isPartial) this.#doubt = "the folder has more files than are looked at";
+    const isFirst = last === undefined;
+    if (!isFirst) await this.#noteIgnoreFiles(suspects);
+    const found: FoundChanges = { changes: [], leftOut: [] };
+    const old = last === undefined ? undefined : last - CLOCK_SLACK_MS;
+    for (const some of inParts(suspects)) {
+      const learned: Suspect[] = [];
+      const changed: Suspect[] = [];
+      for (const suspect of some) {
+        const isNew = !this.#known.has(suspect.path);
+        const wasThere = isNew && (isFirst || isOlder(suspect.stats, old));
+        (author.who === "others" || wasThere ? learned : changed).push(suspect);
+      }
+      await this.#learn(learned, git);
+      await this.#compare(changed, author, found);
+    }
+    // What a part of the folder hides is not known at the next look either.
+    if (!scan.isPartial) this.#doubt = undefined;
+    this.#lookedAt = startedAt;
+    return found;
+  }
+
+  /** Looks at files that a call is about to change, ignored or not. */
+  async lookBefore(paths: readonly string[], author: Author): Promise<FoundChanges> {
+    const isKnown = (path: string): boolean => this.#known.has(path);
+    // What was never looked at is taken as it is: nobody knows who made it.
+    await this.#learn(named(paths.filter((path) => !isKnown(path))), undefined);
+    return this.#lookAt(named(paths.filter(isKnown)), author);
+  }
+
+  /** Looks at the same files after the call: what is new was made by it. */
+  lookAfter(paths: readonly string[], author: Author): Promise<FoundChanges> {
+    return this.#lookAt(named(paths), author);
+  }
+
+  async #lookAt(suspects: readonly Suspect[], author: Author): Promise<FoundChanges> {
+    const found: FoundChanges = { changes: [], leftOut: [] };
+    await this.#noteIgnoreFiles(suspects);
+    for (const some of inParts(suspects)) {
+      if (author.who === "agent") await this.#compare(some, author, found);
+      else await this.#learn(some, undefined);
+    }
+    return found;
+  }
+
+  /** Takes files as they are, so that a change of them can be taken back. */
+  async #learn(suspects: readonly Suspect[], git: GitFiles | undefined): Promise<void> {
+    await Promise.all(
+      suspects.map(async ({ path, stats }) => {
+        await this.#forget(path);
+        const oid = stats && git?.cleanOid(path, stats);
+        if (stats && stats.size > MAX_FILE_BYTES) {
+          this.#take(path, stats, { type: "none", why: tooLarge(stats.size) });
+        } else if (stats && oid !== undefined) {
+          this.#take(path, stats, { type: "git", oid, bytes: Number(stats.size) });
+        } else {
+          await this.#copy(path, stats);
+        }
+      }),
+    );
+  }
+
+  async #copy(path: string, stats: BigIntStats | undefined): Promise<void> {
+    const seen = await lookAt(this.#options.workspace, path);
+    if (seen.kind === "file" || seen.kind === "link") {
+      this.#set(path, seen, await this.#sourceOf(seen.bytes));
+    } else if (seen.kind === "unkept") {
+      const source: Source = { type: "none", why: seen.why };
+      if (stats) this.#take(path, stats, source);
+      else this.#set(path, { kind: "file", mode: 0, signature: "" }, source);
+    }
+  }
+
+  async #sourceOf(bytes: Uint8Array): Promise<Source> {
+    try {
+      const copy = await this.#options.copies.put(bytes);
+      return copy ? { type: "copy", copy } : { type: "none", why: "too much is copied already" };
+    } catch (error) {
+      return { type: "none", why: `it could not be copied: ${reasonOf(error)}` };
+    }
+  }
+
+  /** Tells what the agent has changed, and keeps both what was and what is. */
+  async #compare(suspects: readonly Suspect[], author: Author, found: FoundChanges): Promise<void> {
+    const contents = await this.#gitContents(suspects);
+    for (const suspect of suspects) {
+      const { path } = suspect;
+      const known = this.#known.get(path);
+      const seen = await lookAt(this.#options.workspace, path);
+      const leaveOut = async (why: string): Promise<void> => {
+        found.leftOut.push({ path, why });
+        await this.#learn([suspect], undefined);
+      };
+      if (!known && !isThere(seen)) continue;
+      const doubt = this.#doubtOf(suspect);
+      if (!known && doubt !== undefined) {
+        await leaveOut(doubt);
+        continue;
+      }
+      const before = known ? await this.#contentOf(known, contents) : null;
+      const after = contentSeen(seen);
+      if (isSameContent(before, after)) {
+        if (seen.kind === "file" || seen.kind === "link") this.#touch(path, seen);
+        continue;
+      }
+      const why = whyNot(before) ?? whyNot(after);
+      if (why !== undefined && suspect.stats && known?.signature === signatureOf(suspect.stats)) {
+        // Only looked at because it was changed shortly before the last look.
+        this.#take(path, suspect.stats, known.source);
+        continue;
+      }
+      if (why !== undefined) {
+        await leaveOut(why);
+        continue;
+      }
+      try {
+        const change: FileChange = {
+          path,
+          before: await this.#keep(before),
+          after: await this.#keep(after),
+          ...(author.who === "agent" && author.unsure !== undefined && { unsure: author.unsure }),
+        };
+        found.changes.push(change);
+        await this.#forget(path);
+        if (change.after && (seen.kind === "file" || seen.kind === "link")) {
+          this.#set(path, seen, { type: "stored", state: change.after });
+        }
+      } catch (error) {
+        await leaveOut(`it could not be kept: ${reasonOf(error)}`);
+      }
+    }
+  }
+
+  /** Why a file that is new to us may have been there before. */
+  #doubtOf({ isIgnored, isNamed }: Suspect): string | undefined {
+    if (isNamed) return undefined;
+    return isIgnored ? "it was ignored before" : this.#doubt;
+  }
+
+  /** Where what is ignored changes, files come into sight that have been there all along. */
+  async #noteIgnoreFiles(suspects: readonly Suspect[]): Promise<void> {
+    const ignoring = suspects.filter(({ path }) => IGNORE_FILES.has(basename(path)));
+    const contents = await this.#gitContents(ignoring);
+    for (const { path } of ignoring) {
+      const known = this.#known.get(path);
+      const before = known ? await this.#contentOf(known, contents) : null;
+      const after = contentSeen(await lookAt(this.#options.workspace, path));
+      // One that is new leaves out more, unless it takes something back.
+      const isHarmless = before === null && !takesBack(after);
+      if (isSameContent(before, after) || isHarmless) continue;
+      this.#doubt = "it may have been there before: what is ignored has changed";
+    }
+  }
+
+  async #keep(content: MaybeContent): Promise<FileState | null> {
+    if (content === null || typeof content === "string") return null;
+    const { kind, mode, bytes } = content;
+    return { kind, mode, bytes: bytes.length, hash: await this.#options.store.put(bytes) };
+  }
+
+  /** What a file was, or why that is not known any more. */
+  async #contentOf(known: Known, git: ReadonlyMap<string, Buffer>): Promise<Content | string> {
+    const { kind, mode, source } = known;
+    try {
+      switch (source.type) {
+        case "none":
+          return source.why;
+        case "copy":
+          return { kind, mode, bytes: await this.#options.copies.get(source.copy) };
+        case "stored":
+          return { kind, mode, bytes: await this.#options.store.get(source.state.hash) };
+        case "git": {
+          const bytes = git.get(source.oid);
+          // Of another length: it is converted when it is checked out.
+          if (bytes?.length !== source.bytes) return "git does not have it as it was";
+          return { kind, mode, bytes };
+        }
+      }
+    } catch (error) {
+      return `what was kept of it cannot be read: ${reasonOf(error)}`;
+    }
+  }
+
+  #gitContents(suspects: readonly Suspect[]): Promise<Map<string, Buffer>> {
+    const oids = suspects.flatMap(({ path }) => {
+      const source = this.#known.get(path)?.source;
+      return source?.type === "git" ? [source.oid] : [];
+    });
+    if (oids.length === 0 || !this.#git) return Promise.resolve(new Map());
+    return readGitContents(this.#git.folder, oids);
+  }
+
+  /** What git has is as good as a copy where the program is there and gives it. */
+  async #usable(git: GitFiles | undefined): Promise<GitFiles | undefined> {
+    if (!git) return undefined;
+    if (!this.#git) {
+      const [entry] = git.entries.values();
+      const isUsable =
+        entry !== undefined && (await readGitContents(git.folder, [entry.oid])).size > 0;
+      this.#git = { folder: git.folder, isUsable };
+    }
+    return this.#git.isUsable ? git : { ...git, cleanOid: () => undefined };
+  }
+
+  #take(path: string, stats: BigIntStats, source: Source): void {
+    const kind = stats.isSymbolicLink() ? "link" : "file";
+    this.#set(path, { kind, mode: modeOf(stats), signature: signatureOf(stats) }, source);
+  }
+
+  #set(
+    path: string,
+    seen: { kind: "file" | "link"; mode: number; signature: string },
+    source: Source,
+  ): void {
+    const { kind, mode, signature } = seen;
+    const isRacy = changedAt(signature) > this.#options.now() - RACY_MS;
+    this.#known.set(path, { kind, mode, signature, isRacy, source });
+  }
+
+  /** The same content, noted with what the system says of it now. */
+  #touch(path: string, seen: { kind: "file" | "link"; mode: number; signature: string }): void {
+    const known = this.#known.get(path);
+    if (known) this.#set(path, seen, known.source);
+  }
+
+  async #forget(path: string): Promise<void> {
+    const known = this.#known.get(path);
+    this.#known.delete(path);
+    if (known?.source.type === "copy") await this.#options.copies.drop(known.source.copy);
+  }
+}
+
+/** A file that may have changed. */
+interface Suspect {
+  path: string;
+  /** Absent: it was not come across. */
+  stats?: BigIntStats;
+  isIgnored: boolean;
+  /** A call has named it, and it was looked at before that. */
+  isNamed?: boolean;
+}
+
+function named(paths: readonly string[]): Suspect[] {
+  return paths.map((path) => ({ path, isIgnored: false, isNamed: true }));
+}
+
+/** When what is at a path was last changed in any way, in milliseconds since 1970. */
+function changedAt(signature: string): number {
+  return Number(BigInt(signature.split(" ")[2] ?? "0") / NS_PER_MS);
+}
+
+function isOlder(stats: BigIntStats | undefined, thanMs: number | undefined): boolean {
+  return stats !== undefined && thanMs !== undefined && Number(stats.ctimeNs / NS_PER_MS) < thanMs;
+}
+
+function* inParts<T>(list: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < list.length; at += FILES_AT_ONCE) yield list.slice(at, at + FILES_AT_ONCE);
+}

@@ -1,0 +1,105 @@
+/** What is at a path: a file, or a link that is not followed. */
+export interface FileState {
+  kind: "file" | "link";
+  /** SHA-256 of the content; of a link, of the text that says where it leads. */
+  hash: string;
+  bytes: number;
+  /** The nine bits for owner, group and others; 0 for a link. */
+  mode: number;
+}
+
+export interface FileChange {
+  /** From the workspace, with slashes. */
+  path: string;
+  /** Null: nothing was there. */
+  before: FileState | null;
+  after: FileState | null;
+  /** Somebody else may have made it; says why. */
+  unsure?: string;
+}
+
+/** A file that changed and was not kept. */
+export interface LeftOut {
+  path: string;
+  why: string;
+}
+
+/** What was changed at one time. */
+export interface HistoryLine {
+  /** `rewind`: files were taken back. */
+  by: "agent" | "rewind";
+  /** The entry of the prompt that it was done for; of a rewind, the newest of the session. */
+  entry: number;
+  /** Where the conversation ended before a rewind; null: it had not begun. */
+  leaf?: number | null;
+  /** Milliseconds since 1970. */
+  at: number;
+  changes: readonly FileChange[];
+  leftOut: readonly LeftOut[];
+}
+
+export function isSameState(one: FileState | null, other: FileState | null): boolean {
+  if (!one || !other) return one === other;
+  return one.kind === other.kind && one.hash === other.hash && one.mode === other.mode;
+}
+
+/** A line of the list; undefined where it is none, as after a kill in the middle of it. */
+export function parseLine(text: string): HistoryLine | undefined {
+  if (text === "") return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return isLine(value) ? value : undefined;
+}
+
+function isLine(value: unknown): value is HistoryLine {
+  if (!isRecord(value)) return false;
+  const { by, entry, leaf, at, changes, leftOut } = value;
+  return (
+    (by === "agent" || by === "rewind") &&
+    typeof entry === "number" &&
+    typeof at === "number" &&
+    (leaf === undefined || leaf === null || typeof leaf === "number") &&
+    Array.isArray(changes) &&
+    changes.every(isChange) &&
+    Array.isArray(leftOut) &&
+    leftOut.every(isLeftOut)
+  );
+}
+
+function isChange(value: unknown): value is FileChange {
+  if (!isRecord(value)) return false;
+  const { path, before, after, unsure } = value;
+  return (
+    typeof path === "string" &&
+    isStateOrNull(before) &&
+    isStateOrNull(after) &&
+    (unsure === undefined || typeof unsure === "string")
+  );
+}
+
+function isStateOrNull(value: unknown): value is FileState | null {
+  if (value === null) return true;
+  if (!isRecord(value)) return false;
+  const { kind, hash, bytes, mode } = value;
+  return (
+    (kind === "file" || kind === "link") &&
+    // It becomes the name of a file.
+    typeof hash === "string" &&
+    /^[0-9a-f]{64}$/.test(hash) &&
+    typeof bytes === "number" &&
+    typeof mode === "number"
+  );
+}
+
+function isLeftOut(value: unknown): value is LeftOut {
+  if (!isRecord(value)) return false;
+  return typeof value["path"] === "string" && typeof value["why"] === "string";
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,99 @@
+import type { BigIntStats } from "node:fs";
+import { lstat, readlink } from "node:fs/promises";
+import { type FileIdentity, PathError, type Workspace } from "@gyre/tools";
+import { isMissing } from "./store.ts";
+
+/** A longer file is left out, and listed. */
+export const MAX_FILE_BYTES: number = 1024 * 1024;
+const MODE_BITS = 0o777n;
+
+/** What is at a path right now. */
+export type Seen =
+  | { kind: "nothing" }
+  | { kind: "folder" }
+  /** A folder on the way is a link: what is there has another path. */
+  | { kind: "elsewhere" }
+  /** There, and cannot be kept. */
+  | { kind: "unkept"; why: string }
+  | SeenFile;
+
+export interface SeenFile {
+  kind: "file" | "link";
+  bytes: Uint8Array;
+  mode: number;
+  /** Which file it was, and in which state, when it was read. */
+  signature: string;
+  identity: FileIdentity;
+}
+
+/** Changes whenever a file does, but for what happens within one tick of its clock. */
+export function signatureOf(stats: BigIntStats): string {
+  const { size, mtimeNs, ctimeNs, ino, mode } = stats;
+  return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${mode}`;
+}
+
+export function modeOf(stats: BigIntStats): number {
+  return stats.isSymbolicLink() ? 0 : Number(stats.mode & MODE_BITS);
+}
+
+/** Looks at a path from the workspace. A link at its end is read and not followed. */
+export async function lookAt(workspace: Workspace, path: string): Promise<Seen> {
+  try {
+    const resolved = await workspace.resolve(`./${path}`, { keepLink: true });
+    if (resolved.path !== path) return { kind: "elsewhere" };
+    if (!resolved.exists) return { kind: "nothing" };
+    const stats = await lstat(resolved.absolute, { bigint: true });
+    if (stats.isDirectory()) return { kind: "folder" };
+    if (stats.isSymbolicLink()) {
+      const target = await readlink(resolved.absolute, { encoding: "buffer" });
+      return { kind: "link", bytes: target, ...aboutOf(stats) };
+    }
+    if (!stats.isFile()) return { kind: "unkept", why: "it is no regular file" };
+    if (stats.size > MAX_FILE_BYTES) return { kind: "unkept", why: tooLarge(stats.size) };
+    return await readFile(workspace, path, stats);
+  } catch (error) {
+    if (isMissing(error)) return { kind: "nothing" };
+    if (error instanceof PathError) return refused(error);
+    return { kind: "unkept", why: reasonOf(error) };
+  }
+}
+
+async function readFile(workspace: Workspace, path: string, stats: BigIntStats): Promise<Seen> {
+  const { bytes, info } = await workspace.read(`./${path}`, MAX_FILE_BYTES);
+  const isSame = info.ino === stats.ino && info.mtimeNs === stats.mtimeNs && info.path === path;
+  if (!isSame) return { kind: "unkept", why: "it was being changed" };
+  return { kind: "file", bytes, ...aboutOf(stats) };
+}
+
+function aboutOf(stats: BigIntStats): Omit<SeenFile, "kind" | "bytes"> {
+  const { dev, ino, size, mtimeNs } = stats;
+  return {
+    mode: modeOf(stats),
+    signature: signatureOf(stats),
+    identity: { dev, ino, size: Number(size), mtimeNs },
+  };
+}
+
+function refused({ fault, message }: PathError): Seen {
+  switch (fault) {
+    case "missing":
+    case "not_a_folder":
+      return { kind: "nothing" };
+    case "outside":
+      return { kind: "elsewhere" };
+    case "denied":
+      return { kind: "unkept", why: "it cannot be read" };
+    default:
+      return { kind: "unkept", why: message };
+  }
+}
+
+/** What the system says, without its own paths: they come after a comma. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.message.split(",")[0] ?? "") : String(error);
+}
+
+export function tooLarge(bytes: bigint | number): string {
+  const megabyte = 1024 * 1024;
+  return `it has ${(Number(bytes) / megabyte).toFixed(1)} MB; ${MAX_FILE_BYTES / megabyte} MB is kept`;
+}

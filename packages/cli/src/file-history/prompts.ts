@@ -1,0 +1,34 @@
+import { textOf, type UserMessage } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+
+/** Something that the user said. */
+export interface Prompt {
+  entry: number;
+  /** The entry before it; null: it is the first. */
+  parent: number | null;
+  message: UserMessage;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/**
+ * What the user said on the branch that is talked to, the newest first, back to the entry
+ * `until`, which is not looked at any more. One after the other is read when it is asked for.
+ */
+export async function* promptsOf(
+  session: Session,
+  until: number | null = null,
+): AsyncGenerator<Prompt> {
+  const messages = new Set(session.idsOf("message"));
+  for (const id of session.branchOf().reverse()) {
+    if (id === until) return;
+    if (!messages.has(id)) continue;
+    const entry = await session.read(id);
+    if (entry.type !== "message" || entry.message.role !== "user") continue;
+    yield { entry: id, parent: entry.parentId, message: entry.message, at: entry.timestamp };
+  }
+}
+
+export function promptText({ message }: Prompt): string {
+  return textOf(message);
+}

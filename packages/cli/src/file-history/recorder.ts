@@ -1,0 +1,306 @@
+import { createHash } from "node:crypto";
+import { dirname, join } from "node:path";
+import type { Middleware, ToolInvocation } from "@gyre/agent";
+import { defaultSessionFolder, type Session } from "@gyre/sessions";
+import { isGuarded, type Workspace } from "@gyre/tools";
+import { Copies } from "./copies.ts";
+import { type Author, type FoundChanges, KnownFiles } from "./known-files.ts";
+import type { HistoryLine, LeftOut } from "./line.ts";
+import { reasonOf } from "./look.ts";
+import { promptsOf } from "./prompts.ts";
+import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
+import { applyRewind, type RewindReport } from "./rewind-apply.ts";
+import { HistoryStore, type StoreWriter } from "./store.ts";
+
+/** Tools that say beforehand which files they change, and change no others. */
+const NAMING: ReadonlySet<string> = new Set(["edit", "write", "apply_patch"]);
+/** Tools whose own calls come by here: they do nothing else. */
+const ASKING: ReadonlySet<string> = new Set(["task", "oracle"]);
+/** After a call that took longer, a change may as well be that of the person who waited. */
+export const MAX_SURE_MS = 60_000;
+/** No look before a call where the last one ended a moment ago: so many times what it took. */
+const LOOK_AGAIN_FACTOR = 4;
+/** Left out files that are listed for one look; the rest is counted. */
+const MAX_LISTED = 100;
+const JOB_RAN = "a background job ran: it was changed by that, or by somebody else";
+const LONG_CALL = "a command ran for long: it was changed by that, or by somebody else";
+
+/** What became of files in a session, and the way back. */
+export interface FileHistory {
+  /** What was changed, the oldest first. */
+  lines(): Promise<readonly HistoryLine[]>;
+  /** What a rewind would do. */
+  plan(from: RewindFrom): Promise<RewindPlan>;
+  /** Does it; see `applyRewind`. */
+  apply(plan: RewindPlan, options: { withConflicts: boolean }): Promise<RewindReport>;
+}
+
+export interface RecorderOptions {
+  /** Open by the time the first call comes. */
+  workspace: () => Workspace;
+  /** Nothing is recorded where there is none. */
+  session: () => Session | undefined;
+  /** Whether a job runs in the background. */
+  isJobRunning: () => boolean;
+  /** Where the histories of all sessions are. */
+  folder: string;
+  /** Told once, where files cannot be looked at. */
+  warn: (text: string) => void;
+  now?: () => number;
+  /** For tests. */
+  writer?: StoreWriter;
+  maxFiles?: number;
+}
+
+/** Where the histories of this user are: beside the sessions. */
+export function historyFolder(env: Readonly<Record<string, string | undefined>>): string {
+  return join(dirname(defaultSessionFolder(env)), "files");
+}
+
+interface Opened {
+  session: Session;
+  store: HistoryStore;
+  known: KnownFiles;
+}
+
+/**
+ * Records what an agent's calls do to files. Around calls that name their files, those are
+ * looked at; around all others that are not known to read only, all are. What has changed
+ * between calls is somebody else's. A call never fails because of it.
+ */
+export class FileRecorder implements FileHistory {
+  readonly middleware: Middleware;
+  readonly #options: RecorderOptions;
+  readonly #copies: Copies;
+  readonly #closing = new AbortController();
+  #opened: Promise<Opened> | undefined;
+  /** One look at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #runs = 0;
+  /** Calls under way that may change anything. */
+  #active = 0;
+  #wasJobRunning = false;
+  #lastLook = { endedAt: -Infinity, tookMs: 0 };
+  #prompt: { leaf: number | null; entry: number } | undefined;
+  #isWarned = false;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#copies = new Copies(join(options.folder, ".copies"));
+    this.middleware = {
+      run: () => this.#run(),
+      tool: (call, next) => this.#record(call, next),
+    };
+  }
+
+  async lines(): Promise<readonly HistoryLine[]> {
+    await this.#turn;
+    return (await this.#open())?.store.lines ?? [];
+  }
+
+  async plan(from: RewindFrom): Promise<RewindPlan> {
+    await this.#turn;
+    const opened = await this.#open();
+    if (!opened) return { steps: [], leftOut: [] };
+    return planRewind({ ...opened, workspace: this.#options.workspace() }, from);
+  }
+
+  async apply(plan: RewindPlan, options: { withConflicts: boolean }): Promise<RewindReport> {
+    const opened = await this.#open();
+    if (!opened) throw new Error("There is no session, and so no history of files.");
+    const { session, known } = opened;
+    const world = { ...opened, workspace: this.#options.workspace() };
+    return this.#inTurn(async () => {
+      const report = await applyRewind(world, plan, {
+        ...options,
+        entry: session.entries.at(-1)?.id ?? 0,
+        leaf: session.leaf,
+        at: this.#now(),
+      });
+      // Else it would be taken for what a job did.
+      const paths = report.done.map(({ path }) => path);
+      await known.lookAfter(paths, { who: "others" });
+      return report;
+    });
+  }
+
+  /** Waits for what is under way, and removes the copies. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#turn;
+    await this.#copies.close();
+  }
+
+  /** The first look is made while the model thinks. What changed between runs is not the agent's. */
+  #run(): () => void {
+    if (this.#runs++ === 0) void this.#lookBefore(undefined);
+    return () => {
+      if (--this.#runs === 0 && this.#isJobRunning()) void this.#lookBefore(undefined);
+    };
+  }
+
+  async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
+    if (!this.#options.session() || (await isReading(call))) return next();
+    const paths = await namedPaths(call);
+    if (paths !== undefined || !this.#isFresh()) {
+      await this.#lookBefore(paths);
+    } else {
+      await this.#turn;
+    }
+    const startedAt = this.#now();
+    if (!paths) this.#active++;
+    try {
+      return await next();
+    } finally {
+      if (!paths) this.#active--;
+      const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
+      await this.#lookAfter(paths, { who: "agent", ...(isLong && { unsure: LONG_CALL }) });
+    }
+  }
+
+  /** Who made what has changed while no call of ours was to answer for it. */
+  #betweenCalls(): Author {
+    if (this.#active > 0) return { who: "agent" };
+    const didJobRun = this.#wasJobRunning || this.#isJobRunning();
+    return didJobRun ? { who: "agent", unsure: JOB_RAN } : { who: "others" };
+  }
+
+  #isJobRunning(): boolean {
+    return this.#options.isJobRunning();
+  }
+
+  #isFresh(): boolean {
+    const { endedAt, tookMs } = this.#lastLook;
+    return this.#now() - endedAt < tookMs * LOOK_AGAIN_FACTOR;
+  }
+
+  /** Looks at some files or at all, when it is its turn. */
+  #lookBefore(paths: readonly string[] | undefined): Promise<void> {
+    return this.#look((known) => {
+      const author = this.#betweenCalls();
+      return paths ? known.lookBefore(paths, author) : this.#lookAtAll(known, author);
+    });
+  }
+
+  #lookAfter(paths: readonly string[] | undefined, author: Author): Promise<void> {
+    return this.#look((known) =>
+      paths ? known.lookAfter(paths, author) : this.#lookAtAll(known, author),
+    );
+  }
+
+  async #lookAtAll(known: KnownFiles, author: Author): Promise<FoundChanges> {
+    const startedAt = this.#now();
+    const found = await known.lookAtAll(author, this.#closing.signal);
+    const endedAt = this.#now();
+    this.#lastLook = { endedAt, tookMs: endedAt - startedAt };
+    this.#wasJobRunning = this.#isJobRunning();
+    return found;
+  }
+
+  /** Writes down what a look has found. */
+  #look(look: (known: KnownFiles) => Promise<FoundChanges>): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        const opened = this.#closing.signal.aborted ? undefined : await this.#open();
+        if (!opened) return;
+        const found = await look(opened.known);
+        const { changes } = found;
+        const leftOut = listed(found);
+        if (changes.length === 0 && leftOut.length === 0) return;
+        const entry = await this.#entryOf(opened.session);
+        await opened.store.append({ by: "agent", entry, at: this.#now(), changes, leftOut });
+      } catch (error) {
+        this.#tell(error);
+      }
+    });
+  }
+
+  /** The newest prompt. What was read for it before is not read again. */
+  async #entryOf(session: Session): Promise<number> {
+    const { leaf } = session;
+    const last = this.#prompt;
+    let entry = 0;
+    for await (const prompt of promptsOf(session, last?.leaf ?? null)) {
+      entry = prompt.entry;
+      break;
+    }
+    if (entry === 0) entry = last?.entry ?? 0;
+    this.#prompt = { leaf, entry };
+    return entry;
+  }
+
+  #open(): Promise<Opened> | undefined {
+    const session = this.#options.session();
+    if (!session) return undefined;
+    this.#opened ??= this.#openFor(session);
+    return this.#opened;
+  }
+
+  async #openFor(session: Session): Promise<Opened> {
+    const { folder, writer, workspace, maxFiles } = this.#options;
+    const store = await HistoryStore.open(join(folder, folderName(session.header.id)), writer);
+    const known = new KnownFiles({
+      workspace: workspace(),
+      store,
+      copies: this.#copies,
+      now: () => this.#now(),
+      ...(maxFiles !== undefined && { maxFiles }),
+    });
+    return { session, store, known };
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  #tell(error: unknown): void {
+    if (this.#isWarned || this.#closing.signal.aborted) return;
+    this.#isWarned = true;
+    this.#options.warn(
+      `What is changed may not be taken back by /rewind: the history of files failed (${reasonOf(error)}).`,
+    );
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** Whether a call leaves all files as they are. One that does not say so may do anything. */
+async function isReading({ tool, args }: ToolInvocation): Promise<boolean> {
+  const { name } = tool;
+  if (ASKING.has(name)) return true;
+  if (NAMING.has(name) || !isGuarded(tool)) return false;
+  try {
+    const { kind } = await tool.access(args);
+    return kind === "none" || kind === "read" || (kind === "network" && name === "fetch");
+  } catch {
+    // The call itself will say what is wrong with it.
+    return false;
+  }
+}
+
+/** The files that a call changes; undefined where it does not say. */
+async function namedPaths({ tool, args }: ToolInvocation): Promise<readonly string[] | undefined> {
+  if (!NAMING.has(tool.name) || !isGuarded(tool)) return undefined;
+  try {
+    return (await tool.access(args)).targets;
+  } catch {
+    // It is about to fail for the same reason, and changes nothing.
+    return [];
+  }
+}
+
+function listed({ leftOut }: FoundChanges): LeftOut[] {
+  if (leftOut.length <= MAX_LISTED) return leftOut;
+  const more = leftOut.length - MAX_LISTED;
+  return [...leftOut.slice(0, MAX_LISTED), { path: `${more} more files`, why: "too many to list" }];
+}
+
+/** An id that came with a file may be anything. */
+function folderName(id: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(id)) return id;
+  return createHash("sha256").update(id).digest("hex");
+}

@@ -1,0 +1,143 @@
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { RunInfo, ToolInvocation } from "@gyre/agent";
+import { createSession, type Session } from "@gyre/sessions";
+import { type Access, type GuardedTool, openWorkspace, type Workspace } from "@gyre/tools";
+import { FileRecorder, type RecorderOptions } from "../file-history/recorder.ts";
+
+const RUN: RunInfo = {
+  sessionId: "test",
+  model: { id: "none", name: "none", api: "none", provider: "none" },
+};
+
+/** A folder with a session and a history of its files, and an agent that is played by a test. */
+export interface HistoryWorld {
+  /** The folder that is worked in. */
+  root: string;
+  /** Where histories are kept. */
+  folder: string;
+  session: Session;
+  workspace: Workspace;
+  recorder: FileRecorder;
+  warnings: string[];
+  /** Set by a test: whether a job is taken to run. */
+  jobs: { areRunning: boolean };
+  /** A prompt and all that is done for it. Gives the entry of the prompt. */
+  run(work: () => Promise<unknown>, text?: string): Promise<number>;
+  /** A call of a tool that may do anything. */
+  shell(work: () => Promise<unknown>): Promise<void>;
+  /** A call of a tool that says which files it changes. */
+  edit(paths: readonly string[], work: () => Promise<unknown>): Promise<void>;
+  /** A call of a tool that says that it only reads. */
+  read(work: () => Promise<unknown>): Promise<void>;
+  /** Writes a file, folders included. */
+  put(path: string, content: string | Uint8Array, mode?: number): Promise<void>;
+  path(...names: string[]): string;
+  /** All that is in the folder: contents and modes of files, targets of links, by path. */
+  files(): Promise<Record<string, string>>;
+  /** The same history, opened again by another process. */
+  reopened(more?: Partial<RecorderOptions>): FileRecorder;
+  close(): Promise<void>;
+}
+
+export async function historyWorld(more: Partial<RecorderOptions> = {}): Promise<HistoryWorld> {
+  const base = await mkdtemp(join(tmpdir(), "gyre-history-"));
+  const root = join(base, "work");
+  const folder = join(base, "files");
+  await mkdir(root);
+  const session = await createSession(join(base, "session.jsonl"), { cwd: root });
+  const workspace = await openWorkspace(root);
+  const warnings: string[] = [];
+  const jobs = { areRunning: false };
+  const recorders: FileRecorder[] = [];
+  const reopened = (again: Partial<RecorderOptions> = {}): FileRecorder => {
+    const recorder = new FileRecorder({
+      workspace: () => workspace,
+      session: () => session,
+      isJobRunning: () => jobs.areRunning,
+      folder,
+      warn: (text) => warnings.push(text),
+      ...again,
+    });
+    recorders.push(recorder);
+    return recorder;
+  };
+  const recorder = reopened(more);
+  const call = async (
+    name: string,
+    access: Access | undefined,
+    work: () => Promise<unknown>,
+  ): Promise<void> => {
+    await recorder.middleware.tool?.(invocation(name, access), async () => {
+      await work();
+      return { content: [] };
+    });
+  };
+  return {
+    root,
+    folder,
+    session,
+    workspace,
+    recorder,
+    warnings,
+    jobs,
+    reopened,
+    async run(work, text = "Do it.") {
+      const end = recorder.middleware.run?.(RUN);
+      const message = { role: "user", content: text, timestamp: Date.now() } as const;
+      const { id } = await session.append({ type: "message", message });
+      await work();
+      end?.(undefined);
+      await recorder.lines();
+      return id;
+    },
+    shell: (work) => call("shell", { kind: "run", targets: [], summary: "" }, work),
+    edit: (paths, work) => call("edit", { kind: "write", targets: paths, summary: "" }, work),
+    read: (work) => call("read", { kind: "read", targets: [], summary: "" }, work),
+    async put(path, content, mode) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), content, mode === undefined ? {} : { mode });
+    },
+    path: (...names) => join(root, ...names),
+    files: () => filesIn(root),
+    async close() {
+      for (const one of recorders) await one.close();
+      await workspace.close();
+      await session.close();
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+}
+
+function invocation(name: string, access: Access | undefined): ToolInvocation {
+  const tool: GuardedTool = {
+    name,
+    description: "",
+    parameters: { type: "object" },
+    execute: () => "",
+    access: () => access ?? { kind: "run", targets: [], summary: "" },
+  };
+  return {
+    toolCall: { type: "toolCall", id: "call", name, arguments: {} },
+    tool,
+    args: {},
+    signal: new AbortController().signal,
+    run: RUN,
+  };
+}
+
+async function filesIn(root: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  const entries = await readdir(root, { withFileTypes: true, recursive: true });
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    const name = path.slice(root.length + 1);
+    if (entry.isSymbolicLink()) found[name] = `-> ${await readlink(path)}`;
+    else if (entry.isFile()) {
+      const mode = ((await stat(path)).mode & 0o777).toString(8);
+      found[name] = `${mode} ${(await readFile(path)).toString("latin1")}`;
+    }
+  }
+  return found;
+}

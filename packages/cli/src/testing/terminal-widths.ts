@@ -1,0 +1,55 @@
+import type { IUnicodeVersionProvider } from "@xterm/headless";
+import { widthOf } from "../width.ts";
+
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const DELETE = 0x7f;
+/** States below are single code points, those from here on are numbers of longer clusters. */
+const FIRST_CLUSTER = 0x110000;
+
+/**
+ * Widths as the program counts them, and as terminals of today do: what a reader takes for
+ * one character is one, and an emoji takes two columns. The terminal asks for each code
+ * point and hands back what it was told of the one before; that has the cluster so far.
+ */
+export function clusterWidths(): IUnicodeVersionProvider {
+  const clusters: string[] = [];
+  const numbers = new Map<string, number>();
+  const textOf = (state: number): string =>
+    state < FIRST_CLUSTER ? String.fromCodePoint(state) : (clusters[state - FIRST_CLUSTER] ?? "");
+  const stateOf = (cluster: string): number => {
+    const known = numbers.get(cluster);
+    if (known !== undefined) return known;
+    const number = FIRST_CLUSTER + clusters.length;
+    clusters.push(cluster);
+    numbers.set(cluster, number);
+    return number;
+  };
+  return {
+    version: "clusters",
+    wcwidth: (codePoint) => columnsOf(String.fromCodePoint(codePoint)),
+    charProperties(codePoint, preceding) {
+      if (codePoint < DELETE) return property(codePoint, 1, false);
+      const own = String.fromCodePoint(codePoint);
+      const before = preceding >> 3;
+      const joined = before === 0 ? own : textOf(before) + own;
+      if (before === 0 || !isOneCluster(joined)) return property(codePoint, columnsOf(own), false);
+      return property(stateOf(joined), columnsOf(joined), true);
+    },
+  };
+}
+
+/** How xterm packs it: the state, the width in two bits, and whether it joins what is before. */
+function property(state: number, width: number, joins: boolean): number {
+  return (state << 3) | (width << 1) | (joins ? 1 : 0);
+}
+
+function columnsOf(cluster: string): 0 | 1 | 2 {
+  const width = widthOf(cluster);
+  return width === 0 || width === 1 ? width : 2;
+}
+
+function isOneCluster(text: string): boolean {
+  let count = 0;
+  for (const _ of SEGMENTER.segment(text)) if (++count > 1) return false;
+  return true;
+}

@@ -1,0 +1,176 @@
+import type { Key, KeyName } from "./key.ts";
+
+/** What a sequence stands for: a key, characters, or nothing that we use. */
+export type Decoded = Key | { type: "text"; text: string } | undefined;
+
+/** What was held down, as a sum of these and 1. */
+const SHIFT = 1;
+const ALT = 2;
+const CTRL = 4;
+const SUPER = 8;
+const HYPER = 16;
+const META = 32;
+const RELEASE = 3;
+
+const FIRST_PRINTABLE = 0x20;
+const DELETE = 0x7f;
+const LAST_C1 = 0x9f;
+const MAX_CODE_POINT = 0x10ffff;
+/** Where the kitty protocol puts keys that are no characters. */
+const FIRST_PRIVATE = 0xe000;
+const LAST_PRIVATE = 0xf8ff;
+
+/** By the letter that ends a sequence. */
+const BY_FINAL: Readonly<Record<string, KeyName>> = {
+  A: "up",
+  B: "down",
+  C: "right",
+  D: "left",
+  F: "end",
+  H: "home",
+};
+/** By the number before a tilde: xterm, the Linux console and rxvt together. */
+const BY_NUMBER: Readonly<Record<number, KeyName>> = {
+  1: "home",
+  2: "insert",
+  3: "delete",
+  4: "end",
+  5: "pageUp",
+  6: "pageDown",
+  7: "home",
+  8: "end",
+};
+const BY_CODE: Readonly<Record<number, KeyName>> = {
+  8: "backspace",
+  9: "tab",
+  13: "enter",
+  27: "escape",
+  127: "backspace",
+  57414: "enter",
+  57417: "left",
+  57418: "right",
+  57419: "up",
+  57420: "down",
+  57421: "pageUp",
+  57422: "pageDown",
+  57423: "home",
+  57424: "end",
+  57425: "insert",
+  57426: "delete",
+};
+/** The keypad of the kitty protocol, from this code on. */
+const FIRST_KEYPAD = 57_399;
+const KEYPAD = "0123456789./*-+";
+const KEYPAD_EQUALS = 57_415;
+/** The keypad behind SS3: `j` is `*`, and so on to `y`, which is `9`. */
+const SS3_KEYPAD = "*+,-./0123456789";
+
+/** A key with what was held down, as a sequence has it: 1 is nothing. */
+export function keyOf(name: KeyName, modifiers = 1): Key {
+  const held = modifiers - 1;
+  return {
+    type: "key",
+    name,
+    ctrl: (held & CTRL) !== 0,
+    alt: (held & (ALT | META)) !== 0,
+    shift: (held & SHIFT) !== 0,
+  };
+}
+
+/** A character that came behind an ESC, or that is a control. */
+export function keyOfCharacter(character: string, alt = false): Key {
+  const code = character.codePointAt(0) ?? 0;
+  const held = alt ? 1 + ALT : 1;
+  const name = BY_CODE[code];
+  if (name !== undefined) return keyOf(name, held);
+  // Ctrl takes the upper bits of a letter away: `c` and `C` are 3, `_` is 31, space is 0.
+  if (code === 0) return keyOf(" ", held + CTRL);
+  if (code < FIRST_PRINTABLE) {
+    return keyOf(String.fromCodePoint(code + 0x40).toLowerCase(), held + CTRL);
+  }
+  const small = character.toLowerCase();
+  return keyOf(small, small === character ? held : held + SHIFT);
+}
+
+/** The body of `CSI body final`: numbers, and what tells kinds of sequences apart. */
+export function decodeCsi(body: string, final: string): Decoded {
+  // Reports, which nobody asked for here.
+  if (/[^0-9:;]/.test(body)) return undefined;
+  const fields = body.split(";");
+  const [first = "", second = "", third = ""] = fields;
+  const modifiers = heldOf(second);
+  if (modifiers === undefined) return undefined;
+  if (final === "Z") return keyOf("tab", withShift(modifiers));
+  if (final === "u") return decodeCode(first, modifiers, third);
+  if (final === "~") {
+    const number = Number(first);
+    // What xterm sends for keys with Ctrl or Alt where it is told to.
+    if (number === 27) return decodeCode(third, modifiers, "");
+    const name = BY_NUMBER[number];
+    return name === undefined ? undefined : keyOf(name, modifiers);
+  }
+  // rxvt has its own signs in place of the tilde, and small letters with Shift.
+  const rxvt = { $: SHIFT, "^": CTRL, "@": SHIFT | CTRL }[final];
+  if (rxvt !== undefined) {
+    const name = BY_NUMBER[Number(first)];
+    return name === undefined ? undefined : keyOf(name, 1 + rxvt);
+  }
+  if (/[a-d]/.test(final) && body === "") {
+    return keyOf(BY_FINAL[final.toUpperCase()] ?? "", 1 + SHIFT);
+  }
+  const name = BY_FINAL[final];
+  return name === undefined ? undefined : keyOf(name, modifiers);
+}
+
+/** `SS3 body final`: keys of the application modes. */
+export function decodeSs3(body: string, final: string): Decoded {
+  const modifiers = heldOf(body.split(";").at(-1) ?? "") ?? 1;
+  if (final === "M") return keyOf("enter", modifiers);
+  if (final === "X") return { type: "text", text: "=" };
+  if (/[a-d]/.test(final)) return keyOf(BY_FINAL[final.toUpperCase()] ?? "", 1 + CTRL);
+  const name = BY_FINAL[final];
+  if (name !== undefined) return keyOf(name, modifiers);
+  const keypad = SS3_KEYPAD[final.charCodeAt(0) - "j".charCodeAt(0)];
+  return keypad === undefined ? undefined : { type: "text", text: keypad };
+}
+
+function withShift(modifiers: number): number {
+  return ((modifiers - 1) | SHIFT) + 1;
+}
+
+/** `modifiers:event`; undefined where the key was let go. */
+function heldOf(field: string): number | undefined {
+  const [modifiers = "", event = ""] = field.split(":");
+  if (Number(event) === RELEASE) return undefined;
+  return Math.max(1, Number(modifiers) || 1);
+}
+
+/** `code:shifted:base`, and the characters that it writes where the terminal tells them. */
+function decodeCode(field: string, modifiers: number, written: string): Decoded {
+  const [code = 0, shifted = 0] = field.split(":").map(Number);
+  const name = BY_CODE[code];
+  if (name !== undefined) return keyOf(name, modifiers);
+  const character = characterOf(code);
+  if (character === undefined) return undefined;
+  const held = modifiers - 1;
+  // The desktop's own keys are not ours.
+  if ((held & (SUPER | HYPER)) !== 0) return undefined;
+  if ((held & (CTRL | ALT | META)) !== 0) {
+    const small = character.toLowerCase();
+    return keyOf(small, small === character ? modifiers : withShift(modifiers));
+  }
+  const texts = written.split(":").map((each) => characterOf(Number(each)) ?? "");
+  const upper = (held & SHIFT) !== 0 ? character.toUpperCase() : character;
+  return { type: "text", text: texts.join("") || (characterOf(shifted) ?? upper) };
+}
+
+function characterOf(code: number): string | undefined {
+  if (code === KEYPAD_EQUALS) return "=";
+  const keypad = KEYPAD[code - FIRST_KEYPAD];
+  if (keypad !== undefined) return keypad;
+  const isControl = code < FIRST_PRINTABLE || (code >= DELETE && code <= LAST_C1);
+  const isPrivate = code >= FIRST_PRIVATE && code <= LAST_PRIVATE;
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  if (!Number.isInteger(code) || code > MAX_CODE_POINT) return undefined;
+  return isControl || isPrivate || isSurrogate ? undefined : String.fromCodePoint(code);
+}

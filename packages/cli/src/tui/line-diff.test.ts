@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { commonParts, partsOf } from "./line-diff.ts";
+
+describe("commonParts", () => {
+  it("gives equal parts only, in the order of both sides", () => {
+    const parts = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
+    fc.assert(
+      fc.property(parts, parts, (old, next) => {
+        const common = [...commonParts(old, next)];
+        const taken = common.filter((index) => index >= 0);
+        expect(taken).toEqual([...new Set(taken)].sort((a, b) => a - b));
+        for (const [index, at] of common.entries()) if (at >= 0) expect(old[at]).toBe(next[index]);
+      }),
+    );
+  });
+
+  it("finds as many as there are", () => {
+    expect([...commonParts([..."abcbdab"], [..."bdcaba"])].filter((at) => at >= 0)).toHaveLength(4);
+  });
+
+  it("compares nothing where that would take long, but for beginning and end", () => {
+    const lines = (name: string): string[] => Array.from({ length: 2_000 }, (_, at) => name + at);
+    const common = commonParts(["x", ...lines("a"), "y"], ["x", ...lines("b"), "y"]);
+    expect([...common].filter((at) => at >= 0)).toHaveLength(2);
+  });
+});
+
+describe("partsOf", () => {
+  it("tells the words that the other line has not", () => {
+    expect(partsOf("const port = 80;", "const port = 8080;")).toEqual([
+      { text: "const port = ", isCommon: true },
+      { text: "80", isCommon: false },
+      { text: ";", isCommon: true },
+    ]);
+  });
+
+  it("takes lines with little in common for different ones", () => {
+    expect(partsOf("return sum(all);", "import fs from 'node:fs'")).toBeUndefined();
+  });
+
+  it("does not look at the words of a line that has very many", () => {
+    const line = "a ".repeat(500);
+    expect(partsOf(line, line)).toBeUndefined();
+  });
+});

@@ -1,0 +1,290 @@
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { Key, TerminalEvent } from "./key.ts";
+import { lineAround, LineInput } from "./line-input.ts";
+import {
+  moreRow,
+  type Preview,
+  previewOf,
+  previewRows,
+  safeLine,
+  type TextNow,
+  textNowIn,
+  withoutMiddle,
+} from "./permission-preview.ts";
+import { fitRow, type Row, row, span } from "./row.ts";
+import type { Theme } from "./theme.ts";
+import type { Panel, PanelAnswer, PanelView } from "./ui.ts";
+import { wrapText } from "./wrap.ts";
+
+/** What was typed before the question was seen is no answer to it. */
+export const QUIET_MS = 300;
+/** Who goes on typing has seen it by now. */
+export const MAX_QUIET_MS = 2_000;
+/** What a call would do takes at most as many rows, until all of it is asked for. */
+const MAX_BODY_ROWS = 16;
+/** Of what is told besides: where it runs, why it is asked about. */
+const MAX_ABOUT_ROWS = 6;
+const MAX_REASON_ROWS = 3;
+/** The question with two rows of what it is about go before choices with rows of their own. */
+const MIN_ROWS_ABOVE = 3;
+const SIGN = "› ";
+const NO_SIGN = "  ";
+const HOW = " (Ctrl+O shows all)";
+const INTERRUPTED = "interrupted";
+
+export interface PermissionPanelOptions {
+  theme: Theme;
+  /** What `ruleFor` gives for the request; without it there is no "from now on". */
+  rule?: string;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  /** Milliseconds. For tests; default: those of this process. */
+  now?: () => number;
+  /** For tests; default: the files of `cwd`. */
+  textNow?: TextNow;
+}
+
+interface PermissionChoice {
+  key: string;
+  label: string;
+  /** Where there is no room for it. */
+  short: string;
+  /** Absent: a line is opened for the reason. */
+  answer?: ApprovalAnswer;
+}
+
+/**
+ * Asks a person about a call: what it would do, why it is asked about, and the answers.
+ * Nothing that a model, a file or a server wrote is obeyed, left out or reordered, and the
+ * end of a long command is always in sight. For a moment after it was first drawn nothing
+ * but Esc is taken. Esc is no, with the reason "interrupted".
+ */
+export class PermissionPanel implements Panel<ApprovalAnswer> {
+  readonly #request: ApprovalRequest;
+  readonly #theme: Theme;
+  readonly #now: () => number;
+  readonly #preview: Preview;
+  readonly #choices: readonly PermissionChoice[];
+  #marked = 0;
+  #line: LineInput | undefined;
+  /** The first row that is shown of all of it; absent: it is cut to what fits. */
+  #top: number | undefined;
+  #page = 1;
+  #laidOut: { columns: number; rows: readonly Row[] } | undefined;
+  #shownAt: number | undefined;
+  /** When something was typed that was not taken. */
+  #lastTyped = Number.NEGATIVE_INFINITY;
+
+  constructor(request: ApprovalRequest, options: PermissionPanelOptions) {
+    const { theme, rule, cwd, now = () => performance.now() } = options;
+    this.#request = request;
+    this.#theme = theme;
+    this.#now = now;
+    this.#preview = previewOf(request, options.textNow ?? textNowIn(cwd));
+    this.#choices = choicesOf(request, rule);
+  }
+
+  rows(columns: number, rows: number): PanelView {
+    if (rows < 1 || columns < 1) return { rows: [] };
+    this.#shownAt ??= this.#now();
+    const foot = this.#line ? this.#lineRows(columns, rows) : { rows: this.#choiceRows(rows) };
+    const room = rows - foot.rows.length;
+    const head = this.#head(columns, room);
+    const above = [...head, ...this.#body(columns, room - head.length)];
+    return {
+      rows: [...above, ...foot.rows].map((each) => fitRow(each, columns)),
+      ...("cursor" in foot && { cursor: { row: above.length, column: foot.cursor } }),
+    };
+  }
+
+  take(event: TerminalEvent): PanelAnswer<ApprovalAnswer> {
+    const isEscape = event.type === "key" && event.name === "escape";
+    if (!isEscape && this.#isTooEarly()) return { type: "none" };
+    if (this.#line) return this.#takeReason(event, this.#line);
+    if (event.type === "key") return this.#key(event);
+    return event.type === "text" ? this.#letter(event.text) : { type: "none" };
+  }
+
+  #isTooEarly(): boolean {
+    const now = this.#now();
+    if (this.#shownAt === undefined) return true;
+    if (now - this.#shownAt >= MAX_QUIET_MS) return false;
+    const isEarly = now - Math.max(this.#shownAt, this.#lastTyped) < QUIET_MS;
+    if (isEarly) this.#lastTyped = now;
+    else this.#shownAt = Number.NEGATIVE_INFINITY;
+    return isEarly;
+  }
+
+  #takeReason(event: TerminalEvent, line: LineInput): PanelAnswer<ApprovalAnswer> {
+    if (event.type === "key" && event.name === "escape") {
+      this.#line = undefined;
+      return { type: "redraw" };
+    }
+    if (event.type === "key" && event.name === "enter") {
+      const reason = line.text.trim();
+      return { type: "done", value: { allow: false, ...(reason !== "" && { reason }) } };
+    }
+    return line.take(event) ? { type: "redraw" } : { type: "none" };
+  }
+
+  #key({ name, ctrl }: Key): PanelAnswer<ApprovalAnswer> {
+    const last = this.#choices.length - 1;
+    switch (ctrl ? `ctrl+${name}` : name) {
+      case "escape":
+        return { type: "done", value: { allow: false, reason: INTERRUPTED } };
+      case "enter":
+        return this.#choose(this.#marked);
+      case "up":
+      case "ctrl+p":
+        this.#marked = this.#marked === 0 ? last : this.#marked - 1;
+        return { type: "redraw" };
+      case "down":
+      case "ctrl+n":
+        this.#marked = this.#marked === last ? 0 : this.#marked + 1;
+        return { type: "redraw" };
+      case "ctrl+o":
+        this.#top = this.#top === undefined ? 0 : undefined;
+        return { type: "redraw" };
+      case "pageUp":
+        this.#top = Math.max(0, (this.#top ?? 0) - this.#page);
+        return { type: "redraw" };
+      case "pageDown":
+        this.#top = this.#top === undefined ? 0 : this.#top + this.#page;
+        return { type: "redraw" };
+      default:
+        return { type: "none" };
+    }
+  }
+
+  /** One key is an answer; several letters at once are something else that was typed. */
+  #letter(text: string): PanelAnswer<ApprovalAnswer> {
+    const index = this.#choices.findIndex(({ key }) => key === text.toLowerCase());
+    return index < 0 ? { type: "none" } : this.#choose(index);
+  }
+
+  #choose(index: number): PanelAnswer<ApprovalAnswer> {
+    const choice = this.#choices[index];
+    if (!choice) return { type: "none" };
+    if (choice.answer) return { type: "done", value: choice.answer };
+    this.#marked = index;
+    this.#line = new LineInput();
+    return { type: "redraw" };
+  }
+
+  /** The question, and what is to be known besides. Leaves a row for what it would do. */
+  #head(columns: number, room: number): Row[] {
+    const { access, reason, tool } = this.#request;
+    const { dim, strong, warning } = this.#theme;
+    const title = row(safeLine(`Allow ${tool}?`), strong);
+    const warnings = [
+      ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
+      ...(access?.destructive ? ["! It cannot be undone."] : []),
+    ].map((text) => row(text, warning));
+    const about = this.#isToldByBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
+    const why = wrapText(safeLine(reason), columns, dim);
+    const all = [
+      title,
+      ...warnings,
+      ...(access ? withoutMiddle(about, this.#theme, MAX_ABOUT_ROWS) : []),
+      ...why.slice(0, MAX_REASON_ROWS),
+    ];
+    const needed = this.#preview.type === "none" ? 0 : Math.min(2, this.#all(columns).length);
+    return all.slice(0, Math.max(0, room - needed));
+  }
+
+  /** A plain command is all that its summary says. */
+  #isToldByBody(): boolean {
+    const { access, args } = this.#request;
+    const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
+    return this.#preview.type === "command" && !isElsewhere;
+  }
+
+  #body(columns: number, room: number): Row[] {
+    const all = this.#all(columns);
+    if (room < 1 || all.length === 0) return [];
+    if (this.#top !== undefined && all.length > room) return this.#scrolled(all, room);
+    const most = this.#top === undefined ? Math.min(room, MAX_BODY_ROWS) : room;
+    if (all.length <= most) return [...all];
+    this.#page = Math.max(1, room - 1);
+    if (this.#preview.type === "command") {
+      return withoutMiddle(all, this.#theme, most, 0, HOW);
+    }
+    if (most < 2) return [moreRow(all.length, this.#theme, HOW)];
+    return [...all.slice(0, most - 1), moreRow(all.length - most + 1, this.#theme, HOW)];
+  }
+
+  #scrolled(all: readonly Row[], room: number): Row[] {
+    const shown = Math.max(1, room - 1);
+    this.#page = shown;
+    const top = Math.min(this.#top ?? 0, all.length - shown);
+    this.#top = top;
+    const place = `${top + 1}-${top + shown} of ${all.length} · PageUp and PageDown · Ctrl+O goes back`;
+    return [...all.slice(top, top + shown), ...(room > 1 ? [row(place, this.#theme.dim)] : [])];
+  }
+
+  #all(columns: number): readonly Row[] {
+    if (this.#laidOut?.columns !== columns) {
+      this.#laidOut = { columns, rows: previewRows(this.#preview, this.#theme, columns) };
+    }
+    return this.#laidOut.rows;
+  }
+
+  /** One below the other, or in one row where there is room for little else. */
+  #choiceRows(rows: number): Row[] {
+    const { accent, dim, selected } = this.#theme;
+    const choices = this.#choices.map(({ key, label }, index): Row => {
+      const isMarked = index === this.#marked;
+      return [
+        span(isMarked ? SIGN : NO_SIGN, accent),
+        span(`${key} `, dim),
+        span(label, isMarked ? selected : ""),
+      ];
+    });
+    const spare = rows - choices.length;
+    if (spare < MIN_ROWS_ABOVE) {
+      return [this.#choices.flatMap((_, index) => this.#shortChoice(index))];
+    }
+    const hint = row("↑↓ and Enter, or its key · Esc stops the agent", dim);
+    return spare > MIN_ROWS_ABOVE ? [...choices, hint] : choices;
+  }
+
+  #shortChoice(index: number): Row {
+    const { accent, dim, selected } = this.#theme;
+    const isMarked = index === this.#marked;
+    const { key = "", short = "" } = this.#choices[index] ?? {};
+    return [
+      span(isMarked ? SIGN : NO_SIGN, accent),
+      span(`${key} `, dim),
+      span(short, isMarked ? selected : ""),
+    ];
+  }
+
+  #lineRows(columns: number, rows: number): { rows: Row[]; cursor: number } {
+    const { accent, dim } = this.#theme;
+    const { before = "", text = "" } = this.#line ?? {};
+    const shown = lineAround(before, text, Math.max(1, columns - SIGN.length));
+    const hint = row("No, and what to do instead. Enter sends it · Esc goes back", dim);
+    return {
+      rows: [[span(SIGN, accent), span(shown.text)], ...(rows > MIN_ROWS_ABOVE ? [hint] : [])],
+      cursor: Math.min(columns - 1, SIGN.length + shown.cursor),
+    };
+  }
+}
+
+function choicesOf({ fingerprint }: ApprovalRequest, rule: string | undefined): PermissionChoice[] {
+  return [
+    { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
+    ...(rule === undefined
+      ? []
+      : [
+          {
+            key: "a",
+            label: `yes, and from now on: ${safeLine(rule)}`,
+            short: "always",
+            answer: { allow: "always", rule } as const,
+          },
+        ]),
+    { key: "n", label: "no", short: "no", answer: { allow: false } },
+    { key: "t", label: "no, and tell it what to do instead", short: "tell it" },
+  ];
+}

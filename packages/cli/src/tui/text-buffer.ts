@@ -1,0 +1,336 @@
+import type { Position, TextRows } from "./editor-rows.ts";
+import { SIGNS } from "./editor-rows.ts";
+
+/** Steps that can be taken back. */
+export const MAX_UNDO_STEPS = 1_000;
+
+/** A way from the cursor to another place. */
+export type Motion =
+  | "left"
+  | "right"
+  /** Over a run of letters and digits, with what is before it. */
+  | "wordLeft"
+  | "wordRight"
+  /** To where a run without spaces begins. */
+  | "blankLeft"
+  | "lineStart"
+  | "lineEnd"
+  | "textStart"
+  | "textEnd";
+
+/** How changes are joined to one step. */
+type ChangeKind = "typed" | "erased" | "other";
+
+/** At `at`, `removed` was replaced by `inserted`. */
+interface Change {
+  kind: ChangeKind;
+  at: Position;
+  removed: string;
+  inserted: string;
+  /** Where the inserted ends. */
+  end: Position;
+  /** Where the cursor was before. */
+  cursor: Position;
+}
+
+const GRAPHEMES = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** What words are made of; signs are like words. */
+const LETTERS = "\\p{L}\\p{N}\\p{M}_\\u{e01f0}-\\u{e0fff}";
+const WORD_LEFT = new RegExp(`[${LETTERS}]*[^${LETTERS}]*$`, "u");
+const WORD_RIGHT = new RegExp(`^[^${LETTERS}]*[${LETTERS}]*`, "u");
+const BLANK_LEFT = /\S*\s*$/u;
+/** Words are looked for this far: a line can be long. */
+const MAX_WORD_CHARS = 1_000;
+
+/**
+ * A text of lines with a cursor. An edit costs what it changes and the line that it is in,
+ * whatever the length of the rest. It may hold signs that stand for other texts.
+ */
+export class TextBuffer {
+  #lines: string[] = [""];
+  #cursor: Position = { line: 0, column: 0 };
+  /** The column that moves between rows aim at. */
+  #aim: number | undefined;
+  #done: Change[] = [];
+  #undone: Change[] = [];
+  /** The next change may join the last one. */
+  #isJoining = false;
+  #killed = "";
+  /** The last thing that happened was a kill, to which the next one adds. */
+  #isKilling = false;
+
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  get cursor(): Position {
+    return this.#cursor;
+  }
+
+  get text(): string {
+    return this.#lines.join("\n");
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 1 && this.#lines[0] === "";
+  }
+
+  /** The units of the text before the cursor. */
+  get offset(): number {
+    let offset = this.#cursor.column;
+    for (let line = 0; line < this.#cursor.line; line += 1) {
+      offset += (this.#lines[line]?.length ?? 0) + 1;
+    }
+    return offset;
+  }
+
+  /** Another text; the cursor goes to its end. It can be taken back. */
+  set(text: string): void {
+    this.#change({ line: 0, column: 0 }, this.#target("textEnd"), text, "other");
+  }
+
+  /** An empty text without a past. Signs are forgotten everywhere: they may get another meaning. */
+  clear(): void {
+    this.#killed = withoutSigns(this.#killed);
+    this.#lines = [""];
+    this.#cursor = { line: 0, column: 0 };
+    this.#done = [];
+    this.#undone = [];
+    this.#stop();
+  }
+
+  /** At the cursor. What is typed is joined to words, which are taken back as one. */
+  insert(text: string, kind: "typed" | "other" = "other"): void {
+    this.#change(this.#cursor, this.#cursor, text, kind);
+  }
+
+  /** Replaces a part of the text by another; the cursor goes behind it. */
+  replace(start: number, end: number, text: string): void {
+    this.#change(this.#positionOf(start), this.#positionOf(end), text, "other");
+  }
+
+  move(motion: Motion): void {
+    this.#stop();
+    this.#cursor = this.#target(motion);
+  }
+
+  /** To the row above or below, as they are on the screen; false where there is none. */
+  moveRow(step: -1 | 1, rows: TextRows): boolean {
+    const place = rows.placeOf(this.#lines, this.#cursor);
+    const next = rows.beside(this.#lines, place, step);
+    if (!next) return false;
+    const aim = this.#aim ?? rows.columnOf(this.#lines, this.#cursor);
+    this.#stop();
+    this.#aim = aim;
+    this.#cursor = rows.positionAt(this.#lines, next, aim);
+    return true;
+  }
+
+  /** Removes what is between the cursor and the end of a motion. */
+  erase(motion: Motion): void {
+    const target = this.#target(motion);
+    const [from, to] = inOrder(this.#cursor, target);
+    this.#change(from, to, "", "erased");
+  }
+
+  /** Removes and keeps for `yank`. At the end of a line the line end is what goes. */
+  kill(motion: Motion): void {
+    let target = this.#target(motion);
+    if (isSame(target, this.#cursor)) {
+      target = this.#target(motion === "lineEnd" ? "right" : "left");
+    }
+    const [from, to] = inOrder(this.#cursor, target);
+    const isBackwards = isSame(from, target);
+    const text = this.#between(from, to);
+    if (text === "") return;
+    if (!this.#isKilling) this.#killed = text;
+    else this.#killed = isBackwards ? text + this.#killed : this.#killed + text;
+    this.#change(from, to, "", "other");
+    this.#isKilling = true;
+  }
+
+  /** Inserts what was killed. */
+  yank(): void {
+    this.insert(this.#killed);
+  }
+
+  undo(): boolean {
+    const change = this.#done.pop();
+    if (!change) return false;
+    this.#write(change.at, change.end, change.removed);
+    this.#cursor = change.cursor;
+    this.#undone.push(change);
+    this.#stop();
+    return true;
+  }
+
+  redo(): boolean {
+    const change = this.#undone.pop();
+    if (!change) return false;
+    this.#write(change.at, endOf(change.at, change.removed), change.inserted);
+    this.#cursor = change.end;
+    this.#done.push(change);
+    this.#stop();
+    return true;
+  }
+
+  #change(from: Position, to: Position, inserted: string, kind: ChangeKind): void {
+    const removed = this.#between(from, to);
+    if (removed === "" && inserted === "") return;
+    const isJoining = this.#isJoining;
+    const change: Change = {
+      kind,
+      at: from,
+      removed,
+      inserted,
+      end: this.#write(from, to, inserted),
+      cursor: this.#cursor,
+    };
+    this.#stop();
+    this.#cursor = change.end;
+    this.#undone = [];
+    this.#isJoining = true;
+    const last = this.#done.at(-1);
+    const joined = isJoining && last ? joinedChange(last, change) : undefined;
+    if (joined) this.#done[this.#done.length - 1] = joined;
+    else this.#done.push(change);
+    if (this.#done.length > MAX_UNDO_STEPS) this.#done.shift();
+  }
+
+  /** Replaces without a trace; gives the end of what was written. */
+  #write(from: Position, to: Position, text: string): Position {
+    const head = (this.#lines[from.line] ?? "").slice(0, from.column);
+    const tail = (this.#lines[to.line] ?? "").slice(to.column);
+    if (from.line === to.line && !text.includes("\n")) {
+      this.#lines[from.line] = head + text + tail;
+      return { line: from.line, column: from.column + text.length };
+    }
+    const written = (head + text).split("\n");
+    const end = { line: from.line + written.length - 1, column: (written.at(-1) ?? "").length };
+    written[written.length - 1] += tail;
+    // A splice takes its lines as arguments, of which there cannot be a hundred thousand.
+    this.#lines = this.#lines.slice(0, from.line).concat(written, this.#lines.slice(to.line + 1));
+    return end;
+  }
+
+  #between(from: Position, to: Position): string {
+    if (from.line === to.line) {
+      return (this.#lines[from.line] ?? "").slice(from.column, to.column);
+    }
+    const lines = this.#lines.slice(from.line, to.line + 1);
+    lines[0] = (lines[0] ?? "").slice(from.column);
+    lines[lines.length - 1] = (lines.at(-1) ?? "").slice(0, to.column);
+    return lines.join("\n");
+  }
+
+  #positionOf(offset: number): Position {
+    let left = offset;
+    for (const [line, { length }] of this.#lines.entries()) {
+      if (left <= length) return { line, column: left };
+      left -= length + 1;
+    }
+    return this.#target("textEnd");
+  }
+
+  #target(motion: Motion): Position {
+    const { line, column } = this.#cursor;
+    const text = this.#lines[line] ?? "";
+    const last = this.#lines.length - 1;
+    switch (motion) {
+      case "lineStart":
+        return { line, column: 0 };
+      case "lineEnd":
+        return { line, column: text.length };
+      case "textStart":
+        return { line: 0, column: 0 };
+      case "textEnd":
+        return { line: last, column: this.#lines[last]?.length ?? 0 };
+      case "left":
+      case "wordLeft":
+      case "blankLeft": {
+        if (column > 0) return { line, column: column - lengthLeft(text, column, motion) };
+        if (line === 0) return this.#cursor;
+        return { line: line - 1, column: this.#lines[line - 1]?.length ?? 0 };
+      }
+      case "right":
+      case "wordRight": {
+        if (column < text.length) {
+          return { line, column: column + lengthRight(text, column, motion) };
+        }
+        return line === last ? this.#cursor : { line: line + 1, column: 0 };
+      }
+    }
+  }
+
+  /** What the last key began is over. */
+  #stop(): void {
+    this.#aim = undefined;
+    this.#isJoining = false;
+    this.#isKilling = false;
+  }
+}
+
+/** A text without what only we may write into a buffer. */
+export function withoutSigns(text: string): string {
+  return text.replace(SIGNS, "");
+}
+
+function lengthLeft(
+  text: string,
+  column: number,
+  motion: "left" | "wordLeft" | "blankLeft",
+): number {
+  if (motion === "left") {
+    if (isAscii(text, column - 1)) return 1;
+    const start = GRAPHEMES.segment(text).containing(column - 1)?.index ?? column - 1;
+    return column - start;
+  }
+  const before = text.slice(Math.max(0, column - MAX_WORD_CHARS), column);
+  const word = (motion === "wordLeft" ? WORD_LEFT : BLANK_LEFT).exec(before)?.[0] ?? "";
+  return Math.max(1, word.length);
+}
+
+function lengthRight(text: string, column: number, motion: "right" | "wordRight"): number {
+  if (motion === "right") {
+    // A mark that follows belongs to the letter before it.
+    if (isAscii(text, column) && (column + 1 === text.length || isAscii(text, column + 1)))
+      return 1;
+    return GRAPHEMES.segment(text).containing(column)?.segment.length ?? 1;
+  }
+  const after = text.slice(column, column + MAX_WORD_CHARS);
+  return Math.max(1, WORD_RIGHT.exec(after)?.[0].length ?? 1);
+}
+
+function isAscii(text: string, index: number): boolean {
+  return text.charCodeAt(index) < 0x80;
+}
+
+/** Letters of a word, and letters that were taken away one after the other, are one step. */
+function joinedChange(last: Change, change: Change): Change | undefined {
+  if (last.kind !== change.kind || change.kind === "other") return undefined;
+  if (change.kind === "typed") {
+    const isNewWord = /\s$/.test(last.inserted) && /^\S/.test(change.inserted);
+    if (isNewWord || !isSame(last.end, change.at)) return undefined;
+    return { ...last, inserted: last.inserted + change.inserted, end: change.end };
+  }
+  if (isSame(last.at, change.at)) return { ...last, removed: last.removed + change.removed };
+  if (!isSame(last.at, endOf(change.at, change.removed))) return undefined;
+  return { ...change, removed: change.removed + last.removed, cursor: last.cursor };
+}
+
+function endOf(at: Position, text: string): Position {
+  const lines = text.split("\n");
+  const column = (lines.at(-1) ?? "").length;
+  return lines.length === 1
+    ? { line: at.line, column: at.column + column }
+    : { line: at.line + lines.length - 1, column };
+}
+
+function isSame(one: Position, other: Position): boolean {
+  return one.line === other.line && one.column === other.column;
+}
+
+function inOrder(one: Position, other: Position): [Position, Position] {
+  const isBefore = one.line < other.line || (one.line === other.line && one.column <= other.column);
+  return isBefore ? [one, other] : [other, one];
+}

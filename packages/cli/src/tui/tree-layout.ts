@@ -1,0 +1,96 @@
+import type { EntryInfo } from "@gyre/sessions";
+
+/** A branch that hangs off another one: what is drawn before its first row and before the others. */
+export interface Branch {
+  readonly first: string;
+  readonly rest: string;
+}
+
+/** A message in the order in which the tree shows them. */
+export interface TreeRow {
+  readonly id: number;
+  /** The entry before it, of whatever type. */
+  readonly parentId: number | null;
+  readonly branch: Branch;
+  /** It begins its branch. */
+  readonly isHead: boolean;
+  /** Of a branch that is folded: how many messages are not shown. */
+  readonly hidden: number;
+}
+
+/** The messages of a session, as they follow one another. */
+export interface MessageTree {
+  /** The message that the conversation is at. */
+  readonly current: number | undefined;
+  /** In the order that is drawn; of the branches in `folded`, named by their first message, that one. */
+  rows(folded: ReadonlySet<number>): TreeRow[];
+}
+
+const TRUNK: Branch = { first: "", rest: "" };
+/** Stands for what is before the first message. */
+const ROOT = 0;
+
+/**
+ * The tree of a session, from what is known without reading it. The branch that is talked in
+ * stays at the left, however often one went back; what was left hangs off where it was left.
+ */
+export function messageTree(entries: readonly EntryInfo[], leaf: number | null): MessageTree {
+  /** Of each entry, the message that it is, or follows. */
+  const nearest = new Map<number, number>();
+  const parents = new Map<number, number | null>();
+  const above = new Map<number, number>();
+  const children = new Map<number, number[]>();
+  for (const { id, parentId, type } of entries) {
+    const before = parentId === null ? ROOT : (nearest.get(parentId) ?? ROOT);
+    nearest.set(id, type === "message" ? id : before);
+    if (type !== "message") continue;
+    parents.set(id, parentId);
+    above.set(id, before);
+    const siblings = children.get(before);
+    if (siblings) siblings.push(id);
+    else children.set(before, [id]);
+  }
+  const current = leaf === null ? ROOT : (nearest.get(leaf) ?? ROOT);
+  const path = new Set<number>();
+  for (let id = current; id !== ROOT; id = above.get(id) ?? ROOT) path.add(id);
+  const sizes = sizesOf(above);
+
+  const rows = (folded: ReadonlySet<number>): TreeRow[] => {
+    const found: TreeRow[] = [];
+    const waiting = [{ id: ROOT, branch: TRUNK, isHead: false }];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { id, branch, isHead } = next;
+      const isFolded = isHead && folded.has(id);
+      if (id !== ROOT) {
+        const hidden = isFolded ? (sizes.get(id) ?? 1) - 1 : 0;
+        found.push({ id, parentId: parents.get(id) ?? null, branch, isHead, hidden });
+      }
+      if (isFolded) continue;
+      const kids = children.get(id) ?? [];
+      const trunk = kids.find((kid) => path.has(kid)) ?? kids.at(-1);
+      if (trunk === undefined) continue;
+      // What is put down last is taken first: the branches in their order, then the trunk.
+      waiting.push({ id: trunk, branch, isHead: false });
+      const sides = kids.filter((kid) => kid !== trunk).reverse();
+      sides.forEach((side, index) => {
+        const [first, rest] = index === 0 ? ["└ ", "  "] : ["├ ", "│ "];
+        const hanging = { first: branch.rest + first, rest: branch.rest + rest };
+        waiting.push({ id: side, branch: hanging, isHead: true });
+      });
+    }
+    return found;
+  };
+  return { current: current === ROOT ? undefined : current, rows };
+}
+
+/** How many messages each one stands for: itself and all that follow it. */
+function sizesOf(above: ReadonlyMap<number, number>): Map<number, number> {
+  const sizes = new Map<number, number>();
+  // Ids count up: what follows a message comes after it.
+  for (const [id, before] of [...above].reverse()) {
+    const size = (sizes.get(id) ?? 0) + 1;
+    sizes.set(id, size);
+    sizes.set(before, (sizes.get(before) ?? 0) + size);
+  }
+  return sizes;
+}
