@@ -160,7 +160,7 @@ export class KnownFiles {
   }
 
   async #copy(path: string, stats: BigIntStats | undefined): Promise<void> {
-    const seen = await lookAt(this.#options.workspace, path);
+    const seen = await lookAt(this.#options.workspace, path, stats);
     if (seen.kind === "file" || seen.kind === "link") {
       this.#set(path, seen, await this.#sourceOf(seen.bytes));
     } else if (seen.kind === "unkept") {

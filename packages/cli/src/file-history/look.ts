@@ -36,9 +36,19 @@ export function modeOf(stats: BigIntStats): number {
   return stats.isSymbolicLink() ? 0 : Number(stats.mode & MODE_BITS);
 }
 
-/** Looks at a path from the workspace. A link at its end is read and not followed. */
-export async function lookAt(workspace: Workspace, path: string): Promise<Seen> {
+/**
+ * Looks at a path from the workspace. A link at its end is read and not followed. `known`:
+ * what the system has just said of it, which saves asking again.
+ */
+export async function lookAt(
+  workspace: Workspace,
+  path: string,
+  known?: BigIntStats,
+): Promise<Seen> {
   try {
+    if (known?.isFile() && known.size <= MAX_FILE_BYTES) {
+      return await readFile(workspace, path, known);
+    }
     const resolved = await workspace.resolve(`./${path}`, { keepLink: true });
     if (resolved.path !== path) return { kind: "elsewhere" };
     if (!resolved.exists) return { kind: "nothing" };

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
 
-const RUNS = 500;
+const RUNS = 25;
 const TIMEOUT_MS = 90_000;
 const PATHS = ["a", "b", "d/c", "d/e", "f/g/h"] as const;
 
@@ -101,24 +101,32 @@ function changed(before: Files, after: Files): string[] {
   return PATHS.filter((one) => before[one] !== after[one]);
 }
 
-/** What happened to one path. */
-type Event =
-  | { path: string; by: "user" }
-  | { path: string; by: "agent"; entry: number; was: string | undefined };
+/** What a call did to one path. */
+interface Event {
+  path: string;
+  entry: number;
+  was: string | undefined;
+  became: string | undefined;
+}
 
-/** What a path is to be after a rewind to a prompt, told from the outside. */
+/**
+ * What a path is to be after a rewind to a prompt, told from the outside: what it was before
+ * the first call that changed it, unless it was ever something that no call had left there.
+ */
 function expected(
   path: string,
   entry: number,
   events: readonly Event[],
   now: Files,
 ): string | undefined {
-  const own = events.filter((event) => event.path === path);
-  const first = own.findIndex((event) => event.by === "agent" && event.entry >= entry);
-  const start = own[first];
-  if (start?.by !== "agent") return now[path];
-  const isTouched = own.slice(first).some(({ by }) => by === "user");
-  return isTouched ? now[path] : start.was;
+  const own = events.filter((event) => event.path === path && event.entry >= entry);
+  const [first] = own;
+  if (!first) return now[path];
+  const isTouched = own.some(({ became }, index) => {
+    const next = own[index + 1];
+    return became !== (next ? next.was : now[path]);
+  });
+  return isTouched ? now[path] : first.was;
 }
 
 it(
@@ -133,35 +141,26 @@ it(
           try {
             const events: Event[] = [];
             const entries: number[] = [];
-            let left: Files = {};
-            // What the user did and undid between two runs is nothing.
-            const noteUser = async (): Promise<void> => {
-              for (const name of changed(left, await w.files())) {
-                events.push({ path: name, by: "user" });
-              }
-            };
             for (const one of steps) {
               if (one.by === "user") {
                 await perform(w, one.ops);
                 continue;
               }
-              await noteUser();
-              const made: Omit<Extract<Event, { by: "agent" }>, "entry">[] = [];
+              const made: Omit<Event, "entry">[] = [];
               const entry = await w.run(async () => {
                 for (const { isNamed, ops: todo } of one.calls) {
                   const before = await w.files();
                   const work = (): Promise<void> => perform(w, todo);
                   await (isNamed ? w.edit(pathsOf(todo), work) : w.shell(work));
-                  for (const name of changed(before, await w.files())) {
-                    made.push({ path: name, by: "agent", was: before[name] });
+                  const after = await w.files();
+                  for (const name of changed(before, after)) {
+                    made.push({ path: name, was: before[name], became: after[name] });
                   }
                 }
               });
               entries.push(entry);
               events.push(...made.map((event) => ({ ...event, entry })));
-              left = await w.files();
             }
-            await noteUser();
             const entry = entries[choice % Math.max(1, entries.length)] ?? 1;
             const now = await w.files();
             const plan = await w.recorder.plan({ entry });

@@ -51,8 +51,8 @@ export class Conversation {
   #harness: Harness | undefined;
   #opening: Promise<Harness> | undefined;
   #unsubscribe: (() => void) | undefined;
-  /** Set while it works on a prompt, a command of the user or a command of ours. */
-  #work: { startedAt: number; stop: AbortController } | undefined;
+  /** Set while it works on a prompt, on a command of the user, or on one of ours, which has a name. */
+  #work: { startedAt: number; stop: AbortController; name?: string } | undefined;
   #usage: Usage = {};
   #contextTokens: number | undefined;
   /** What the user ran, for the next prompt. */
@@ -67,8 +67,9 @@ export class Conversation {
     this.#options = options;
   }
 
+  /** Whether it works on something else than one of our commands. */
   get isWorking(): boolean {
-    return this.#work !== undefined;
+    return this.#work !== undefined && this.#work.name === undefined;
   }
 
   get harness(): Harness | undefined {
@@ -98,9 +99,10 @@ export class Conversation {
   status(columns: number): readonly Row[] {
     const { clock, theme, transcript } = this.#options;
     const rows: Row[] = [];
-    if (this.#work) {
+    const isAsking = this.#options.window.hasPanel && !this.isWorking;
+    if (this.#work && !isAsking) {
       const elapsedMs = clock.now() - this.#work.startedAt;
-      const activity = transcript.activity || "working";
+      const activity = this.#work.name ?? (transcript.activity || "working");
       rows.push(workingRow({ activity, elapsedMs, tick: this.#tick }, columns, theme));
     }
     const agent = this.#harness?.agent;
@@ -131,8 +133,14 @@ export class Conversation {
     if (text.startsWith("!")) return this.#run(text);
     const command = this.#commandIn(text);
     if (command) return this.#command(command.command, command.rest);
-    if (this.#work) return this.#queue(text, followUp);
-    await this.prompt(text);
+    await this.#say(text, followUp);
+  }
+
+  /** Sends it, or has it wait for its turn. */
+  async #say(text: string, followUp: boolean): Promise<void> {
+    const { name } = this.#work ?? {};
+    if (name !== undefined) throw new Error(`${name} is not done yet. Esc stops it.`);
+    await (this.#work ? this.#queue(text, followUp) : this.prompt(text));
   }
 
   /** Sends a prompt, and shows all that comes of it. */
@@ -211,7 +219,9 @@ export class Conversation {
     const withdraw = (): void => window.withdraw(panel);
     request.signal?.addEventListener("abort", withdraw, { once: true });
     this.#notify("gyre asks for permission");
+    const answered = this.#options.transcript.asks(request.callId);
     const answer = request.signal?.aborted ? undefined : await window.open(panel);
+    answered();
     request.signal?.removeEventListener("abort", withdraw);
     if (answer && answer.allow === false && answer.reason === "interrupted") this.interrupt();
     return answer ?? { allow: false, reason: "interrupted" };
@@ -283,11 +293,15 @@ export class Conversation {
   }
 
   async #command(command: TerminalCommand, rest: string): Promise<void> {
-    if (this.#work && !command.anytime) {
+    const run = async (): Promise<void> => {
+      await this.#opened();
+      if (this.world) await command.run(rest, this.world);
+    };
+    if (!this.#work) return this.#working(run, `/${command.name}`);
+    if (!command.anytime) {
       throw new Error(`/${command.name} has to wait until it is done. Esc interrupts.`);
     }
-    await this.#opened();
-    if (this.world) await command.run(rest, this.world);
+    await run();
     this.#options.window.draw();
   }
 
@@ -295,7 +309,10 @@ export class Conversation {
   get world(): CommandWorld | undefined {
     const harness = this.#harness;
     const { io, quit, reopen, setup, window } = this.#options;
-    const prompt = (text: string): void => this.submit(text, false);
+    const prompt = (text: string): void => {
+      this.#work = undefined;
+      this.#say(text, false).catch((error: unknown) => this.#tell(error));
+    };
     return harness && { ui: window, harness, io, setup: setup(), reopen, quit, prompt };
   }
 
@@ -324,18 +341,22 @@ export class Conversation {
     });
   }
 
-  async #working(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #working(work: (signal: AbortSignal) => Promise<void>, name?: string): Promise<void> {
     const { clock, window } = this.#options;
     const stop = new AbortController();
     const startedAt = clock.now();
-    this.#work = { startedAt, stop };
+    const mine = { startedAt, stop, ...(name !== undefined && { name }) };
+    this.#work = mine;
     this.#spin();
     window.draw();
     try {
       await work(stop.signal);
     } finally {
-      this.#work = undefined;
-      this.#stopSpinner?.();
+      // A command that sends a prompt is over before that.
+      if (this.#work === mine) {
+        this.#work = undefined;
+        this.#stopSpinner?.();
+      }
       if (clock.now() - startedAt > NOTIFY_AFTER_MS) this.#notify("gyre is done");
       window.draw();
     }

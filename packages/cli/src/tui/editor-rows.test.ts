@@ -56,3 +56,22 @@ test("no row is too wide, none is lost, and every place has its row and column",
     }),
   );
 });
+
+test("a long line that is edited has the rows of one that is new", () => {
+  const long = fc.array(fc.constantFrom("a", " ", "word", "漢", "e\u0301", "longerword"), {
+    minLength: 900,
+    maxLength: 1_200,
+  });
+  fc.assert(
+    fc.property(long, fc.nat(3_000), words, (parts, at, inserted) => {
+      const line = parts.join("").padEnd(1_001, "x");
+      const edited = line.slice(0, at) + inserted.join("") + line.slice(at + 2);
+      const rows = new TextRows(() => "");
+      rows.columns = 17;
+      rows.starts([line], 0);
+      const fresh = new TextRows(() => "");
+      fresh.columns = 17;
+      expect(rows.starts([edited], 0)).toEqual(fresh.starts([edited], 0));
+    }),
+  );
+});

@@ -26,6 +26,8 @@ const ASCII = /^[\x20-\x7e]*$/;
 const SPACE = 0x20;
 /** What is written without spaces: a row may end behind any of them. */
 const UNSPACED = /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u{20000}-\u{3fffd}]/u;
+/** A line that is longer is not broken from its beginning with each key. */
+const LONG_LINE_CHARS = 1_000;
 /** Until it is known how wide the screen is. */
 const DEFAULT_COLUMNS = 80;
 /** Lines whose layout is remembered, all together; then it begins anew. */
@@ -47,8 +49,10 @@ export function isSign(cluster: string): boolean {
 export class TextRows {
   readonly #labelOf: (sign: string) => string;
   #columns = DEFAULT_COLUMNS;
-  #known = new Map<string, readonly number[]>();
+  #known = new Map<string, LineLayout>();
   #knownChars = 0;
+  /** The long line that was broken last: most of it is often the same the next time. */
+  #long: LineLayout | undefined;
   /** How much of the first line is not shown. */
   hidden = 0;
 
@@ -68,14 +72,15 @@ export class TextRows {
   /** Where the rows of a line begin. The first begins at 0. */
   starts(lines: readonly string[], line: number): readonly number[] {
     const text = lines[line] ?? "";
-    if (line === 0 && this.hidden > 0) return this.#broken(text, this.hidden);
+    const hidden = line === 0 ? this.hidden : 0;
     const known = this.#known.get(text);
-    if (known) return known;
-    const starts = this.#broken(text, 0);
+    if (known?.hidden === hidden) return known.starts;
+    const layout = { text, hidden, starts: this.#broken(text, hidden) };
     this.#knownChars += text.length + 1;
     if (this.#knownChars > MAX_KNOWN_CHARS) this.forget();
-    this.#known.set(text, starts);
-    return starts;
+    this.#known.set(text, layout);
+    if (text.length > LONG_LINE_CHARS) this.#long = layout;
+    return layout.starts;
   }
 
   placeOf(lines: readonly string[], { line, column }: Position): RowPlace {
@@ -144,6 +149,7 @@ export class TextRows {
   forget(): void {
     this.#known = new Map();
     this.#knownChars = 0;
+    this.#long = undefined;
   }
 
   #row(
@@ -170,10 +176,13 @@ export class TextRows {
   }
 
   #broken(line: string, hidden: number): readonly number[] {
-    const text = line.slice(hidden);
-    if (text.length <= this.#columns && ASCII.test(text)) return [0];
-    const breaks = new Breaks(this.#columns, hidden);
-    if (ASCII.test(text)) {
+    const kept = line.length > LONG_LINE_CHARS ? this.#kept(line, hidden) : [0];
+    const from = Math.max(hidden, kept.at(-1) ?? 0);
+    const text = line.slice(from);
+    const isAscii = ASCII.test(text);
+    if (text.length <= this.#columns && isAscii) return kept;
+    const breaks = new Breaks(this.#columns, kept, from);
+    if (isAscii) {
       // No objects for characters: such a line may be long.
       for (let index = 0; index < text.length; index += 1) {
         if (text.charCodeAt(index) === SPACE) breaks.space();
@@ -187,6 +196,23 @@ export class TextRows {
     }
     return breaks.starts;
   }
+
+  /** The beginnings of rows that a long line has in common with the last one. */
+  #kept(line: string, hidden: number): number[] {
+    const last = this.#long;
+    if (last?.hidden !== hidden) return [0];
+    const same = samePrefix(last.text, line);
+    // Where a row begins was decided by what is in it: that has to be the same too.
+    const next = last.starts.findIndex((start) => start > same);
+    const count = (next < 0 ? last.starts.length : next) - 1;
+    return count > 0 ? last.starts.slice(0, count) : [0];
+  }
+}
+
+interface LineLayout {
+  readonly text: string;
+  readonly hidden: number;
+  readonly starts: readonly number[];
 }
 
 interface SizedCluster {
@@ -196,7 +222,7 @@ interface SizedCluster {
 
 /** Finds the beginnings of rows, one character after the other. */
 class Breaks {
-  readonly starts: number[] = [0];
+  readonly starts: number[];
   readonly #columns: number;
   #at: number;
   #used = 0;
@@ -204,8 +230,10 @@ class Breaks {
   #break = 0;
   #usedAtBreak = 0;
 
-  constructor(columns: number, from: number) {
+  /** `starts` are the rows before, and the one that begins at `from`. */
+  constructor(columns: number, starts: number[], from: number) {
     this.#columns = columns;
+    this.starts = starts;
     this.#at = from;
   }
 
@@ -237,4 +265,11 @@ class Breaks {
     this.#used -= this.#usedAtBreak;
     this.#usedAtBreak = 0;
   }
+}
+
+function samePrefix(one: string, other: string): number {
+  const end = Math.min(one.length, other.length);
+  let same = 0;
+  while (same < end && one.charCodeAt(same) === other.charCodeAt(same)) same += 1;
+  return same;
 }

@@ -13,6 +13,7 @@ import { Conversation } from "./conversation.ts";
 import { Editor } from "./editor.ts";
 import { type FileFinder, workspaceFinder } from "./file-finder.ts";
 import { footerRow } from "./footer.ts";
+import type { Format } from "./formatters.ts";
 import type { Key } from "./key.ts";
 import { PromptHistory, promptHistoryPath } from "./prompt-history.ts";
 import { replay } from "./replay.ts";
@@ -76,6 +77,7 @@ class Program {
       cwd,
       now: () => systemClock.now(),
       changed: () => this.#window.drawSoon(),
+      ...(setup.settings.formatCode !== false && { format: formatIn(cwd, io.env) }),
     });
     const warn = (text: string): void => this.#window.warn(text);
     this.#editor = new Editor({
@@ -307,6 +309,17 @@ class Program {
     if (!session || this.#models) return;
     this.#io.stdout.write(`gyre --resume ${session.header.id}\n`);
   }
+}
+
+/** Formatters are looked for when there is something to format. */
+function formatIn(cwd: string, env: Environment): Format {
+  let formatters: Promise<Format> | undefined;
+  return async (language, code, signal) => {
+    formatters ??= import("./formatters.ts").then(({ openFormatters }) =>
+      openFormatters({ cwd, env }),
+    );
+    return (await formatters)(language, code, signal);
+  };
 }
 
 function codeOf({ reason }: AbortSignal): ExitCode {

@@ -14,6 +14,7 @@ export interface CodeNode {
   readonly at: number;
   /** What the fence calls the language; empty: nothing. */
   readonly language: string;
+  readonly languageAt: number;
   /** Lines are added while the block is open. */
   readonly lines: readonly CodeLine[];
   /** A line that is not complete. */
@@ -59,6 +60,8 @@ export class CodeReader {
       type: "code",
       at,
       language: fence.language,
+      languageAt:
+        at + Math.max(0, opening?.indexOf(fence.language, fence.indent + fence.sign.length) ?? 0),
       lines: this.#lines,
       ...(opening !== undefined && { opening: opening.trim() }),
     };

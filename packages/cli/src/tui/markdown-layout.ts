@@ -78,7 +78,11 @@ function layoutNode(node: Node, columns: number, range: Range, look: Look): Laid
 }
 
 function layoutText({ at, units }: TextNode, columns: number, range: Range): LaidRow[] {
-  const rows = wrapUnits(clipUnits(units, range.from.at, range.until.at), columns);
+  return startingAt(at, wrapUnits(clipUnits(units, range.from.at, range.until.at), columns), range);
+}
+
+/** The first row begins where the whole does, with signs that it does not show. */
+function startingAt(at: number, rows: LaidRow[], range: Range): LaidRow[] {
   const [first] = rows;
   if (first && isWithin(at, range)) rows[0] = { ...first, at };
   return rows;
@@ -144,13 +148,20 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
   const indent = columns > MIN_INNER_COLUMNS ? CODE_INDENT : "";
   const rows: LaidRow[] = [];
   const add = (text: string, at: number): void => {
-    if (!isWithin(at, range)) return;
-    rows.push({ row: text === "" ? [] : fitRow(row(indent + text, dim), columns), at });
+    for (const unit of clipUnits(
+      [{ text, style: dim, at, step: 1 }],
+      range.from.at,
+      range.until.at,
+    )) {
+      rows.push({ row: fitRow(row(indent + unit.text, dim), columns), at: unit.at });
+    }
   };
   // Without colours the fences are what tells code from text.
   if (!hasColours && node.opening !== undefined) add(node.opening, node.at);
-  else if (node.language !== "") add(node.language, node.at);
-  else if (node.lines.length === 0 && !node.last) add("", node.at);
+  else if (node.language !== "") add(node.language, node.languageAt);
+  else if (node.lines.length === 0 && !node.last && isWithin(node.at, range)) {
+    rows.push({ row: [], at: node.at });
+  }
   const room = Math.max(1, columns - indent.length);
   const each = (line: CodeLine): void => {
     for (const laid of layoutCodeLine(line, room, range, dim)) {
@@ -164,7 +175,7 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
   }
   if (node.last) each(node.last);
   if (!hasColours && node.closing) add(node.closing.text, node.closing.at);
-  return rows;
+  return startingAt(node.at, rows, range);
 }
 
 /** The last line that does not begin behind the place: a part of it may be within. */
@@ -250,9 +261,6 @@ function layoutQuote(node: QuoteNode, columns: number, range: Range, look: Look)
   const bar = columns - 2 < MIN_INNER_COLUMNS ? "" : "│ ";
   const sign = span(bar, styled(look.style, look.theme.dim));
   const rows = layoutChildren(node.children, columns - bar.length, range, look);
-  return rows.map((laid, index) => ({
-    ...laid,
-    row: [sign, ...laid.row],
-    at: index === 0 && isWithin(node.at, range) ? node.at : laid.at,
-  }));
+  const quoted = rows.map((laid) => ({ ...laid, row: [sign, ...laid.row] }));
+  return startingAt(node.at, quoted, range);
 }

@@ -7,6 +7,7 @@ import { type Row, textOfRow, widthOfRow } from "./row.ts";
 import { COLOURS, NO_COLOURS, type Theme } from "./theme.ts";
 
 const COLUMNS = 40;
+const NARROW_COLUMNS = 31;
 
 /** Blocks as models write them, each ended by an empty line or by the next block alone. */
 const words = fc
@@ -26,7 +27,6 @@ const words = fc
       "👩‍💻",
       "a_b_c",
       "2 * 3",
-      "&lt;",
       "\\*",
       "-",
       "1.",
@@ -71,7 +71,7 @@ const document = fc
   .array(fc.tuple(block, fc.constantFrom("\n\n", "\n")), { minLength: 1, maxLength: 6 })
   .map((blocks) => blocks.flat().join(""));
 const noise = fc.string({
-  unit: fc.constantFrom(..."ab 1.-*_`~#>|[]()!<&;\\:\n\n\t\r\x1b="),
+  unit: fc.constantFrom(..."ab 1.-*_`~#>|[]()!<&lt;\\:\n\n\t\r\x1b="),
   maxLength: 120,
 });
 const anyText = fc.oneof(document, noise, fc.string({ unit: "binary", maxLength: 60 }));
@@ -149,16 +149,68 @@ describe("a text in Markdown that comes in pieces", () => {
             frozen.push(block);
           }
           markdown.end();
-          const rows = [
-            ...frozen.flatMap((block) => block.rows(COLUMNS)),
-            ...markdown.rows(COLUMNS),
-          ];
+          frozen.push(markdown.freeze(markdown.rows(COLUMNS).length));
+          expect(markdown.rows(COLUMNS)).toEqual([]);
+          const rows = frozen.flatMap((block) => block.rows(COLUMNS));
           expect(lettersOf(rows, text)).toBe(lettersOf(whole(text, { theme }), text));
-          const narrow = [...frozen.flatMap((block) => block.rows(31)), ...markdown.rows(31)];
+          const narrow = frozen.flatMap((block) => block.rows(NARROW_COLUMNS));
           expect(lettersOf(narrow, text)).toBe(lettersOf(rows, text));
         },
       ),
       { numRuns: 3000 },
     );
+  });
+
+  it("is read a bounded number of times, however long it gets", () => {
+    const paragraph =
+      "A paragraph of an answer, with **bold** words and some `code` in it. ".repeat(4);
+    const text = `${paragraph}\n\n`.repeat(200);
+    const size = Math.ceil(text.length / 2000);
+    let read = 0;
+    const lex = vi.spyOn(Lexer.prototype, "blockTokens");
+    const markdown = new MarkdownBlock({ theme: COLOURS });
+    for (let at = 0; at < text.length; at += size) {
+      markdown.feed(text.slice(at, at + size));
+      markdown.rows(COLUMNS);
+    }
+    for (const [source] of lex.mock.calls) read += source.length;
+    lex.mockRestore();
+    expect(read).toBeLessThan(20 * text.length);
+  });
+
+  it("is not read again in a block of code", () => {
+    const lex = vi.spyOn(Lexer.prototype, "blockTokens");
+    const markdown = new MarkdownBlock({ theme: COLOURS });
+    markdown.feed("```ts\n");
+    for (let line = 0; line < 500; line++) {
+      markdown.feed(`const a${line} = ${line};\n`);
+      markdown.rows(COLUMNS);
+    }
+    expect(lex).not.toHaveBeenCalled();
+    lex.mockRestore();
+  });
+
+  it("is let go item by item where the beginning of a list has left the screen", () => {
+    const lex = vi.spyOn(Lexer.prototype, "blockTokens");
+    const markdown = new MarkdownBlock({ theme: COLOURS });
+    let longest = 0;
+    for (let item = 1; item <= 300; item++) {
+      lex.mockClear();
+      markdown.feed(`1. the item with number ${item}\n`);
+      const rows = markdown.rows(COLUMNS);
+      longest = Math.max(longest, ...lex.mock.calls.map(([source]) => source.length));
+      markdown.freeze(Math.max(0, rows.length - 10));
+    }
+    lex.mockRestore();
+    expect(longest).toBeLessThan(1000);
+    expect(markdown.rows(COLUMNS).map(textOfRow).at(-1)).toBe("300. the item with number 300");
+  });
+
+  it("gives the same rows, not equal ones, where nothing has changed", () => {
+    const markdown = new MarkdownBlock({ theme: COLOURS });
+    markdown.feed("Some *text*\n\nand more");
+    expect(markdown.rows(COLUMNS)).toBe(markdown.rows(COLUMNS));
+    const frozen = markdown.freeze(1);
+    expect(frozen.rows(COLUMNS)).toBe(frozen.rows(COLUMNS));
   });
 });

@@ -146,7 +146,7 @@ class TreeBuilder {
         return this.#list(token, raw, places, number);
       case "blockquote": {
         if (this.#depth >= MAX_DEPTH) break;
-        const inner = innerPlaces(token.text, raw, places);
+        const inner = innerPlaces(token.text, token.raw, places);
         const children = new TreeBuilder(this.#look, this.#depth + 1).children(token.text, inner);
         return children.length > 0 ? { type: "quote", at, children } : undefined;
       }

@@ -111,7 +111,11 @@ const said = (id: string, text: string): AgentEvent => ({
   partialResult: result(text),
 });
 
-const ended = (id: string, text: string, isError = false): AgentEvent => ({
+const ended = (
+  id: string,
+  text: string,
+  isError = false,
+): Extract<AgentEvent, { type: "tool_execution_end" }> => ({
   type: "tool_execution_end",
   toolCallId: id,
   toolName: "x",
@@ -253,6 +257,18 @@ describe("what is done right now", () => {
     expect(transcript.activity).toBe("running read a.ts");
     play(ended("b", ""));
     expect(transcript.activity).toBe("thinking");
+  });
+
+  it("is the user's while a call waits for an answer, and that time is not the call's", () => {
+    const { play, transcript, clock, text } = stage();
+    play(started("a", "shell", { command: "make" }));
+    const answered = transcript.asks("a");
+    expect(transcript.activity).toBe("waiting for your answer");
+    clock.ms = 60_000;
+    answered();
+    expect(transcript.activity).toBe("running make");
+    play({ ...ended("a", "made"), durationMs: 63_000 });
+    expect(text()).toContain("3.0 s");
   });
 
   it("counts down to the next attempt", () => {

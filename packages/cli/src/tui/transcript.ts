@@ -40,6 +40,9 @@ export class Transcript {
   /** Calls that have no result yet, by id. */
   readonly #calls = new Map<string, ToolBlock>();
   readonly #running = new Set<ToolBlock>();
+  /** Calls that wait for the user's answer since then, and how long others have waited. */
+  readonly #asking = new Map<string, number>();
+  readonly #waited = new Map<string, number>();
   #workingSince: number | undefined;
   #activity = "";
   #retryAt: number | undefined;
@@ -75,6 +78,7 @@ export class Transcript {
       const left = Math.ceil((this.#retryAt - this.#options.now()) / MS_PER_SECOND);
       return left > 0 ? `waiting ${elapsed(left * MS_PER_SECOND)} to try again` : "trying again";
     }
+    if (this.#asking.size > 0) return "waiting for your answer";
     const [first] = this.#running;
     if (!first) return this.#activity;
     return this.#running.size === 1
@@ -111,6 +115,19 @@ export class Transcript {
   /** Adds a text that leads nobody's eye. */
   note(text: string): void {
     this.add(new NoticeBlock(text, this.#options.theme.dim));
+  }
+
+  /** A call waits for the user. The answer tells that it does so no more: such time is not its own. */
+  asks(toolCallId: string): () => void {
+    const { changed, now } = this.#options;
+    this.#asking.set(toolCallId, now());
+    changed();
+    return () => {
+      const waited = now() - (this.#asking.get(toolCallId) ?? now());
+      this.#asking.delete(toolCallId);
+      this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + waited);
+      changed();
+    };
   }
 
   /** Rows that can still change or are on the screen; `base` is how many went before them. */
@@ -167,7 +184,9 @@ export class Transcript {
         break;
       case "tool_execution_end": {
         const call = this.#callOf(event.toolCallId, event.toolName, {});
-        call.end(event.result, event.isError, event.durationMs);
+        const waited = this.#waited.get(event.toolCallId) ?? 0;
+        this.#waited.delete(event.toolCallId);
+        call.end(event.result, event.isError, Math.max(0, event.durationMs - waited));
         this.#calls.delete(event.toolCallId);
         this.#running.delete(call);
         this.#share();

@@ -1,9 +1,9 @@
 import type { Clock } from "@gyre/ai";
+import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "./block.ts";
 import type { Editor } from "./editor.ts";
 import { InputDecoder } from "./input.ts";
 import type { Key, TerminalEvent } from "./key.ts";
-import { MarkdownBlock } from "./markdown.ts";
 import { NoticeBlock } from "./message-blocks.ts";
 import { EMPTY_ROW, type Row, row } from "./row.ts";
 import { type Frame, Screen } from "./screen.ts";
@@ -94,7 +94,7 @@ export class Window implements Ui {
 
   say(markdown: string): void {
     const { theme } = this.#options;
-    const block = new MarkdownBlock({ theme });
+    const block = new AnswerBlock({ theme, changed: () => this.drawSoon() });
     block.feed(markdown);
     block.end();
     this.show(block);

@@ -1,0 +1,319 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { buildProgram, type Program } from "../testing/program.ts";
+import { coloursIn, cursorMovesIn, fullClearsIn } from "../testing/screen-text.ts";
+import {
+  type Answer,
+  type Script,
+  type ScriptedService,
+  scriptedService,
+  type ServiceRequest,
+} from "../testing/scripted-service.ts";
+import {
+  openInTerminal,
+  type TerminalOptions,
+  type TerminalRun,
+} from "../testing/terminal-program.ts";
+import { widthOf } from "../width.ts";
+import { QUIET_MS } from "./permission-panel.ts";
+
+// The built program in a real terminal, as a person sees it: whole screens.
+
+let program: Program;
+beforeAll(async () => {
+  program = await buildProgram();
+});
+afterAll(() => program.remove());
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+interface Opened {
+  run: TerminalRun & { readonly home: string };
+  service: ScriptedService;
+}
+
+interface OpenOptions extends TerminalOptions {
+  args?: readonly string[];
+  files?: Readonly<Record<string, string>>;
+}
+
+/** The program with its prompt in sight, in a folder of its own. */
+async function open(
+  script: Script,
+  { args = [], files = {}, ...options }: OpenOptions = {},
+): Promise<Opened> {
+  const service = await scriptedService(script);
+  cleanUps.push(() => service.close());
+  const home = await program.makeHome();
+  const cwd = join(home, "shop");
+  mkdirSync(cwd);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+  const run = await openInTerminal(program, args, { service, home, cwd, rows: 20, ...options });
+  cleanUps.push(() => {
+    run.kill();
+    return run.end;
+  });
+  await run.until(args.includes("--screen-reader") ? "›" : "claude-sonnet-5-5");
+  return { run, service };
+}
+
+/** The screen without empty rows at its end; what differs from run to run is masked. */
+function shown(run: TerminalRun): string {
+  const rows = run.screen().map((row) =>
+    row
+      .replace(/^gyre \d\S*/, "gyre VERSION")
+      .replace(/[\u2800-\u28ff]/, "*")
+      .replace(/\b\d+(?:\.\d+)? ?(?:ms|s)\b/g, "0 s"),
+  );
+  while (rows.at(-1) === "") rows.pop();
+  return `\n${rows.join("\n")}\n`;
+}
+
+function ask(run: TerminalRun, prompt: string): void {
+  run.type(prompt);
+  run.press("enter");
+}
+
+/** An answer that stops in its midst, and leaves the stream open. */
+function halted(say: string, afterDeltas: number, deltaChars = 12): Answer {
+  return { say, deltaChars, trouble: { how: "silence", afterDeltas } };
+}
+
+/** A script whose answers the test gives one by one, when it wants to. */
+function byHand(): { script: Script; answer(with_: Answer): void } {
+  const given: Answer[] = [];
+  const waiting: ((answer: Answer) => void)[] = [];
+  return {
+    script: (_: ServiceRequest) => {
+      const next = given.shift();
+      return next ?? new Promise<Answer>((settle) => waiting.push(settle));
+    },
+    answer(one) {
+      const settle = waiting.shift();
+      if (settle) settle(one);
+      else given.push(one);
+    },
+  };
+}
+
+/** A question takes no answer before a person can have read it, so the key is pressed again. */
+async function decide(run: TerminalRun, key: string, until: string): Promise<void> {
+  const again = setInterval(() => run.type(key), QUIET_MS + 100);
+  try {
+    await run.until(until);
+  } finally {
+    clearInterval(again);
+  }
+}
+
+/** It has done all that it was asked to. */
+async function idle(run: TerminalRun, last: string): Promise<void> {
+  await run.until((rows) => rows.join("\n").includes(last) && !isWorking(rows));
+}
+
+function isWorking(rows: readonly string[]): boolean {
+  return rows.some((row) => row.includes("Esc interrupts"));
+}
+
+it("begins with one line about itself, the editor, and a footer", async () => {
+  const { run } = await open([]);
+  expect(shown(run)).toMatchInlineSnapshot();
+  expect(run.cursor().isShown).toBe(true);
+});
+
+it("draws Markdown as it comes in", async () => {
+  const say = "# A plan\n\nFirst **this**, then `that`:\n\n- one\n- two\n\nAnd now a long";
+  const { run } = await open([halted(`${say} tail that never comes`, say.length, 1)]);
+  ask(run, "Plan it.");
+  await run.until("And now a long");
+  expect(shown(run)).toMatchInlineSnapshot();
+});
+
+it("does not clear the screen, and changes no row that has left it", async () => {
+  const say = Array.from({ length: 30 }, (_, nth) => `${nth + 1}. Line **${nth + 1}**`).join("\n");
+  const { run } = await open([{ say: `${say}\n\nThe end.`, deltaChars: 7, paceMs: 1 }]);
+  const kept = run.scrollback();
+  run.watch(() => kept.push(...run.scrollback(kept.length)));
+  ask(run, "Count.");
+  await idle(run, "The end.");
+  expect(fullClearsIn(run.bytes.toString("latin1"))).toBe(0);
+  expect(run.scrollback().slice(0, kept.length)).toEqual(kept);
+  const rows = [...run.scrollback(), ...run.screen()].filter((row) => /Line \d+/.test(row));
+  expect(rows.map((row) => row.trim())).toEqual(
+    Array.from({ length: 30 }, (_, nth) => `${nth + 1}. Line ${nth + 1}`),
+  );
+});
+
+describe("while it works", () => {
+  it("shows what waits: Enter steers, Alt+Enter is for afterwards", async () => {
+    const { run } = await open([halted("I am at it, and there is more", 1)]);
+    ask(run, "Go.");
+    await run.until("I am at it");
+    run.type("Mind the tests.");
+    run.press("enter");
+    await run.until("next: Mind the tests.");
+    run.type("Then write it down.");
+    run.press("alt+enter");
+    await run.until("then: Then write it down.");
+    expect(shown(run)).toMatchInlineSnapshot();
+  });
+
+  it("takes what waits back into the editor with Alt+Up", async () => {
+    const { run } = await open([halted("I am at it, and there is more", 1)]);
+    ask(run, "Go.");
+    await run.until("I am at it");
+    ask(run, "Mind the tests.");
+    await run.until("next: Mind the tests.");
+    run.press("alt+up");
+    await run.until((rows) => !rows.join("\n").includes("next:"));
+    expect(shown(run)).toMatchInlineSnapshot();
+  });
+
+  it("hands a message over between two steps", async () => {
+    const { answer, script } = byHand();
+    const { run, service } = await open(script, { files: { "a.txt": "one\n" } });
+    ask(run, "Read a.txt.");
+    await service.asked(0);
+    ask(run, "And be brief.");
+    await run.until("next: And be brief.");
+    answer({ say: [{ call: "read", arguments: { path: "a.txt" } }] });
+    await service.asked(1);
+    answer({ say: "It says one." });
+    await idle(run, "It says one.");
+    expect(shown(run)).toMatchInlineSnapshot();
+  });
+
+  it("is interrupted by Esc, and what waited is in the editor", async () => {
+    const { run } = await open([halted("I am at it, and there is more", 1)]);
+    ask(run, "Go.");
+    await run.until("I am at it");
+    ask(run, "Mind the tests.");
+    await run.until("next: Mind the tests.");
+    run.press("escape");
+    await run.until((rows) => !isWorking(rows));
+    expect(shown(run)).toMatchInlineSnapshot();
+  });
+});
+
+it("asks before it runs a command", async () => {
+  const { run } = await open([
+    { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
+    { say: "I leave it." },
+  ]);
+  ask(run, "Make a file.");
+  await run.until("touch made.txt");
+  await run.until((rows) => rows.some((row) => row.startsWith("› ")));
+  expect(shown(run)).toMatchInlineSnapshot();
+  await decide(run, "n", "I leave it.");
+});
+
+it("shows what an edit changed", async () => {
+  const edits = [{ oldText: "sum + price", newText: "sum + price * count" }];
+  const { run } = await open(
+    [{ say: [{ call: "edit", arguments: { path: "cart.js", edits } }] }, { say: "Mended." }],
+    {
+      args: ["--mode", "full"],
+      files: { "cart.js": "let sum = 0;\nsum = sum + price;\nexport { sum };\n" },
+    },
+  );
+  ask(run, "Mend it.");
+  await idle(run, "Mended.");
+  expect(shown(run)).toMatchInlineSnapshot();
+  expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
+});
+
+it("lays out anew when the terminal is resized while it streams", async () => {
+  const { answer, script } = byHand();
+  const { run, service } = await open(script);
+  const words = "The quick brown fox jumps over the lazy dog and runs on. ";
+  ask(run, "Tell.");
+  await service.asked(0);
+  answer(halted(`${words.repeat(3)}END more`, words.length * 3 + 3, 1));
+  await run.until("END");
+  run.resize(40, 20);
+  await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(40)));
+  expect(shown(run)).toMatchInlineSnapshot();
+  run.resize(120, 20);
+  await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(120)));
+  expect(shown(run)).toMatchInlineSnapshot();
+});
+
+it("keeps East Asian characters and emoji in their columns", async () => {
+  const say = "| a | b |\n|---|---|\n| 日本語 | 👍🏽 |\n| x | 한국 |\n\n漢字と emoji 👩‍👩‍👧 in a line.";
+  const { run } = await open([{ say }]);
+  ask(run, "表 😀?");
+  await idle(run, "in a line.");
+  run.type("日本x");
+  await run.until("日本x");
+  expect(shown(run)).toMatchInlineSnapshot();
+  const { row, column } = run.cursor();
+  expect(column).toBe(widthOf(run.screen()[row] ?? ""));
+});
+
+it("opens the tree with Esc Esc", async () => {
+  const { run } = await open([{ say: "One it is." }, { say: "Two it is." }]);
+  ask(run, "First.");
+  await idle(run, "One it is.");
+  ask(run, "Second.");
+  await idle(run, "Two it is.");
+  const before = shown(run);
+  run.press("escape");
+  run.press("escape");
+  await run.until(() => shown(run) !== before);
+  expect(shown(run)).toMatchInlineSnapshot();
+});
+
+it("rewinds files to where they were", async () => {
+  const { run } = await open(
+    [
+      { say: [{ call: "write", arguments: { path: "a.txt", content: "two\n" } }] },
+      { say: "Written." },
+    ],
+    { args: ["--mode", "full"], files: { "a.txt": "one\n" } },
+  );
+  ask(run, "Write two.");
+  await idle(run, "Written.");
+  const before = shown(run);
+  ask(run, "/rewind");
+  await run.until((rows) => rows.join("\n").trim() !== before.trim() && !isWorking(rows));
+  expect(shown(run)).toMatchInlineSnapshot();
+});
+
+it.each([40, 200])("fits a terminal of %i columns", async (columns) => {
+  const say = "## A heading\n\nA paragraph that is longer than forty columns are, with `code`.";
+  const { run } = await open([{ say }], { columns });
+  ask(run, "Say something.");
+  await idle(run, "with code.");
+  expect(shown(run)).toMatchSnapshot();
+});
+
+it("writes no colours where they are not wanted", async () => {
+  const { run } = await open([{ say: "## Plain\n\n**All** of `it`." }], {
+    env: { NO_COLOR: "1" },
+  });
+  ask(run, "Say it.");
+  await idle(run, "All of it.");
+  expect(coloursIn(run.bytes.toString("latin1"))).toEqual([]);
+});
+
+it("writes lines alone for what reads a terminal aloud", async () => {
+  const { run } = await open([{ say: "## Plain\n\nAll of it." }], { args: ["--screen-reader"] });
+  ask(run, "Say it.");
+  await run.until("All of it.");
+  expect(cursorMovesIn(run.bytes.toString("latin1"))).toEqual([]);
+  expect(shown(run)).toMatchInlineSnapshot();
+});
+
+it("leaves the conversation on the screen when it ends", async () => {
+  const { run } = await open([{ say: "Done." }]);
+  ask(run, "Do it.");
+  await idle(run, "Done.");
+  ask(run, "/quit");
+  await expect(run.end).resolves.toMatchObject({ code: 0 });
+  expect(shown(run)).toMatchInlineSnapshot();
+  expect(run.cursor().isShown).toBe(true);
+});
