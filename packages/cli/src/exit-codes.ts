@@ -37,3 +37,9 @@ export class OutputError extends ExitError {}
  * must not keep the program from ending.
  */
 export const foreignCode: { isLoaded: boolean } = { isLoaded: false };
+
+/**
+ * Who has a use for Ctrl-C where the terminal makes a signal of it. `take` is asked before the
+ * program ends by it; true: it is done with.
+ */
+export const interruption: { take?: () => boolean } = {};

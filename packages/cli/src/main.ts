@@ -5,6 +5,7 @@ import {
   type ExitCode,
   ExitError,
   foreignCode,
+  interruption,
   OutputError,
   UsageError,
 } from "./exit-codes.ts";
@@ -46,8 +47,11 @@ type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCo
 const start: Readonly<Record<CommandName, Start>> = {
   async run(args, values, io) {
     if (!isInteractive(values, io)) return (await import("./print.ts")).runPrint(args, values, io);
-    const { runInteractive } = await import("./tui/interactive.ts");
-    return runInteractive(args, values, io, { input: process.stdin, output: process.stdout });
+    const streams = { input: process.stdin, output: process.stdout };
+    if (values["screen-reader"] || io.env["TERM"] === "dumb") {
+      return (await import("./tui/spoken/spoken.ts")).runSpoken(args, values, io, streams);
+    }
+    return (await import("./tui/interactive.ts")).runInteractive(args, values, io, streams);
   },
   rpc: async (_args, ...given) => (await import("./rpc/rpc.ts")).runRpc(...given),
   acp: async (_args, ...given) => (await import("./acp/acp.ts")).runAcp(...given),
@@ -174,6 +178,7 @@ async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Pro
   for (const [name, number] of Object.entries(SIGNALS)) {
     process.on(name, () => {
       const { at, isOver, reason } = ending;
+      if (name === "SIGINT" && !reason && interruption.take?.()) return;
       // Only the rest of stdout is left to be read.
       if (isOver) process.exit(SIGNAL_BASE + number);
       if (!reason) stop(new ExitError(SIGNAL_BASE + number, "Interrupted."));

@@ -41,30 +41,19 @@ export interface Language {
   caseless: boolean;
 }
 
-const DOUBLE: Enclosure = { open: '"', close: '"', role: "string", escape: true };
-const SINGLE: Enclosure = { open: "'", close: "'", role: "string", escape: true };
+const quoted = (sign: string, multiline = false): Enclosure => ({
+  open: sign,
+  close: sign,
+  role: "string",
+  multiline,
+  escape: true,
+});
+const DOUBLE = quoted('"');
+const SINGLE = quoted("'");
 const QUOTES = [DOUBLE, SINGLE];
-const TEMPLATE: Enclosure = {
-  open: "`",
-  close: "`",
-  role: "string",
-  multiline: true,
-  escape: true,
-};
-const TRIPLE_DOUBLE: Enclosure = {
-  open: '"""',
-  close: '"""',
-  role: "string",
-  multiline: true,
-  escape: true,
-};
-const TRIPLE_SINGLE: Enclosure = {
-  open: "'''",
-  close: "'''",
-  role: "string",
-  multiline: true,
-  escape: true,
-};
+const TEMPLATE = quoted("`", true);
+const TRIPLE_DOUBLE = quoted('"""', true);
+const TRIPLE_SINGLE = quoted("'''", true);
 /** One character in quotes, in languages where a quote can also stand alone. */
 const CHARACTER: Enclosure = {
   open: "'(?=(?:\\\\.[^']*|[^\\\\'])')",
@@ -110,7 +99,7 @@ const C_TYPES =
 /** A word with dashes before a sign that gives it a value. */
 const keyBefore = (sign: string): readonly [string, Role] => [`[\\w.-]+(?=[ \\t]*${sign})`, "type"];
 
-const LANGUAGES = {
+const LANGUAGES: Readonly<Record<string, Language>> = {
   typescript: language({
     enclosures: [SLASHES, ...QUOTES, TEMPLATE],
     keywords: `${C_FLOW} ${OBJECT_WORDS} as async await const debugger declare delete enum export from function get in infer is keyof let namespace of override readonly satisfies set type typeof undefined var void with yield`,
@@ -236,7 +225,6 @@ const LANGUAGES = {
     ],
     keywords:
       "alias break case continue declare do done elif else esac eval exec exit export fi for function if in local read readonly return select set shift source then trap unset until while",
-    types: "",
     capitalTypes: false,
     calls: false,
   }),
@@ -350,25 +338,19 @@ const LANGUAGES = {
     capitalTypes: false,
     calls: false,
   }),
-} satisfies Record<string, Language>;
-
-type LanguageName = keyof typeof LANGUAGES;
+};
 
 /** What a fence or the end of a file's name may say. */
-const ALIASES: Readonly<Record<LanguageName, string>> = {
+const ALIASES: Readonly<Record<string, string>> = {
   typescript: "ts tsx mts cts js jsx mjs cjs javascript",
   json: "jsonc json5 jsonl",
   python: "py pyi python3",
   go: "golang",
   rust: "rs",
-  zig: "",
   c: "h cpp c++ cc cxx hpp hh objc m",
-  java: "",
   kotlin: "kt kts",
-  swift: "",
   csharp: "cs c#",
   ruby: "rb gemfile rakefile",
-  php: "",
   shell: "bash sh zsh console shell-session fish",
   sql: "postgresql mysql sqlite",
   markup: "html htm xml svg vue svelte xhtml",
@@ -378,22 +360,18 @@ const ALIASES: Readonly<Record<LanguageName, string>> = {
   markdown: "md mdx",
   diff: "patch",
   dockerfile: "docker containerfile",
-  lua: "",
   makefile: "make mk",
 };
 
-const BY_NAME: ReadonlyMap<string, LanguageName> = new Map(
-  (Object.keys(LANGUAGES) as LanguageName[]).flatMap((name) =>
-    [name, ...ALIASES[name].split(" ").filter((alias) => alias !== "")].map(
-      (alias) => [alias, name] as const,
-    ),
+const BY_NAME: ReadonlyMap<string, Language> = new Map(
+  Object.entries(LANGUAGES).flatMap(([name, known]) =>
+    [name, ...(ALIASES[name]?.split(" ") ?? [])].map((alias) => [alias, known] as const),
   ),
 );
 
 /** A language by what a fence calls it; undefined: not known here. */
 export function languageNamed(name: string): Language | undefined {
-  const known = BY_NAME.get(name.toLowerCase());
-  return known && LANGUAGES[known];
+  return BY_NAME.get(name.toLowerCase());
 }
 
 /** What to call the language of a file, by its name; undefined: not known here. */

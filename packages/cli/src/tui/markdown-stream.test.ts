@@ -114,7 +114,7 @@ describe("a text in Markdown that comes in pieces", () => {
         markdown.end();
         expect(markdown.rows(COLUMNS)).toEqual(whole(text, { theme }));
       }),
-      { numRuns: 4000 },
+      { numRuns: 200 },
     );
   });
 
@@ -125,7 +125,7 @@ describe("a text in Markdown that comes in pieces", () => {
           expect(widthOfRow(row)).toBeLessThanOrEqual(columns);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 100 },
     );
   });
 
@@ -157,7 +157,7 @@ describe("a text in Markdown that comes in pieces", () => {
           expect(lettersOf(narrow, text)).toBe(lettersOf(rows, text));
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: 150 },
     );
   });
 

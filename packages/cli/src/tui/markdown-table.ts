@@ -8,7 +8,7 @@ import {
   type Range,
   START,
   wrapUnits,
-} from "./markdown-layout.ts";
+} from "./markdown-range.ts";
 import type { TableNode, TableRow } from "./markdown-tree.ts";
 import { EMPTY_ROW, padRow, type Row, row, type Span, span, widthOfRow } from "./row.ts";
 

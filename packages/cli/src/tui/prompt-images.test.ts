@@ -22,10 +22,9 @@ test("finds paths that are bare, quoted, escaped, mentioned or addresses", async
   expect(await typesIn("see a.png, and what it says")).toEqual(["image/png"]);
   expect(await typesIn('"with space.jpg" please')).toEqual(["image/jpeg"]);
   expect(await typesIn("with\\ space.jpg")).toEqual(["image/jpeg"]);
-  expect(await typesIn(`compare @a.png with ${pathToFileURL(join(folder, "c.webp"))}`)).toEqual([
-    "image/png",
-    "image/webp",
-  ]);
+  expect(
+    await typesIn(`compare @a.png with ${pathToFileURL(join(folder, "c.webp")).href}`),
+  ).toEqual(["image/png", "image/webp"]);
 });
 
 test("sends the bytes of the file", async () => {

@@ -9,7 +9,7 @@ import { wrapText } from "./wrap.ts";
 const RUNS = Number(process.env["GYRE_SCREENS"] ?? 150);
 
 /** What takes more off the screen than the rest of a row. */
-const CLEARS = /\x1b\[[0-3]?J|\x1bc/;
+const CLEARS = new RegExp("\\u001b\\[[0-3]?J|\\u001bc");
 
 /** A real terminal with a screen on it. */
 function open(size: Size, before = "") {
@@ -22,7 +22,7 @@ function open(size: Size, before = "") {
   const written: string[] = [];
   let answer: ((place: { row: number; column: number }) => void) | undefined;
   terminal.onData((data) => {
-    const [, line = "1", column = "1"] = /\x1b\[(\d+);(\d+)R/.exec(data) ?? [];
+    const [, line = "1", column = "1"] = /\[(\d+);(\d+)R/.exec(data) ?? [];
     answer?.({ row: Number(line) - 1, column: Number(column) - 1 });
   });
   const put = (text: string): void => terminal.write(text.replaceAll(/(?<!\r)\n/g, "\r\n"));

@@ -121,7 +121,13 @@ function isWorking(rows: readonly string[]): boolean {
 
 it("begins with one line about itself, the editor, and a footer", async () => {
   const { run } = await open([]);
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
   expect(run.cursor().isShown).toBe(true);
 });
 
@@ -130,7 +136,26 @@ it("draws Markdown as it comes in", async () => {
   const { run } = await open([halted(`${say} tail that never comes`, say.length, 1)]);
   ask(run, "Plan it.");
   await run.until("And now a long");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Plan it.
+
+    A plan
+
+    First this, then that:
+
+    • one
+    • two
+
+    And now a long
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
 });
 
 it("does not clear the screen, and changes no row that has left it", async () => {
@@ -207,7 +232,19 @@ it("asks before it runs a command", async () => {
   ask(run, "Make a file.");
   await run.until("touch made.txt");
   await run.until((rows) => rows.some((row) => row.startsWith("› ")));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Make a file.
+
+    ○ shell touch made.txt
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
   await decide(run, "n", "I leave it.");
 });
 
@@ -222,7 +259,25 @@ it("shows what an edit changed", async () => {
   );
   ask(run, "Mend it.");
   await idle(run, "Mended.");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Mend it.
+
+    ● edit cart.js  +1 -1
+      1   let sum = 0;
+      2 - sum = sum + price;
+      2 + sum = sum + price * count;
+      3   export { sum };
+
+    Mended.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
   expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
 });
 
@@ -236,10 +291,41 @@ it("lays out anew when the terminal is resized while it streams", async () => {
   await run.until("END");
   run.resize(40, 20);
   await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(40)));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Tell.
+
+    The quick brown fox jumps over the lazy
+    dog and runs on. The quick brown fox
+    jumps over the lazy dog and runs on. The
+     quick brown fox jumps over the lazy dog
+    and runs on. END
+
+    ────────────────────────────────────────
+    ────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
   run.resize(120, 20);
   await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(120)));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Tell.
+
+    The quick brown fox jumps over the lazy dog and runs on. The quick brown fox jumps over the lazy dog and runs on. The
+    quick brown fox jumps over the lazy dog and runs on. END
+
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
 });
 
 it("keeps East Asian characters and emoji in their columns", async () => {
@@ -249,7 +335,26 @@ it("keeps East Asian characters and emoji in their columns", async () => {
   await idle(run, "in a line.");
   run.type("日本x");
   await run.until("日本x");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › 表 😀?
+
+    ┌────────┬──────┐
+    │ a      │ b    │
+    ├────────┼──────┤
+    │ 日本語 │ 👍🏽   │
+    │ x      │ 한국 │
+    └────────┴──────┘
+
+    漢字と emoji 👩👩👧 in a line.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    › 日本x
+    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    "
+  `);
   const { row, column } = run.cursor();
   expect(column).toBe(widthOf(run.screen()[row] ?? ""));
 });
@@ -264,7 +369,24 @@ it("opens the tree with Esc Esc", async () => {
   run.press("escape");
   run.press("escape");
   await run.until(() => shown(run) !== before);
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › First.
+
+    One it is.
+
+    › Second.
+
+    Two it is.
+
+    * /tree · 0 s · Esc interrupts
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
 });
 
 it("rewinds files to where they were", async () => {
@@ -280,7 +402,23 @@ it("rewinds files to where they were", async () => {
   const before = shown(run);
   ask(run, "/rewind");
   await run.until((rows) => rows.join("\n").trim() !== before.trim() && !isWorking(rows));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Write two.
+
+    ✗ write a.txt
+      a.txt is there already and was not read. Read it first, so that nothing is
+      lost; then write, or use edit for a part of it.
+
+    Written.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
 });
 
 it.each([40, 200])("fits a terminal of %i columns", async (columns) => {
@@ -314,6 +452,15 @@ it("leaves the conversation on the screen when it ends", async () => {
   await idle(run, "Done.");
   ask(run, "/quit");
   await expect(run.end).resolves.toMatchObject({ code: 0 });
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Do it.
+
+    Done.
+    gyre --resume xgqc0ebayey9
+    "
+  `);
   expect(run.cursor().isShown).toBe(true);
 });

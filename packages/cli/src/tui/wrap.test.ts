@@ -36,7 +36,9 @@ test("indents the first row and the others, and tells where each begins", () => 
 });
 
 test("property: no row is too wide, and no character is lost but spaces", () => {
-  const text = fc.stringMatching(/^[a-z 日本\u{1F469}\u200D\u{1F680}é\n]*$/u);
+  const text = fc
+    .array(fc.constantFrom(..."abcxyz ", "日", "本", "\u{1F469}\u200D\u{1F680}", "é", "\n"))
+    .map((letters) => letters.join(""));
   fc.assert(
     fc.property(text, fc.integer({ min: 2, max: 12 }), (given, columns) => {
       const rows = wrapText(given, columns);

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Harness, openHarness } from "../../harness/harness.ts";
 import { openStore } from "../../setup.ts";
 import { textIo } from "../../testing/command-io.ts";
+import { NO_COLOURS } from "../theme.ts";
 import type { Choice, CommandWorld, OpenRequest, Panel, Question } from "../ui.ts";
 import { sessionCommands } from "./session-commands.ts";
 
@@ -55,6 +56,8 @@ class FakeWorld {
       quit: () => {},
       ui: {
         columns: 80,
+        theme: NO_COLOURS,
+        draw: () => {},
         say: (text) => void this.said.push(text),
         warn: (text) => void this.said.push(text),
         show: () => {},

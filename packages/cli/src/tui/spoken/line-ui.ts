@@ -1,6 +1,5 @@
-import { isLlmMessage } from "@gyre/agent";
-import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
+import { promptsOf, promptText } from "../../file-history/prompts.ts";
 import { shownText } from "../../render.ts";
 import { counted } from "../../tool-text.ts";
 import type { Block } from "../block.ts";
@@ -9,10 +8,17 @@ import type { Key, KeyName } from "../key.ts";
 import { textOfRow } from "../row.ts";
 import { SelectPanel } from "../select-panel.ts";
 import { oneLine, TextPanel } from "../text-panel.ts";
+import { NO_COLOURS, type Theme } from "../theme.ts";
 import { type TreeChoice, TreePanel } from "../tree-panel.ts";
 import type { Choice, Panel, PanelAnswer, Question, Ui } from "../ui.ts";
 import type { LineTerminal, ReadLine } from "./line-terminal.ts";
-import { blockText, rowsText, SPOKEN_COLUMNS, spokenLabel, spokenMarkdown } from "./spoken-words.ts";
+import {
+  blockText,
+  rowsText,
+  SPOKEN_COLUMNS,
+  spokenLabel,
+  spokenMarkdown,
+} from "./spoken-words.ts";
 
 /** Choices that are told at once; letters find the others. */
 const MAX_TOLD_CHOICES = 20;
@@ -32,6 +38,7 @@ export interface LineUiOptions {
 /** What a command can do where there are lines and nothing else. */
 export class LineUi implements Ui {
   readonly columns: number = SPOKEN_COLUMNS;
+  readonly theme: Theme = NO_COLOURS;
   readonly #terminal: LineTerminal;
   readonly #session: LineUiOptions["session"];
   readonly #edit: LineUiOptions["edit"];
@@ -62,8 +69,8 @@ export class LineUi implements Ui {
   /** Lists, lines and the tree become questions. What else draws itself needs the screen. */
   async open<T>(panel: Panel<T>): Promise<T | undefined> {
     if (panel instanceof TreePanel) {
-      const chosen = await this.#place();
-      return chosen && answered(panel, chosen);
+      // A tree gives places, and nothing else.
+      return (await this.#place()) as T | undefined;
     }
     if (panel instanceof TextPanel || panel instanceof SelectPanel) {
       return this.#terminal.question((read) => this.#drive(panel, read));
@@ -77,6 +84,9 @@ export class LineUi implements Ui {
     this.#terminal.line(`Your text:\n${shownText(text)}\n/send sends it as it is.`);
     this.#edit(text);
   }
+
+  /** Nothing is drawn, so nothing is drawn again. */
+  draw(): void {}
 
   suspend<T>(work: () => Promise<T>): Promise<T> {
     return this.#terminal.suspend(work);
@@ -122,7 +132,12 @@ export class LineUi implements Ui {
     for (;;) {
       // The last row tells of keys.
       const rows = panel.rows(SPOKEN_COLUMNS, PANEL_ROWS).rows.slice(0, -1);
-      this.#terminal.line(rows.map((row) => textOfRow(row).replace(/^› /, "")).join("\n").trim());
+      this.#terminal.line(
+        rows
+          .map((row) => textOfRow(row).replace(/^› /, ""))
+          .join("\n")
+          .trim(),
+      );
       const typed = await read(isList ? "Number: " : "Answer: ");
       if (typed === undefined || (isList && typed.trim() === "")) return undefined;
       const answer = isList ? chosen(panel, typed.trim()) : written(panel, typed);
@@ -133,16 +148,14 @@ export class LineUi implements Ui {
   /** A prompt of this branch to go back to. */
   async #place(): Promise<TreeChoice | undefined> {
     const session = this.#session();
-    const prompts = session ? await promptsOf(session) : [];
-    return this.choose({
-      title: "Go back to which prompt? The newest is the first.",
-      choices: prompts.map((value) => ({
-        value,
-        label: titleText(value.edit),
-        search: value.edit,
-      })),
-      filter: true,
-    });
+    const choices: Choice<TreeChoice>[] = [];
+    for await (const prompt of session ? promptsOf(session) : []) {
+      const edit = promptText(prompt);
+      const value = { entry: prompt.parent, edit };
+      choices.push({ value, label: titleText(edit), search: edit });
+      if (choices.length >= MAX_PROMPTS) break;
+    }
+    return this.choose({ title: "Go back to which prompt? The newest is the first.", choices });
   }
 }
 
@@ -179,19 +192,4 @@ function chosen<T>(panel: Panel<T>, typed: string): PanelAnswer<T> {
   panel.take(key("home"));
   for (let at = 1; at < Math.min(Number(typed), PANEL_ROWS); at++) panel.take(key("down"));
   return panel.take(key("enter"));
-}
-
-/** What the user asked on this branch, the newest first. */
-async function promptsOf(session: Session): Promise<(TreeChoice & { edit: string })[]> {
-  const messages = new Set(session.idsOf("message"));
-  const prompts: (TreeChoice & { edit: string })[] = [];
-  for (const id of session.branchOf().toReversed()) {
-    if (!messages.has(id)) continue;
-    const entry = await session.read(id);
-    if (entry.type !== "message" || !isLlmMessage(entry.message)) continue;
-    if (entry.message.role !== "user") continue;
-    prompts.push({ entry: entry.parentId, edit: textOf(entry.message) });
-    if (prompts.length >= MAX_PROMPTS) break;
-  }
-  return prompts;
 }

@@ -61,7 +61,10 @@ function resultLines({ body }: ToolView): string[] {
 
 function withRest(lines: readonly string[], total: number): string[] {
   const hidden = total - lines.length;
-  return [...lines, ...(hidden > 0 && lines.length > 0 ? [`${counted(hidden, "more line")}.`] : [])];
+  return [
+    ...lines,
+    ...(hidden > 0 && lines.length > 0 ? [`${counted(hidden, "more line")}.`] : []),
+  ];
 }
 
 /** What became of files: a sentence for each, then what came and what went. */
