@@ -45,7 +45,16 @@ describe("formatters", () => {
     const { calls, run } = noted();
     const format = openFormatters({ env: { PATH: bin }, cwd, run });
     expect(await format("go", "package a", signal)).toBe("formatted\n");
-    expect(calls).toEqual([{ path: join(bin, "gofmt"), args: [], input: "package a", signal }]);
+    expect(calls).toMatchObject([{ path: join(bin, "gofmt"), args: [], input: "package a" }]);
+  });
+
+  it("keeps keys from the program", async () => {
+    await program(join(bin, "gofmt"));
+    const { calls, run } = noted();
+    const env = { PATH: bin, SOME_API_KEY: "secret" };
+    await openFormatters({ env, cwd, run })("go", "a", signal);
+    expect(calls[0]?.env["PATH"]).toBe(bin);
+    expect(JSON.stringify(calls[0]?.env)).not.toContain("secret");
   });
 
   it("takes the first of several programs that is there", async () => {
@@ -104,13 +113,14 @@ describe("formatters", () => {
   it("reads what a real program writes", async () => {
     await program(join(bin, "gofmt"), "pwd; exec cat");
     await program(join(bin, "shfmt"), "echo half; exit 1");
-    const format = openFormatters({ env: { PATH: bin }, cwd });
+    const path = [bin, "/usr/bin", "/bin"].join(delimiter);
+    const format = openFormatters({ env: { PATH: path }, cwd });
     expect(await format("go", "package a\n", signal)).toBe("/\npackage a\n");
     expect(await format("sh", "echo", signal)).toBeUndefined();
   });
 
   it("ends a program when nobody waits any more", async () => {
-    await program(join(bin, "gofmt"), "exec sleep 100");
+    await program(join(bin, "gofmt"), "exec /bin/sleep 100");
     const controller = new AbortController();
     const formatted = openFormatters({ env: { PATH: bin }, cwd })("go", "a", controller.signal);
     controller.abort();

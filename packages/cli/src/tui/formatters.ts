@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, parse, relative, sep } from "node:path";
+import { cleanEnvironment } from "@gyre/tools";
 import type { Environment } from "../terminal.ts";
 
 /** How long a program may take. */
@@ -22,6 +23,8 @@ export interface FormatProgram {
   path: string;
   args: readonly string[];
   input: string;
+  /** Without keys, and without what is in the folder worked in. */
+  env: Environment;
   signal: AbortSignal;
 }
 
@@ -92,6 +95,7 @@ const COMMANDS: Readonly<Record<string, readonly Command[]>> = {
 /** Looks for programs when they are first needed, and remembers where they are. */
 export function openFormatters({ cwd, env, run = runFormatter }: FormatterOptions): Format {
   const folders = trustedFolders(env["PATH"] ?? "", cwd);
+  const programEnv = cleanEnvironment(env, { workspace: cwd });
   const known = new Map<string, string | undefined>();
   const find = (program: string): string | undefined => {
     if (!known.has(program)) known.set(program, findProgram(program, folders, cwd));
@@ -107,7 +111,7 @@ export function openFormatters({ cwd, env, run = runFormatter }: FormatterOption
       const path = find(program);
       if (path === undefined) continue;
       try {
-        const formatted = await run({ path, args, input: code, signal });
+        const formatted = await run({ path, args, input: code, env: programEnv, signal });
         return formatted === "" ? undefined : formatted;
       } catch {
         // Code that is not complete, a program that is broken: what was written stays.
@@ -164,7 +168,7 @@ function realFolder(folder: string): string {
 }
 
 /** In the root folder: settings of the folder that is worked in can name programs to run. */
-function runFormatter({ args, input, path, signal }: FormatProgram): Promise<string> {
+function runFormatter({ args, env, input, path, signal }: FormatProgram): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(
       path,
@@ -172,6 +176,7 @@ function runFormatter({ args, input, path, signal }: FormatProgram): Promise<str
       {
         cwd: parse(path).root,
         encoding: "utf8",
+        env,
         killSignal: "SIGKILL",
         maxBuffer: MAX_FORMATTED_BYTES,
         signal,

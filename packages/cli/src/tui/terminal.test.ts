@@ -57,7 +57,7 @@ async function open(
     run.kill();
     return run.end;
   });
-  await run.until(args.includes("--screen-reader") ? "›" : "claude-sonnet-5-5");
+  await run.until(/^gyre \d.*/m);
   return { run, service };
 }
 
@@ -67,6 +67,7 @@ function shown(run: TerminalRun): string {
     row
       .replace(/^gyre \d\S*/, "gyre VERSION")
       .replace(/[\u2800-\u28ff]/, "*")
+      .replace(/--resume \w+/, "--resume ID")
       .replace(/\b\d+(?:\.\d+)? ?(?:ms|s)\b/g, "0 s"),
   );
   while (rows.at(-1) === "") rows.pop();
@@ -121,13 +122,7 @@ function isWorking(rows: readonly string[]): boolean {
 
 it("begins with one line about itself, the editor, and a footer", async () => {
   const { run } = await open([]);
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5
-    "
-  `);
+  expect(shown(run)).toMatchInlineSnapshot();
   expect(run.cursor().isShown).toBe(true);
 });
 
@@ -136,26 +131,7 @@ it("draws Markdown as it comes in", async () => {
   const { run } = await open([halted(`${say} tail that never comes`, say.length, 1)]);
   ask(run, "Plan it.");
   await run.until("And now a long");
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Plan it.
-
-    A plan
-
-    First this, then that:
-
-    • one
-    • two
-
-    And now a long
-
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5
-    "
-  `);
+  expect(shown(run)).toMatchInlineSnapshot();
 });
 
 it("does not clear the screen, and changes no row that has left it", async () => {
@@ -230,21 +206,8 @@ it("asks before it runs a command", async () => {
     { say: "I leave it." },
   ]);
   ask(run, "Make a file.");
-  await run.until("touch made.txt");
-  await run.until((rows) => rows.some((row) => row.startsWith("› ")));
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Make a file.
-
-    ○ shell touch made.txt
-
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5
-    "
-  `);
+  await run.until("Allow shell?");
+  expect(shown(run)).toMatchInlineSnapshot();
   await decide(run, "n", "I leave it.");
 });
 
@@ -259,25 +222,7 @@ it("shows what an edit changed", async () => {
   );
   ask(run, "Mend it.");
   await idle(run, "Mended.");
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Mend it.
-
-    ● edit cart.js  +1 -1
-      1   let sum = 0;
-      2 - sum = sum + price;
-      2 + sum = sum + price * count;
-      3   export { sum };
-
-    Mended.
-
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
-    "
-  `);
+  expect(shown(run)).toMatchInlineSnapshot();
   expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
 });
 
@@ -290,43 +235,18 @@ it("lays out anew when the terminal is resized while it streams", async () => {
   answer(halted(`${words.repeat(3)}END more`, words.length * 3 + 3, 1));
   await run.until("END");
   run.resize(40, 20);
-  await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(40)));
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Tell.
-
-    The quick brown fox jumps over the lazy
-    dog and runs on. The quick brown fox
-    jumps over the lazy dog and runs on. The
-     quick brown fox jumps over the lazy dog
-    and runs on. END
-
-    ────────────────────────────────────────
-    ────────────────────────────────────────
-    ›
-    claude-sonnet-5-5
-    "
-  `);
+  await run.until((rows) => isLaidOut(rows, 40));
+  expect(shown(run)).toMatchInlineSnapshot();
   run.resize(120, 20);
-  await run.until((rows) => rows.some((row) => row.trim() === "─".repeat(120)));
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Tell.
-
-    The quick brown fox jumps over the lazy dog and runs on. The quick brown fox jumps over the lazy dog and runs on. The
-    quick brown fox jumps over the lazy dog and runs on. END
-
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5
-    "
-  `);
+  await run.until((rows) => isLaidOut(rows, 120));
+  expect(shown(run)).toMatchInlineSnapshot();
 });
+
+/** A terminal that is resized first breaks rows by itself: the rule is then not one row. */
+function isLaidOut(rows: readonly string[], columns: number): boolean {
+  const rules = rows.filter((row) => row.includes("───"));
+  return rules.length === 1 && rules[0] === "─".repeat(columns);
+}
 
 it("keeps East Asian characters and emoji in their columns", async () => {
   const say = "| a | b |\n|---|---|\n| 日本語 | 👍🏽 |\n| x | 한국 |\n\n漢字と emoji 👩‍👩‍👧 in a line.";
@@ -335,26 +255,7 @@ it("keeps East Asian characters and emoji in their columns", async () => {
   await idle(run, "in a line.");
   run.type("日本x");
   await run.until("日本x");
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › 表 😀?
-
-    ┌────────┬──────┐
-    │ a      │ b    │
-    ├────────┼──────┤
-    │ 日本語 │ 👍🏽   │
-    │ x      │ 한국 │
-    └────────┴──────┘
-
-    漢字と emoji 👩👩👧 in a line.
-
-    ────────────────────────────────────────────────────────────────────────────────
-    › 日本x
-    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
-    "
-  `);
+  expect(shown(run)).toMatchInlineSnapshot();
   const { row, column } = run.cursor();
   expect(column).toBe(widthOf(run.screen()[row] ?? ""));
 });
@@ -365,60 +266,26 @@ it("opens the tree with Esc Esc", async () => {
   await idle(run, "One it is.");
   ask(run, "Second.");
   await idle(run, "Two it is.");
-  const before = shown(run);
   run.press("escape");
   run.press("escape");
-  await run.until(() => shown(run) !== before);
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › First.
-
-    One it is.
-
-    › Second.
-
-    Two it is.
-
-    * /tree · 0 s · Esc interrupts
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
-    "
-  `);
+  await run.until("Esc leave");
+  expect(shown(run)).toMatchInlineSnapshot();
 });
 
 it("rewinds files to where they were", async () => {
+  const edits = [{ oldText: "one", newText: "two" }];
   const { run } = await open(
     [
-      { say: [{ call: "write", arguments: { path: "a.txt", content: "two\n" } }] },
+      { say: [{ call: "edit", arguments: { path: "a.txt", edits } }] },
       { say: "Written." },
     ],
     { args: ["--mode", "full"], files: { "a.txt": "one\n" } },
   );
   ask(run, "Write two.");
   await idle(run, "Written.");
-  const before = shown(run);
   ask(run, "/rewind");
-  await run.until((rows) => rows.join("\n").trim() !== before.trim() && !isWorking(rows));
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Write two.
-
-    ✗ write a.txt
-      a.txt is there already and was not read. Read it first, so that nothing is
-      lost; then write, or use edit for a part of it.
-
-    Written.
-
-    ────────────────────────────────────────────────────────────────────────────────
-    ›
-    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
-    "
-  `);
+  await run.until("Esc leave");
+  expect(shown(run)).toMatchInlineSnapshot();
 });
 
 it.each([40, 200])("fits a terminal of %i columns", async (columns) => {
@@ -452,15 +319,6 @@ it("leaves the conversation on the screen when it ends", async () => {
   await idle(run, "Done.");
   ask(run, "/quit");
   await expect(run.end).resolves.toMatchObject({ code: 0 });
-  expect(shown(run)).toMatchInlineSnapshot(`
-    "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
-    › Do it.
-
-    Done.
-    gyre --resume xgqc0ebayey9
-    "
-  `);
+  expect(shown(run)).toMatchInlineSnapshot();
   expect(run.cursor().isShown).toBe(true);
 });

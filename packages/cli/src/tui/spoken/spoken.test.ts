@@ -282,7 +282,7 @@ It would run: touch made`;
     const { talk, seen } = await asked();
     talk.type("no: ask me first");
     await talk.until("Agent: Good.");
-    expect(seen()).toContain("Not done: shell, denied: ask me first.");
+    expect(seen()).toContain("Not done: shell, denied: a person said no: ask me first.");
   });
 
   it("is not given by a yes that was typed before the question was heard", async () => {
