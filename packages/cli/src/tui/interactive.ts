@@ -60,6 +60,7 @@ class Program {
   #models: Models | undefined;
   #variables: Environment = {};
   #finder: FileFinder | undefined;
+  #isBegun = false;
   /** What is written to, where it is ours to close. */
   #session: Session | undefined;
   #commands: readonly TerminalCommand[] = [];
@@ -238,7 +239,14 @@ class Program {
   }
 
   /** The line that it begins with, and what was said before. */
-  #show({ agent, model, toolset }: Harness): void {
+  #show({ agent, model, session, toolset }: Harness): void {
+    if (this.#isBegun) {
+      const told = session ? `session ${session.header.id}, from here on` : "a new session";
+      this.#transcript.note(told);
+      replay(agent.state.messages, this.#transcript);
+      return;
+    }
+    this.#isBegun = true;
     const facts = {
       version: version(),
       model: model.name,

@@ -57,7 +57,7 @@ async function open(
     run.kill();
     return run.end;
   });
-  await run.until(/^gyre \d.*/m);
+  await run.until(/gyre \d/);
   return { run, service };
 }
 
@@ -65,9 +65,10 @@ async function open(
 function shown(run: TerminalRun): string {
   const rows = run.screen().map((row) =>
     row
-      .replace(/^gyre \d\S*/, "gyre VERSION")
+      .replace(/gyre \d[\d.]*/, "gyre VERSION")
+      .replace(/ in \/\S*\/shop/, " in FOLDER/shop")
       .replace(/[\u2800-\u28ff]/, "*")
-      .replace(/--resume \w+/, "--resume ID")
+      .replace(/(--resume|session) \w{12}\b/, "$1 ID")
       .replace(/\b\d+(?:\.\d+)? ?(?:ms|s)\b/g, "0 s"),
   );
   while (rows.at(-1) === "") rows.pop();
@@ -122,7 +123,15 @@ function isWorking(rows: readonly string[]): boolean {
 
 it("begins with one line about itself, the editor, and a footer", async () => {
   const { run } = await open([]);
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
   expect(run.cursor().isShown).toBe(true);
 });
 
@@ -131,7 +140,27 @@ it("draws Markdown as it comes in", async () => {
   const { run } = await open([halted(`${say} tail that never comes`, say.length, 1)]);
   ask(run, "Plan it.");
   await run.until("And now a long");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Plan it.
+
+    A plan
+
+    First this, then that:
+
+    • one
+    • two
+
+    And now a long
+
+    * writing · 0 s · Esc interrupts
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
 });
 
 it("does not clear the screen, and changes no row that has left it", async () => {
@@ -160,7 +189,23 @@ describe("while it works", () => {
     run.type("Then write it down.");
     run.press("alt+enter");
     await run.until("then: Then write it down.");
-    expect(shown(run)).toMatchInlineSnapshot();
+    expect(shown(run)).toMatchInlineSnapshot(`
+      "
+      gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+      › Go.
+
+      I am at it,
+
+      * writing · 0 s · Esc interrupts
+      ↳ next: Mind the tests.
+      ↳ then: Then write it down.
+        Alt+Up takes it back
+      ────────────────────────────────────────────────────────────────────────────────
+      ›
+      claude-sonnet-5-5
+      "
+    `);
   });
 
   it("takes what waits back into the editor with Alt+Up", async () => {
@@ -171,7 +216,20 @@ describe("while it works", () => {
     await run.until("next: Mind the tests.");
     run.press("alt+up");
     await run.until((rows) => !rows.join("\n").includes("next:"));
-    expect(shown(run)).toMatchInlineSnapshot();
+    expect(shown(run)).toMatchInlineSnapshot(`
+      "
+      gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+      › Go.
+
+      I am at it,
+
+      * writing · 0 s · Esc interrupts
+      ────────────────────────────────────────────────────────────────────────────────
+      › Mind the tests.
+      claude-sonnet-5-5
+      "
+    `);
   });
 
   it("hands a message over between two steps", async () => {
@@ -185,7 +243,24 @@ describe("while it works", () => {
     await service.asked(1);
     answer({ say: "It says one." });
     await idle(run, "It says one.");
-    expect(shown(run)).toMatchInlineSnapshot();
+    expect(shown(run)).toMatchInlineSnapshot(`
+      "
+      gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+      › Read a.txt.
+
+      ● read a.txt
+        1 line
+
+      › And be brief.
+
+      It says one.
+
+      ────────────────────────────────────────────────────────────────────────────────
+      ›
+      claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+      "
+    `);
   });
 
   it("is interrupted by Esc, and what waited is in the editor", async () => {
@@ -196,7 +271,21 @@ describe("while it works", () => {
     await run.until("next: Mind the tests.");
     run.press("escape");
     await run.until((rows) => !isWorking(rows));
-    expect(shown(run)).toMatchInlineSnapshot();
+    expect(shown(run)).toMatchInlineSnapshot(`
+      "
+      gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+      › Go.
+
+      I am at it,
+
+      interrupted
+
+      ────────────────────────────────────────────────────────────────────────────────
+      › Mind the tests.
+      claude-sonnet-5-5                   0% of context · $0.0002 · ↑100 ↓1 · cache 0%
+      "
+    `);
   });
 });
 
@@ -207,7 +296,27 @@ it("asks before it runs a command", async () => {
   ]);
   ask(run, "Make a file.");
   await run.until("Allow shell?");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Make a file.
+
+    ○ shell touch made.txt
+
+    * waiting for your answer · 0 s · Esc interrupts
+    ────────────────────────────────────────────────────────────────────────────────
+    Allow shell?
+    In mode "ask" "run" is asked about.
+    $ touch made.txt
+    › y yes, this once
+      a yes, and from now on: shell(touch made.txt)
+      n no
+      t no, and tell it what to do instead
+    ↑↓ and Enter, or its key · Esc stops the agent
+    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    "
+  `);
   await decide(run, "n", "I leave it.");
 });
 
@@ -222,7 +331,25 @@ it("shows what an edit changed", async () => {
   );
   ask(run, "Mend it.");
   await idle(run, "Mended.");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Mend it.
+
+    ● edit cart.js  +1 -1
+      1   let sum = 0;
+      2 - sum = sum + price;
+      2 + sum = sum + price * count;
+      3   export { sum };
+
+    Mended.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
   expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
 });
 
@@ -236,10 +363,41 @@ it("lays out anew when the terminal is resized while it streams", async () => {
   await run.until("END");
   run.resize(40, 20);
   await run.until((rows) => isLaidOut(rows, 40));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Tell.
+
+    The quick brown fox jumps over the lazy
+    dog and runs on. The quick brown fox
+    jumps over the lazy dog and runs on. The
+    quick brown fox jumps over the lazy dog
+    and runs on. END
+
+    * writing · 0 s · Esc interrupts
+    ────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
   run.resize(120, 20);
   await run.until((rows) => isLaidOut(rows, 120));
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Tell.
+
+    The quick brown fox jumps over the lazy dog and runs on. The quick brown fox jumps over the lazy dog and runs on. The
+    quick brown fox jumps over the lazy dog and runs on. END
+
+    * writing · 0 s · Esc interrupts
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5
+    "
+  `);
 });
 
 /** A terminal that is resized first breaks rows by itself: the rule is then not one row. */
@@ -255,7 +413,26 @@ it("keeps East Asian characters and emoji in their columns", async () => {
   await idle(run, "in a line.");
   run.type("日本x");
   await run.until("日本x");
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › 表 😀?
+
+    ┌────────┬──────┐
+    │ a      │ b    │
+    ├────────┼──────┤
+    │ 日本語 │ 👍🏽   │
+    │ x      │ 한국 │
+    └────────┴──────┘
+
+    漢字と emoji 👩👩👧 in a line.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    › 日本x
+    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    "
+  `);
   const { row, column } = run.cursor();
   expect(column).toBe(widthOf(run.screen()[row] ?? ""));
 });
@@ -268,32 +445,155 @@ it("opens the tree with Esc Esc", async () => {
   await idle(run, "Two it is.");
   run.press("escape");
   run.press("escape");
-  await run.until("Esc leave");
-  expect(shown(run)).toMatchInlineSnapshot();
+  await run.until("● here");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › First.
+
+    One it is.
+
+    › Second.
+
+    Two it is.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    This session
+      > First.
+        One it is.
+      > Second.
+    ›   ● here Two it is.
+    ↑↓ move · ←→ branches · Enter go there · l name it · u prompts only or all · Es…
+    claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
 });
 
 it("rewinds files to where they were", async () => {
   const edits = [{ oldText: "one", newText: "two" }];
   const { run } = await open(
-    [
-      { say: [{ call: "edit", arguments: { path: "a.txt", edits } }] },
-      { say: "Written." },
-    ],
+    [{ say: [{ call: "edit", arguments: { path: "a.txt", edits } }] }, { say: "Written." }],
     { args: ["--mode", "full"], files: { "a.txt": "one\n" } },
   );
   ask(run, "Write two.");
   await idle(run, "Written.");
   ask(run, "/rewind");
-  await run.until("Esc leave");
-  expect(shown(run)).toMatchInlineSnapshot();
+  await run.until("Back to before which prompt?");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Write two.
+
+    ● edit a.txt  +1 -1
+      1 - one
+      1 + two
+
+    Written.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    Back to before which prompt?
+    / type to search
+    › Write two.  1 file, just now
+    ↑↓ to choose · Enter to take it · Esc to leave
+    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
+  run.press("enter");
+  await run.until("Back to before “Write two.”");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Write two.
+
+    ● edit a.txt  +1 -1
+      1 - one
+      1 + two
+
+    Written.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    Back to before “Write two.”
+    ~ a.txt  +1 -1
+    › 1 conversation and files
+      2 files only
+      3 conversation only
+      4 cancel
+    ↑↓ and Enter, or its number · Esc to leave
+    claude-sonnet-5-5 · full           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    "
+  `);
+  run.press("enter");
+  await idle(run, "1 file taken back");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Write two.
+
+    ● edit a.txt  +1 -1
+      1 - one
+      1 + two
+
+    Written.
+
+    session ID, from here on
+
+    The conversation goes on from here. 1 file taken back; /rewind undoes that.
+
+    ────────────────────────────────────────────────────────────────────────────────
+    › Write two.
+    claude-sonnet-5-5 · full
+    "
+  `);
+  expect(readFileSync(join(run.cwd, "a.txt"), "utf8")).toBe("one\n");
 });
 
-it.each([40, 200])("fits a terminal of %i columns", async (columns) => {
-  const say = "## A heading\n\nA paragraph that is longer than forty columns are, with `code`.";
-  const { run } = await open([{ say }], { columns });
+const LONG = "## A heading\n\nA paragraph that is longer than forty columns are, with `code`.";
+
+it("fits a terminal of 40 columns", async () => {
+  const { run } = await open([{ say: LONG }], { columns: 40 });
   ask(run, "Say something.");
   await idle(run, "with code.");
-  expect(shown(run)).toMatchSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Say something.
+
+    A heading
+
+    A paragraph that is longer than forty
+    columns are, with code.
+
+    ────────────────────────────────────────
+    ›
+    claude-sonnet-5-5          0% of context
+    "
+  `);
+});
+
+it("uses the room of 200 columns", async () => {
+  const { run } = await open([{ say: LONG }], { columns: 200 });
+  ask(run, "Say something.");
+  await idle(run, "with code.");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Say something.
+
+    A heading
+
+    A paragraph that is longer than forty columns are, with code.
+
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ›
+    claude-sonnet-5-5                                                                                                                                          0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    "
+  `);
 });
 
 it("writes no colours where they are not wanted", async () => {
@@ -301,16 +601,28 @@ it("writes no colours where they are not wanted", async () => {
     env: { NO_COLOR: "1" },
   });
   ask(run, "Say it.");
-  await idle(run, "All of it.");
+  await idle(run, "**All** of `it`.");
   expect(coloursIn(run.bytes.toString("latin1"))).toEqual([]);
 });
 
 it("writes lines alone for what reads a terminal aloud", async () => {
-  const { run } = await open([{ say: "## Plain\n\nAll of it." }], { args: ["--screen-reader"] });
+  const { run } = await open([{ say: "## Plain\n\nAll of it." }], {
+    args: ["--screen-reader"],
+    columns: 200,
+  });
+  await run.until("You:");
   ask(run, "Say it.");
   await run.until("All of it.");
   expect(cursorMovesIn(run.bytes.toString("latin1"))).toEqual([]);
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    This is gyre VERSION with Claude Sonnet 5.5 in FOLDER/shop. /help tells what can be written.
+    You: Say it.
+    Agent: ## Plain
+
+    All of it.
+    "
+  `);
 });
 
 it("leaves the conversation on the screen when it ends", async () => {
@@ -319,6 +631,15 @@ it("leaves the conversation on the screen when it ends", async () => {
   await idle(run, "Done.");
   ask(run, "/quit");
   await expect(run.end).resolves.toMatchObject({ code: 0 });
-  expect(shown(run)).toMatchInlineSnapshot();
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Do it.
+
+    Done.
+    gyre --resume ID
+    "
+  `);
   expect(run.cursor().isShown).toBe(true);
 });

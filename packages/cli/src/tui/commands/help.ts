@@ -41,19 +41,20 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
       { keys: "Esc Esc", about: "the tree of this session" },
       { keys: "Shift+Tab", about: "the next mode: what it may do without asking" },
       { keys: "Ctrl+T", about: "the next level of thinking" },
-      { keys: "Ctrl+O", about: "show all of what is cut" },
-      { keys: "Ctrl+C", about: "clear the prompt; twice: leave" },
-      { keys: "Ctrl+D", about: "leave" },
+      { keys: "Ctrl+O", about: "show what is cut in full, or in short again" },
+      { keys: "Ctrl+C", about: "interrupt, or clear the prompt; else twice: leave" },
+      { keys: "Ctrl+D", about: "leave, where the prompt is empty" },
     ],
   },
   {
     title: "When it asks",
     keys: [
       { keys: "y", about: "yes, this once" },
-      { keys: "a", about: "yes, and from now on" },
+      { keys: "a", about: "yes, and from now on by this rule" },
       { keys: "n", about: "no" },
       { keys: "t", about: "no, and say what to do instead" },
-      { keys: "PageUp, PageDown", about: "all of a long command or change" },
+      { keys: "Esc", about: "no, and interrupt" },
+      { keys: "Ctrl+O, PageUp, PageDown", about: "all of a long command or change" },
     ],
   },
 ];
@@ -70,9 +71,12 @@ export function helpCommand(all: () => readonly TerminalCommand[]): TerminalComm
   };
 }
 
-/** The keys as one table. */
+/** The keys as one table, what belongs together below its title. */
 export function keysText(): string {
-  const rows = KEY_GROUPS.flatMap(({ keys }) => keys).map(({ keys, about }) => [cell(keys), about]);
+  const rows = KEY_GROUPS.flatMap(({ title, keys }) => [
+    [`**${title}**`, ""],
+    ...keys.map((key) => [cell(key.keys), key.about]),
+  ]);
   return table(["key", "does"], rows);
 }
 
@@ -80,7 +84,7 @@ export function keysText(): string {
 export function commandsText(commands: readonly TerminalCommand[]): string {
   const rows = commands.map(({ name, about, hint }) => [
     codeCell(`/${name}`),
-    cell(hint === undefined ? about : `${about} (${hint})`),
+    cell(hint === undefined ? about : `${about} (${hint.replace(/^\[(.*)\]$/, "$1")})`),
   ]);
   return table(["command", "does"], rows);
 }

@@ -1,7 +1,7 @@
 import type { Session } from "@gyre/sessions";
 import { promptsOf, promptText } from "../../file-history/prompts.ts";
 import { shownText } from "../../render.ts";
-import { counted } from "../../tool-text.ts";
+import { grouped } from "../../tool-text.ts";
 import type { Block } from "../block.ts";
 import { titleText } from "../commands/session-words.ts";
 import type { Key, KeyName } from "../key.ts";
@@ -122,7 +122,7 @@ export class LineUi implements Ui {
       this.#terminal.line(`${index + 1}. ${spokenLabel(oneLine(label))}${more}`);
     }
     const hidden = choices.length - MAX_TOLD_CHOICES;
-    if (hidden > 0) this.#terminal.line(`${counted(hidden, "more")}.`);
+    if (hidden > 0) this.#terminal.line(`${grouped(hidden)} more.`);
     this.#terminal.line("Write a number, or a part of the text. An empty line leaves.");
   }
 

@@ -125,7 +125,8 @@ export class SpokenConversation {
   }
 
   async approve(request: ApprovalRequest): Promise<ApprovalAnswer> {
-    const { clock, terminal } = this.#options;
+    const { clock, events, terminal } = this.#options;
+    const askedAt = clock.now();
     const { toolset } = await this.#opened();
     const rule = ruleFor(request);
     const answer = await askPermission(request, {
@@ -134,6 +135,7 @@ export class SpokenConversation {
       now: () => clock.now(),
       ...(rule !== undefined && { rule }),
     });
+    events.waited(request.callId, clock.now() - askedAt);
     if (answer.allow === false && answer.reason === "interrupted") this.interrupt();
     return answer;
   }

@@ -3,6 +3,7 @@ import { type AssistantMessage, scriptedModelInfo } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SpokenEvents } from "./spoken-events.ts";
+import { endLines } from "./spoken-tool.ts";
 
 function told(...events: readonly AgentEvent[]): string[] {
   const lines: string[] = [];
@@ -66,7 +67,13 @@ describe("what is told of events", () => {
   it("a smaller context and a limit are sentences", () => {
     expect(
       told(
-        { type: "compaction", before: 12_000, after: 3_000, reason: "threshold" },
+        {
+          type: "compaction",
+          before: 12_000,
+          after: 3_000,
+          reason: "budget",
+          compaction: { from: 0, to: 0 },
+        },
         { type: "limit", limit: "maxTurns", value: 20 },
       ),
     ).toEqual([
@@ -83,8 +90,30 @@ describe("what is told of events", () => {
       "Running read: b.ts",
       "Done: read b.ts, 1.5 seconds.",
       "x",
-      "Done: read, 1.5 seconds.",
+      "Done: read a.ts, 1.5 seconds.",
       "y",
+    ]);
+  });
+
+  it("the time that a call waits for the user is not its own", () => {
+    const lines: string[] = [];
+    const spoken = new SpokenEvents((text) => lines.push(text));
+    spoken.handle(started("1", "a.ts"));
+    spoken.waited("1", 1_000);
+    spoken.handle(ended("1", ""));
+    expect(lines.at(-1)).toBe("Done: read, 0.5 seconds.");
+  });
+
+  it("how a test went is a word", () => {
+    const result = {
+      content: [{ type: "text" as const, text: "✔ a (1 ms)\n✖ b (1 ms)\nℹ pass 1" }],
+    };
+    const call = { tool: "other", result, isError: false, durationMs: 0 };
+    expect(endLines("other", call)).toEqual([
+      "Done: other.",
+      "Passed: a (1 ms)",
+      "Failed: b (1 ms)",
+      "pass 1",
     ]);
   });
 

@@ -24,6 +24,10 @@ export class SpokenEvents {
   readonly #say: (text: string) => void;
   readonly #answer: Paragraphs;
   readonly #running = new Map<string, CallText>();
+  /** How long calls have waited for the user, by id. */
+  readonly #waited = new Map<string, number>();
+  /** Whether one of the calls that run has not run alone. */
+  #areSeveral = false;
   /** Whether something of the message was told as it came. */
   #isTold = false;
   /** Whether the model has answered in this run: what the user says from then on is news. */
@@ -55,13 +59,19 @@ export class SpokenEvents {
       case "tool_execution_start": {
         const call = callText(event.toolName, event.args);
         this.#running.set(event.toolCallId, call);
+        this.#areSeveral ||= this.#running.size > 1;
         this.#say(startText(call));
         break;
       }
       case "tool_execution_end": {
-        const called = this.#called(event.toolCallId, event.toolName);
-        this.#running.delete(event.toolCallId);
-        for (const line of endLines(called, { ...event, tool: event.toolName })) this.#say(line);
+        const { durationMs, toolCallId, toolName } = event;
+        const called = this.#called(toolCallId, toolName);
+        const ownMs = durationMs - (this.#waited.get(toolCallId) ?? 0);
+        this.#running.delete(toolCallId);
+        this.#waited.delete(toolCallId);
+        this.#areSeveral &&= this.#running.size > 0;
+        const call = { ...event, tool: toolName, durationMs: Math.max(0, ownMs) };
+        for (const line of endLines(called, call)) this.#say(line);
         break;
       }
       case "retry":
@@ -81,6 +91,8 @@ export class SpokenEvents {
       case "agent_end":
         this.#answer.end();
         this.#running.clear();
+        this.#waited.clear();
+        this.#areSeveral = false;
         break;
       case "turn_start":
       case "turn_end":
@@ -89,6 +101,11 @@ export class SpokenEvents {
       default:
         event satisfies never;
     }
+  }
+
+  /** A call has waited for the user: such time is not its own. */
+  waited(toolCallId: string, ms: number): void {
+    this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + ms);
   }
 
   /** A new prompt is sent: what went wrong before is over. */
@@ -184,7 +201,7 @@ export class SpokenEvents {
   /** Its name; of several that run at once, what it is for too. */
   #called(id: string, tool: string): string {
     const { name, about } = this.#running.get(id) ?? callText(tool, {});
-    return this.#running.size > 1 && about !== "" ? `${name} ${about}` : name;
+    return this.#areSeveral && about !== "" ? `${name} ${about}` : name;
   }
 }
 

@@ -69,7 +69,8 @@ describe("asking for permission", () => {
   it("a yes with more behind it is no yes", async () => {
     const { talk } = await ask(shell("x"));
     talk.type("yes: but not that");
-    await talk.until("That is no answer.");
+    await talk.until("Answer: ");
+    expect(talk.seen).toContain("That is no answer.");
   });
 
   it("what is hidden in a command is told", async () => {

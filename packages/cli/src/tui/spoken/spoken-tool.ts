@@ -1,5 +1,12 @@
 import type { AgentToolResult } from "@gyre/agent";
-import { type CallText, counted, detailsOf, exitOf, MAX_SHOWN_LINES } from "../../tool-text.ts";
+import {
+  type CallText,
+  counted,
+  detailsOf,
+  exitOf,
+  MAX_SHOWN_LINES,
+  verdictOf,
+} from "../../tool-text.ts";
 import { shownText } from "../../render.ts";
 import { changesIn, type DiffFile, type DiffLine } from "../diff-view.ts";
 import { type CallEnd, toolView, type ToolView } from "../tool-view.ts";
@@ -60,11 +67,16 @@ function resultLines({ body }: ToolView): string[] {
 }
 
 function withRest(lines: readonly string[], total: number): string[] {
-  const hidden = total - lines.length;
-  return [
-    ...lines,
-    ...(hidden > 0 && lines.length > 0 ? [`${counted(hidden, "more line")}.`] : []),
-  ];
+  const hidden = lines.length > 0 ? total - lines.length : 0;
+  return [...lines.map(inWords), ...(hidden > 0 ? [`${counted(hidden, "more line")}.`] : [])];
+}
+
+/** A line of a test run: how the test went, in a word. */
+function inWords(line: string): string {
+  const verdict = verdictOf(line);
+  const text = line.replace(/^(\s*)[✔✖ℹ] /, "$1");
+  if (verdict === undefined) return text;
+  return `${verdict === "good" ? "Passed" : "Failed"}: ${text.trimStart()}`;
 }
 
 /** What became of files: a sentence for each, then what came and what went. */

@@ -1,0 +1,227 @@
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { environmentOf } from "../packages/cli/src/testing/program.ts";
+import { editorWith } from "../packages/cli/src/testing/editor-driver.ts";
+import { scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
+import { openCommand, type TerminalRun } from "../packages/cli/src/testing/terminal-program.ts";
+import { ownCommands } from "../packages/cli/src/tui/commands/all-commands.ts";
+import { customCommands } from "../packages/cli/src/tui/commands/custom.ts";
+import { commandsText, KEY_GROUPS } from "../packages/cli/src/tui/commands/help.ts";
+import { cell } from "../packages/cli/src/tui/commands/markdown-text.ts";
+import { lineCommands } from "../packages/cli/src/tui/spoken/line-commands.ts";
+import type { CommandWorld } from "../packages/cli/src/tui/ui.ts";
+import { mustRun, run } from "../scripts/command.mjs";
+import { fencesOf, root } from "./snippets.ts";
+
+let page: string;
+/** For all that is made here. */
+let folder: string;
+
+beforeAll(async () => {
+  page = await readFile(join(root, "docs/terminal.md"), "utf8");
+  folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-terminal-page-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** The rows of the first table below a heading, without its head. */
+function rowsBelow(heading: string): string[] {
+  const start = page.indexOf(`\n${heading}\n`);
+  if (start < 0) throw new Error(`The page has no heading "${heading}".`);
+  const [section = ""] = page.slice(start + heading.length + 2).split(/^#+ /m, 1);
+  return section
+    .split("\n")
+    .filter((line) => line.startsWith("|"))
+    .slice(2);
+}
+
+/** The rows of a table in Markdown. */
+function rowsOf(table: string): string[] {
+  return table.split("\n").slice(2);
+}
+
+describe("the keys of the page", () => {
+  it.each(KEY_GROUPS)("are those of /help: $title", ({ title, keys }) => {
+    const told = keys.map((key) => `| ${cell(key.keys)} | ${key.about} |`);
+    expect(rowsBelow(`### ${title}`)).toEqual(told);
+  });
+
+  it("have all that the editor takes", () => {
+    const named = new Set(namedKeys());
+    const missing = allKeys().filter((key) => isTaken(key) && !named.has(key));
+    expect(missing).toEqual([]);
+  });
+
+  it("have none of the editor that it does not take", () => {
+    const keys = rowsBelow("### More keys of the editor").flatMap(keysIn);
+    expect(keys.length).toBeGreaterThan(15);
+    expect(keys.filter((key) => !isTaken(key))).toEqual([]);
+  });
+});
+
+/** Every key that a table or a sentence of the page names, small: `ctrl+shift+z`. */
+function namedKeys(): string[] {
+  const rows = KEY_GROUPS.flatMap(({ title }) => rowsBelow(`### ${title}`));
+  return [...rows, ...rowsBelow("### More keys of the editor")].flatMap(keysIn);
+}
+
+/** The keys of a row; those that its words mention count too. */
+function keysIn(row: string): string[] {
+  const [, keys = "", about = ""] = row.split(/ ?\| ?/);
+  const mentioned = about.match(/\b(?:Ctrl|Alt|Shift)\+\w+/g) ?? [];
+  return [...keys.replaceAll("\\", "").split(/, | /), ...mentioned].map((key) =>
+    key.toLowerCase().replace(/page(up|down)/, (_, way) => (way === "up" ? "pageUp" : "pageDown")),
+  );
+}
+
+const NAMED = "enter tab backspace delete up down left right home end pageUp pageDown".split(" ");
+const SIGNS = [..."abcdefghijklmnopqrstuvwxyz_/-<>"];
+const HELD = ["", "ctrl+", "alt+", "shift+", "ctrl+shift+"];
+
+/** Keys as they are told to the editor: what is typed without Ctrl or Alt is text. */
+function allKeys(): string[] {
+  const held = HELD.flatMap((each) => NAMED.map((name) => each + name));
+  return [
+    ...held,
+    ...["ctrl+", "alt+", "ctrl+shift+"].flatMap((each) => SIGNS.map((s) => each + s)),
+  ];
+}
+
+function isTaken(key: string): boolean {
+  const { press, type } = editorWith({ prompts: ["earlier"] });
+  type("some words");
+  press("left");
+  return press(key).type !== "unhandled";
+}
+
+describe("the commands of the page", () => {
+  it("are those of the program, in its words", () => {
+    expect(rowsBelow("## Commands")).toEqual(rowsOf(commandsText(ownCommands(() => []))));
+  });
+
+  it("are told apart by whether they work while the agent does", () => {
+    const [, listed = ""] =
+      /hold for all\. ((?:`\/\w+`(?:,\s| and\s|\s))+)work while/.exec(page) ?? [];
+    const anytime = ownCommands(() => []).filter((command) => command.anytime);
+    const told = listed.match(/(?<=`\/)\w+/g) ?? [];
+    expect(told.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
+  });
+
+  it("are those of the screen-reader mode, too", () => {
+    const nothing = (): void => {};
+    const commands = lineCommands({
+      all: () => [],
+      queue: () => [],
+      follow: async () => {},
+      stop: () => false,
+      takeBack: nothing,
+      send: async () => {},
+      say: nothing,
+    });
+    expect(rowsBelow("### Screen readers")).toEqual(rowsOf(commandsText(commands)));
+  });
+
+  it("can be added to as the example does it", async () => {
+    const [example] = fencesOf(page).filter(({ language }) => language === "markdown");
+    const cwd = join(folder, "example");
+    const file = join(cwd, example?.note ?? "");
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, example?.body ?? "");
+    const warnings: string[] = [];
+    const warn = (text: string): void => void warnings.push(text);
+    const places = { cwd, home: folder, config: join(folder, "config") };
+    const [review] = customCommands({ ...places, harness: {}, own: [], warn });
+    const sent: string[] = [];
+    const world = { prompt: (text: string) => void sent.push(text) } as CommandWorld;
+    await review?.run("src/cart.js", world);
+    expect([review?.name, review?.about, review?.hint, warnings]).toEqual([
+      "review",
+      "Review a file",
+      "[file]",
+      [],
+    ]);
+    expect(sent).toEqual(["Review src/cart.js. Look for what a test would not find. src/cart.js"]);
+  });
+});
+
+describe("npm start", () => {
+  let script: string;
+  let home: string;
+
+  beforeAll(async () => {
+    // As in a clone after a build, with the program as its sources are now.
+    const clone = join(folder, "clone");
+    script = join(clone, "scripts/start.mjs");
+    home = join(folder, "home");
+    for (const path of [dirname(script), join(clone, "packages/cli"), join(home, "tmp")]) {
+      mkdirSync(path, { recursive: true });
+    }
+    for (const path of ["scripts/start.mjs", "packages/cli/package.json"]) {
+      copyFileSync(join(root, path), join(clone, path));
+    }
+    symlinkSync(join(root, "node_modules"), join(clone, "node_modules"), "junction");
+    const bundle = join(root, "scripts/bundle-cli.mjs");
+    const into = join(clone, "packages/cli/bundle");
+    await mustRun(process.execPath, [bundle, "--sources", "--into", into], { cwd: root });
+  });
+
+  it("is what package.json says", async () => {
+    const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    expect(scripts["start"]).toBe("node scripts/start.mjs");
+  });
+
+  it("plays the demo where there is no terminal, and ends with 0", async () => {
+    const env = environmentOf(home);
+    const { code, output } = await run(process.execPath, [script, "--fast"], { cwd: home, env });
+    expect(output).toContain(
+      "The model was scripted; the tools, the files and the test runs were real.",
+    );
+    expect(code).toBe(0);
+  });
+
+  it("offers the scripted model in a terminal without a key, and says what it is", async () => {
+    await inTerminal(environmentOf(home), async (terminal) => {
+      await terminal.until("Try the scripted model");
+      terminal.press("enter");
+      await terminal.until("no service is asked");
+      await terminal.until(/gyre [\d.]+ · scripted model/);
+      terminal.press("ctrl+d");
+      expect(await terminal.end).toEqual({ code: 0, signal: undefined });
+    });
+  });
+
+  it("is the agent in a terminal with a key; Ctrl-C reaches it once", async () => {
+    const service = await scriptedService([{ say: "Hello." }]);
+    try {
+      await inTerminal(environmentOf(home, service), async (terminal) => {
+        await terminal.until(/gyre [\d.]+ · /);
+        terminal.type("Say hello.");
+        terminal.press("enter");
+        await terminal.until("Hello.");
+        terminal.press("ctrl+c");
+        await terminal.until("Ctrl-C again leaves.");
+        terminal.press("ctrl+c");
+        expect(await terminal.end).toEqual({ code: 0, signal: undefined });
+      });
+    } finally {
+      await service.close();
+    }
+  });
+
+  async function inTerminal(
+    env: Readonly<Record<string, string>>,
+    work: (terminal: TerminalRun) => Promise<void>,
+  ): Promise<void> {
+    const terminal = openCommand([process.execPath, script], { cwd: home, env });
+    try {
+      await work(terminal);
+    } finally {
+      terminal.kill();
+      await terminal.end;
+    }
+  }
+});

@@ -1,0 +1,110 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai";
+import type { Models } from "../models.ts";
+import type { Values } from "../options.ts";
+import { runSpoken } from "../tui/spoken/spoken.ts";
+import { version } from "../version.ts";
+import { textIo } from "./command-io.ts";
+import { LineTalk } from "./line-talk.ts";
+
+/** What a terminal would obey, or could not show. */
+// oxlint-disable-next-line no-control-regex
+const OBEYED = /[\x00-\x08\x0b-\x1f\x7f\x9b]/;
+/** Longer than any test: nothing waits for it. */
+const NEVER_MS = 600_000;
+
+/** What every conversation begins with, as `seen` has it. */
+export const BANNER: string =
+  "This is gyre VERSION with the model in WORK. /help tells what can be written.\nYou: ";
+
+export interface SpokenRun {
+  talk: LineTalk;
+  code: Promise<number>;
+  /** All that one sees, with what differs from run to run made the same. */
+  seen: () => string;
+  /** The time that the program has. */
+  clock: { now: number };
+}
+
+export interface SpokenRunOptions {
+  values?: Values;
+  prompt?: string;
+  /** Without one, the program has to ask. Default: true. */
+  hasModels?: boolean;
+}
+
+/** A folder of its own, and the program for a screen reader in it with a scripted model. */
+export class SpokenWorld {
+  readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-spoken-")));
+  readonly #runs: SpokenRun[] = [];
+  /** The folder that is worked in. */
+  readonly work: string = join(this.#base, "work");
+
+  constructor() {
+    mkdirSync(this.work);
+  }
+
+  start(script: readonly ScriptStep[], options: SpokenRunOptions = {}): SpokenRun {
+    const { values = {}, prompt, hasModels = true } = options;
+    const talk = new LineTalk();
+    const clock = { now: 0 };
+    const env = {
+      PATH: process.env["PATH"],
+      SHELL: "/bin/sh",
+      XDG_STATE_HOME: join(this.#base, "state"),
+      XDG_CONFIG_HOME: join(this.#base, "config"),
+      GYRE_FAST: "1",
+    };
+    const code = runSpoken(
+      prompt === undefined ? [] : [prompt],
+      { sandbox: "none", ...values },
+      textIo({ cwd: this.work, env }),
+      talk,
+      {
+        ...(hasModels && { models: modelsOf(script) }),
+        clock: {
+          now: () => clock.now,
+          after: (_ms, run) => {
+            const timer = setTimeout(run, NEVER_MS);
+            return () => clearTimeout(timer);
+          },
+          turn: () => Promise.resolve(),
+        },
+      },
+    );
+    const seen = (): string =>
+      talk.seen
+        .replaceAll(this.work, "WORK")
+        .replaceAll(version(), "VERSION")
+        .replace(/, \d+\.\d seconds\.$/gm, ", TIME.")
+        .replace(/--resume \S+/g, "--resume ID");
+    const run = { talk, code, seen, clock };
+    this.#runs.push(run);
+    return run;
+  }
+
+  /** Ends all that still runs. Throws where a byte was written that a terminal obeys. */
+  async close(): Promise<void> {
+    for (const { talk, code } of this.#runs) {
+      talk.input.end();
+      await code.catch(() => {});
+      if (OBEYED.test(talk.written))
+        throw new Error(`This was written: ${JSON.stringify(talk.written)}`);
+    }
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+}
+
+function modelsOf(script: readonly ScriptStep[]): Models {
+  const client = scriptedModel(script, { keepCalls: false });
+  const model = { ...scriptedModelInfo, name: "the model" };
+  return {
+    client,
+    fallbacks: [],
+    current: () => Promise.resolve(model),
+    find: () => Promise.resolve(model),
+    list: () => Promise.resolve([model]),
+  };
+}
