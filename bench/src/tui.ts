@@ -26,6 +26,8 @@ const KEY_RUNS = 10;
 const MIN_KEY_GAP_MS = 8;
 const MAX_KEY_GAP_MS = 40;
 const ESCAPES = 50;
+/** Two that come soon after one another mean something else. */
+const BETWEEN_ESCAPES_MS = 800;
 const RESUMED_ENTRIES = 5_000;
 const TALL_ROWS = 600;
 
@@ -276,7 +278,7 @@ async function escapeMs(run: TerminalRun): Promise<number> {
   run.press("escape");
   await eventually(() => (tree.every((pid) => isDead(pid)) ? true : undefined));
   const took = performance.now() - pressedAt;
-  await quiet(run);
+  await later(BETWEEN_ESCAPES_MS);
   return took;
 }
 

@@ -8,7 +8,6 @@ import {
   type Script,
   type ScriptedService,
   scriptedService,
-  type ServiceRequest,
 } from "../testing/scripted-service.ts";
 import {
   openInTerminal,
@@ -86,11 +85,11 @@ function halted(say: string, afterDeltas: number, deltaChars = 12): Answer {
 }
 
 /** A script whose answers the test gives one by one, when it wants to. */
-function byHand(): { script: Script; answer(with_: Answer): void } {
+function byHand(): { script: Script; answer: (answer: Answer) => void } {
   const given: Answer[] = [];
   const waiting: ((answer: Answer) => void)[] = [];
   return {
-    script: (_: ServiceRequest) => {
+    script: () => {
       const next = given.shift();
       return next ?? new Promise<Answer>((settle) => waiting.push(settle));
     },
