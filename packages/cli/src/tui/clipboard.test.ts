@@ -47,7 +47,7 @@ describe("programs for the clipboard", () => {
     const copied = await copyText("hello", {
       env: { DISPLAY: ":0" },
       platform: "linux",
-      control: (sequence) => void written.push(sequence),
+      control: (sequence) => written.push(sequence) > 0,
       run: ({ command }, text) => {
         tried.push(`${command} ${text}`);
         return Promise.resolve(command === "xsel");
@@ -66,7 +66,7 @@ describe("programs for the clipboard", () => {
       const copied = await copyText("Grüße\n", {
         env: { PATH: folder, WAYLAND_DISPLAY: "w" },
         platform: "linux",
-        control: () => {},
+        control: () => true,
       });
       expect(copied).toEqual({ terminal: true, program: "wl-copy" });
       expect(await readFile(got, "utf8")).toBe("Grüße\n");
@@ -79,7 +79,7 @@ describe("programs for the clipboard", () => {
     const copied = await copyText("hello", {
       env: { PATH: "/nowhere", DISPLAY: ":0" },
       platform: "linux",
-      control: () => {},
+      control: () => true,
     });
     expect(copied).toEqual({ terminal: true });
   });

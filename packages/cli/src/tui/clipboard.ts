@@ -19,8 +19,8 @@ export type RunClipboard = (program: ClipboardProgram, text: string) => Promise<
 export interface ClipboardParts {
   env: Environment;
   platform: NodeJS.Platform;
-  /** Writes what the terminal obeys. */
-  control: (sequence: string) => void;
+  /** Writes what the terminal obeys; false where it gets no such thing. */
+  control: (sequence: string) => boolean;
   run?: RunClipboard;
 }
 
@@ -39,13 +39,13 @@ export async function copyText(text: string, parts: ClipboardParts): Promise<Cop
   const { control, env, platform } = parts;
   const run = parts.run ?? programRunner(env);
   const sequence = clipboardSequence(text, env);
-  if (sequence !== undefined) control(sequence);
+  const terminal = sequence !== undefined && control(sequence);
   for (const program of clipboardPrograms(env, platform)) {
     if (await run(program, text)) {
-      return { terminal: sequence !== undefined, program: program.command };
+      return { terminal, program: program.command };
     }
   }
-  return { terminal: sequence !== undefined };
+  return { terminal };
 }
 
 /** What a terminal obeys by putting the text on the clipboard; nothing for one that is too long. */

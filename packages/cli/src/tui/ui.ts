@@ -70,8 +70,8 @@ export interface Ui {
   edit(text: string): void;
   /** Gives the terminal to another program, and takes it back. */
   suspend<T>(work: () => Promise<T>): Promise<T>;
-  /** Writes what a terminal obeys and nobody sees: a title, the clipboard. */
-  control(sequence: string): void;
+  /** Writes what a terminal obeys and nobody sees: a bell, the clipboard. False: it gets no such thing. */
+  control(sequence: string): boolean;
 }
 
 /** What a command works with. */

@@ -115,8 +115,9 @@ export class Window implements Ui {
     this.draw();
   }
 
-  control(sequence: string): void {
+  control(sequence: string): boolean {
     this.#options.tty.write(sequence);
+    return true;
   }
 
   /** Takes the terminal over and shows the first frame. */

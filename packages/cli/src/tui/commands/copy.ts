@@ -21,7 +21,7 @@ export const copyCommand: TerminalCommand = {
     else if (terminal) world.ui.say(`Copied ${size}, if the terminal allows it (OSC 52).`);
     else {
       throw new Error(
-        `${size} are too many for the terminal, and there is no program for the clipboard. Install xclip, xsel or wl-copy, or write them to a file with /export.`,
+        `The terminal does not take ${size}, and there is no program for the clipboard. Install xclip, xsel or wl-copy, or write them to a file with /export.`,
       );
     }
   },

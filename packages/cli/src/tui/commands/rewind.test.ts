@@ -91,7 +91,7 @@ async function play(of: Harness, ...answers: string[]): Promise<Played> {
       choose,
       edit: () => {},
       suspend: (job) => job(),
-      control: () => {},
+      control: () => true,
     },
   };
   await rewindCommand.run("", world);

@@ -68,7 +68,7 @@ class FakeWorld {
         choose: (question) => Promise.resolve(this.#choose(question)),
         edit: (text) => void this.edited.push(text),
         suspend: (job) => job(),
-        control: (sequence) => void this.controlled.push(sequence),
+        control: (sequence) => this.controlled.push(sequence) > 0,
       },
     };
   }

@@ -103,7 +103,7 @@ async function played(options: PlayedOptions = {}): Promise<Played> {
       },
       edit: () => {},
       suspend: (work) => work(),
-      control: () => {},
+      control: () => true,
     },
   };
   const run = async (line: string): Promise<void> => {

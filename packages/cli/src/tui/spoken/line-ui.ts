@@ -92,11 +92,9 @@ export class LineUi implements Ui {
     return this.#terminal.suspend(work);
   }
 
-  /** Throws: what a terminal obeys is never written here. */
-  control(): void {
-    throw new Error(
-      "The terminal cannot be told to do that here: with --screen-reader it gets lines alone. /export writes the conversation to a file.",
-    );
+  /** What a terminal obeys is never written here. */
+  control(): boolean {
+    return false;
   }
 
   async #choose<T>(question: Question<T>, read: ReadLine): Promise<T | undefined> {

@@ -160,6 +160,6 @@ describe("commands", () => {
     await talk.until("You: ");
     talk.type("/copy");
     await talk.until("You: ");
-    expect(seen()).toContain("Error: The terminal cannot be told to do that here");
+    expect(seen()).toContain("Error: The terminal does not take 4 characters");
   });
 });
