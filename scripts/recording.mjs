@@ -34,10 +34,12 @@ const BUG =
   "export function total(items) {\n  return items.reduce((sum, { price }) => sum + price, 0);\n}\n";
 const TEST = `import { test } from "node:test";
 import { equal } from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
 import { total } from "./cart.js";
 
 test("adds prices", () => equal(total([{ price: 3, count: 1 }]), 3));
 test("counts each item", () => equal(total([{ price: 3, count: 2 }]), 6));
+test("takes its time", () => setTimeout(2_000));
 `;
 const FILES = {
   "cart.js": BUG,
@@ -65,8 +67,8 @@ const STORY = [
           path: "cart.js",
           edits: [
             {
-              oldText: "({ price }) => sum + price, 0)",
-              newText: "({ price, count }) => sum + price * count, 0)",
+              oldText: "{ price }) => sum + price,",
+              newText: "{ price, count }) => sum + price * count,",
             },
           ],
         },
@@ -78,13 +80,13 @@ const STORY = [
   {
     say: [
       { text: "Now the tests." },
-      { call: "shell", arguments: { command: "sleep 1; node --test | tail -8" } },
+      { call: "shell", arguments: { command: "node --test --test-reporter=spec" } },
     ],
     ...PACE,
     usage: { input: 140, output: 41, cacheRead: 1_550 },
   },
   {
-    say: `## Mended\n\nBoth tests pass. What was wrong, and what is different now:\n\n- \`total\` multiplies each price by its **count**.\n- An item *without* a count would give \`NaN\`; here is a guard, if you want one:\n\n\`\`\`js\nconst { price, count = 1 } = item;\n\`\`\`\n`,
+    say: `## Mended\n\nThe tests pass. What was wrong, and what is different now:\n\n- \`total\` multiplies each price by its **count**.\n- An item *without* a count would give \`NaN\`; here is a guard, if you want one:\n\n\`\`\`js\nconst { price, count = 1 } = item;\n\`\`\`\n`,
     ...PACE,
     usage: { input: 420, output: 112, cacheRead: 1_690 },
   },
@@ -157,7 +159,7 @@ async function inProject(program, { script, args = [], columns, rows }, work) {
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(cwd, name), text);
   const run = await openInTerminal(program, args, { service, home, cwd, columns, rows });
   try {
-    await run.until("›");
+    await run.until(/^gyre \d/m);
     await work(run);
   } finally {
     run.kill();
@@ -226,6 +228,8 @@ const PICTURES = {
       run.press("enter");
       await idle(run, "const { price, count = 1 }");
       frames = end();
+      const shown = [...run.scrollback(), ...run.screen()].filter((row) => row.includes("✗"));
+      if (shown.length > 0) throw new Error(`Not all went well:\n${shown.join("\n")}`);
     });
     const about =
       "gyre in a terminal: a prompt is typed, an edit is allowed, tests run, and the answer comes";
@@ -263,7 +267,7 @@ const PICTURES = {
         await idle(run, say);
       }
       run.press("escape", "escape");
-      await run.until("Esc leave");
+      await run.until("● here");
     });
   },
   async "terminal-narrow"(program) {

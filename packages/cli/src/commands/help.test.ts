@@ -28,11 +28,11 @@ describe("the help", () => {
     }
   });
 
-  it("tells which tools there are, and that nobody is asked", () => {
+  it("tells which tools there are, and when nobody is asked", () => {
     const help = helpText().replaceAll("\n", " ");
     expect(help).toContain(`Without --tools it has ${DEFAULT_TOOLS.join(", ")}`);
     for (const tool of OTHER_TOOLS) expect(help).toContain(tool);
-    expect(help).toContain("There is no interactive mode yet");
+    expect(help).toContain("With -p, --output or --schema, and in a pipe, nobody is asked");
   });
 
   it("says of an option what it does for that very command", () => {

@@ -75,7 +75,7 @@ export const TOOLS_NOTE: string =
 
 /** Nobody should wait for a question. */
 export const ASKING_NOTE: string =
-  "There is no interactive mode yet: a run asks nobody, on a terminal neither. What would be asked about is denied, and the model is told; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
+  "In a terminal it asks before it changes or runs anything. With -p, --output or --schema, and in a pipe, nobody is asked: what would be asked about is denied, and the model is told; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
 
 /** The help of the program, or of one command. Ends with a line break. */
 export function helpText(command: CommandName = "run"): string {
@@ -89,7 +89,8 @@ function programHelp(): string {
   const groups = RUN_GROUPS.map(({ title, options }) => section(title, optionRows(options)));
   const codes = exitNames().map((name) => `${EXIT[name]} ${EXIT_MEANINGS[name]}`);
   return `${[
-    `Usage: gyre -p "PROMPT" [options]
+    `Usage: gyre ["PROMPT"] [options]      a conversation in the terminal
+       gyre -p "PROMPT" [options]     one answer
        gyre COMMAND [options]`,
     paragraph(
       "A prompt of several words needs no -p; one word that is no command does. Piped input becomes part of the prompt.",

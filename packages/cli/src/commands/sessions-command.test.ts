@@ -1,4 +1,14 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  access,
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { manualClock } from "@gyre/ai";
@@ -11,6 +21,7 @@ import {
 } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EXIT, ExitError, UsageError } from "../exit-codes.ts";
+import { historyFolder } from "../file-history/recorder.ts";
 import type { Values } from "../options.ts";
 import { agoText, sizeText } from "./session-text.ts";
 import { runSessions } from "./sessions-command.ts";
@@ -242,8 +253,11 @@ describe("path, fork, remove", () => {
     const { id } = session.header;
     await expect(sessions(["remove", id])).rejects.toThrow(/process \d+|this process/);
     await session.close();
+    const kept = join(historyFolder({ XDG_STATE_HOME: folder }), id);
+    await mkdir(kept, { recursive: true });
     expect((await sessions(["remove", id])).out).toBe(`Removed ${id}.\n`);
     expect(await store.list()).toEqual([]);
+    await expect(access(kept)).rejects.toThrow("ENOENT");
   });
 });
 

@@ -286,6 +286,8 @@ async function unlock(id: string, { store, io }: Job): Promise<number> {
 async function remove(id: string, { store, io }: Job): Promise<number> {
   const session = await store.find(id);
   await store.remove(session.id);
+  const { removeHistory } = await import("../file-history/recorder.ts");
+  await removeHistory(io.env, session.id);
   io.stdout.write(`Removed ${session.id}.\n`);
   return EXIT.done;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Middleware, ToolInvocation } from "@gyre/agent";
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
@@ -55,6 +56,14 @@ export interface RecorderOptions {
 /** Where the histories of this user are: beside the sessions. */
 export function historyFolder(env: Readonly<Record<string, string | undefined>>): string {
   return join(dirname(defaultSessionFolder(env)), "files");
+}
+
+/** Takes away what is kept of the files of a session. */
+export async function removeHistory(
+  env: Readonly<Record<string, string | undefined>>,
+  session: string,
+): Promise<void> {
+  await rm(join(historyFolder(env), folderName(session)), { recursive: true, force: true });
 }
 
 interface Opened {

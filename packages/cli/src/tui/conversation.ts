@@ -151,7 +151,7 @@ export class Conversation {
       for (const problem of problems) this.#options.window.warn(problem);
       const ran = this.#ran;
       this.#ran = [];
-      const whole = [...ran, text].join("\n\n");
+      const whole = [text, ...ran].join("\n\n");
       const outcome = await harness.prompt({ text: whole, ...(images.length > 0 && { images }) });
       if (outcome.sessionError !== undefined) this.#options.window.warn(outcome.sessionError);
     });

@@ -8,6 +8,8 @@ import { type Decoded, decodeCsi, decodeSs3, keyOf, keyOfCharacter } from "./key
 export const ESCAPE_MS = 25;
 /** A sequence that has begun is waited for longer: a slow line may cut it in two. */
 export const SEQUENCE_MS = 250;
+/** A paste that nothing was added to for so long is over: its end was lost. */
+export const PASTE_MS = 1_000;
 /** A longer sequence is none that we know; it is passed over without being kept. */
 export const MAX_SEQUENCE_CHARS = 256;
 
@@ -18,6 +20,7 @@ export interface InputOptions {
 
 const ESC = "\x1b";
 const PASTE_END = "\x1b[201~";
+const CTRL_C = "\x03";
 /** The three places that follow a report of the old mouse protocol. */
 const OLD_MOUSE_CHARS = 3;
 const TEXT = /[^\p{Cc}]+/uy;
@@ -62,8 +65,15 @@ export class InputDecoder {
   feed(bytes: Buffer | string): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    this.#read(this.#utf8.write(typeof bytes === "string" ? Buffer.from(bytes) : bytes));
-    if (this.#paste || (this.#pending === "" && this.#skipped === "nothing")) return;
+    const text = this.#utf8.write(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+    // Nobody pastes that alone: a paste whose end was lost must not hold the program.
+    if (this.#paste && text === CTRL_C) this.#breakPaste();
+    this.#read(text);
+    if (this.#paste) {
+      this.#cancelTimer = this.#clock.after(PASTE_MS, () => this.#breakPaste());
+      return;
+    }
+    if (this.#pending === "" && this.#skipped === "nothing") return;
     const isEscape = this.#pending !== "" && this.#pending.replaceAll(ESC, "") === "";
     this.#cancelTimer = this.#clock.after(isEscape ? ESCAPE_MS : SEQUENCE_MS, () => this.#settle());
   }
@@ -73,12 +83,16 @@ export class InputDecoder {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     this.#read(this.#utf8.end());
-    if (this.#paste) {
-      this.#paste.push(this.#pending);
-      this.#pending = "";
-      this.#endPaste();
-    }
+    this.#breakPaste();
     this.#settle();
+  }
+
+  /** Takes what is there of a paste as all of it. */
+  #breakPaste(): void {
+    if (!this.#paste) return;
+    this.#paste.push(this.#pending);
+    this.#pending = "";
+    this.#endPaste();
   }
 
   #read(piece: string): void {

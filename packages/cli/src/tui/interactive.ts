@@ -24,6 +24,9 @@ import { Tty, type TtyInput, type TtyOutput } from "./tty.ts";
 import type { CommandWorld, OpenRequest } from "./ui.ts";
 import { Window } from "./window.ts";
 
+/** Shown while nothing is typed. */
+const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
+
 /** The terminal that the program was started in. */
 export interface TerminalStreams {
   input: TtyInput;
@@ -87,6 +90,7 @@ class Program {
       }),
       onChange: () => this.#window.draw(),
     });
+    this.#editor.placeholder = PLACEHOLDER;
     this.#window = new Window({
       tty: this.#tty,
       theme: this.#theme,

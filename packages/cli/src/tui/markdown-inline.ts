@@ -1,4 +1,11 @@
-import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from "marked";
+import {
+  Lexer,
+  type MarkedToken,
+  type Token,
+  Tokenizer,
+  type Tokens,
+  type TokensList,
+} from "marked";
 import type { Theme } from "./theme.ts";
 
 /**
@@ -36,6 +43,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&#39;": "'",
   "&nbsp;": " ",
 };
+/** A text, what is within its lists and quotes, and what is within those. */
+const READ_DEPTH = 3;
 const PIECES = /&(?:amp|lt|gt|quot|apos|#39|nbsp);| *\n */g;
 
 /**
@@ -48,9 +57,32 @@ class StreamTokenizer extends Tokenizer {
   }
 }
 
+/**
+ * What is within a list or a quote is read by whoever shows it. Here only as much of it is as
+ * tells where it ends: each level would be read once for each level above it.
+ */
+class ShallowLexer extends Lexer {
+  #depth = 0;
+
+  override blockTokens(source: string, tokens?: Token[], isClipped?: boolean): Token[];
+  override blockTokens(source: string, tokens?: TokensList, isClipped?: boolean): TokensList;
+  override blockTokens(source: string, tokens: Token[] = [], isClipped = false): Token[] {
+    if (this.#depth >= READ_DEPTH) {
+      tokens.push({ type: "paragraph", raw: source, text: source, tokens: [] });
+      return tokens;
+    }
+    this.#depth++;
+    try {
+      return super.blockTokens(source, tokens, isClipped);
+    } finally {
+      this.#depth--;
+    }
+  }
+}
+
 /** A reader of one text; what it has read leaves no trace in the next. */
 export function newLexer(): Lexer {
-  return new Lexer({ gfm: true, tokenizer: new StreamTokenizer() });
+  return new ShallowLexer({ gfm: true, tokenizer: new StreamTokenizer() });
 }
 
 /** Styles on top of each other. */

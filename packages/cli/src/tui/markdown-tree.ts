@@ -275,6 +275,7 @@ function lastAtOrBefore(sorted: readonly number[], value: number): number {
   return low;
 }
 
-function hasEmptyLineBefore(source: string, at: number): boolean {
+/** Whether there is an empty line before a place. */
+export function hasEmptyLineBefore(source: string, at: number): boolean {
   return /\n[ \t]*\n[ \t]*$/.test(source.slice(Math.max(0, at - 200), at));
 }

@@ -1,16 +1,30 @@
 import { shownText } from "../render.ts";
 import type { Block, OpenBlock } from "./block.ts";
 import type { Format } from "./formatters.ts";
+import {
+  cutOf,
+  headerOf,
+  placesBehind,
+  type Stretch,
+  stretchesOf,
+  withRepeatedHeader,
+} from "./markdown-bounds.ts";
 import { type CodeNode, CodeReader, fenceOf, withCode } from "./markdown-code.ts";
-import type { Look } from "./markdown-inline.ts";
+import { fixed, frozenBlock } from "./markdown-frozen.ts";
+import type { Look, Places } from "./markdown-inline.ts";
 import { layoutChildren } from "./markdown-layout.ts";
+import { emptyLinesEnd, isSettled, lineEnd, shownLine } from "./markdown-lines.ts";
 import { END, type LaidRow, type Place, START } from "./markdown-range.ts";
-import { type Child, type LexedBlock, lexBlocks, type Node, nodeOf } from "./markdown-tree.ts";
+import {
+  type Child,
+  hasEmptyLineBefore,
+  type LexedBlock,
+  lexBlocks,
+  type Node,
+  nodeOf,
+} from "./markdown-tree.ts";
 import { type Row, span } from "./row.ts";
 import type { Theme } from "./theme.ts";
-
-/** So much of a paragraph that has left the screen is read again with what is added to it. */
-const MAX_HIDDEN_CHARACTERS = 8_192;
 
 export interface MarkdownOptions {
   theme: Theme;
@@ -54,9 +68,13 @@ export class MarkdownBlock implements OpenBlock {
   #reader: CodeReader | undefined;
   /** The number of a list's item at a place, where those before it were let go. */
   #number: { at: number; number: number } | undefined;
+  /** The header of a table at a place, where the rows before it were let go. */
+  #header: { at: number; text: string } | undefined;
   #from: Place = START;
   #isFirst = true;
   #isEnded = false;
+  /** What ends with what is being read. */
+  #ends: "nothing" | "block" | "text" = "nothing";
   #hasNews = false;
   #laid: readonly LaidRow[] = [];
   #shown: { columns: number; rows: readonly Row[] } | undefined;
@@ -136,15 +154,25 @@ export class MarkdownBlock implements OpenBlock {
   #read(): void {
     this.#hasNews = false;
     this.#shown = undefined;
-    const raw = this.#rawLine + this.#parts.join("");
-    const complete = this.#isEnded ? raw.length : raw.lastIndexOf("\n") + 1;
+    const stretches = stretchesOf(this.#rawLine + this.#parts.join(""));
     this.#parts = [];
+    stretches.forEach((stretch, index) => {
+      const isEnd = this.#isEnded && index === stretches.length - 1;
+      this.#ends = isEnd ? "text" : stretch.isCut ? "block" : "nothing";
+      this.#readStretch(stretch);
+    });
+  }
+
+  #readStretch({ isCut, text: raw }: Stretch): void {
+    const complete = this.#ends === "nothing" ? raw.lastIndexOf("\n") + 1 : raw.length;
     this.#lines += shownText(raw.slice(0, complete));
     this.#rawLine = raw.slice(complete);
     const text = this.#lines + shownLine(this.#rawLine);
     const done = this.#readText(text, this.#lines.length);
     this.#lines = this.#lines.slice(done);
     this.#base += done;
+    // The line goes on: there is no empty row within it.
+    if (isCut && !this.#reader) this.#isFirst = true;
   }
 
   /** Gives how much of the text belongs to parts that are finished. */
@@ -163,7 +191,7 @@ export class MarkdownBlock implements OpenBlock {
       }
       if (done >= text.length) return done;
       const next = this.#readBlocks(text, done, complete);
-      if (!next.isFence) return next.done;
+      if (!next.goesOn) return next.done;
       done = next.done;
     }
   }
@@ -171,7 +199,7 @@ export class MarkdownBlock implements OpenBlock {
   /** Where the text goes on with a whole line that opens a block of code, that is taken. */
   #openFence(text: string, start: number, complete: number): number {
     const end = lineEnd(text, start);
-    if (end >= complete && !this.#isEnded) return start;
+    if (end >= complete && this.#ends === "nothing") return start;
     const line = text.slice(start, end);
     const fence = fenceOf(line);
     if (!fence) return start;
@@ -194,7 +222,7 @@ export class MarkdownBlock implements OpenBlock {
       reader.take(line, this.#base + at);
       at = next;
     }
-    if (this.#isEnded) {
+    if (this.#ends === "text") {
       this.#reader = undefined;
       this.#finish(reader.node(), this.#base + at);
       return at;
@@ -209,70 +237,95 @@ export class MarkdownBlock implements OpenBlock {
   }
 
   /** Blocks that are followed by another one are finished; the others are open. */
-  #readBlocks(text: string, start: number, complete: number): { done: number; isFence: boolean } {
-    const source = text.slice(start);
+  #readBlocks(text: string, start: number, complete: number): { done: number; goesOn: boolean } {
+    const header = this.#header?.at === this.#base + start ? this.#header.text : "";
+    const source = header + text.slice(start);
+    const origin = start - header.length;
+    const placeOf = placesBehind(header, this.#base + origin);
     const blocks = lexBlocks(source);
     let index = 0;
     for (; index < blocks.length; index++) {
       const block = blocks[index];
       const next = blocks[index + 1];
-      if (!block || !(next ? isSettled(next, source, complete - start) : this.#isEnded)) break;
-      const at = start + block.start;
+      const isOver = next ? isSettled(next, source, complete - origin) : this.#ends !== "nothing";
+      if (!block || !isOver) break;
+      const at = Math.max(start, origin + block.start);
       const afterFence = this.#openFence(text, at, complete);
       if (this.#reader) {
         const end = this.#readCode(this.#reader, text, afterFence, complete);
-        if (next && end <= start + next.start) continue;
-        return { done: end, isFence: true };
+        if (next && end <= origin + next.start) continue;
+        return { done: end, goesOn: true };
       }
-      const node = this.#nodeOf(block, source, start);
-      if (node) this.#finish(node, this.#base + start + block.end);
+      this.#finishBlock(block, source, placeOf);
     }
     const open = blocks.slice(index);
     const [first, second] = open;
-    if (!first) return { done: text.length, isFence: false };
-    const at = start + first.start;
+    if (!first) return { done: text.length, goesOn: false };
+    const at = Math.max(start, origin + first.start);
     if (this.#openFence(text, at, complete) > at) {
       this.#reader = undefined;
-      return { done: at, isFence: true };
+      return { done: at, goesOn: true };
+    }
+    const cut = second ? 0 : first.start + cutOf(first, source, complete - origin);
+    if (cut > first.start + header.length) {
+      for (const { end, start: from, token } of lexBlocks(source.slice(first.start, cut))) {
+        const block = { token, start: first.start + from, end: first.start + end };
+        this.#finishBlock(block, source, placeOf);
+      }
+      this.#goOn(first, source, cut, this.#base + origin + cut);
+      return { done: origin + cut, goesOn: true };
     }
     for (const block of open) {
-      const node = this.#nodeOf(block, source, start);
+      const node = this.#nodeOf(block, source, placeOf);
       if (node) this.#open.push({ node, gap: !this.#isFirst || this.#open.length > 0 });
     }
-    this.#end = this.#base + start + (open.at(-1)?.end ?? 0);
+    this.#end = this.#base + origin + (open.at(-1)?.end ?? 0);
     return {
       done: second ? at : at + this.#hiddenBeginning(first, this.#base + at),
-      isFence: false,
+      goesOn: false,
     };
   }
 
-  #nodeOf(block: LexedBlock, source: string, start: number): Node | undefined {
-    const base = this.#base + start;
-    const number = this.#number?.at === base + block.start ? this.#number.number : undefined;
-    return nodeOf(block, source, (offset) => base + offset, this.#look, number);
+  #nodeOf(block: LexedBlock, source: string, placeOf: Places): Node | undefined {
+    const at = placeOf(block.start);
+    const number = this.#number?.at === at ? this.#number.number : undefined;
+    const node = nodeOf(block, source, placeOf, this.#look, number);
+    const isRepeated = node?.type === "table" && this.#header && at < this.#header.at;
+    return isRepeated ? withRepeatedHeader(node) : node;
+  }
+
+  #finishBlock(block: LexedBlock, source: string, placeOf: Places): void {
+    const node = this.#nodeOf(block, source, placeOf);
+    if (node) this.#finish(node, placeOf(block.end));
+  }
+
+  /** What follows at a place belongs to a block that was cut there. */
+  #goOn({ start, token }: LexedBlock, source: string, cut: number, at: number): void {
+    this.#isFirst = !hasEmptyLineBefore(source, cut);
+    if (token.type === "table") this.#header = { at, text: headerOf(token) };
+    if (token.type !== "list") return;
+    const first = this.#number?.at === at - cut + start ? this.#number.number : Number(token.start);
+    this.#number = { at, number: first + token.items.length - 1 };
   }
 
   /** How much of the open block has left the screen and need not be read again. */
-  #hiddenBeginning({ token, start }: LexedBlock, at: number): number {
+  #hiddenBeginning({ token }: LexedBlock, at: number): number {
+    if (token.type !== "list") return 0;
     const hidden = this.#from.at - at;
-    if (token.type === "list") {
-      let offset = 0;
-      let before = 0;
-      let index = 0;
-      // One item before those that are shown stays: it tells whether a space is between them.
-      for (; index < token.items.length; index++) {
-        const end = offset + (token.items[index]?.raw.length ?? 0);
-        if (end > hidden) break;
-        before = offset;
-        offset = end;
-      }
-      if (before === 0) return 0;
-      const first = this.#number?.at === at ? this.#number.number : Number(token.start);
-      this.#number = { at: at + before, number: first + index - 1 };
-      return before;
+    let offset = 0;
+    let before = 0;
+    let index = 0;
+    // One item before those that are shown stays: it tells whether a space is between them.
+    for (; index < token.items.length; index++) {
+      const end = offset + (token.items[index]?.raw.length ?? 0);
+      if (end > hidden) break;
+      before = offset;
+      offset = end;
     }
-    const isLong = token.type === "paragraph" && hidden > MAX_HIDDEN_CHARACTERS;
-    return isLong && Number.isInteger(hidden) && hidden < token.raw.length + start ? hidden : 0;
+    if (before === 0) return 0;
+    const first = this.#number?.at === at ? this.#number.number : Number(token.start);
+    this.#number = { at: at + before, number: first + index - 1 };
+    return before;
   }
 
   #finish(node: Node, end: number, formatting?: AbortController): Piece {
@@ -309,49 +362,4 @@ export class MarkdownBlock implements OpenBlock {
     this.#shown = undefined;
     this.#options.changed?.();
   }
-}
-
-/** Rows that stay what they are, but for another width. */
-function frozenBlock(layout: (columns: number) => readonly LaidRow[]): Block {
-  let shown: { columns: number; rows: readonly Row[] } | undefined;
-  return {
-    rows(columns) {
-      if (shown?.columns !== columns) {
-        shown = { columns, rows: layout(columns).map(({ row }) => row) };
-      }
-      return shown.rows;
-    },
-  };
-}
-
-/** Lines are still added to code that is open: what was frozen keeps its own. */
-function fixed(node: Node, from: Place, until: Place): Node {
-  if (node.type !== "code") return node;
-  const first = node.lines.findLastIndex(({ at }) => at <= from.at);
-  const lines = node.lines.slice(Math.max(0, first)).filter(({ at }) => at < until.at);
-  return { ...node, lines };
-}
-
-/** A line that is not complete, on one row whatever is in it. */
-function shownLine(raw: string): string {
-  const isHalf = /[\ud800-\udbff]$/.test(raw);
-  return shownText(isHalf ? raw.slice(0, -1) : raw).replaceAll("\n", " ");
-}
-
-function lineEnd(text: string, start: number): number {
-  const end = text.indexOf("\n", start);
-  return end < 0 ? text.length : end;
-}
-
-function emptyLinesEnd(text: string, start: number): number {
-  const empty = /(?: *\n)+/y;
-  empty.lastIndex = start;
-  return empty.test(text) ? empty.lastIndex : start;
-}
-
-/** Whether what follows can change that a block begins here. A table is told by two lines. */
-function isSettled({ start, token }: LexedBlock, source: string, complete: number): boolean {
-  const end = lineEnd(source, start);
-  if (token.type !== "table") return end < complete;
-  return end < complete && lineEnd(source, end + 1) < complete;
 }

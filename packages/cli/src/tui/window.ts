@@ -150,8 +150,9 @@ export class Window implements Ui {
     const { transcript, tty } = this.#options;
     this.#stopTimers();
     this.#isAway = true;
-    const { base, rows } = transcript.rows(this.columns);
-    this.#screen.finish(base + rows.length);
+    const said = transcript.rows(this.columns);
+    this.#screen.draw(said);
+    this.#screen.finish(said.base + said.rows.length);
     tty.restore();
     try {
       return await work();

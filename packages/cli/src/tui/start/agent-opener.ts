@@ -20,6 +20,9 @@ import type { FolderTrust } from "./banner.ts";
 /** How long what is still running may take to end when the user leaves. */
 const LEAVING_MS = 3_000;
 
+/** What goes before that of a session, once the user has set it. */
+const CARRIED = ["model", "thinking"] as const;
+
 /** Who talks with the agent, whatever that looks like. */
 export interface Talk {
   readonly harness: Harness | undefined;
@@ -81,7 +84,11 @@ export class AgentOpener {
   /** How to come back to the session; nothing where there is nothing to come back to. */
   get wayBack(): string | undefined {
     const session = this.#options.talk()?.harness?.session;
-    return session && !this.#isScripted ? `gyre --resume ${session.header.id}` : undefined;
+    // In a clone of the repository there is no program of this name.
+    const isInstalled = this.#options.io.env["npm_lifecycle_event"] !== "start";
+    return session && !this.#isScripted && isInstalled
+      ? `gyre --resume ${session.header.id}`
+      : undefined;
   }
 
   /** Nothing of the folder is used before that. */
@@ -131,8 +138,11 @@ export class AgentOpener {
 
   /** Goes on elsewhere. Gives what is open then, and what is to be put into the editor. */
   async reopen(request: OpenRequest): Promise<{ harness?: Harness | undefined; edit?: string }> {
-    if (this.#options.talk()?.isWorking) return {};
+    const talk = this.#options.talk();
+    if (talk?.isWorking) return {};
+    const { harness } = talk ?? {};
     const { edit, next } = await this.#next(request);
+    if (harness) this.#carryOver(harness, "session" in request);
     return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
   }
 
@@ -144,6 +154,22 @@ export class AgentOpener {
     });
     const closed = this.#close().then(() => begun);
     await Promise.race([closed, late]).finally(forget);
+  }
+
+  /** What was set while it was open holds on; another session has a model of its own. */
+  #carryOver({ agent, givenRules = [], mode, model }: Harness, isOther: boolean): void {
+    const { settings } = this.#setup;
+    const { allow = [] } = settings;
+    const answers = {
+      ...(!this.#models && { model: `${model.provider}/${model.id}` }),
+      thinking: agent.state.thinkingLevel,
+    };
+    const rules = [...new Set([...allow, ...givenRules])];
+    this.#setup = {
+      ...this.#setup,
+      settings: { ...settings, mode, allow: rules, ...(!isOther && answers) },
+      explicit: new Set([...this.#setup.explicit, ...(isOther ? [] : CARRIED)]),
+    };
   }
 
   async #takeScripted(env: Environment): Promise<void> {
