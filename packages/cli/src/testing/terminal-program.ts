@@ -113,7 +113,13 @@ export function openCommand(
     cols: columns,
     rows,
     cwd,
-    env: { TERM: "xterm-256color", COLORTERM: "truecolor", ...env },
+    env: {
+      TERM: "xterm-256color",
+      // The terminal here is the one of that editor.
+      TERM_PROGRAM: "vscode",
+      COLORTERM: "truecolor",
+      ...env,
+    },
     encoding: null,
   });
   const parts: Buffer[] = [];

@@ -159,10 +159,15 @@ export class Conversation {
 
   /** Takes up what was cut off. */
   async takeUp(): Promise<void> {
-    await this.#working(async () => {
-      const harness = await this.#opened();
-      if (harness.isCutOff) await harness.takeUp();
-    });
+    const harness = await this.#opened();
+    if (this.#work || !harness.isCutOff) return;
+    await this.#working(async () => void (await harness.takeUp()));
+  }
+
+  /** Something was typed: what was pressed before has no second time. */
+  typed(): void {
+    this.#pressed = { name: "", at: 0 };
+    this.#hint = undefined;
   }
 
   /** A key that the editor has no use for. */

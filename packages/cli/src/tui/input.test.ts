@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ESCAPE_MS, InputDecoder, SEQUENCE_MS } from "./input.ts";
+import { ESCAPE_MS, InputDecoder, PASTE_MS, SEQUENCE_MS } from "./input.ts";
 import type { Key, TerminalEvent } from "./key.ts";
 
 /** A decoder with the timer in the test's hands. */
@@ -212,6 +212,22 @@ test("a paste of a megabyte in small pieces comes as one", () => {
   const pieces = Array.from({ length: 65_536 }, () => line);
   const [event] = eventsOf("\x1b[200~", ...pieces, "\x1b[20", "1~");
   expect(event?.type === "paste" && event.text.length).toBe(1_048_576);
+});
+
+test("a paste whose end was lost is over after a silence", () => {
+  const { input, events, fire } = decoder();
+  input.feed("\x1b[200~abc\x1b[20");
+  expect(fire()).toBe(PASTE_MS);
+  input.feed("\x1b[201~d");
+  expect(events).toEqual([paste("abc"), text("d")]);
+});
+
+test("Ctrl-C alone ends a paste whose end was lost, and is a key", () => {
+  const { input, events, timers } = decoder();
+  input.feed("\x1b[200~abc");
+  input.feed("\x03");
+  expect(events).toEqual([paste("abc"), key("ctrl+c")]);
+  expect(timers).toEqual([]);
 });
 
 test("what was pasted when the terminal goes away is not lost", () => {

@@ -24,7 +24,7 @@ import { Tty, type TtyInput, type TtyOutput } from "./tty.ts";
 import type { CommandWorld, OpenRequest } from "./ui.ts";
 import { Window } from "./window.ts";
 
-/** Shown while nothing is typed. */
+/** Shown until something is asked. */
 const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
 
 /** The terminal that the program was started in. */
@@ -59,6 +59,8 @@ class Program {
   #leave: (code: ExitCode) => void = () => {};
   readonly #opener: AgentOpener;
   #conversation: Conversation | undefined;
+  /** What was sent before there was anybody to talk to. */
+  #early: string[] = [];
   #finder: FileFinder | undefined;
 
   constructor(values: Values, io: Io, setup: Setup, { input, output }: TerminalStreams) {
@@ -100,7 +102,9 @@ class Program {
       status: (columns) => this.#conversation?.status(columns) ?? [],
       footer: (columns) =>
         this.#conversation ? footerRow(this.#conversation.facts, columns, this.#theme) : [],
-      onSubmit: (text, followUp) => this.#conversation?.submit(text, followUp),
+      habits: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
+      onSubmit: (text, followUp) => this.#submit(text, followUp),
+      onTyped: () => this.#conversation?.typed(),
       onKey: (key) => this.#key(key),
       onEnd: () => this.#leave(EXIT.done),
     });
@@ -163,8 +167,9 @@ class Program {
     });
     const harness = await this.#opener.openFirst();
     if (harness) this.#show(harness);
-    if (prompt !== "") this.#conversation.submit(prompt, false);
-    else await this.#conversation.takeUp();
+    const early = [...(prompt === "" ? [] : [prompt]), ...this.#early];
+    for (const each of early) this.#conversation.submit(each, false);
+    if (early.length === 0) await this.#conversation.takeUp();
   }
 
   /** The line that it begins with, and what was said before. */
@@ -189,6 +194,13 @@ class Program {
     this.#transcript.note(session ? `session ${session.header.id}, from here on` : "a new session");
     replay(agent.state.messages, this.#transcript);
     if (edit !== undefined) this.#window.edit(edit);
+  }
+
+  #submit(text: string, followUp: boolean): void {
+    // Who has asked once knows how.
+    this.#editor.placeholder = "";
+    if (this.#conversation) this.#conversation.submit(text, followUp);
+    else this.#early.push(text);
   }
 
   #world(): CommandWorld {

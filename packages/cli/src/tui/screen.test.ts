@@ -27,10 +27,14 @@ function open(size: Size, before = "") {
   });
   const put = (text: string): void => terminal.write(text.replaceAll(/(?<!\r)\n/g, "\r\n"));
   put(before);
-  const screen = new Screen((text) => {
-    written.push(text);
-    put(text);
-  }, size);
+  const screen = new Screen(
+    (text) => {
+      written.push(text);
+      put(text);
+    },
+    size,
+    { lowersCursor: true },
+  );
   const parsed = (): Promise<void> => new Promise((settle) => terminal.write("", settle));
   const lines = (from: number, to: number): string[] => {
     const { active } = terminal.buffer;
@@ -151,7 +155,7 @@ const one = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant("chrome" as const),
-      rows: fc.array(fc.stringMatching(/^[A-Z]{0,18}$/), { minLength: 1, maxLength: 6 }),
+      rows: fc.array(fc.stringMatching(/^[A-Z]{0,45}$/), { minLength: 1, maxLength: 6 }),
       cursor: fc.nat({ max: 30 }),
     }),
   },
@@ -182,9 +186,10 @@ function change(model: Model, given: Exclude<Step, { type: "resize" }>): void {
 
 function layOut({ paragraphs, chrome, cursor }: Model, columns: number): Frame {
   const said = paragraphs.flatMap((paragraph) => wrapText(paragraph, columns));
-  const rows: Row[] = [...said, ...chrome.map((line) => row(line))];
+  const rows: Row[] = [...said, ...chrome.map((line) => row(line.slice(0, columns)))];
   const at = cursor % chrome.length;
-  return { base: 0, rows, cursor: { row: said.length + at, column: chrome[at]?.length ?? 0 } };
+  const column = Math.min(chrome[at]?.length ?? 0, columns - 1);
+  return { base: 0, rows, cursor: { row: said.length + at, column } };
 }
 
 test("property: after any updates and resizes the screen is as if drawn from scratch", async () => {

@@ -14,6 +14,12 @@ export interface Size {
   rows: number;
 }
 
+/** What some terminals do when they become narrower. */
+export interface Habits {
+  /** Rows below the cursor that are wrapped move it down, away from its text. So does xterm.js. */
+  lowersCursor?: boolean;
+}
+
 const BEGIN_SYNC = "\x1b[?2026h";
 const END_SYNC = "\x1b[?2026l";
 const SAVE_CURSOR = "\x1b7";
@@ -38,6 +44,7 @@ interface Place {
  */
 export class Screen {
   readonly #write: (text: string) => void;
+  readonly #lowersCursor: boolean;
   #size: Size;
   /** The rows on the screen; the first is row `top` of all. */
   #shown: readonly Row[] = [];
@@ -50,9 +57,10 @@ export class Screen {
   /** How many places the write goes to; one is seen as a whole, whatever the terminal does. */
   #touched = 0;
 
-  constructor(write: (text: string) => void, size: Size) {
+  constructor(write: (text: string) => void, size: Size, { lowersCursor = false }: Habits = {}) {
     this.#write = write;
     this.#size = size;
+    this.#lowersCursor = lowersCursor;
   }
 
   get size(): Size {
@@ -279,7 +287,10 @@ export class Screen {
     if (!position) return this.#top > 0 ? -1 : Math.max(0, height - this.#shown.length);
     const isWrapped = isNarrower && this.#cursor.column >= columns && position.column < columns - 1;
     const own = isWrapped ? Math.floor(this.#cursor.column / columns) : 0;
-    return position.row - rows - own;
+    const below = this.#shown.slice(this.#cursor.row + 1);
+    const isLowered = this.#lowersCursor && isNarrower;
+    const lowered = isLowered ? below.reduce((sum, row) => sum + tall(row) - 1, 0) : 0;
+    return position.row - rows - own - lowered;
   }
 }
 

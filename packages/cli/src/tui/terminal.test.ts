@@ -127,7 +127,7 @@ it("begins with one line about itself, the editor, and a footer", async () => {
     gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
     ────────────────────────────────────────────────────────────────────────────────
-    ›
+    › Ask for something. / commands, @ files, ! shell, /help for all keys
     claude-sonnet-5-5
     "
   `);

@@ -6,7 +6,7 @@ import { InputDecoder } from "./input.ts";
 import type { Key, TerminalEvent } from "./key.ts";
 import { NoticeBlock } from "./message-blocks.ts";
 import { EMPTY_ROW, type Row, row } from "./row.ts";
-import { type Frame, Screen } from "./screen.ts";
+import { type Frame, type Habits, Screen } from "./screen.ts";
 import { SelectPanel } from "./select-panel.ts";
 import type { Theme } from "./theme.ts";
 import type { Transcript } from "./transcript.ts";
@@ -31,9 +31,12 @@ export interface WindowOptions {
   /** Rows between the conversation and the editor: what it does, what waits. */
   status: (columns: number) => readonly Row[];
   footer: (columns: number) => Row;
+  habits?: Habits;
   onSubmit: (text: string, followUp: boolean) => void;
   /** A key that the editor has no use for. */
   onKey: (key: Key) => void;
+  /** Something else was typed. */
+  onTyped: () => void;
   onEnd: () => void;
 }
 
@@ -56,7 +59,7 @@ export class Window implements Ui {
   constructor(options: WindowOptions) {
     this.#options = options;
     const { clock, tty } = options;
-    this.#screen = new Screen((text) => tty.write(text), tty.size);
+    this.#screen = new Screen((text) => tty.write(text), tty.size, options.habits);
     this.#input = new InputDecoder({ emit: (event) => this.#take(event), clock });
   }
 
@@ -241,6 +244,7 @@ export class Window implements Ui {
       return;
     }
     const action = editor.take(event);
+    if (action.type !== "unhandled") this.#options.onTyped();
     if (action.type === "submit") onSubmit(action.text, action.followUp);
     else if (action.type === "unhandled") onKey(action.key);
     if (action.type !== "none") this.draw();
