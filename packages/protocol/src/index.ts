@@ -18,4 +18,6 @@ export * from "./join-frames.ts";
 export * from "./limits.ts";
 export * from "./protocol-error.ts";
 export * from "./sequence.ts";
+export * from "./service.ts";
 export * from "./transport.ts";
+export * from "./wire-peer.ts";

@@ -1,7 +1,14 @@
 import { PassThrough } from "node:stream";
 import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
 import { call, say, type ScriptStep, stall, think } from "@gyre/ai";
-import { type Envelope, ProtocolError, type Transport, transportPair } from "@gyre/protocol";
+import {
+  type Envelope,
+  ProtocolError,
+  type Transport,
+  transportPair,
+  WireServer,
+  type WireServerOptions,
+} from "@gyre/protocol";
 import { stdioTransport } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -19,17 +26,21 @@ const tool = (name: string, execute: AgentTool["execute"] = () => name): AgentTo
 
 interface World {
   host: ScriptedHost;
-  service: SessionService;
+  service: WireServer;
   client: WireClient;
   errors: unknown[];
   /** Another client of the same service. */
   another: (name: string) => WireClient;
 }
 
-function serve(options: ScriptedHostOptions = {}, more: SessionServiceOptions = {}): World {
+function serve(
+  options: ScriptedHostOptions = {},
+  more: SessionServiceOptions & WireServerOptions = {},
+): World {
   const host = new ScriptedHost(options);
   const errors: unknown[] = [];
-  const service = new SessionService(host, { onError: (error) => errors.push(error), ...more });
+  const all = { onError: (error: unknown) => void errors.push(error), ...more };
+  const service = new WireServer([new SessionService(host, all)], all);
   const another = (name: string): WireClient => {
     const [near, far] = transportPair();
     service.serve(far);
@@ -71,13 +82,13 @@ const script: ScriptStep[] = [
   [say("Done: \u2028 ä😀")],
 ];
 
-function overPair(service: SessionService): Transport {
+function overPair(service: WireServer): Transport {
   const [near, far] = transportPair();
   service.serve(far);
   return near;
 }
 
-function overStdio(service: SessionService): Transport {
+function overStdio(service: WireServer): Transport {
   const [there, back] = [new PassThrough(), new PassThrough()];
   service.serve(stdioTransport({ input: there, output: back }));
   return stdioTransport({ input: back, output: there });
@@ -89,7 +100,7 @@ describe("a session over a wire gives the events that it gives in process", () =
     ["on stdio", overStdio],
   ])("%s", async (_, connect) => {
     const host = new ScriptedHost({ script, tools: [tool("look")] });
-    const client = new WireClient(connect(new SessionService(host)));
+    const client = new WireClient(connect(new WireServer([new SessionService(host)])));
     const id = await client.create();
     await client.ask("prompt", { text: "Go" }, id);
     await client.next(ends);

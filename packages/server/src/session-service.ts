@@ -1,15 +1,18 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import {
   AnswerMemory,
-  Connection,
+  type Connection,
   type Envelope,
   type Limits,
   LIMITS,
-  MAX_CONNECTIONS,
   type Payload,
   ProtocolError,
   type RequestHandler,
+  type ServedConnection,
   type Transport,
+  WireServer,
+  type WireServerOptions,
+  type WireService,
 } from "@gyre/protocol";
 import { LiveSession } from "./live-session.ts";
 import type { HostedSession, SessionHost } from "./session-host.ts";
@@ -24,14 +27,10 @@ import {
 } from "./session-payloads.ts";
 
 export interface SessionServiceOptions {
-  /** Told to clients in `ready`. */
-  server?: { name: string; version: string };
   limits?: Partial<Limits>;
   clock?: Clock;
   /** Trouble that no client is told of. */
   onError?: (error: unknown, where: string) => void;
-  /** A connection is over. Its sessions go on. */
-  onDisconnect?: (reason: string, error?: Error) => void;
 }
 
 type SessionCommand = (
@@ -43,19 +42,19 @@ type SessionCommand = (
 /** Half of a frame is for messages; the rest of a snapshot is small but for a message on its way. */
 const SNAPSHOT_SHARE = 0.5;
 
-/** Serves sessions on one transport: a service of its own. */
+/** Serves sessions on one transport, with a service and a server of its own. */
 export function serveSessions(
   transport: Transport,
   host: SessionHost,
-  options: SessionServiceOptions = {},
-): SessionService {
-  const service = new SessionService(host, options);
-  service.serve(transport);
-  return service;
+  options: SessionServiceOptions & WireServerOptions = {},
+): WireServer {
+  const server = new WireServer([new SessionService(host, options)], options);
+  server.serve(transport);
+  return server;
 }
 
 /** Sessions for any number of clients. A client that goes away ends nothing. */
-export class SessionService {
+export class SessionService implements WireService {
   readonly #host: SessionHost;
   readonly #options: SessionServiceOptions;
   readonly #limits: Limits;
@@ -64,7 +63,6 @@ export class SessionService {
   /** Those that are being opened, so that two clients get one. */
   readonly #opening = new Map<string, Promise<LiveSession>>();
   readonly #creating = new Set<Promise<LiveSession>>();
-  readonly #connections = new Set<Connection>();
   /** A session that was asked for twice with one id is made once, on whichever connection. */
   readonly #created = new AnswerMemory();
   #isClosed = false;
@@ -76,29 +74,18 @@ export class SessionService {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Answers what comes in on a transport, until it ends. */
-  serve(transport: Transport): Connection {
+  connect(connection: () => Connection): ServedConnection {
     const attached = new Map<string, LiveSession>();
-    const { onDisconnect, onError, server } = this.#options;
-    const connection: Connection = new Connection(transport, {
-      handlers: this.#handlers(attached, () => connection),
-      limits: this.#limits,
-      clock: this.#clock,
+    return {
+      handlers: this.#handlers(attached, connection),
       memoryOf: (frame) => this.#memoryOf(frame),
-      onClose: (reason, error) => {
-        for (const session of attached.values()) session.unwatch(connection);
-        this.#connections.delete(connection);
-        onDisconnect?.(reason, error);
+      closed: () => {
+        for (const session of attached.values()) session.unwatch(connection());
       },
-      ...(server && { server }),
-      ...(onError && { onError }),
-    });
-    this.#connections.add(connection);
-    if (this.#connections.size > MAX_CONNECTIONS || this.#isClosed) void connection.close("full");
-    return connection;
+    };
   }
 
-  /** Aborts what runs, closes every session and then every connection. */
+  /** Aborts what runs and closes every session. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
@@ -110,7 +97,6 @@ export class SessionService {
     for (const each of closed) {
       if (each.status === "rejected") this.#report(each.reason, "closing a session");
     }
-    await Promise.all([...this.#connections].map((connection) => connection.close("closed")));
   }
 
   #handlers(

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
 import { addUsage, type Clock, type Usage } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
@@ -42,6 +43,9 @@ export interface ConversationOptions {
   quit: () => void;
 }
 
+/** What was typed could not be taken, and nothing was done: it goes back to the editor. */
+class NotTaken extends Error {}
+
 /**
  * What is done with what is typed: prompts, steering, commands, interruptions. Shows what the
  * agent does through the transcript, and asks for permission.
@@ -70,6 +74,11 @@ export class Conversation {
   /** Whether it works on something else than one of our commands. */
   get isWorking(): boolean {
     return this.#work !== undefined && this.#work.name === undefined;
+  }
+
+  /** Whether there is, or will be, somebody to talk to. */
+  get isOpening(): boolean {
+    return this.#opening !== undefined;
   }
 
   get harness(): Harness | undefined {
@@ -126,7 +135,10 @@ export class Conversation {
   /** What was typed, and sent. */
   submit(text: string, followUp: boolean): void {
     this.#hint = undefined;
-    this.#submit(text, followUp).catch((error: unknown) => this.#tell(error));
+    this.#submit(text, followUp).catch((error: unknown) => {
+      if (error instanceof NotTaken) this.#giveBack([text]);
+      this.#tell(error);
+    });
   }
 
   async #submit(text: string, followUp: boolean): Promise<void> {
@@ -139,15 +151,16 @@ export class Conversation {
   /** Sends it, or has it wait for its turn. */
   async #say(text: string, followUp: boolean): Promise<void> {
     const { name } = this.#work ?? {};
-    if (name !== undefined) throw new Error(`${name} is not done yet. Esc stops it.`);
+    if (name !== undefined) throw new NotTaken(`${name} is not done yet. Esc stops it.`);
     await (this.#work ? this.#queue(text, followUp) : this.prompt(text));
   }
 
   /** Sends a prompt, and shows all that comes of it. */
   async prompt(text: string): Promise<void> {
-    await this.#working(async () => {
+    await this.#working(async (signal) => {
       const harness = await this.#opened();
       const { images, problems } = await this.#images(text, harness);
+      if (signal.aborted) return this.#giveBack([text]);
       for (const problem of problems) this.#options.window.warn(problem);
       const ran = this.#ran;
       this.#ran = [];
@@ -155,6 +168,17 @@ export class Conversation {
       const outcome = await harness.prompt({ text: whole, ...(images.length > 0 && { images }) });
       if (outcome.sessionError !== undefined) this.#options.window.warn(outcome.sessionError);
     });
+    await this.#sendRest();
+  }
+
+  /** What was sent when the run had taken its last message: nobody else looks at it. */
+  async #sendRest(): Promise<void> {
+    const agent = this.#harness?.agent;
+    if (!agent || this.#work || waitingOf(agent).length === 0) return;
+    const last = agent.state.messages.at(-1);
+    const isDone = last && isLlmMessage(last) && last.role === "assistant" && !last.errorMessage;
+    if (isDone && last.stopReason !== "aborted") await this.prompt(this.#taken().join("\n\n"));
+    else this.#takeBack();
   }
 
   /** Takes up what was cut off. */
@@ -181,8 +205,12 @@ export class Conversation {
     this.#hint = undefined;
     switch (name) {
       case "escape":
-        if (since < TWICE_MS) return this.#named("tree");
-        return this.#work ? this.interrupt() : undefined;
+        if (this.#work) {
+          // Who interrupts in a hurry does not ask for the tree.
+          this.#pressed = { name: "", at: 0 };
+          return this.interrupt();
+        }
+        return since < TWICE_MS ? this.#named("tree") : undefined;
       case "ctrl+c":
         return this.#clearOrLeave(isHinted && since < LEAVE_MS);
       case "ctrl+d":
@@ -228,7 +256,7 @@ export class Conversation {
     const answer = request.signal?.aborted ? undefined : await window.open(panel);
     answered();
     request.signal?.removeEventListener("abort", withdraw);
-    if (answer && answer.allow === false && answer.reason === "interrupted") this.interrupt();
+    if (!answer || (answer.allow === false && answer.reason === "interrupted")) this.interrupt();
     return answer ?? { allow: false, reason: "interrupted" };
   }
 
@@ -264,12 +292,21 @@ export class Conversation {
   }
 
   #takeBack(): void {
+    this.#giveBack(this.#taken());
+  }
+
+  /** All that waits, which does so no more. */
+  #taken(): string[] {
     const agent = this.#harness?.agent;
-    if (!agent) return;
-    const texts = waitingOf(agent).map(({ queue, id, text }) => {
+    if (!agent) return [];
+    return waitingOf(agent).map(({ queue, id, text }) => {
       agent.takeQueued(queue, id);
       return text;
     });
+  }
+
+  /** Texts go back to the editor, before what is typed there. */
+  #giveBack(texts: readonly string[]): void {
     if (texts.length === 0) return;
     const typed = this.#options.editorText();
     this.#options.window.edit([...texts, ...(typed === "" ? [] : [typed])].join("\n\n"));
@@ -277,7 +314,8 @@ export class Conversation {
 
   #clearOrLeave(isSecond: boolean): void {
     const { editorText, quit, window } = this.#options;
-    if (window.hasPanel || this.#work) this.interrupt();
+    if (window.hasPanel) window.leavePanel();
+    else if (this.#work) this.interrupt();
     else if (editorText() !== "") return window.edit("");
     if (isSecond) return quit();
     this.#hint = "Ctrl-C again leaves.";
@@ -294,7 +332,9 @@ export class Conversation {
     const commands = this.#options.commands();
     const command = commands.find((each) => each.name === name);
     if (command) return { command, rest: rest.trim() };
-    throw new Error(`There is no command "/${name}". /help lists those that there are.`);
+    // "/tmp is full" is about a folder.
+    if (existsSync(`/${name}`)) return undefined;
+    throw new NotTaken(`There is no command "/${name}". /help lists those that there are.`);
   }
 
   async #command(command: TerminalCommand, rest: string): Promise<void> {
@@ -304,7 +344,7 @@ export class Conversation {
     };
     if (!this.#work) return this.#working(run, `/${command.name}`);
     if (!command.anytime) {
-      throw new Error(`/${command.name} has to wait until it is done. Esc interrupts.`);
+      throw new NotTaken(`/${command.name} has to wait until it is done. Esc interrupts.`);
     }
     await run();
     this.#options.window.draw();
@@ -315,7 +355,8 @@ export class Conversation {
     const harness = this.#harness;
     const { io, quit, reopen, setup, window } = this.#options;
     const prompt = (text: string): void => {
-      this.#work = undefined;
+      // The command is over with that.
+      if (this.#work?.name !== undefined) this.#work = undefined;
       this.#say(text, false).catch((error: unknown) => this.#tell(error));
     };
     return harness && { ui: window, harness, io, setup: setup(), reopen, quit, prompt };
@@ -326,7 +367,7 @@ export class Conversation {
     const isAside = text.startsWith("!!");
     const command = text.slice(isAside ? 2 : 1).trim();
     if (command === "") return;
-    if (this.#work) throw new Error("A command has to wait until it is done. Esc interrupts.");
+    if (this.#work) throw new NotTaken("A command has to wait until it is done. Esc interrupts.");
     await this.#working(async (signal) => {
       const { toolset } = await this.#opened();
       const { runUserCommand } = await import("./user-command.ts");
@@ -352,6 +393,7 @@ export class Conversation {
     const startedAt = clock.now();
     const mine = { startedAt, stop, ...(name !== undefined && { name }) };
     this.#work = mine;
+    this.#stopSpinner?.();
     this.#spin();
     window.draw();
     try {
@@ -380,6 +422,8 @@ export class Conversation {
   #see(event: AgentEvent): void {
     const { transcript, window } = this.#options;
     transcript.handle(event);
+    // It was interrupted before it began.
+    if (event.type === "agent_start" && this.#work?.stop.signal.aborted) this.interrupt();
     if (event.type === "message_end") this.#count(event.message);
     window.drawSoon();
   }

@@ -20,7 +20,7 @@ import { AgentOpener, codeOf } from "./start/agent-opener.ts";
 import { bannerRow } from "./start/banner.ts";
 import { COLOURS, NO_COLOURS, type Theme } from "./theme.ts";
 import { Transcript } from "./transcript.ts";
-import { Tty, type TtyInput, type TtyOutput } from "./tty.ts";
+import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "./tty.ts";
 import type { CommandWorld, OpenRequest } from "./ui.ts";
 import { Window } from "./window.ts";
 
@@ -126,24 +126,33 @@ class Program {
     const { signal } = this.#io;
     const restore = (): void => this.#tty.restore();
     process.once("exit", restore);
+    process.once("exit", closeLostTerminal);
     const stop = (): void => this.#leave(codeOf(signal));
     signal.addEventListener("abort", stop, { once: true });
-    this.#window.start();
-    const begun = this.#begin(prompt).catch((error: unknown) => {
-      failure = error;
+    const failures: unknown[] = [];
+    const fail = (error: unknown): void => {
+      failures.push(error);
       this.#leave(EXIT.failed);
-    });
-    let failure: unknown;
+    };
+    // What is thrown while a frame is drawn has nobody else to go to.
+    process.on("uncaughtException", fail);
     try {
+      this.#window.start();
+      const begun = this.#begin(prompt).catch(fail);
       const code = await this.#end;
-      await this.#opener.closeSoon(begun);
-      this.#window.end();
-      if (failure !== undefined) throw failure;
+      await this.#opener.closeSoon(begun).catch(fail);
+      try {
+        this.#window.end();
+      } catch (error) {
+        fail(error);
+      }
+      if (failures.length > 0) throw failures[0];
       const { wayBack } = this.#opener;
       if (wayBack !== undefined) this.#io.stdout.write(`${wayBack}\n`);
       return code;
     } finally {
-      this.#window.end();
+      restore();
+      process.removeListener("uncaughtException", fail);
       process.removeListener("exit", restore);
       signal.removeEventListener("abort", stop);
     }
@@ -199,7 +208,7 @@ class Program {
   #submit(text: string, followUp: boolean): void {
     // Who has asked once knows how.
     this.#editor.placeholder = "";
-    if (this.#conversation) this.#conversation.submit(text, followUp);
+    if (this.#conversation?.isOpening) this.#conversation.submit(text, followUp);
     else this.#early.push(text);
   }
 

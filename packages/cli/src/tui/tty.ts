@@ -1,3 +1,5 @@
+import { closeSync } from "node:fs";
+import { isatty } from "node:tty";
 import type { Size } from "./screen.ts";
 
 const BRACKETED_PASTE = { on: "\x1b[?2004h", off: "\x1b[?2004l" };
@@ -15,7 +17,7 @@ export interface TtyInput {
   isTTY?: boolean;
   setRawMode?(on: boolean): unknown;
   on(event: "data", listener: (bytes: Buffer) => void): unknown;
-  on(event: "end" | "close", listener: () => void): unknown;
+  on(event: "end" | "close" | "error", listener: () => void): unknown;
   resume(): unknown;
   pause(): unknown;
 }
@@ -26,6 +28,8 @@ export interface TtyOutput {
   columns?: number;
   rows?: number;
   writableLength?: number;
+  /** What is below a terminal's stream, as Node has it. */
+  readonly _handle?: { setBlocking?(on: boolean): unknown };
   on(event: "resize" | "drain", listener: () => void): unknown;
 }
 
@@ -66,6 +70,8 @@ export class Tty {
     this.#input.on("data", on.data);
     this.#input.on("end", on.end);
     this.#input.on("close", on.end);
+    // A terminal that was closed cannot be read from: that is an end like any other.
+    this.#input.on("error", on.end);
     this.#output.on("resize", on.resize);
     this.#output.on("drain", on.drain);
   }
@@ -79,6 +85,8 @@ export class Tty {
     this.#isRaw = true;
     this.#input.setRawMode?.(true);
     this.#input.resume();
+    // By default Node waits with all else for a terminal that takes nothing: nobody could interrupt.
+    this.#output._handle?.setBlocking?.(false);
     this.#output.write(BRACKETED_PASTE.on + CLEAR_KEYS.on);
   }
 
@@ -86,7 +94,18 @@ export class Tty {
     if (!this.#isRaw) return;
     this.#isRaw = false;
     this.#output.write(CLEAR_KEYS.off + BRACKETED_PASTE.off + SHOW_CURSOR);
+    this.#output._handle?.setBlocking?.(true);
     this.#input.setRawMode?.(false);
     this.#input.pause();
   }
+}
+
+/**
+ * Lets go of a terminal that is not there any more, as the last thing that is done: Node would
+ * try to reset it, and abort.
+ */
+export function closeLostTerminal(): void {
+  [process.stdin, process.stdout, process.stderr].forEach(({ isTTY }, fd) => {
+    if (isTTY && !isatty(fd)) closeSync(fd);
+  });
 }

@@ -95,6 +95,12 @@ export class Window implements Ui {
     this.draw();
   }
 
+  /** Leaves the panel that is shown, as Esc does. */
+  leavePanel(): void {
+    const [first] = this.#panels;
+    if (first) this.withdraw(first.panel);
+  }
+
   say(markdown: string): void {
     const { theme } = this.#options;
     const block = new AnswerBlock({ theme, changed: () => this.drawSoon() });
@@ -142,11 +148,15 @@ export class Window implements Ui {
   end(): void {
     if (this.#isAway) return;
     this.#stopTimers();
-    const { transcript, tty } = this.#options;
-    this.#screen.draw(transcript.rows(this.columns));
-    this.#screen.finish();
-    tty.restore();
     this.#isAway = true;
+    const { transcript, tty } = this.#options;
+    // A terminal that is not given back is worse than a frame that is not drawn.
+    try {
+      this.#screen.draw(transcript.rows(this.columns));
+    } finally {
+      this.#screen.finish();
+      tty.restore();
+    }
   }
 
   async suspend<T>(work: () => Promise<T>): Promise<T> {
