@@ -16,7 +16,7 @@ afterAll(() => program.remove());
 describe("gyre", () => {
   it.each([[["--help"]], [["-h"]], [["-p", "--help"]]])("shows help for %j", async (args) => {
     const { code, stdout, stderr } = await gyre(args);
-    expect(stdout).toMatch(/^Usage: gyre -p "PROMPT"[^]*\bdemo\b[^]*--max-cost/);
+    expect(stdout).toMatch(/^Usage: gyre \["PROMPT"\][^]*-p "PROMPT"[^]*\bdemo\b[^]*--max-cost/);
     expect([code, stderr]).toEqual([0, ""]);
   });
 
