@@ -2,32 +2,28 @@ import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
 import { addUsage, type Clock, type Usage } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
-import { ruleFor } from "@gyre/tools";
 import type { Harness } from "../harness/harness.ts";
 import type { Io } from "../io.ts";
 import type { Setup } from "../setup.ts";
+import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
 import type { Key } from "./key.ts";
 import { NoticeBlock } from "./message-blocks.ts";
+import { toNextLevel, toNextMode } from "./next-setting.ts";
 import type { Row } from "./row.ts";
 import { waitingOf, waitingRows, workingRow } from "./status.ts";
 import type { Theme } from "./theme.ts";
 import type { Transcript } from "./transcript.ts";
 import type { CommandWorld, OpenRequest, TerminalCommand } from "./ui.ts";
 import type { Window } from "./window.ts";
+import { type Task, Work } from "./work.ts";
 
 /** A second Esc or Ctrl-C within this time means more than the first. */
 const TWICE_MS = 600;
 const LEAVE_MS = 2_000;
-/** How often the spinner turns, while nothing else is drawn. */
-const SPIN_MS = 250;
-/** How often it does while an answer streams in: each turn costs bytes. */
-const CALM_SPIN_MS = 1_000;
 /** Who has waited for so long may be looking elsewhere. */
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
-const MODES = ["ask", "auto-edit", "plan"] as const;
-const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 
 export interface ConversationOptions {
   window: Window;
@@ -55,25 +51,36 @@ export class Conversation {
   #harness: Harness | undefined;
   #opening: Promise<Harness> | undefined;
   #unsubscribe: (() => void) | undefined;
-  /** Set while it works on a prompt, on a command of the user, or on one of ours, which has a name. */
-  #work: { startedAt: number; stop: AbortController; name?: string } | undefined;
+  readonly #work: Work;
   #usage: Usage = {};
   #contextTokens: number | undefined;
   /** What the user ran, for the next prompt. */
   #ran: string[] = [];
   #runs = 0;
-  #tick = 0;
-  #stopSpinner: (() => void) | undefined;
+  /** Whether the agent has begun with the last prompt. */
+  #hasBegun = false;
   #pressed: { name: string; at: number } = { name: "", at: 0 };
+  /** When Esc did so. */
+  #interruptedAt = Number.NEGATIVE_INFINITY;
   #hint: string | undefined;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
+    const { clock, transcript, window } = options;
+    this.#work = new Work({
+      clock,
+      draw: () => window.draw(),
+      isCalm: () => transcript.isStreaming || window.hasPanel,
+    });
+  }
+
+  get #task(): Task | undefined {
+    return this.#work.task;
   }
 
   /** Whether it works on something else than one of our commands. */
   get isWorking(): boolean {
-    return this.#work !== undefined && this.#work.name === undefined;
+    return this.#task !== undefined && this.#task.name === undefined;
   }
 
   /** Whether there is, or will be, somebody to talk to. */
@@ -109,10 +116,11 @@ export class Conversation {
     const { clock, theme, transcript } = this.#options;
     const rows: Row[] = [];
     const isAsking = this.#options.window.hasPanel && !this.isWorking;
-    if (this.#work && !isAsking) {
-      const elapsedMs = clock.now() - this.#work.startedAt;
-      const activity = this.#work.name ?? (transcript.activity || "working");
-      rows.push(workingRow({ activity, elapsedMs, tick: this.#tick }, columns, theme));
+    const task = this.#task;
+    if (task && !isAsking) {
+      const elapsedMs = clock.now() - task.startedAt;
+      const activity = task.name ?? (transcript.activity || "working");
+      rows.push(workingRow({ activity, elapsedMs, tick: this.#work.tick }, columns, theme));
     }
     const agent = this.#harness?.agent;
     if (agent) rows.push(...waitingRows(waitingOf(agent), columns, theme));
@@ -150,22 +158,33 @@ export class Conversation {
 
   /** Sends it, or has it wait for its turn. */
   async #say(text: string, followUp: boolean): Promise<void> {
-    const { name } = this.#work ?? {};
+    const { name } = this.#task ?? {};
     if (name !== undefined) throw new NotTaken(`${name} is not done yet. Esc stops it.`);
-    await (this.#work ? this.#queue(text, followUp) : this.prompt(text));
+    await (this.#task ? this.#queue(text, followUp) : this.prompt(text));
   }
 
   /** Sends a prompt, and shows all that comes of it. */
   async prompt(text: string): Promise<void> {
     await this.#working(async (signal) => {
-      const harness = await this.#opened();
+      const harness = await orStopped(this.#opened(), signal);
+      if (!harness) return this.#giveBack([text]);
       const { images, problems } = await this.#images(text, harness);
       if (signal.aborted) return this.#giveBack([text]);
       for (const problem of problems) this.#options.window.warn(problem);
       const ran = this.#ran;
       this.#ran = [];
       const whole = [text, ...ran].join("\n\n");
-      const outcome = await harness.prompt({ text: whole, ...(images.length > 0 && { images }) });
+      this.#hasBegun = false;
+      const outcome = await harness
+        .prompt({ text: whole, ...(images.length > 0 && { images }) })
+        .catch((error: unknown) => {
+          // A hook was interrupted, or did not let it pass: nobody has seen it.
+          if (!this.#hasBegun) {
+            this.#ran.unshift(...ran);
+            this.#giveBack([text, ...this.#taken()]);
+          }
+          throw error;
+        });
       if (outcome.sessionError !== undefined) this.#options.window.warn(outcome.sessionError);
     });
     await this.#sendRest();
@@ -174,7 +193,7 @@ export class Conversation {
   /** What was sent when the run had taken its last message: nobody else looks at it. */
   async #sendRest(): Promise<void> {
     const agent = this.#harness?.agent;
-    if (!agent || this.#work || waitingOf(agent).length === 0) return;
+    if (!agent || this.#task || waitingOf(agent).length === 0) return;
     const last = agent.state.messages.at(-1);
     const isDone = last && isLlmMessage(last) && last.role === "assistant" && !last.errorMessage;
     if (isDone && last.stopReason !== "aborted") await this.prompt(this.#taken().join("\n\n"));
@@ -184,8 +203,9 @@ export class Conversation {
   /** Takes up what was cut off. */
   async takeUp(): Promise<void> {
     const harness = await this.#opened();
-    if (this.#work || !harness.isCutOff) return;
+    if (this.#task || !harness.isCutOff) return;
     await this.#working(async () => void (await harness.takeUp()));
+    await this.#sendRest();
   }
 
   /** Something was typed: what was pressed before has no second time. */
@@ -205,12 +225,7 @@ export class Conversation {
     this.#hint = undefined;
     switch (name) {
       case "escape":
-        if (this.#work) {
-          // Who interrupts in a hurry does not ask for the tree.
-          this.#pressed = { name: "", at: 0 };
-          return this.interrupt();
-        }
-        return since < TWICE_MS ? this.#named("tree") : undefined;
+        return this.#escape(since < TWICE_MS, now);
       case "ctrl+c":
         return this.#clearOrLeave(isHinted && since < LEAVE_MS);
       case "ctrl+d":
@@ -222,48 +237,42 @@ export class Conversation {
       case "ctrl+o":
         return this.#options.transcript.expand();
       case "shift+tab":
-        return this.#nextMode();
+        return this.#next(toNextMode);
       case "ctrl+t":
-        return this.#nextLevel();
+        return this.#next(toNextLevel);
       default:
     }
+  }
+
+  #escape(isSecond: boolean, now: number): void {
+    // Who interrupts in a hurry, and once more, does not ask for the tree.
+    const isHurry = now - this.#interruptedAt < TWICE_MS;
+    if (this.#task || isHurry) this.#interruptedAt = now;
+    if (this.#task) this.interrupt();
+    else if (isSecond && !isHurry) this.#named("tree");
   }
 
   /** Stops what it does; what waits comes back to the editor. */
   interrupt(): void {
     this.#takeBack();
-    this.#work?.stop.abort();
+    this.#task?.stop.abort();
     this.#harness?.agent.abort();
   }
 
   async approve(request: ApprovalRequest): Promise<ApprovalAnswer> {
-    const { clock, theme } = this.#options;
-    const harness = await this.#opened();
-    const { PermissionPanel } = await import("./permission-panel.ts");
-    const cwd = harness.toolset.env.workspace.root;
-    const rule = ruleFor(request);
-    const panel = new PermissionPanel(request, {
-      theme,
-      cwd,
-      now: () => clock.now(),
-      ...(rule !== undefined && { rule }),
-    });
-    const window = this.#options.window;
-    const withdraw = (): void => window.withdraw(panel);
-    request.signal?.addEventListener("abort", withdraw, { once: true });
+    const { toolset } = await this.#opened();
     this.#notify("gyre asks for permission");
-    const answered = this.#options.transcript.asks(request.callId);
-    const answer = request.signal?.aborted ? undefined : await window.open(panel);
-    answered();
-    request.signal?.removeEventListener("abort", withdraw);
-    if (!answer || (answer.allow === false && answer.reason === "interrupted")) this.interrupt();
+    const cwd = toolset.env.workspace.root;
+    const answer = await askPermission(request, { ...this.#options, cwd });
+    const isLeft = answer ? isInterruption(answer) : request.signal?.aborted !== true;
+    if (isLeft) this.interrupt();
     return answer ?? { allow: false, reason: "interrupted" };
   }
 
   /** Ends what goes on. */
   async close(): Promise<void> {
-    this.#work?.stop.abort();
-    this.#stopSpinner?.();
+    this.#task?.stop.abort();
+    this.#work.stopSpinner();
     this.#unsubscribe?.();
     await (await this.#opening?.catch(() => undefined))?.close();
   }
@@ -280,8 +289,12 @@ export class Conversation {
   }
 
   async #queue(text: string, followUp: boolean): Promise<void> {
+    const task = this.#task;
     const harness = await this.#opened();
     const { images } = await this.#images(text, harness);
+    // What it was to wait for is over.
+    if (task?.stop.signal.aborted) return this.#giveBack([text]);
+    if (this.#task !== task) return this.#say(text, followUp);
     const message: string | AgentMessage =
       images.length === 0
         ? text
@@ -314,10 +327,10 @@ export class Conversation {
 
   #clearOrLeave(isSecond: boolean): void {
     const { editorText, quit, window } = this.#options;
-    if (window.hasPanel) window.leavePanel();
-    else if (this.#work) this.interrupt();
-    else if (editorText() !== "") return window.edit("");
     if (isSecond) return quit();
+    if (window.hasPanel) window.leavePanel();
+    else if (this.#task) this.interrupt();
+    else if (editorText() !== "") return window.edit("");
     this.#hint = "Ctrl-C again leaves.";
   }
 
@@ -327,13 +340,13 @@ export class Conversation {
   }
 
   #commandIn(text: string): { command: TerminalCommand; rest: string } | undefined {
-    const [, name, rest = ""] = /^\/([\w:.-]+)(?:\s+([^]*))?$/.exec(text) ?? [];
+    const [, name, rest = ""] = /^\/([\w:.-]*)(?:\s+([^]*))?$/.exec(text) ?? [];
     if (name === undefined) return undefined;
     const commands = this.#options.commands();
     const command = commands.find((each) => each.name === name);
     if (command) return { command, rest: rest.trim() };
     // "/tmp is full" is about a folder.
-    if (existsSync(`/${name}`)) return undefined;
+    if (name !== "" && existsSync(`/${name}`)) return undefined;
     throw new NotTaken(`There is no command "/${name}". /help lists those that there are.`);
   }
 
@@ -342,7 +355,7 @@ export class Conversation {
       await this.#opened();
       if (this.world) await command.run(rest, this.world);
     };
-    if (!this.#work) return this.#working(run, `/${command.name}`);
+    if (!this.#task) return this.#working(run, `/${command.name}`);
     if (!command.anytime) {
       throw new NotTaken(`/${command.name} has to wait until it is done. Esc interrupts.`);
     }
@@ -356,7 +369,7 @@ export class Conversation {
     const { io, quit, reopen, setup, window } = this.#options;
     const prompt = (text: string): void => {
       // The command is over with that.
-      if (this.#work?.name !== undefined) this.#work = undefined;
+      if (this.#task?.name !== undefined) this.#work.forget();
       this.#say(text, false).catch((error: unknown) => this.#tell(error));
     };
     return harness && { ui: window, harness, io, setup: setup(), reopen, quit, prompt };
@@ -367,9 +380,11 @@ export class Conversation {
     const isAside = text.startsWith("!!");
     const command = text.slice(isAside ? 2 : 1).trim();
     if (command === "") return;
-    if (this.#work) throw new NotTaken("A command has to wait until it is done. Esc interrupts.");
+    if (this.#task) throw new NotTaken("A command has to wait until it is done. Esc interrupts.");
     await this.#working(async (signal) => {
-      const { toolset } = await this.#opened();
+      const harness = await orStopped(this.#opened(), signal);
+      if (!harness) return this.#giveBack([text]);
+      const { toolset } = harness;
       const { runUserCommand } = await import("./user-command.ts");
       const { io, transcript } = this.#options;
       const said = await runUserCommand({
@@ -388,42 +403,23 @@ export class Conversation {
   }
 
   async #working(work: (signal: AbortSignal) => Promise<void>, name?: string): Promise<void> {
-    const { clock, window } = this.#options;
-    const stop = new AbortController();
+    const { clock } = this.#options;
     const startedAt = clock.now();
-    const mine = { startedAt, stop, ...(name !== undefined && { name }) };
-    this.#work = mine;
-    this.#stopSpinner?.();
-    this.#spin();
-    window.draw();
     try {
-      await work(stop.signal);
+      await this.#work.run(work, name);
     } finally {
-      // A command that sends a prompt is over before that.
-      if (this.#work === mine) {
-        this.#work = undefined;
-        this.#stopSpinner?.();
-      }
       if (clock.now() - startedAt > NOTIFY_AFTER_MS) this.#notify("gyre is done");
-      window.draw();
     }
-  }
-
-  #spin(): void {
-    const { clock, transcript, window } = this.#options;
-    const wait = transcript.isStreaming ? CALM_SPIN_MS : SPIN_MS;
-    this.#stopSpinner = clock.after(wait, () => {
-      this.#tick++;
-      window.draw();
-      if (this.#work) this.#spin();
-    });
   }
 
   #see(event: AgentEvent): void {
     const { transcript, window } = this.#options;
     transcript.handle(event);
-    // It was interrupted before it began.
-    if (event.type === "agent_start" && this.#work?.stop.signal.aborted) this.interrupt();
+    if (event.type === "agent_start") {
+      this.#hasBegun = true;
+      // It was interrupted before that.
+      if (this.#task?.stop.signal.aborted) this.interrupt();
+    }
     if (event.type === "message_end") this.#count(event.message);
     window.drawSoon();
   }
@@ -445,21 +441,9 @@ export class Conversation {
     window.control(told + BELL);
   }
 
-  #nextMode(): void {
-    const harness = this.#harness;
-    if (!harness) return;
-    const at = MODES.findIndex((mode) => mode === harness.mode);
-    void harness.setMode(MODES[(at + 1) % MODES.length] ?? "ask").then(
-      () => this.#options.window.draw(),
-      (error: unknown) => this.#tell(error),
-    );
-  }
-
-  #nextLevel(): void {
-    const harness = this.#harness;
-    if (!harness) return;
-    const at = LEVELS.findIndex((level) => level === harness.agent.state.thinkingLevel);
-    void harness.setThinking(LEVELS[(at + 1) % LEVELS.length] ?? "off").then(
+  #next(set: (harness: Harness) => Promise<void>): void {
+    if (!this.#harness) return;
+    set(this.#harness).then(
       () => this.#options.window.draw(),
       (error: unknown) => this.#tell(error),
     );
@@ -481,4 +465,17 @@ export class Conversation {
     const text = error instanceof Error ? error.message : String(error);
     window.show(new NoticeBlock(text, theme.bad, [{ text: "✗ ", style: theme.bad }]));
   }
+}
+
+function isInterruption(answer: ApprovalAnswer): boolean {
+  return answer.allow === false && answer.reason === "interrupted";
+}
+
+/** Undefined: it was stopped before that. */
+function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const stopped = new Promise<undefined>((settle) => {
+    if (signal.aborted) settle(undefined);
+    signal.addEventListener("abort", () => settle(undefined), { once: true });
+  });
+  return Promise.race([work, stopped]);
 }

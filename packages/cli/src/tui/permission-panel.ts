@@ -11,15 +11,13 @@ import {
   textNowIn,
   withoutMiddle,
 } from "./permission-preview.ts";
+import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, span } from "./row.ts";
 import type { Theme } from "./theme.ts";
 import type { Panel, PanelAnswer, PanelView } from "./ui.ts";
 import { wrapText } from "./wrap.ts";
 
-/** What was typed before the question was seen is no answer to it. */
-export const QUIET_MS = 300;
-/** Who goes on typing has seen it by now. */
-export const MAX_QUIET_MS = 2_000;
+export { MAX_QUIET_MS, QUIET_MS } from "./quiet-time.ts";
 /** What a call would do takes at most as many rows, until all of it is asked for. */
 const MAX_BODY_ROWS = 16;
 /** Of what is told besides: where it runs, why it is asked about. */
@@ -62,7 +60,7 @@ interface PermissionChoice {
 export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #request: ApprovalRequest;
   readonly #theme: Theme;
-  readonly #now: () => number;
+  readonly #quiet: QuietTime;
   readonly #preview: Preview;
   readonly #choices: readonly PermissionChoice[];
   #marked = 0;
@@ -71,22 +69,19 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #top: number | undefined;
   #page = 1;
   #laidOut: { columns: number; rows: readonly Row[] } | undefined;
-  #shownAt: number | undefined;
-  /** When something was typed that was not taken. */
-  #lastTyped = Number.NEGATIVE_INFINITY;
 
   constructor(request: ApprovalRequest, options: PermissionPanelOptions) {
     const { theme, rule, cwd, now = () => performance.now() } = options;
     this.#request = request;
     this.#theme = theme;
-    this.#now = now;
+    this.#quiet = new QuietTime(now);
     this.#preview = previewOf(request, options.textNow ?? textNowIn(cwd));
     this.#choices = choicesOf(request, rule);
   }
 
   rows(columns: number, rows: number): PanelView {
     if (rows < 1 || columns < 1) return { rows: [] };
-    this.#shownAt ??= this.#now();
+    this.#quiet.begin();
     const foot = this.#line ? this.#lineRows(columns, rows) : { rows: this.#choiceRows(rows) };
     const room = rows - foot.rows.length;
     const head = this.#head(columns, room);
@@ -99,20 +94,10 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   take(event: TerminalEvent): PanelAnswer<ApprovalAnswer> {
     const isEscape = event.type === "key" && event.name === "escape";
-    if (!isEscape && this.#isTooEarly()) return { type: "none" };
+    if (!isEscape && this.#quiet.isTooEarly()) return { type: "none" };
     if (this.#line) return this.#takeReason(event, this.#line);
     if (event.type === "key") return this.#key(event);
     return event.type === "text" ? this.#letter(event.text) : { type: "none" };
-  }
-
-  #isTooEarly(): boolean {
-    const now = this.#now();
-    if (this.#shownAt === undefined) return true;
-    if (now - this.#shownAt >= MAX_QUIET_MS) return false;
-    const isEarly = now - Math.max(this.#shownAt, this.#lastTyped) < QUIET_MS;
-    if (isEarly) this.#lastTyped = now;
-    else this.#shownAt = Number.NEGATIVE_INFINITY;
-    return isEarly;
   }
 
   #takeReason(event: TerminalEvent, line: LineInput): PanelAnswer<ApprovalAnswer> {

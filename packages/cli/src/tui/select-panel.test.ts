@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Key, KeyName, TerminalEvent } from "./key.ts";
+import { QUIET_MS } from "./quiet-time.ts";
 import { row, textOfRow, widthOfRow } from "./row.ts";
 import { SelectPanel } from "./select-panel.ts";
 import { COLOURS, NO_COLOURS } from "./theme.ts";
@@ -183,5 +184,21 @@ describe("what is typed", () => {
     const panel = panelOf({ filter: true });
     panel.take(text("日本"));
     expect(panel.rows(COLUMNS, ROWS).cursor).toEqual({ row: 1, column: 6 });
+  });
+});
+
+describe("a grave question", () => {
+  it("takes nothing but Esc until there is a pause in what is typed", () => {
+    let now = 0;
+    const question = { title: "Sure?", choices: numbered(3), isGrave: true };
+    const panel = new SelectPanel(question, NO_COLOURS, () => now);
+    expect(panel.take(text("1"))).toEqual({ type: "none" });
+    shown(panel);
+    expect(panel.take(text("1"))).toEqual({ type: "none" });
+    now += QUIET_MS - 1;
+    expect(panel.take(key("enter"))).toEqual({ type: "none" });
+    expect(panel.take(key("escape"))).toEqual({ type: "done", value: undefined });
+    now += QUIET_MS;
+    expect(panel.take(text("1"))).toEqual({ type: "done", value: 0 });
   });
 });

@@ -1,5 +1,6 @@
 import type { TerminalEvent } from "./key.ts";
 import { lineAround, LineInput } from "./line-input.ts";
+import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, type Span, span, widthOfRow } from "./row.ts";
 import { oneLine } from "./text-panel.ts";
 import type { Theme } from "./theme.ts";
@@ -46,8 +47,11 @@ export class SelectPanel<T> implements Panel<T> {
   /** The first one that is on the screen, and how many were at last. */
   #top = 0;
   #page = DEFAULT_PAGE;
+  readonly #quiet: QuietTime | undefined;
 
-  constructor(question: Question<T>, theme: Theme) {
+  /** `now` in milliseconds. */
+  constructor(question: Question<T>, theme: Theme, now = (): number => performance.now()) {
+    if (question.isGrave) this.#quiet = new QuietTime(now);
     this.#question = question;
     this.#theme = theme;
     this.#found = question.choices;
@@ -60,6 +64,7 @@ export class SelectPanel<T> implements Panel<T> {
 
   rows(columns: number, rows: number): PanelView {
     if (rows < 1 || columns < 1) return { rows: [] };
+    this.#quiet?.begin();
     const { dim, strong } = this.#theme;
     const { filter = false, title } = this.#question;
     const head = rows < ROWS_FOR_TITLE ? [] : [row(oneLine(title), strong)];
@@ -89,6 +94,8 @@ export class SelectPanel<T> implements Panel<T> {
 
   take(event: TerminalEvent): PanelAnswer<T> {
     const { filter = false } = this.#question;
+    const isEscape = event.type === "key" && event.name === "escape";
+    if (!isEscape && this.#quiet?.isTooEarly()) return { type: "none" };
     if (event.type === "key") {
       const answer = this.#key(event.name, event.ctrl);
       if (answer) return answer;

@@ -86,7 +86,7 @@ export class Tty {
     this.#input.setRawMode?.(true);
     this.#input.resume();
     // By default Node waits with all else for a terminal that takes nothing: nobody could interrupt.
-    this.#output._handle?.setBlocking?.(false);
+    this.#output["_handle"]?.setBlocking?.(false);
     this.#output.write(BRACKETED_PASTE.on + CLEAR_KEYS.on);
   }
 
@@ -94,7 +94,7 @@ export class Tty {
     if (!this.#isRaw) return;
     this.#isRaw = false;
     this.#output.write(CLEAR_KEYS.off + BRACKETED_PASTE.off + SHOW_CURSOR);
-    this.#output._handle?.setBlocking?.(true);
+    this.#output["_handle"]?.setBlocking?.(true);
     this.#input.setRawMode?.(false);
     this.#input.pause();
   }

@@ -27,6 +27,8 @@ export interface Question<T> {
   start?: number;
   /** What is typed narrows the list down. Default: false. */
   filter?: boolean;
+  /** It is not to be answered by accident: what is typed as it comes up is passed over, but Esc. */
+  isGrave?: boolean;
 }
 
 /**

@@ -84,7 +84,8 @@ export class Window implements Ui {
   }
 
   choose<T>(question: Question<T>): Promise<T | undefined> {
-    return this.open(new SelectPanel(question, this.#options.theme));
+    const { clock, theme } = this.#options;
+    return this.open(new SelectPanel(question, theme, () => clock.now()));
   }
 
   /** Takes a panel away that nobody waits for any more. */
@@ -212,7 +213,8 @@ export class Window implements Ui {
     const above = [...(said.rows.length > 0 ? [EMPTY_ROW] : []), ...status(columns)];
     if (!isLow) above.push(row("─".repeat(columns), theme.dim));
     const below = isLow ? [] : [footer(columns)];
-    const room = height - above.length - below.length - (isLow ? 0 : KEPT_IN_SIGHT);
+    const kept = Math.min(KEPT_IN_SIGHT, Math.max(0, height - LOW));
+    const room = height - above.length - below.length - kept;
     const view = this.#lower(columns, Math.max(1, room));
     const first = said.rows.length + above.length;
     const { cursor } = view;

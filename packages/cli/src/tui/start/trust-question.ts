@@ -122,6 +122,7 @@ async function findingOf(
       title: `Trust what ${shownText(place.cwd).replaceAll("\n", " ")} brings along?`,
       about: aboutRows(asked, trouble, place),
       choices,
+      isGrave: true,
       // Who presses Enter without reading has trusted nothing.
       start: choices.length - 1,
     },
