@@ -47,6 +47,8 @@ export interface ConnectionOptions {
   limits?: Partial<Limits>;
   /** Where the answer to a request is kept. Default: for the connection's life. */
   memoryOf?: (frame: Envelope) => AnswerMemory | undefined;
+  /** How long a request may take. Default: `requestTimeoutMs` of the limits. */
+  timeoutMsOf?: (frame: Envelope) => number | undefined;
   /** Answers of the other end to what was sent. */
   onAnswer?: (frame: Envelope) => void;
   /** The connection is over; called once. */
@@ -220,7 +222,8 @@ export class Connection {
     }
     if (stream !== undefined) this.#sequences.accept(stream, seq, from);
     const keep = memory.begin(frame);
-    const work = new Work(this.#clock, this.#limits.requestTimeoutMs, (answer) => {
+    const timeoutMs = this.#options.timeoutMsOf?.(frame) ?? this.#limits.requestTimeoutMs;
+    const work = new Work(this.#clock, timeoutMs, (answer) => {
       this.#waiting--;
       this.#answer(frame, answer);
       keep(answer);
@@ -311,7 +314,7 @@ class Work {
     } catch (error) {
       return failed(error);
     }
-    if (this.#answer) return;
+    if (this.#answer || this.#timeoutMs === Infinity) return;
     this.#stopTimer = this.#clock.after(this.#timeoutMs, () => {
       const what = `It was not done within ${this.#timeoutMs} ms.`;
       this.#finish(nackOf(new ProtocolError("timeout", what)));

@@ -1,5 +1,6 @@
 export * from "./answer-memory.ts";
 export * from "./assistant-wire.ts";
+export * from "./backoff.ts";
 export * from "./connection.ts";
 export {
   decode,
@@ -14,10 +15,12 @@ export {
   utf8Length,
   versionMismatch,
 } from "./envelope.ts";
+export * from "./event-log.ts";
 export * from "./join-frames.ts";
 export * from "./limits.ts";
 export * from "./protocol-error.ts";
 export * from "./sequence.ts";
 export * from "./service.ts";
 export * from "./transport.ts";
+export * from "./wire-client.ts";
 export * from "./wire-peer.ts";

@@ -28,6 +28,23 @@ export const MAX_TYPE_CHARS = 64;
 /** A joined delta does not grow beyond this, in UTF-16 code units. */
 export const MAX_JOINED_CHARS = 65_536;
 
+/** Who has not said `hello` by then is sent away, where the token comes with it. */
+export const HELLO_TIMEOUT_MS = 10_000;
+/** The longest first line of somebody who is not known yet, in bytes. */
+export const MAX_HELLO_BYTES: number = 64 * 1024;
+/** What a connection may hold in its buffers before its sender is asked to wait, in bytes. */
+export const MAX_BUFFERED_BYTES: number = MIB;
+/** A connection that was closed here and does not end by itself within this is cut. */
+export const CLOSE_GRACE_MS = 10_000;
+/** An event stream without news has a comment so often. */
+export const KEEP_ALIVE_MS = 15_000;
+/** A connection over HTTP whose event stream is away for so long is gone. */
+export const EVENTS_AWAY_MS = 30_000;
+/** What is kept of an event stream, for a client whose stream broke off, in bytes. */
+export const EVENTS_TAIL_BYTES: number = 256 * 1024;
+/** The longest body of a request with frames, in bytes. Each line has the limit of a frame. */
+export const MAX_BODY_BYTES: number = 64 * MIB;
+
 /** What a server tells of its limits in `ready`. */
 export interface Limits {
   frameBytes: number;

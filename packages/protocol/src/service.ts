@@ -11,6 +11,8 @@ export interface ServedConnection {
   readonly handlers: ReadonlyMap<string, RequestHandler>;
   /** Where the answer to a request is kept; nothing: for the connection's life. */
   memoryOf?(frame: Envelope): AnswerMemory | undefined;
+  /** How long a request may take; nothing: as the limits say. `Infinity`: it ends by itself. */
+  timeoutMsOf?(frame: Envelope): number | undefined;
   /** The connection is over; called once. */
   closed?(reason: string, error?: Error): void;
 }
@@ -63,6 +65,7 @@ export class WireServer {
       handlers: new Map(served.flatMap(({ handlers }) => [...handlers])),
       limits: { ...LIMITS, ...limits },
       memoryOf: (frame) => firstOf(served, (each) => each.memoryOf?.(frame)),
+      timeoutMsOf: (frame) => firstOf(served, (each) => each.timeoutMsOf?.(frame)),
       onClose: (reason, error) => {
         this.#connections.delete(connection);
         for (const each of served) each.closed?.(reason, error);

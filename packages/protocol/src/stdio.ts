@@ -1,17 +1,17 @@
 import type { Readable, Writable } from "node:stream";
-import { decode, encode, type Envelope, tooLarge } from "./envelope.ts";
+import { encode, type Envelope } from "./envelope.ts";
+import { Inbox } from "./inbox.ts";
 import { MAX_FRAME_BYTES } from "./limits.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { FrameLines } from "./lines.ts";
 import type { Transport, TransportHandler } from "./transport.ts";
-
-const LF = 0x0a;
-const CR = 0x0d;
 
 export interface StdioOptions {
   input: Readable | NodeJS.ReadableStream;
   output: Writable | NodeJS.WritableStream;
   /** Default 16 MiB. */
   maxFrameBytes?: number;
+  /** The first line may be this long. Default: as the others. */
+  firstFrameBytes?: number;
 }
 
 /**
@@ -27,8 +27,8 @@ class StdioTransport implements Transport {
   readonly #input: StdioOptions["input"];
   readonly #output: StdioOptions["output"];
   readonly #maxBytes: number;
-  readonly #lines: LineSplitter;
-  #handler: TransportHandler | undefined;
+  readonly #inbox = new Inbox();
+  readonly #lines: FrameLines;
   #isClosed = false;
   /** Settles when the output can take more; there while it cannot. */
   #drained: { promise: Promise<void>; settle: () => void } | undefined;
@@ -36,15 +36,14 @@ class StdioTransport implements Transport {
   #unwritten = 0;
   #whenWritten: (() => void)[] = [];
 
-  constructor({ input, output, maxFrameBytes = MAX_FRAME_BYTES }: StdioOptions) {
+  constructor({ input, output, maxFrameBytes = MAX_FRAME_BYTES, firstFrameBytes }: StdioOptions) {
     this.#input = input;
     this.#output = output;
     this.#maxBytes = maxFrameBytes;
-    this.#lines = new LineSplitter(
+    this.#lines = new FrameLines(this.#inbox, {
       maxFrameBytes,
-      (line) => this.#read(line),
-      () => this.#handler?.fault(tooLarge(maxFrameBytes)),
-    );
+      ...(firstFrameBytes !== undefined && { firstFrameBytes }),
+    });
     output.on("error", this.#onOutputError);
     output.on("close", this.#onOutputClose);
     output.on("drain", this.#onDrain);
@@ -68,7 +67,8 @@ class StdioTransport implements Transport {
   }
 
   receive(handler: TransportHandler): void {
-    this.#handler = handler;
+    this.#inbox.open(handler);
+    if (this.#isClosed) return;
     this.#input.on("end", this.#onEnd);
     this.#input.on("error", this.#onInputError);
     this.#input.on("close", this.#onEnd);
@@ -105,22 +105,6 @@ class StdioTransport implements Transport {
     this.#drained = undefined;
   };
 
-  #read(line: Uint8Array): void {
-    if (this.#isClosed) return;
-    let envelope: Envelope;
-    try {
-      envelope = decode(textOf(line), this.#maxBytes);
-    } catch (error) {
-      this.#handler?.fault(
-        error instanceof ProtocolError
-          ? error
-          : new ProtocolError("invalid_request", "The frame is not UTF-8.", { cause: error }),
-      );
-      return;
-    }
-    this.#handler?.frame(envelope);
-  }
-
   #settleWritten(): void {
     for (const resolve of this.#whenWritten.splice(0)) resolve();
   }
@@ -137,69 +121,6 @@ class StdioTransport implements Transport {
     // The listeners for errors stay: one that comes late would end the process.
     this.#onDrain();
     this.#settleWritten();
-    this.#handler?.closed(error);
-  }
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function textOf(line: Uint8Array): string {
-  return utf8.decode(line.at(-1) === CR ? line.subarray(0, -1) : line);
-}
-
-/** Cuts bytes into lines. Holds one unfinished line at most, and none that is too long. */
-class LineSplitter {
-  readonly #maxBytes: number;
-  readonly #onLine: (line: Uint8Array) => void;
-  readonly #onTooLong: () => void;
-  // Pieces are joined when the line is whole: a long line in small pieces stays linear.
-  #pieces: Uint8Array[] = [];
-  #length = 0;
-  #isSkipping = false;
-
-  constructor(maxBytes: number, onLine: (line: Uint8Array) => void, onTooLong: () => void) {
-    // A CR may stand before the LF.
-    this.#maxBytes = maxBytes + 1;
-    this.#onLine = onLine;
-    this.#onTooLong = onTooLong;
-  }
-
-  feed(chunk: Uint8Array): void {
-    let from = 0;
-    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, from)) {
-      this.#add(chunk.subarray(from, at));
-      this.#finish();
-      from = at + 1;
-    }
-    if (from < chunk.length) this.#add(chunk.subarray(from));
-  }
-
-  /** The last line may have no end of its own. */
-  end(): void {
-    if (this.#length > 0) this.#finish();
-  }
-
-  #add(piece: Uint8Array): void {
-    if (this.#isSkipping) return;
-    this.#length += piece.length;
-    if (this.#length <= this.#maxBytes) {
-      this.#pieces.push(piece);
-      return;
-    }
-    this.#isSkipping = true;
-    this.#pieces = [];
-    this.#length = 0;
-    this.#onTooLong();
-  }
-
-  #finish(): void {
-    const pieces = this.#pieces;
-    const isSkipped = this.#isSkipping;
-    this.#pieces = [];
-    this.#length = 0;
-    this.#isSkipping = false;
-    if (isSkipped) return;
-    const [first] = pieces;
-    this.#onLine(pieces.length === 1 && first ? first : Buffer.concat(pieces));
+    this.#inbox.closed(error);
   }
 }

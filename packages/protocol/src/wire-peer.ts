@@ -21,6 +21,8 @@ export interface RequestOptions {
   id?: string;
   /** Nobody waits for the answer any more; the request itself may have been done. */
   signal?: AbortSignal;
+  /** How long the answer may take while connected. Default: what the server promises, and a little. */
+  timeoutMs?: number;
 }
 
 /** Who follows a stream. None of these may throw. */

@@ -1,15 +1,18 @@
-import type { Agent, AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
+import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import {
   AnswerMemory,
   type Connection,
+  EventLog,
+  type LoggedEvent,
   messageOf,
   type Payload,
   ProtocolError,
   utf8Length,
 } from "@gyre/protocol";
-import { EventLog, type LoggedEvent } from "./event-log.ts";
+import { LentTools } from "./lent-tools.ts";
 import type { HostedSession, SessionChanges } from "./session-host.ts";
 import { wrong } from "./session-payloads.ts";
+import { ToldState } from "./told-state.ts";
 import { WireEventWriter } from "./wire-event.ts";
 
 export interface LiveSessionOptions {
@@ -26,16 +29,18 @@ export class LiveSession {
   /** Numbers of events mean something only together with this. */
   readonly epoch: string = globalThis.crypto.randomUUID();
   readonly answers: AnswerMemory = new AnswerMemory();
+  /** What clients lend to it. */
+  readonly lent: LentTools;
   readonly #options: LiveSessionOptions;
   readonly #log: EventLog;
   readonly #watchers = new Set<Connection>();
   #writer = new WireEventWriter();
   /** Messages that were there at the start, or whose end was sent. */
   #known = new WeakSet<AgentMessage>();
-  #pending: readonly PendingCall[] = [];
+  #told: ToldState;
   #unsubscribe: () => void = () => {};
   /** The first event of a run that was asked for calls this. */
-  #onFirstEvent: (() => void) | undefined;
+  #onFirstEvent: ((isOver?: boolean) => void) | undefined;
   #isTaken = false;
   /** Told when the next run can follow: who hears of the end may ask for more at once. */
   #heldEnd: AgentEndEvent | undefined;
@@ -45,6 +50,13 @@ export class LiveSession {
     this.hosted = hosted;
     this.#options = options;
     this.#log = new EventLog(options.tailEvents, options.tailBytes);
+    this.#told = new ToldState(hosted.agent);
+    this.lent = new LentTools({
+      stream: hosted.id,
+      agent: () => this.agent,
+      isBusy: () => this.isBusy,
+      changed: () => this.#tellSettings(),
+    });
     this.#follow();
   }
 
@@ -61,7 +73,7 @@ export class LiveSession {
   }
 
   get pendingIds(): string[] {
-    return this.#pending.map(({ toolCall }) => toolCall.id);
+    return this.#told.pending.map(({ toolCall }) => toolCall.id);
   }
 
   /** Where the session is: for the answer to those who make it or come to it. */
@@ -81,8 +93,8 @@ export class LiveSession {
   catchUp(connection: Connection, after: unknown, epoch: unknown): void {
     const isSame = epoch === undefined || epoch === this.epoch;
     const missed = isSame && typeof after === "number" ? this.#log.after(after) : undefined;
-    // After nothing there is a past only where the session began with none.
-    if (missed && after !== 0) {
+    // Before the first event there may be a past, which only those know who name the epoch.
+    if (missed && (after !== 0 || epoch === this.epoch)) {
       for (const event of missed) this.#send(connection, event);
       return;
     }
@@ -90,16 +102,16 @@ export class LiveSession {
   }
 
   /**
-   * Starts a run. `ack` is called right before its first event; what goes wrong earlier is
-   * thrown, what goes wrong later is in the events.
+   * Starts a run. `ack` is called right before its first event, or with `isOver` where it
+   * ended without one; what goes wrong earlier is thrown, what goes wrong later is in the events.
    */
   start(run: () => Promise<unknown>, ack: (payload: Payload) => void): Promise<void> {
     this.assertIdle();
     this.#isTaken = true;
     return new Promise((resolve, reject) => {
-      const begun = (): void => {
+      const begun = (isOver = false): void => {
         this.#onFirstEvent = undefined;
-        ack({ seq: this.#log.last });
+        ack({ seq: this.#log.last, ...(isOver && { isOver }) });
         resolve();
       };
       this.#onFirstEvent = begun;
@@ -112,11 +124,12 @@ export class LiveSession {
       // A host that throws at once is as good as one that rejects.
       new Promise((settle) => settle(run()))
         .then(() => {
-          if (this.#onFirstEvent === begun) begun();
+          if (this.#onFirstEvent === begun) begun(true);
         }, failed)
         .finally(() => {
           this.#isTaken = false;
           this.#tellEnd();
+          this.lent.tidy();
         });
     });
   }
@@ -129,6 +142,7 @@ export class LiveSession {
   async update(changes: SessionChanges): Promise<Payload> {
     if (this.hosted.update) await refusing(() => this.hosted.update?.(changes));
     else applyChanges(this.agent, changes);
+    this.#tellSettings();
     return this.#settings();
   }
 
@@ -152,23 +166,21 @@ export class LiveSession {
     const all = this.agent.state.messages.filter((message) => this.#known.has(message));
     const omitted = this.#tooMany(all);
     const messages = all.slice(omitted);
-    const { usage } = this.agent.state;
     return {
       ...this.place(),
       seq,
       ...this.hosted.info?.(),
       ...this.#settings(),
-      isRunning: this.isBusy,
       messages,
       // Those before these are in the session, and too long for one frame.
       omitted,
       state: this.#writer.state(messages),
-      pending: this.#pending,
       queued: {
         steering: this.agent.queued("steering"),
         followUp: this.agent.queued("followUp"),
       },
-      usage,
+      ...this.#told.payload(),
+      toolDescriptions: this.#toolDescriptions(),
     };
   }
 
@@ -190,6 +202,7 @@ export class LiveSession {
       await this.hosted.close();
       closed?.();
     } finally {
+      this.lent.close();
       this.#unsubscribe();
       this.#tellEnd();
       this.#publish("done", { reason: "closed" });
@@ -207,6 +220,8 @@ export class LiveSession {
     } finally {
       this.#isTaken = false;
       this.#follow();
+      // The host may have made another agent.
+      this.lent.restore();
     }
     const seq = this.#log.last + 1;
     this.#publish("snapshot", this.snapshot(seq));
@@ -216,10 +231,9 @@ export class LiveSession {
   /** Listens to the agent as it is now. */
   #follow(): void {
     this.#unsubscribe();
-    const { messages, pending } = this.agent.state;
     this.#writer = new WireEventWriter();
-    this.#known = new WeakSet(messages);
-    this.#pending = pending;
+    this.#known = new WeakSet(this.agent.state.messages);
+    this.#told = new ToldState(this.agent);
     this.#unsubscribe = this.agent.subscribe((event) => this.#take(event));
   }
 
@@ -228,7 +242,7 @@ export class LiveSession {
     this.#onFirstEvent?.();
     if (event.type === "agent_end") return this.#holdEnd(event);
     if (event.type === "message_end") this.#known.add(event.message);
-    if (event.type === "agent_start") this.#pending = [];
+    this.#told.take(event, this.#log.last);
     const { type, payload } = this.#writer.write(event);
     this.#publish(type, payload);
   }
@@ -237,16 +251,31 @@ export class LiveSession {
     this.#heldEnd = event;
     if (this.#isTaken) return;
     // A run of the host's own. Inside of a listener nobody may wait for the agent.
-    queueMicrotask(() => void this.agent.waitForIdle().then(() => this.#tellEnd()));
+    queueMicrotask(() => {
+      void this.agent.waitForIdle().then(() => {
+        this.#tellEnd();
+        this.lent.tidy();
+      });
+    });
   }
 
   #tellEnd(): void {
     const event = this.#heldEnd;
     if (!event) return;
     this.#heldEnd = undefined;
-    this.#pending = event.pending;
     const { type, payload } = this.#writer.write(event);
+    this.#told.end(event, this.#log.last + 1, payload);
     this.#publish(type, payload);
+  }
+
+  /** Everybody is told what is set now. */
+  #tellSettings(): void {
+    const toolDescriptions = this.#toolDescriptions();
+    this.#publish("session_update", {
+      ...this.hosted.info?.(),
+      ...this.#settings(),
+      toolDescriptions,
+    });
   }
 
   #publish(type: string, payload: Payload): void {
@@ -267,6 +296,12 @@ export class LiveSession {
       tools: tools.map(({ name }) => name),
       modes: { steering: this.agent.steeringMode, followUp: this.agent.followUpMode },
     };
+  }
+
+  #toolDescriptions(): Payload {
+    return Object.fromEntries(
+      this.agent.state.tools.map(({ name, description }) => [name, description]),
+    );
   }
 
   /** How many of the oldest messages have to stay out of one frame. */

@@ -1,6 +1,6 @@
-import type { AgentMessage, Decision, QueueMode, QueueName } from "@gyre/agent";
+import type { AgentMessage, AgentToolResult, Decision, QueueMode, QueueName } from "@gyre/agent";
 import { userMessage } from "@gyre/agent";
-import type { ImageContent, ThinkingLevel, UserContent, UserMessage } from "@gyre/ai";
+import type { ImageContent, JsonSchema, ThinkingLevel, UserContent, UserMessage } from "@gyre/ai";
 import { isRecord, type Payload, ProtocolError } from "@gyre/protocol";
 import type { SessionChanges, SessionPrompt } from "./session-host.ts";
 
@@ -78,23 +78,72 @@ function decisionOf(id: string, value: unknown): Decision {
     case "deny":
     case "wait":
       return { type, ...why };
-    case "result": {
-      if (!isRecord(result) || !isContent(result["content"])) {
-        throw wrong(`The result for "${id}" has "content", a list of texts and images.`);
-      }
-      const { content, details, isError } = result;
-      return {
-        type,
-        result: {
-          content,
-          ...(details !== undefined && { details }),
-          ...(typeof isError === "boolean" && { isError }),
-        },
-      };
-    }
+    case "result":
+      return { type, result: resultIn(result, `for "${id}"`) };
     default:
       throw wrong(`The decision on "${id}" is one of approve, deny, result and wait.`);
   }
+}
+
+/** `{content, details?, isError?, terminate?}`. What it cost is not taken from a client. */
+export function resultIn(value: unknown, whose: string): AgentToolResult {
+  if (!isRecord(value) || !isContent(value["content"])) {
+    throw wrong(`The result ${whose} has "content", a list of texts and images.`);
+  }
+  const { content, details, isError, terminate } = value;
+  return {
+    content,
+    ...(details !== undefined && { details }),
+    ...(typeof isError === "boolean" && { isError }),
+    ...(typeof terminate === "boolean" && { terminate }),
+  };
+}
+
+/** Tools that a client may lend at a time. */
+export const MAX_LENT_TOOLS = 128;
+/** What every service takes as the name of a tool. */
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** A tool as a client tells of it. */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  parameters: JsonSchema;
+  concurrent?: boolean;
+  timeoutMs?: number;
+}
+
+/** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], lender?}` */
+export function toolsIn({ tools, lender }: Payload): {
+  tools: ToolSpec[];
+  lender: string | undefined;
+} {
+  if (!Array.isArray(tools)) throw wrong('"tools" is a list of {name, description, parameters}.');
+  if (tools.length > MAX_LENT_TOOLS) throw wrong(`"tools" has at most ${MAX_LENT_TOOLS} entries.`);
+  if (lender !== undefined && typeof lender !== "string") throw wrong('"lender" is a name.');
+  return { tools: tools.map(toolIn), lender };
+}
+
+function toolIn(tool: unknown): ToolSpec {
+  if (!isRecord(tool)) throw wrong("A tool is an object.");
+  const { name, description, parameters, concurrent, timeoutMs } = tool;
+  if (typeof name !== "string" || !TOOL_NAME.test(name)) {
+    throw wrong('"name" of a tool has 1 to 64 letters, digits, "_" and "-".');
+  }
+  if (typeof description !== "string") throw wrong(`"description" of "${name}" is a string.`);
+  if (!isRecord(parameters) || parameters["type"] !== "object") {
+    throw wrong(`"parameters" of "${name}" is a JSON Schema of type "object".`);
+  }
+  if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || timeoutMs <= 0)) {
+    throw wrong(`"timeoutMs" of "${name}" is a number above 0.`);
+  }
+  return {
+    name,
+    description,
+    parameters,
+    ...(typeof concurrent === "boolean" && { concurrent }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
 }
 
 /** `{model?, thinkingLevel?, systemPrompt?, tools?, modes?}` */

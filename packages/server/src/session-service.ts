@@ -24,6 +24,7 @@ import {
   promptIn,
   type QueueEdit,
   queueEditIn,
+  toolsIn,
 } from "./session-payloads.ts";
 
 export interface SessionServiceOptions {
@@ -38,6 +39,14 @@ type SessionCommand = (
   payload: Payload,
   ack: (payload?: Payload) => void,
 ) => Payload | void | Promise<Payload | void>;
+
+/** What holds for one connection, and is asked for again on the next. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  "session_attach",
+  "tool_register",
+  "tool_update",
+  "tool_result",
+]);
 
 /** Half of a frame is for messages; the rest of a snapshot is small but for a message on its way. */
 const SNAPSHOT_SHARE = 0.5;
@@ -80,7 +89,10 @@ export class SessionService implements WireService {
       handlers: this.#handlers(attached, connection),
       memoryOf: (frame) => this.#memoryOf(frame),
       closed: () => {
-        for (const session of attached.values()) session.unwatch(connection());
+        for (const session of attached.values()) {
+          session.unwatch(connection());
+          session.lent.gone(connection());
+        }
       },
     };
   }
@@ -147,6 +159,16 @@ export class SessionService implements WireService {
       handlers.set(type, (frame, ack) => {
         const session = attachedTo(frame, attached);
         return command(session, frame.payload, ack);
+      });
+    }
+    handlers.set("tool_register", (frame) => {
+      const { lent } = attachedTo(frame, attached);
+      const { tools, lender } = toolsIn(frame.payload);
+      if (!connection().isClosed) lent.register(connection(), tools, lender);
+    });
+    for (const type of ["tool_update", "tool_result"]) {
+      handlers.set(type, (frame) => {
+        attachedTo(frame, attached).lent.answer(connection(), type, frame.payload);
       });
     }
     return handlers;
@@ -254,10 +276,10 @@ export class SessionService implements WireService {
     }
   }
 
-  /** For a session's life; what says where a client is, for the connection's. */
+  /** For a session's life; what says where a client is and what it lends, for the connection's. */
   #memoryOf({ type, stream }: Envelope): AnswerMemory | undefined {
     if (type === "session_create") return this.#created;
-    if (type === "session_attach" || stream === undefined) return undefined;
+    if (OF_CONNECTION.has(type) || stream === undefined) return undefined;
     return this.#sessions.get(stream)?.answers;
   }
 
@@ -290,9 +312,13 @@ function attachedTo(frame: Envelope, attached: ReadonlyMap<string, LiveSession>)
 
 function editQueue({ agent }: LiveSession, edit: QueueEdit): Payload {
   const { queue } = edit;
+  if (edit.op === "remove") {
+    const message = agent.takeQueued(queue, edit.id);
+    const isDone = message !== undefined;
+    return { isDone, queued: agent.queued(queue), ...(message && { message }) };
+  }
   let isDone = true;
   if (edit.op === "edit") isDone = agent.editQueued(queue, edit.id, edit.message);
-  else if (edit.op === "remove") isDone = agent.takeQueued(queue, edit.id) !== undefined;
   else if (edit.op === "move") isDone = agent.moveQueued(queue, edit.id, edit.place);
   else if (edit.op === "clear" && queue === "steering") agent.clearSteeringQueue();
   else if (edit.op === "clear") agent.clearFollowUpQueue();

@@ -1,7 +1,8 @@
-import { type Payload, TAIL_BYTES, TAIL_EVENTS, utf8Length } from "@gyre/protocol";
+import { isRecord, type Payload, utf8Length } from "./envelope.ts";
+import { TAIL_BYTES, TAIL_EVENTS } from "./limits.ts";
 import { plainData } from "./plain-data.ts";
 
-/** An event of a session with its number. */
+/** An event of a stream with its number. */
 export interface LoggedEvent {
   readonly seq: number;
   readonly type: string;
@@ -31,6 +32,11 @@ export class EventLog {
   /** The number of the newest event; 0 before the first. */
   get last(): number {
     return this.#last;
+  }
+
+  /** How long the payloads are that are kept, as JSON. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   append(type: string, given: Payload): LoggedEvent {
@@ -66,7 +72,7 @@ export class EventLog {
 /** A payload that is sure to travel, and its length. */
 function measured(payload: Payload): { payload: Payload; bytes: number } {
   const { event } = payload;
-  const delta: unknown = typeof event === "object" && event && "delta" in event ? event.delta : 0;
+  const { delta } = isRecord(event) ? event : payload;
   // Deltas come by the thousand, and are strings.
   if (typeof delta === "string") {
     return { payload, bytes: utf8Length(delta) + DELTA_FRAME_BYTES };

@@ -1,0 +1,169 @@
+import type { ServerResponse } from "node:http";
+import type { Clock } from "@gyre/ai";
+import { encode, type Envelope, utf8Length } from "../envelope.ts";
+import { Inbox } from "../inbox.ts";
+import { CLOSE_GRACE_MS, EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../limits.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import type { Transport, TransportHandler } from "../transport.ts";
+
+const OK = 200;
+
+export interface HttpConnectionOptions {
+  maxFrameBytes: number;
+  clock: Clock;
+  /** It is over. */
+  onGone: () => void;
+}
+
+interface Kept {
+  seq: number;
+  event: string;
+  bytes: number;
+}
+
+/**
+ * The serving end of a connection over HTTP. Its events go out on one response after the
+ * other: a stream that broke off is taken up by a new one, from a short tail. Without any for
+ * `EVENTS_AWAY_MS`, it is gone.
+ */
+export class HttpConnection implements Transport {
+  readonly inbox: Inbox = new Inbox();
+  readonly #options: HttpConnectionOptions;
+  readonly #tail: Kept[] = [];
+  #tailBytes = 0;
+  #sent = 0;
+  #response: ServerResponse | undefined;
+  #isTaking = false;
+  #isClosing = false;
+  /** Settles when the reader can take more; there while it cannot. */
+  #lag: { promise: Promise<void>; settle: () => void } | undefined;
+  #stopTimer: () => void = () => {};
+
+  constructor(options: HttpConnectionOptions) {
+    this.#options = options;
+    this.#leave();
+  }
+
+  send(envelope: Envelope): void | Promise<void> {
+    const text = encode(envelope, this.#options.maxFrameBytes);
+    if (this.inbox.isClosed || this.#isClosing) return undefined;
+    const seq = ++this.#sent;
+    const event = `id: ${seq}\ndata: ${text}\n\n`;
+    this.#keep({ seq, event, bytes: utf8Length(event) });
+    if (this.#response?.write(event)) return undefined;
+    return this.#waitForRoom();
+  }
+
+  receive(handler: TransportHandler): void {
+    this.inbox.open(handler);
+  }
+
+  /** Tells the client, if its stream is there, that nothing follows. */
+  async close(): Promise<void> {
+    if (this.inbox.isClosed || this.#isClosing) return;
+    this.#isClosing = true;
+    const response = this.#response;
+    if (response) {
+      const stop = this.#options.clock.after(CLOSE_GRACE_MS, () => response.destroy());
+      await new Promise<void>((resolve) => {
+        response.once("close", resolve);
+        response.end("event: close\ndata: {}\n\n");
+      });
+      stop();
+    }
+    this.gone();
+  }
+
+  /** Sends the events after that one, and from then on what comes. Throws where they are not kept any more. */
+  attach(response: ServerResponse, after: number): void {
+    const first = this.#tail[0]?.seq ?? this.#sent + 1;
+    if (!Number.isSafeInteger(after) || after < first - 1 || after > this.#sent) {
+      const what = `The events after ${after} are not kept any more. Connect anew.`;
+      const error = new ProtocolError("stream_not_found", what);
+      this.gone(error);
+      throw error;
+    }
+    const before = this.#response;
+    this.#response = response;
+    // A client that takes it up anew has given up the old one, whatever that knows.
+    before?.destroy();
+    response.writeHead(OK, {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      connection: "close",
+      "x-accel-buffering": "no",
+    });
+    response.on("drain", () => this.#settle());
+    response.on("error", () => response.destroy());
+    response.on("close", () => {
+      if (this.#response !== response) return;
+      this.#response = undefined;
+      this.#leave();
+    });
+    const missing = this.#tail.filter(({ seq }) => seq > after).map(({ event }) => event);
+    const hasRoom = response.write(`:\n\n${missing.join("")}`);
+    if (hasRoom) this.#settle();
+    this.#keepAlive(response);
+  }
+
+  /** Requests with frames come one after the other. What it gives ends this one. */
+  beginTaking(): () => void {
+    if (this.#isTaking) {
+      throw new ProtocolError(
+        "invalid_sequence",
+        "The request with frames before this one is not done. Send one after the other.",
+      );
+    }
+    this.#isTaking = true;
+    return () => {
+      this.#isTaking = false;
+    };
+  }
+
+  gone(error?: Error): void {
+    if (this.inbox.isClosed) return;
+    this.#stopTimer();
+    this.#options.onGone();
+    this.inbox.closed(error);
+    this.#settle();
+    this.#response?.end();
+  }
+
+  #leave(): void {
+    this.#stopTimer();
+    if (this.inbox.isClosed) return;
+    this.#stopTimer = this.#options.clock.after(EVENTS_AWAY_MS, () => {
+      this.gone(new Error(`The event stream was away for ${EVENTS_AWAY_MS} ms.`));
+    });
+  }
+
+  #keepAlive(response: ServerResponse): void {
+    this.#stopTimer();
+    this.#stopTimer = this.#options.clock.after(KEEP_ALIVE_MS, () => {
+      if (!response.writableNeedDrain) response.write(":\n\n");
+      this.#keepAlive(response);
+    });
+  }
+
+  #keep(kept: Kept): void {
+    this.#tail.push(kept);
+    this.#tailBytes += kept.bytes;
+    while (this.#tailBytes > EVENTS_TAIL_BYTES && this.#tail.length > 1) {
+      this.#tailBytes -= this.#tail.shift()?.bytes ?? 0;
+    }
+  }
+
+  #waitForRoom(): Promise<void> {
+    if (!this.#lag) {
+      let settle = (): void => {};
+      const promise = new Promise<void>((resolve) => (settle = resolve));
+      this.#lag = { promise, settle };
+    }
+    return this.#lag.promise;
+  }
+
+  #settle(): void {
+    this.#lag?.settle();
+    this.#lag = undefined;
+  }
+}

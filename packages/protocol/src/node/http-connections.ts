@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Clock, systemClock } from "@gyre/ai";
+import { tooLarge } from "../envelope.ts";
+import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../limits.ts";
+import { FrameLines } from "../lines.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import type { Transport } from "../transport.ts";
+import { HttpConnection } from "./http-connection.ts";
+import type { Route } from "./route.ts";
+
+const ID_BYTES = 18;
+const CREATED = 201;
+const NO_CONTENT = 204;
+
+export interface HttpConnectionsOptions {
+  serve: (transport: Transport) => void;
+  maxFrameBytes?: number;
+  maxBodyBytes?: number;
+  clock?: Clock;
+}
+
+/** Connections over plain HTTP: frames come in requests and go out as server-sent events. */
+export class HttpConnections {
+  readonly #options: HttpConnectionsOptions;
+  readonly #connections = new Map<string, HttpConnection>();
+
+  constructor(options: HttpConnectionsOptions) {
+    this.#options = options;
+  }
+
+  readonly routes: readonly Route[] = [
+    { method: "POST", path: "/api/connect", handle: (_, response) => this.#connect(response) },
+    {
+      method: "GET",
+      path: /\/api\/connections\/([\w-]+)\/events/,
+      handle: ({ headers }, response, [id]) => {
+        const after = Number(headers["last-event-id"] ?? 0);
+        this.#find(id).attach(response, after);
+      },
+    },
+    {
+      method: "POST",
+      path: /\/api\/connections\/([\w-]+)\/frames/,
+      handle: (request, response, [id]) => this.#take(this.#find(id), request, response),
+    },
+    {
+      method: "DELETE",
+      path: /\/api\/connections\/([\w-]+)/,
+      handle: (_, response, [id = ""]) => {
+        // Once more does no harm: what was asked for is so.
+        this.#connections.get(id)?.gone();
+        response.writeHead(NO_CONTENT).end();
+      },
+    },
+  ];
+
+  /** Ends those that are left. */
+  close(): void {
+    for (const connection of this.#connections.values()) connection.gone();
+  }
+
+  #connect(response: ServerResponse): void {
+    const { serve, maxFrameBytes = MAX_FRAME_BYTES, clock = systemClock } = this.#options;
+    const id = `h_${randomBytes(ID_BYTES).toString("base64url")}`;
+    const connection = new HttpConnection({
+      maxFrameBytes,
+      clock,
+      onGone: () => this.#connections.delete(id),
+    });
+    this.#connections.set(id, connection);
+    serve(connection);
+    response
+      .writeHead(CREATED, { "content-type": "application/json", "cache-control": "no-store" })
+      .end(JSON.stringify({ connection: id }));
+  }
+
+  async #take(
+    connection: HttpConnection,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { maxFrameBytes = MAX_FRAME_BYTES, maxBodyBytes = MAX_BODY_BYTES } = this.#options;
+    const finish = connection.beginTaking();
+    const lines = new FrameLines(connection.inbox, { maxFrameBytes });
+    try {
+      await readBody(request, maxBodyBytes, (chunk) => lines.feed(chunk));
+    } catch (error) {
+      // What came of it was taken; what follows would leave a gap.
+      connection.gone(new Error("A request with frames broke off.", { cause: error }));
+      throw error;
+    } finally {
+      finish();
+    }
+    lines.end();
+    response.writeHead(NO_CONTENT).end();
+  }
+
+  #find(id = ""): HttpConnection {
+    const connection = this.#connections.get(id);
+    if (connection) return connection;
+    const what = `There is no connection "${id}", or not any more. Connect anew.`;
+    throw new ProtocolError("stream_not_found", what);
+  }
+}
+
+/** All of a body, piece by piece. The rest of one that is too long is left where it is. */
+function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  take: (chunk: Uint8Array) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let length = 0;
+    const broken = (): void =>
+      reject(new ProtocolError("invalid_request", "The request broke off."));
+    request.on("data", (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length <= maxBytes) return take(chunk);
+      request.removeAllListeners("data").pause();
+      reject(tooLarge(maxBytes));
+    });
+    request.once("end", resolve);
+    request.once("error", broken);
+    request.once("close", broken);
+  });
+}

@@ -1,0 +1,310 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { type Clock, systemClock } from "@gyre/ai";
+import { MAX_CONNECTIONS } from "../limits.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import type { Transport } from "../transport.ts";
+import { Guard, type Refusal, tooManyConnections } from "./guard.ts";
+import { HttpConnections } from "./http-connections.ts";
+import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
+import { Metrics } from "./metrics.ts";
+import { answerError, findRoute, type Route } from "./route.ts";
+import { WebSocketUpgrades } from "./websocket-server.ts";
+
+/** The headers of a request are there by then, or its socket is closed. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** A request is there with its body by then, or its socket is closed. */
+export const BODY_TIMEOUT_MS = 60_000;
+/** How often it is looked for those who are too slow. */
+const LOOK_MS = 1000;
+/** A connection over HTTP has its event stream, its requests, and what comes between. */
+const SOCKETS_A_CONNECTION = 4;
+
+const OK = 200;
+const NO_CONTENT = 204;
+const NOT_FOUND = 404;
+const NOT_ALLOWED = 405;
+const UNAVAILABLE = 503;
+
+const WEBSOCKET_PATH = "/api/ws";
+/** Where there is one connection more after a request. */
+const CONNECTING_PATHS: ReadonlySet<string> = new Set([WEBSOCKET_PATH, "/api/connect"]);
+
+/** One line of the log. No query, no header and no body is in it. */
+export type LogEntry =
+  | { type: "request"; method: string; path: string; status: number; durationMs: number }
+  | { type: "refused"; reason: string; method: string; path: string; status: number }
+  | { type: "connected" | "disconnected"; transport: "websocket" | "http" };
+
+export interface ListenHttpOptions {
+  /** Default loopback. */
+  host?: string;
+  /** Default: a free one. */
+  port?: number;
+  token: string;
+  /** Called for each connection, over WebSocket or over HTTP. */
+  serve: (transport: Transport) => void;
+  /** What else is answered, for those with the token. */
+  routes?: readonly Route[];
+  /** Pages of other origins that may come. */
+  origins?: readonly string[];
+  /** Names that the server is called by beside those of loopback. */
+  hosts?: readonly string[];
+  /** Default `MAX_CONNECTIONS`. */
+  maxConnections?: number;
+  maxFrameBytes?: number;
+  maxBodyBytes?: number;
+  headersTimeoutMs?: number;
+  bodyTimeoutMs?: number;
+  metrics?: Metrics;
+  /** Trouble that no answer tells of. */
+  onError?: (error: unknown, where: string) => void;
+  log?: (entry: LogEntry) => void;
+  clock?: Clock;
+}
+
+export interface HttpListener extends Listener {
+  readonly url: string;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Serves the wire over HTTP: WebSockets at `/api/ws`, connections of requests and events at
+ * `/api/connect`, `/healthz` for everybody, `/metrics` and further routes. A token always;
+ * `Host` and `Origin` are checked before it.
+ */
+export async function listenHttp(options: ListenHttpOptions): Promise<HttpListener> {
+  const { host = LOOPBACK, port = 0 } = options;
+  const door = new HttpDoor(options);
+  const bound = await door.listen(host, port);
+  return {
+    host,
+    port: bound,
+    url: `http://${nameOf(host)}:${bound}`,
+    metrics: door.metrics,
+    close: ({ graceMs } = {}) => door.close(graceMs),
+  };
+}
+
+class HttpDoor {
+  readonly metrics: Metrics;
+  readonly #options: ListenHttpOptions;
+  readonly #clock: Clock;
+  readonly #server: Server;
+  readonly #guard: Guard;
+  readonly #upgrades: WebSocketUpgrades;
+  readonly #connections: HttpConnections;
+  readonly #routes: readonly Route[];
+  readonly #maxConnections: number;
+  readonly #sockets = new Set<Socket>();
+  #port = 0;
+  #open = 0;
+  #isClosing = false;
+
+  constructor(options: ListenHttpOptions) {
+    const { clock = systemClock, token, origins, hosts = [], host, maxFrameBytes } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.metrics = options.metrics ?? new Metrics(clock);
+    this.#maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
+    this.#guard = new Guard({
+      token,
+      port: () => this.#port,
+      hosts: [...hosts, ...ownNames(host)],
+      ...(origins && { origins }),
+    });
+    const shared = { clock, ...(maxFrameBytes !== undefined && { maxFrameBytes }) };
+    this.#upgrades = new WebSocketUpgrades(shared);
+    this.#connections = new HttpConnections({
+      ...shared,
+      ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
+      serve: (transport) => this.#serve(transport, "http"),
+    });
+    this.#routes = [
+      ...this.#connections.routes,
+      { method: "GET", path: "/metrics", handle: (_, response) => this.#tellMetrics(response) },
+      ...(options.routes ?? []),
+    ];
+    this.#server = createServer(
+      {
+        headersTimeout: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
+        requestTimeout: options.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
+        connectionsCheckingInterval: LOOK_MS,
+      },
+      (request, response) => void this.#answer(request, response),
+    );
+    this.#server.maxConnections = this.#maxConnections * SOCKETS_A_CONNECTION;
+    this.#server.on("connection", (socket) => this.#watch(socket));
+    this.#server.on("drop", () => this.metrics.refused("sockets"));
+    this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+  }
+
+  async listen(host: string, port: number): Promise<number> {
+    this.#port = await listenOn(this.#server, host, port);
+    this.#server.on("error", (error) => this.#options.onError?.(error, "listening"));
+    return this.#port;
+  }
+
+  async close(graceMs?: number): Promise<void> {
+    this.#isClosing = true;
+    await closeServer(this.#server, this.#sockets, this.#clock, graceMs);
+    this.#connections.close();
+  }
+
+  #watch(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    this.metrics.socket(socket);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? "";
+    const path = pathOf(request);
+    if (method === "GET" && path === "/healthz") {
+      response.writeHead(OK, { "content-type": "application/json" }).end('{"ok":true}');
+      return;
+    }
+    this.#logAnswer(request, response, path);
+    if (this.#isClosing) {
+      return answerError(response, stopping(), UNAVAILABLE, { connection: "close" });
+    }
+    for (const [name, value] of Object.entries(this.#guard.corsHeaders(request))) {
+      if (value !== undefined) response.setHeader(name, value);
+    }
+    // A browser asks without the token whether it may send it.
+    const isPreflight = method === "OPTIONS" && request.headers.origin !== undefined;
+    const refusal = isPreflight ? this.#guard.checkPlace(request) : this.#check(request, path);
+    if (refusal) {
+      this.#noteRefusal(request, path, refusal);
+      return answerError(response, refusal.error, refusal.status, { connection: "close" });
+    }
+    if (isPreflight) {
+      response.writeHead(NO_CONTENT).end();
+      return;
+    }
+    await this.#route(request, response, path);
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+    const method = request.method ?? "";
+    const found = findRoute(this.#routes, method, path);
+    if (!found.route) {
+      const allowed = found.allowed.join(", ");
+      if (allowed === "") return answerError(response, nothingAt(path), NOT_FOUND);
+      const error = new ProtocolError("invalid_request", `${path} is asked with ${allowed}.`);
+      return answerError(response, error, NOT_ALLOWED, { allow: allowed });
+    }
+    try {
+      await found.route.handle(request, response, found.match);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) this.#options.onError?.(error, `${method} ${path}`);
+      answerError(response, error, undefined, { connection: "close" });
+    }
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // Who goes away in the middle of it is gone.
+    socket.on("error", () => socket.destroy());
+    const path = pathOf(request);
+    const refusal = this.#check(request, path);
+    if (refusal) this.#noteRefusal(request, path, refusal);
+    if (refusal) return refuseUpgrade(socket, refusal.status, refusal.error);
+    if (path !== WEBSOCKET_PATH) return refuseUpgrade(socket, NOT_FOUND, nothingAt(path));
+    if (this.#isClosing) return refuseUpgrade(socket, UNAVAILABLE, stopping());
+    this.#upgrades.accept(request, socket, head, (transport) =>
+      this.#serve(transport, "websocket"),
+    );
+  }
+
+  #check(request: IncomingMessage, path: string): Refusal | undefined {
+    const refusal = this.#guard.check(request);
+    if (refusal) return refusal;
+    const isFull = this.#open >= this.#maxConnections;
+    return isFull && CONNECTING_PATHS.has(path)
+      ? tooManyConnections(this.#maxConnections)
+      : undefined;
+  }
+
+  #serve(transport: Transport, kind: "websocket" | "http"): void {
+    const { serve, log, onError } = this.#options;
+    this.#open++;
+    log?.({ type: "connected", transport: kind });
+    const onClosed = (): void => {
+      this.#open--;
+      log?.({ type: "disconnected", transport: kind });
+    };
+    try {
+      serve(this.metrics.counted(transport, kind, onClosed));
+    } catch (error) {
+      onError?.(error, `serving a connection over ${kind}`);
+      void transport.close();
+    }
+  }
+
+  #noteRefusal({ method = "" }: IncomingMessage, path: string, refusal: Refusal): void {
+    const { reason, status } = refusal;
+    this.metrics.refused(reason);
+    this.#options.log?.({ type: "refused", reason, method, path, status });
+  }
+
+  #logAnswer({ method = "" }: IncomingMessage, response: ServerResponse, path: string): void {
+    const from = this.#clock.now();
+    response.once("close", () => {
+      const durationMs = this.#clock.now() - from;
+      const { statusCode: status } = response;
+      this.#options.log?.({ type: "request", method, path, status, durationMs });
+    });
+    // While it closes, a socket is of no more use after its answer.
+    response.once("finish", () => {
+      if (this.#isClosing) setImmediate(() => this.#server.closeIdleConnections());
+    });
+  }
+
+  #tellMetrics(response: ServerResponse): void {
+    response
+      .writeHead(OK, { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" })
+      .end(this.metrics.text());
+  }
+}
+
+/** The address that it listens on is a name of its own, unless it stands for all of them. */
+function ownNames(host: string = LOOPBACK): string[] {
+  if (host === LOOPBACK || host === "0.0.0.0" || host === "::") return [];
+  return [nameOf(host)];
+}
+
+/** As it stands in a URL. */
+function nameOf(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** The path of a request, without its query: only that may be in a log. */
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return url.split("?", 1)[0] ?? "/";
+}
+
+function nothingAt(path: string): ProtocolError {
+  return new ProtocolError("invalid_request", `There is nothing at ${path}.`);
+}
+
+function stopping(): ProtocolError {
+  return new ProtocolError("internal_error", "The server is about to stop.");
+}
+
+function refuseUpgrade(socket: Duplex, status: number, { code, message }: ProtocolError): void {
+  const body = JSON.stringify({ error: { code, message } });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}

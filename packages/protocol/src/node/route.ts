@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type ErrorCode, messageOf, ProtocolError } from "../protocol-error.ts";
+
+/** What an HTTP server answers at one path. Whoever may not come in was turned away before. */
+export interface Route {
+  readonly method: string;
+  /** The whole path, or a pattern for it whose groups are handed on. */
+  readonly path: string | RegExp;
+  /**
+   * Answers. `match`: what the groups of the pattern found. What it throws before it has
+   * answered is for `answerError`.
+   */
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    match: readonly string[],
+  ): void | Promise<void>;
+}
+
+/** Which route a request is for; or the methods that its path has, none where there is no such path. */
+export type FoundRoute =
+  | { route: Route; match: readonly string[] }
+  | { route: undefined; allowed: readonly string[] };
+
+/** Finds the route for a method and a path (without its query). */
+export function findRoute(routes: readonly Route[], method: string, path: string): FoundRoute {
+  const allowed: string[] = [];
+  for (const route of routes) {
+    const match = matchPath(route.path, path);
+    if (!match) continue;
+    if (route.method === method) return { route, match };
+    allowed.push(route.method);
+  }
+  return { route: undefined, allowed };
+}
+
+function matchPath(wanted: string | RegExp, path: string): readonly string[] | undefined {
+  if (typeof wanted === "string") return wanted === path ? [] : undefined;
+  const found = wanted.exec(path);
+  return found?.[0] === path ? found.slice(1).map((group) => group ?? "") : undefined;
+}
+
+const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  model_not_found: 404,
+  provider_error: 502,
+  rate_limited: 429,
+  context_overflow: 400,
+  stream_not_found: 404,
+  stream_exists: 409,
+  session_not_found: 404,
+  session_busy: 409,
+  tool_not_found: 404,
+  version_mismatch: 400,
+  invalid_sequence: 409,
+  too_large: 413,
+  too_many_streams: 429,
+  timeout: 408,
+  not_implemented: 501,
+  internal_error: 500,
+};
+
+const MS_PER_SECOND = 1000;
+
+/** The HTTP status that says about what an error code says. */
+export function statusOf(code: ErrorCode): number {
+  return STATUS_OF[code];
+}
+
+/**
+ * Answers with an error: its status, and `{"error": {"code", "message", …}}`. What is no
+ * `ProtocolError` is ours, and its words stay here. A response that has begun is cut off instead.
+ */
+export function answerError(
+  response: ServerResponse,
+  error: unknown,
+  status?: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const isTold = error instanceof ProtocolError;
+  const code = isTold ? error.code : "internal_error";
+  const message = isTold ? messageOf(error) : "Something went wrong in the server.";
+  const details = isTold ? error.details : {};
+  const body = JSON.stringify({ error: { ...details, code, message } });
+  const waitMs = details["retryAfterMs"];
+  const wait = typeof waitMs === "number" ? String(Math.ceil(waitMs / MS_PER_SECOND)) : undefined;
+  response
+    .writeHead(status ?? statusOf(code), {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      ...(wait !== undefined && { "retry-after": wait }),
+      ...headers,
+    })
+    .end(body);
+}

@@ -1,0 +1,205 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Clock, systemClock } from "@gyre/ai";
+import { type Envelope, isRecord, type Payload, PROTOCOL_VERSION } from "../envelope.ts";
+import { KEEP_ALIVE_MS, MAX_FRAME_BYTES, MAX_WAITING_BYTES } from "../limits.ts";
+import { Outbox } from "../outbox.ts";
+import { ProtocolError } from "../protocol-error.ts";
+import { answerError, type Route } from "./route.ts";
+
+/** An event of a model's response with its number. A `snapshot` stands for all up to its own. */
+export interface NumberedEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly payload: Payload;
+  /** About how long the payload is as JSON. */
+  readonly bytes?: number;
+}
+
+/** One response of a model, which is there however often its readers come and go. */
+export interface ResumableStream {
+  readonly id: string;
+  /** Its last event was there. */
+  readonly isEnded: boolean;
+  /**
+   * Hands on what comes after `after`, or a `snapshot` and what comes after that: first what
+   * is there, before this returns, then what follows, to `done` or `error`. What it gives
+   * ends that; it stops nothing. Throws a `ProtocolError` where nothing can be after that.
+   */
+  attach(after: number, sink: (event: NumberedEvent) => void): () => void;
+  /** Cancels the request to the service. Once is as good as twice. */
+  abort(): void;
+}
+
+/** Where responses come from. */
+export interface StreamSource {
+  /** Asks a model. Throws a `ProtocolError` that tells what is wrong with the request. */
+  open(request: Payload): ResumableStream | Promise<ResumableStream>;
+  /** A response that goes on, or that ended not long ago. */
+  find(id: string): ResumableStream | undefined;
+}
+
+export interface StreamRouteOptions {
+  /** Default 16 MiB. */
+  maxBodyBytes?: number;
+  /** Default `MAX_WAITING_BYTES`: past it the response is cut off, and can be resumed. */
+  maxWaitingBytes?: number;
+  clock?: Clock;
+}
+
+/**
+ * Models over plain HTTP: `POST /api/stream` asks and answers with server-sent events,
+ * `GET /api/streams/:id` resumes after `Last-Event-ID`, `DELETE /api/streams/:id` aborts.
+ */
+export function streamRoutes(source: StreamSource, options: StreamRouteOptions = {}): Route[] {
+  const { maxBodyBytes = MAX_FRAME_BYTES } = options;
+  const path = /^\/api\/streams\/([^/]+)$/;
+  return [
+    {
+      method: "POST",
+      path: "/api/stream",
+      async handle(request, response) {
+        await answering(response, async () => {
+          const stream = await source.open(await readObject(request, maxBodyBytes));
+          sendEvents(response, stream, 0, options);
+        });
+      },
+    },
+    {
+      method: "GET",
+      path,
+      async handle(request, response, [id = ""]) {
+        await answering(response, async () => {
+          const after = lastEventId(request);
+          const stream = source.find(id);
+          if (!stream) throw new ProtocolError("stream_not_found", `There is no stream "${id}".`);
+          sendEvents(response, stream, after, options);
+        });
+      },
+    },
+    {
+      method: "DELETE",
+      path,
+      handle(_request, response, [id = ""]) {
+        source.find(id)?.abort();
+        response.writeHead(204).end();
+      },
+    },
+  ];
+}
+
+async function answering(response: ServerResponse, answer: () => Promise<void>): Promise<void> {
+  try {
+    await answer();
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    answerError(response, error);
+  }
+}
+
+function sendEvents(
+  response: ServerResponse,
+  stream: ResumableStream,
+  after: number,
+  { clock = systemClock, maxWaitingBytes = MAX_WAITING_BYTES }: StreamRouteOptions,
+): void {
+  // Who asked has left: the stream is without a reader until one comes back.
+  if (response.destroyed) return;
+  response.setHeader("content-type", "text/event-stream; charset=utf-8");
+  response.setHeader("cache-control", "no-store");
+  // Some proxies would keep events back until they have a good many.
+  response.setHeader("x-accel-buffering", "no");
+  response.setHeader("gyre-stream", stream.id);
+
+  let drained = (): void => {};
+  response.on("drain", () => drained());
+  const outbox = new Outbox(
+    {
+      send(frame) {
+        if (response.destroyed || response.write(eventOf(frame))) return undefined;
+        return new Promise<void>((resolve) => (drained = resolve));
+      },
+      receive() {},
+      async close() {},
+    },
+    () => response.destroy(),
+    maxWaitingBytes,
+  );
+
+  const detach = stream.attach(after, ({ seq, type, payload, bytes }) => {
+    const id = `e_${seq}`;
+    outbox.push({ v: PROTOCOL_VERSION, type, stream: stream.id, id, seq, payload }, bytes);
+    if (type === "done" || type === "error") void outbox.flush().then(() => response.end());
+  });
+  // Who has its last event already gets nothing but the end.
+  if (stream.isEnded) void outbox.flush().then(() => response.end());
+  // Its name is of use before its first event.
+  response.flushHeaders();
+
+  let stopTimer = (): void => {};
+  const keepAlive = (): void => {
+    stopTimer = clock.after(KEEP_ALIVE_MS, () => {
+      // A reader that lags has something to read.
+      if (!response.writableNeedDrain && !response.writableEnded) response.write(":\n\n");
+      keepAlive();
+    });
+  };
+  keepAlive();
+  response.on("close", () => {
+    stopTimer();
+    detach();
+    outbox.close();
+    drained();
+  });
+}
+
+/** A frame as a server-sent event. Its number is in the data too, for readers that pass over `id`. */
+function eventOf({ type, seq, from, payload }: Envelope): string {
+  const data = JSON.stringify({ ...payload, seq, ...(from !== undefined && { from }) });
+  return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`;
+}
+
+function lastEventId({ headers }: IncomingMessage): number {
+  const given = headers["last-event-id"];
+  if (given === undefined || given === "") return 0;
+  const after = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : Number.NaN;
+  if (Number.isSafeInteger(after)) return after;
+  throw new ProtocolError("invalid_request", '"Last-Event-ID" is the number of an event.');
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+async function readObject(request: IncomingMessage, maxBytes: number): Promise<Payload> {
+  const body = await readBody(request, maxBytes);
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(body));
+  } catch (cause) {
+    throw new ProtocolError("invalid_request", "The body is not JSON.", { cause });
+  }
+  if (isRecord(value)) return value;
+  throw new ProtocolError("invalid_request", "The body is a JSON object.");
+}
+
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    const refuse = (): void => {
+      pieces.length = 0;
+      reject(new ProtocolError("too_large", `A request has at most ${maxBytes} bytes.`));
+    };
+    request.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes <= maxBytes) pieces.push(piece);
+      else refuse();
+      // What follows is read away, so that the answer is not lost to a reset; but not without end.
+      if (bytes > 2 * maxBytes) request.destroy();
+    });
+    request.on("end", () => resolve(Buffer.concat(pieces)));
+    const breakOff = (cause?: Error): void =>
+      reject(new ProtocolError("invalid_request", "The body broke off.", { cause }));
+    request.on("error", breakOff);
+    request.on("close", () => breakOff());
+    if (Number(request.headers["content-length"]) > maxBytes) refuse();
+  });
+}

@@ -1,0 +1,67 @@
+import type { IncomingMessage } from "node:http";
+import { type Clock, systemClock } from "@gyre/ai";
+import { WebSocket } from "ws";
+import { isRecord } from "../envelope.ts";
+import { MAX_FRAME_BYTES } from "../limits.ts";
+import { isErrorCode, ProtocolError } from "../protocol-error.ts";
+import type { Transport } from "../transport.ts";
+import { opened, WEBSOCKET_PROTOCOL } from "../websocket.ts";
+import { nodeTransport } from "./websocket-server.ts";
+
+/** An answer that refuses is read up to here. */
+const MAX_REFUSAL_BYTES = 65_536;
+
+export interface ConnectWebSocketOptions {
+  /** Travels as `Authorization: Bearer`. */
+  token?: string;
+  /** Gives up opening; an open connection is not touched by it. */
+  signal?: AbortSignal;
+  maxFrameBytes?: number;
+  clock?: Clock;
+}
+
+/**
+ * Opens a WebSocket from Node. Rejects with the `ProtocolError` that the server tells when it
+ * refuses: `unauthorized` is one that no second attempt changes.
+ */
+export async function connectWebSocket(
+  url: string,
+  { token, signal, maxFrameBytes = MAX_FRAME_BYTES, clock }: ConnectWebSocketOptions = {},
+): Promise<Transport> {
+  signal?.throwIfAborted();
+  const socket = new WebSocket(url, [WEBSOCKET_PROTOCOL], {
+    maxPayload: maxFrameBytes,
+    perMessageDeflate: false,
+    ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+  });
+  const transport = nodeTransport(socket, maxFrameBytes, clock ?? systemClock);
+  const refused = new Promise<never>((_, reject) => {
+    socket.on("unexpected-response", (_request, response) => {
+      void refusalOf(response).then((error) => {
+        reject(error);
+        socket.terminate();
+      });
+    });
+  });
+  await Promise.race([opened(socket, signal), refused]);
+  return transport;
+}
+
+async function refusalOf(response: IncomingMessage): Promise<Error> {
+  const { statusCode = 0 } = response;
+  let body = "";
+  try {
+    for await (const chunk of response.setEncoding("utf8")) {
+      body += String(chunk);
+      if (body.length > MAX_REFUSAL_BYTES) break;
+    }
+    const answer: unknown = JSON.parse(body);
+    const error = isRecord(answer) ? answer["error"] : undefined;
+    if (isRecord(error) && isErrorCode(error["code"])) {
+      return new ProtocolError(error["code"], String(error["message"]));
+    }
+  } catch (cause) {
+    return new Error(`The server refused with status ${statusCode}.`, { cause });
+  }
+  return new Error(`The server refused with status ${statusCode}.`);
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { MAX_CONTEXT_MESSAGES, MAX_CONTEXT_TOOLS, requestIn } from "./request-payloads.ts";
+
+const model = { provider: "p", id: "m" };
+const user = { role: "user", content: "Hi", timestamp: 1 };
+const assistant = {
+  role: "assistant",
+  api: "a",
+  provider: "p",
+  model: "m",
+  usage: {},
+  stopReason: "stop",
+  timestamp: 1,
+};
+const result = {
+  role: "toolResult",
+  toolCallId: "c",
+  toolName: "t",
+  isError: false,
+  timestamp: 1,
+  content: [],
+};
+
+function requestOf(messages: unknown, more: object = {}): Record<string, unknown> {
+  return { model, context: { messages, ...more } };
+}
+
+describe("invalid_request says what is wrong", () => {
+  it.each<[string, Record<string, unknown>, string]>([
+    ["nothing", {}, '"model"'],
+    ["a model by its name", { model: "m", context: {} }, '"model"'],
+    ["a model without its provider", { model: { id: "m" }, context: {} }, '"model"'],
+    ["no context", { model }, '"context"'],
+    ["no messages", { model, context: {} }, '"context.messages"'],
+    ["a system prompt that is no text", requestOf([], { systemPrompt: 1 }), "systemPrompt"],
+    ["null for a message", requestOf([user, null]), "Message 1"],
+    ["an unknown role", requestOf([{ ...user, role: "system" }]), "Message 0"],
+    ["a message without its time", requestOf([{ role: "user", content: "" }]), "Message 0"],
+    ["a block of no kind", requestOf([{ ...user, content: [{ type: "x" }] }]), "Message 0"],
+    ["an image without data", requestOf([{ ...user, content: [{ type: "image" }] }]), "Message 0"],
+    ["an answer that is a text", requestOf([{ ...assistant, content: "x" }]), "Message 0"],
+    [
+      "a call without arguments",
+      requestOf([{ ...assistant, content: [{ type: "toolCall", id: "c", name: "n" }] }]),
+      "Message 0",
+    ],
+    ["a result of no call", requestOf([{ ...result, toolCallId: 1 }]), "Message 0"],
+    ["tools that are no list", requestOf([user], { tools: {} }), '"context.tools"'],
+    ["a tool without a schema", requestOf([user], { tools: [{ name: "t" }] }), "Tool 0"],
+    ["too many tools", requestOf([], { tools: Array(MAX_CONTEXT_TOOLS + 1).fill(0) }), "at most"],
+    ["too many messages", requestOf(Array(MAX_CONTEXT_MESSAGES + 1).fill(0)), "at most"],
+    ["options that are a list", { ...requestOf([user]), options: [] }, '"options"'],
+  ])("%s", (_, payload, words) => {
+    expect(() => requestIn(payload)).toThrow(
+      expect.objectContaining({
+        code: "invalid_request",
+        message: expect.stringContaining(words),
+      }),
+    );
+  });
+
+  it.each([
+    ["temperature", "hot"],
+    ["temperature", null],
+    ["maxTokens", 0],
+    ["maxTokens", 1.5],
+    ["sessionId", 1],
+    ["thinkingLevel", "much"],
+    ["thinkingBudgets", { much: 1 }],
+    ["thinkingBudgets", { low: -1 }],
+    ["cacheRetention", "ever"],
+    ["toolChoice", {}],
+    ["maxRetryDelayMs", -1],
+    ["timeoutMs", "1"],
+    ["metadata", []],
+  ])('"options.%s" is not %j', (name, value) => {
+    const payload = { ...requestOf([user]), options: { [name]: value } };
+    expect(() => requestIn(payload)).toThrow(`"options.${name}"`);
+  });
+});
+
+describe("what may travel does", () => {
+  it("every kind of message, every option, and nothing that is not known", () => {
+    const content = [
+      { type: "text", text: "a" },
+      { type: "thinking", thinking: "b" },
+      { type: "toolCall", id: "c", name: "t", arguments: {} },
+      { type: "serviceTool", id: "s", name: "t" },
+      { type: "image", data: "", mimeType: "image/png" },
+    ];
+    const messages = [user, { ...assistant, content }, result];
+    const tools = [{ name: "t", description: "d", parameters: { type: "object" } }];
+    const options = {
+      temperature: 0,
+      maxTokens: 1,
+      sessionId: "s",
+      thinkingLevel: "high",
+      thinkingBudgets: { low: 1 },
+      cacheRetention: "long",
+      toolChoice: { name: "t" },
+      maxRetryDelayMs: 0,
+      timeoutMs: 1,
+      metadata: { a: 1 },
+    };
+    const context = { systemPrompt: "s", messages, tools };
+    const secrets = { apiKey: "k", headers: { a: "b" }, signal: 1, fetch: 1, onPayload: 1 };
+    expect(requestIn({ model, context, options: { ...options, ...secrets } })).toEqual({
+      model,
+      context,
+      options,
+    });
+  });
+});

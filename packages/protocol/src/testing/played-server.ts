@@ -1,0 +1,81 @@
+import { type ManualClock, manualClock } from "@gyre/ai";
+import type { Envelope, Payload } from "../envelope.ts";
+import { type Transport, transportPair } from "../transport.ts";
+import { WireClient, type WireClientOptions } from "../wire-client.ts";
+import type { StreamListener } from "../wire-peer.ts";
+
+export interface PlayedServer {
+  client: WireClient;
+  clock: ManualClock;
+  /** What came from the client, on all connections. */
+  got: Envelope[];
+  /** How many connections were asked for. */
+  attempts: () => number;
+  /** Says something on the newest connection, and lets it arrive. */
+  say: (frame: Partial<Envelope> & { type: string }) => Promise<void>;
+  hangUp: () => Promise<void>;
+}
+
+/** A client, and a server that is played by hand: what it gets is kept, what it says is said. */
+export function played(options: Partial<WireClientOptions> = {}): PlayedServer {
+  const clock = manualClock();
+  const got: Envelope[] = [];
+  let [far, attempts, made]: [Transport | undefined, number, number] = [undefined, 0, 0];
+  const client = new WireClient({
+    connect: async () => {
+      attempts++;
+      const [near, other] = transportPair();
+      far = other;
+      far.receive({ frame: (frame) => got.push(frame), fault: () => {}, closed: () => {} });
+      return near;
+    },
+    clock,
+    random: () => 1,
+    ...options,
+  });
+  return {
+    client,
+    clock,
+    got,
+    attempts: () => attempts,
+    async say(frame) {
+      await clock.advance(0);
+      void far?.send({ v: 1, id: `r_${++made}`, payload: {}, ...frame });
+      await clock.advance(0);
+    },
+    async hangUp() {
+      await far?.close();
+      await clock.advance(0);
+    },
+  };
+}
+
+export const READY: { type: string; payload: Payload } = {
+  type: "ready",
+  payload: { version: 1, server: {}, limits: {} },
+};
+
+/** A listener that notes what it is told. */
+export interface Followed extends StreamListener {
+  seqs: (number | undefined)[];
+  resumes: number[];
+  lostWith: string[];
+}
+
+export function follower(resume?: StreamListener["resume"]): Followed {
+  const [seqs, resumes, lostWith]: [(number | undefined)[], number[], string[]] = [[], [], []];
+  return {
+    seqs,
+    resumes,
+    lostWith,
+    frame: ({ seq }) => seqs.push(seq),
+    resume(last) {
+      resumes.push(last);
+      return resume ? resume(last) : { type: "resume", payload: { after: last } };
+    },
+    lost: ({ code }) => lostWith.push(code),
+  };
+}
+
+export const ofType = (frames: readonly Envelope[], type: string): Envelope[] =>
+  frames.filter((frame) => frame.type === type);

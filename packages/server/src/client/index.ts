@@ -1,0 +1,2 @@
+export * from "./remote-agent.ts";
+export type { RemoteState, RemoteTool } from "./remote-state.ts";

@@ -1,0 +1,159 @@
+import type { AgentTool, AgentToolResult, ToolHost } from "@gyre/agent";
+import { toJsonSchema, validateToolArguments } from "@gyre/ai";
+import { isRecord, messageOf, type Payload } from "@gyre/protocol";
+
+/** Asks the server something on the stream of the session. */
+export type Ask = (type: string, payload: Payload) => Promise<Payload>;
+
+interface RunningCall {
+  readonly controller: AbortController;
+  /** An update is on its way, and none other is sent before it has arrived. */
+  isTelling: boolean;
+  /** The newest of those that came meanwhile. */
+  next: AgentToolResult | undefined;
+}
+
+/**
+ * The tools that a client lends to its session: they run here, and what they give goes back.
+ * It is one to the server over all of its connections.
+ */
+export class LentTools {
+  readonly #ask: Ask;
+  readonly #report: (error: unknown, where: string) => void;
+  readonly #lender: string = globalThis.crypto.randomUUID();
+  readonly #calls = new Map<string, RunningCall>();
+  #tools: ReadonlyMap<string, AgentTool> = new Map();
+
+  constructor(ask: Ask, report: (error: unknown, where: string) => void) {
+    this.#ask = ask;
+    this.#report = report;
+  }
+
+  /** Lends these in place of those before. Throws on a schema that cannot be told. */
+  async lend(tools: readonly AgentTool[]): Promise<void> {
+    const before = this.#tools;
+    const lent = new Map(tools.map((tool) => [tool.name, tool]));
+    const payload = this.#registration(tools);
+    // From here on, as the calls may come before the answer does.
+    this.#tools = lent;
+    try {
+      await this.#ask("tool_register", payload);
+    } catch (error) {
+      if (this.#tools === lent) this.#tools = before;
+      throw error;
+    }
+  }
+
+  /** Lends nothing any more. */
+  async takeBack(): Promise<void> {
+    if (this.#tools.size === 0) return;
+    await this.lend([]).catch((error: unknown) => this.#report(error, "taking tools back"));
+  }
+
+  /** There is a new connection: the calls of the old one have failed, and the tools are lent again. */
+  reconnect(): void {
+    this.cancelAll();
+    if (this.#tools.size === 0) return;
+    const payload = this.#registration([...this.#tools.values()]);
+    this.#ask("tool_register", payload).catch((error: unknown) => {
+      this.#report(error, "lending tools again");
+    });
+  }
+
+  cancelAll(): void {
+    for (const { controller } of this.#calls.values()) controller.abort();
+    this.#calls.clear();
+  }
+
+  /** `tool_execute` and `tool_cancel`; whether it was one of these. */
+  take(type: string, payload: Payload): boolean {
+    const { call } = payload;
+    if (type === "tool_execute" && typeof call === "string") void this.#run(call, payload);
+    else if (type === "tool_cancel") this.#calls.get(String(call))?.controller.abort();
+    else return false;
+    return true;
+  }
+
+  #registration(tools: readonly AgentTool[]): Payload {
+    return { lender: this.#lender, tools: tools.map(specOf) };
+  }
+
+  async #run(call: string, payload: Payload): Promise<void> {
+    const running: RunningCall = {
+      controller: new AbortController(),
+      isTelling: false,
+      next: undefined,
+    };
+    this.#calls.set(call, running);
+    const outcome = await this.#outcome(call, payload, running);
+    // A call of a connection that is gone was answered for us.
+    if (this.#calls.get(call) !== running) return;
+    this.#calls.delete(call);
+    this.#ask("tool_result", { call, ...outcome }).catch((error: unknown) => {
+      // One that cannot travel would leave the call waiting for its time to be over.
+      this.#ask("tool_result", { call, error: messageOf(error) }).catch(() => {});
+    });
+  }
+
+  async #outcome(call: string, payload: Payload, running: RunningCall): Promise<Payload> {
+    const { toolCallId, name, arguments: args } = payload;
+    const tool = this.#tools.get(String(name));
+    if (!tool) return { error: `There is no tool "${String(name)}" at the client.` };
+    try {
+      // The server has the schema as JSON; a library may make more of the arguments than that.
+      const checked = await validateToolArguments(tool, isRecord(args) ? args : {});
+      if (!checked.ok) return { error: checked.error };
+      const given = await tool.execute(
+        String(toolCallId),
+        checked.value,
+        running.controller.signal,
+        (partial) => this.#tell(call, running, partial),
+        ALONE,
+      );
+      return { result: typeof given === "string" ? textResult(given) : given };
+    } catch (error) {
+      return { error: messageOf(error) };
+    }
+  }
+
+  /** One at a time: who reports more often than it can travel is heard with the newest. */
+  #tell(call: string, running: RunningCall, result: AgentToolResult): void {
+    if (this.#calls.get(call) !== running) return;
+    if (running.isTelling) {
+      running.next = result;
+      return;
+    }
+    running.isTelling = true;
+    const told = (): void => {
+      running.isTelling = false;
+      const { next } = running;
+      running.next = undefined;
+      if (next) this.#tell(call, running, next);
+    };
+    this.#ask("tool_update", { call, result }).then(told, told);
+  }
+}
+
+/** A lent tool has nothing but itself: the run is elsewhere. */
+const ALONE: ToolHost = {
+  call: (name) =>
+    Promise.resolve({
+      ...textResult(`Tool "${name}" was not run: a lent tool cannot call others.`),
+      isError: true,
+    }),
+};
+
+function textResult(text: string): AgentToolResult {
+  return { content: [{ type: "text", text }] };
+}
+
+function specOf(tool: AgentTool): Payload {
+  const { name, description, concurrent, timeoutMs } = tool;
+  return {
+    name,
+    description,
+    parameters: toJsonSchema(tool.parameters),
+    ...(concurrent !== undefined && { concurrent }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+}

@@ -1,0 +1,472 @@
+import { PassThrough } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
+import { type Agent, type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
+import { call, say, type ScriptStep, stall, think } from "@gyre/ai";
+import { type Connect, transportPair, type WireServer } from "@gyre/protocol";
+import { stdioTransport } from "@gyre/protocol/stdio";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { comparable, remoteWorld, testTool } from "../testing/remote-world.ts";
+import { RemoteAgent } from "./remote-agent.ts";
+import type { RemoteState } from "./remote-state.ts";
+
+const talks: AgentTool = testTool("talks", (_id, _args, _signal, onUpdate) => {
+  for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
+  return { content: [{ type: "text", text: "abc" }], details: { n: 3 } };
+});
+
+const SCRIPT: ScriptStep[] = [
+  [think("Hm", { signature: "x" }), say("I look"), call("talks", { path: "a" }), call("look")],
+  [say("Then"), call("asks")],
+  [say("Done: \u2028 ä😀")],
+];
+
+const TOOLS = [talks, testTool("look"), testTool("asks")];
+
+/** Collects what a listener gets, as it is when it comes. */
+function heardBy(agent: RemoteAgent): AgentEvent[] {
+  const events: AgentEvent[] = [];
+  agent.subscribe((event) => void events.push(structuredClone(event)));
+  return events;
+}
+
+/** What an agent and its mirror have to agree on. */
+function told(state: Agent["state"] | RemoteState): unknown {
+  const { systemPrompt, model, thinkingLevel, messages, isStreaming, pending, error } = state;
+  const { pendingToolCalls, usage, streamMessage, tools } = state;
+  const plain = {
+    ...{ systemPrompt, thinkingLevel, messages, isStreaming, pending, error, usage },
+    model: model && { provider: model.provider, id: model.id },
+    tools: tools.map(({ name, description }) => ({ name, description })),
+    pendingToolCalls: [...pendingToolCalls].toSorted(),
+    streamMessage,
+  };
+  return JSON.parse(JSON.stringify(plain)) as unknown;
+}
+
+function decide(agent: RemoteAgent): Parameters<RemoteAgent["approve"]>[0] {
+  const ids = agent.state.pending.map(({ toolCall }) => toolCall.id);
+  return Object.fromEntries(ids.map((id) => [id, { type: "approve" } as const]));
+}
+
+/** Settles when a listener has heard an event of this type. */
+function next(agent: RemoteAgent, type: AgentEvent["type"]): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = agent.subscribe((event) => {
+      if (event.type !== type) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+function overPair(server: WireServer): Connect {
+  return async () => {
+    const [near, far] = transportPair();
+    server.serve(far);
+    return near;
+  };
+}
+
+function overStdio(server: WireServer): Connect {
+  return async () => {
+    const [there, back] = [new PassThrough(), new PassThrough()];
+    server.serve(stdioTransport({ input: there, output: back }));
+    return stdioTransport({ input: back, output: there });
+  };
+}
+
+describe("a RemoteAgent gives the events of the agent in process", () => {
+  it.each([
+    ["in process", overPair],
+    ["on stdio", overStdio],
+  ])("%s", async (_, transport) => {
+    const { host, server } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+    const agent = await RemoteAgent.create({ connect: transport(server) });
+    const events = heardBy(agent);
+    const first = await agent.prompt("Go");
+    expect(first).toMatchObject({ stop: "suspended", pending: [{ toolCall: { name: "asks" } }] });
+    const second = await agent.continue({ decisions: decide(agent) });
+    expect(second).toMatchObject({ stop: "done", finalMessage: { stopReason: "stop" } });
+    expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+    expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+    await agent.close();
+    expect(host.closed).toEqual([]);
+    await server.close();
+  });
+
+  it("the message on its way is built here, and live", async () => {
+    const { client } = remoteWorld({ script: [[say("Hello there")]] });
+    const agent = await RemoteAgent.create(client().peer);
+    const texts: unknown[] = [];
+    agent.subscribe(({ type }) => {
+      const { streamMessage } = agent.state;
+      if (type === "message_update") texts.push(structuredClone(streamMessage?.content));
+    });
+    await agent.prompt("Go");
+    expect(texts.at(-1)).toEqual([{ type: "text", text: "Hello there" }]);
+    expect(agent.state.streamMessage).toBeUndefined();
+  });
+});
+
+describe("any number of clients may watch one session", () => {
+  it("two watchers get the same events, and one that comes late the state", async () => {
+    const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+    const one = await RemoteAgent.create(client().peer);
+    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    const heard = [heardBy(one), heardBy(two)];
+    await Promise.all([one.prompt("Go"), next(two, "agent_end")]);
+    expect(comparable(heard[0] ?? [])).toEqual(comparable(heard[1] ?? []));
+    const three = await RemoteAgent.attach(client().peer, one.sessionId);
+    for (const each of [one, two, three]) {
+      expect(told(each.state)).toEqual(told(host.agents[0]?.state ?? each.state));
+    }
+  });
+
+  it("what one client sets, all see", async () => {
+    const { client } = remoteWorld({ tools: TOOLS });
+    const one = await RemoteAgent.create(client().peer);
+    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    await one.setSystemPrompt("Be kind");
+    await one.setThinkingLevel("high");
+    await one.setTools(["look"]);
+    await one.setSteeringMode("all");
+    await one.setFollowUpMode("all");
+    // Their answers come behind what was told before.
+    await two.queued("steering");
+    for (const { state } of [one, two]) {
+      expect(state).toMatchObject({
+        systemPrompt: "Be kind",
+        thinkingLevel: "high",
+        tools: [{ name: "look", description: "It is look." }],
+        steeringMode: "all",
+        followUpMode: "all",
+      });
+    }
+  });
+
+  it("a disconnect is not a cancel", async () => {
+    let go: () => void = () => {};
+    const waits = testTool("waits", () => new Promise((resolve) => (go = () => resolve("went"))));
+    const { client, host } = remoteWorld({ script: [[call("waits")], "Done"], tools: [waits] });
+    const one = await RemoteAgent.create(client().peer);
+    const end = one.prompt("Go");
+    await next(one, "tool_execution_start");
+    await one.close();
+    await expect(end).rejects.toThrow("closed");
+    go();
+    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    await two.waitForIdle();
+    expect(two.state.messages).toHaveLength(4);
+    expect(host.closed).toEqual([]);
+  });
+});
+
+describe("the methods of an agent", () => {
+  it("session_create, session_list, session_attach and session_close", async () => {
+    const { client, host } = remoteWorld();
+    const { peer } = client();
+    const one = await RemoteAgent.create(peer);
+    expect(await RemoteAgent.list(client().peer)).toMatchObject([
+      { id: "kept", isOpen: false },
+      { id: one.sessionId, isOpen: true },
+    ]);
+    const errors: Error[] = [];
+    const onClosed = (error: Error): void => void errors.push(error);
+    const two = await RemoteAgent.attach(client().peer, one.sessionId, { onClosed });
+    await one.closeSession();
+    await expect(two.prompt("Go")).rejects.toMatchObject({ code: "session_not_found" });
+    expect(errors).toMatchObject([{ code: "session_not_found" }]);
+    expect(host.closed).toEqual([one.sessionId]);
+    await expect(RemoteAgent.attach(peer, "nosuch")).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+  });
+
+  it("a second prompt is refused with session_busy, or waits in a queue", async () => {
+    const { client } = remoteWorld({ script: [[say("Well"), stall()], "Done"] });
+    const agent = await RemoteAgent.create(client().peer);
+    const end = agent.prompt("Go");
+    await next(agent, "message_update");
+    await expect(agent.prompt("More")).rejects.toMatchObject({ code: "session_busy" });
+    expect(await agent.prompt("More", { whileRunning: "followUp" })).toBeUndefined();
+    expect(await agent.queued("followUp")).toMatchObject([{ message: { content: "More" } }]);
+    await agent.abort();
+    expect(await end).toMatchObject({ stop: "aborted" });
+  });
+
+  it("steer, follow_up and queue_edit", async () => {
+    const { client } = remoteWorld();
+    const agent = await RemoteAgent.create(client().peer);
+    const ids = [await agent.followUp("one"), await agent.followUp("two"), await agent.steer("x")];
+    const [first = "", second = ""] = ids;
+    const texts = async (): Promise<unknown[]> =>
+      (await agent.queued("followUp")).map(({ message }) => message).map((each) => each.content);
+    expect(await agent.moveQueued("followUp", second, 0)).toBe(true);
+    expect(await agent.editQueued("followUp", first, "uno")).toBe(true);
+    expect(await texts()).toEqual(["two", "uno"]);
+    expect(await agent.takeQueued("followUp", second)).toMatchObject({ content: "two" });
+    expect(await agent.takeQueued("followUp", second)).toBeUndefined();
+    expect(await agent.editQueued("followUp", second, "x")).toBe(false);
+    await agent.clearSteeringQueue();
+    expect(await agent.hasQueuedMessages()).toBe(true);
+    await agent.clearAllQueues();
+    expect(await agent.hasQueuedMessages()).toBe(false);
+  });
+
+  it("a steering message is read by the run", async () => {
+    const steers: { now: () => Promise<unknown> } = { now: () => Promise.resolve() };
+    const { client, host } = remoteWorld({
+      script: [[call("look")], "Done"],
+      tools: [testTool("look", () => steers.now().then(() => "seen"))],
+    });
+    const agent = await RemoteAgent.create(client().peer);
+    steers.now = () => agent.steer("Wait");
+    await agent.prompt("Go");
+    expect(host.agents[0]?.state.messages).toMatchObject([
+      { content: "Go" },
+      { role: "assistant" },
+      { role: "toolResult" },
+      { content: "Wait" },
+      { role: "assistant" },
+    ]);
+  });
+
+  it("messages_replace and reset rebuild the mirrors of all", async () => {
+    const { client, host } = remoteWorld({ script: ["Hello"] });
+    const one = await RemoteAgent.create(client().peer);
+    const drawn: number[] = [];
+    const onSnapshot = ({ messages }: RemoteState): void => void drawn.push(messages.length);
+    const two = await RemoteAgent.attach(client().peer, one.sessionId, { onSnapshot });
+    await one.replaceMessages([userMessage("Earlier", 1)]);
+    expect(await one.continue()).toMatchObject({ stop: "done" });
+    await two.queued("steering");
+    expect(told(two.state)).toEqual(told(host.agents[0]?.state ?? two.state));
+    await one.reset();
+    await two.queued("steering");
+    expect([one.state.messages, two.state.messages]).toEqual([[], []]);
+    expect(drawn).toEqual([1, 0]);
+  });
+
+  it("a listener that throws, now or later, is reported and harms nobody", async () => {
+    const { client } = remoteWorld({ script: ["Hello"] });
+    const errors: unknown[] = [];
+    const onError = (...error: unknown[]): void => void errors.push(error);
+    const agent = await RemoteAgent.create(client().peer, {}, { onError });
+    agent.subscribe(({ type }) => {
+      if (type === "agent_start") throw new Error("boom");
+    });
+    agent.subscribe(({ type }) =>
+      type === "turn_end" ? Promise.reject(new Error("late")) : undefined,
+    );
+    const events = heardBy(agent);
+    expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
+    expect(events.at(-1)?.type).toBe("agent_end");
+    expect(errors).toMatchObject([
+      [{ message: "boom" }, 'listener of "agent_start"'],
+      [{ message: "late" }, 'listener of "turn_end"'],
+    ]);
+  });
+
+  it("a prompt that a host does without a run settles", async () => {
+    const { client } = remoteWorld({ session: { prompt: () => Promise.resolve() } });
+    const agent = await RemoteAgent.create(client().peer);
+    expect(await agent.prompt("/help")).toMatchObject({ turns: 0, messages: [] });
+  });
+});
+
+describe("resume: nothing is lost or doubled, however often the connection breaks", () => {
+  it("at any frame, and of any run of cuts", { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat({ max: 45 }), { maxLength: 12 }), async (cuts) => {
+        const { client, host, errors } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+        const { peer } = client(cuts);
+        const agent = await RemoteAgent.create(peer);
+        const events = heardBy(agent);
+        expect(await agent.prompt("Go")).toMatchObject({ stop: "suspended" });
+        await agent.steer("And");
+        expect(await agent.approve(decide(agent))).toMatchObject({ stop: "done" });
+        expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+        expect(host.agents).toHaveLength(1);
+        expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+        expect(errors).toEqual([]);
+        await agent.close();
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("at each frame of a run", { timeout: 60_000 }, async () => {
+    for (let cut = 0; cut < 60; cut++) {
+      const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+      const { connections, peer } = client([cut]);
+      const agent = await RemoteAgent.create(peer);
+      const events = heardBy(agent);
+      await agent.prompt("Go");
+      expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+      if (cut < 20) expect(connections()).toBe(2);
+    }
+  });
+
+  it("with a tail that is gone, a snapshot rebuilds the state, and no event comes twice", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 6, max: 45 }), { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 8 }),
+        async (cuts, tailEvents) => {
+          const limits = { tailEvents };
+          const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS }, { limits });
+          const agent = await RemoteAgent.create(client(cuts).peer);
+          const events = heardBy(agent);
+          const end = await agent.prompt("Go");
+          expect(end).toMatchObject({ stop: "suspended" });
+          expect(end.messages).toHaveLength(5);
+          const original = host.agents[0]?.state ?? agent.state;
+          expect(told(agent.state)).toEqual(told(original));
+          let rest = comparable(host.events[0] ?? []);
+          for (const event of comparable(events)) {
+            const at = rest.findIndex((each) => isDeepStrictEqual(each, event));
+            expect(at).toBeGreaterThanOrEqual(0);
+            rest = rest.slice(at + 1);
+          }
+          expect(events.filter(({ type }) => type === "agent_end")).toHaveLength(1);
+          await agent.close();
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it("an event that could not travel is made up for by a snapshot", async () => {
+    const { host, server } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+    const connect: Connect = async (signal) => {
+      const near = await overPair(server)(signal);
+      let isLeft = true;
+      return {
+        send: (frame) => near.send(frame),
+        close: () => near.close(),
+        receive: (handler) =>
+          near.receive({
+            frame: (frame) => {
+              const isHit = isLeft && frame.type === "message_end";
+              if (isHit) isLeft = false;
+              handler.frame(isHit ? { ...frame, payload: { omitted: true } } : frame);
+            },
+            fault: (error) => handler.fault(error),
+            closed: (error) => handler.closed(error),
+          }),
+      };
+    };
+    const errors: unknown[] = [];
+    const onError = (error: unknown): void => void errors.push(error);
+    const agent = await RemoteAgent.create({ connect }, {}, { onError });
+    expect(await agent.prompt("Go")).toMatchObject({ stop: "suspended" });
+    expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+    expect(errors).toMatchObject([{ code: "invalid_request" }]);
+    await agent.close();
+  });
+
+  it("an abort while disconnected takes effect on reconnect", async () => {
+    const { client } = remoteWorld({ script: [[say("Well"), stall()], "Done"] });
+    const { cut, hold, peer, release } = client();
+    const agent = await RemoteAgent.create(peer);
+    const end = agent.prompt("Go");
+    await next(agent, "message_update");
+    hold();
+    cut();
+    const aborted = agent.abort();
+    release();
+    await aborted;
+    expect(await end).toMatchObject({ stop: "aborted" });
+    expect(agent.isRunning).toBe(false);
+  });
+
+  it("a prompt and what steers it wait for a connection, and are done once", async () => {
+    const { client, host } = remoteWorld({ script: ["One", "Two"] });
+    const { cut, hold, peer, release } = client();
+    const agent = await RemoteAgent.create(peer);
+    hold();
+    cut();
+    const end = agent.prompt("Go");
+    const queued = agent.followUp("More");
+    release();
+    await Promise.all([end, queued]);
+    await agent.waitForIdle();
+    const texts = host.agents[0]?.state.messages.filter(({ role }) => role === "user");
+    expect(texts).toMatchObject([{ content: "Go" }, { content: "More" }]);
+  });
+
+  it("of a session that was opened anew, what ran is given up and the rest goes on", async () => {
+    const first = remoteWorld({ script: [[say("Well"), stall()]] });
+    const second = remoteWorld({ script: ["Again"] });
+    let { server } = first;
+    let cut: () => void = () => {};
+    const agent = await RemoteAgent.attach(
+      {
+        connect: async (signal) => {
+          const near = await overPair(server)(signal);
+          cut = () => void near.close();
+          return near;
+        },
+        reconnect: { baseMs: 0 },
+      },
+      "kept",
+    );
+    const end = agent.prompt("Go");
+    await next(agent, "message_update");
+    server = second.server;
+    cut();
+    await expect(end).rejects.toThrow("opened anew");
+    expect(agent.state).toMatchObject({ messages: [], isStreaming: false });
+    expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
+    await agent.close();
+  });
+});
+
+describe("the mirror", () => {
+  it("equals the agent's state after whatever was asked for", { timeout: 60_000 }, async () => {
+    const step = fc.constantFrom(
+      ...(["prompt", "steer", "followUp", "continue", "reset", "level", "tools"] as const),
+      ...(["abort", "replace", "approve", "cut", "late"] as const),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
+        const answers = SCRIPT;
+        const { client, host } = remoteWorld({
+          script: (_context, _options, index) => {
+            const answer = answers[index % answers.length] ?? "Done";
+            return typeof answer === "function" ? "Done" : answer;
+          },
+          tools: TOOLS,
+        });
+        const { cut, peer } = client();
+        const agent = await RemoteAgent.create(peer);
+        let late = agent;
+        const acts: Record<(typeof steps)[number], () => Promise<unknown>> = {
+          prompt: () => agent.prompt("Go"),
+          steer: () => agent.steer("Wait"),
+          followUp: () => agent.followUp("More"),
+          continue: () => agent.continue(),
+          reset: () => agent.reset(),
+          level: () => agent.setThinkingLevel("low"),
+          tools: () => agent.setTools(["look"]),
+          abort: () => agent.abort(),
+          replace: () => agent.replaceMessages([userMessage("Earlier", 1)]),
+          approve: () => agent.approve(decide(agent)),
+          cut: async () => cut(),
+          late: async () => (late = await RemoteAgent.attach(client().peer, agent.sessionId)),
+        };
+        await Promise.allSettled(steps.map((each) => acts[each]()));
+        await agent.waitForIdle();
+        await Promise.all([agent.queued("steering"), late.queued("steering")]);
+        const original = host.agents[0]?.state ?? agent.state;
+        expect(told(agent.state)).toEqual(told(original));
+        expect(told(late.state)).toEqual(told(original));
+        for (const queue of ["steering", "followUp"] as const) {
+          expect(await agent.queued(queue)).toEqual(host.agents[0]?.queued(queue));
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

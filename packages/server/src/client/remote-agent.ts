@@ -1,0 +1,340 @@
+import type {
+  AgentEndEvent,
+  AgentListener,
+  AgentMessage,
+  AgentTool,
+  ContinueOptions,
+  PromptOptions,
+  QueuedMessage,
+  QueueMode,
+  QueueName,
+} from "@gyre/agent";
+import type { ThinkingLevel } from "@gyre/ai";
+import {
+  isRecord,
+  type Payload,
+  ProtocolError,
+  WireClient,
+  type WireClientOptions,
+  type WirePeer,
+} from "@gyre/protocol";
+import type { SessionChanges, SessionInfo, SessionOptions } from "../session-host.ts";
+import { LentTools } from "./lent-tools.ts";
+import type { RemoteState } from "./remote-state.ts";
+import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
+
+/** The way to the server: one that others use as well, or what is needed to make one. */
+export type Wire = WirePeer | WireClientOptions;
+
+export type RemoteAgentOptions = FollowerOptions;
+
+type ImageOptions = Pick<PromptOptions, "images">;
+
+/**
+ * An agent whose session a server hosts: the methods of `Agent`, where what asks the server
+ * gives a promise. `state` and the events follow the session over connections that come and
+ * go; every event comes once and in order, but for those that a snapshot stands for. What is
+ * asked for without a connection is done when there is one. Going away ends nothing: the
+ * session goes on.
+ */
+export class RemoteAgent {
+  readonly sessionId: string;
+  readonly #peer: WirePeer;
+  readonly #isOwnPeer: boolean;
+  readonly #session: SessionFollower;
+  readonly #lent: LentTools;
+
+  private constructor(wire: OpenWire, sessionId: string, options: RemoteAgentOptions) {
+    this.sessionId = sessionId;
+    this.#peer = wire.peer;
+    this.#isOwnPeer = wire.isOwn;
+    const lent: LentTools = new LentTools(
+      (type, payload) => this.#session.ask(type, payload),
+      (error, where) => this.#session.report(error, where),
+    );
+    this.#lent = lent;
+    this.#session = new SessionFollower(
+      wire.peer,
+      sessionId,
+      { resumed: () => lent.reconnect(), own: (type, payload) => lent.take(type, payload) },
+      options,
+    );
+  }
+
+  /** Makes a session. What may be asked for is the server's to say: model, tools, folder. */
+  static create(
+    wire: Wire,
+    session: SessionOptions = {},
+    options: RemoteAgentOptions = {},
+  ): Promise<RemoteAgent> {
+    return using(wire, async (opened) => {
+      const snapshot = await opened.peer.request("session_create", session);
+      const agent = new RemoteAgent(opened, String(snapshot["session"]), options);
+      await agent.#session.start(snapshot);
+      return agent;
+    });
+  }
+
+  /** Joins a session, or opens one that is not open. */
+  static attach(
+    wire: Wire,
+    sessionId: string,
+    options: RemoteAgentOptions = {},
+  ): Promise<RemoteAgent> {
+    return using(wire, async (opened) => {
+      const agent = new RemoteAgent(opened, sessionId, options);
+      await agent.#session.start();
+      return agent;
+    });
+  }
+
+  /** The sessions that there are, open or not. */
+  static async list(wire: Wire): Promise<SessionInfo[]> {
+    const { peer, isOwn } = open(wire);
+    try {
+      const { sessions } = await peer.request("session_list", {});
+      return Array.isArray(sessions) ? sessions.filter(isInfo) : [];
+    } finally {
+      if (isOwn) await peer.close();
+    }
+  }
+
+  /** A mirror: what the events up to now have told. */
+  get state(): RemoteState {
+    return this.#session.state;
+  }
+
+  get isRunning(): boolean {
+    return this.state.isStreaming;
+  }
+
+  get steeringMode(): QueueMode {
+    return this.state.steeringMode;
+  }
+
+  get followUpMode(): QueueMode {
+    return this.state.followUpMode;
+  }
+
+  /** Calls `listener` with each event; what it throws is reported. The answer undoes it. */
+  subscribe(listener: AgentListener): () => void {
+    return this.#session.subscribe(listener);
+  }
+
+  /**
+   * Runs on a prompt, and settles with the end of that run, however often the connection
+   * breaks meanwhile. Rejects while a run goes on, unless told to queue: then it settles when
+   * the prompt waits, with nothing.
+   */
+  prompt(text: string, options?: ImageOptions): Promise<AgentEndEvent>;
+  prompt(text: string, options: PromptOptions): Promise<AgentEndEvent | undefined>;
+  async prompt(text: string, options: PromptOptions = {}): Promise<AgentEndEvent | undefined> {
+    const { whileRunning } = options;
+    try {
+      return await this.#session.run("prompt", textPayload(text, options));
+    } catch (error) {
+      const isBusy = error instanceof ProtocolError && error.code === "session_busy";
+      if (!isBusy || !whileRunning) throw error;
+      if (whileRunning === "steer") await this.steer(text, options);
+      else await this.followUp(text, options);
+      return undefined;
+    }
+  }
+
+  /** Goes on from the transcript as it is, with answers to pending calls first. */
+  continue({ decisions }: ContinueOptions = {}): Promise<AgentEndEvent> {
+    return decisions ? this.approve(decisions) : this.#session.run("continue", {});
+  }
+
+  /** Decides on calls that wait, and goes on. Those that are left out stay pending. */
+  approve(decisions: NonNullable<ContinueOptions["decisions"]>): Promise<AgentEndEvent> {
+    return this.#session.run("approve", { decisions });
+  }
+
+  /** Queues a message that interrupts the run. The answer names it while it waits. */
+  async steer(text: string, options: ImageOptions = {}): Promise<string> {
+    const { queued } = await this.#session.ask("steer", textPayload(text, options));
+    return String(queued);
+  }
+
+  /** Queues a message for when the agent would otherwise stop. */
+  async followUp(text: string, options: ImageOptions = {}): Promise<string> {
+    const { queued } = await this.#session.ask("follow_up", textPayload(text, options));
+    return String(queued);
+  }
+
+  /** What waits, in order. */
+  async queued(queue: QueueName): Promise<readonly QueuedMessage[]> {
+    const { queued } = await this.#edit(queue, { op: "list" });
+    return Array.isArray(queued) ? queued.filter(isQueued) : [];
+  }
+
+  /** Changes a message that waits; answers whether it still did. */
+  async editQueued(
+    queue: QueueName,
+    id: string,
+    text: string,
+    options: ImageOptions = {},
+  ): Promise<boolean> {
+    const edit = { op: "edit", id, ...textPayload(text, options) };
+    return (await this.#edit(queue, edit))["isDone"] === true;
+  }
+
+  /** Takes a message back; nothing if it is not waiting any more. */
+  async takeQueued(queue: QueueName, id: string): Promise<AgentMessage | undefined> {
+    const { message } = await this.#edit(queue, { op: "remove", id });
+    return isMessage(message) ? message : undefined;
+  }
+
+  /** Moves a message to a place in its queue; answers whether it still waited. */
+  async moveQueued(queue: QueueName, id: string, place: number): Promise<boolean> {
+    return (await this.#edit(queue, { op: "move", id, place }))["isDone"] === true;
+  }
+
+  async clearSteeringQueue(): Promise<void> {
+    await this.#edit("steering", { op: "clear" });
+  }
+
+  async clearFollowUpQueue(): Promise<void> {
+    await this.#edit("followUp", { op: "clear" });
+  }
+
+  async clearAllQueues(): Promise<void> {
+    await Promise.all([this.clearSteeringQueue(), this.clearFollowUpQueue()]);
+  }
+
+  async hasQueuedMessages(): Promise<boolean> {
+    const queues = await Promise.all([this.queued("steering"), this.queued("followUp")]);
+    return queues.some((queue) => queue.length > 0);
+  }
+
+  /** Stops the run. It ends soon, with what it has; await `waitForIdle()` for that. */
+  async abort(): Promise<void> {
+    await this.#session.ask("abort");
+  }
+
+  /** Settles when no run goes on, and none was asked for. */
+  waitForIdle(): Promise<void> {
+    return this.#session.waitForIdle();
+  }
+
+  /** By the name that the server knows the model by. */
+  setModel(model: string): Promise<void> {
+    return this.#update({ model });
+  }
+
+  setThinkingLevel(thinkingLevel: ThinkingLevel): Promise<void> {
+    return this.#update({ thinkingLevel });
+  }
+
+  setSystemPrompt(systemPrompt: string): Promise<void> {
+    return this.#update({ systemPrompt });
+  }
+
+  /** Some of those that the session has, by name. */
+  setTools(tools: readonly string[]): Promise<void> {
+    return this.#update({ tools });
+  }
+
+  setSteeringMode(steering: QueueMode): Promise<void> {
+    return this.#update({ modes: { steering } });
+  }
+
+  setFollowUpMode(followUp: QueueMode): Promise<void> {
+    return this.#update({ modes: { followUp } });
+  }
+
+  /** What the agent may do without being asked about, in the server's words. */
+  setPermissionMode(permission: string): Promise<void> {
+    return this.#update({ modes: { permission } });
+  }
+
+  async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
+    await this.#session.ask("messages_replace", { messages });
+  }
+
+  clearMessages(): Promise<void> {
+    return this.replaceMessages([]);
+  }
+
+  /** Forgets messages, queues and trouble; keeps model, tools and prompt. */
+  async reset(): Promise<void> {
+    await this.#session.ask("reset");
+  }
+
+  /**
+   * Lends tools to the session, in place of those that were lent before: the agent calls them
+   * like its own, and they run in this process. Rejects where a name is taken. A call that
+   * runs when the connection breaks fails, and its signal fires when that is noticed.
+   */
+  lendTools(tools: readonly AgentTool[]): Promise<void> {
+    return this.#lent.lend(tools);
+  }
+
+  /** Goes away, with the tools that were lent. The session goes on. */
+  async close(): Promise<void> {
+    // On a connection that others use, the tools would stay.
+    if (!this.#isOwnPeer && this.#peer.state.type === "ready") await this.#lent.takeBack();
+    await this.#leave();
+  }
+
+  /** Ends the session for all who watch it, and goes away. */
+  async closeSession(): Promise<void> {
+    await this.#session.ask("session_close");
+    await this.#leave();
+  }
+
+  async #leave(): Promise<void> {
+    this.#session.stop(new Error("The remote agent was closed."));
+    this.#lent.cancelAll();
+    if (this.#isOwnPeer) await this.#peer.close();
+  }
+
+  #edit(queue: QueueName, edit: Payload): Promise<Payload> {
+    return this.#session.ask("queue_edit", { queue, ...edit });
+  }
+
+  async #update(changes: SessionChanges): Promise<void> {
+    await this.#session.ask("session_update", { ...changes });
+  }
+}
+
+interface OpenWire {
+  peer: WirePeer;
+  /** Made here, and closed here. */
+  isOwn: boolean;
+}
+
+function open(wire: Wire): OpenWire {
+  return isPeer(wire) ? { peer: wire, isOwn: false } : { peer: new WireClient(wire), isOwn: true };
+}
+
+function isPeer(wire: Wire): wire is WirePeer {
+  return "request" in wire;
+}
+
+async function using<T>(wire: Wire, use: (opened: OpenWire) => Promise<T>): Promise<T> {
+  const opened = open(wire);
+  try {
+    return await use(opened);
+  } catch (error) {
+    if (opened.isOwn) await opened.peer.close();
+    throw error;
+  }
+}
+
+function textPayload(text: string, { images }: ImageOptions): Payload {
+  return { text, ...(images && { images }) };
+}
+
+function isInfo(value: unknown): value is SessionInfo {
+  return isRecord(value) && typeof value["id"] === "string";
+}
+
+function isMessage(value: unknown): value is AgentMessage {
+  return isRecord(value) && typeof value["role"] === "string";
+}
+
+function isQueued(value: unknown): value is QueuedMessage {
+  return isRecord(value) && typeof value["id"] === "string" && isMessage(value["message"]);
+}

@@ -1,0 +1,118 @@
+import type { AgentEndEvent } from "@gyre/agent";
+import { ProtocolError } from "@gyre/protocol";
+
+/** The run that a snapshot tells of: it goes on, or was the last. */
+export interface KnownRun {
+  /** The number of the event before its first. */
+  after: number;
+  end?: AgentEndEvent;
+}
+
+/** What was heard, by the number of the last event that it stands for. */
+type Heard =
+  | { type: "end"; seq: number; event: AgentEndEvent }
+  /** Events up to here did not come: a snapshot stands for them. */
+  | { type: "gap"; seq: number; run: KnownRun | undefined };
+
+interface Wait {
+  /** The run begins after this number; nothing: it was not granted yet. */
+  after: number | undefined;
+  heard: Heard[];
+  resolve: (end: AgentEndEvent) => void;
+  reject: (error: Error) => void;
+}
+
+/**
+ * Those who wait for the end of a run that they asked for. The answer that says where a run
+ * begins may come after its events, on another connection even.
+ */
+export class RunWaits {
+  readonly #waits = new Set<Wait>();
+
+  get size(): number {
+    return this.#waits.size;
+  }
+
+  /** Waits for the run that `begin` asks for: it gives the number before its first event. */
+  wait(begin: Promise<number | "over">): Promise<AgentEndEvent> {
+    return new Promise((resolve, reject) => {
+      const wait: Wait = {
+        after: undefined,
+        heard: [],
+        resolve: (end) => {
+          this.#waits.delete(wait);
+          resolve(end);
+        },
+        reject: (error) => {
+          this.#waits.delete(wait);
+          reject(error);
+        },
+      };
+      this.#waits.add(wait);
+      begin.then((after) => {
+        if (after === "over") return wait.resolve(emptyRun());
+        wait.after = after;
+        settle(wait);
+      }, wait.reject);
+    });
+  }
+
+  ended(seq: number, event: AgentEndEvent): void {
+    this.#hear({ type: "end", seq, event });
+  }
+
+  skipped(seq: number, run: KnownRun | undefined): void {
+    this.#hear({ type: "gap", seq, run });
+  }
+
+  /** The session was opened anew: numbers count from 1 again, and what ran is over. */
+  begunAnew(): void {
+    for (const wait of [...this.#waits]) {
+      wait.heard = [];
+      if (wait.after !== undefined) wait.reject(lost("The session was opened anew meanwhile"));
+    }
+  }
+
+  fail(error: Error): void {
+    for (const wait of [...this.#waits]) wait.reject(error);
+  }
+
+  #hear(heard: Heard): void {
+    for (const wait of [...this.#waits]) {
+      wait.heard.push(heard);
+      settle(wait);
+    }
+  }
+}
+
+function settle(wait: Wait): void {
+  const { after } = wait;
+  if (after === undefined) return;
+  for (const heard of wait.heard.splice(0)) {
+    if (heard.seq <= after) continue;
+    if (heard.type === "end") return wait.resolve(heard.event);
+    const { run } = heard;
+    if (run?.after !== after) {
+      return wait.reject(lost("The run ended while the connection was gone"));
+    }
+    if (run.end) return wait.resolve(run.end);
+  }
+}
+
+/** What a host did without a run. */
+function emptyRun(): AgentEndEvent {
+  return {
+    type: "agent_end",
+    messages: [],
+    stop: "done",
+    turns: 0,
+    usage: {},
+    undelivered: [],
+    pending: [],
+  };
+}
+
+function lost(why: string): ProtocolError {
+  const hint = "what it made is in the messages of the session";
+  return new ProtocolError("stream_not_found", `${why}, and its end is not known: ${hint}.`);
+}

@@ -1,0 +1,253 @@
+import type { AgentEndEvent, AgentEvent, AgentListener, AgentMessage } from "@gyre/agent";
+import {
+  type Envelope,
+  isRecord,
+  type Payload,
+  ProtocolError,
+  type WirePeer,
+} from "@gyre/protocol";
+import type { WireState } from "../wire-event.ts";
+import { WireEventReader } from "../wire-event-reader.ts";
+import { Mirror, type RemoteState } from "./remote-state.ts";
+import { type KnownRun, RunWaits } from "./run-waits.ts";
+
+export interface FollowerOptions {
+  /** The state was rebuilt from a snapshot: what is shown of it is to be drawn anew. */
+  onSnapshot?: (state: RemoteState) => void;
+  /** The session was closed, or cannot be reached any more. */
+  onClosed?: (error: Error) => void;
+  /** Trouble that no promise tells of: a listener that threw. Default: an error in the console. */
+  onError?: (error: unknown, where: string) => void;
+}
+
+/** What a follower passes on, beside the events. */
+export interface FollowerHandler {
+  /** The session is taken up on a new connection. */
+  resumed(): void;
+  /** A frame for this client alone. */
+  own(type: string, payload: Payload): void;
+}
+
+/**
+ * One session as its frames tell of it, over connections that come and go: events for
+ * listeners, a state, and the ends of runs for those who wait for them.
+ */
+export class SessionFollower {
+  readonly #peer: WirePeer;
+  readonly #stream: string;
+  readonly #options: FollowerOptions;
+  readonly #handler: FollowerHandler;
+  readonly #mirror = new Mirror();
+  readonly #runs = new RunWaits();
+  /** Replaced, never changed, so that an event goes to those who were there when it came. */
+  #listeners: readonly AgentListener[] = [];
+  #reader = new WireEventReader();
+  #epoch: string | undefined;
+  /** The number of the last event. */
+  #seq = 0;
+  /** An event did not follow from those before it: only a snapshot helps. */
+  #isAstray = false;
+  /** Why nothing more comes. */
+  #end: Error | undefined;
+  #stopListening: () => void = () => {};
+  #waiting: { resolve: () => void; reject: (error: Error) => void; until: () => boolean }[] = [];
+
+  constructor(peer: WirePeer, stream: string, handler: FollowerHandler, options: FollowerOptions) {
+    this.#peer = peer;
+    this.#stream = stream;
+    this.#handler = handler;
+    this.#options = options;
+  }
+
+  get state(): RemoteState {
+    return this.#mirror.state;
+  }
+
+  /** Begins with what the server told, or with nothing. Settles when it follows the session. */
+  async start(snapshot?: Payload): Promise<void> {
+    if (snapshot) this.#load(snapshot);
+    this.#stopListening = this.#peer.listen(
+      this.#stream,
+      {
+        frame: (frame) => this.#take(frame),
+        resume: () => {
+          this.#handler.resumed();
+          return { type: "session_attach", payload: this.#place() };
+        },
+        lost: (error) => this.stop(error),
+      },
+      this.#seq,
+    );
+    try {
+      // Also after an answer with a snapshot: that may have come on another connection than
+      // the one that the session was made on.
+      await this.ask("session_attach", this.#place());
+      await this.#until(() => this.#epoch !== undefined);
+    } catch (error) {
+      this.#stopListening();
+      throw error;
+    }
+  }
+
+  ask(type: string, payload: Payload = {}): Promise<Payload> {
+    return this.#peer.request(type, payload, { stream: this.#stream });
+  }
+
+  /** Asks for a run, and settles with its end. */
+  run(type: string, payload: Payload): Promise<AgentEndEvent> {
+    if (this.#end) return Promise.reject(this.#end);
+    const begun = this.ask(type, payload).then(({ seq, isOver }) => {
+      return isOver === true || typeof seq !== "number" ? "over" : seq;
+    });
+    const end = this.#runs.wait(begun);
+    const look = (): void => this.#look();
+    end.then(look, look);
+    return end;
+  }
+
+  subscribe(listener: AgentListener): () => void {
+    const entry: AgentListener = (event) => listener(event);
+    this.#listeners = [...this.#listeners, entry];
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== entry);
+    };
+  }
+
+  waitForIdle(): Promise<void> {
+    return this.#until(() => this.#runs.size === 0 && !this.#mirror.state.isStreaming);
+  }
+
+  /** Follows no more. Those who wait get the error. */
+  stop(error: Error): void {
+    if (this.#end) return;
+    this.#end = error;
+    this.#stopListening();
+    this.#runs.fail(error);
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    this.#call("onClosed", () => this.#options.onClosed?.(error));
+  }
+
+  report(error: unknown, where: string): void {
+    const { onError = logged } = this.#options;
+    try {
+      onError(error, where);
+    } catch (trouble) {
+      logged(trouble, `onError, told of ${where}`);
+    }
+  }
+
+  #place(): Payload {
+    const isKnown = this.#epoch !== undefined && !this.#isAstray;
+    return isKnown ? { after: this.#seq, epoch: this.#epoch } : {};
+  }
+
+  #take(frame: Envelope): void {
+    const { type, seq, payload } = frame;
+    if (type === "snapshot") this.#takeSnapshot(payload);
+    else if (seq === undefined) this.#handler.own(type, payload);
+    else if (!this.#isAstray && this.#epoch !== undefined) this.#takeEvent(frame, seq);
+    this.#look();
+  }
+
+  #takeEvent(frame: Envelope, seq: number): void {
+    const { type, payload } = frame;
+    this.#seq = seq;
+    if (type === "done") {
+      const what = `Session "${this.#stream}" was closed.`;
+      return this.stop(new ProtocolError("session_not_found", what));
+    }
+    if (type === "session_update") return this.#mirror.update(payload);
+    let events: AgentEvent[];
+    try {
+      events = this.#reader.read(frame);
+    } catch (error) {
+      this.report(error, `event ${seq}, "${type}"`);
+      this.#isAstray = true;
+      this.ask("session_attach", this.#place()).catch((problem: unknown) => {
+        this.report(problem, "asking for a snapshot");
+      });
+      return;
+    }
+    for (const event of events) this.#tell(event, seq);
+  }
+
+  #tell(event: AgentEvent, seq: number): void {
+    this.#mirror.apply(event);
+    for (const listener of this.#listeners) {
+      this.#call(`listener of "${event.type}"`, () => listener(event));
+    }
+    if (event.type === "agent_end") this.#runs.ended(seq, event);
+  }
+
+  #takeSnapshot(snapshot: Payload): void {
+    const { epoch, seq } = snapshot;
+    const isSame = epoch === this.#epoch;
+    // It came twice: who asks for it while it is on its way gets another.
+    if (isSame && seq === this.#seq && !this.#isAstray) return;
+    const before = this.#seq;
+    const isFirst = this.#epoch === undefined;
+    const run = this.#load(snapshot);
+    if (isFirst) return;
+    if (!isSame) this.#runs.begunAnew();
+    const end = run?.end;
+    // The end of the last run is told even so: nobody waits for it for ever.
+    if (isSame && end && run.endSeq > before) {
+      for (const listener of this.#listeners) {
+        this.#call(`listener of "${end.type}"`, () => listener(end));
+      }
+    }
+    this.#runs.skipped(this.#seq, run);
+    this.#call("onSnapshot", () => this.#options.onSnapshot?.(this.state));
+  }
+
+  /** Begins anew with a snapshot; gives the run that it tells of. */
+  #load(snapshot: Payload): (KnownRun & { endSeq: number }) | undefined {
+    const { epoch, messages, seq, state, run } = snapshot;
+    this.#epoch = typeof epoch === "string" ? epoch : "";
+    this.#seq = typeof seq === "number" ? seq : 0;
+    this.#isAstray = false;
+    this.#peer.skipTo(this.#stream, this.#seq);
+    // What messages are is the server's word.
+    const known = Array.isArray(messages) ? (messages as AgentMessage[]) : [];
+    const wire = isRecord(state) ? (state as unknown as WireState) : undefined;
+    const reader = (): WireEventReader =>
+      new WireEventReader({ messages: known, ...(wire && { state: wire }) });
+    this.#reader = reader();
+    this.#mirror.load(snapshot, this.#reader.partial);
+    if (!isRecord(run) || typeof run["after"] !== "number") return undefined;
+    const { after, end } = run;
+    if (!isRecord(end) || !isRecord(end["payload"])) return { after, endSeq: 0 };
+    const [event] = reader().read({ type: "agent_end", payload: end["payload"] });
+    const isEnd = event?.type === "agent_end";
+    return { after, endSeq: Number(end["seq"]), ...(isEnd && { end: event }) };
+  }
+
+  #until(until: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#end) return reject(this.#end);
+      if (until()) return resolve();
+      this.#waiting.push({ resolve, reject, until });
+    });
+  }
+
+  #look(): void {
+    const ready = this.#waiting.filter(({ until }) => until());
+    this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
+    for (const { resolve } of ready) resolve();
+  }
+
+  /** Calls what is not ours: what it throws, now or later, is reported. */
+  #call(where: string, run: () => unknown): void {
+    const failed = (error: unknown): void => this.report(error, where);
+    try {
+      const given = run();
+      if (given instanceof Promise) given.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+}
+
+function logged(error: unknown, where: string): void {
+  console.error(`${where}:`, error);
+}

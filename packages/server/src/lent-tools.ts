@@ -1,0 +1,222 @@
+import type { Agent, AgentTool, AgentToolResult } from "@gyre/agent";
+import { type Connection, type Payload, ProtocolError } from "@gyre/protocol";
+import { resultIn, type ToolSpec, wrong } from "./session-payloads.ts";
+
+/** Calls of one client that may be on their way at a time. */
+export const MAX_LENT_CALLS = 1000;
+
+export interface LentToolsOptions {
+  /** The stream of the session. */
+  stream: string;
+  /** The agent of the session as it is now. */
+  agent: () => Agent;
+  isBusy: () => boolean;
+  /** The agent's tools are others now. */
+  changed: () => void;
+}
+
+/**
+ * The tools that clients lend to a session. They run where they come from: a call goes there
+ * and its result comes back. A client that comes back under its name takes up what it lent,
+ * also where its old connection still seems to be there. The tools of a client that is gone
+ * fail at once; they stay in the list while a run goes on, which keeps what the model was told
+ * as it is, and are taken away after it.
+ */
+export class LentTools {
+  readonly #options: LentToolsOptions;
+  /** By the name that they gave; without one, by their connection. */
+  readonly #lenders = new Map<string | Connection, Lender>();
+  #agent: Agent;
+
+  constructor(options: LentToolsOptions) {
+    this.#options = options;
+    this.#agent = options.agent();
+  }
+
+  /** Puts `specs` in the place of what this client lent before; new ones go to the end. */
+  register(connection: Connection, specs: readonly ToolSpec[], name?: string): void {
+    const key = name ?? connection;
+    const before = this.#lenders.get(key);
+    this.#assertFree(specs, before);
+    const lender = before ?? new Lender(this.#options.stream);
+    this.#lenders.set(key, lender);
+    lender.connect(connection);
+    const { added, removed } = lender.offer(specs);
+    this.#change(removed, added);
+  }
+
+  /** `tool_update` and `tool_result`. */
+  answer(connection: Connection, type: string, payload: Payload): void {
+    for (const lender of this.#lenders.values()) {
+      const call = lender.isOn(connection) && lender.callIn(payload);
+      if (call) return type === "tool_update" ? update(call, payload) : finish(call, payload);
+    }
+    throw new ProtocolError("tool_not_found", "No call of that name waits for an answer.");
+  }
+
+  /** A client went away: its calls fail now. */
+  gone(connection: Connection): void {
+    for (const lender of this.#lenders.values()) {
+      if (lender.isOn(connection)) lender.disconnect();
+    }
+    this.tidy();
+  }
+
+  /** Takes away what nobody lends any more, where no run needs it. */
+  tidy(): void {
+    if (this.#options.isBusy()) return;
+    const left = [...this.#lenders].filter(([, lender]) => !lender.isConnected);
+    for (const [key] of left) this.#lenders.delete(key);
+    this.#change(new Set(left.flatMap(([, { tools }]) => tools)), []);
+  }
+
+  /** The agent may be another one, to which nothing was lent yet. */
+  restore(): void {
+    const agent = this.#options.agent();
+    if (agent === this.#agent) return;
+    this.#agent = agent;
+    const lent = [...this.#lenders.values()].flatMap(({ tools }) => tools);
+    if (lent.length > 0) agent.setTools([...agent.state.tools, ...lent]);
+  }
+
+  /** The session is over. */
+  close(): void {
+    for (const lender of this.#lenders.values()) lender.disconnect();
+    this.#lenders.clear();
+  }
+
+  #change(removed: ReadonlySet<AgentTool>, added: readonly AgentTool[]): void {
+    if (removed.size === 0 && added.length === 0) return;
+    const agent = this.#options.agent();
+    const kept = agent.state.tools.filter((tool) => !removed.has(tool));
+    agent.setTools([...kept, ...added]);
+    this.#options.changed();
+  }
+
+  #assertFree(specs: readonly ToolSpec[], own: Lender | undefined): void {
+    const lent = [...this.#lenders.values()].flatMap((each) => (each === own ? [] : each.tools));
+    const mine = new Set(own?.tools);
+    const others = this.#options.agent().state.tools.filter((tool) => !mine.has(tool));
+    const taken = new Set([...others, ...lent].map(({ name }) => name));
+    for (const { name } of specs) {
+      if (taken.has(name)) throw wrong(`There is a tool "${name}" already.`);
+      taken.add(name);
+    }
+  }
+}
+
+interface LentCall {
+  readonly onUpdate: (partial: AgentToolResult) => void;
+  readonly resolve: (result: AgentToolResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One client that lends, over the connections that it has. */
+class Lender {
+  readonly #stream: string;
+  readonly #offered = new Map<string, { print: string; tool: AgentTool }>();
+  readonly #calls = new Map<string, LentCall>();
+  #connection: Connection | undefined;
+
+  constructor(stream: string) {
+    this.#stream = stream;
+  }
+
+  get tools(): AgentTool[] {
+    return [...this.#offered.values()].map(({ tool }) => tool);
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  isOn(connection: Connection): boolean {
+    return this.#connection === connection;
+  }
+
+  connect(connection: Connection): void {
+    if (this.#connection === connection) return;
+    this.disconnect();
+    this.#connection = connection;
+  }
+
+  disconnect(): void {
+    this.#connection = undefined;
+    const away = new Error("The client that lends it went away; it may have had effects.");
+    for (const call of [...this.#calls.values()]) call.reject(away);
+  }
+
+  /** A tool that is offered again as it was stays the one that it is. */
+  offer(specs: readonly ToolSpec[]): { added: AgentTool[]; removed: Set<AgentTool> } {
+    const removed = new Set(this.tools);
+    const added: AgentTool[] = [];
+    const before = new Map(this.#offered);
+    this.#offered.clear();
+    for (const spec of specs) {
+      const print = JSON.stringify(spec);
+      const known = before.get(spec.name);
+      const same = known?.print === print ? known.tool : undefined;
+      const tool = same ?? this.#toolOf(spec);
+      if (same) removed.delete(same);
+      else added.push(tool);
+      this.#offered.set(spec.name, { print, tool });
+    }
+    return { added, removed };
+  }
+
+  callIn({ call }: Payload): LentCall | undefined {
+    return typeof call === "string" ? this.#calls.get(call) : undefined;
+  }
+
+  #toolOf(spec: ToolSpec): AgentTool {
+    return {
+      ...spec,
+      execute: (id, args, signal, onUpdate) =>
+        this.#execute({ toolCallId: id, name: spec.name, arguments: args }, signal, onUpdate),
+    };
+  }
+
+  async #execute(
+    payload: Payload,
+    signal: AbortSignal,
+    onUpdate: (partial: AgentToolResult) => void,
+  ): Promise<AgentToolResult> {
+    if (!this.#connection) throw new Error("The client that lends it is not connected.");
+    if (this.#calls.size >= MAX_LENT_CALLS) {
+      throw new Error(`The client that lends it has ${MAX_LENT_CALLS} calls to answer already.`);
+    }
+    signal.throwIfAborted();
+    // Never used again: an answer that comes late, on another connection, finds nothing.
+    const call = globalThis.crypto.randomUUID();
+    const cancel = (): void => this.#send("tool_cancel", { call });
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#calls.set(call, { onUpdate, resolve, reject });
+        this.#send("tool_execute", { call, ...payload });
+      });
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      this.#calls.delete(call);
+    }
+  }
+
+  /** Without a number: it is for one client, and those of the session are for all. */
+  #send(type: string, payload: Payload): void {
+    this.#connection?.send({ type, stream: this.#stream, payload });
+  }
+}
+
+function update(call: LentCall, { result }: Payload): void {
+  call.onUpdate(resultIn(result, "of a tool"));
+}
+
+function finish(call: LentCall, { error, result }: Payload): void {
+  if (typeof error === "string") return call.reject(new Error(error));
+  try {
+    call.resolve(resultIn(result, "of a tool"));
+  } catch (problem) {
+    call.reject(new Error("The client that lends it gave back what is no result."));
+    throw problem;
+  }
+}

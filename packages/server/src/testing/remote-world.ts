@@ -1,0 +1,142 @@
+import type { AgentEvent, AgentTool } from "@gyre/agent";
+import { manualClock } from "@gyre/ai";
+import {
+  type Connect,
+  type Transport,
+  type TransportHandler,
+  transportPair,
+  WireClient,
+  type WireClientOptions,
+  WireServer,
+  type WireServerOptions,
+} from "@gyre/protocol";
+import { SessionService, type SessionServiceOptions } from "../session-service.ts";
+import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
+
+/** A server with sessions in this process, and ways to it. */
+export interface RemoteWorld {
+  host: ScriptedHost;
+  server: WireServer;
+  errors: unknown[];
+  /** A client of its own; `cuts`: after how many frames each of its connections breaks. */
+  client: (cuts?: readonly number[]) => CutClient;
+}
+
+export interface CutClient {
+  peer: WireClient;
+  /** Breaks the connection that there is. */
+  cut: () => void;
+  /** While it is held there is no new connection. */
+  hold: () => void;
+  release: () => void;
+  connections: () => number;
+}
+
+export function remoteWorld(
+  options: ScriptedHostOptions = {},
+  more: SessionServiceOptions & WireServerOptions = {},
+): RemoteWorld {
+  const host = new ScriptedHost(options);
+  const errors: unknown[] = [];
+  const all = { onError: (error: unknown) => void errors.push(error), ...more };
+  const server = new WireServer([new SessionService(host, all)], all);
+  return { host, server, errors, client: (cuts) => cutClient(server, cuts) };
+}
+
+function cutClient(server: WireServer, cuts: readonly number[] = []): CutClient {
+  const left = [...cuts];
+  let made = 0;
+  let current: CutTransport | undefined;
+  let gate: Promise<void> = Promise.resolve();
+  let release: () => void = () => {};
+  const connect: Connect = async () => {
+    await gate;
+    made++;
+    const [near, far] = transportPair();
+    server.serve(far);
+    current = new CutTransport(near, left.shift() ?? Infinity);
+    return current;
+  };
+  return {
+    peer: new WireClient({ connect, ...atOnce() }),
+    cut: () => current?.cut(),
+    hold: () => {
+      gate = new Promise((resolve) => (release = resolve));
+    },
+    release: () => release(),
+    connections: () => made,
+  };
+}
+
+/** Time stands still, but for what a client waits before it connects again. */
+function atOnce(): Pick<WireClientOptions, "clock" | "random" | "onState"> {
+  const clock = manualClock();
+  return {
+    clock,
+    random: () => 0,
+    onState: (state) => {
+      if (state.type === "waiting") void clock.advance(state.delayMs);
+    },
+  };
+}
+
+/** Breaks after so many frames, either way; the one that breaks it is lost. */
+class CutTransport implements Transport {
+  readonly #inner: Transport;
+  #left: number;
+  #handler: TransportHandler | undefined;
+  #isCut = false;
+
+  constructor(inner: Transport, left: number) {
+    this.#inner = inner;
+    this.#left = left;
+  }
+
+  send(...[frame]: Parameters<Transport["send"]>): void | Promise<void> {
+    return this.#passes() ? this.#inner.send(frame) : undefined;
+  }
+
+  receive(handler: TransportHandler): void {
+    this.#handler = handler;
+    this.#inner.receive({
+      frame: (frame) => {
+        if (this.#passes()) handler.frame(frame);
+      },
+      fault: (error) => handler.fault(error),
+      closed: () => this.cut(),
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  cut(): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    void this.#inner.close();
+    this.#handler?.closed(new Error("cut"));
+  }
+
+  #passes(): boolean {
+    if (this.#isCut) return false;
+    if (this.#left-- > 0) return true;
+    this.cut();
+    return false;
+  }
+}
+
+export function testTool(name: string, execute: AgentTool["execute"] = () => name): AgentTool {
+  return { name, description: `It is ${name}.`, parameters: { type: "object" }, execute };
+}
+
+/** Events as they are compared: the message so far is live, and left out until it is whole. */
+export function comparable(events: readonly AgentEvent[]): unknown[] {
+  const plain = events.map((event) => {
+    if (event.type === "message_start") return { ...event, message: event.message.role };
+    if (event.type !== "message_update") return event;
+    const { partial: _, ...told } = { partial: undefined, ...event.assistantMessageEvent };
+    return told;
+  });
+  return JSON.parse(JSON.stringify(plain)) as unknown[];
+}
