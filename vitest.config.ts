@@ -19,7 +19,7 @@ export default defineConfig({
       "@gyre/protocol/node": source("packages/protocol/src/node/index.ts"),
       "@gyre/protocol/proxy": source("packages/protocol/src/proxy.ts"),
       "@gyre/protocol/websocket": source("packages/protocol/src/websocket.ts"),
-      "@gyre/protocol/stdio": source("packages/protocol/src/stdio.ts"),
+      "@gyre/protocol/stdio": source("packages/protocol/src/node/stdio.ts"),
       "@gyre/protocol": source("packages/protocol/src/index.ts"),
       "@gyre/server/client": source("packages/server/src/client/index.ts"),
       "@gyre/server": source("packages/server/src/index.ts"),

@@ -1,10 +1,11 @@
-// The library in Chromium: in a page, in a worker, and where `eval` is forbidden:
-// `npm run test:browser`.
+// The library in Chromium: in a page, in a worker, where `eval` is forbidden, and over the wire
+// with a server: `npm run test:browser`.
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { entriesInPage, exampleInPages } from "./browser-wire.mjs";
 import { bundleForBrowser } from "./bundle.mjs";
 import { runParts } from "./parts.mjs";
 
@@ -129,6 +130,10 @@ async function main(executablePath) {
   const entry = fileURLToPath(new URL("consumer/browser.mjs", import.meta.url));
   const chunks = await bundleForBrowser(entry, root);
   const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
+  const wireEntry = fileURLToPath(new URL("consumer/wire.mjs", import.meta.url));
+  for (const { fileName, code } of await bundleForBrowser(wireEntry, root)) {
+    files.set(fileName === "main.js" ? "wire.js" : fileName, code);
+  }
   files.set(
     "eval.js",
     'export function tryEval() { try { return "got " + new Function("return 1")(); } catch (error) { return String(error); } }',
@@ -161,6 +166,8 @@ async function main(executablePath) {
         { name: "policy", check: on("strict", evalIsForbidden) },
         { name: "strict page", check: on("strict", inPage) },
         { name: "strict work", check: on("strict", (page) => inWorker(page, "file")) },
+        { name: "wire", check: on("plain", entriesInPage) },
+        { name: "example", check: () => exampleInPages(browser, root) },
       ],
       (line) => console.log(line),
     );

@@ -26,10 +26,13 @@ export const ARROWS = {
 };
 
 /** Rooms that run in a browser, all but their `src/node/`. */
-const BROWSER_ROOMS = ["ai", "agent"];
+const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
 
-/** Entry points of other packages that a browser room keeps away from. */
-const NOT_FOR_BROWSERS = ["node", "providers"];
+/** Entry points of other packages that are for Node. */
+const NOT_FOR_BROWSERS = ["node", "stdio"];
+
+/** The agent knows streams and helpers, never a provider. */
+const WITHOUT_PROVIDERS = ["agent"];
 
 /**
  * Reads every module of every package, without the tests, and checks what it imports:
@@ -143,8 +146,12 @@ function checkArrow(specifier, inBrowser, at, target) {
   if (target.manifest.exports?.[entry === "" ? "." : `./${entry}`] === undefined) {
     return `imports ${specifier}, which is no entry point of ${target.manifest.name}`;
   }
-  if (inBrowser && NOT_FOR_BROWSERS.includes(entry.split("/")[0] ?? "")) {
+  const [part = ""] = entry.split("/");
+  if (inBrowser && NOT_FOR_BROWSERS.includes(part)) {
     return `imports ${specifier}, which is not for code for browsers`;
+  }
+  if (part === "providers" && WITHOUT_PROVIDERS.includes(at.room)) {
+    return `imports ${specifier}, but knows no provider`;
   }
   return undefined;
 }

@@ -55,6 +55,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   },
   rpc: async (_args, ...given) => (await import("./rpc/rpc.ts")).runRpc(...given),
   acp: async (_args, ...given) => (await import("./acp/acp.ts")).runAcp(...given),
+  serve: async (_args, ...given) => (await import("./serve/serve.ts")).runServe(...given),
   models: async (...given) => (await import("./commands/models-command.ts")).runModels(...given),
   sessions: async (...given) =>
     (await import("./commands/sessions-command.ts")).runSessions(...given),

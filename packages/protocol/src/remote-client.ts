@@ -6,14 +6,18 @@ import type {
   ProtocolClient,
   StreamOptions,
 } from "@gyre/ai";
+import { connectUrl, type ConnectUrlOptions } from "./connect-url.ts";
 import { type ModelFacts, type ModelFilter, modelsIn } from "./model-facts.ts";
 import { RemoteResponse } from "./remote-response.ts";
 import { requestPayload } from "./request-payloads.ts";
 import { WireClient, type WireClientOptions } from "./wire-client.ts";
 import type { WirePeer } from "./wire-peer.ts";
 
-/** A peer that is there already and stays the caller's, or how to make one. */
-export type RemoteClientOptions = { peer: WirePeer } | WireClientOptions;
+/** An address, a peer that is there already and stays the caller's, or how to make one. */
+export type RemoteClientOptions =
+  | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
+  | { peer: WirePeer }
+  | WireClientOptions;
 
 /** Models that a server asks for us: to the loop it is a client like any other. */
 export interface RemoteClient extends ProtocolClient {
@@ -32,7 +36,8 @@ export interface RemoteClient extends ProtocolClient {
  * event. They outlive a connection that breaks; one that cannot be taken up ends with an
  * error of kind "network", and keeps what had come.
  */
-export function createRemoteClient(options: RemoteClientOptions): RemoteClient {
+export function createRemoteClient(given: string | RemoteClientOptions): RemoteClient {
+  const options = optionsOf(given);
   const isOwn = !("peer" in options);
   const peer: WirePeer = isOwn ? new WireClient(options) : options.peer;
   const ownClock = isOwn ? options.clock : undefined;
@@ -66,4 +71,11 @@ export function createRemoteClient(options: RemoteClientOptions): RemoteClient {
       if (isOwn) await peer.close();
     },
   };
+}
+
+function optionsOf(given: string | RemoteClientOptions): { peer: WirePeer } | WireClientOptions {
+  const options = typeof given === "string" ? { url: given } : given;
+  if (!("url" in options)) return options;
+  const { token, url, ...more } = options;
+  return { ...more, connect: connectUrl(url, token === undefined ? {} : { token }) };
 }

@@ -8,7 +8,7 @@ import { EVENTS_AWAY_MS } from "./limits.ts";
 import { listenHttp } from "./node/http-server.ts";
 import { connectTcp, listenTcp } from "./node/tcp.ts";
 import { connectWebSocket } from "./node/websocket-client.ts";
-import { stdioTransport } from "./stdio.ts";
+import { stdioTransport } from "./node/stdio.ts";
 import { tcpRelay } from "./testing/tcp-relay.ts";
 import {
   transportChecks,

@@ -83,6 +83,11 @@ export class SessionService implements WireService {
     this.#clock = options.clock ?? systemClock;
   }
 
+  /** How many sessions have a run that goes on. */
+  get running(): number {
+    return [...this.#sessions.values()].filter(({ isBusy }) => isBusy).length;
+  }
+
   connect(connection: () => Connection): ServedConnection {
     const attached = new Map<string, LiveSession>();
     return {

@@ -44,7 +44,7 @@ export async function runRpc(
 }
 
 /** Whatever is written to the console goes to stderr, until what this gives is called. */
-function redirectConsole(stderr: Sink): () => void {
+export function redirectConsole(stderr: Sink): () => void {
   const output = writableOf(stderr);
   const own: object = new Console(output, output);
   const before = { ...console };
@@ -52,7 +52,8 @@ function redirectConsole(stderr: Sink): () => void {
   return () => void Object.assign(console, before);
 }
 
-function writableOf(sink: Sink): Writable {
+/** A stream for what only has a `write`. */
+export function writableOf(sink: Sink): Writable {
   if (sink instanceof Writable) return sink;
   return new Writable({
     decodeStrings: false,

@@ -1,7 +1,10 @@
+export { connectUrl } from "./connect-url.ts";
 export * from "./guard.ts";
 export * from "./http-server.ts";
 export { closeServer, LISTENER_GRACE_MS, type Listener, listenOn, LOOPBACK } from "./listen.ts";
 export * from "./metrics.ts";
 export * from "./route.ts";
+export * from "./stream-route.ts";
 export * from "./tcp.ts";
+export * from "./token.ts";
 export * from "./websocket-client.ts";

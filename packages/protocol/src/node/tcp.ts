@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "@gyre/ai";
 import { authorise, withToken } from "../authorise.ts";
 import { encode, type Envelope, PROTOCOL_VERSION } from "../envelope.ts";
 import { CLOSE_GRACE_MS, MAX_CONNECTIONS, MAX_HELLO_BYTES } from "../limits.ts";
-import { stdioTransport } from "../stdio.ts";
+import { stdioTransport } from "./stdio.ts";
 import type { Transport, TransportHandler } from "../transport.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
 import { Metrics } from "./metrics.ts";

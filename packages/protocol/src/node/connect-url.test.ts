@@ -1,0 +1,60 @@
+import { scriptedModel } from "@gyre/ai";
+import { afterEach, expect, it } from "vitest";
+import { connectUrl as connectInBrowser } from "../connect-url.ts";
+import { ModelService } from "../models-service.ts";
+import { createRemoteClient } from "../remote-client.ts";
+import { WireServer } from "../service.ts";
+import { connectUrl } from "./connect-url.ts";
+import { listenHttp } from "./http-server.ts";
+import { listenTcp } from "./tcp.ts";
+
+const TOKEN = "a-token-of-this-test";
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A server with one model that answers "Hello.", on HTTP and TCP. */
+async function served(): Promise<{
+  http: string;
+  tcp: string;
+  model: ReturnType<typeof scripted>;
+}> {
+  const model = scripted();
+  const wire = new WireServer([new ModelService({ client: model, models: () => [model.model] })]);
+  const serve = (transport: Parameters<WireServer["serve"]>[0]): void => void wire.serve(transport);
+  const http = await listenHttp({ token: TOKEN, serve });
+  const tcp = await listenTcp({ token: TOKEN, serve });
+  closing.push(
+    () => http.close({ graceMs: 0 }),
+    () => tcp.close({ graceMs: 0 }),
+    () => wire.close(),
+  );
+  return { http: `127.0.0.1:${http.port}`, tcp: `127.0.0.1:${tcp.port}`, model };
+}
+
+function scripted(): ReturnType<typeof scriptedModel> {
+  return scriptedModel(() => "Hello.");
+}
+
+it.each(["ws", "http", "tcp"])("%s: is an address of a server", async (kind) => {
+  const { http, model, tcp } = await served();
+  const url = `${kind}://${kind === "tcp" ? tcp : http}`;
+  const client = createRemoteClient({ connect: connectUrl(url, { token: TOKEN }) });
+  closing.push(() => client.close());
+  const { content } = await client.complete(model.model, { messages: [] });
+  expect(content).toMatchObject([{ type: "text", text: "Hello." }]);
+});
+
+it("a client is made of an address alone", async () => {
+  const { http, model } = await served();
+  const client = createRemoteClient({ url: `http://${http}`, token: TOKEN });
+  closing.push(() => client.close());
+  expect(await client.models()).toMatchObject([{ id: model.model.id }]);
+});
+
+it("another kind of address is told at once", () => {
+  expect(() => connectUrl("ftp://x")).toThrow('"ftp://x" does not begin with ws:');
+  expect(() => connectUrl("nonsense")).toThrow('"nonsense" is no address');
+  expect(() => connectInBrowser("tcp://127.0.0.1:1")).toThrow("does not begin with ws:, wss:");
+});

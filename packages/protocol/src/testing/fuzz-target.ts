@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { connect, type Socket } from "node:net";
+import { createInterface, type Interface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { createRemoteClient, type RemoteClient } from "../remote-client.ts";
+import { connectTcp } from "../node/tcp.ts";
+import { makeToken } from "../node/token.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../dist/testing/fuzzed-server.js", import.meta.url));
+const LOOPBACK = "127.0.0.1";
+
+export interface Memory {
+  rss: number;
+  /** The most that there was since its start. */
+  maxRss: number;
+  connections: number;
+}
+
+interface Ports {
+  tcp: number;
+  http: number;
+}
+
+/** A server in another process, which is there to be attacked. */
+export class FuzzTarget {
+  readonly token: string;
+  readonly #child: ChildProcess;
+  readonly #lines: Interface;
+  #ports: Ports = { tcp: 0, http: 0 };
+
+  private constructor(token: string, heapMb: number) {
+    this.token = token;
+    const args = [`--max-old-space-size=${heapMb}`, PROGRAM, token];
+    const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+    this.#child = child;
+    this.#lines = createInterface({ input: child.stdout });
+  }
+
+  static async start({ heapMb }: { heapMb: number }): Promise<FuzzTarget> {
+    const target = new FuzzTarget(makeToken(), heapMb);
+    target.#ports = JSON.parse(await target.#line()) as Ports;
+    return target;
+  }
+
+  get ports(): Ports {
+    return this.#ports;
+  }
+
+  async memory(): Promise<Memory> {
+    const line = this.#line();
+    this.#child.stdin?.write("\n");
+    return JSON.parse(await line) as Memory;
+  }
+
+  /** A connection that says whatever it likes. */
+  raw(): RawClient {
+    return new RawClient(this.#ports.tcp, this.token);
+  }
+
+  /** One that behaves. */
+  client(): RemoteClient {
+    const { tcp: port } = this.#ports;
+    return createRemoteClient({
+      connect: (signal) => connectTcp({ port, token: this.token, signal }),
+    });
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#child.once("exit", () => resolve());
+      this.#child.kill("SIGKILL");
+    });
+  }
+
+  #line(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const gone = (code: unknown): void =>
+        reject(new Error(`The server is gone (${String(code)}).`));
+      this.#child.once("exit", gone);
+      this.#lines.once("line", (line) => {
+        this.#child.off("exit", gone);
+        resolve(line);
+      });
+    });
+  }
+}
+
+type Frame = Record<string, unknown>;
+
+/** A socket, and the frames that came out of it. */
+export class RawClient {
+  readonly frames: Frame[] = [];
+  readonly socket: Socket;
+  isClosed = false;
+  readonly #token: string;
+  #made = 0;
+  #waiting: { until: () => boolean; resolve: () => void }[] = [];
+
+  constructor(port: number, token: string) {
+    this.#token = token;
+    this.socket = connect({ port, host: LOOPBACK });
+    this.socket.on("error", () => this.socket.destroy());
+    this.socket.on("close", () => {
+      this.isClosed = true;
+      this.#look();
+    });
+    let rest = "";
+    this.socket.setEncoding("utf8").on("data", (text: string) => {
+      // LF alone ends a frame.
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      this.frames.push(...lines.map((line) => JSON.parse(line) as Frame));
+      this.#look();
+    });
+  }
+
+  /** Bytes as they are. Settles when the server can take more, or is gone. */
+  async write(bytes: string | Uint8Array): Promise<void> {
+    if (this.isClosed || this.socket.write(bytes)) return;
+    await new Promise<void>((resolve) => {
+      this.socket.once("drain", resolve);
+      this.socket.once("close", () => resolve());
+    });
+  }
+
+  frame(frame: Frame): Promise<void> {
+    return this.write(`${JSON.stringify(frame)}\n`);
+  }
+
+  async hello(): Promise<this> {
+    await this.frame({
+      v: 1,
+      type: "hello",
+      id: "h",
+      payload: { versions: [1], token: this.#token },
+    });
+    await this.until(() => this.answerTo("h") !== undefined);
+    return this;
+  }
+
+  /** All that came for what was sent before; false: the server has closed the connection. */
+  async isAnswered(): Promise<boolean> {
+    const id = `ping_${++this.#made}`;
+    await this.frame({ v: 1, type: "ping", id });
+    await this.until(() => this.answerTo(id) !== undefined || this.isClosed);
+    return !this.isClosed;
+  }
+
+  answerTo(id: string): Frame | undefined {
+    return this.frames.findLast(({ re }) => re === id);
+  }
+
+  until(until: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ until, resolve });
+      this.#look();
+    });
+  }
+
+  end(): void {
+    this.socket.destroy();
+  }
+
+  #look(): void {
+    const ready = this.#waiting.filter(({ until }) => until());
+    this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
+    for (const { resolve } of ready) resolve();
+  }
+}

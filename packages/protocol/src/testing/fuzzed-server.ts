@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { type Model, say, scriptedModel } from "@gyre/ai";
+import { ModelService } from "../models-service.ts";
+import { listenHttp } from "../node/http-server.ts";
+import { listenTcp } from "../node/tcp.ts";
+import { streamRoutes } from "../node/stream-route.ts";
+import { WireServer } from "../service.ts";
+
+// A server in a process of its own, so that its memory can be told from that of who attacks
+// it. The token is its argument. It prints its ports, and for each line on stdin its memory.
+
+const KIB = 1024;
+/** As many as a large catalogue has. */
+const LISTED_MODELS = 300;
+
+const token = process.argv[2] ?? "";
+const model = scriptedModel(() => [say("Hello there, whoever you are.")], {
+  chunkSize: 2,
+  keepCalls: false,
+});
+const others = Array.from({ length: LISTED_MODELS }, (_, at): Model => ({
+  ...model.model,
+  id: `other-${at}`,
+  name: `Other ${at}`,
+}));
+const service = new ModelService({ client: model, models: () => [model.model, ...others] });
+const server = new WireServer([service]);
+const serve = (transport: Parameters<WireServer["serve"]>[0]): void => void server.serve(transport);
+const tcp = await listenTcp({ token, serve });
+const http = await listenHttp({ token, serve, routes: streamRoutes(service) });
+console.log(JSON.stringify({ tcp: tcp.port, http: http.port }));
+
+createInterface({ input: process.stdin }).on("line", () => {
+  const rss = process.memoryUsage.rss();
+  console.log(JSON.stringify({ rss, maxRss: maxRss(), connections: server.connections }));
+});
+// Who started it is gone.
+process.stdin.on("end", () => process.exit(0));
+
+/** The most memory that there was. What `resourceUsage` tells begins, on Linux, with that of the parent. */
+function maxRss(): number {
+  if (process.platform !== "linux") return process.resourceUsage().maxRSS * KIB;
+  const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  return Number(kib) * KIB;
+}

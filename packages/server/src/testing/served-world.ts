@@ -1,0 +1,85 @@
+import {
+  type Clock,
+  type Context,
+  type ScriptAnswer,
+  type ScriptedModel,
+  scriptedModel,
+  type ScriptedModelOptions,
+} from "@gyre/ai";
+import { type Limits, ModelService, WireServer } from "@gyre/protocol";
+import {
+  type HttpListener,
+  type Listener,
+  listenHttp,
+  listenTcp,
+  makeToken,
+  streamRoutes,
+} from "@gyre/protocol/node";
+import { SessionService } from "../session-service.ts";
+import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
+
+/** The response to what a context asks last. */
+export type AnswerTo = (question: string, context: Context) => ScriptAnswer;
+
+export interface ServedWorldOptions {
+  /** Of models, asked by themselves or in a session. */
+  answer: AnswerTo;
+  scripted?: ScriptedModelOptions;
+  host?: Omit<ScriptedHostOptions, "script">;
+  /** Names that the server is called by, beside those of loopback. */
+  hosts?: readonly string[];
+  limits?: Partial<Limits>;
+  clock?: Clock;
+}
+
+/** Models and sessions that follow scripts, on a real server: TCP, and HTTP with WebSocket. */
+export interface ServedWorld {
+  readonly token: string;
+  readonly model: ScriptedModel;
+  readonly host: ScriptedHost;
+  readonly server: WireServer;
+  readonly tcp: Listener;
+  readonly http: HttpListener;
+  /** Trouble that no client was told of. */
+  readonly errors: unknown[];
+  close(): Promise<void>;
+}
+
+export async function servedWorld(options: ServedWorldOptions): Promise<ServedWorld> {
+  const { answer, scripted, hosts = [], limits, clock } = options;
+  const token = makeToken();
+  const errors: unknown[] = [];
+  const shared = {
+    onError: (error: unknown, where: string) => void errors.push([where, error]),
+    ...(limits && { limits }),
+    ...(clock && { clock }),
+  };
+  const script = (context: Context): ScriptAnswer => answer(lastQuestion(context), context);
+  const model = scriptedModel(script, scripted);
+  const models = new ModelService({ client: model, models: () => [model.model], ...shared });
+  const host = new ScriptedHost({ script, ...options.host });
+  const server = new WireServer([models, new SessionService(host, shared)], shared);
+  const serve = (transport: Parameters<WireServer["serve"]>[0]): void =>
+    void server.serve(transport);
+  const tcp = await listenTcp({ token, serve });
+  const http = await listenHttp({ token, serve, hosts, routes: streamRoutes(models) });
+  return {
+    token,
+    model,
+    host,
+    server,
+    tcp,
+    http,
+    errors,
+    async close() {
+      await server.close();
+      await Promise.all([tcp.close({ graceMs: 0 }), http.close({ graceMs: 0 })]);
+    },
+  };
+}
+
+/** What the newest message of a user says. */
+export function lastQuestion({ messages }: Context): string {
+  const asked = messages.findLast(({ role }) => role === "user");
+  return typeof asked?.content === "string" ? asked.content : "";
+}
