@@ -42,8 +42,9 @@ it.each(["ws", "http", "tcp"])("%s: is an address of a server", async (kind) => 
   const url = `${kind}://${kind === "tcp" ? tcp : http}`;
   const client = createRemoteClient({ connect: connectUrl(url, { token: TOKEN }) });
   closing.push(() => client.close());
-  const { content } = await client.complete(model.model, { messages: [] });
-  expect(content).toMatchObject([{ type: "text", text: "Hello." }]);
+  const asked = { role: "user" as const, content: "Hi", timestamp: 0 };
+  const answer = await client.complete(model.model, { messages: [asked] });
+  expect(answer).toMatchObject({ content: [{ type: "text", text: "Hello." }], stopReason: "stop" });
 });
 
 it("a client is made of an address alone", async () => {
