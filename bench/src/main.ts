@@ -5,6 +5,7 @@ import { type Case, cases as loopCases, type Line, measureMemory } from "./cases
 import { cliCases } from "./cli.ts";
 import { serviceCases } from "./services.ts";
 import { tuiCases } from "./tui.ts";
+import { wireCases } from "./wire.ts";
 
 interface Group {
   /** What the figures stand beside. */
@@ -27,6 +28,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     beside: "best on Node",
     about: "The program in a terminal; beside it the best other one on Node",
     cases: tuiCases,
+  },
+  wire: {
+    beside: "bare ws",
+    about: "Models over a WebSocket; beside it one that sends the same frames and does no more",
+    cases: wireCases,
   },
 };
 

@@ -2,13 +2,15 @@ import type { Context } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_FRAME_BYTES, MAX_HELLO_BYTES } from "./limits.ts";
-import { FuzzTarget, type RawClient } from "./testing/fuzz-target.ts";
+import { isRecord, toEnvelope } from "./envelope.ts";
+import { type Frame, FuzzTarget, type RawClient } from "./testing/fuzz-target.ts";
 
 const MIB = 1024 * 1024;
 /** `GYRE_LINE_MB=1024` is the full figure. */
 const LINE_MB = Number(process.env["GYRE_LINE_MB"] ?? 64);
+const OTHERS_EVERY_MB = 16;
 const TINY_FRAMES = 100_000;
+const FLOOD_AT_ONCE = 1000;
 const RUNS = 300;
 const MAX_MS = 60_000 + LINE_MB * 200;
 
@@ -41,15 +43,6 @@ async function memoryIsBounded(what: string): Promise<void> {
   const { maxRss } = await target.memory();
   console.log(`${what}: at most ${Math.round(maxRss / MIB)} MiB of memory`);
   expect(maxRss).toBeLessThan(MAX_RSS_BYTES);
-}
-
-/** Sends something as somebody who is known. It is answered, or the connection is closed. */
-async function sendKnown(send: (client: RawClient) => Promise<unknown>): Promise<RawClient> {
-  const client = await target.raw().hello();
-  await send(client);
-  await client.isAnswered();
-  client.end();
-  return client;
 }
 
 const someBytes = fc.uint8Array({ maxLength: 400 });
@@ -140,55 +133,228 @@ const aFrame = fc.record(
   { requiredKeys: [] },
 );
 
+/** Answers get none. */
+const ANSWERS: ReadonlySet<unknown> = new Set(["ack", "nack", "error", "pong", "ready"]);
+
+function isAnswerFrame(frame: unknown): boolean {
+  try {
+    return ANSWERS.has(toEnvelope(frame).type);
+  } catch {
+    return false;
+  }
+}
+
+/** What was said in answer: no greeting, and no event of a stream. */
+function answersIn({ frames }: RawClient): Frame[] {
+  return frames.slice(1).filter(({ seq, type }) => ANSWERS.has(type) && seq === undefined);
+}
+
+function codeOf({ payload }: Frame): unknown {
+  return isRecord(payload) ? payload["code"] : undefined;
+}
+
 describe("whatever comes in, the server answers or closes, and goes on serving others", () => {
-  it("random bytes of somebody who is not known", { timeout: MAX_MS }, async () => {
+  it("random bytes: who has no token is refused", { timeout: MAX_MS }, async () => {
     await fc.assert(
       fc.asyncProperty(someBytes, async (bytes) => {
         const client = target.raw();
-        await client.write(bytes);
-        await client.write("\n");
-        await client.until(() => client.isClosed || client.frames.length > 0);
-        expect(client.frames.every(({ type }) => type === "nack")).toBe(true);
+        await client.write(Buffer.concat([bytes, Buffer.from("\n")]));
+        await client.until(() => client.isClosed);
+        expect(client.frames.map(codeOf)).toEqual(["unauthorized"]);
+      }),
+      { numRuns: RUNS },
+    );
+    await othersAreServed();
+  });
+
+  it("random bytes: no line is a frame, and the connection goes on", { timeout: MAX_MS }, async () => {
+    const client = await target.raw().hello();
+    await fc.assert(
+      fc.asyncProperty(someBytes, async (bytes) => {
+        await client.write(Buffer.concat([bytes, Buffer.from("\n")]));
+        expect(await client.isAlive()).toBe(true);
+        expect(client.frames.at(-2)).toMatchObject({ type: "error" });
+      }),
+      { numRuns: RUNS },
+    );
+    client.end();
+    await othersAreServed();
+  });
+
+  it("random frames: each has one answer, and an answer has none", { timeout: MAX_MS }, async () => {
+    const some = fc.array(aFrame, { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(some, async (frames) => {
+        const client = await target.raw().hello();
+        const lines = frames.map((frame) => JSON.stringify(frame));
+        const due = lines.filter((line) => !isAnswerFrame(JSON.parse(line))).length;
+        await client.write(`${lines.join("\n")}\n`);
+        await client.until(() => answersIn(client).length >= due || client.isClosed);
+        expect(await client.isAlive()).toBe(true);
+        expect(answersIn(client).length).toBe(due + 1);
         client.end();
       }),
       { numRuns: RUNS },
     );
     await othersAreServed();
-  });
-
-  it(
-    "random bytes: a line that is not JSON gets an error, and the connection goes on",
-    { timeout: MAX_MS },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(someBytes, async (bytes) => {
-          const client = await sendKnown(async (each) => {
-            await each.write(bytes);
-            await each.write("\n");
-          });
-          expect(client.frames.at(-1)).toMatchObject({ type: "pong" });
-          expect(client.frames.filter(({ type }) => type === "error").length).toBeGreaterThan(0);
-        }),
-        { numRuns: RUNS },
-      );
-      await othersAreServed();
-    },
-  );
-
-  it("random frames: every request is answered, none twice", { timeout: MAX_MS }, async () => {
-    const frames = fc.array(aFrame, { minLength: 1, maxLength: 12 });
-    await fc.assert(
-      fc.asyncProperty(frames, async (all) => {
-        const client = await sendKnown((each) =>
-          each.write(all.map((frame) => `${JSON.stringify(frame)}\n`).join("")),
-        );
-        expect(client.frames.at(-1)).toMatchObject({ type: "pong" });
-        expect(client.frames.length).toBeGreaterThan(1);
-      }),
-      { numRuns: RUNS },
-    );
-    expect({}).not.toHaveProperty("isAdmin");
-    await othersAreServed();
     await memoryIsBounded("random frames");
   });
 });
+
+describe("hostile sequences change nothing", () => {
+  const request = { stream: "s", payload: aRequest };
+
+  it.each<[unknown, string]>([
+    [0, "invalid_sequence"],
+    [2, "invalid_sequence"],
+    [-1, "invalid_sequence"],
+    [Number.MAX_SAFE_INTEGER, "invalid_sequence"],
+    [undefined, "invalid_sequence"],
+    [1e300, "invalid_request"],
+    [1.5, "invalid_request"],
+    ["1", "invalid_request"],
+    [null, "invalid_request"],
+  ])("seq %s is refused, and 1 is still the next", async (seq, code) => {
+    const client = await target.raw().hello();
+    expect(codeOf(await client.ask("abort_request", { stream: "s", seq }))).toBe(code);
+    expect(await client.ask("abort_request", { stream: "s", seq: 1 })).toMatchObject({ type: "ack" });
+    client.end();
+  });
+
+  it("an id that was used gets the first answer, and with another payload a nack", async () => {
+    const client = await target.raw().hello();
+    const first = await client.ask("models", { id: "x", payload: { filter: { id: "scripted" } } });
+    await client.frame({ v: 1, type: "models", id: "x", payload: { filter: { id: "scripted" } } });
+    await client.frame({ v: 1, type: "models", id: "x", payload: {} });
+    await client.until(() => client.frames.length >= 4);
+    expect(first).toEqual({});
+    const [one, again, other] = client.frames.slice(1);
+    expect(again?.["payload"]).toEqual(one?.["payload"]);
+    expect(codeOf(other ?? {})).toBe("invalid_request");
+    client.end();
+  });
+
+  it("answers to nothing are passed over", async () => {
+    const client = await target.raw().hello();
+    for (const type of ANSWERS) await client.frame({ v: 1, type, id: "y", re: "nothing" });
+    expect(await client.isAlive()).toBe(true);
+    expect(client.frames.length).toBe(2);
+    client.end();
+  });
+
+  it("names of prototypes are names like any other", async () => {
+    const client = await target.raw().hello();
+    for (const name of ["__proto__", "constructor", "toString"]) {
+      expect(await client.ask("stream_request", { ...request, stream: name, seq: 1 })).toMatchObject({
+        type: "ack",
+      });
+      expect(await client.ask(name)).toMatchObject({ type: "error" });
+      const nothing = await client.ask("resume", { payload: { stream: `${name}x`, after: 0 } });
+      expect(codeOf(nothing)).toBe("stream_not_found");
+    }
+    client.end();
+    await othersAreServed();
+  });
+
+  it.each(["[", '{"a":'])("a frame of a million times %s is answered", async (open) => {
+    const depth = 1_000_000;
+    const deep = open.repeat(depth) + (open === "[" ? "]" : "1}").repeat(depth);
+    const inner = open === "[" ? deep : deep.replace("1}", "1").concat("}").slice(0, -1);
+    const client = await target.raw().hello();
+    for (const type of ["models", "stream_request", "complete_request", "nosuch", "hello"]) {
+      const id = `deep_${type}`;
+      const payload = `{"model":{"provider":"scripted","id":"scripted"},"context":${inner},"versions":${inner}}`;
+      await client.write(`{"v":1,"type":"${type}","id":"${id}","payload":${payload}}\n`);
+    }
+    expect(await client.isAlive()).toBe(true);
+    expect(answersIn(client).length).toBe(6);
+    client.end();
+    await othersAreServed();
+    await memoryIsBounded("deep frames");
+  });
+
+  it("a connection has at most 100 streams, however many are asked for", async () => {
+    const client = await target.raw().hello();
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, (_, at) =>
+        client.ask("stream_request", { payload: aRequest, stream: `many_${at}`, seq: 1 }),
+      ),
+    );
+    const refused = answers.filter((answer) => codeOf(answer) === "too_many_streams");
+    const granted = answers.filter(({ type }) => type === "ack");
+    expect(refused.length + granted.length).toBe(1000);
+    expect(await client.isAlive()).toBe(true);
+    client.end();
+  });
+});
+
+describe("limits: a line without an end", () => {
+  const piece = Buffer.alloc(MIB, "x");
+
+  it("of somebody who is not known ends the connection", { timeout: MAX_MS }, async () => {
+    const client = target.raw();
+    for (let sent = 0; sent < LINE_MB && !client.isClosed; sent++) await client.write(piece);
+    await client.until(() => client.isClosed);
+    expect(client.frames.map(codeOf)).toEqual(["unauthorized"]);
+    await othersAreServed();
+  });
+
+  it("is told once and never kept", { timeout: MAX_MS }, async () => {
+    const client = await target.raw().hello();
+    await client.write('{"v":1,"type":"models","id":"z","payload":{"filter":"');
+    for (let sent = 0; sent < LINE_MB; sent++) {
+      await client.write(piece);
+      if (sent % OTHERS_EVERY_MB === 0) await othersAreServed();
+    }
+    await client.write('"}}\n');
+    expect(await client.isAlive()).toBe(true);
+    expect(answersIn(client).map(codeOf)).toEqual(["too_large", undefined]);
+    client.end();
+    await memoryIsBounded(`a line of ${LINE_MB} MiB`);
+  });
+});
+
+describe("limits: 100,000 tiny frames", () => {
+  it.each<[string, (at: number) => string]>([
+    ["pings", (at) => `{"v":1,"type":"ping","id":"${at}"}`],
+    ["lines that are no frames", () => "x"],
+    ["empty lines", () => ""],
+    ["unknown types", (at) => `{"v":1,"type":"nosuch","id":"${at}"}`],
+    ["aborts", (at) => `{"v":1,"type":"abort_request","id":"${at}","stream":"a_${at}","seq":1}`],
+  ])("%s are answered", { timeout: MAX_MS }, async (what, frame) => {
+    const client = await target.raw().hello();
+    await flood(client, frame);
+    await client.until(() => answersIn(client).length >= TINY_FRAMES || client.isClosed);
+    expect(answersIn(client).length).toBe(TINY_FRAMES);
+    client.end();
+    await memoryIsBounded(`100,000 ${what}`);
+  });
+
+  it("whose answers are long", { timeout: MAX_MS }, async () => {
+    const client = await target.raw().hello();
+    let heard = 0;
+    client.onFrame = () => void heard++;
+    await flood(client, (at) => `{"v":1,"type":"models","id":"${at}"}`);
+    await client.until(() => heard >= TINY_FRAMES || client.isClosed);
+    expect(heard).toBe(TINY_FRAMES);
+    client.end();
+    await memoryIsBounded("100,000 long answers");
+  });
+
+  it("a slow reader is not fed without end", { timeout: MAX_MS }, async () => {
+    const client = await target.raw().hello();
+    client.socket.pause();
+    await flood(client, (at) => `{"v":1,"type":"models","id":"${at}"}`);
+    await othersAreServed();
+    client.end();
+    await memoryIsBounded("100,000 long answers that nobody reads");
+  });
+});
+
+async function flood(client: RawClient, frame: (at: number) => string): Promise<void> {
+  for (let at = 0; at < TINY_FRAMES && !client.isClosed; at += FLOOD_AT_ONCE) {
+    const lines = Array.from({ length: FLOOD_AT_ONCE }, (_, i) => `${frame(at + i)}\n`);
+    await client.write(lines.join(""));
+    if (at % (TINY_FRAMES / 5) === 0) await othersAreServed();
+  }
+}

@@ -267,8 +267,9 @@ class HarnessOf implements Harness {
     await this.#save();
   }
 
-  async prompt({ text, images, output }: PromptRequest): Promise<Outcome> {
+  async prompt({ text, images, output, signal }: PromptRequest): Promise<Outcome> {
     await this.start();
+    if (signal?.aborted) throw new Error("Interrupted.");
     const asked = await this.#passed(text);
     const first = { ...(images && { images }), ...(output && { output }) };
     return this.#toItsEnd(() => this.agent.run(this.#withNews(asked), first), output);

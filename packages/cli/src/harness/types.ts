@@ -53,6 +53,8 @@ export interface PromptRequest {
   images?: readonly ImageContent[];
   /** The answer has to fit this. */
   output?: AnySchema;
+  /** Fires where it is not wanted any more before the agent has begun; from then on `abort()` does that. */
+  signal?: AbortSignal;
 }
 
 /** How a prompt ended. */

@@ -1,3 +1,4 @@
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Values } from "../options.ts";
 import { DEFAULT_DRAIN_MS, DEFAULT_PORT, isLoopback, serveOptions } from "./serve-options.ts";
@@ -12,7 +13,7 @@ describe("the options of gyre serve", () => {
       place: {
         host: "127.0.0.1",
         port: DEFAULT_PORT,
-        tokenFile: "/state/gyre/serve-token",
+        tokenFile: join("/state", "gyre", "serve-token"),
         hosts: [],
         origins: [],
       },
@@ -37,7 +38,7 @@ describe("the options of gyre serve", () => {
         host: "::1",
         port: 0,
         tcpPort: 7421,
-        tokenFile: "/work/token",
+        tokenFile: resolve("/work", "token"),
         hosts: ["gyre.example.org", "gyre.example.org:8443"],
         origins: ["https://example.org"],
       },

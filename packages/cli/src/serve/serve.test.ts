@@ -228,7 +228,7 @@ describe("gyre serve", () => {
     const server = await serve();
     const agent = await agentOf(server);
     await agent.prompt("A secret question.");
-    await expect(agent.setModel("nobody/nothing")).rejects.toThrow();
+    await expect(agent.setModel("nobody/nothing")).rejects.toThrow("nobody");
     await agent.close();
     await server.logged("disconnect");
     server.run.kill("SIGTERM");
@@ -266,6 +266,7 @@ describe("gyre serve, asked to end", () => {
   it.each([
     ["SIGTERM", 143],
     ["SIGINT", 130],
+    ["SIGHUP", 129],
   ] as const)("on %s ends with %i, also with clients that stay", async (signal, code) => {
     const server = await serve();
     const peer = new WireClient({ connect: server.webSocket });
@@ -287,12 +288,25 @@ describe("gyre serve, asked to end", () => {
     server.run.kill("SIGTERM");
     expect(await server.logged("drain")).toMatchObject({ sessions: 1, drainMs: 60_000 });
     await expect(idle.prompt("One more.")).rejects.toThrow("about to stop");
-    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow();
+    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow("fetch failed");
     release();
     expect((await run).stop).toBe("done");
     expect(textOf(agent.state.messages.at(-1))).toBe("At last.");
     expect((await server.run.end).code).toBe(143);
     expect(service.requests).toHaveLength(1);
+  });
+
+  it("drain: a run can be aborted meanwhile", async () => {
+    service.play([{ silent: true }]);
+    const server = await serve(["--drain", "600"]);
+    const agent = await agentOf(server);
+    const run = agent.prompt("For ever.");
+    await service.asked(0);
+    server.run.kill("SIGTERM");
+    await server.logged("drain");
+    await agent.abort();
+    expect((await run).stop).toBe("aborted");
+    expect((await server.run.end).code).toBe(143);
   });
 
   it("drain: lets a stream come to its end", async () => {
@@ -323,9 +337,7 @@ describe("gyre serve, asked to end", () => {
     const { stdout } = await program.gyre(["sessions", "show", agent.sessionId], { home });
     expect(stdout).toContain("For ever.");
   });
-});
 
-describe("gyre serve, asked to end twice", () => {
   it("drain: a second signal waits for nothing", async () => {
     service.play([{ silent: true }]);
     const server = await serve(["--drain", "600"]);
@@ -363,6 +375,22 @@ describe("gyre serve, killed", () => {
       "After.",
     ]);
     expect(service.requests[1]?.text).toContain("Before.");
+  });
+
+  it("resume: a run that went on is over, and its session goes on in the next server", async () => {
+    service.play([{ silent: true }, { say: "After." }]);
+    const home = await program.makeHome();
+    const first = await serve([], { home });
+    const agent = await agentOf(first);
+    const run = expect(agent.prompt("One.")).rejects.toThrow("opened anew");
+    await service.asked(0);
+    first.run.kill("SIGKILL");
+    await first.run.end;
+    await serve(["--port", String(first.port)], { home });
+    await run;
+    await agent.prompt("Two.");
+    expect(textOf(agent.state.messages.at(-1))).toBe("After.");
+    expect(agent.state.messages[0]).toMatchObject({ role: "user", content: "One." });
   });
 });
 

@@ -176,7 +176,7 @@ export class Conversation {
       const whole = [text, ...ran].join("\n\n");
       this.#hasBegun = false;
       const outcome = await harness
-        .prompt({ text: whole, ...(images.length > 0 && { images }) })
+        .prompt({ text: whole, signal, ...(images.length > 0 && { images }) })
         .catch((error: unknown) => {
           // A hook was interrupted, or did not let it pass: nobody has seen it.
           if (!this.#hasBegun) {

@@ -2,59 +2,16 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { buildProgram, environmentOf, type Program } from "../testing/program.ts";
-import {
-  type Answer,
-  type Script,
-  type ScriptedService,
-  scriptedService,
-} from "../testing/scripted-service.ts";
-import {
-  openInTerminal,
-  type TerminalOptions,
-  type TerminalRun,
-} from "../testing/terminal-program.ts";
+import { describe, expect, it } from "vitest";
+import { environmentOf } from "../testing/program.ts";
+import { type Answer, type Script, scriptedService } from "../testing/scripted-service.ts";
+import { openInTerminal, type TerminalRun } from "../testing/terminal-program.ts";
+import { ask, terminalWorld } from "../testing/terminal-world.ts";
 
 // The built program in a real terminal, when things go wrong.
 
-let program: Program;
-beforeAll(async () => {
-  program = await buildProgram();
-});
-afterAll(() => program.remove());
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-interface Opened {
-  run: TerminalRun & { readonly home: string };
-  service: ScriptedService;
-}
-
-interface OpenOptions extends TerminalOptions {
-  args?: readonly string[];
-}
-
-/** The program with its prompt in sight. */
-async function open(script: Script, { args = [], ...options }: OpenOptions = {}): Promise<Opened> {
-  const service = await scriptedService(script);
-  cleanUps.push(() => service.close());
-  const run = await openInTerminal(program, args, { service, rows: 20, ...options });
-  cleanUps.push(() => {
-    run.kill();
-    return run.end;
-  });
-  await run.until(/^gyre \d.*/m);
-  return { run, service };
-}
-
-function ask(run: TerminalRun, prompt: string): void {
-  run.type(prompt);
-  run.press("enter");
-}
+const world = terminalWorld();
+const { cleanUps, open } = world;
 
 /** An answer that begins, and then nothing comes any more. */
 const HALTED: Answer = {
@@ -72,10 +29,10 @@ function isIdle(rows: readonly string[]): boolean {
 async function openBare(script: Script, args: readonly string[]) {
   const service = await scriptedService(script);
   cleanUps.push(() => service.close());
-  const home = await program.makeHome();
+  const home = await world.program.makeHome();
   const cwd = join(home, "work");
   for (const folder of [cwd, join(home, "tmp")]) mkdirSync(folder);
-  const child = spawn(process.execPath, [program.entry, ...args], {
+  const child = spawn(process.execPath, [world.program.entry, ...args], {
     cwd,
     env: { TERM: "xterm-256color", ...environmentOf(home, service) },
   });
@@ -141,7 +98,7 @@ describe("the end", () => {
   });
 
   it("by a failure while it draws tells it, and gives the terminal back", async () => {
-    const home = await program.makeHome();
+    const home = await world.program.makeHome();
     const torn = join(home, "torn.cjs");
     writeFileSync(
       torn,
@@ -220,7 +177,7 @@ describe("an interruption", () => {
   });
 
   it("while a hook looks at a prompt brings the prompt back, and what waited", async () => {
-    const home = await program.makeHome();
+    const home = await world.program.makeHome();
     const folder = join(home, "config", "gyre");
     mkdirSync(folder, { recursive: true });
     const hooks = { UserPromptSubmit: [{ command: "sleep 600" }] };
@@ -275,7 +232,7 @@ it("leaves with a second Ctrl-C, whatever the first gave back to the editor", as
 });
 
 it("sends what was queued when the answer was already there", async () => {
-  const home = await program.makeHome();
+  const home = await world.program.makeHome();
   const folder = join(home, "config", "gyre");
   mkdirSync(folder, { recursive: true });
   const hooks = { Stop: [{ command: "until test -e go; do sleep 0.02; done" }] };
@@ -362,7 +319,7 @@ describe("a terminal", () => {
   ])("of %i by %i does not stop it", async (columns, rows) => {
     const service = await scriptedService([{ say: "Hello." }]);
     cleanUps.push(() => service.close());
-    const run = await openInTerminal(program, [], { service, columns, rows });
+    const run = await openInTerminal(world.program, [], { service, columns, rows });
     cleanUps.push(() => {
       run.kill();
       return run.end;

@@ -1,64 +1,16 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { buildProgram, type Program } from "../testing/program.ts";
+import { describe, expect, it } from "vitest";
 import { coloursIn, cursorMovesIn, fullClearsIn } from "../testing/screen-text.ts";
-import {
-  type Answer,
-  type Script,
-  type ScriptedService,
-  scriptedService,
-} from "../testing/scripted-service.ts";
-import {
-  openInTerminal,
-  type TerminalOptions,
-  type TerminalRun,
-} from "../testing/terminal-program.ts";
+import type { Answer, Script } from "../testing/scripted-service.ts";
+import type { TerminalRun } from "../testing/terminal-program.ts";
+import { ask, terminalWorld } from "../testing/terminal-world.ts";
 import { widthOf } from "../width.ts";
 import { QUIET_MS } from "./permission-panel.ts";
 
 // The built program in a real terminal, as a person sees it: whole screens.
 
-let program: Program;
-beforeAll(async () => {
-  program = await buildProgram();
-});
-afterAll(() => program.remove());
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-interface Opened {
-  run: TerminalRun & { readonly home: string };
-  service: ScriptedService;
-}
-
-interface OpenOptions extends TerminalOptions {
-  args?: readonly string[];
-  files?: Readonly<Record<string, string>>;
-}
-
-/** The program with its prompt in sight, in a folder of its own. */
-async function open(
-  script: Script,
-  { args = [], files = {}, ...options }: OpenOptions = {},
-): Promise<Opened> {
-  const service = await scriptedService(script);
-  cleanUps.push(() => service.close());
-  const home = await program.makeHome();
-  const cwd = join(home, "shop");
-  mkdirSync(cwd);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
-  const run = await openInTerminal(program, args, { service, home, cwd, rows: 20, ...options });
-  cleanUps.push(() => {
-    run.kill();
-    return run.end;
-  });
-  await run.until(/gyre \d/);
-  return { run, service };
-}
+const { open } = terminalWorld();
 
 /** The screen without empty rows at its end; what differs from run to run is masked. */
 function shown(run: TerminalRun): string {
@@ -72,11 +24,6 @@ function shown(run: TerminalRun): string {
   );
   while (rows.at(-1) === "") rows.pop();
   return `\n${rows.join("\n")}\n`;
-}
-
-function ask(run: TerminalRun, prompt: string): void {
-  run.type(prompt);
-  run.press("enter");
 }
 
 /** An answer that stops in its midst, and leaves the stream open. */

@@ -85,20 +85,22 @@ export class FuzzTarget {
   }
 }
 
-type Frame = Record<string, unknown>;
+export type Frame = Record<string, unknown>;
 
 /** A socket, and the frames that came out of it. */
 export class RawClient {
   readonly frames: Frame[] = [];
   readonly socket: Socket;
   isClosed = false;
+  /** In place of keeping it. */
+  onFrame: (frame: Frame) => void = (frame) => void this.frames.push(frame);
   readonly #token: string;
   #made = 0;
   #waiting: { until: () => boolean; resolve: () => void }[] = [];
 
   constructor(port: number, token: string) {
     this.#token = token;
-    this.socket = connect({ port, host: LOOPBACK });
+    this.socket = connect({ port, host: LOOPBACK, noDelay: true });
     this.socket.on("error", () => this.socket.destroy());
     this.socket.on("close", () => {
       this.isClosed = true;
@@ -109,7 +111,7 @@ export class RawClient {
       // LF alone ends a frame.
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
-      this.frames.push(...lines.map((line) => JSON.parse(line) as Frame));
+      for (const line of lines) this.onFrame(JSON.parse(line) as Frame);
       this.#look();
     });
   }
@@ -138,12 +140,20 @@ export class RawClient {
     return this;
   }
 
-  /** All that came for what was sent before; false: the server has closed the connection. */
-  async isAnswered(): Promise<boolean> {
+  /** Whether the server goes on listening: it answers a ping. */
+  async isAlive(): Promise<boolean> {
     const id = `ping_${++this.#made}`;
     await this.frame({ v: 1, type: "ping", id });
     await this.until(() => this.answerTo(id) !== undefined || this.isClosed);
     return !this.isClosed;
+  }
+
+  /** Sends a request, and gives its answer. */
+  async ask(type: string, more: Frame = {}): Promise<Frame> {
+    const id = `ask_${++this.#made}`;
+    await this.frame({ v: 1, type, id, ...more });
+    await this.until(() => this.answerTo(id) !== undefined || this.isClosed);
+    return this.answerTo(id) ?? {};
   }
 
   answerTo(id: string): Frame | undefined {
