@@ -7,8 +7,10 @@ import { fileURLToPath } from "node:url";
 export type Kind = "gyre" | "bare";
 
 /** The clock of the system since it started; the same in every process, unlike `performance`. */
-const OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
-export const nowMs = (): number => performance.now() + OFFSET_MS;
+export function nowMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
 
 const US_A_MS = 1_000;
 const DIGITS = 36;

@@ -1,12 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Connect } from "@gyre/protocol";
+import type { AgentMessage } from "@gyre/agent";
+import type { Model } from "@gyre/ai";
+import { type Connect, createRemoteClient } from "@gyre/protocol";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
+import { RemoteAgent } from "@gyre/server/client";
 import { vi } from "vitest";
-import type { Program, Run, RunOptions } from "./program.ts";
+import { buildProgram, type Program, type Run, type RunOptions } from "./program.ts";
+import { type ScriptedService, scriptedService } from "./scripted-service.ts";
 
-/** A program on a busy machine. */
-const PATIENCE_MS = 20_000;
+/** For a program on a busy machine, in milliseconds. */
+export const PATIENCE: { timeout: number; interval: number } = { timeout: 20_000, interval: 10 };
 
 /** `gyre serve` that listens, and the way to it. */
 export interface ServedProgram {
@@ -44,8 +48,84 @@ export async function startServer(
     webSocket: (signal) => connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, signal }),
     tcp: (signal) =>
       connectTcp({ port: Number(shown(run, /^TCP at .*port (\d+)$/m)), token, signal }),
-    logged: (event) => vi.waitFor(() => found(run, event), { timeout: PATIENCE_MS, interval: 10 }),
+    logged: (event) => vi.waitFor(() => found(run, event), PATIENCE),
   };
+}
+
+/** The program, with a service of its own for each test; servers and clients end with the test. */
+export class ServeWorld {
+  readonly program: Program;
+  #service: ScriptedService | undefined;
+  /** What is closed after a test, the newest first. */
+  #open: (() => unknown)[] = [];
+
+  private constructor(program: Program) {
+    this.program = program;
+  }
+
+  static async open(): Promise<ServeWorld> {
+    return new ServeWorld(await buildProgram());
+  }
+
+  get service(): ScriptedService {
+    if (!this.#service) throw new Error("No test has begun.");
+    return this.#service;
+  }
+
+  async begin(): Promise<void> {
+    this.#service = await scriptedService();
+  }
+
+  async end(): Promise<void> {
+    for (const close of this.#open.toReversed()) await close();
+    this.#open = [];
+    await this.service.close();
+  }
+
+  remove(): Promise<void> {
+    return this.program.remove();
+  }
+
+  async serve(args: readonly string[] = [], options: RunOptions = {}): Promise<ServedProgram> {
+    const server = await startServer(this.program, args, { service: this.service, ...options });
+    this.ends(server.run);
+    return server;
+  }
+
+  /** A new session, over WebSocket. */
+  async agentOf({ webSocket }: ServedProgram): Promise<RemoteAgent> {
+    const agent = await RemoteAgent.create({ connect: webSocket });
+    this.closes(agent);
+    return agent;
+  }
+
+  /** One that the server lists. */
+  async modelOf({ webSocket }: ServedProgram): Promise<Model> {
+    const client = createRemoteClient({ connect: webSocket });
+    this.closes(client);
+    const [first] = await client.models();
+    if (!first) throw new Error("There is no model.");
+    const { id, provider } = first;
+    return { id, provider, name: id, api: "anthropic-messages" };
+  }
+
+  closes(client: { close(): Promise<void> }): void {
+    this.#open.push(() => client.close());
+  }
+
+  /** Nothing is left of it, however the test went. */
+  ends(run: Run): void {
+    this.#open.push(() => {
+      run.kill("SIGKILL");
+      return run.end;
+    });
+  }
+}
+
+/** What a model has said in a message. */
+export function textOf(message: AgentMessage | undefined): string {
+  if (message?.role !== "assistant") return "";
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 /** The file with the token where none is named. */
