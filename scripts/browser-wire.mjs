@@ -15,7 +15,13 @@ import { SessionService } from "@gyre/server";
 
 /** How long one step of a person at the page may take to show. */
 const STEP_MS = 15_000;
+/** An example that is still there by then was left behind. */
+const EXAMPLE_MS = 60_000;
 const TEXT = "Tea is ready when the leaves say so, not before.";
+/** A page that took it for more than text would not show it whole. */
+const HELLO = "Hello <b>there</b>";
+/** Of an answer that streams, at least so many states are seen. */
+const MIN_STEPS = 10;
 const NUMBERS = Array.from({ length: 100 }, (_, at) => at + 1).join(" ");
 
 /**
@@ -75,8 +81,8 @@ export async function entriesInPage(page) {
 }
 
 /**
- * Does what a person would do at the page of the example: prompts, cuts the connection in the
- * middle of the answer, steers, stops, and looks with a second page.
+ * Does what a person would do at the page of the example: prompts, has the connection cut in
+ * the middle of the answer, twice, steers, stops, and looks with a second page.
  *
  * @param {Browser} browser
  * @param {string} root
@@ -89,16 +95,19 @@ export async function exampleInPages(browser, root) {
   const problems = [];
   try {
     const page = await openPage(context, address, problems);
-    await page.waitForFunction(() => document.querySelector("#state")?.textContent === "ready");
     if (page.url().includes("token")) problems.push("the token stays in the address");
 
-    await sayAt(page, "Hello");
-    await waitForText(page, "10 11 12");
-    const again = page.waitForEvent("websocket");
-    await page.click("#cut");
-    await again;
+    const answer = `You said "${HELLO}". ${NUMBERS}`;
+    const seen = await watchAnswer(page);
+    await sayAt(page, HELLO);
+    await cutAt(page, "10 11 12", problems);
+    await cutAt(page, "40 41 42", problems);
     await waitForIdle(page);
-    expectTalk(problems, await talkOf(page), ["Hello", `You said "Hello". ${NUMBERS}`], "a cut");
+    expectTalk(problems, await talkOf(page), [HELLO, answer], "two cuts");
+    const shown = await seen();
+    if (shown.length < MIN_STEPS) problems.push(`the answer came in ${shown.length} steps`);
+    const wrong = shown.find((text) => !answer.startsWith(text));
+    if (wrong !== undefined) problems.push(`in between there was ${JSON.stringify(wrong)}`);
 
     await sayAt(page, "Count");
     await waitForText(page, 'You said "Count". 1 2 3');
@@ -108,14 +117,18 @@ export async function exampleInPages(browser, root) {
     await waitForIdle(page);
     const talk = await talkOf(page);
     const [, , , counted = "", steered = "", stopped = ""] = talk;
-    if (!/^You said "Count"\. 1 2 3.*redirected$/.test(counted)) problems.push(`count: ${counted}`);
+    if (!/^You said "Count"\. 1 2 3.* \[Steered\]$/.test(counted)) {
+      problems.push(`count: ${counted}`);
+    }
     if (steered !== "Stop counting") problems.push(`steered: ${steered}`);
-    if (!/1 2 3.*aborted$/.test(stopped)) problems.push(`stopped: ${stopped}`);
+    if (!/1 2 3.* \[Stopped\]$/.test(stopped)) problems.push(`stopped: ${stopped}`);
 
     const second = await openPage(context, address, problems);
-    await second.waitForSelector("article:nth-of-type(6)");
-    expectTalk(problems, await talkOf(second), talk, "a second page");
-    return { problems, figures: [`${talk.length} messages`] };
+    expectTalk(problems, await talkOf(second), talk, "a second page was opened");
+    await second.reload();
+    await waitForReady(second);
+    expectTalk(problems, await talkOf(second), talk, "it was loaded again");
+    return { problems, figures: [`${talk.length} messages, ${shown.length} steps over two cuts`] };
   } catch (error) {
     return { problems: [...problems, String(error)] };
   } finally {
@@ -130,6 +143,7 @@ async function startExample(root) {
   const child = spawn(process.execPath, [script, "server"], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
+    timeout: EXAMPLE_MS,
   });
   const ended = new Promise((resolve) => child.once("close", resolve));
   const end = async () => {
@@ -163,7 +177,56 @@ async function openPage(context, address, problems) {
     if (message.type() === "error") problems.push(`the console: ${message.text()}`);
   });
   await page.goto(address);
+  await waitForReady(page);
   return page;
+}
+
+/**
+ * The page is connected, and shows the talk.
+ *
+ * @param {Page} page
+ */
+async function waitForReady(page) {
+  await page.waitForSelector("#state[data-type=ready]");
+  await page.waitForSelector("#send:enabled");
+}
+
+/**
+ * Notes each state of the first answer, as a person would see it. What it gives tells them.
+ *
+ * @param {Page} page
+ * @returns {Promise<() => Promise<string[]>>}
+ */
+async function watchAnswer(page) {
+  const notes = await page.evaluateHandle(() => {
+    /** @type {string[]} */
+    const seen = [];
+    const look = () => {
+      const text = document.querySelector("article:nth-of-type(2)")?.textContent ?? "";
+      if (text !== seen.at(-1)) seen.push(text);
+    };
+    const what = { childList: true, characterData: true, subtree: true };
+    new MutationObserver(look).observe(document.body, what);
+    return seen;
+  });
+  return () => notes.jsonValue();
+}
+
+/**
+ * Has the server cut all connections when a text is there, and waits for the next one. The
+ * answer has to be on its way still, or it proves nothing.
+ *
+ * @param {Page} page
+ * @param {string} text
+ * @param {string[]} problems
+ */
+async function cutAt(page, text, problems) {
+  await waitForText(page, text);
+  const again = page.waitForEvent("websocket");
+  await page.click("#cut");
+  await again;
+  if ((await page.$("#stop:enabled")) === null) problems.push(`the cut at ${text} came too late`);
+  await waitForReady(page);
 }
 
 /**
@@ -192,7 +255,11 @@ async function waitForIdle(page) {
 
 /** @param {Page} page */
 function talkOf(page) {
-  return page.$$eval("article", (articles) => articles.map(({ textContent }) => textContent ?? ""));
+  return page.$$eval("article", (articles) =>
+    articles.map(({ textContent, dataset: { note } }) =>
+      note === undefined ? textContent : `${textContent} [${note}]`,
+    ),
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { AssistantMessage } from "@gyre/ai";
 import { createRemoteClient, type RemoteClient, WireClient } from "@gyre/protocol";
 import { connectWebSocket } from "@gyre/protocol/node";
 import { WebSocket } from "ws";
@@ -17,25 +18,29 @@ const texts: Promise<string>[] = [];
 const connect = (signal?: AbortSignal): ReturnType<typeof connectWebSocket> =>
   connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, ...(signal && { signal }) });
 
-/** Settles when the stream has begun. */
+/** Settles when the stream has begun. It is read as the loop reads. */
 function follow(client: RemoteClient): Promise<void> {
   const nth = streams.length;
   const received = new ReceivedText(delays);
   streams.push(received);
+  const messages = [{ role: "user", content: String(nth), timestamp: 0 }] as const;
+  const events = client.stream(model, { messages });
+  texts.push(events.result().then(textOf));
   return new Promise((begun) => {
-    const read = async (): Promise<string> => {
-      const messages = [{ role: "user", content: String(nth), timestamp: 0 }] as const;
-      const events = client.stream(model, { messages });
-      for await (const event of events) {
+    const read = (): void => {
+      for (let event = events.take(); event; event = events.take()) {
         if (event.type === "text_delta") received.take(event.delta, nowMs());
         else if (event.type === "text_start") begun();
       }
-      const { content, errorMessage } = await events.result();
-      if (errorMessage !== undefined) console.error(`Stream ${nth}: ${errorMessage}`);
-      return content[0]?.type === "text" ? content[0].text : "";
+      if (!events.closed) events.whenReadable(read);
     };
-    texts.push(read());
+    events.whenReadable(read);
   });
+}
+
+function textOf({ content: [block], errorMessage }: AssistantMessage): string {
+  if (errorMessage !== undefined) console.error(`A stream ended in trouble: ${errorMessage}`);
+  return block?.type === "text" ? block.text : "";
 }
 
 async function openGyre(connections: number, each: number): Promise<void> {

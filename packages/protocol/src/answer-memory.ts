@@ -1,5 +1,5 @@
 import type { Envelope, Payload } from "./envelope.ts";
-import { MAX_KEPT_ANSWERS } from "./limits.ts";
+import { MAX_KEPT_ANSWER_CHARS, MAX_KEPT_ANSWERS } from "./limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
 /** How a request was answered. */
@@ -11,6 +11,8 @@ export interface Answer {
 interface Kept {
   readonly print: string;
   answer: Answer | undefined;
+  /** The length of the answer as JSON, once it is there. */
+  chars: number;
   readonly waiting: ((answer: Answer) => void)[];
 }
 
@@ -18,10 +20,13 @@ interface Kept {
 export class AnswerMemory {
   readonly #kept = new Map<string, Kept>();
   readonly #max: number;
+  readonly #maxChars: number;
+  #chars = 0;
 
-  /** Beyond `max` the oldest are forgotten. */
-  constructor(max: number = MAX_KEPT_ANSWERS) {
+  /** Beyond `max`, or so many characters of answers, the oldest are forgotten. */
+  constructor(max: number = MAX_KEPT_ANSWERS, maxChars: number = MAX_KEPT_ANSWER_CHARS) {
     this.#max = max;
+    this.#maxChars = maxChars;
   }
 
   /**
@@ -41,17 +46,34 @@ export class AnswerMemory {
 
   /** Notes a message that is being worked on. What this gives takes its answer, once. */
   begin(frame: Envelope): (answer: Answer) => void {
-    const kept: Kept = { print: printOf(frame), answer: undefined, waiting: [] };
+    const kept: Kept = { print: printOf(frame), answer: undefined, chars: 0, waiting: [] };
     this.#kept.set(frame.id, kept);
-    for (const id of this.#kept.keys()) {
+    for (const [id, oldest] of this.#kept) {
       if (this.#kept.size <= this.#max) break;
-      this.#kept.delete(id);
+      this.#forget(id, oldest);
     }
     return (answer) => {
       if (kept.answer) return;
       kept.answer = answer;
+      if (this.#kept.get(frame.id) === kept) this.#weigh(kept, answer);
       for (const tell of kept.waiting.splice(0)) tell(answer);
     };
+  }
+
+  /** The newest answer is kept, however long it is. */
+  #weigh(kept: Kept, { payload }: Answer): void {
+    kept.chars = jsonOf(payload).length;
+    this.#chars += kept.chars;
+    for (const [id, oldest] of this.#kept) {
+      if (this.#chars <= this.#maxChars) break;
+      // What is being worked on is not forgotten: it would be done twice.
+      if (oldest.answer && oldest !== kept) this.#forget(id, oldest);
+    }
+  }
+
+  #forget(id: string, { chars }: Kept): void {
+    this.#kept.delete(id);
+    this.#chars -= chars;
   }
 }
 
@@ -60,16 +82,19 @@ const FNV_PRIME = 0x01000193;
 
 /** Tells messages apart that have one id by mistake; no defence against intent. */
 function printOf({ type, payload }: Envelope): string {
-  let text: string;
-  try {
-    text = JSON.stringify(payload);
-  } catch {
-    // Nested too deep to be told apart.
-    text = "";
-  }
+  const text = jsonOf(payload);
   let hash = FNV_OFFSET;
   for (let at = 0; at < text.length; at++) {
     hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
   }
   return `${type} ${text.length} ${hash}`;
+}
+
+function jsonOf(payload: Payload): string {
+  try {
+    return JSON.stringify(payload);
+  } catch {
+    // Nested too deep to be told apart.
+    return "";
+  }
 }

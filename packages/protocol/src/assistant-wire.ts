@@ -57,6 +57,12 @@ export function wireAssistantEvent(event: AssistantMessageEvent): WireAssistantE
       const proof = proofOf(event.partial.content[event.contentIndex]);
       return { ...whereOf(event), length: event.content.length, ...proof };
     }
+    case "text_delta":
+    case "thinking_delta":
+    case "toolcall_delta": {
+      const { type, contentIndex, delta } = event;
+      return { type, contentIndex, delta };
+    }
     default: {
       const { partial: _, ...news } = event;
       return news;

@@ -100,6 +100,6 @@ function send(
   { seq, type, payload, bytes }: LoggedEvent,
 ): void {
   // A snapshot is for this connection alone, and its number stands for all before.
-  const numbered = type === "snapshot" ? {} : { id: `e_${seq}`, seq };
-  connection.send({ type, stream, ...numbered, payload }, bytes);
+  if (type === "snapshot") connection.send({ type, stream, payload }, bytes);
+  else connection.send({ type, id: `e_${seq}`, stream, seq, payload }, bytes);
 }

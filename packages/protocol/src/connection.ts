@@ -108,8 +108,22 @@ export class Connection {
       Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>,
     bytes?: number,
   ): void {
-    const { type, payload, id = `r_${++this.#made}`, ...more } = frame;
-    const envelope = { v: PROTOCOL_VERSION, type, id, ts: this.#clock.now(), ...more, payload };
+    const { type, payload, id = `r_${++this.#made}`, stream, seq, re } = frame;
+    const ts = this.#clock.now();
+    // Most of all frames are events of streams: they are made in one go.
+    const envelope: Envelope =
+      stream !== undefined && seq !== undefined && re === undefined
+        ? { v: PROTOCOL_VERSION, type, id, ts, stream, seq, payload }
+        : {
+            v: PROTOCOL_VERSION,
+            type,
+            id,
+            ts,
+            ...(stream !== undefined && { stream }),
+            ...(seq !== undefined && { seq }),
+            ...(re !== undefined && { re }),
+            payload,
+          };
     this.#outbox.push(envelope, bytes);
   }
 

@@ -106,7 +106,13 @@ export class FollowedStream {
   }
 
   #deliver(frame: Envelope): void {
-    if (!this.#isOver) this.#guard("frame", () => this.#options.listener.frame(frame));
+    if (this.#isOver) return;
+    const { listener, report } = this.#options;
+    try {
+      listener.frame(frame);
+    } catch (error) {
+      report(error, "frame");
+    }
   }
 
   #guard(where: string, run: () => void): void {

@@ -23,7 +23,9 @@ export class Inbox implements TransportHandler {
   }
 
   frame(envelope: Envelope): void {
-    if (!this.#isClosed) this.#tell((handler) => handler.frame(envelope));
+    if (this.#isClosed) return;
+    if (this.#handler) this.#handler.frame(envelope);
+    else this.#early.push((handler) => handler.frame(envelope));
   }
 
   fault(error: ProtocolError): void {

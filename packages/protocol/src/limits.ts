@@ -2,6 +2,8 @@ const MIB = 1024 * 1024;
 
 /** The longest frame, in bytes of UTF-8, without the LF that ends it on a line. */
 export const MAX_FRAME_BYTES: number = 16 * MIB;
+/** Objects and lists in one frame: in memory each is many times as long as its two brackets. */
+export const MAX_FRAME_PARTS = 1_000_000;
 /** Streams that one connection may have. */
 export const MAX_STREAMS = 100;
 /** Connections that one server may have. */
@@ -21,6 +23,8 @@ export const MAX_WAITING_BYTES: number = 64 * MIB;
 export const MAX_WAITING_REQUESTS = 1000;
 /** Answers that are kept, so that a message that is sent again gets its first one. */
 export const MAX_KEPT_ANSWERS = 65_536;
+/** And what they may have together, in UTF-16 code units of their JSON. */
+export const MAX_KEPT_ANSWER_CHARS: number = 4 * MIB;
 /** The length of an id or the name of a stream, in UTF-16 code units. */
 export const MAX_ID_CHARS = 128;
 /** The length of the name of a type, in UTF-16 code units. */

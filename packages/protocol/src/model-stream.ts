@@ -6,6 +6,7 @@ import {
   emptyAssistantMessage,
   type Failure,
   IncompleteStreamError,
+  isDelta,
   isTerminal,
   type Model,
   redact,
@@ -143,22 +144,40 @@ export class ModelStream {
       const source = await ask(this.#control.signal);
       if (this.isEnded) return source.detach();
       this.#source = source;
-      for await (const event of source) {
-        if (this.isEnded) return;
-        this.#take(event);
-      }
-      this.#fail("The response ended early.", { kind: "incomplete" });
+      source.whenReadable(this.#pump);
     } catch (error) {
       this.#fail(messageOf(error), failureOf(error));
     }
   }
+
+  /** Takes what waits, and comes back for more. Not with `for await`: a promise a delta is dear. */
+  readonly #pump = (): void => {
+    const source = this.#source;
+    if (!source) return;
+    try {
+      for (let event = source.take(); event && !this.isEnded; event = source.take()) {
+        this.#take(event);
+      }
+    } catch (error) {
+      return this.#fail(messageOf(error), failureOf(error));
+    }
+    if (this.isEnded) return;
+    if (!source.closed) return source.whenReadable(this.#pump);
+    const { failure } = source;
+    if (failure) this.#fail(messageOf(failure.error), failureOf(failure.error));
+    else this.#fail("The response ended early.", { kind: "incomplete" });
+  };
 
   #take(event: AssistantMessageEvent): void {
     this.#lastEventAt = this.#options.clock.now();
     if (isTerminal(event)) return this.#end(event);
     this.#partial = event.partial;
     const writer = this.#writerFor(event.partial);
-    const { type, ...payload } = writer.write(event);
+    const wire = writer.write(event);
+    if (isDelta(event)) {
+      return this.#publish(this.#log.appendDelta(event.type, event.contentIndex, event.delta));
+    }
+    const { type, ...payload } = wire;
     const told = type === "start" ? { message: this.#head } : payload;
     this.#publish(this.#log.append(type, told));
   }

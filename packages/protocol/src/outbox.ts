@@ -1,4 +1,4 @@
-import type { Envelope } from "./envelope.ts";
+import { type Envelope, type Payload, utf8Length } from "./envelope.ts";
 import { joinFrames } from "./join-frames.ts";
 import { MAX_WAITING_BYTES } from "./limits.ts";
 import { messageOf, ProtocolError } from "./protocol-error.ts";
@@ -32,11 +32,14 @@ export class Outbox {
     this.#maxBytes = maxBytes;
   }
 
-  /** Sends a frame now, or when its turn comes. `bytes`: about how long its payload is. */
-  push(frame: Envelope, bytes = 0): void {
+  /**
+   * Sends a frame now, or when its turn comes. `bytes`: about how long its payload is, where
+   * that is known.
+   */
+  push(frame: Envelope, bytes?: number): void {
     if (this.#isClosed) return;
     if (!this.#isBlocked) return this.#send(frame);
-    this.#wait({ frame, bytes: bytes + FRAME_BYTES });
+    this.#wait({ frame, bytes: (bytes ?? lengthOf(frame.payload)) + FRAME_BYTES });
     if (this.#bytes <= this.#maxBytes) return;
     this.close();
     this.#onOverflow();
@@ -100,5 +103,14 @@ export class Outbox {
       this.#send(next.frame);
     }
     this.#waiting = this.#waiting.slice(sent);
+  }
+}
+
+function lengthOf(payload: Payload): number {
+  try {
+    return utf8Length(JSON.stringify(payload));
+  } catch {
+    // It cannot travel, and what is sent in its place is short.
+    return 0;
   }
 }

@@ -58,6 +58,11 @@ export class ProxiedMessage {
    */
   take(type: string, data: Payload): boolean {
     const { seq, from = seq, ...payload } = data;
+    return this.takeNumbered(type, payload, seq, from);
+  }
+
+  /** The same, with the number beside the data. `from`: the first of those that were joined. */
+  takeNumbered(type: string, payload: Payload, seq: unknown, from: unknown = seq): boolean {
     if (!isCount(seq) || !isCount(from)) {
       throw new ProtocolError("invalid_sequence", `An event, "${type}", has no number.`);
     }

@@ -71,8 +71,9 @@ export class RemoteResponse implements StreamListener {
       if (payload["omitted"] === true) {
         throw new ProtocolError("too_large", `"${type}" could not be sent.`);
       }
-      const numbered = seq === undefined ? {} : { seq, from: from ?? seq };
-      if (!this.#message.take(type, { ...payload, ...numbered })) {
+      // A snapshot has its number in what it tells.
+      const number = seq ?? payload["seq"];
+      if (!this.#message.takeNumbered(type, payload, number, from)) {
         throw new ProtocolError("invalid_sequence", `"${type}" came too early.`);
       }
       if (this.events.closed) this.#tidy();

@@ -152,16 +152,14 @@ const aResponse: fc.Arbitrary<ScriptedResponse> = fc
   });
 
 /** Ids are given, as a model makes them up by what it was asked before. */
-const aScript = fc
-  .array(aResponse, { maxLength: 3 })
-  .map((responses) =>
-    responses.map((response, turn) => ({
-      ...response,
-      parts: (response.parts ?? []).map((part, at) =>
-        typeof part === "string" || !("name" in part) ? part : { ...part, id: `c_${turn}_${at}` },
-      ),
-    })),
-  );
+const aScript = fc.array(aResponse, { maxLength: 3 }).map((responses) =>
+  responses.map((response, turn) => ({
+    ...response,
+    parts: (response.parts ?? []).map((part, at) =>
+      typeof part === "string" || !("name" in part) ? part : { ...part, id: `c_${turn}_${at}` },
+    ),
+  })),
+);
 
 /** Aborts where the script says so. */
 function aborting(abort: () => unknown): AgentListener {

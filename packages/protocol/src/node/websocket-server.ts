@@ -42,22 +42,38 @@ export class WebSocketUpgrades {
   ): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       watch(webSocket, this.#clock);
-      serve(nodeTransport(webSocket, this.#maxFrameBytes, this.#clock));
+      serve(nodeTransport(webSocket, this.#maxFrameBytes, this.#clock, socket));
     });
   }
 }
 
-/** A socket of `ws` as a transport: it tells when what was sent has gone out. */
+/**
+ * A socket of `ws` as a transport: it tells when what was sent has gone out. With the stream
+ * `below` it, what is sent in one turn goes out as one: a call of the system for each frame
+ * is most of what a small one costs.
+ */
 export function nodeTransport(
   socket: WebSocket,
   maxFrameBytes: number,
   clock: Clock,
+  below?: Duplex,
 ): WebSocketTransport {
+  let isHeld = false;
+  const release = (): void => {
+    isHeld = false;
+    below?.uncork();
+  };
+  const hold = (): void => {
+    if (isHeld) return;
+    isHeld = true;
+    below?.cork();
+    process.nextTick(release);
+  };
   const write = (text: string): void | Promise<void> => {
-    let settle = (): void => {};
-    socket.send(text, () => settle());
-    if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return undefined;
-    return new Promise((resolve) => (settle = resolve));
+    if (below) hold();
+    const willWait = socket.bufferedAmount + text.length;
+    if (willWait <= MAX_BUFFERED_BYTES) return socket.send(text);
+    return new Promise((resolve) => socket.send(text, () => resolve()));
   };
   return new WebSocketTransport(socket, {
     write,

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { scriptedModelInfo } from "@gyre/ai";
+import { isRecord } from "../envelope.ts";
 import { createRemoteClient, type RemoteClient } from "../remote-client.ts";
 import { connectTcp } from "../node/tcp.ts";
 import { makeToken } from "../node/token.ts";
@@ -9,12 +11,15 @@ import { makeToken } from "../node/token.ts";
 const PROGRAM = fileURLToPath(new URL("../../dist/testing/fuzzed-server.js", import.meta.url));
 const LOOPBACK = "127.0.0.1";
 
-export interface Memory {
-  rss: number;
-  /** The most that there was since its start. */
-  maxRss: number;
-  connections: number;
-}
+const MIB = 1024 * 1024;
+
+/** What V8 gets for the server's heap; the rest of its memory is for us to measure. */
+const HEAP_MIB = 256;
+/** The most that the server may ever take from the system. */
+export const MAX_SERVER_MIB = 384;
+
+/** What the server's model says to everybody. */
+export const GREETING = "Hello there, whoever you are.";
 
 interface Ports {
   tcp: number;
@@ -28,16 +33,16 @@ export class FuzzTarget {
   readonly #lines: Interface;
   #ports: Ports = { tcp: 0, http: 0 };
 
-  private constructor(token: string, heapMb: number) {
+  private constructor(token: string) {
     this.token = token;
-    const args = [`--max-old-space-size=${heapMb}`, PROGRAM, token];
+    const args = [`--max-old-space-size=${HEAP_MIB}`, PROGRAM, token];
     const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#child = child;
     this.#lines = createInterface({ input: child.stdout });
   }
 
-  static async start({ heapMb }: { heapMb: number }): Promise<FuzzTarget> {
-    const target = new FuzzTarget(makeToken(), heapMb);
+  static async start(): Promise<FuzzTarget> {
+    const target = new FuzzTarget(makeToken());
     target.#ports = JSON.parse(await target.#line()) as Ports;
     return target;
   }
@@ -46,10 +51,11 @@ export class FuzzTarget {
     return this.#ports;
   }
 
-  async memory(): Promise<Memory> {
+  /** The most memory that it had since its start. */
+  async maxMib(): Promise<number> {
     const line = this.#line();
     this.#child.stdin?.write("\n");
-    return JSON.parse(await line) as Memory;
+    return Number(await line) / MIB;
   }
 
   /** A connection that says whatever it likes. */
@@ -57,12 +63,18 @@ export class FuzzTarget {
     return new RawClient(this.#ports.tcp, this.token);
   }
 
-  /** One that behaves. */
-  client(): RemoteClient {
+  /** Somebody else comes, and behaves. What the model says to them: the greeting, if all is well. */
+  async greetOther(): Promise<string> {
     const { tcp: port } = this.#ports;
-    return createRemoteClient({
-      connect: (signal) => connectTcp({ port, token: this.token, signal }),
+    const { token } = this;
+    const client: RemoteClient = createRemoteClient({
+      connect: (signal) => connectTcp({ port, token, signal }),
     });
+    const context = { messages: [{ role: "user" as const, content: "Hello", timestamp: 0 }] };
+    const { content, stopReason } = await client.complete(scriptedModelInfo, context);
+    await client.close();
+    const said = content.map((block) => (block.type === "text" ? block.text : block.type));
+    return stopReason === "stop" ? said.join("") : stopReason;
   }
 
   stop(): Promise<void> {
@@ -86,6 +98,9 @@ export class FuzzTarget {
 }
 
 export type Frame = Record<string, unknown>;
+
+/** Answers get none. */
+export const ANSWERS: ReadonlySet<unknown> = new Set(["ack", "nack", "error", "pong", "ready"]);
 
 /** A socket, and the frames that came out of it. */
 export class RawClient {
@@ -120,8 +135,11 @@ export class RawClient {
   async write(bytes: string | Uint8Array): Promise<void> {
     if (this.isClosed || this.socket.write(bytes)) return;
     await new Promise<void>((resolve) => {
-      this.socket.once("drain", resolve);
-      this.socket.once("close", () => resolve());
+      const done = (): void => {
+        this.socket.off("drain", done).off("close", done);
+        resolve();
+      };
+      this.socket.on("drain", done).on("close", done);
     });
   }
 
@@ -156,6 +174,11 @@ export class RawClient {
     return this.answerTo(id) ?? {};
   }
 
+  /** What was said in answer: no greeting, and no event of a stream. */
+  get answers(): Frame[] {
+    return this.frames.slice(1).filter(({ seq, type }) => ANSWERS.has(type) && seq === undefined);
+  }
+
   answerTo(id: string): Frame | undefined {
     return this.frames.findLast(({ re }) => re === id);
   }
@@ -176,4 +199,9 @@ export class RawClient {
     this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
     for (const { resolve } of ready) resolve();
   }
+}
+
+/** The code of an error, where it is one. */
+export function codeOf({ payload }: Frame): unknown {
+  return isRecord(payload) ? payload["code"] : undefined;
 }

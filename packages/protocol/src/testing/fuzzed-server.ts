@@ -8,7 +8,8 @@ import { streamRoutes } from "../node/stream-route.ts";
 import { WireServer } from "../service.ts";
 
 // A server in a process of its own, so that its memory can be told from that of who attacks
-// it. The token is its argument. It prints its ports, and for each line on stdin its memory.
+// it. The token is its argument. It prints its ports, and for each line on stdin the most memory
+// that it had, in bytes.
 
 const KIB = 1024;
 /** As many as a large catalogue has. */
@@ -32,8 +33,7 @@ const http = await listenHttp({ token, serve, routes: streamRoutes(service) });
 console.log(JSON.stringify({ tcp: tcp.port, http: http.port }));
 
 createInterface({ input: process.stdin }).on("line", () => {
-  const rss = process.memoryUsage.rss();
-  console.log(JSON.stringify({ rss, maxRss: maxRss(), connections: server.connections }));
+  console.log(maxRss());
 });
 // Who started it is gone.
 process.stdin.on("end", () => process.exit(0));
