@@ -3,11 +3,10 @@ import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { call, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai";
-import { ERROR_CODES, type Limits, LIMITS, ModelService } from "@gyre/protocol";
+import { type Connection, ERROR_CODES, type Limits, LIMITS, ModelService } from "@gyre/protocol";
 import { statusOf } from "@gyre/protocol/node";
 import { SessionService } from "@gyre/server";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Connection } from "../packages/protocol/src/connection.ts";
 import * as limits from "../packages/protocol/src/limits.ts";
 import type { WireStreamOptions } from "../packages/protocol/src/request-payloads.ts";
 import { ScriptedHost } from "../packages/server/src/testing/scripted-host.ts";
@@ -73,7 +72,8 @@ class Names {
   }
 
   /** Whether a line that came is the one of the page, where `…` is anything. */
-  fits(line: string, shown: string): boolean {
+  fits(came: string, shown: string): boolean {
+    const line = inOrder(came);
     const found: string[] = [];
     const pattern = this.filled(shown)
       .split(/(…|\b(?:SESSION|EPOCH|CALL|STREAM|CONNECTION)\b)/)
@@ -118,6 +118,17 @@ class Lines {
     }
     return this.#waiting.shift() ?? THE_END;
   }
+}
+
+/** The fields of a frame, in the order that the page has them. */
+const FIELDS = ["v", "type", "id", "ts", "stream", "seq", "from", "re", "payload"];
+
+/** A frame with its fields in that order: which one they came in means nothing. */
+function inOrder(line: string): string {
+  if (!line.startsWith("{")) return line;
+  const frame: Readonly<Record<string, unknown>> = JSON.parse(line);
+  const names = [...FIELDS, ...Object.keys(frame).filter((name) => !FIELDS.includes(name))];
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, frame[name]])));
 }
 
 function linesOf(socket: Socket): Lines {
@@ -230,7 +241,10 @@ async function httpProblemsOf(fence: Fence): Promise<string[]> {
   let events: AsyncGenerator<string> | undefined;
   for (const { kind, lines } of groupsOf(fence.body)) {
     if (kind === "->") {
-      response = await ask(http.url, lines.map((line) => names.filled(line)));
+      response = await ask(
+        http.url,
+        lines.map((line) => names.filled(line)),
+      );
       continue;
     }
     if (!response) throw new Error("An answer without a request.");
@@ -262,5 +276,175 @@ describe("the examples of docs/protocol.md are what a server says", () => {
 
   it("and all of them are played", () => {
     expect([...examples("jsonl"), ...examples("http")]).toHaveLength(9);
+  });
+});
+
+/** The rows of the tables below a heading, cell by cell. */
+function rowsOf(text: string, heading: string): string[][] {
+  const [, section] = text.split(`\n${heading}\n`);
+  if (section === undefined) throw new Error(`There is no heading "${heading}".`);
+  const [own = ""] = section.replaceAll(/^```[\s\S]*?^```/gm, "").split(/^#+ /m, 1);
+  const lines = own.split("\n").filter((line) => line.startsWith("|"));
+  const cells = lines.map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+  return cells.filter(([first = ""]) => !/^-+$/.test(first));
+}
+
+/** What stands in back-ticks. */
+function namesIn(text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+}
+
+/** The names in the first column of a table. */
+function firstNames(heading: string, text: string = page): string[] {
+  return rowsOf(text, heading).flatMap(([cell = ""]) => namesIn(cell));
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  s: 1000,
+  KiB: 1024,
+  MiB: 1024 * 1024,
+  Mi: 1024 * 1024,
+};
+
+/** `16 MiB`, `1,000`, `30 s`; times are in milliseconds. */
+function amountIn(cell: string): number {
+  const [count = "", unit = ""] = cell.split(" ");
+  return Number(count.replaceAll(",", "")) * (UNITS[unit] ?? Number.NaN);
+}
+
+/** One of each; what is missing here does not compile. */
+const OPTIONS: Record<keyof WireStreamOptions, true> = {
+  temperature: true,
+  maxTokens: true,
+  sessionId: true,
+  thinkingLevel: true,
+  thinkingBudgets: true,
+  cacheRetention: true,
+  toolChoice: true,
+  maxRetryDelayMs: true,
+  timeoutMs: true,
+  metadata: true,
+};
+
+function nobody(): Connection {
+  throw new Error("There is no connection here.");
+}
+
+describe("the tables of docs/protocol.md", () => {
+  it("list every error code, with its status over HTTP", () => {
+    const [, ...rows] = rowsOf(page, "## Errors");
+    expect(rows.map((row) => row.slice(0, 2))).toEqual(
+      ERROR_CODES.map((code) => [`\`${code}\``, String(statusOf(code))]),
+    );
+  });
+
+  it("list every limit as it is", () => {
+    const rows = rowsOf(page, "## Limits").slice(1);
+    const listed = rows.map(([name = "", value = ""]) => [namesIn(name)[0], amountIn(value)]);
+    const known = Object.entries(limits).filter(([, value]) => typeof value === "number");
+    expect(listed).toEqual(expect.arrayContaining(known));
+    expect(listed).toHaveLength(known.length);
+    const told = rows.flatMap(([, , words = ""]) => namesIn(words));
+    expect(told).toEqual(expect.arrayContaining(Object.keys(LIMITS)));
+  });
+
+  it("list every request to models, and what travels of the options", () => {
+    const model = servedModels();
+    expect(new Set(firstNames("### Requests to models"))).toEqual(new Set(model));
+    const [, options = ""] = /^- `options`: ([\s\S]*?)^\n/m.exec(page) ?? [];
+    const known = Object.keys(OPTIONS);
+    expect(namesIn(options).filter((name) => known.includes(name))).toEqual(known);
+  });
+
+  it("list every request to sessions, as docs/rpc.md does", async () => {
+    const lending = firstNames("### Requests of those who lend");
+    const asking = firstNames("### Requests to sessions");
+    expect(new Set([...asking, ...lending])).toEqual(new Set(servedSessions()));
+    const rpc = await readFile(join(root, "docs/rpc.md"), "utf8");
+    const connection = firstNames("## A connection");
+    expect(firstNames("## Frames", rpc)).toEqual([...connection, ...asking]);
+  });
+
+  it("would be found if they were wrong", () => {
+    expect([amountIn("16 MiB"), amountIn("1,000"), amountIn("30 s")]).toEqual([
+      16_777_216, 1000, 30_000,
+    ]);
+    expect(amountIn("16 things")).toBeNaN();
+    expect(() => rowsOf(page, "## No such heading")).toThrow("no heading");
+  });
+});
+
+function servedModels(): string[] {
+  const client = { stream: () => nobody() as never };
+  const service = new ModelService({ client, models: () => [] });
+  return [...service.connect(nobody).handlers.keys()];
+}
+
+function servedSessions(): string[] {
+  return [...new SessionService(new ScriptedHost()).connect(nobody).handlers.keys()];
+}
+
+/** What a row of the last table names: code, and tests with their titles. */
+interface Clause {
+  clause: string;
+  code: string[];
+  tests: { file: string; titles: string[] }[];
+}
+
+function clausesOf(text: string): Clause[] {
+  const [, ...rows] = rowsOf(text, "## From clause to test");
+  return rows.map(([clause = "", code = "", shown = ""]) => ({
+    clause,
+    code: [...code.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? ""),
+    tests: shown.split("; [").map((part) => ({
+      file: /\]\(([^)]+)\)/.exec(part)?.[1] ?? "",
+      titles: [...part.matchAll(/"([^"]+)"/g)].map((match) => match[1] ?? ""),
+    })),
+  }));
+}
+
+async function problemsIn(clauses: readonly Clause[]): Promise<string[]> {
+  const folder = join(root, dirname(PAGE));
+  const wrong: string[] = [];
+  for (const { clause, code, tests } of clauses) {
+    const files = [...code, ...tests.map(({ file }) => file)];
+    const missing = files.filter((file) => file === "" || !existsSync(join(folder, file)));
+    wrong.push(...missing.map((file) => `${clause}: there is no ${file}`));
+    if (code.length === 0) wrong.push(`${clause}: no code`);
+    for (const { file, titles } of tests.filter((test) => !missing.includes(test.file))) {
+      if (titles.length === 0) wrong.push(`${clause}: no test in ${file}`);
+      const source = await readFile(join(folder, file), "utf8");
+      const unknown = titles.filter((title) => !source.includes(title));
+      wrong.push(...unknown.map((title) => `${clause}: no "${title}" in ${file}`));
+    }
+  }
+  return wrong;
+}
+
+describe("from clause to test", () => {
+  it("names code and tests that are there", async () => {
+    const clauses = clausesOf(page);
+    expect(clauses.length).toBeGreaterThan(45);
+    expect(await problemsIn(clauses)).toEqual([]);
+  });
+
+  it("would be found if it were wrong", async () => {
+    const row = (code: string, shown: string): Clause[] =>
+      clausesOf(
+        `\n## From clause to test\n\n| a | b | c |\n|---|---|---|\n| One | ${code} | ${shown} |\n`,
+      );
+    const code = "[x](../packages/protocol/src/envelope.ts)";
+    const file = "[y](../packages/protocol/src/envelope.test.ts)";
+    expect(await problemsIn(row(code, `${file}: "ignores unknown fields"`))).toEqual([]);
+    expect(await problemsIn(row(code, `${file}: "ignores known fields"`))).toHaveLength(1);
+    expect(await problemsIn(row(code, file))).toHaveLength(1);
+    expect(await problemsIn(row("", `${file}: "ignores unknown fields"`))).toHaveLength(1);
+    expect(await problemsIn(row(code, '[z](no.test.ts): "one"'))).toHaveLength(1);
   });
 });

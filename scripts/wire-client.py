@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A client of the wire in another language, over TCP: a check of docs/protocol.md.
 
-It needs the standard library alone. The token is in GYRE_TOKEN. What it prints is JSON.
-With --cut the connection is broken after so many events, and another one goes on from there.
+The token is in GYRE_TOKEN; what it prints is JSON. With --cut the connection is broken after
+so many events, and another one goes on from there.
 """
 import argparse
 import json
@@ -75,12 +75,9 @@ class Wire:
                 self.cut()
                 take_up(last)
             frame = self.event(stream)
-            if frame["type"] == "snapshot":
-                last = frame["payload"]["seq"]
-            elif frame.get("from", frame["seq"]) == last + 1:
-                last = frame["seq"]
-            else:
+            if frame["type"] != "snapshot" and frame.get("from", frame["seq"]) != last + 1:
                 raise ValueError("After %d came %s." % (last, json.dumps(frame)))
+            last = frame.get("seq", frame["payload"].get("seq"))
             seen += 1
             yield frame
             if frame["type"] in ends:
@@ -98,8 +95,7 @@ def build(blocks, event):
 def check(blocks, told):
     """The end tells the length of each block, in units of UTF-16."""
     for block in told:
-        text = blocks.get(block["index"], "")
-        units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+        units = len(blocks.get(block["index"], "").encode("utf-16-le", "surrogatepass")) // 2
         if block.get("length", units) != units:
             raise ValueError("Block %d has %d units, not %s." % (block["index"], units, block))
 
@@ -107,32 +103,29 @@ def check(blocks, told):
 def stream(wire, text, cuts, abort_after):
     model = wire.ask("models", {})["models"][0]
     context = {"messages": [{"role": "user", "content": text, "timestamp": 0}]}
-    named = {"provider": model["provider"], "id": model["id"]}
     name, blocks, seqs = "s_" + uuid.uuid4().hex, {}, []
     resume = lambda last: wire.ask("resume", {"after": last}, name)
-    wire.ask("stream_request", {"model": named, "context": context, "options": {}}, name)
+    wire.ask("stream_request", {"model": model, "context": context, "options": {}}, name)
     for frame in wire.follow(name, ("done", "error"), resume, cuts):
         kind, payload = frame["type"], frame["payload"]
         seqs.append(frame.get("seq", kind))
         # A snapshot is the whole message up to now, as the events that build it.
         for event in payload["events"] if kind == "snapshot" else [dict(payload, type=kind)]:
             build(blocks, event)
-        if len(seqs) == abort_after:
-            wire.ask("abort_request", {}, name)
+        for _ in range(2 if len(seqs) == abort_after else 0):
             wire.ask("abort_request", {}, name)
     check(blocks, payload["blocks"])
-    said = [blocks[index] for index in sorted(blocks)]
-    return {"end": kind, "reason": payload["reason"], "blocks": said, "seqs": seqs}
+    return {"end": kind, "reason": payload["reason"], "blocks": blocks, "seqs": seqs}
 
 
 def session(wire, text, cuts):
     made = wire.ask("session_create", {})
-    name, epoch = made["session"], made["epoch"]
+    name, place = made["session"], {"epoch": made["epoch"]}
     wire.ask("prompt", {"text": text}, name)
-    attach = lambda last: wire.ask("session_attach", {"after": last, "epoch": epoch}, name)
+    attach = lambda last: wire.ask("session_attach", dict(place, after=last), name)
     frames = list(wire.follow(name, ("agent_end",), attach, cuts, made["seq"]))
-    seqs = [frame.get("seq", frame["type"]) for frame in frames]
-    return {"session": name, "stop": frames[-1]["payload"]["stop"], "seqs": seqs}
+    seqs, end = [frame.get("seq") for frame in frames], frames[-1]["payload"]
+    return {"session": name, "stop": end["stop"], "seqs": seqs}
 
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -141,15 +134,15 @@ parser.add_argument("words", nargs="?", default="", help="a prompt, or the id of
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--cut", type=int, action="append", default=[], help="after so many events")
 parser.add_argument("--abort", type=int, default=0, help="after so many events")
-args = parser.parse_args()
+args, token = parser.parse_args(), os.environ.get("GYRE_TOKEN", "")
 try:
-    wire = Wire(args.port, os.environ.get("GYRE_TOKEN", ""))
-    if args.command == "attach":
-        wire.ask("session_attach", {}, args.words)
-    print(json.dumps(
-        wire.ask("models", {})["models"] if args.command == "models"
-        else stream(wire, args.words, args.cut, args.abort) if args.command == "stream"
-        else session(wire, args.words, args.cut) if args.command == "session"
-        else wire.event(args.words)["payload"]["messages"]))
+    wire, words = Wire(args.port, token), args.words
+    done = {
+        "models": lambda: wire.ask("models", {})["models"],
+        "stream": lambda: stream(wire, words, args.cut, args.abort),
+        "session": lambda: session(wire, words, args.cut),
+        "attach": lambda: wire.ask("session_attach", {}, words) and wire.event(words)["payload"],
+    }
+    print(json.dumps(done[args.command]()))
 except Refused as refused:
     sys.exit(str(refused))

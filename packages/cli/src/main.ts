@@ -122,7 +122,10 @@ async function commandOf(
   if (isCommand(first)) return { command: first, rest };
   if (/\s/.test(first)) return { command: "run", rest: positionals };
   const hint = (await meant(first, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
-  throw new UsageError(`Unknown command "${first}".${hint} A prompt of one word needs -p.`);
+  const instead = isInteractive(values, io)
+    ? "To ask that, start gyre and type it there; -p asks for one answer."
+    : "A prompt of one word needs -p.";
+  throw new UsageError(`Unknown command "${first}".${hint} ${instead}`);
 }
 
 function isCommand(name: string): name is CommandName {

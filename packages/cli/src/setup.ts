@@ -29,19 +29,23 @@ export interface Setup {
 export interface SetupOptions {
   /** Nothing is said of what is left out for want of trust: somebody asks about that. */
   quietAboutTrust?: boolean;
+  /** Told what is wrong with it. Default: stderr is. */
+  warn?: (text: string) => void;
 }
 
 /** Reads it. Throws `UsageError` for what is wrong with the command line. */
 export async function readSetup(
   values: Values,
   io: Io,
-  { quietAboutTrust = false }: SetupOptions = {},
+  {
+    quietAboutTrust = false,
+    warn = (text) => void io.stderr.write(`gyre: ${text}\n`),
+  }: SetupOptions = {},
 ): Promise<Setup> {
   const cwd = resolve(io.cwd, values.cwd ?? ".");
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const warn = (text: string): void => void io.stderr.write(`gyre: ${text}\n`);
   const home = homedir();
   const trustOnce = values.trust ?? false;
   const { settings, sources, layers } = await loadSettings({

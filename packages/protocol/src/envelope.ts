@@ -86,17 +86,23 @@ export function toEnvelope(value: unknown): Envelope {
   }
   if (seq !== undefined && stream === undefined) throw wrong('"seq" comes with "stream".');
   if (!isRecord(payload)) throw wrong('"payload" is an object.');
-  // Not with a spread for each: that is dear, and frames come by the thousand.
-  const envelope: Writable<Envelope> = { v: PROTOCOL_VERSION, type, id, payload };
-  if (ts !== undefined) envelope.ts = ts;
-  if (stream !== undefined) envelope.stream = stream;
-  if (seq !== undefined) envelope.seq = seq;
-  if (from !== undefined) envelope.from = from;
-  if (re !== undefined) envelope.re = re;
-  return envelope;
+  // Most of all frames are events of streams: they are made in one go.
+  const isEvent = ts !== undefined && stream !== undefined && seq !== undefined;
+  if (isEvent && from === undefined && re === undefined) {
+    return { v: PROTOCOL_VERSION, type, id, ts, stream, seq, payload };
+  }
+  return {
+    v: PROTOCOL_VERSION,
+    type,
+    id,
+    ...(ts !== undefined && { ts }),
+    ...(stream !== undefined && { stream }),
+    ...(seq !== undefined && { seq }),
+    ...(from !== undefined && { from }),
+    ...(re !== undefined && { re }),
+    payload,
+  };
 }
-
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 function readableId(id: unknown): { re?: string } {
   return isName(id, MAX_ID_CHARS) ? { re: id } : {};

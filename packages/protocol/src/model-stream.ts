@@ -21,6 +21,8 @@ import { messageOf, ProtocolError } from "./protocol-error.ts";
 /** A provider that does not end an aborted request by itself within this is not waited for. */
 export const ABORT_GRACE_MS = 1_000;
 
+const NOW = Promise.resolve();
+
 type TerminalEvent = Extract<AssistantMessageEvent, { type: "done" | "error" }>;
 
 export interface ModelStreamOptions {
@@ -144,25 +146,29 @@ export class ModelStream {
       const source = await ask(this.#control.signal);
       if (this.isEnded) return source.detach();
       this.#source = source;
-      source.whenReadable(this.#pump);
+      source.whenReadable(this.#wake);
     } catch (error) {
       this.#fail(messageOf(error), failureOf(error));
     }
   }
 
-  /** Takes what waits, and comes back for more. Not with `for await`: a promise a delta is dear. */
-  readonly #pump = (): void => {
+  /** Each event in a turn of its own: a provider that writes does not wait for who reads. */
+  readonly #wake = (): void => void NOW.then(this.#readNext);
+
+  /** As `for await` does it, without a promise and its closures for each delta. */
+  readonly #readNext = (): void => {
     const source = this.#source;
-    if (!source) return;
-    try {
-      for (let event = source.take(); event && !this.isEnded; event = source.take()) {
+    if (!source || this.isEnded) return;
+    const event = source.take();
+    if (event) {
+      try {
         this.#take(event);
+      } catch (error) {
+        return this.#fail(messageOf(error), failureOf(error));
       }
-    } catch (error) {
-      return this.#fail(messageOf(error), failureOf(error));
     }
     if (this.isEnded) return;
-    if (!source.closed) return source.whenReadable(this.#pump);
+    if (event || !source.closed) return source.whenReadable(this.#wake);
     const { failure } = source;
     if (failure) this.#fail(messageOf(failure.error), failureOf(failure.error));
     else this.#fail("The response ended early.", { kind: "incomplete" });

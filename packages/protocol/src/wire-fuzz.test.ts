@@ -2,13 +2,7 @@ import { type Context, scriptedModelInfo } from "@gyre/ai";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toEnvelope } from "./envelope.ts";
-import {
-  ANSWERS,
-  codeOf,
-  FuzzTarget,
-  GREETING,
-  MAX_SERVER_MIB,
-} from "./testing/fuzz-target.ts";
+import { ANSWERS, codeOf, FuzzTarget, GREETING, MAX_SERVER_MIB } from "./testing/fuzz-target.ts";
 
 const MIB = 1024 * 1024;
 const RUNS = 300;
@@ -252,19 +246,24 @@ describe("hostile sequences change nothing", () => {
     expect(await target.maxMib()).toBeLessThan(MAX_SERVER_MIB);
   });
 
-  it.each([
-    ["[", "[", "]"],
-    ["[],", "", "0"],
-    ["{},", "", "0"],
-  ])("16 MiB of %s are refused before they fill the memory", async (piece, open, close) => {
+  const wide: [string, string][] = [
+    ["[[…]]", "[".repeat(7 * MIB) + "]".repeat(7 * MIB)],
+    ["[],", `[${"[],".repeat(5 * MIB)}0]`],
+    ["{},", `[${"{},".repeat(5 * MIB)}0]`],
+  ];
+
+  it.each(wide)("15 MiB of %s are refused before they fill the memory", async (_, list) => {
     const client = await target.raw().hello();
-    const count = Math.floor((15 * MIB) / (piece.length + (open === "" ? 0 : 1)));
-    const list =
-      open === "" ? `[${piece.repeat(count)}0]` : piece.repeat(count) + close.repeat(count);
     await client.write(`{"v":1,"type":"models","id":"wide","payload":{"filter":${list}}}\n`);
     expect(await client.isAlive()).toBe(true);
     expect(client.answers.map(codeOf)).toEqual(["too_large", undefined]);
     client.end();
+    const { status } = await fetch(`http://127.0.0.1:${target.ports.http}/api/stream`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${target.token}` },
+      body: `{"context":${list}}`,
+    });
+    expect(status).toBe(413);
     expect(await target.greetOther()).toBe(GREETING);
     expect(await target.maxMib()).toBeLessThan(MAX_SERVER_MIB);
   });

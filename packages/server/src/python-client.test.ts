@@ -61,14 +61,14 @@ describe("a client in Python", { timeout: MAX_MS }, () => {
 
   it("stream_request: builds the message from deltas, and checks its length", async () => {
     const heard = await python(await served(), "stream", "Go");
-    expect(heard).toMatchObject({ end: "done", reason: "stop", blocks: [THOUGHT, TEXT] });
+    expect(heard).toMatchObject({ end: "done", reason: "stop", blocks: { 0: THOUGHT, 1: TEXT } });
     expect(isWhole((heard as { seqs?: unknown }).seqs)).toBe(true);
   });
 
   it("abort_request: cancels the service's request, and once is as good as twice", async () => {
     const world = await served();
     const heard = await python(world, "stream", "Wait", "--abort", "3");
-    expect(heard).toMatchObject({ end: "error", reason: "aborted", blocks: ["Well"] });
+    expect(heard).toMatchObject({ end: "error", reason: "aborted", blocks: { 0: "Well" } });
     expect(world.model.calls[0]?.options.signal?.aborted).toBe(true);
   });
 
@@ -76,7 +76,7 @@ describe("a client in Python", { timeout: MAX_MS }, () => {
     const world = await served();
     const cuts = ["--cut", "0", "--cut", "1", "--cut", "17", "--cut", "60"];
     const heard = await python(world, "stream", "Go", ...cuts);
-    expect(heard).toMatchObject({ end: "done", blocks: [THOUGHT, TEXT] });
+    expect(heard).toMatchObject({ end: "done", blocks: { 0: THOUGHT, 1: TEXT } });
     expect(isWhole((heard as { seqs?: unknown }).seqs)).toBe(true);
     expect(world.model.requests).toBe(1);
   });
@@ -86,7 +86,7 @@ describe("a client in Python", { timeout: MAX_MS }, () => {
     const heard = await python(world, "stream", "Go", "--cut", "5");
     expect(heard).toMatchObject({
       end: "done",
-      blocks: [THOUGHT, TEXT],
+      blocks: { 0: THOUGHT, 1: TEXT },
       seqs: [1, 2, 3, 4, 5, "snapshot", expect.any(Number)],
     });
   });
@@ -103,12 +103,14 @@ describe("a client in Python", { timeout: MAX_MS }, () => {
     const { seqs, session } = heard as { seqs?: unknown; session?: unknown };
     expect(isWhole(seqs)).toBe(true);
     expect(world.host.agents.length).toBe(1);
-    const messages = await python(world, "attach", String(session));
-    expect(messages).toMatchObject([
-      { role: "user", content: "Go" },
-      { role: "assistant", content: [{ thinking: THOUGHT }, { arguments: ARGUMENTS }] },
-      { role: "toolResult" },
-      { role: "assistant", content: [{ text: TEXT }] },
-    ]);
+    expect(await python(world, "attach", String(session))).toMatchObject({
+      session,
+      messages: [
+        { role: "user", content: "Go" },
+        { role: "assistant", content: [{ thinking: THOUGHT }, { arguments: ARGUMENTS }] },
+        { role: "toolResult" },
+        { role: "assistant", content: [{ text: TEXT }] },
+      ],
+    });
   });
 });

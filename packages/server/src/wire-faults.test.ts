@@ -95,8 +95,8 @@ async function aborted(client: ProtocolClient): Promise<unknown> {
   return (await stream.result()).stopReason;
 }
 
-/** Two prompts, and one that waits behind the first; gives what was heard. */
-async function talk(peer: WireClient, prompts: readonly [string, string, string]) {
+/** Two prompts, and one that waits behind the first; gives what was heard, and what was asked. */
+async function talk(peer: WireClient, prompts: readonly [string, string, string]): Promise<object> {
   const [first, between, second] = prompts;
   const agent = await RemoteAgent.create(peer);
   const events: AgentEvent[] = [];
@@ -107,62 +107,90 @@ async function talk(peer: WireClient, prompts: readonly [string, string, string]
   await agent.prompt(second);
   await agent.waitForIdle();
   const queued = await agent.queued("followUp");
-  const { messages } = agent.state;
-  return { id: agent.sessionId, events, asked: [...messages, ...queued.map((one) => one.message)] };
+  const messages = [...agent.state.messages, ...queued.map(({ message }) => message)];
+  const asked = messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+  return {
+    id: agent.sessionId,
+    events: joinedEvents(events),
+    asked: new Set(asked),
+    count: asked.length,
+  };
 }
 
-class Faults {
-  readonly world: ServedWorld;
-  readonly proxy: FaultProxy;
-  readonly random: Random = seededRandom(SEED);
+/** What came of something, and what should have. */
+interface Outcome {
+  found: unknown;
+  wanted: unknown;
+}
+
+/** Clients one after the other, each with several things to do over connections that break. */
+class Rounds {
+  readonly #world: ServedWorld;
+  readonly #proxy: FaultProxy;
+  readonly #connect: Connect;
+  readonly #random: Random = seededRandom(SEED);
   #rounds = 0;
   #streams = 0;
 
-  constructor(world: ServedWorld, proxy: FaultProxy) {
-    this.world = world;
-    this.proxy = proxy;
+  constructor(world: ServedWorld, proxy: FaultProxy, connect: Connect) {
+    this.#world = world;
+    this.#proxy = proxy;
+    this.#connect = connect;
   }
 
-  async round(connect: Connect): Promise<void> {
-    const { proxy, random, world } = this;
+  async next(): Promise<Outcome> {
     const round = ++this.#rounds;
+    this.#streams += STREAMS_A_ROUND + 1;
     let left = CUTS_A_ROUND;
-    proxy.nextFault = () => (left-- > 0 ? randomFault(random) : NO_FAULT);
-    const name = (what: string): string => {
-      const made = `${what}_${round}`;
-      answers.set(made, randomAnswer(random, made));
-      return made;
+    this.#proxy.nextFault = () => (left-- > 0 ? randomFault(this.#random) : NO_FAULT);
+    const ask = (what: string): string => {
+      const question = `${what}_${round}`;
+      answers.set(question, randomAnswer(this.#random, question));
+      return question;
     };
-    const questions = Array.from({ length: STREAMS_A_ROUND }, (_, at) => name(`m${at}`));
-    const prompts = [name("s0"), name("s1"), name("s2")] as const;
-    const peer = new WireClient({ connect, random: () => 0, clock: hasty });
+    const questions = Array.from({ length: STREAMS_A_ROUND }, (_, at) => ask(`m${at}`));
+    const prompts = [ask("s0"), ask("s1"), ask("s2")] as const;
+    const peer = new WireClient({ connect: this.#connect, random: () => 0, clock: hasty });
     const client = createRemoteClient({ peer });
-    const [heard, stopReason, talked] = await Promise.all([
+    const [streams, aborts, session] = await Promise.all([
       Promise.all(questions.map((question) => streamed(client, question))),
       aborted(client),
       talk(peer, prompts),
     ]);
     await peer.close();
-    this.#streams += STREAMS_A_ROUND + 1;
 
-    const inProcess = scriptedModel((context) => answer(lastQuestion(context), context), scripted);
-    expect(heard).toEqual(await Promise.all(questions.map((each) => streamed(inProcess, each))));
-    expect(stopReason).toBe("aborted");
-    expect(world.host.events.length).toBe(round);
-    expect(joinedEvents(talked.events)).toEqual(joinedEvents(world.host.events.at(-1) ?? []));
-    const asked = talked.asked.flatMap(({ role, content }) => (role === "user" ? [content] : []));
-    expect(asked.toSorted()).toEqual([...prompts].toSorted());
+    const script = (context: Context): ScriptAnswer => answer(lastQuestion(context), context);
+    const inProcess = scriptedModel(script, scripted);
+    return {
+      found: { streams, aborts, session },
+      wanted: {
+        streams: await Promise.all(questions.map((question) => streamed(inProcess, question))),
+        aborts: "aborted",
+        session: {
+          id: `s_${round}`,
+          events: joinedEvents(this.#world.host.events.at(-1) ?? []),
+          asked: new Set(prompts),
+          count: prompts.length,
+        },
+      },
+    };
   }
 
-  /** What came late or twice was not done twice. */
-  async checkAll(): Promise<void> {
-    const { calls, requests } = this.world.model;
-    expect(requests).toBe(this.#streams);
-    const stalled = calls.filter(({ messages }) => messages[0]?.content === STALLS);
+  /** What came late or again was done once. */
+  total(): Outcome {
+    const { errors, host, model } = this.#world;
+    const stalled = model.calls.filter(({ messages }) => messages[0]?.content === STALLS);
     // The service's own request is cancelled, not only what is heard of it.
-    expect(stalled.every(({ options }) => options.signal?.aborted)).toBe(true);
-    expect(this.world.host.agents.length).toBe(this.#rounds);
-    expect(this.world.errors).toEqual([]);
+    const cancelled = stalled.filter(({ options }) => options.signal?.aborted).length;
+    return {
+      found: { requests: model.requests, cancelled, sessions: host.agents.length, errors },
+      wanted: {
+        requests: this.#streams,
+        cancelled: this.#rounds,
+        sessions: this.#rounds,
+        errors: [],
+      },
+    };
   }
 }
 
@@ -182,18 +210,17 @@ describe("resume: nothing is lost or doubled, however often the connection break
         ? (signal) => connectTcp({ port, token, signal })
         : (signal) => connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, signal });
     proxy.to(kind === "TCP" ? world.tcp.port : world.http.port);
-    const faults = new Faults(world, proxy);
+    const rounds = new Rounds(world, proxy, connect);
     const began = performance.now();
-    try {
-      while (proxy.count.cuts < CUTS / 2) await faults.round(connect);
-      await faults.checkAll();
-    } catch (cause) {
-      throw new Error(`With GYRE_SEED=${SEED}, after ${proxy.count.cuts} cuts.`, { cause });
-    } finally {
-      await proxy.close();
-      await world.close();
+    while (proxy.count.cuts < CUTS / 2) {
+      const { found, wanted } = await rounds.next();
+      expect(found, `GYRE_SEED=${SEED}, after ${proxy.count.cuts} cuts`).toEqual(wanted);
     }
+    const { found, wanted } = rounds.total();
+    expect(found, `GYRE_SEED=${SEED}`).toEqual(wanted);
+    await proxy.close();
+    await world.close();
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    console.log(`${kind}, seed ${SEED}: ${JSON.stringify(proxy.count)} in ${seconds} s`);
+    console.log(`${kind}, GYRE_SEED=${SEED}: ${JSON.stringify(proxy.count)} in ${seconds} s`);
   });
 });

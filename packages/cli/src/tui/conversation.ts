@@ -7,16 +7,18 @@ import type { Io } from "../io.ts";
 import type { Setup } from "../setup.ts";
 import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
+import { wasInterrupted } from "./interrupted.ts";
 import type { Key } from "./key.ts";
 import { NoticeBlock } from "./message-blocks.ts";
 import { toNextLevel, toNextMode } from "./next-setting.ts";
 import type { Row } from "./row.ts";
+import { runCommand } from "./run-command.ts";
 import { waitingOf, waitingRows, workingRow } from "./status.ts";
 import type { Theme } from "./theme.ts";
 import type { Transcript } from "./transcript.ts";
 import type { CommandWorld, OpenRequest, TerminalCommand } from "./ui.ts";
 import type { Window } from "./window.ts";
-import { type Task, Work } from "./work.ts";
+import { orStopped, type Task, Work } from "./work.ts";
 
 /** A second Esc or Ctrl-C within this time means more than the first. */
 const TWICE_MS = 600;
@@ -36,6 +38,8 @@ export interface ConversationOptions {
   /** Opens another session or another place in this one; what is open is closed by it. */
   reopen: (request: OpenRequest) => Promise<void>;
   editorText: () => string;
+  /** Keeps a text that was cleared among the earlier prompts. */
+  remember: (text: string) => void;
   quit: () => void;
 }
 
@@ -52,6 +56,8 @@ export class Conversation {
   #opening: Promise<Harness> | undefined;
   #unsubscribe: (() => void) | undefined;
   readonly #work: Work;
+  /** Commands that run beside what is being done. */
+  readonly #asides = new Set<AbortController>();
   #usage: Usage = {};
   #contextTokens: number | undefined;
   /** What the user ran, for the next prompt. */
@@ -200,10 +206,10 @@ export class Conversation {
     else this.#takeBack();
   }
 
-  /** Takes up what was cut off. */
+  /** Takes up what was cut off. What the user has interrupted is not: it waits for them. */
   async takeUp(): Promise<void> {
     const harness = await this.#opened();
-    if (this.#task || !harness.isCutOff) return;
+    if (this.#task || !harness.isCutOff || wasInterrupted(harness.agent.state.messages)) return;
     await this.#working(async () => void (await harness.takeUp()));
     await this.#sendRest();
   }
@@ -247,8 +253,9 @@ export class Conversation {
   #escape(isSecond: boolean, now: number): void {
     // Who interrupts in a hurry, and once more, does not ask for the tree.
     const isHurry = now - this.#interruptedAt < TWICE_MS;
-    if (this.#task || isHurry) this.#interruptedAt = now;
-    if (this.#task) this.interrupt();
+    const isBusy = this.#task !== undefined || this.#asides.size > 0;
+    if (isBusy || isHurry) this.#interruptedAt = now;
+    if (isBusy) this.interrupt();
     else if (isSecond && !isHurry) this.#named("tree");
   }
 
@@ -256,6 +263,7 @@ export class Conversation {
   interrupt(): void {
     this.#takeBack();
     this.#task?.stop.abort();
+    for (const aside of this.#asides) aside.abort();
     this.#harness?.agent.abort();
   }
 
@@ -269,9 +277,9 @@ export class Conversation {
     return answer ?? { allow: false, reason: "interrupted" };
   }
 
-  /** Ends what goes on. */
+  /** Ends what goes on; a command that has asked for that goes on. */
   async close(): Promise<void> {
-    this.#task?.stop.abort();
+    if (this.isWorking) this.#task?.stop.abort();
     this.#work.stopSpinner();
     this.#unsubscribe?.();
     await (await this.#opening?.catch(() => undefined))?.close();
@@ -325,13 +333,24 @@ export class Conversation {
     this.#options.window.edit([...texts, ...(typed === "" ? [] : [typed])].join("\n\n"));
   }
 
+  /** What is typed goes first, then what is done; who wants to leave has neither. */
   #clearOrLeave(isSecond: boolean): void {
-    const { editorText, quit, window } = this.#options;
+    const { editorText, quit, remember, window } = this.#options;
+    if (window.hasPanel) return window.leavePanel();
+    const typed = editorText();
+    if (typed !== "") {
+      remember(typed.trimEnd());
+      return window.edit("");
+    }
+    if (this.#canStop) return this.interrupt();
     if (isSecond) return quit();
-    if (window.hasPanel) window.leavePanel();
-    else if (this.#task) this.interrupt();
-    else if (editorText() !== "") return window.edit("");
     this.#hint = "Ctrl-C again leaves.";
+  }
+
+  /** Whether there is anything to interrupt that was not interrupted already. */
+  get #canStop(): boolean {
+    const isTask = this.#task !== undefined && !this.#task.stop.signal.aborted;
+    return isTask || [...this.#asides].some(({ signal }) => !signal.aborted);
   }
 
   #named(name: string): void {
@@ -351,20 +370,32 @@ export class Conversation {
   }
 
   async #command(command: TerminalCommand, rest: string): Promise<void> {
-    const run = async (): Promise<void> => {
-      await this.#opened();
-      if (this.world) await command.run(rest, this.world);
+    const run = async (signal: AbortSignal): Promise<void> => {
+      await orStopped(this.#opened(), signal);
+      const world = signal.aborted ? undefined : this.#worldFor(signal);
+      const end = world && (await runCommand(command, rest, world));
+      if (end !== "done") this.#options.transcript.note("Stopped.");
     };
     if (!this.#task) return this.#working(run, `/${command.name}`);
     if (!command.anytime) {
       throw new NotTaken(`/${command.name} has to wait until it is done. Esc interrupts.`);
     }
-    await run();
-    this.#options.window.draw();
+    const aside = new AbortController();
+    this.#asides.add(aside);
+    try {
+      await run(aside.signal);
+    } finally {
+      this.#asides.delete(aside);
+      this.#options.window.draw();
+    }
   }
 
   /** What a command works with; nothing before the agent is open. */
   get world(): CommandWorld | undefined {
+    return this.#worldFor(this.#options.io.signal);
+  }
+
+  #worldFor(signal: AbortSignal): CommandWorld | undefined {
     const harness = this.#harness;
     const { io, quit, reopen, setup, window } = this.#options;
     const prompt = (text: string): void => {
@@ -372,7 +403,7 @@ export class Conversation {
       if (this.#task?.name !== undefined) this.#work.forget();
       this.#say(text, false).catch((error: unknown) => this.#tell(error));
     };
-    return harness && { ui: window, harness, io, setup: setup(), reopen, quit, prompt };
+    return harness && { ui: window, harness, io, setup: setup(), signal, reopen, quit, prompt };
   }
 
   /** `!command`, and `!!command`, which the model is not told of. */
@@ -469,13 +500,4 @@ export class Conversation {
 
 function isInterruption(answer: ApprovalAnswer): boolean {
   return answer.allow === false && answer.reason === "interrupted";
-}
-
-/** Undefined: it was stopped before that. */
-function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const stopped = new Promise<undefined>((settle) => {
-    if (signal.aborted) settle(undefined);
-    signal.addEventListener("abort", () => settle(undefined), { once: true });
-  });
-  return Promise.race([work, stopped]);
 }

@@ -3,7 +3,6 @@ import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { Harness } from "../harness/harness.ts";
 import type { Io } from "../io.ts";
 import type { Values } from "../options.ts";
-import { readSetup, type Setup } from "../setup.ts";
 import type { Environment } from "../terminal.ts";
 import { version } from "../version.ts";
 import { completionsFrom } from "./completion.ts";
@@ -16,7 +15,7 @@ import type { Key } from "./key.ts";
 import { PromptHistory, promptHistoryPath } from "./prompt-history.ts";
 import { replay } from "./replay.ts";
 import type { LineStreams } from "./spoken/line-terminal.ts";
-import { AgentOpener, codeOf } from "./start/agent-opener.ts";
+import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "./start/agent-opener.ts";
 import { bannerRow } from "./start/banner.ts";
 import { COLOURS, NO_COLOURS, type Theme } from "./theme.ts";
 import { Transcript } from "./transcript.ts";
@@ -26,6 +25,7 @@ import { Window } from "./window.ts";
 
 /** Shown until something is asked. */
 const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
+const QUIT = "/quit";
 
 /** The terminal that the program was started in. */
 export interface TerminalStreams {
@@ -40,12 +40,12 @@ export async function runInteractive(
   io: Io,
   streams: TerminalStreams & LineStreams,
 ): Promise<ExitCode> {
-  const setup = await readSetup(values, io, { quietAboutTrust: true });
-  if (setup.settings.screenReader) {
+  const first = await firstSetup(values, io);
+  if (first.setup.settings.screenReader) {
     const { runSpoken } = await import("./spoken/spoken.ts");
     return runSpoken(args, values, io, streams);
   }
-  return new Program(values, io, setup, streams).run(args.join(" "));
+  return new Program(values, io, first, streams).run(args.join(" "));
 }
 
 class Program {
@@ -53,6 +53,7 @@ class Program {
   readonly #tty: Tty;
   readonly #theme: Theme;
   readonly #transcript: Transcript;
+  readonly #history: PromptHistory;
   readonly #editor: Editor;
   readonly #window: Window;
   readonly #end: Promise<ExitCode>;
@@ -63,11 +64,12 @@ class Program {
   #early: string[] = [];
   #finder: FileFinder | undefined;
 
-  constructor(values: Values, io: Io, setup: Setup, { input, output }: TerminalStreams) {
+  constructor(values: Values, io: Io, first: FirstSetup, { input, output }: TerminalStreams) {
     this.#io = io;
     this.#end = new Promise((settle) => (this.#leave = settle));
     this.#tty = new Tty(input, output);
     this.#theme = io.env["NO_COLOR"] ? NO_COLOURS : COLOURS;
+    const { setup } = first;
     const { cwd } = setup;
     this.#transcript = new Transcript({
       theme: this.#theme,
@@ -77,14 +79,11 @@ class Program {
       ...(setup.settings.formatCode !== false && { format: formatIn(cwd, io.env) }),
     });
     const warn = (text: string): void => this.#window.warn(text);
+    const path = promptHistoryPath(io.env);
+    this.#history = new PromptHistory({ path, cwd, clock: systemClock, warn });
     this.#editor = new Editor({
       theme: this.#theme,
-      history: new PromptHistory({
-        path: promptHistoryPath(io.env),
-        cwd,
-        clock: systemClock,
-        warn,
-      }),
+      history: this.#history,
       completions: completionsFrom({
         commands: () => this.#opener.commands,
         world: () => this.#world(),
@@ -111,7 +110,7 @@ class Program {
     this.#opener = new AgentOpener({
       values,
       io,
-      setup,
+      first,
       ui: this.#window,
       clock: systemClock,
       talk: () => this.#conversation,
@@ -172,6 +171,7 @@ class Program {
       commands: () => this.#opener.commands,
       reopen: (request) => this.#reopen(request),
       editorText: () => this.#editor.text,
+      remember: (text) => this.#history.add(text),
       quit: () => this.#leave(EXIT.done),
     });
     const harness = await this.#opener.openFirst();
@@ -208,6 +208,8 @@ class Program {
   #submit(text: string, followUp: boolean): void {
     // Who has asked once knows how.
     this.#editor.placeholder = "";
+    // Whatever goes on, and also before anything is open.
+    if (text.trim() === QUIT) return this.#leave(EXIT.done);
     if (this.#conversation?.isOpening) this.#conversation.submit(text, followUp);
     else this.#early.push(text);
   }

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import type { TerminalEvent } from "./key.ts";
 import { MAX_QUIET_MS, PermissionPanel, QUIET_MS } from "./permission-panel.ts";
-import { MAX_PREVIEW_ROWS, textNowIn } from "./permission-preview.ts";
+import { MAX_PREVIEW_ROWS, reasonText, textNowIn } from "./permission-preview.ts";
 import { textOfRow, widthOfRow } from "./row.ts";
 import { NO_COLOURS } from "./theme.ts";
 
@@ -70,7 +70,7 @@ describe("a question about a command", () => {
     const { screen } = asked(shellRequest("npm test"), { rule: "shell(npm test)" });
     expect(screen()).toEqual([
       "Allow shell?",
-      'In mode "ask" "run" is asked about.',
+      "Running commands is asked about in mode ask.",
       "$ npm test",
       "› y yes, this once",
       "  a yes, and from now on: shell(npm test)",
@@ -97,7 +97,7 @@ describe("a question about a command", () => {
       "! It runs outside of the sandbox.",
       "! It cannot be undone.",
       "Run make in sub outside of the sandbox: it needs the network",
-      'In mode "ask" "run" is asked about.',
+      "Running commands is asked about in mode ask.",
     ]);
   });
 
@@ -305,11 +305,78 @@ describe("a question about a change", () => {
     expect(screen().join("\n")).not.toContain("\x1b");
   });
 
-  it("cuts a long change at its end, and says how to see the rest", () => {
-    const content = Array.from({ length: 80 }, (_, index) => `line ${index}`).join("\n");
-    const { screen } = asked(write("a.txt", content));
-    expect(screen()).toContain("… 65 more lines (Ctrl+O shows all)");
-    expect(screen()).toContain(" 1 + line 0");
+  const LONG = Array.from({ length: 60 }, (_, index) => `line ${index}`).join("\n");
+
+  it("has the beginning and the end of a long change in sight, and counts what is between", () => {
+    const shown = asked(write("a.txt", LONG)).screen();
+    expect(shown).toHaveLength(ROWS);
+    expect(shown).toContain(" 1 + line 0");
+    expect(shown).toContain("60 + line 59");
+    expect(shown).toContain("… 45 more lines (Ctrl+O shows all)");
+  });
+
+  it("uses all the room that there is for a change", () => {
+    const shown = asked(write("a.txt", LONG)).screen(200, 80);
+    expect(shown.filter((line) => line.includes("+ line"))).toHaveLength(60);
+  });
+
+  it("has its end in sight behind thousands of lines, too", () => {
+    const content = `${"a\n".repeat(3 * MAX_PREVIEW_ROWS)}the end`;
+    expect(asked(write("a.txt", content)).screen().join("\n")).toContain("+ the end");
+  });
+
+  it("names the file, also where there is one row for it", () => {
+    const request = write("src/deep/inside/of/it/cart.ts", LONG);
+    expect(asked(request).screen()[0]).toBe("Allow write src/deep/inside/of/it/cart.ts?");
+    expect(asked(request).screen(24, 2)[0]).toBe("Allow write src/d…rt.ts?".slice(0, 24));
+  });
+
+  it("says that an edit will fail whose text is not in the file", () => {
+    const files = { "a.txt": "one\ntwo\n" };
+    const { screen } = asked(edit([{ oldText: "three", newText: "3" }]), { files });
+    expect(screen()).toContain("! The text to replace is not in the file: this will fail.");
+  });
+
+  it("says so of one whose text is there more than once", () => {
+    const { screen } = asked(edit([{ oldText: "x", newText: "y" }]), {
+      files: { "a.txt": "x\nx\n" },
+    });
+    expect(screen().join(" ")).toContain("! The text to replace is in the file more than once");
+  });
+
+  it("says nothing of an edit that is found in spite of its white space and quotes", () => {
+    const files = { "a.txt": "  say('one')\n" };
+    const { screen } = asked(edit([{ oldText: "say(\u2018one\u2019)", newText: "x" }]), { files });
+    expect(screen().join("\n")).not.toContain("will fail");
+  });
+});
+
+describe("the rule of an answer", () => {
+  const rule = "shell(npm run a-long-name-of-a-script -- --and its options)";
+
+  it.each([
+    [40, 6],
+    [40, 12],
+    [60, 24],
+  ])("is cut in its middle and stays in sight on %d columns and %d rows", (columns, rows) => {
+    const { screen } = asked(shellRequest("npm test"), { rule });
+    const shown = screen(columns, rows).find((line) => /always|from now on/.test(line));
+    expect(shown).toMatch(/: shell\(.*…/);
+    expect(shown).toMatch(/ons\)$/);
+  });
+});
+
+describe("the reason", () => {
+  it.each([
+    ['In mode "ask" "write" is asked about.', "Writing files is asked about in mode ask."],
+    [
+      'In mode "ask" "run" is asked about. There is no sandbox around it.',
+      "Running commands is asked about in mode ask. There is no sandbox around it.",
+    ],
+    ['In mode "ask" "mcp__x__y" is asked about.', "The tool mcp__x__y is asked about in mode ask."],
+    ["A rule wants it.", "A rule wants it."],
+  ])("is said as a person would: %s", (reason, said) => {
+    expect(reasonText(reason)).toBe(said);
   });
 });
 

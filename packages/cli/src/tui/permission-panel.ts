@@ -1,25 +1,25 @@
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import { widthOf } from "../width.ts";
 import type { Key, TerminalEvent } from "./key.ts";
 import { lineAround, LineInput } from "./line-input.ts";
 import {
-  moreRow,
+  fitMiddle,
   type Preview,
   previewOf,
   previewRows,
+  reasonText,
   safeLine,
   type TextNow,
   textNowIn,
   withoutMiddle,
 } from "./permission-preview.ts";
 import { QuietTime } from "./quiet-time.ts";
-import { fitRow, type Row, row, span } from "./row.ts";
+import { fitRow, type Row, row, span, widthOfRow } from "./row.ts";
 import type { Theme } from "./theme.ts";
 import type { Panel, PanelAnswer, PanelView } from "./ui.ts";
 import { wrapText } from "./wrap.ts";
 
 export { MAX_QUIET_MS, QUIET_MS } from "./quiet-time.ts";
-/** What a call would do takes at most as many rows, until all of it is asked for. */
-const MAX_BODY_ROWS = 16;
 /** Of what is told besides: where it runs, why it is asked about. */
 const MAX_ABOUT_ROWS = 6;
 const MAX_REASON_ROWS = 3;
@@ -29,6 +29,10 @@ const SIGN = "› ";
 const NO_SIGN = "  ";
 const HOW = " (Ctrl+O shows all)";
 const INTERRUPTED = "interrupted";
+/** With less room than this for a rule, what stands before it is said in one word. */
+const MIN_RULE_COLUMNS = 24;
+/** From so many columns on the rule is shown, also where the choices share rows. */
+const MIN_COLUMNS_WITH_RULE = 40;
 
 export interface PermissionPanelOptions {
   theme: Theme;
@@ -47,6 +51,8 @@ interface PermissionChoice {
   label: string;
   /** Where there is no room for it. */
   short: string;
+  /** Follows both, cut in its middle. */
+  rule?: string;
   /** Absent: a line is opened for the reason. */
   answer?: ApprovalAnswer;
 }
@@ -54,7 +60,7 @@ interface PermissionChoice {
 /**
  * Asks a person about a call: what it would do, why it is asked about, and the answers.
  * Nothing that a model, a file or a server wrote is obeyed, left out or reordered, and the
- * end of a long command is always in sight. For a moment after it was first drawn nothing
+ * end of a long command or change is always in sight. For a moment after it was first drawn nothing
  * but Esc is taken. Esc is no, with the reason "interrupted".
  */
 export class PermissionPanel implements Panel<ApprovalAnswer> {
@@ -82,7 +88,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   rows(columns: number, rows: number): PanelView {
     if (rows < 1 || columns < 1) return { rows: [] };
     this.#quiet.begin();
-    const foot = this.#line ? this.#lineRows(columns, rows) : { rows: this.#choiceRows(rows) };
+    const foot = this.#line ? this.#lineRows(columns, rows) : { rows: this.#choiceRows(columns, rows) };
     const room = rows - foot.rows.length;
     const head = this.#head(columns, room);
     const above = [...head, ...this.#body(columns, room - head.length)];
@@ -158,15 +164,17 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   /** The question, and what is to be known besides. Leaves a row for what it would do. */
   #head(columns: number, room: number): Row[] {
-    const { access, reason, tool } = this.#request;
+    const { access, reason } = this.#request;
     const { dim, strong, warning } = this.#theme;
-    const title = row(safeLine(`Allow ${tool}?`), strong);
+    const title = row(this.#title(columns), strong);
+    const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
     const warnings = [
+      ...(problem === undefined ? [] : [`! ${problem}`]),
       ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
       ...(access?.destructive ? ["! It cannot be undone."] : []),
-    ].map((text) => row(text, warning));
+    ].flatMap((text) => wrapText(text, columns, warning));
     const about = this.#isToldByBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
-    const why = wrapText(safeLine(reason), columns, dim);
+    const why = wrapText(safeLine(reasonText(reason)), columns, dim);
     const all = [
       title,
       ...warnings,
@@ -174,7 +182,19 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       ...why.slice(0, MAX_REASON_ROWS),
     ];
     const needed = this.#preview.type === "none" ? 0 : Math.min(2, this.#all(columns).length);
-    return all.slice(0, Math.max(0, room - needed));
+    // Which file it is tells more than one row of a change.
+    const least = this.#preview.type === "diff" ? Math.min(1, room) : 0;
+    return all.slice(0, Math.max(least, room - needed));
+  }
+
+  /** With the file that would be changed: of a long path the ends. */
+  #title(columns: number): string {
+    const { args, tool } = this.#request;
+    const asked = safeLine(`Allow ${tool}`);
+    const path = args["path"];
+    if (this.#preview.type !== "diff" || typeof path !== "string") return `${asked}?`;
+    const room = Math.max(1, columns - widthOf(`${asked} ?`));
+    return `${asked} ${fitMiddle(safeLine(path), room)}?`;
   }
 
   /** A plain command is all that its summary says. */
@@ -188,14 +208,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const all = this.#all(columns);
     if (room < 1 || all.length === 0) return [];
     if (this.#top !== undefined && all.length > room) return this.#scrolled(all, room);
-    const most = this.#top === undefined ? Math.min(room, MAX_BODY_ROWS) : room;
-    if (all.length <= most) return [...all];
     this.#page = Math.max(1, room - 1);
-    if (this.#preview.type === "command") {
-      return withoutMiddle(all, this.#theme, most, 0, HOW);
-    }
-    if (most < 2) return [moreRow(all.length, this.#theme, HOW)];
-    return [...all.slice(0, most - 1), moreRow(all.length - most + 1, this.#theme, HOW)];
+    return withoutMiddle(all, this.#theme, room, 0, HOW);
   }
 
   #scrolled(all: readonly Row[], room: number): Row[] {
@@ -214,33 +228,49 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     return this.#laidOut.rows;
   }
 
-  /** One below the other, or in one row where there is room for little else. */
-  #choiceRows(rows: number): Row[] {
-    const { accent, dim, selected } = this.#theme;
-    const choices = this.#choices.map(({ key, label }, index): Row => {
-      const isMarked = index === this.#marked;
-      return [
-        span(isMarked ? SIGN : NO_SIGN, accent),
-        span(`${key} `, dim),
-        span(label, isMarked ? selected : ""),
-      ];
-    });
-    const spare = rows - choices.length;
-    if (spare < MIN_ROWS_ABOVE) {
-      return [this.#choices.flatMap((_, index) => this.#shortChoice(index))];
+  /** One below the other, or in one row or two where there is room for little else. */
+  #choiceRows(columns: number, rows: number): Row[] {
+    const spare = rows - this.#choices.length;
+    const all = [...this.#choices.keys()];
+    if (spare >= MIN_ROWS_ABOVE) {
+      const choices = all.map((index) => this.#choiceRow(index, columns));
+      const hint = row("↑↓ and Enter, or its key · Esc stops the agent", this.#theme.dim);
+      return spare > MIN_ROWS_ABOVE ? [...choices, hint] : choices;
     }
-    const hint = row("↑↓ and Enter, or its key · Esc stops the agent", dim);
-    return spare > MIN_ROWS_ABOVE ? [...choices, hint] : choices;
+    const withRule = this.#choices.findIndex(({ rule }) => rule !== undefined) + 1;
+    const hasRoom = columns >= MIN_COLUMNS_WITH_RULE && rows >= MIN_ROWS_ABOVE;
+    if (withRule === 0 || !hasRoom) return [all.flatMap((index) => this.#shortChoice(index))];
+    const [before, rest] = [all.slice(0, withRule), all.slice(withRule)];
+    const room = columns - widthOfRow(before.flatMap((index) => this.#shortChoice(index)));
+    return [
+      before.flatMap((index) => this.#shortChoice(index, room)),
+      rest.flatMap((index) => this.#shortChoice(index)),
+    ];
   }
 
-  #shortChoice(index: number): Row {
+  #choiceRow(index: number, columns: number): Row {
+    const { key = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
+    const room = columns - widthOf(`${SIGN}${key} `);
+    if (rule === undefined) return this.#spansOf(index, key, label);
+    const isLong = room - widthOf(`${label}: `) >= Math.min(widthOf(rule), MIN_RULE_COLUMNS);
+    const said = isLong ? label : short;
+    return this.#spansOf(index, key, `${said}: ${fitMiddle(rule, room - widthOf(`${said}: `))}`);
+  }
+
+  /** `room`: columns for a rule. */
+  #shortChoice(index: number, room = 0): Row {
+    const { key = "", rule, short = "" } = this.#choices[index] ?? {};
+    const behind = rule === undefined || room === 0 ? "" : `: ${fitMiddle(rule, room - 2)}`;
+    return this.#spansOf(index, key, short + behind);
+  }
+
+  #spansOf(index: number, key: string, text: string): Row {
     const { accent, dim, selected } = this.#theme;
     const isMarked = index === this.#marked;
-    const { key = "", short = "" } = this.#choices[index] ?? {};
     return [
       span(isMarked ? SIGN : NO_SIGN, accent),
       span(`${key} `, dim),
-      span(short, isMarked ? selected : ""),
+      span(text, isMarked ? selected : ""),
     ];
   }
 
@@ -264,8 +294,9 @@ function choicesOf({ fingerprint }: ApprovalRequest, rule: string | undefined): 
       : [
           {
             key: "a",
-            label: `yes, and from now on: ${safeLine(rule)}`,
+            label: "yes, and from now on",
             short: "always",
+            rule: safeLine(rule),
             answer: { allow: "always", rule } as const,
           },
         ]),

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { type ApprovalRequest, sanitise } from "@gyre/tools";
+import { clustersOf, widthOf } from "../width.ts";
 import { changedLines, type DiffFile, type DiffLine, fileRows } from "./diff-view.ts";
 import { type Row, row, span } from "./row.ts";
 import type { Theme } from "./theme.ts";
@@ -8,7 +9,7 @@ import { wrapSpans, wrapText } from "./wrap.ts";
 
 /** A longer file is not looked at before a change: the change is shown alone. */
 export const MAX_FILE_BYTES: number = 1024 * 1024;
-/** More than anybody pages through. Of a command that is longer, the middle is left out. */
+/** More than anybody pages through. Of what is longer, the middle is left out. */
 export const MAX_PREVIEW_ROWS = 2_000;
 const TAB = "    ";
 const JSON_INDENT = 2;
@@ -19,7 +20,8 @@ export type TextNow = (path: string) => string | undefined;
 /** What a call would do, in more than a line. */
 export type Preview =
   | { type: "command"; text: string }
-  | { type: "diff"; files: readonly DiffFile[] }
+  /** `problem`: why it is known already that nothing will come of it. */
+  | { type: "diff"; files: readonly DiffFile[]; problem?: string }
   | { type: "patch"; text: string }
   /** The arguments of a tool that does not tell what it does with them. */
   | { type: "arguments"; text: string }
@@ -37,7 +39,11 @@ export function previewOf({ tool, args, access }: ApprovalRequest, textNow: Text
     return { type: "diff", files: [{ path, lines }] };
   }
   if (tool === "edit" && path !== undefined) {
-    return { type: "diff", files: [{ path, lines: editedLines(textNow(path), editsIn(args)) }] };
+    const text = textNow(path);
+    const edits = editsIn(args);
+    const problem = text === undefined ? undefined : problemOf(text, edits);
+    const files = [{ path, lines: editedLines(text, edits) }];
+    return { type: "diff", files, ...(problem !== undefined && { problem }) };
   }
   const patch = tool === "apply_patch" ? textIn(args["patch"]) : undefined;
   if (patch !== undefined) return { type: "patch", text: patch };
@@ -45,32 +51,60 @@ export function previewOf({ tool, args, access }: ApprovalRequest, textNow: Text
   return { type: "arguments", text: JSON.stringify(args, undefined, JSON_INDENT) };
 }
 
-/** Its rows, at most `MAX_PREVIEW_ROWS`; of a command, the end is always among them. */
+/** Its rows, at most `MAX_PREVIEW_ROWS`; the end is always among them. */
 export function previewRows(preview: Preview, theme: Theme, columns: number): Row[] {
   switch (preview.type) {
     case "command":
       return withoutMiddle(commandRows(preview.text, theme, columns), theme, MAX_PREVIEW_ROWS);
-    case "diff":
-      return fileRows(preview.files, {
-        theme,
-        columns,
-        indent: 0,
-        maxRows: MAX_PREVIEW_ROWS,
-        shown: safeLine,
-      });
+    case "diff": {
+      const parts = preview.files.map(({ path, lines }) => ({ path, ...endsOf(lines) }));
+      const files = parts.map(({ path, ends }) => ({ path, lines: ends }));
+      const hidden = parts.reduce((sum, part) => sum + part.hidden, 0);
+      const shown = { theme, columns, indent: 0, maxRows: Infinity, shown: safeLine };
+      return withoutMiddle(fileRows(files, shown), theme, MAX_PREVIEW_ROWS, hidden);
+    }
     case "patch":
     case "arguments": {
-      const lines = safeText(preview.text).split("\n");
-      const rows = lines
-        .slice(0, MAX_PREVIEW_ROWS)
-        .flatMap((line) => wrapText(line, columns, styleOf(preview.type, line, theme)));
-      return withoutMiddle(rows, theme, MAX_PREVIEW_ROWS, lines.length - MAX_PREVIEW_ROWS);
+      const { ends, hidden } = endsOf(safeText(preview.text).split("\n"));
+      const rows = ends.flatMap((line) =>
+        wrapText(line, columns, styleOf(preview.type, line, theme)),
+      );
+      return withoutMiddle(rows, theme, MAX_PREVIEW_ROWS, hidden);
     }
     case "none":
       return [];
     default:
       return preview satisfies never;
   }
+}
+
+/** The lines that rows can come from, where no line takes less than a row. */
+function endsOf<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number } {
+  const hidden = Math.max(0, lines.length - MAX_PREVIEW_ROWS);
+  if (hidden === 0) return { ends: lines, hidden };
+  const half = MAX_PREVIEW_ROWS / 2;
+  return { ends: [...lines.slice(0, half), ...lines.slice(-half)], hidden };
+}
+
+/** A text on one line, its middle left out where there is no room for it. */
+export function fitMiddle(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  const clusters = clustersOf(text);
+  const tailRoom = Math.floor((columns - 1) / 2);
+  const tail = takenFrom(clusters.toReversed(), tailRoom).reverse();
+  const head = takenFrom(clusters, columns - 1 - tailRoom);
+  return `${head.join("")}…${tail.join("")}`;
+}
+
+function takenFrom(clusters: readonly { text: string; width: number }[], room: number): string[] {
+  const taken: string[] = [];
+  let left = room;
+  for (const { text, width } of clusters) {
+    left -= width;
+    if (left < 0) break;
+    taken.push(text);
+  }
+  return taken;
 }
 
 /** As many rows as there is room for, with a count of those that are left out. */
@@ -132,6 +166,44 @@ function editsIn(args: Readonly<Record<string, unknown>>): TextEdit[] {
     if (!("oldText" in edit) || !("newText" in edit)) return [];
     const { oldText, newText } = edit;
     return typeof oldText === "string" && typeof newText === "string" ? [{ oldText, newText }] : [];
+  });
+}
+
+/**
+ * Why edits will fail, where that is sure. An edit is found in spite of other white space,
+ * quotes and line numbers: what has not even its letters in the file is not there.
+ */
+function problemOf(text: string, edits: readonly TextEdit[]): string | undefined {
+  const wanted = edits.filter(({ oldText }) => oldText !== "");
+  const several = wanted.find(({ oldText }) => {
+    const at = text.indexOf(oldText);
+    return at >= 0 && text.includes(oldText, at + oldText.length);
+  });
+  const letters = lettersOf(text);
+  if (wanted.some(({ oldText }) => !letters.includes(lettersOf(oldText)))) {
+    return "The text to replace is not in the file: this will fail.";
+  }
+  return several && "The text to replace is in the file more than once: this will fail.";
+}
+
+function lettersOf(text: string): string {
+  return text.replace(/\P{L}/gu, "");
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  read: "Reading files",
+  write: "Writing files",
+  run: "Running commands",
+  network: "Using the network",
+  agent: "Starting an agent",
+};
+const BY_MODE = /^In mode "([\w-]+)" "([^"\n]+)" is asked about\./;
+
+/** Why it is asked about, as a person would say it. Not safe to show yet. */
+export function reasonText(reason: string): string {
+  return reason.replace(BY_MODE, (_, mode: string, kind: string) => {
+    const what = Object.hasOwn(KINDS, kind) ? KINDS[kind] : `The tool ${kind}`;
+    return `${what} is asked about in mode ${mode}.`;
   });
 }
 

@@ -33,7 +33,7 @@ interface Candidate<T> {
 /**
  * A list to choose from. Arrows, pages, Home and End, Ctrl+N and Ctrl+P move the mark, Enter
  * takes what is marked. With a filter, what is typed narrows the list down; without one, a
- * digit takes a choice by its number, and a letter the choice whose key it is. Esc clears
+ * digit takes a choice by the number that is shown, and a letter the choice whose key it is. Esc clears
  * what was typed, then leaves.
  */
 export class SelectPanel<T> implements Panel<T> {
@@ -150,7 +150,7 @@ export class SelectPanel<T> implements Panel<T> {
       const choice =
         choices.find(({ key }) => key === letter) ??
         choices.find(({ key }) => key === letter.toLowerCase()) ??
-        (/^[1-9]$/.test(letter) ? choices[Number(letter) - 1] : undefined);
+        choices.find(({ key }, index) => key === undefined && String(index + 1) === letter);
       if (choice) return { type: "done", value: choice.value };
     }
     return { type: "none" };

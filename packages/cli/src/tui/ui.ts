@@ -83,6 +83,8 @@ export interface CommandWorld {
   harness: Harness;
   io: Io;
   setup: Setup;
+  /** Fires when the user stops the command. It is let go of then, and nothing that it does is seen. */
+  signal: AbortSignal;
   /** Goes on with another session, or with another place in this one: `OpenRequest`. */
   reopen(request: OpenRequest): Promise<void>;
   /** Sends a prompt to the model, whatever it begins with: it is never taken for a command. */

@@ -80,3 +80,12 @@ export class Work {
     });
   }
 }
+
+/** Undefined: it was stopped before that. What becomes of the work then is nobody's business. */
+export function orStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const stopped = new Promise<undefined>((settle) => {
+    if (signal.aborted) settle(undefined);
+    signal.addEventListener("abort", () => settle(undefined), { once: true });
+  });
+  return Promise.race([work, stopped]);
+}

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type Envelope, isRecord, type Payload, PROTOCOL_VERSION } from "../envelope.ts";
-import { KEEP_ALIVE_MS, MAX_FRAME_BYTES, MAX_WAITING_BYTES } from "../limits.ts";
+import { hasMoreParts } from "../frame-parts.ts";
+import { KEEP_ALIVE_MS, MAX_FRAME_BYTES, MAX_FRAME_PARTS, MAX_WAITING_BYTES } from "../limits.ts";
 import { Outbox } from "../outbox.ts";
 import { ProtocolError } from "../protocol-error.ts";
 import { answerError, type Route } from "./route.ts";
@@ -171,10 +172,17 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 async function readObject(request: IncomingMessage, maxBytes: number): Promise<Payload> {
   const body = await readBody(request, maxBytes);
   let value: unknown;
+  let isTooWide = false;
   try {
-    value = JSON.parse(utf8.decode(body));
+    const text = utf8.decode(body);
+    isTooWide = hasMoreParts(text, MAX_FRAME_PARTS);
+    value = isTooWide ? undefined : JSON.parse(text);
   } catch (cause) {
     throw new ProtocolError("invalid_request", "The body is not JSON.", { cause });
+  }
+  if (isTooWide) {
+    const what = `A request has at most ${MAX_FRAME_PARTS} objects and lists.`;
+    throw new ProtocolError("too_large", what);
   }
   if (isRecord(value)) return value;
   throw new ProtocolError("invalid_request", "The body is a JSON object.");

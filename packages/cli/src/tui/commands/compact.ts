@@ -6,8 +6,9 @@ export const compactCommand: TerminalCommand = {
   name: "compact",
   about: "make the context smaller now",
   hint: "what to keep above all",
-  async run(rest, { harness: { agent }, ui }) {
-    const gain = await agent.compact(rest === "" ? {} : { keep: rest }).catch((error: unknown) => {
+  async run(rest, { harness: { agent }, signal, ui }) {
+    const options = { signal, ...(rest !== "" && { keep: rest }) };
+    const gain = await agent.compact(options).catch((error: unknown) => {
       if (!isCancelled(error)) throw error;
       throw new Error("The compaction was stopped: all is as it was.", { cause: error });
     });

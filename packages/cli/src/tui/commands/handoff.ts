@@ -18,14 +18,14 @@ export const handoffCommand: TerminalCommand = {
   about: "go on in a new session with what it needs of this one",
   hint: "GOAL",
   async run(rest, world) {
-    const { harness, io, ui } = world;
+    const { harness, signal, ui } = world;
     if (rest === "") {
       throw new Error("/handoff needs the goal of the new session: /handoff write the tests");
     }
     const text = conversationText(harness.agent.state.messages);
     if (text === "") throw new Error("There is nothing to hand on yet: just ask.");
     ui.say("Drafting the first prompt of the new session…");
-    const draft = await harness.ask(handoffPrompt(rest, text), io.signal);
+    const draft = await harness.ask(handoffPrompt(rest, text), signal);
     await world.reopen({ new: true, prompt: draft });
   },
 };

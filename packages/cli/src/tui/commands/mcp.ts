@@ -1,5 +1,6 @@
 import { changedTools, mcpStateText, NO_SERVERS, trustedText } from "../../mcp/mcp-text.ts";
 import type { TerminalCommand } from "../ui.ts";
+import { orStopped } from "../work.ts";
 import { cell, codeBlock, codeCell, table } from "./markdown-text.ts";
 import { asCode } from "./session-words.ts";
 
@@ -11,7 +12,7 @@ export const mcpCommand: TerminalCommand = {
   about: "show MCP servers, or trust the changed tools of one",
   hint: `${TRUST} name of a server`,
   anytime: true,
-  async run(rest, { harness: { mcp }, ui }) {
+  async run(rest, { harness: { mcp }, signal, ui }) {
     const [verb = "", ...words] = rest.split(/\s+/);
     const name = words.join(" ");
     if (verb !== "" && (verb !== TRUST || name === "")) {
@@ -30,7 +31,8 @@ export const mcpCommand: TerminalCommand = {
       return;
     }
     // What is not used yet is not started yet, and nothing is known of it.
-    await mcp.connect();
+    await orStopped(mcp.connect(), signal);
+    signal.throwIfAborted();
     const rows = mcp
       .status()
       .map((server) => [

@@ -22,13 +22,14 @@ export const resumeCommand: TerminalCommand = {
   },
 };
 
-/** `/new`: a new session. */
+/** `/new [prompt]`: a new session, which begins with the prompt. */
 export const newCommand: TerminalCommand = {
   name: "new",
   about: "begin a new session",
   hint: "[prompt]",
   async run(rest, world) {
-    await world.reopen({ new: true, ...(rest !== "" && { prompt: rest }) });
+    await world.reopen({ new: true });
+    if (rest !== "") world.prompt(rest);
   },
 };
 

@@ -4,10 +4,9 @@ import type { Harness } from "../../harness/harness.ts";
 import type { Io } from "../../io.ts";
 import type { Models } from "../../models.ts";
 import type { Values } from "../../options.ts";
-import { readSetup, type Setup } from "../../setup.ts";
 import { shownLine } from "../../tool-text.ts";
 import { version } from "../../version.ts";
-import { AgentOpener, codeOf } from "../start/agent-opener.ts";
+import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../start/agent-opener.ts";
 import type { OpenRequest } from "../ui.ts";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
@@ -32,8 +31,8 @@ export async function runSpoken(
   streams: LineStreams,
   parts: SpokenParts = {},
 ): Promise<ExitCode> {
-  const setup = await readSetup(values, io, { quietAboutTrust: true });
-  return new SpokenProgram(values, io, setup, streams, parts).run(args.join(" "));
+  const first = await firstSetup(values, io);
+  return new SpokenProgram(values, io, first, streams, parts).run(args.join(" "));
 }
 
 class SpokenProgram {
@@ -52,7 +51,13 @@ class SpokenProgram {
   /** Lines that were typed before that. */
   #early: string[] = [];
 
-  constructor(values: Values, io: Io, setup: Setup, streams: LineStreams, parts: SpokenParts) {
+  constructor(
+    values: Values,
+    io: Io,
+    first: FirstSetup,
+    streams: LineStreams,
+    parts: SpokenParts,
+  ) {
     this.#io = io;
     this.#clock = parts.clock ?? systemClock;
     this.#end = new Promise((settle) => {
@@ -74,7 +79,7 @@ class SpokenProgram {
     this.#opener = new AgentOpener({
       values,
       io,
-      setup,
+      first,
       ui: this.#ui,
       clock: this.#clock,
       talk: () => this.#conversation,

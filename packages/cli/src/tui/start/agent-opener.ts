@@ -33,11 +33,25 @@ export interface Talk {
   close(): Promise<void>;
 }
 
+/** What is known before anybody can be asked or told anything. */
+export interface FirstSetup {
+  /** Read without the files of a folder that is not trusted. */
+  setup: Setup;
+  /** What is wrong with it: there is nowhere to tell that yet. */
+  warnings: readonly string[];
+}
+
+/** Reads it. Throws `UsageError` for what is wrong with the command line. */
+export async function firstSetup(values: Values, io: Io): Promise<FirstSetup> {
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
+}
+
 export interface OpenerOptions {
   values: Values;
   io: Io;
-  /** Read without the files of a folder that is not trusted. */
-  setup: Setup;
+  first: FirstSetup;
   ui: Ui;
   clock: Clock;
   talk: () => Talk | undefined;
@@ -61,11 +75,13 @@ export class AgentOpener {
   /** What is written to, where it is ours to close. */
   #session: Session | undefined;
   #commands: readonly TerminalCommand[] = [];
+  /** What was found wrong with a setup, and told: it is read more than once. */
+  readonly #warned = new Set<string>();
 
   constructor(options: OpenerOptions) {
     this.#options = options;
     this.#models = options.models;
-    this.#setup = this.#told(options.setup);
+    this.#setup = this.#telling(options.first.setup);
   }
 
   get setup(): Setup {
@@ -93,7 +109,8 @@ export class AgentOpener {
 
   /** Nothing of the folder is used before that. */
   async askForTrust(): Promise<void> {
-    const { io, ui, values } = this.#options;
+    const { first, io, ui, values } = this.#options;
+    for (const text of first.warnings) this.#warnOnce(text);
     const { applyTrust, trustQuestion } = await import("./trust-question.ts");
     const { env } = io;
     const { columns, theme } = ui;
@@ -108,7 +125,8 @@ export class AgentOpener {
     this.#trust = trust;
     for (const each of said) ui.say(each);
     const now = { ...values, ...(trustOnce && { trust: true }) };
-    this.#setup = this.#told(await readSetup(now, io, { quietAboutTrust: true }));
+    const warn = (text: string): void => this.#warnOnce(text);
+    this.#setup = this.#telling(await readSetup(now, io, { quietAboutTrust: true, warn }));
   }
 
   /** False: there is none, and the user wants to leave. */
@@ -228,7 +246,13 @@ export class AgentOpener {
     this.#session = undefined;
   }
 
-  #told(setup: Setup): Setup {
+  #warnOnce(text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
+    this.#options.ui.warn(text);
+  }
+
+  #telling(setup: Setup): Setup {
     return { ...setup, warn: (text) => this.#options.ui.warn(text) };
   }
 }
