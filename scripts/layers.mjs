@@ -35,7 +35,7 @@ const NOT_FOR_BROWSERS = ["node", "stdio"];
 const WITHOUT_PROVIDERS = ["agent"];
 
 /**
- * Reads every module of every package, without the tests, and checks what it imports:
+ * Reads every module of every package, without tests and what they are made of, and checks what it imports:
  * only along the arrows, only through entry points, only what its package declares,
  * and nothing of Node where a browser is to run it. Reports too what is declared and
  * never imported.
@@ -203,7 +203,8 @@ function sourcesOf(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return sourcesOf(path);
+    // What tests are made of is not published.
+    if (entry.isDirectory()) return entry.name === "testing" ? [] : sourcesOf(path);
     return /\.[mc]?tsx?$/.test(path) && !/\.test(-d)?\.tsx?$/.test(path) ? [path] : [];
   });
 }

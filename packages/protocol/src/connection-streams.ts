@@ -94,12 +94,9 @@ export class ConnectionStreams {
   }
 }
 
-function send(
-  connection: Connection,
-  stream: string,
-  { seq, type, payload, bytes }: LoggedEvent,
-): void {
+function send(connection: Connection, stream: string, event: LoggedEvent): void {
+  const { type, payload, bytes } = event;
   // A snapshot is for this connection alone, and its number stands for all before.
   if (type === "snapshot") connection.send({ type, stream, payload }, bytes);
-  else connection.send({ type, id: `e_${seq}`, stream, seq, payload }, bytes);
+  else connection.sendEvent(stream, event);
 }

@@ -8,6 +8,7 @@ import {
   PROTOCOL_VERSIONS,
   versionMismatch,
 } from "./envelope.ts";
+import type { LoggedEvent } from "./event-log.ts";
 import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import { messageOf, ProtocolError } from "./protocol-error.ts";
@@ -108,23 +109,15 @@ export class Connection {
       Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>,
     bytes?: number,
   ): void {
-    const { type, payload, id = `r_${++this.#made}`, stream, seq, re } = frame;
-    const ts = this.#clock.now();
-    // Most of all frames are events of streams: they are made in one go.
-    const envelope: Envelope =
-      stream !== undefined && seq !== undefined && re === undefined
-        ? { v: PROTOCOL_VERSION, type, id, ts, stream, seq, payload }
-        : {
-            v: PROTOCOL_VERSION,
-            type,
-            id,
-            ts,
-            ...(stream !== undefined && { stream }),
-            ...(seq !== undefined && { seq }),
-            ...(re !== undefined && { re }),
-            payload,
-          };
+    const { type, payload, id = `r_${++this.#made}`, ...more } = frame;
+    const envelope = { v: PROTOCOL_VERSION, type, id, ts: this.#clock.now(), ...more, payload };
     this.#outbox.push(envelope, bytes);
+  }
+
+  /** Sends an event of a stream. They come by the thousand: each is made in one go. */
+  sendEvent(stream: string, { seq, type, payload, bytes }: LoggedEvent): void {
+    const [v, id, ts] = [PROTOCOL_VERSION, `e_${seq}`, this.#clock.now()];
+    this.#outbox.push({ v, type, id, ts, stream, seq, payload }, bytes);
   }
 
   /** A stream is over: its numbers may be used anew. */
