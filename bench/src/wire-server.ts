@@ -159,13 +159,13 @@ obey({
   pace,
   burst,
   cpuMs: () => process.cpuUsage().user / 1_000 + process.cpuUsage().system / 1_000,
-  bytesWritten: () => [...served.sockets()].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
+  bytesWritten: () =>
+    [...served.sockets()].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
   /** What is in use when all that is not has been collected, in bytes. */
   memory() {
     collect();
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   },
-  end: () =>
-    speakers.map((speaker) => createHash("sha256").update(speaker.end()).digest("base64")),
+  end: () => speakers.map((speaker) => createHash("sha256").update(speaker.end()).digest("base64")),
 });

@@ -202,7 +202,7 @@ const STEP = 1.2;
 const MAX_STEPS = 24;
 const STEP_MS: number = Math.max(1_000, (SECONDS / 15) * 1_000);
 /** A step that a neighbour on the machine spoilt is given another try. */
-const TRIES = 2;
+const TRIES = 3;
 
 const ramp: Case = {
   name: "wire-ramp",
@@ -272,7 +272,12 @@ const idle: Case = {
       const stream = `a stream whose tail of ${TAIL_EVENTS} events is full, memory`;
       return [
         line("an idle connection, memory", each(connected - atFirst, IDLE_CONNECTIONS), 50, " KB"),
-        line("an idle stream, memory", each(streaming - connected, STREAMS_A_CONNECTION), 25, " KB"),
+        line(
+          "an idle stream, memory",
+          each(streaming - connected, STREAMS_A_CONNECTION),
+          25,
+          " KB",
+        ),
         line(stream, each(full - streaming, STREAMS_A_CONNECTION), 1_000, " KB"),
       ];
     }),
