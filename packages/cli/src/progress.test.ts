@@ -111,7 +111,16 @@ describe("trouble with a service", () => {
         delayMs: 500,
         errorMessage: `${broken} Try again.`,
       } as AgentEvent,
-      `${broken} Asking again in 500 ms.`,
+      `${broken} Asking again at once.`,
+    ],
+    [
+      {
+        type: "retry",
+        attempt: 1,
+        delayMs: 4_000,
+        errorMessage: "There is overloaded. Try again in a while, or use another model.",
+      } as AgentEvent,
+      "There is overloaded. Asking again in 4.0 s.",
     ],
     [
       {

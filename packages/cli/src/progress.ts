@@ -4,7 +4,7 @@ import type { DeniedCall } from "./harness/harness.ts";
 import type { Sink } from "./io.ts";
 import { shellWord } from "./commands/shell-word.ts";
 import { fit } from "./terminal.ts";
-import { aboutOf, duration } from "./tool-text.ts";
+import { aboutOf, duration, elapsed } from "./tool-text.ts";
 
 type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 
@@ -14,7 +14,10 @@ const MAX_RULES = 3;
 /** What the mode "auto-edit" lets through in the folder that is worked in. */
 const EDITING: ReadonlySet<string> = new Set(["write", "edit", "apply_patch"]);
 /** What a service's trouble ends with: here it is done, and said, already. */
-const ADVICE = / Try again(?:\.|, or look at its status page\.)$/;
+const ADVICE = /(?<=[.!?…]) (?:Try|Wait)[^.]*\.$/;
+/** Of a wait that is shorter nobody takes notice. */
+const MIN_TOLD_WAIT_MS = 1_000;
+const MS_PER_SECOND = 1_000;
 
 /**
  * Tells on stderr what goes on: each call where a person watches, and trouble with a service
@@ -91,7 +94,30 @@ export class Progress {
 
 /** Why a service is asked again, and when. */
 export function retryText({ errorMessage, delayMs }: EventOf<"retry">): string {
-  return `${trouble(errorMessage)} Asking again in ${duration(delayMs)}.`;
+  const isShort = delayMs < MIN_TOLD_WAIT_MS;
+  return `${trouble(errorMessage)} Asking again ${isShort ? "at once" : `in ${duration(delayMs)}`}.`;
+}
+
+/** Why, by the kind of trouble. */
+const KINDS: Readonly<Record<string, string>> = {
+  rate_limit: "too many requests",
+  overloaded: "overloaded",
+  overflow: "the context is too long",
+  network: "no connection",
+  timeout: "no answer in time",
+  stalled: "the answer stalled",
+  incomplete: "the answer broke off",
+  empty: "the answer was empty",
+};
+
+/** The same in a few words: "overloaded, asking again in 4 s (attempt 3)". */
+export function retryWords({ attempt, delayMs, errorMessage, kind }: EventOf<"retry">): string {
+  const why = Object.hasOwn(KINDS, kind)
+    ? KINDS[kind]
+    : firstSentence(errorMessage).replace(/[.!?]$/, "");
+  const seconds = Math.round(delayMs / MS_PER_SECOND);
+  const when = delayMs < MIN_TOLD_WAIT_MS ? "at once" : `in ${elapsed(seconds * MS_PER_SECOND)}`;
+  return `${why}, asking again ${when} (attempt ${attempt + 1})`;
 }
 
 /** Why another model is asked. */

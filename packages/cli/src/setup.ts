@@ -89,10 +89,15 @@ export function unlockHint(id: string): string {
   return `gyre sessions unlock ${id}`;
 }
 
+/** How to go on with a session that somebody else has open. */
+function forkHint(id: string): string {
+  return `gyre --resume ${id} --fork`;
+}
+
 /** Where the sessions of this user are. */
 export async function openStore(io: Pick<Io, "env">) {
   const { defaultSessionFolder, SessionStore } = await import("@gyre/sessions");
-  return new SessionStore(defaultSessionFolder(io.env), { unlockHint });
+  return new SessionStore(defaultSessionFolder(io.env), { forkHint, unlockHint });
 }
 
 /** Which session the command line asks for: one that is there, open, or the way to a new one. */

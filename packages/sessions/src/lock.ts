@@ -41,6 +41,14 @@ interface Holder {
   since: number;
 }
 
+/** For people: what to do about a lock. */
+export interface LockHints {
+  /** Where it was left behind. Default: to delete its file. */
+  unlockHint?: string;
+  /** Where somebody else goes on with the session: how to go on in a copy. */
+  forkHint?: string;
+}
+
 /**
  * A file beside another one that says who may write to it. It is made whole or not at all,
  * and is taken from a process only if that is gone for certain.
@@ -50,7 +58,7 @@ export class FileLock {
   readonly #holder: Holder;
 
   /** Throws `SessionError` with code `locked`, which names the holder. */
-  constructor(target: string, now: number, unlockHint?: string) {
+  constructor(target: string, now: number, hints: LockHints = {}) {
     this.path = `${target}.lock`;
     this.#holder = {
       ...thisProcess(),
@@ -58,7 +66,7 @@ export class FileLock {
       since: now,
     };
     const other = acquire(this.path, this.#holder, 0);
-    if (other) throw lockedError(target, other, unlockHint ?? `delete ${this.path}`);
+    if (other) throw lockedError(target, other, { unlockHint: `delete ${this.path}`, ...hints });
   }
 
   /** Whether the lock is still there, and still ours. */
@@ -231,18 +239,27 @@ function systemLink(path: string): string {
   }
 }
 
-function lockedError(target: string, holder: Holder | "unreadable", hint: string): SessionError {
-  return new SessionError("locked", `${target} is ${heldBy(holder, hint)}`, { path: target });
+function lockedError(
+  target: string,
+  holder: Holder | "unreadable",
+  hints: LockHints & { unlockHint: string },
+): SessionError {
+  const what = `This session is ${heldBy(holder, hints)} Its file: ${target}`;
+  return new SessionError("locked", what, { path: target });
 }
 
-function heldBy(holder: Holder | "unreadable", hint: string): string {
+function heldBy(
+  holder: Holder | "unreadable",
+  { forkHint, unlockHint }: LockHints & { unlockHint: string },
+): string {
+  const copy = forkHint === undefined ? "fork it" : `go on in a copy: ${forkHint}`;
   if (holder === "unreadable") {
-    return `locked, and its lock does not say by whom. If nothing else has it open: ${hint}.`;
+    return `locked, and its lock does not say by whom. If nothing else has it open: ${unlockHint}. Else ${copy}.`;
   }
   const { pid, host, since } = holder;
   const when = new Date(since).toISOString();
   if (pid === process.pid && host === hostname()) {
     return `open in this process already, since ${when}. Close it first.`;
   }
-  return `open in process ${pid} on ${host}, since ${when}. Close it there, or fork it; if that process is gone for certain: ${hint}.`;
+  return `open in process ${pid} on ${host}, since ${when}. Close it there, or ${copy}. If that process is gone for certain: ${unlockHint}.`;
 }

@@ -30,7 +30,7 @@ import {
   unbraced,
 } from "./line.ts";
 import { LineReader } from "./line-reader.ts";
-import { FileLock } from "./lock.ts";
+import { FileLock, type LockHints } from "./lock.ts";
 import { scan, type Scanned } from "./scan.ts";
 import { idOfFile } from "./summary.ts";
 import {
@@ -74,7 +74,7 @@ export async function createSession(
  * `newer_version`, `unreadable`.
  */
 export async function openSession(path: string, options: OpenOptions = {}): Promise<Session> {
-  const { readOnly = false, clock = systemClock, unlockHint } = options;
+  const { readOnly = false, clock = systemClock, ...hints } = options;
   let full: string;
   try {
     full = await realpath(path);
@@ -86,12 +86,12 @@ export async function openSession(path: string, options: OpenOptions = {}): Prom
       ? new SessionError("not_found", `There is no file ${path}.`, { path, cause: error })
       : unreadable(path, error);
   }
-  return openFile(full, clock, readOnly ? undefined : lockFor(full, clock, unlockHint));
+  return openFile(full, clock, readOnly ? undefined : lockFor(full, clock, hints));
 }
 
-function lockFor(path: string, clock: Clock, unlockHint: string | undefined): FileLock {
+function lockFor(path: string, clock: Clock, hints: LockHints): FileLock {
   try {
-    return new FileLock(path, clock.now(), unlockHint);
+    return new FileLock(path, clock.now(), hints);
   } catch (error) {
     throw error instanceof SessionError ? error : unreadable(path, error);
   }

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Clock, nearNames, systemClock } from "@gyre/ai";
 import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./files.ts";
-import { FileLock } from "./lock.ts";
+import { FileLock, type LockHints } from "./lock.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./summary.ts";
 import {
@@ -38,6 +38,13 @@ export function defaultSessionFolder(env: Readonly<Record<string, string | undef
   return join(base, "gyre", "sessions");
 }
 
+/** `unlockHint` and `forkHint`: for the session with this id, as in `OpenOptions`. */
+export interface StoreOptions {
+  clock?: Clock;
+  unlockHint?: (id: string) => string;
+  forkHint?: (id: string) => string;
+}
+
 /**
  * The sessions of a user: a folder with one sub-folder for each folder that was worked in.
  * The files are all there is; what is listed is read from them.
@@ -45,16 +52,12 @@ export function defaultSessionFolder(env: Readonly<Record<string, string | undef
 export class SessionStore {
   readonly folder: string;
   readonly #clock: Clock;
-  readonly #unlockHint: ((id: string) => string) | undefined;
+  readonly #hints: Pick<StoreOptions, "forkHint" | "unlockHint">;
 
-  /** `unlockHint`: what to do about the lock of a session, as in `OpenOptions`. */
-  constructor(
-    folder: string,
-    options: { clock?: Clock; unlockHint?: (id: string) => string } = {},
-  ) {
+  constructor(folder: string, options: StoreOptions = {}) {
     this.folder = resolve(folder);
     this.#clock = options.clock ?? systemClock;
-    this.#unlockHint = options.unlockHint;
+    this.#hints = options;
   }
 
   /** A new session, open for writing. */
@@ -113,7 +116,7 @@ export class SessionStore {
   /** Opens a session by its id, the beginning of one, or the path of its file. */
   async open(idOrPath: string, options: OpenOptions = {}): Promise<Session> {
     const path = await this.#pathOf(idOrPath);
-    return openSession(path, { clock: this.#clock, ...this.#hintFor(path), ...options });
+    return openSession(path, { clock: this.#clock, ...this.#hintsFor(path), ...options });
   }
 
   /**
@@ -159,7 +162,9 @@ export class SessionStore {
   /** Deletes a session. Throws `SessionError`: `locked` while somebody writes to it, `not_found`. */
   async remove(idOrPrefix: string): Promise<void> {
     const { path } = await this.find(idOrPrefix);
-    const lock = new FileLock(path, this.#clock.now(), this.#hintFor(path).unlockHint);
+    const { unlockHint } = this.#hintsFor(path);
+    const hints = unlockHint === undefined ? {} : { unlockHint };
+    const lock = new FileLock(path, this.#clock.now(), hints);
     try {
       await rm(path);
       await removeDrafts(path);
@@ -175,9 +180,14 @@ export class SessionStore {
   }
 
   /** Nothing for a file that is elsewhere: it has no id here. */
-  #hintFor(path: string): { unlockHint?: string } {
-    const isHere = dirname(dirname(path)) === this.folder;
-    return this.#unlockHint && isHere ? { unlockHint: this.#unlockHint(idOfFile(path)) } : {};
+  #hintsFor(path: string): LockHints {
+    if (dirname(dirname(path)) !== this.folder) return {};
+    const { forkHint, unlockHint } = this.#hints;
+    const id = idOfFile(path);
+    return {
+      ...(unlockHint && { unlockHint: unlockHint(id) }),
+      ...(forkHint && { forkHint: forkHint(id) }),
+    };
   }
 
   #newPath(cwd: string, id: string, createdAt = this.#clock.now()): string {

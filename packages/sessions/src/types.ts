@@ -8,6 +8,8 @@ export interface OpenOptions {
   clock?: Clock;
   /** For people: what to do about a lock that was left behind. Default: to delete its file. */
   unlockHint?: string;
+  /** For people: how to go on in a copy where somebody else has it open. */
+  forkHint?: string;
 }
 
 export interface NewSession {

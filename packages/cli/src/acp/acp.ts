@@ -27,6 +27,7 @@ import type { Io, Sink } from "../io.ts";
 import { editorServers } from "../mcp/mcp-editor.ts";
 import type { Values } from "../options.ts";
 import { version } from "../version.ts";
+import { promptLine } from "../tui/ran-command.ts";
 
 /** Sessions in one answer of session/list. */
 export const SESSIONS_PER_PAGE = 50;
@@ -430,7 +431,7 @@ function infoOf(summary: SessionSummary): SessionInfo {
 }
 
 function titleOf({ title, firstPrompt }: SessionSummary): string | undefined {
-  return title ?? firstPrompt;
+  return title ?? (firstPrompt === undefined ? undefined : promptLine(firstPrompt));
 }
 
 /** Only where the editor can run this program in a terminal, as it runs it here. */

@@ -21,6 +21,7 @@ import { agoText, entryText, sizeText, timeText } from "./session-text.ts";
 import { unlockHint } from "../setup.ts";
 import { fit } from "../terminal.ts";
 import { widthOf } from "../width.ts";
+import { promptLine } from "../tui/ran-command.ts";
 
 const MAX_TITLE_COLUMNS = 72;
 const GAP = "  ";
@@ -110,7 +111,8 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
 }
 
 function titleOf({ title, firstPrompt }: SessionSummary): string {
-  return fit(shown(title ?? firstPrompt ?? "(nothing was asked)"), MAX_TITLE_COLUMNS);
+  const asked = firstPrompt === undefined ? "(nothing was asked)" : promptLine(firstPrompt);
+  return fit(shown(title ?? asked), MAX_TITLE_COLUMNS);
 }
 
 function shown(text: string): string {

@@ -1,5 +1,6 @@
 import { textOf, type UserMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
+import { promptOf } from "../tui/ran-command.ts";
 
 /** Something that the user said. */
 export interface Prompt {
@@ -29,6 +30,7 @@ export async function* promptsOf(
   }
 }
 
+/** What the user wrote, without the output of commands that was sent with it. */
 export function promptText({ message }: Prompt): string {
-  return textOf(message);
+  return promptOf(textOf(message)).prompt;
 }

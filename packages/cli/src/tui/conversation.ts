@@ -7,7 +7,7 @@ import type { Io } from "../io.ts";
 import type { Setup } from "../setup.ts";
 import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
-import { wasInterrupted } from "./interrupted.ts";
+import { keepInterruptions, wasInterrupted } from "./interrupted.ts";
 import type { Key } from "./key.ts";
 import { NoticeBlock } from "./message-blocks.ts";
 import { toNextLevel, toNextMode } from "./next-setting.ts";
@@ -108,6 +108,7 @@ export class Conversation {
     opening.then(
       (harness) => {
         this.#harness = harness;
+        keepInterruptions(harness);
         for (const message of harness.agent.state.messages) this.#count(message);
         this.#unsubscribe = harness.agent.subscribe((event) => this.#see(event));
         this.#options.window.draw();
@@ -209,7 +210,9 @@ export class Conversation {
   /** Takes up what was cut off. What the user has interrupted is not: it waits for them. */
   async takeUp(): Promise<void> {
     const harness = await this.#opened();
-    if (this.#task || !harness.isCutOff || wasInterrupted(harness.agent.state.messages)) return;
+    if (this.#task || !harness.isCutOff || (await wasInterrupted(harness))) return;
+    // Somebody may have been quicker.
+    if (this.#task) return;
     await this.#working(async () => void (await harness.takeUp()));
     await this.#sendRest();
   }

@@ -186,6 +186,36 @@ export function parseDiff(diff: string): DiffFile[] {
   return files.map(({ path, lines }) => ({ path, lines: paired(nearChanges(lines)) }));
 }
 
+/** The lines of a unified diff as they are written, and what each does. Names of files do nothing. */
+export function diffLines(diff: string): { text: string; kind?: "added" | "removed" }[] {
+  const rows = diff.split("\n");
+  // Lines of the place that are still to come; without places, all are of the file.
+  let left = { old: Infinity, next: Infinity };
+  let isName = false;
+  return rows.map((text, index) => {
+    const isInside = left.old > 0 || left.next > 0;
+    const place = isInside && left.old !== Infinity ? null : PLACE.exec(text);
+    if (place) {
+      const [, , old = "1", , next = "1"] = place;
+      left = { old: Number(old), next: Number(next) };
+      return { text };
+    }
+    const isSecondName = isName;
+    const mayBeName = !isInside || left.old === Infinity;
+    isName = mayBeName && text.startsWith("--- ") && (rows[index + 1] ?? "").startsWith("+++ ");
+    if (isName || isSecondName) {
+      left = { old: Infinity, next: Infinity };
+      return { text };
+    }
+    const sign = text.charAt(0);
+    if (!isInside || sign === "\\") return { text };
+    if (sign !== "-") left.next -= 1;
+    if (sign !== "+") left.old -= 1;
+    if (sign === "+") return { text, kind: "added" };
+    return sign === "-" ? { text, kind: "removed" } : { text };
+  });
+}
+
 function pathOf(before: string, after: string): string {
   const name = after === "+++ /dev/null" ? before : after;
   return name.slice("+++ ".length).replace(/^[ab]\//, "");

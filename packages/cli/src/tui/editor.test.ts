@@ -141,7 +141,7 @@ test("a long paste in one line tells its characters; after a submit counting beg
   const { paste, press, shown, editor } = editorWith();
   paste("x".repeat(2_001));
   paste("y\n".repeat(11));
-  expect(shown(60)).toEqual(["› [pasted #1, 2001 characters][pasted #2, 12 lines]"]);
+  expect(shown(60)).toEqual(["› [pasted #1, 2001 characters][pasted #2, 11 lines]"]);
   press("enter");
   paste("z".repeat(3_000));
   expect(shown(60)).toEqual(["› [pasted #1, 3000 characters]"]);

@@ -275,7 +275,8 @@ export class Editor {
   }
 
   #paste(text: string): void {
-    const lines = text.split("\n").length;
+    // A line end at its end begins no line.
+    const lines = text.replace(/\n$/, "").split("\n").length;
     const isLong = lines > MAX_PASTE_LINES || text.length > MAX_PASTE_CHARS;
     if (!isLong || this.#pastes.size >= MAX_SIGNS) {
       this.#buffer.insert(text);

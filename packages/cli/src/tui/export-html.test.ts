@@ -8,7 +8,9 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { writeExport } from "./commands/export.ts";
 import { sessionHtml } from "./export-html.ts";
+import { EXPORT_STYLE } from "./export-style.ts";
 import { markdownHtml } from "./markdown-html.ts";
+import { ranText } from "./ran-command.ts";
 
 const PIXEL = "iVBORw0KGgo=";
 const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(2)>\u202e`;
@@ -45,6 +47,15 @@ function answer(
   };
 }
 
+const RESULT = {
+  role: "toolResult" as const,
+  toolCallId: "1",
+  toolName: "shell",
+  content: [],
+  isError: true,
+  timestamp: 0,
+};
+
 async function page(): Promise<string> {
   let html = "";
   for await (const piece of sessionHtml(session)) html += piece;
@@ -63,7 +74,7 @@ const OURS = [
   /^<\/?(?:strong|em|del|blockquote|ul|ol|li|table|thead|tbody|tr|th|td|br|hr)>$/,
   /^<html lang="en">$/,
   /^<meta (?:charset="utf-8"|(?:name|http-equiv)="[\w-]+" content="[^"<>]*")>$/,
-  /^<(?:section|p|span|pre) class="[a-z]+">$/,
+  /^<(?:section|p|span|pre|th|td) class="[a-z]+">$/,
   /^<details open>$/,
   /^<ol start="\d+">$/,
   /^<img alt="" src="data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+">$/,
@@ -125,6 +136,39 @@ describe("a page", () => {
     expect(html).toContain("<footer><p>Tokens: 1,200 in · 30 out · $0.50</p></footer>");
     expect(html).toContain("prefers-color-scheme: dark");
     expect(foreignTags(html)).toEqual([]);
+  });
+
+  it("colours what a diff changes, and no name of a file", async () => {
+    const diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,1 @@\n--- gone\n+++ here\n-x\n";
+    await said(answer([{ type: "toolCall", id: "1", name: "edit", arguments: {} }]), {
+      ...RESULT,
+      toolCallId: "1",
+      toolName: "edit",
+      details: { diff },
+      isError: false,
+    });
+    expect(await page()).toContain(
+      `<pre>--- a.sql\n+++ a.sql\n@@ -1,2 +1,1 @@\n<span class="removed">--- gone</span>\n<span class="added">+++ here</span>\n<span class="removed">-x</span>\n</pre>`,
+    );
+  });
+
+  it("says of a call that was denied that it was, and why", async () => {
+    const content = [{ type: "text" as const, text: "Denied: not now. Ask later." }];
+    await said(answer([{ type: "toolCall", id: "1", name: "shell", arguments: {} }]), {
+      ...RESULT,
+      content,
+    });
+    const html = await page();
+    expect(html).toContain(`<span class="refused">denied: not now.</span>`);
+    expect(html).not.toContain(">failed<");
+  });
+
+  it("names the commands of the user, without what they printed", async () => {
+    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    await said({ role: "user", content: `Why?\n\n${ran}`, timestamp: 0 });
+    expect(await page()).toContain(
+      `<pre class="text">Why?</pre><p class="with">with the output of \`npm test\`</p></section>`,
+    );
   });
 
   it("has no tag that is not ours, whatever was said in any field", async () => {
@@ -191,10 +235,30 @@ describe("a page", () => {
 
 describe("Markdown", () => {
   it("becomes paragraphs, headings, lists, tables, code and quotes", () => {
-    const text = "# A\n\n1. b\n2. c\n\n- [x] d\n\n|e|f|\n|-|-|\n|g|h|\n\n> i\n\n```ts\nj<k\n```";
+    const text = "# A\n\n1. b\n2. c\n\n- [x] d\n\n|e|f|\n|-|-|\n|g|h|\n\n> i\n\n```\nj<k\n```";
     expect(markdownHtml(text)).toBe(
       `<h3>A</h3><ol><li>b</li><li>c</li></ol><ul><li>☑ d</li></ul><table><thead><tr><th>e</th><th>f</th></tr></thead><tbody><tr><td>g</td><td>h</td></tr></tbody></table><blockquote><p>i</p></blockquote><pre class="code"><code>j&lt;k</code></pre>`,
     );
+  });
+
+  it("keeps the sides of a table's columns", () => {
+    const html = markdownHtml("|a|b|c|\n|:-|-:|:-:|\n|1|2|3|");
+    expect(html).toContain(`<th>a</th><th class="right">b</th><th class="center">c</th>`);
+    expect(html).toContain(`<td>1</td><td class="right">2</td><td class="center">3</td>`);
+  });
+
+  it("has colours in code of a language that is known", () => {
+    expect(markdownHtml("```ts\nconst a = '<';\n// b\n```")).toBe(
+      `<pre class="code"><code><span class="keyword">const</span> a = <span class="string">&#39;&lt;&#39;</span>;\n<span class="comment">// b</span></code></pre>`,
+    );
+  });
+
+  it("has headings of different sizes", () => {
+    const sizes = [3, 4, 5, 6].map(
+      (level) => new RegExp(`^h${level} \\{ font-size: ([\\d.]+)rem`, "m").exec(EXPORT_STYLE)?.[1],
+    );
+    expect(new Set(sizes).size).toBe(4);
+    expect(sizes).not.toContain(undefined);
   });
 
   it("links to the web and to addresses, and to nothing else", () => {

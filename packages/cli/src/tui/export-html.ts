@@ -13,10 +13,13 @@ import type { Entry, Session } from "@gyre/sessions";
 import { timeText } from "../commands/session-text.ts";
 import { aboutOf } from "../render.ts";
 import { usageText } from "./commands/session-info.ts";
+import { diffLines } from "./diff-view.ts";
 import { EXPORT_STYLE } from "./export-style.ts";
 import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
+import { promptOf, withOutputText } from "./ran-command.ts";
 import { oneLine } from "./text-panel.ts";
+import { toolView } from "./tool-view.ts";
 
 /** Within so much of its beginning a page says what it is. */
 export const MARK_BYTES = 2_048;
@@ -57,7 +60,7 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
         `<details><summary>Told to the model in place of what is above</summary>${inside}</details>`,
       );
     } else if (message?.role === "user") {
-      yield section("user", `<h2>You</h2>${contentHtml(message.content, plainHtml)}`);
+      yield section("user", `<h2>You</h2>${contentHtml(message.content, promptHtml)}`);
     } else if (message?.role === "toolResult") {
       yield section("result", resultHtml(message));
     } else if (message?.role === "assistant") {
@@ -128,6 +131,15 @@ function section(kind: string, inside: string): string {
   return `<section class="${kind}">${inside}</section>\n`;
 }
 
+/** What the user wrote; of commands that were run before it, only which. */
+function promptHtml(text: string): string {
+  const { prompt, commands } = promptOf(text);
+  const below = withOutputText(commands);
+  return below === ""
+    ? plainHtml(prompt)
+    : `${plainHtml(prompt)}<p class="with">${htmlText(oneLine(below))}</p>`;
+}
+
 function answerHtml({ message, results }: AnswerWithResults): string {
   const { errorMessage, model, provider, usage } = message;
   const parts = message.content.map((block) => blockHtml(block, results));
@@ -159,7 +171,7 @@ function blockHtml(
 
 function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string {
   const diffs = diffsOf(result?.details);
-  const failed = result?.isError ? ` <span class="failed">failed</span>` : "";
+  const failed = result?.isError ? ` ${endHtml(call.name, result)}` : "";
   const name = `<b>${htmlText(oneLine(call.name))}</b>`;
   const summary = `${name} ${htmlText(oneLine(aboutOf(call.arguments)))}${failed}`;
   // A diff says what the arguments say, and is easier to read.
@@ -167,6 +179,14 @@ function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string
   const given = result ? contentHtml(result.content, outputHtml) : `<p>There is no result.</p>`;
   const inside = diffs.length > 0 ? diffs.map(diffHtml).join("") : asked + given;
   return folded(summary, inside, diffs.length > 0);
+}
+
+/** A call that was not let through has not failed. */
+function endHtml(tool: string, result: ToolResultMessage): string {
+  const { content, details } = result;
+  const view = toolView(tool, { content, ...(details !== undefined && { details }) }, true);
+  if (view.end !== "refused") return `<span class="failed">failed</span>`;
+  return `<span class="refused">${htmlText(oneLine(view.facts.join(", ")))}</span>`;
 }
 
 function resultHtml({ toolName, content }: ToolResultMessage): string {
@@ -193,11 +213,9 @@ function diffsOf(details: unknown): string[] {
 }
 
 function diffHtml(diff: string): string {
-  const lines = diff.split("\n").map((line) => {
-    const text = htmlText(line);
-    if (line.startsWith("+")) return `<span class="added">${text}</span>`;
-    return line.startsWith("-") ? `<span class="removed">${text}</span>` : text;
-  });
+  const lines = diffLines(diff).map(({ kind, text }) =>
+    kind === undefined ? htmlText(text) : `<span class="${kind}">${htmlText(text)}</span>`,
+  );
   return `<pre>${lines.join("\n")}</pre>`;
 }
 

@@ -4,11 +4,13 @@ export const EXPORT_STYLE = `
   color-scheme: light dark;
   --text: #1d2126; --soft: #5c6670; --page: #ffffff; --field: #f4f5f7; --line: #d9dde2;
   --accent: #0b6e75; --good: #1a6b2f; --bad: #a8231c; --added: #e2f4e5; --removed: #fbe6e4;
+  --key: #86309c; --odd: #8a5a00; --call: #2456a8;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --text: #dfe3e8; --soft: #97a1ab; --page: #15181c; --field: #1e2329; --line: #343b43;
     --accent: #5cc4cc; --good: #7fcf92; --bad: #f08a82; --added: #17301d; --removed: #3a1c1b;
+    --key: #d59be6; --odd: #e0b060; --call: #8fb4f0;
   }
 }
 * { box-sizing: border-box; }
@@ -19,7 +21,11 @@ body {
 }
 h1 { font-size: 1.4rem; line-height: 1.3; margin: 0 0 .5rem; }
 h2 { font-size: .8rem; letter-spacing: .04em; color: var(--soft); margin: 0 0 .4rem; }
-h3, h4, h5, h6 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
+h3, h4, h5, h6 { margin: 1.2rem 0 .4rem; line-height: 1.3; }
+h3 { font-size: 1.3rem; }
+h4 { font-size: 1.12rem; }
+h5 { font-size: 1rem; }
+h6 { font-size: .9rem; }
 a { color: var(--accent); }
 header, footer { color: var(--soft); font-size: .9rem; }
 header p, footer p { margin: .15rem 0; }
@@ -33,11 +39,21 @@ pre.text { background: none; font: inherit; padding: 0; }
 blockquote { border-left: 3px solid var(--line); color: var(--soft); margin: .6rem 0; padding-left: .9rem; }
 table { border-collapse: collapse; margin: .6rem 0; }
 th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; }
+th.right, td.right { text-align: right; }
+th.center, td.center { text-align: center; }
 img { max-width: 100%; border-radius: 6px; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; color: var(--soft); }
 summary b { color: var(--text); }
 .failed, .lost { color: var(--bad); }
+.refused { color: var(--odd); }
+.with { color: var(--soft); font-size: .9rem; }
+.keyword { color: var(--key); }
+.string { color: var(--good); }
+.number { color: var(--odd); }
+.comment { color: var(--soft); font-style: italic; }
+.type { color: var(--accent); }
+.call { color: var(--call); }
 .usage { color: var(--soft); font-size: .8rem; }
 .added { background: var(--added); color: var(--good); }
 .removed { background: var(--removed); color: var(--bad); }

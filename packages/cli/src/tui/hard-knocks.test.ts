@@ -219,18 +219,6 @@ describe("an interruption", () => {
   });
 });
 
-it("leaves with a second Ctrl-C, whatever the first gave back to the editor", async () => {
-  const { run } = await open([HALTED]);
-  ask(run, "Go.");
-  await run.until("I am at it");
-  ask(run, "And then?");
-  await run.until("next: And then?");
-  run.press("ctrl+c");
-  await run.until("Ctrl-C again leaves.");
-  run.press("ctrl+c");
-  await expect(run.end).resolves.toEqual({ code: 0, signal: undefined });
-});
-
 it("sends what was queued when the answer was already there", async () => {
   const home = await world.program.makeHome();
   const folder = join(home, "config", "gyre");

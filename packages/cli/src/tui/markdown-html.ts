@@ -1,5 +1,7 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import { highlighter } from "./highlight.ts";
 import { htmlProse, htmlText } from "./html-text.ts";
+import { NO_COLOURS, type Theme } from "./theme.ts";
 
 /** A longer text is shown as it is written. */
 const MAX_MARKDOWN_CHARS = 500_000;
@@ -8,6 +10,18 @@ const TOO_DEEP = /^[ \t]{0,3}(?:(?:>|[-*+][ \t])[ \t]{0,3}){50}/m;
 const MAX_HEADING = 6;
 /** The page has two of its own above those of an answer. */
 const HEADINGS_ABOVE = 2;
+/** What a highlighted piece is, as its class. */
+const CLASSES: Theme = {
+  ...NO_COLOURS,
+  keyword: "keyword",
+  string: "string",
+  number: "number",
+  comment: "comment",
+  type: "type",
+  call: "call",
+  added: "added",
+  removed: "removed",
+};
 const LINKED = new Set(["http:", "https:", "mailto:"]);
 
 /**
@@ -91,7 +105,7 @@ function html(token: Token): string {
     case "codespan":
       return `<code>${htmlText(token.text)}</code>`;
     case "code":
-      return `<pre class="code"><code>${htmlText(token.text)}</code></pre>`;
+      return `<pre class="code"><code>${codeHtml(token)}</code></pre>`;
     case "heading": {
       const level = Math.min(MAX_HEADING, token.depth + HEADINGS_ABOVE);
       return `<h${level}>${blocks(token.tokens)}</h${level}>`;
@@ -111,6 +125,22 @@ function html(token: Token): string {
   }
 }
 
+function codeHtml({ lang, text }: Tokens.Code): string {
+  const [language] = (lang ?? "").trim().split(/[\s,{]/, 1);
+  const highlight = highlighter(language, CLASSES);
+  return text
+    .split("\n")
+    .map((line) =>
+      highlight(line)
+        .map(({ text: piece, style }) => {
+          const inside = htmlText(piece);
+          return style === "" ? inside : `<span class="${style}">${inside}</span>`;
+        })
+        .join(""),
+    )
+    .join("\n");
+}
+
 function listHtml({ items, ordered, start }: Tokens.List): string {
   const inside = items.map((item) => `<li>${blocks(item.tokens)}</li>`).join("");
   if (!ordered) return `<ul>${inside}</ul>`;
@@ -120,7 +150,12 @@ function listHtml({ items, ordered, start }: Tokens.List): string {
 
 function tableHtml({ header, rows }: Tokens.Table): string {
   const cells = (row: readonly Tokens.TableCell[], tag: "th" | "td"): string =>
-    row.map(({ tokens }) => `<${tag}>${blocks(tokens)}</${tag}>`).join("");
+    row
+      .map(({ align, tokens }) => {
+        const side = align === "right" || align === "center" ? ` class="${align}"` : "";
+        return `<${tag}${side}>${blocks(tokens)}</${tag}>`;
+      })
+      .join("");
   const body = rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("");
   return `<table><thead><tr>${cells(header, "th")}</tr></thead><tbody>${body}</tbody></table>`;
 }

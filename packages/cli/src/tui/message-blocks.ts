@@ -1,6 +1,7 @@
 import type { FailureKind, UserMessage } from "@gyre/ai";
-import { counted, elapsed, shownText } from "../tool-text.ts";
+import { counted, elapsed, shownLine, shownText } from "../tool-text.ts";
 import type { Block, OpenBlock } from "./block.ts";
+import { promptOf, withOutputText } from "./ran-command.ts";
 import { EMPTY_ROW, fitRow, type Row, row, span } from "./row.ts";
 import type { Theme } from "./theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "./wrap.ts";
@@ -23,7 +24,10 @@ export interface LiveBlock extends OpenBlock {
   readonly isOver: boolean;
   /** Shows all of it again from its beginning: for another width. */
   restart(): void;
-  /** Shows it whole, or in short. Does nothing once a part of it has left the screen. */
+  /**
+   * Shows it whole, or in short. What has left the screen stays as it is: of a block that was
+   * whole, the part below is cut and shown again; one that was short stays short.
+   */
   expand?(isExpanded: boolean): void;
 }
 
@@ -86,6 +90,27 @@ export class NoticeBlock extends RememberedBlock {
   }
 }
 
+/** A text that another takes the place of. */
+export class RetryBlock extends RememberedBlock {
+  readonly #style: string;
+  #text: string;
+
+  constructor(text: string, style: string) {
+    super();
+    this.#text = shownLine(text);
+    this.#style = style;
+  }
+
+  say(text: string): void {
+    this.#text = shownLine(text);
+    this.forget();
+  }
+
+  protected override layOut(): readonly Row[] {
+    return [row(this.#text, this.#style)];
+  }
+}
+
 /** What a person can do about a failure, where its kind tells and its message does not. */
 const WAYS_OUT: Partial<Record<FailureKind, string>> = {
   auth: "Choose a model that has a key with /model, or set the key and start again.",
@@ -103,23 +128,31 @@ export function errorBlock(theme: Theme, message: string, kind?: FailureKind): B
   return new NoticeBlock(text, theme.bad, [span("✗ ", theme.bad)]);
 }
 
-/** What a user wrote; images have numbers. */
+/** What a user wrote, without what was run before it; images have numbers. */
 export function userText(content: UserMessage["content"]): string {
-  if (typeof content === "string") return content;
+  if (typeof content === "string") return promptOf(content).prompt;
   let images = 0;
   return content
-    .map((block) => (block.type === "text" ? block.text : `[image ${++images}]`))
+    .map((block) => (block.type === "text" ? promptOf(block.text).prompt : `[image ${++images}]`))
     .join("\n");
+}
+
+/** The commands whose output the model got with it. */
+function commandsWith(content: UserMessage["content"]): readonly string[] {
+  if (typeof content === "string") return promptOf(content).commands;
+  return content.flatMap((block) => (block.type === "text" ? promptOf(block.text).commands : []));
 }
 
 /** A message of the user. */
 export class UserBlock extends RememberedBlock {
   readonly #theme: Theme;
   readonly #text: string;
+  readonly #below: string;
 
   constructor(theme: Theme, content: UserMessage["content"]) {
     super();
     this.#theme = theme;
+    this.#below = shownLine(withOutputText(commandsWith(content)));
     this.#text = shownText(userText(content)).trimEnd();
   }
 
@@ -133,9 +166,10 @@ export class UserBlock extends RememberedBlock {
     });
     const rows = wrapped.slice(0, MAX_USER_ROWS).map((each) => each.row);
     const next = wrapped[MAX_USER_ROWS];
-    if (!next) return rows;
+    const below = this.#below === "" ? [] : [row(`  ${this.#below}`, dim)];
+    if (!next) return [...rows, ...below];
     const left = counted(this.#text.slice(next.start).split("\n").length, "more line");
-    return [...rows, row(`  … ${left}`, dim)];
+    return [...rows, row(`  … ${left}`, dim), ...below];
   }
 }
 
@@ -156,6 +190,8 @@ export class ThinkingBlock implements LiveBlock {
   readonly #now: () => number;
   readonly #since: number;
   #isExpanded: boolean;
+  /** It was whole as its beginning left the screen, and the rest is cut since. */
+  #isRestCut = false;
   #took = "";
   #isOver = false;
   #text = "";
@@ -194,17 +230,24 @@ export class ThinkingBlock implements LiveBlock {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#took = tookMs === null || tookMs < MS_PER_SECOND ? "" : ` for ${elapsed(tookMs)}`;
-    this.#gone = 0;
+    // Of one that is shown whole the rest goes on below; else the row for it is new.
+    if (!this.#isExpanded) this.#gone = 0;
     this.#made = undefined;
   }
 
   expand(isExpanded: boolean): void {
-    if (this.#gone > 0) return;
+    if (this.#gone > 0) {
+      this.#isRestCut = this.#isOver && this.#isExpanded && !isExpanded;
+      this.#made = undefined;
+      return;
+    }
     this.#isExpanded = isExpanded;
     this.restart();
   }
 
   restart(): void {
+    if (this.#isRestCut) this.#isExpanded = false;
+    this.#isRestCut = false;
     this.#settled = [];
     this.#settledTo = 0;
     this.#gone = 0;
@@ -222,7 +265,7 @@ export class ThinkingBlock implements LiveBlock {
   freeze(count: number): Block {
     const frozen = new FixedBlock(this.#shown.slice(0, count));
     const hasJustEnded = this.#isOver && !this.#made;
-    if (!hasJustEnded) this.#gone += count;
+    if (!hasJustEnded || this.#isExpanded) this.#gone += count;
     if (this.#isExpanded) {
       // The last row, which may still grow, goes as it is: what is added begins the next one.
       if (count > this.#settled.length) this.#settledTo = this.#text.trimEnd().length;
@@ -233,10 +276,9 @@ export class ThinkingBlock implements LiveBlock {
   }
 
   #layOut(columns: number): readonly Row[] {
-    if (this.#isOver && !this.#isExpanded) {
-      if (this.#gone > 0) return [];
-      return [row(`${THINKING_MARGIN}thought${this.#took}`, this.#theme.dim)];
-    }
+    const inShort = row(`${THINKING_MARGIN}thought${this.#took}`, this.#theme.dim);
+    if (this.#isOver && !this.#isExpanded) return this.#gone > 0 ? [] : [inShort];
+    if (this.#isRestCut) return [inShort];
     const last = this.#settle(columns);
     const rows = [...this.#settled, ...(last ? [last] : [])].map((each) => each.row);
     return this.#isExpanded ? rows : rows.slice(-THINKING_ROWS).slice(this.#gone);

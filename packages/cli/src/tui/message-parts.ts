@@ -5,6 +5,7 @@ import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "./block.ts";
 import type { Format } from "./formatters.ts";
 import { NoticeBlock, ThinkingBlock } from "./message-blocks.ts";
+import type { RanBy } from "./ran-command.ts";
 import { span } from "./row.ts";
 import type { Theme } from "./theme.ts";
 import { ToolBlock } from "./tool-block.ts";
@@ -108,9 +109,9 @@ export class MessageParts {
     this.#isOpen = false;
   }
 
-  newCall(name: string, args: Args): ToolBlock {
+  newCall(name: string, args: Args, ranBy?: RanBy): ToolBlock {
     const { isExpanded, add } = this.#options;
-    const call = new ToolBlock(name, args, { ...this.#options, isExpanded: isExpanded() });
+    const call = new ToolBlock(name, args, { ...this.#options, isExpanded: isExpanded(), ranBy });
     add(call);
     return call;
   }

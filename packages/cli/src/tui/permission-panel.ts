@@ -88,7 +88,9 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   rows(columns: number, rows: number): PanelView {
     if (rows < 1 || columns < 1) return { rows: [] };
     this.#quiet.begin();
-    const foot = this.#line ? this.#lineRows(columns, rows) : { rows: this.#choiceRows(columns, rows) };
+    const foot = this.#line
+      ? this.#lineRows(columns, rows)
+      : { rows: this.#choiceRows(columns, rows) };
     const room = rows - foot.rows.length;
     const head = this.#head(columns, room);
     const above = [...head, ...this.#body(columns, room - head.length)];

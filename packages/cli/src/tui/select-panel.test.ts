@@ -140,15 +140,19 @@ describe("what is typed", () => {
     expect(panel.take(key("enter"))).toEqual({ type: "done", value: 1 });
   });
 
-  it("takes a choice by its number or its key", () => {
+  it("takes a choice by its number", () => {
+    expect(panelOf().take(text("2"))).toEqual({ type: "done", value: 1 });
+    expect(panelOf().take(text("9"))).toEqual({ type: "none" });
+  });
+
+  it("takes a choice by its key, and by no number that is not shown", () => {
     const choices = [
       { value: 1, label: "yes", key: "y" },
       { value: 2, label: "no", key: "n" },
     ];
     expect(panelOf({ choices }).take(text("n"))).toEqual({ type: "done", value: 2 });
     expect(panelOf({ choices }).take(text("Y"))).toEqual({ type: "done", value: 1 });
-    expect(panelOf({ choices }).take(text("2"))).toEqual({ type: "done", value: 2 });
-    expect(panelOf({ choices }).take(text("9"))).toEqual({ type: "none" });
+    expect(panelOf({ choices }).take(text("2"))).toEqual({ type: "none" });
   });
 
   it("narrows the list down, whole words before letters in order", () => {

@@ -21,8 +21,15 @@ test("what waits is shown in the order of its delivery, on one row each", () => 
   expect(rows).toEqual([
     "↳ next: no, the other file",
     "↳ then: then the docs",
-    "  Alt+Up takes it back",
+    "  Alt+Up takes them back",
   ]);
+});
+
+test("one message alone is taken back as one", () => {
+  const agent = new Agent();
+  agent.steer("no, the other file");
+  const rows = waitingRows(waitingOf(agent), 60, NO_COLOURS).map((row) => textOfRow(row));
+  expect(rows.at(-1)).toBe("  Alt+Up takes it back");
 });
 
 test("of many, the first few are shown and the rest counted", () => {

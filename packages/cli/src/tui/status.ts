@@ -65,6 +65,7 @@ export function waitingRows(waiting: readonly Waiting[], columns: number, theme:
     return fitRow([span(`↳ ${label}: `, theme.accent), span(line, theme.dim)], columns);
   });
   const more = waiting.length - shown.length;
-  const hint = more > 0 ? `${more} more · Alt+Up takes them back` : "Alt+Up takes it back";
+  const back = `Alt+Up takes ${waiting.length > 1 ? "them" : "it"} back`;
+  const hint = more > 0 ? `${more} more · ${back}` : back;
   return [...shown, fitRow([span(`  ${hint}`, theme.dim)], columns)];
 }

@@ -146,7 +146,7 @@ describe("while it works", () => {
       * writing · 0 s · Esc interrupts
       ↳ next: Mind the tests.
       ↳ then: Then write it down.
-        Alt+Up takes it back
+        Alt+Up takes them back
       ────────────────────────────────────────────────────────────────────────────────
       ›
       claude-sonnet-5-5
@@ -253,7 +253,7 @@ it("asks before it runs a command", async () => {
     * waiting for your answer · 0 s · Esc interrupts
     ────────────────────────────────────────────────────────────────────────────────
     Allow shell?
-    In mode "ask" "run" is asked about.
+    Running commands is asked about in mode ask.
     $ touch made.txt
     › y yes, this once
       a yes, and from now on: shell(touch made.txt)

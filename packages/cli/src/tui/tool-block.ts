@@ -14,9 +14,10 @@ import {
 import { widthOf } from "../width.ts";
 import type { Block } from "./block.ts";
 import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
+import type { RanBy } from "./ran-command.ts";
 import { fitRow, type Row, row, span, textOfRow } from "./row.ts";
 import type { Theme } from "./theme.ts";
-import { type CallEnd, toolView, type ToolView, viewRows } from "./tool-view.ts";
+import { type CallEnd, moreRow, toolView, type ToolView, viewRows } from "./tool-view.ts";
 
 /** Lines of the output of a call that runs. */
 export const RUNNING_LINES = 5;
@@ -28,6 +29,7 @@ const SHOWN_DURATION_MS = 1_000;
 /** Of arguments that are on their way: below this nothing is said of their size. */
 const SHOWN_ARGUMENT_CHARS = 512;
 const CHARS_PER_KB = 1_024;
+const NOT_TOLD = "(not told to the model)";
 /** Of the name and what it is for, where what follows takes too much. */
 const MIN_ABOUT_COLUMNS = 8;
 
@@ -40,6 +42,8 @@ export interface ToolBlockOptions {
   /** Milliseconds. */
   now: () => number;
   isExpanded?: boolean;
+  /** Who made the call, where it was not the model. */
+  ranBy?: RanBy | undefined;
 }
 
 type State =
@@ -56,6 +60,8 @@ export class ToolBlock implements LiveBlock {
   #told: CallText | undefined;
   #state: State = { type: "arriving", chars: 0 };
   #isExpanded: boolean;
+  /** It was whole as its beginning left the screen, and the rest is cut since. */
+  #isRestCut = false;
   #lines = RUNNING_LINES;
   #columns = 0;
   /** How many rows have left the screen. */
@@ -115,12 +121,14 @@ export class ToolBlock implements LiveBlock {
   }
 
   expand(isExpanded: boolean): void {
-    if (this.#gone > 0) return;
-    this.#isExpanded = isExpanded;
+    if (this.#gone === 0 || !this.isOver) this.#isExpanded = isExpanded;
+    else this.#isRestCut = this.#isExpanded && !isExpanded;
     this.#isMade = false;
   }
 
   restart(): void {
+    if (this.#isRestCut) this.#isExpanded = false;
+    this.#isRestCut = false;
     this.#gone = 0;
     this.#isMade = false;
   }
@@ -135,7 +143,9 @@ export class ToolBlock implements LiveBlock {
   rows(columns: number): readonly Row[] {
     const clock = this.#clock();
     if (this.#isMade && this.#columns === columns && this.#shownClock === clock) return this.#shown;
-    const rows = this.#layOut(columns, clock).slice(this.#gone);
+    const rest = this.#layOut(columns, clock).slice(this.#gone);
+    const isCut = this.#isRestCut && rest.length > 1;
+    const rows = isCut ? [moreRow(rest.length, this.#options.theme)] : rest;
     this.#shown = rows.map((each) => fitRow(each, columns));
     this.#columns = columns;
     this.#shownClock = clock;
@@ -211,12 +221,15 @@ export class ToolBlock implements LiveBlock {
 
   /** The sign, the name, as much as fits of what it is for, and what is to be said of it. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
-    const { theme } = this.#options;
-    const behind = facts === "" ? [] : [span(`  ${facts}`, theme.dim)];
+    const { ranBy, theme } = this.#options;
+    const said = ranBy === "user, aside" ? [NOT_TOLD, facts] : [facts];
+    const behind = said.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
     const { name, about } = this.#text();
+    const asked = ranBy === undefined ? name : "!";
+    const isSaid = ranBy !== undefined && sign === SIGNS.good;
     const call = [
-      span(`${sign} `, style),
-      span(name, theme.strong),
+      ...(isSaid ? [] : [span(`${sign} `, style)]),
+      span(asked, ranBy === undefined ? theme.strong : theme.accent),
       ...(about === "" ? [] : [span(` ${about}`)]),
     ];
     const room = Math.max(MIN_ABOUT_COLUMNS, columns - widthOf(textOfRow(behind)));

@@ -241,6 +241,14 @@ function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
 
 function moreRows(count: number, { theme, isExpanded }: ViewOptions): Row[] {
   if (count <= 0) return [];
-  const how = isExpanded ? "" : ` (${EXPAND_KEY})`;
-  return [row(`${MARGIN}… ${counted(count, "more line")}${how}`, theme.dim)];
+  return [isExpanded ? row(moreText(count), theme.dim) : moreRow(count, theme)];
+}
+
+/** Says how many lines are cut, and what shows them. */
+export function moreRow(count: number, theme: Theme): Row {
+  return row(`${moreText(count)} (${EXPAND_KEY})`, theme.dim);
+}
+
+function moreText(count: number): string {
+  return `${MARGIN}… ${counted(count, "more line")}`;
 }

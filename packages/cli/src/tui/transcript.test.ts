@@ -2,6 +2,7 @@ import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent, StopReason, ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ranCallId, ranText } from "./ran-command.ts";
 import { replay, type ReplayOptions } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "./row.ts";
 import { COLOURS, NO_COLOURS } from "./theme.ts";
@@ -226,8 +227,19 @@ describe("trouble", () => {
     const to = { provider: "b", id: "m" };
     play({ type: "fallback", from: { provider: "a", id: "m" }, to, kind: "quota", errorMessage });
     expect(text()).toBe(
-      "It is overloaded. Asking again in 4.0 s.\n\nIt is overloaded. Asking b/m instead.",
+      "overloaded, asking again in 4 s (attempt 2)\n\nIt is overloaded. Asking b/m instead.",
     );
+  });
+
+  it("has one row for all attempts, and says of short waits that there are none", () => {
+    const { play, text } = stage();
+    const errorMessage = "It is overloaded. Try again.";
+    play({ type: "retry", attempt: 1, delayMs: 907, kind: "overloaded", errorMessage });
+    expect(text()).toBe("overloaded, asking again at once (attempt 2)");
+    play({ type: "retry", attempt: 2, delayMs: 1_900, kind: "overloaded", errorMessage });
+    expect(text()).toBe("overloaded, asking again in 2 s (attempt 3)");
+    play({ type: "retry", attempt: 3, delayMs: 4_000, kind: "odd", errorMessage });
+    expect(text()).toBe("It is overloaded, asking again in 4 s (attempt 4)");
   });
 
   it("tells of a limit and of a context that was made smaller", () => {
@@ -287,6 +299,36 @@ describe("what is done right now", () => {
   });
 });
 
+describe("a command of the user's own", () => {
+  const ARGS = { command: "npm test" };
+  const SHOWN: Readonly<Record<string, string>> = {
+    [ranCallId("1", false)]: "! npm test",
+    [ranCallId("1", true)]: "! npm test  (not told to the model)",
+  };
+
+  it.each(Object.keys(SHOWN))("looks like what was typed, and no call of the model: %s", (id) => {
+    const { play, text } = stage();
+    play({ type: "tool_execution_start", toolCallId: id, toolName: "shell", args: ARGS });
+    expect(text()).toBe(`○ ${SHOWN[id]}`);
+    play({
+      type: "tool_execution_end",
+      toolCallId: id,
+      toolName: "shell",
+      isError: false,
+      durationMs: 0,
+      result: { content: [], details: { stdout: "", stderr: "", exitCode: 0 } },
+    });
+    expect(text()).toBe(SHOWN[id]);
+  });
+
+  it("is said below the prompt that it was sent with, without its output", () => {
+    const { play, text } = stage();
+    const output = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    play(asked(`Why?\n\n${output}`));
+    expect(text()).toBe("› Why?\n  with the output of `npm test`");
+  });
+});
+
 describe("Ctrl+O", () => {
   it("shows results and thoughts whole, and in short again", () => {
     const { play, text, transcript } = stage();
@@ -297,6 +339,62 @@ describe("Ctrl+O", () => {
     expect(text().split("\n")).toHaveLength(12);
     expect(text()).toContain("┊ Let me see.");
     transcript.expand();
+    expect(text()).toBe(short);
+  });
+
+  it("cuts what is left of a result whose beginning has left the screen, and shows it again", () => {
+    const { play, text, transcript } = stage();
+    play(started("a", "x"), ended("a", Array.from({ length: 30 }, (_, at) => `${at}`).join("\n")));
+    play(asked("next"));
+    transcript.expand();
+    expect(text().split("\n")).toHaveLength(33);
+    transcript.release(21);
+    const whole = text();
+    expect(whole).toBe(
+      `${Array.from({ length: 10 }, (_, at) => `  ${at + 20}`).join("\n")}\n\n› next`,
+    );
+    transcript.expand();
+    expect(text()).toBe("  … 10 more lines (Ctrl+O)\n\n› next");
+    transcript.expand();
+    expect(text()).toBe(whole);
+  });
+
+  it("cuts what is left of a thought", () => {
+    const { play, text, transcript } = stage();
+    transcript.expand();
+    play(begin, ...streamed("thinking", 0, "one\ntwo\nthree"), end());
+    expect(text()).toBe("┊ one\n┊ two\n┊ three");
+    transcript.release(1);
+    expect(text()).toBe("┊ two\n┊ three");
+    transcript.expand();
+    expect(text()).toBe("┊ thought");
+    transcript.expand();
+    expect(text()).toBe("┊ two\n┊ three");
+  });
+
+  it("shows nothing twice of a thought whose beginning left the screen as it came", () => {
+    const { play, text, transcript } = stage();
+    transcript.expand();
+    const [opened, one, two, closed] = streamed("thinking", 0, "one\ntwo\n", "three\nfour");
+    for (const event of [begin, opened, one, two]) if (event) play(event);
+    expect(text()).toBe("┊ one\n┊ two\n┊ three\n┊ four");
+    transcript.release(2);
+    if (closed) play(closed, end());
+    expect(text()).toBe("┊ three\n┊ four");
+    transcript.expand();
+    transcript.expand();
+    expect(text()).toBe("┊ three\n┊ four");
+  });
+
+  it("shows what was cut in short for another width, too", () => {
+    const { play, text, transcript } = stage();
+    play(started("a", "x"), ended("a", Array.from({ length: 30 }, (_, at) => `${at}`).join("\n")));
+    const short = text();
+    transcript.expand();
+    text();
+    transcript.release(21);
+    transcript.expand();
+    transcript.relayout();
     expect(text()).toBe(short);
   });
 });

@@ -1,13 +1,14 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { dollars } from "../dollars.ts";
-import { fallbackText, retryText } from "../progress.ts";
+import { fallbackText, retryWords } from "../progress.ts";
 import { type Args, counted, duration, elapsed, grouped } from "../tool-text.ts";
 import type { Block } from "./block.ts";
 import { BlockList } from "./block-list.ts";
 import type { Format } from "./formatters.ts";
-import { errorBlock, NoticeBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
+import { errorBlock, NoticeBlock, RetryBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
 import { MessageParts } from "./message-parts.ts";
+import { ranByOf } from "./ran-command.ts";
 import { type Row, span } from "./row.ts";
 import type { Theme } from "./theme.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
@@ -27,6 +28,7 @@ export interface TranscriptOptions {
 }
 
 type Limit = Extract<AgentEvent, { type: "limit" }>;
+type Retry = Extract<AgentEvent, { type: "retry" }>;
 
 /**
  * What has happened, as blocks one below the other: pass it each event, in order. A block
@@ -96,7 +98,7 @@ export class Transcript {
     return this.#isExpanded;
   }
 
-  /** Shows results and thoughts that can still be reached whole, or in short again. */
+  /** Shows results and thoughts whole, or in short again, as far as they can still be reached. */
   expand(): void {
     this.#isExpanded = !this.#isExpanded;
     for (const block of this.#list.blocks) {
@@ -194,7 +196,7 @@ export class Transcript {
         break;
       }
       case "retry":
-        this.note(retryText(event));
+        this.#retry(event);
         this.#retryAt = now() + event.delayMs;
         break;
       case "fallback":
@@ -218,6 +220,14 @@ export class Transcript {
     }
   }
 
+  /** One row for all attempts, as long as nothing comes between them. */
+  #retry(event: Retry): void {
+    const text = retryWords(event);
+    const last = this.#list.blocks.at(-1);
+    if (last instanceof RetryBlock) last.say(text);
+    else this.#list.add(new RetryBlock(text, this.#options.theme.dim));
+  }
+
   #warn(text: string): void {
     const { warning } = this.#options.theme;
     this.#list.add(new NoticeBlock(text, warning, [span("! ", warning)]));
@@ -227,7 +237,7 @@ export class Transcript {
   #callOf(id: string, name: string, args: Args): ToolBlock {
     const known = this.#calls.get(id);
     if (known) return known;
-    const call = this.#parts.newCall(name, args);
+    const call = this.#parts.newCall(name, args, ranByOf(id));
     this.#calls.set(id, call);
     return call;
   }

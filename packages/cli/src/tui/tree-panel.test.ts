@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { createSession, type Entry, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Key, KeyName } from "./key.ts";
+import { ranText } from "./ran-command.ts";
 import { textOfRow, widthOfRow } from "./row.ts";
 import { NO_COLOURS } from "./theme.ts";
 import { messageTree } from "./tree-layout.ts";
 import { TreePanel, type TreeSession } from "./tree-panel.ts";
+import { TreeTexts } from "./tree-texts.ts";
 
 const COLUMNS = 60;
 const ROWS = 20;
@@ -66,6 +68,20 @@ async function branched(): Promise<{ fork: Entry; last: Entry }> {
   const last = await answered("Done, all");
   return { fork, last };
 }
+
+describe("a prompt that the output of a command was sent with", () => {
+  it("goes back to the editor as it was written", async () => {
+    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    const { id } = await asked(`Why?\n\n${ran}`);
+    await new Promise<void>((settle) => {
+      const texts = new TreeTexts(session, () => {
+        expect(texts.of(id)).toEqual({ line: "Why?", prompt: "Why?" });
+        settle();
+      });
+      texts.want([id]);
+    });
+  });
+});
 
 interface Opened {
   panel: TreePanel;

@@ -2,6 +2,7 @@ import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { aboutOf } from "../render.ts";
+import { promptOf } from "./ran-command.ts";
 import { oneLine } from "./text-panel.ts";
 
 /** Messages that are read at a time. */
@@ -83,7 +84,8 @@ export class TreeTexts {
 
 function textOfMessage(message: AgentMessage): TreeText | null {
   if (!isLlmMessage(message) || message.role === "toolResult") return null;
-  const text = textOf(message);
+  const said = textOf(message);
+  const text = message.role === "user" ? promptOf(said).prompt : said;
   const line = firstLine(text);
   if (message.role === "user") return { line: line || "(an image)", prompt: text };
   if (line !== "") return { line };

@@ -1,6 +1,7 @@
 import type { AgentEvent } from "@gyre/agent";
 import { type ProgramEnd, runProgram, type Toolset } from "@gyre/tools";
 import type { Environment } from "../terminal.ts";
+import { ranCallId, ranText } from "./ran-command.ts";
 
 /** Of what a command said, so much is told to the model: its end. */
 const MAX_TOLD_CHARS = 16_000;
@@ -10,6 +11,8 @@ const MAX_SHOWN_CHARS = 4_000;
 export interface UserCommand {
   command: string;
   id: string;
+  /** The model is not told of it, and the user sees that. Default: false. */
+  isAside?: boolean;
   toolset: Toolset;
   env: Environment;
   signal: AbortSignal;
@@ -19,10 +22,11 @@ export interface UserCommand {
 
 /**
  * Runs a command of the user's own, with all rights of the user, and gives what to tell the
- * model of it. What it started ends with it.
+ * model of it behind the next prompt, from which `promptOf` tells it. What it started ends with it.
  */
 export async function runUserCommand(given: UserCommand): Promise<string> {
-  const { command, emit, env, id, signal, toolset } = given;
+  const { command, emit, env, isAside = false, signal, toolset } = given;
+  const id = ranCallId(given.id, isAside);
   const shell = env["SHELL"] ?? "/bin/sh";
   const call = { toolCallId: id, toolName: "shell", args: { command } };
   emit({ type: "tool_execution_start", ...call });
@@ -56,8 +60,8 @@ export async function runUserCommand(given: UserCommand): Promise<string> {
     },
   });
   const cut = said.length > MAX_TOLD_CHARS ? `…${said.slice(-MAX_TOLD_CHARS)}` : said;
-  const ended = exitCode === null ? "was ended by a signal" : `exit code ${exitCode}`;
-  return `I ran this command myself (${ended}):\n\n$ ${command}\n${cut}`;
+  const ended = exitCode === null ? "ended by a signal" : `exit code ${exitCode}`;
+  return ranText({ command, ended, said: cut });
 }
 
 function textOf({ head, path, tail }: ProgramEnd["stdout"]): string {

@@ -3,6 +3,7 @@ import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { openStore } from "../../setup.ts";
 import type { Choice, TerminalCommand } from "../ui.ts";
+import { promptOf } from "../ran-command.ts";
 import { asCode, shortId, titleText } from "./session-words.ts";
 
 /** Entries that are read at a time. */
@@ -54,7 +55,8 @@ async function promptsOf(session: Session): Promise<Prompt[]> {
     for (const entry of entries.reverse()) {
       if (entry.type !== "message" || !isLlmMessage(entry.message)) continue;
       const { parentId, message } = entry;
-      if (message.role === "user") prompts.push({ parentId, text: textOf(message) });
+      if (message.role === "user")
+        prompts.push({ parentId, text: promptOf(textOf(message)).prompt });
     }
   }
   return prompts.slice(0, MAX_PROMPTS);

@@ -42,7 +42,10 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
       { keys: "Shift+Tab", about: "the next mode: what it may do without asking" },
       { keys: "Ctrl+T", about: "the next level of thinking" },
       { keys: "Ctrl+O", about: "show what is cut in full, or in short again" },
-      { keys: "Ctrl+C", about: "interrupt, or clear the prompt; else twice: leave" },
+      {
+        keys: "Ctrl+C",
+        about: "clear the prompt, which Up brings back; else interrupt; else twice: leave",
+      },
       { keys: "Ctrl+D", about: "leave, where the prompt is empty" },
     ],
   },

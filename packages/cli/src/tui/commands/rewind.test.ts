@@ -77,6 +77,7 @@ async function play(of: Harness, ...answers: string[]): Promise<Played> {
     harness: of,
     io: textIo({ env: { XDG_STATE_HOME: state }, cwd: work }),
     setup: { settings: {}, explicit: new Set(), cwd: work, warn: () => {} },
+    signal: new AbortController().signal,
     reopen: (request) => Promise.resolve(void played.reopened.push(request)),
     prompt: () => {},
     quit: () => {},

@@ -1,12 +1,13 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ScriptedModel, scriptedModel, type ScriptStep } from "@gyre/ai";
+import { type ScriptedModel, scriptedModel, type ScriptStep, stall } from "@gyre/ai";
 import { openSession, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Harness, openHarness } from "../../harness/harness.ts";
 import { openStore } from "../../setup.ts";
 import { textIo } from "../../testing/command-io.ts";
+import { ranText } from "../ran-command.ts";
 import { NO_COLOURS } from "../theme.ts";
 import type { Choice, CommandWorld, OpenRequest, Panel, Question } from "../ui.ts";
 import { sessionCommands } from "./session-commands.ts";
@@ -31,6 +32,8 @@ afterEach(async () => {
 class FakeWorld {
   readonly said: string[] = [];
   readonly edited: string[] = [];
+  readonly sent: string[] = [];
+  readonly stop = new AbortController();
   readonly controlled: string[] = [];
   readonly reopened: OpenRequest[] = [];
   readonly questions: { title: string; labels: string[] }[] = [];
@@ -48,11 +51,12 @@ class FakeWorld {
       harness: this.#harness,
       io: textIo({ env: { XDG_STATE_HOME: folder }, cwd: work }),
       setup: { settings: {}, explicit: new Set(), cwd: work, warn: () => {} },
+      signal: this.stop.signal,
       reopen: (request) => {
         this.reopened.push(request);
         return Promise.resolve();
       },
-      prompt: () => {},
+      prompt: (text) => void this.sent.push(text),
       quit: () => {},
       ui: {
         columns: 80,
@@ -132,6 +136,13 @@ async function other(prompt: string, cwd = work): Promise<string> {
 }
 
 describe("/resume", () => {
+  it("names a session by what was written, not by the output of commands", async () => {
+    await other(`Why? ${ranText({ command: "ls", ended: "exit code 0", said: "a" })}`);
+    const world = await talked(["Now"]);
+    await world.run("resume");
+    expect(world.questions[0]?.labels).toContain("Why?");
+  });
+
   it("lists the other sessions of this folder, and goes on with the chosen one", async () => {
     const path = await other("Mend the parser");
     await other("Elsewhere", "/elsewhere");
@@ -204,6 +215,15 @@ describe("/fork", () => {
     expect(await readFile(session?.path ?? "", "utf8")).toBe(before);
   });
 
+  it("gives a prompt back without the output of commands that was sent with it", async () => {
+    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    const world = await talked(["One", `Why?\n\n${ran}`]);
+    world.answers = ["Why?"];
+    await world.run("fork");
+    expect(world.questions[0]?.labels).toEqual(["Why?", "One"]);
+    expect(world.edited).toEqual(["Why?"]);
+  });
+
   it("does nothing where the question is left", async () => {
     const world = await talked(["One"]);
     await world.run("fork");
@@ -240,6 +260,14 @@ describe("/handoff", () => {
     await expect(world.run("handoff x")).rejects.toThrow("nothing to hand on");
   });
 
+  it("asks no longer when it is stopped", async () => {
+    const world = await talked(["One"], [stall()]);
+    const end = world.run("handoff x");
+    world.stop.abort();
+    await expect(end).rejects.toThrow(/./);
+    expect(world.reopened).toEqual([]);
+  });
+
   it("opens nothing where the model fails", async () => {
     const world = await talked(["One"], "");
     await expect(world.run("handoff x")).rejects.toThrow(/./);
@@ -269,11 +297,13 @@ describe("/copy", () => {
 });
 
 describe("the others", () => {
-  it("/new begins a new session, with a prompt where one is given", async () => {
+  it("/new begins a new session, and sends it a prompt where one is given", async () => {
     const world = await started(scriptedModel([]));
     await world.run("new");
+    expect(world.sent).toEqual([]);
     await world.run("new do this");
-    expect(world.reopened).toEqual([{ new: true }, { new: true, prompt: "do this" }]);
+    expect(world.reopened).toEqual([{ new: true }, { new: true }]);
+    expect(world.sent).toEqual(["do this"]);
   });
 
   it("/title gives a name, by which the session is listed", async () => {

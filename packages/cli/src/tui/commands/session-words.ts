@@ -1,3 +1,4 @@
+import { promptLine } from "../ran-command.ts";
 import { oneLine } from "../text-panel.ts";
 
 /** How much of a long text is shown in a list. */
@@ -6,7 +7,7 @@ const SHORT_ID_CHARS = 8;
 
 /** What somebody said, in one line. */
 export function titleText(text: string): string {
-  const title = oneLine(text.slice(0, MAX_TITLE_CHARS + 1)).trim();
+  const title = promptLine(oneLine(text.slice(0, MAX_TITLE_CHARS + 1))).trim();
   return title.length > MAX_TITLE_CHARS ? `${title.slice(0, MAX_TITLE_CHARS)}…` : title;
 }
 

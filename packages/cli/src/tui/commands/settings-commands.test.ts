@@ -1,7 +1,14 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AssistantMessage, call, type Model, scriptedModel, type ScriptStep } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  call,
+  type Model,
+  scriptedModel,
+  type ScriptStep,
+  stall,
+} from "@gyre/ai";
 import type { Mcp, McpServerStatus } from "@gyre/tools/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OWN_COMMANDS } from "../../extensions/command-registry.ts";
@@ -35,6 +42,7 @@ interface Played {
   /** The labels, or the beginnings of some, to choose; without one a question is left. */
   answers: string[];
   run: (line: string) => Promise<void>;
+  stop: AbortController;
   quits: () => number;
 }
 
@@ -78,10 +86,12 @@ async function played(options: PlayedOptions = {}): Promise<Played> {
   const questions: Question<unknown>[] = [];
   const answers: string[] = [];
   let quits = 0;
+  const stop = new AbortController();
   const world: CommandWorld = {
     harness: mcp ? Object.assign(harness, { mcp }) : harness,
     io: textIo({ env, cwd: folder }),
     setup: { settings: {}, explicit: new Set(), cwd: folder, warn: () => {}, ...setup },
+    signal: stop.signal,
     reopen: () => Promise.resolve(),
     prompt: () => {},
     quit: () => void quits++,
@@ -112,7 +122,7 @@ async function played(options: PlayedOptions = {}): Promise<Played> {
     if (!command) throw new Error(`There is no command ${name}.`);
     await command.run(rest.join(" "), world);
   };
-  return { world, said, questions, answers, run, quits: () => quits };
+  return { world, said, questions, answers, run, stop, quits: () => quits };
 }
 
 it("no command has a name that a plugin could take", () => {
@@ -295,6 +305,15 @@ describe("/mcp", () => {
     ]);
   });
 
+  it("waits no longer for a server that does not answer when it is stopped", async () => {
+    const mcp = { ...mcpOf([status({})]), connect: () => new Promise<void>(() => {}) };
+    const { run, said, stop } = await played({ mcp });
+    const end = run("mcp");
+    stop.abort();
+    await expect(end).rejects.toBe(stop.signal.reason);
+    expect(said).toEqual([]);
+  });
+
   it("trusts the tools of one as they are, and shows what they say", async () => {
     const { run, said } = await played({ mcp: mcpOf([status({})]) });
     await run("mcp trust files");
@@ -334,6 +353,17 @@ describe("/compact", () => {
     expect(JSON.stringify(world.harness.agent.state.compaction)).toContain("All that matters");
     const path = world.harness.session?.path ?? "";
     expect(existsSync(path) && readFileSync(path, "utf8")).toContain('"type":"compaction"');
+  });
+
+  it("leaves all as it was when it is stopped", async () => {
+    const long = "word ".repeat(3000);
+    const { run, said, stop, world } = await played({ script: [long, long, long, [stall()]] });
+    for (const text of ["one", "two", "three"]) await world.harness.prompt({ text });
+    const end = run("compact");
+    stop.abort();
+    await expect(end).rejects.toThrow("all is as it was");
+    expect(said).toEqual([]);
+    expect(world.harness.agent.state.compaction).toBeUndefined();
   });
 
   it("says where there is nothing to leave out", async () => {

@@ -91,6 +91,28 @@ describe("steering", () => {
 });
 
 describe("commands", () => {
+  it("one that does not end is let go of by /stop, and the next line is a prompt", async () => {
+    const mcpServers = { silent: { command: "cat", args: [] } };
+    writeFileSync(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers }));
+    const { talk, seen } = world.start(["Here I am."], { values: { trust: true } });
+    await talk.until("You: ");
+    talk.type("/mcp");
+    talk.type("/stop");
+    await talk.until("Stopped.");
+    await talk.until("You: ");
+    talk.type("Still there?");
+    await talk.until("Agent: Here I am.");
+    expect(seen()).not.toContain("Error");
+  });
+
+  it("/new with a prompt begins a session that answers it", async () => {
+    const { talk, seen } = world.start([({ messages }) => `Of ${messages.length} I see.`]);
+    await talk.until("You: ");
+    talk.type("/new What now?");
+    await talk.until("Agent: Of 1 I see.");
+    expect(seen()).toContain("Sent: What now?\n");
+  });
+
   it("/help tells all of them, each once", async () => {
     const { talk, seen } = world.start([]);
     await talk.until("You: ");

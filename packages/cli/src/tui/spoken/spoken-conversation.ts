@@ -4,8 +4,11 @@ import type { Harness, Outcome } from "../../harness/harness.ts";
 import type { Io } from "../../io.ts";
 import { shownText } from "../../render.ts";
 import type { Setup } from "../../setup.ts";
+import { keepInterruptions, wasInterrupted } from "../interrupted.ts";
+import { runCommand } from "../run-command.ts";
 import { waitingOf } from "../status.ts";
 import type { CommandWorld, OpenRequest, TerminalCommand } from "../ui.ts";
+import { orStopped } from "../work.ts";
 import type { LineTerminal } from "./line-terminal.ts";
 import type { LineUi } from "./line-ui.ts";
 import { lineCommands } from "./line-commands.ts";
@@ -45,7 +48,7 @@ export class SpokenConversation {
   /** Set while it works on a prompt or a command of the user. */
   #work: AbortController | undefined;
   /** Commands that are not done yet. */
-  #commandsRunning = 0;
+  readonly #commandsRunning = new Set<AbortController>();
   /** A text that was put back, for `/send`. */
   #draft: string | undefined;
   /** What the user ran, for the next prompt. */
@@ -81,6 +84,7 @@ export class SpokenConversation {
     opening.then(
       (harness) => {
         this.#harness = harness;
+        keepInterruptions(harness);
         const { events } = this.#options;
         this.#unsubscribe = harness.agent.subscribe((event) => events.handle(event));
       },
@@ -91,7 +95,7 @@ export class SpokenConversation {
 
   /** Says that a line is waited for, where one is. */
   prompt(): void {
-    if (!this.#work && this.#commandsRunning === 0) this.#options.terminal.prompt(PROMPT);
+    if (!this.#work && this.#commandsRunning.size === 0) this.#options.terminal.prompt(PROMPT);
   }
 
   /** What was typed. */
@@ -99,10 +103,12 @@ export class SpokenConversation {
     void this.#settled(this.#take(line));
   }
 
-  /** Takes up what was cut off. */
+  /** Takes up what was cut off. What the user has interrupted is not: it waits for them. */
   async takeUp(): Promise<void> {
     const harness = await this.#opened();
-    if (!harness.isCutOff) return this.prompt();
+    if (!harness.isCutOff || (await wasInterrupted(harness))) return this.prompt();
+    // Somebody may have been quicker.
+    if (this.#work) return;
     this.#options.terminal.line("It goes on where it was cut off.");
     await this.#settled(this.#working(() => harness.takeUp()));
   }
@@ -115,11 +121,12 @@ export class SpokenConversation {
   /** Stops what it does; what waits is taken back. Tells whether there was anything to stop. */
   interrupt(): boolean {
     const { terminal } = this.#options;
-    const isBusy = this.#work !== undefined || this.#commandsRunning > 0;
+    const isBusy = this.#work !== undefined || this.#commandsRunning.size > 0;
     const isLeft = terminal.leaveQuestion();
     if (!isBusy) return isLeft;
     if (this.#harness && waitingOf(this.#harness.agent).length > 0) this.#takeBack();
     this.#work?.abort();
+    for (const command of this.#commandsRunning) command.abort();
     this.#harness?.agent.abort();
     return true;
   }
@@ -148,11 +155,11 @@ export class SpokenConversation {
   }
 
   /** What a command works with; nothing before the agent is open. */
-  get world(): CommandWorld | undefined {
+  #worldFor(signal: AbortSignal): CommandWorld | undefined {
     const harness = this.#harness;
     const { io, quit, reopen, setup, ui } = this.#options;
     const prompt = (text: string): void => this.#sent(text);
-    return harness && { ui, harness, io, setup: setup(), reopen, quit, prompt };
+    return harness && { ui, harness, io, setup: setup(), signal, reopen, quit, prompt };
   }
 
   async #take(line: string): Promise<void> {
@@ -162,7 +169,8 @@ export class SpokenConversation {
     const command = this.#commandIn(text);
     if (command) return this.#command(command.command, command.rest);
     if (this.#work) return this.#steer(text);
-    if (this.#commandsRunning > 0) throw new Error("A command is not done yet. /stop ends it.");
+    if (this.#commandsRunning.size > 0)
+      throw new Error("A command is not done yet. /stop ends it.");
     await this.#ask(text);
   }
 
@@ -192,17 +200,20 @@ export class SpokenConversation {
   }
 
   async #command(command: TerminalCommand, rest: string): Promise<void> {
-    const isBusy = this.#work !== undefined || this.#commandsRunning > 0;
+    const isBusy = this.#work !== undefined || this.#commandsRunning.size > 0;
     if (isBusy && !command.anytime) {
       throw new Error(`/${command.name} has to wait until it is done. /stop interrupts.`);
     }
-    await this.#opened();
+    const stop = new AbortController();
     const isOwn = this.#own.includes(command);
-    if (!isOwn) this.#commandsRunning++;
+    if (!isOwn) this.#commandsRunning.add(stop);
     try {
-      if (this.world) await command.run(rest, this.world);
+      await orStopped(this.#opened(), stop.signal);
+      const world = stop.signal.aborted ? undefined : this.#worldFor(stop.signal);
+      const end = world && (await runCommand(command, rest, world));
+      if (end !== "done") this.#options.terminal.line("Stopped.");
     } finally {
-      if (!isOwn) this.#commandsRunning--;
+      this.#commandsRunning.delete(stop);
     }
   }
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { call, fail, say, type ScriptStep, think } from "@gyre/ai";
+import { call, fail, say, type ScriptStep, stall, think } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { interruption } from "../../exit-codes.ts";
 import { BANNER, type SpokenRun, SpokenWorld } from "../../testing/spoken-program.ts";
@@ -240,6 +240,23 @@ Agent: Yes?
 Ran shell: true
 Agent: Hello.
 You: `);
+  });
+
+  it("a session that was interrupted waits for the user", async () => {
+    const before = world.start([[say("Well."), stall()]]);
+    await before.talk.until("You: ");
+    before.talk.type("Hello");
+    await before.talk.until("Agent: Well.");
+    before.talk.type("/stop");
+    await before.talk.until("You: ");
+    before.talk.input.end();
+    await before.code;
+    const { talk, seen } = world.start(["Yes."], { values: { continue: true } });
+    await talk.until("You: ");
+    await talk.until("You: ");
+    talk.type("Go on");
+    await talk.until("Agent: Yes.");
+    expect(seen()).not.toContain("It goes on where it was cut off.");
   });
 
   it("asks for trust before anything of the folder is used", async () => {

@@ -51,13 +51,7 @@ class SpokenProgram {
   /** Lines that were typed before that. */
   #early: string[] = [];
 
-  constructor(
-    values: Values,
-    io: Io,
-    first: FirstSetup,
-    streams: LineStreams,
-    parts: SpokenParts,
-  ) {
+  constructor(values: Values, io: Io, first: FirstSetup, streams: LineStreams, parts: SpokenParts) {
     this.#io = io;
     this.#clock = parts.clock ?? systemClock;
     this.#end = new Promise((settle) => {
