@@ -423,6 +423,7 @@ export class Conversation {
       const { io, transcript } = this.#options;
       const said = await runUserCommand({
         command,
+        isAside,
         id: `user-${++this.#runs}`,
         toolset,
         env: io.env,

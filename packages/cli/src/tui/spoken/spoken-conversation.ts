@@ -231,7 +231,7 @@ export class SpokenConversation {
       const images = await this.#images(text, harness);
       const ran = this.#ran;
       this.#ran = [];
-      const whole = [...ran, text].join("\n\n");
+      const whole = [text, ...ran].join("\n\n");
       return harness.prompt({ text: whole, ...(images.length > 0 && { images }) });
     });
   }
@@ -290,6 +290,7 @@ export class SpokenConversation {
       const { events, io } = this.#options;
       const said = await runUserCommand({
         command,
+        isAside,
         id: `user-${++this.#runs}`,
         toolset,
         env: io.env,

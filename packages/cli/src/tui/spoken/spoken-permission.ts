@@ -5,6 +5,7 @@ import {
   MAX_PREVIEW_ROWS,
   type Preview,
   previewOf,
+  reasonText,
   safeLine,
   safeText,
   type TextNow,
@@ -59,7 +60,10 @@ async function asked(
   for (const line of short) terminal.line(line);
   if (access?.unsandboxed) terminal.line("Careful: it runs outside of the sandbox.");
   if (access?.destructive) terminal.line("Careful: it cannot be undone.");
-  terminal.line(safeLine(reason));
+  terminal.line(safeLine(reasonText(reason)));
+  if (preview.type === "diff" && preview.problem !== undefined) {
+    terminal.line(safeLine(preview.problem));
+  }
   const isShort = short.join("\n") !== all.join("\n");
   const always = rule === undefined ? "" : `always (${safeLine(rule)}), `;
   const hint = `Answer yes, ${always}no, or no: and what to do instead.${isShort ? " Answer all to hear all of it." : ""}`;
