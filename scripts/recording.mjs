@@ -217,7 +217,7 @@ const PICTURES = {
       await later(KEY_MS);
       await typeSlowly(run, QUESTION);
       run.press("enter");
-      await run.until("Allow edit?");
+      await run.until("Allow edit cart.js?");
       await later(READING_MS);
       run.type("y");
       await run.until("Allow shell?");
@@ -247,7 +247,7 @@ const PICTURES = {
       "gyre asks before it edits",
       async (run) => {
         ask(run, QUESTION);
-        await run.until("Allow edit?");
+        await run.until("Allow edit cart.js?");
       },
     );
   },
