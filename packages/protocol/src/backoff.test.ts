@@ -7,7 +7,7 @@ const delays = (backoff: Backoff, count: number): (number | undefined)[] =>
 
 describe("reconnect: the delays between attempts", () => {
   it("doubles the ceiling with each attempt, up to the most", () => {
-    const backoff = new Backoff({ baseMs: 100, maxMs: 1000 }, () => 1);
+    const backoff = new Backoff({ baseMs: 100, maxMs: 1000, firstAttempts: 6 }, () => 1);
     expect(delays(backoff, 6)).toEqual([100, 200, 400, 800, 1000, 1000]);
   });
 
@@ -17,7 +17,7 @@ describe("reconnect: the delays between attempts", () => {
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1 }),
         (random) => {
           const values = random.values();
-          const backoff = new Backoff({}, () => values.next().value ?? 0);
+          const backoff = new Backoff({ firstAttempts: Infinity }, () => values.next().value ?? 0);
           random.forEach((value, at) => {
             const ceiling = Math.min(10_000, 250 * 2 ** at);
             expect(backoff.next()).toEqual({
@@ -28,6 +28,14 @@ describe("reconnect: the delays between attempts", () => {
         },
       ),
     );
+  });
+
+  it("gives a server up that was never there, and waits for one that was", () => {
+    const never = new Backoff({ firstAttempts: 2 });
+    expect(delays(never, 3).map((delay) => delay === undefined)).toEqual([false, false, true]);
+    const once = new Backoff({ firstAttempts: 2 });
+    once.next(60_000);
+    expect(delays(once, 20)).not.toContain(undefined);
   });
 
   it("begins anew after a connection that lived", () => {

@@ -6,10 +6,13 @@ export interface ReconnectOptions {
   maxMs?: number;
   /** Attempts in a row after which it is given up. Default: none is the last. */
   maxAttempts?: number;
+  /** The same where there never was a connection: the address may be wrong. Default 5. */
+  firstAttempts?: number;
 }
 
 export const RECONNECT_BASE_MS = 250;
 export const RECONNECT_MAX_MS = 10_000;
+export const FIRST_ATTEMPTS = 5;
 
 /**
  * Delays between attempts: each is anything up to a ceiling that doubles, so that clients
@@ -19,13 +22,16 @@ export class Backoff {
   readonly #baseMs: number;
   readonly #maxMs: number;
   readonly #maxAttempts: number;
+  readonly #firstAttempts: number;
   readonly #random: () => number;
   #attempt = 0;
+  #wasReady = false;
 
   constructor(options: ReconnectOptions = {}, random: () => number = Math.random) {
     this.#baseMs = options.baseMs ?? RECONNECT_BASE_MS;
     this.#maxMs = options.maxMs ?? RECONNECT_MAX_MS;
     this.#maxAttempts = options.maxAttempts ?? Infinity;
+    this.#firstAttempts = options.firstAttempts ?? Math.min(FIRST_ATTEMPTS, this.#maxAttempts);
     this.#random = random;
   }
 
@@ -34,9 +40,11 @@ export class Backoff {
    * where it was the last.
    */
   next(livedMs?: number): { attempt: number; delayMs: number } | undefined {
+    this.#wasReady ||= livedMs !== undefined;
     // A server that lets everybody in and falls over at once is not to be hurried.
     if (livedMs !== undefined && livedMs >= this.#ceiling(this.#attempt)) this.#attempt = 0;
-    if (this.#attempt >= this.#maxAttempts) return undefined;
+    if (this.#attempt >= (this.#wasReady ? this.#maxAttempts : this.#firstAttempts))
+      return undefined;
     const attempt = ++this.#attempt;
     return { attempt, delayMs: Math.floor(this.#random() * this.#ceiling(attempt)) };
   }

@@ -150,7 +150,13 @@ class Rounds {
     };
     const questions = Array.from({ length: STREAMS_A_ROUND }, (_, at) => ask(`m${at}`));
     const prompts = [ask("s0"), ask("s1"), ask("s2")] as const;
-    const peer = new WireClient({ connect: this.#connect, random: () => 0, clock: hasty });
+    const reconnect = { firstAttempts: Infinity };
+    const peer = new WireClient({
+      connect: this.#connect,
+      random: () => 0,
+      clock: hasty,
+      reconnect,
+    });
     const client = createRemoteClient({ peer });
     const [streams, aborts, session] = await Promise.all([
       Promise.all(questions.map((question) => streamed(client, question))),

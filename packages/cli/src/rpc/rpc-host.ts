@@ -242,10 +242,17 @@ async function telling<T>(run: () => Promise<T>): Promise<T> {
 
 function codeOf(error: unknown): ProtocolError["code"] | undefined {
   if (error instanceof ExitError && error.exitCode === EXIT.auth) return "unauthorized";
+  if (error instanceof ExitError && error.exitCode === EXIT.usage) {
+    return isUnknownModel(error.cause) ? "model_not_found" : "invalid_request";
+  }
   if (error instanceof UsageError) return "invalid_request";
   if (!(error instanceof SessionError)) return undefined;
   if (error.code === "not_found") return "session_not_found";
   return error.code === "locked" ? "session_busy" : undefined;
+}
+
+function isUnknownModel(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "model_not_found";
 }
 
 function messageOf(error: unknown): string {

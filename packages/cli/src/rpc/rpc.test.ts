@@ -312,7 +312,7 @@ describe("gyre rpc", () => {
     const driver = new Driver();
     await driver.ask("hello", { versions: [1] });
     const { payload } = await driver.ask("session_create", { model: "no such model" });
-    expect(payload["code"]).toBeTypeOf("string");
+    expect(payload["code"]).toBe("model_not_found");
     expect((await driver.ask("session_list")).payload).toEqual({ sessions: [] });
     driver.stdin.end();
     expect(await driver.code).toBe(EXIT.done);
