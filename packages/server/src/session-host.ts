@@ -1,7 +1,7 @@
 import type { Agent, AgentMessage, QueueMode } from "@gyre/agent";
 import type { ImageContent, ThinkingLevel } from "@gyre/ai";
 
-/** What a client may ask for when it makes a session. What a host does not know it refuses. */
+/** What a client may ask for when it makes a session. What a host does not know it leaves out. */
 export type SessionOptions = Readonly<Record<string, unknown>>;
 
 /** What a client may change. Absent: stays as it is. */

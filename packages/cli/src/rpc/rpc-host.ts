@@ -212,10 +212,8 @@ class RpcSession implements HostedSession {
 function valuesOf(options: SessionOptions): Values {
   const values: Record<string, string> = {};
   for (const [key, value] of Object.entries(options)) {
-    if (!isOption(key)) {
-      const known = Object.keys(OPTIONS).join(", ");
-      throw new UsageError(`"${key}" is nothing that a session is made with; there is ${known}.`);
-    }
+    // A newer client may know more: fields that are not known are ignored, here as elsewhere.
+    if (!isOption(key)) continue;
     const isList = Array.isArray(value) && value.every((each) => typeof each === "string");
     if (key === "tools" ? !isList : typeof value !== "string") {
       throw new UsageError(`"${key}" is ${key === "tools" ? "a list of names" : "a string"}.`);
