@@ -151,19 +151,21 @@ export class FileRecorder implements FileHistory {
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
     if (!this.#options.session() || (await isReading(call))) return next();
     const paths = await namedPaths(call);
-    if (paths !== undefined || !this.#isFresh()) {
-      await this.#lookBefore(paths);
-    } else {
-      await this.#turn;
+    if (paths !== undefined || !this.#isFresh()) await this.#lookBefore(paths);
+    // A look that is under way would take what this call does for somebody else's.
+    for (let turn: unknown; turn !== this.#turn;) {
+      turn = this.#turn;
+      await turn;
     }
     const startedAt = this.#now();
-    if (!paths) this.#active++;
+    this.#active++;
     try {
       return await next();
     } finally {
-      if (!paths) this.#active--;
       const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
       await this.#lookAfter(paths, { who: "agent", ...(isLong && { unsure: LONG_CALL }) });
+      // Not before: another call may look first.
+      this.#active--;
     }
   }
 
