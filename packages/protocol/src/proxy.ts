@@ -17,7 +17,7 @@ import {
 } from "@gyre/ai/providers";
 import { Backoff, RECONNECT_MAX_MS } from "./backoff.ts";
 import type { Payload } from "./envelope.ts";
-import { ProxiedMessage } from "./proxied-message.ts";
+import { ArrivingMessage } from "./arriving-message.ts";
 import {
   aborted,
   asError,
@@ -94,7 +94,7 @@ type Body = ReadableStreamDefaultReader<Uint8Array>;
 /** One request, and its response over as many connections as it takes. */
 class Exchange {
   readonly #stream: AssistantMessageEventStream;
-  readonly #message: ProxiedMessage;
+  readonly #message: ArrivingMessage;
   readonly #model: Model;
   readonly #context: Context;
   readonly #options: StreamProxyOptions;
@@ -118,7 +118,7 @@ class Exchange {
     this.#context = context;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#message = new ProxiedMessage(stream, model, () => this.#clock.now());
+    this.#message = new ArrivingMessage(stream, model, () => this.#clock.now());
   }
 
   async run(): Promise<void> {

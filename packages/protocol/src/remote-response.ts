@@ -8,7 +8,7 @@ import {
 import type { Envelope, Payload } from "./envelope.ts";
 import { failureOf } from "./failure-kind.ts";
 import { messageOf, ProtocolError } from "./protocol-error.ts";
-import { ProxiedMessage } from "./proxied-message.ts";
+import { ArrivingMessage } from "./arriving-message.ts";
 import { streamName } from "./stream-name.ts";
 import type { StreamListener, WirePeer } from "./wire-peer.ts";
 
@@ -33,7 +33,7 @@ export class RemoteResponse implements StreamListener {
   readonly #options: RemoteResponseOptions;
   readonly #clock: Clock;
   readonly #id = streamName();
-  readonly #message: ProxiedMessage;
+  readonly #message: ArrivingMessage;
   /** The request went out on a connection. */
   #isSent = false;
   #isGranted = false;
@@ -45,7 +45,7 @@ export class RemoteResponse implements StreamListener {
   constructor(options: RemoteResponseOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#message = new ProxiedMessage(this.events, options.model, () => this.#clock.now());
+    this.#message = new ArrivingMessage(this.events, options.model, () => this.#clock.now());
   }
 
   /** Asks. Called once. */

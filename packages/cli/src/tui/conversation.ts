@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
+import type { TalkOptions } from "./start/agent-opener.ts";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { addUsage, type Clock, type Usage } from "@gyre/ai";
+import { addUsage, type Usage } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import type { Harness } from "../harness/harness.ts";
-import type { Io } from "../io.ts";
-import type { Setup } from "../setup.ts";
 import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
 import { keepInterruptions, wasInterrupted } from "./interrupted.ts";
@@ -16,7 +15,7 @@ import { runCommand } from "./run-command.ts";
 import { waitingOf, waitingRows, workingRow } from "./status.ts";
 import type { Theme } from "./theme.ts";
 import type { Transcript } from "./transcript.ts";
-import type { CommandWorld, OpenRequest, TerminalCommand } from "./ui.ts";
+import type { CommandWorld, TerminalCommand } from "./ui.ts";
 import type { Window } from "./window.ts";
 import { orStopped, type Task, Work } from "./work.ts";
 
@@ -27,20 +26,13 @@ const LEAVE_MS = 2_000;
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
 
-export interface ConversationOptions {
+export interface ConversationOptions extends TalkOptions {
   window: Window;
   transcript: Transcript;
   theme: Theme;
-  clock: Clock;
-  io: Io;
-  setup: () => Setup;
-  commands: () => readonly TerminalCommand[];
-  /** Opens another session or another place in this one; what is open is closed by it. */
-  reopen: (request: OpenRequest) => Promise<void>;
   editorText: () => string;
   /** Keeps a text that was cleared among the earlier prompts. */
   remember: (text: string) => void;
-  quit: () => void;
 }
 
 /** What was typed could not be taken, and nothing was done: it goes back to the editor. */

@@ -1,13 +1,12 @@
-import type { Clock, ImageContent } from "@gyre/ai";
+import type { ImageContent } from "@gyre/ai";
+import type { TalkOptions } from "../start/agent-opener.ts";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor } from "@gyre/tools";
 import type { Harness, Outcome } from "../../harness/harness.ts";
-import type { Io } from "../../io.ts";
 import { shownText } from "../../render.ts";
-import type { Setup } from "../../setup.ts";
 import { keepInterruptions, wasInterrupted } from "../interrupted.ts";
 import { runCommand } from "../run-command.ts";
 import { waitingOf } from "../status.ts";
-import type { CommandWorld, OpenRequest, TerminalCommand } from "../ui.ts";
+import type { CommandWorld, TerminalCommand } from "../ui.ts";
 import { orStopped } from "../work.ts";
 import type { LineTerminal } from "./line-terminal.ts";
 import type { LineUi } from "./line-ui.ts";
@@ -25,17 +24,10 @@ const ENDS: Partial<Record<Outcome["end"]["stop"], string>> = {
   limit: "It ended at a limit.",
 };
 
-export interface SpokenConversationOptions {
+export interface SpokenConversationOptions extends TalkOptions {
   terminal: LineTerminal;
   ui: LineUi;
   events: SpokenEvents;
-  clock: Clock;
-  io: Io;
-  setup: () => Setup;
-  commands: () => readonly TerminalCommand[];
-  /** Opens another session or another place in this one; what is open is closed by it. */
-  reopen: (request: OpenRequest) => Promise<void>;
-  quit: () => void;
 }
 
 /** What is done with each line: prompts, steering, commands. Asks for permission. */

@@ -48,6 +48,17 @@ export async function firstSetup(values: Values, io: Io): Promise<FirstSetup> {
   return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
 }
 
+/** What somebody who talks needs, whatever it looks like. */
+export interface TalkOptions {
+  clock: Clock;
+  io: Io;
+  setup: () => Setup;
+  commands: () => readonly TerminalCommand[];
+  /** Opens another session or another place in this one; what is open is closed by it. */
+  reopen: (request: OpenRequest) => Promise<void>;
+  quit: () => void;
+}
+
 export interface OpenerOptions {
   values: Values;
   io: Io;

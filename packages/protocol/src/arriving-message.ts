@@ -34,7 +34,7 @@ const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
 ]);
 
 /** One response that arrives as numbered events, over any number of connections. */
-export class ProxiedMessage {
+export class ArrivingMessage {
   readonly #stream: AssistantMessageEventStream;
   readonly #model: Model;
   readonly #now: () => number;
