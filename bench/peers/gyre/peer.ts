@@ -1,0 +1,272 @@
+import { Agent, type AgentEvent, agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
+import {
+  Accumulator,
+  type ApiProvider,
+  AssistantMessageEventStream,
+  type Model,
+  type StreamFn,
+} from "@gyre/ai";
+import { anthropicMessages } from "@gyre/ai/providers/anthropic-messages";
+import { openaiCompletions } from "@gyre/ai/providers/openai-completions";
+import {
+  type Answer,
+  type HttpWork,
+  type Outcome,
+  type Part,
+  type Peer,
+  type Plain,
+  reasonOf,
+  schemaOf,
+  type Work,
+} from "../peer.ts";
+
+const model: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
+
+const gyre: Peer = {
+  name: "Gyre",
+  imports: ["@gyre/agent"],
+  run: (work) => (work.listener ? runAgent(work) : runLoop(work)),
+  async idle(work) {
+    const agent = agentFor(work);
+    await agent.prompt("go");
+    return agent;
+  },
+  anthropic: (work) => read(anthropicMessages(), work),
+  openai: (work) => read(openaiCompletions(), work),
+  stallGuard: (work, ms) =>
+    runLoop(work, { watchdog: { firstEventMs: ms, betweenEventsMs: ms }, retry: false }),
+};
+export default gyre;
+
+/** The stateless loop, read as a stream. */
+async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
+  const count = new Counter();
+  const context = {
+    messages: (work.history ?? []).map(toMessage),
+    tools: (work.tools ?? []).map(toTool),
+  };
+  const config = {
+    model,
+    maxToolConcurrency: Number.POSITIVE_INFINITY,
+    ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
+    ...guard,
+  };
+  const prompt = toMessage({ role: "user", text: "go" });
+  const stream = agentLoop([prompt], context, config, work.signal, streamFn(work));
+  try {
+    for await (const event of stream) {
+      count.take(event);
+      const wait = work.event?.();
+      if (wait) await wait;
+    }
+    return count.outcome([...context.messages, ...(await stream.result())]);
+  } catch (error) {
+    return count.outcome(context.messages, error);
+  }
+}
+
+/** The agent with a memory, and a listener besides. */
+async function runAgent(work: Work): Promise<Outcome> {
+  const count = new Counter();
+  const agent = agentFor(work);
+  agent.subscribe((event) => work.listener?.(event.type));
+  agent.subscribe(async (event) => {
+    count.take(event);
+    await work.event?.();
+  });
+  const abort = (): void => agent.abort();
+  work.signal?.addEventListener("abort", abort);
+  try {
+    await agent.prompt("go");
+    return count.outcome(agent.state.messages);
+  } catch (error) {
+    return count.outcome(agent.state.messages, error);
+  }
+}
+
+function agentFor(work: Work): Agent {
+  return new Agent({
+    streamFn: streamFn(work),
+    initialState: {
+      model,
+      messages: (work.history ?? []).map(toMessage),
+      tools: (work.tools ?? []).map(toTool),
+    },
+    ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
+    // What a listener throws would be a process warning.
+    onError: () => {},
+  });
+}
+
+function hookOf(hook: () => void) {
+  return (messages: readonly AgentMessage[]): readonly AgentMessage[] => {
+    hook();
+    return messages;
+  };
+}
+
+function streamFn(work: Work): StreamFn {
+  let asked = 0;
+  return (model, _context, options) => {
+    const answer = work.answer(asked++);
+    const stream = new AssistantMessageEventStream();
+    void pump(answer, new Writer(new Accumulator(stream, model, 0)), options?.signal);
+    return stream;
+  };
+}
+
+async function pump(answer: Answer, out: Writer, signal?: AbortSignal): Promise<void> {
+  try {
+    for await (const parts of answer) {
+      if (signal?.aborted) return;
+      for (const part of parts) out.write(part);
+    }
+    out.done();
+  } catch (error) {
+    out.fail(reasonOf(error));
+  }
+}
+
+class Writer {
+  readonly #out: Accumulator;
+  #text = -1;
+  #call = -1;
+
+  constructor(out: Accumulator) {
+    this.#out = out;
+  }
+
+  write(part: Part): void {
+    if (part.type === "text") {
+      if (this.#text < 0) this.#text = this.#out.textStart();
+      this.#out.text(this.#text, part.delta);
+    } else if (part.type === "call") {
+      if (this.#call >= 0) this.#out.toolCallEnd(this.#call);
+      this.#call = this.#out.toolCallStart(part.id, part.name);
+    } else {
+      this.#out.toolCall(this.#call, part.delta);
+    }
+  }
+
+  fail(message: string): void {
+    this.#out.fail(message, { kind: "network" });
+  }
+
+  done(): void {
+    this.#out.done(this.#call >= 0 ? "toolUse" : "stop");
+  }
+}
+
+class Counter {
+  #textDeltas = 0;
+  #textChars = 0;
+  #argumentDeltas = 0;
+
+  take(event: AgentEvent): void {
+    if (event.type !== "message_update") return;
+    const update = event.assistantMessageEvent;
+    if (update.type === "text_delta") {
+      this.#textDeltas++;
+      this.#textChars += update.delta.length;
+    } else if (update.type === "toolcall_delta") {
+      this.#argumentDeltas++;
+    }
+  }
+
+  outcome(messages: readonly AgentMessage[], error?: unknown): Outcome {
+    return {
+      textDeltas: this.#textDeltas,
+      textChars: this.#textChars,
+      argumentDeltas: this.#argumentDeltas,
+      messages: messages.map(toPlain),
+      ...(error === undefined ? {} : { error: reasonOf(error) }),
+    };
+  }
+}
+
+function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
+  return {
+    name: tool.name,
+    description: tool.description,
+    parameters: schemaOf(tool),
+    concurrent: true,
+    execute: (_id, input, signal) => tool.run(input, signal),
+  };
+}
+
+function toMessage({ role, text, calls = [], answers, name }: Plain): AgentMessage {
+  if (role === "user") return { role, content: text, timestamp: 0 };
+  if (role === "tool") {
+    return {
+      role: "toolResult",
+      toolCallId: answers ?? "",
+      toolName: name ?? "",
+      content: [{ type: "text", text }],
+      isError: false,
+      timestamp: 0,
+    };
+  }
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  return {
+    role,
+    content: [
+      ...(text === "" ? [] : [{ type: "text" as const, text }]),
+      ...calls.map(({ id, name, input }) => ({
+        type: "toolCall" as const,
+        id,
+        name,
+        arguments: input,
+      })),
+    ],
+    api: model.api,
+    provider: model.provider,
+    model: model.id,
+    usage,
+    stopReason: calls.length > 0 ? "toolUse" : "stop",
+    timestamp: 0,
+  };
+}
+
+function toPlain(message: AgentMessage): Plain {
+  const blocks = typeof message.content === "string" ? [] : message.content;
+  const text =
+    typeof message.content === "string"
+      ? message.content
+      : blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+  if (message.role === "toolResult") {
+    return { role: "tool", text, answers: message.toolCallId, name: message.toolName };
+  }
+  const calls = blocks.filter((block) => block.type === "toolCall");
+  return {
+    role: message.role === "assistant" ? "assistant" : "user",
+    text,
+    ...(calls.length === 0
+      ? {}
+      : {
+          calls: calls.map(({ id, name, arguments: input }) => ({
+            id,
+            name,
+            input,
+          })),
+        }),
+  };
+}
+
+async function read(provider: ApiProvider, work: HttpWork): Promise<void> {
+  const service: Model = { ...model, api: provider.api, baseUrl: work.baseUrl };
+  const stream = agentLoop(
+    [toMessage({ role: "user", text: "go" })],
+    { messages: [] },
+    { model: service },
+    work.signal,
+    (model, context, options) => provider.stream(model, context, { ...options, apiKey: "key" }),
+  );
+  for await (const event of stream) {
+    if (event.type === "agent_end" && event.stop !== "done") {
+      throw new Error(`The run ended in "${event.stop}": ${event.finalMessage?.errorMessage}`);
+    }
+    if (event.type !== "message_update") continue;
+    const update = event.assistantMessageEvent;
+    if (update.type === "text_delta") work.text(update.delta);
+  }
+}
