@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -7,6 +7,9 @@ import { run } from "../scripts/command.mjs";
 
 /** The folder of the repository. */
 export const root: string = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** Pages of declarations, which scripts/reference.mjs writes: there are no programs in them. */
+const REFERENCE = join("docs", "reference") + sep;
 
 /** A program that takes longer is ended. */
 const PROGRAM_MS = 10_000;
@@ -42,6 +45,7 @@ export function fencesOf(page: string): Fence[] {
 
 /** The TypeScript of a page. A block is not run if `no-run` and a reason follow its language. */
 export function snippetsOf(page: string, name: string): Snippet[] {
+  if (name.startsWith(REFERENCE)) return [];
   const fences = fencesOf(page);
   return fences.flatMap(({ language, note, body, line }, index) => {
     if (language !== "ts") return [];

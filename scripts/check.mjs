@@ -6,6 +6,7 @@ import { checkLoopLines } from "./loop-lines.mjs";
 import { checkManifests } from "./manifests.mjs";
 import { runParts } from "./parts.mjs";
 import { checkPublishable } from "./publishable.mjs";
+import { checkReference } from "./reference.mjs";
 import { checkSizes } from "./sizes.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "");
@@ -36,6 +37,7 @@ const ok = await runParts(
     { name: "layers", check: () => checkLayers(root) },
     { name: "manifests", check: () => checkManifests(root) },
     { name: "publishable", check: () => checkPublishable(root) },
+    { name: "reference", check: () => checkReference(root) },
     { name: "loop", check: () => checkLoopLines(root) },
     { name: "sizes", check: () => checkSizes(root) },
   ],

@@ -38,6 +38,7 @@ import type {
   TurnChanges,
 } from "./types.ts";
 
+/** A listener that has not settled by then is left behind. */
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
 
 /** What an agent is right now. Lists are live: copy what you keep. */
@@ -62,6 +63,7 @@ export interface AgentState {
   readonly compaction: Compaction | undefined;
 }
 
+/** What an agent has from the start. */
 export type InitialState = Partial<
   Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
 > & { model?: Model; compaction?: Compaction };
@@ -78,6 +80,7 @@ type OwnedByAgent =
   | "skipInitialSteeringPoll"
   | "decisions";
 
+/** How an agent runs: the settings of the loop, but for those that the agent takes care of. */
 export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   initialState?: InitialState;
   streamFn?: StreamFn;
@@ -91,8 +94,13 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   onError?: (error: unknown, where: string) => void;
 }
 
+/**
+ * Called with each event. A throw is reported and passed over; a promise is waited for,
+ * up to `listenerTimeoutMs`.
+ */
 export type AgentListener = (event: AgentEvent) => void | Promise<void>;
 
+/** What goes along with a prompt. */
 export interface PromptOptions {
   images?: readonly ImageContent[];
   /** What to do with the prompt while a run goes on, instead of throwing. */

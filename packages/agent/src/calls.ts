@@ -13,6 +13,7 @@ import {
 import type { AgentToolResult, Decision } from "./types.ts";
 
 export const DEFAULT_MAX_TOOL_CONCURRENCY = 10;
+/** The result of a call that a steering message skipped. */
 export const SKIPPED_TEXT = "Skipped due to queued user message.";
 
 /** The results of a message's calls so far, in call order. */

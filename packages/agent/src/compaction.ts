@@ -105,6 +105,7 @@ export interface Compaction {
   facts?: CompactionFacts;
 }
 
+/** The sizes that `ContextConfig` comes to for one model, in tokens. */
 export interface ContextLimits {
   trigger: number;
   target: number;
@@ -113,6 +114,7 @@ export interface ContextLimits {
   window: number;
 }
 
+/** What `planCompaction` would do, with the sizes before and after it, in tokens. */
 export interface CompactionPlan {
   /** What is to be left out. Equal: nothing is. */
   from: number;

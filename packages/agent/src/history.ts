@@ -186,12 +186,14 @@ function placeOf(messages: readonly AgentMessage[], callId: string): number {
   return messages.length;
 }
 
+/** The tool calls of a message, in order. */
 export function callsOf(message: AssistantMessage): ToolCall[] {
   const calls: ToolCall[] = [];
   for (const block of message.content) if (block.type === "toolCall") calls.push(block);
   return calls;
 }
 
+/** Whether a message is one that a model reads, and not the application's own. */
 export function isLlmMessage(message: AgentMessage): message is Message {
   const { role } = message as { role: string };
   return role === "user" || role === "assistant" || role === "toolResult";

@@ -5,6 +5,7 @@ import type { AgentMessage } from "./types.ts";
 /** What a prompt may be: a text, a message, or several messages. */
 export type PromptInput = string | AgentMessage | readonly AgentMessage[];
 
+/** What a user says, as a message; images come after the text. */
 export function userMessage(
   text: string,
   timestamp: number,

@@ -26,12 +26,14 @@ interface LogOutcome {
   error?: LogError;
 }
 
+/** A run begins. */
 export interface RunStartLine extends LogLineBase {
   event: "run_start";
   provider: string;
   model: string;
 }
 
+/** A run has ended. */
 export interface RunEndLine extends LogLineBase, LogOutcome {
   event: "run_end";
   provider: string;
@@ -52,6 +54,7 @@ export interface ModelCallLine extends LogLineBase, LogOutcome {
   usage?: Usage;
 }
 
+/** A call was answered, or waits for a decision. */
 export interface ToolCallLine extends LogLineBase, LogOutcome {
   event: "tool_call";
   tool_name: string;
@@ -68,6 +71,7 @@ export interface LateResultLine extends LogLineBase {
   is_error: boolean;
 }
 
+/** What `logging` writes: one object for each thing that happened. */
 export type LogLine = RunStartLine | RunEndLine | ModelCallLine | ToolCallLine | LateResultLine;
 
 export interface LoggingOptions {

@@ -28,6 +28,7 @@ export interface ToolInvocation {
   readonly run: RunInfo;
 }
 
+/** A request on its way to the model. */
 export interface ModelInvocation {
   readonly model: Model;
   readonly context: Context;
@@ -35,6 +36,7 @@ export interface ModelInvocation {
   readonly run: RunInfo;
 }
 
+/** A response on its way, as a model or a middleware gives it. */
 export type ModelAnswer = AssistantMessageEventStream | AsyncIterable<AssistantMessageEvent>;
 
 /**
@@ -78,6 +80,7 @@ export function compose<C, R>(
   );
 }
 
+/** What became of the question whether a tool may run. `deny`: why not, for the model. */
 export type Approval = "allow" | "suspend" | { deny: string };
 
 /**

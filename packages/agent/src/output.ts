@@ -4,6 +4,7 @@ import type { AgentEndEvent, AgentMessage, AgentTool } from "./types.ts";
 
 /** How often the model is asked again for an answer that fits. */
 export const MAX_OUTPUT_REPAIRS = 3;
+/** The tool that a model gives its answer with, where a run has an `output` schema. */
 export const ANSWER_TOOL = "final_answer";
 
 /** The run ended without an answer that fits the schema. */

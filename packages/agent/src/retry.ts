@@ -34,6 +34,7 @@ export interface Attempt {
   shown: boolean;
 }
 
+/** How `withRetry` waits, and whom it tells. */
 export interface RetryPolicy extends RetryOptions {
   maxRetryDelayMs?: number | undefined;
   random: () => number;

@@ -14,13 +14,17 @@ import type { Middleware, RunInfo } from "./middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import { messageOf } from "./run.ts";
 
+/** What an attribute of a span can be. */
 export type TelemetryValue = string | number | boolean | string[];
+/** The attributes of a span, by name. */
 export type TelemetryAttributes = Record<string, TelemetryValue | undefined>;
 
+/** A context of OpenTelemetry, which is only handed on. */
 export interface TelemetryContext {
   getValue(key: symbol): unknown;
 }
 
+/** What is used of a span of OpenTelemetry. */
 export interface TelemetrySpan {
   setAttributes(attributes: TelemetryAttributes): unknown;
   setStatus(status: { code: number; message?: string }): unknown;

@@ -28,6 +28,7 @@ import type { Middleware } from "./middleware.ts";
  */
 export interface CustomAgentMessages {}
 
+/** What a transcript is made of: messages for a model, and those of the application. */
 export type AgentMessage = Message | CustomAgentMessages[keyof CustomAgentMessages];
 
 /** What a tool gives back. `details` is for the application; the model sees `content`. */
@@ -52,6 +53,7 @@ export interface ToolHost {
   left?(): Pick<Limits, "maxTotalTokens" | "maxCostUsd" | "maxDurationMs">;
 }
 
+/** A tool that an agent can run. `defineTool` works out the type of its arguments. */
 export interface AgentTool<
   S extends ToolSchema = ToolSchema,
   Args = InferArguments<S>,
@@ -98,6 +100,7 @@ export type AgentStop =
   | "suspended"
   | "sink";
 
+/** What a run may take at most. Past it, the run ends with `stop: "limit"`. */
 export interface Limits {
   maxTurns?: number;
   /** Another name of `maxTurns`. */
@@ -109,6 +112,7 @@ export interface Limits {
   maxIdenticalCalls?: number;
 }
 
+/** Which limit ended a run: one of `Limits`, or one of those that are built in. */
 export type LimitName =
   | Exclude<keyof Limits, "maxIterations">
   | "maxPausesInARow"
@@ -120,6 +124,7 @@ export interface PendingCall {
   reason: string;
 }
 
+/** A person's answer to a call that waits. `result` stands in place of running the tool. */
 export type Decision =
   /** `fingerprint`: what exactly was approved, for middleware that tells one. */
   | { type: "approve"; fingerprint?: string }
@@ -128,6 +133,7 @@ export type Decision =
   /** Not decided yet: the call stays pending and the run ends suspended again. */
   | { type: "wait"; reason?: string };
 
+/** The last event of every run: how it ended, and what it was made of. */
 export interface AgentEndEvent {
   type: "agent_end";
   /** This run's messages only: prompts, injected, assistant, results. */
@@ -144,6 +150,7 @@ export interface AgentEndEvent {
   pending: PendingCall[];
 }
 
+/** What happens in a run, in order. The first is `agent_start`, the last `agent_end`. */
 export type AgentEvent =
   | { type: "agent_start" }
   | { type: "turn_start" }
@@ -204,16 +211,29 @@ export type AgentEvent =
   | { type: "limit"; limit: LimitName; value: number }
   | AgentEndEvent;
 
+/** A run to iterate; its result is the messages that the run added. */
 export type AgentEventStream = EventStream<AgentEvent, AgentMessage[]>;
 
 /** Takes each event before anything else sees it; the loop waits for it. */
 export type AgentSink = (event: AgentEvent) => void | Promise<void>;
 
+/**
+ * What a steering message does to calls that have not started: they are skipped (the
+ * default), or run first. `redirect` skips them and cuts off a response that is being
+ * streamed.
+ */
 export type SteeringPolicy = "skip-remaining" | "after-batch" | "redirect";
+/** `steering` interrupts a run; `followUp` waits until it would otherwise end. */
 export type QueueName = "steering" | "followUp";
+/** How much of a queue is delivered at once: its first message, or all. */
 export type QueueMode = "one-at-a-time" | "all";
+/**
+ * Which calls of a message run together. `auto`, the default: neighbours whose tools are
+ * `concurrent`. `sequential`: none. `parallel`: all.
+ */
 export type ToolExecutionMode = "auto" | "sequential" | "parallel";
 
+/** How often a failed request is made again, and how long is waited in between. */
 export interface RetryOptions {
   /** Default 4. */
   maxRetries?: number;
@@ -231,6 +251,7 @@ export interface WatchdogOptions {
   betweenEventsMs?: number;
 }
 
+/** What a run begins with: the transcript so far, and what goes with every request. */
 export interface AgentContext {
   systemPrompt?: string;
   messages: readonly AgentMessage[];
@@ -249,6 +270,7 @@ export interface TurnChanges {
   systemPrompt?: string;
 }
 
+/** A turn that has just ended, as `prepareTurn` and `shouldStopAfterTurn` are told of it. */
 export interface TurnSummary {
   message: AssistantMessage;
   toolResults: readonly ToolResultMessage[];

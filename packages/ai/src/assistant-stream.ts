@@ -14,12 +14,14 @@ export class AssistantMessageEventStream extends EventStream<
   }
 }
 
+/** Whether an event is the last one of its stream. */
 export function isTerminal(
   event: AssistantMessageEvent,
 ): event is Extract<AssistantMessageEvent, { type: "done" | "error" }> {
   return event.type === "done" || event.type === "error";
 }
 
+/** Whether an event brings a piece of a block. */
 export function isDelta(event: AssistantMessageEvent): event is DeltaEvent {
   return (
     event.type === "text_delta" ||
@@ -28,6 +30,7 @@ export function isDelta(event: AssistantMessageEvent): event is DeltaEvent {
   );
 }
 
+/** Whether two pieces belong to the same block. */
 export function sameBlock(one: DeltaEvent, other: DeltaEvent): boolean {
   return one.type === other.type && one.contentIndex === other.contentIndex;
 }

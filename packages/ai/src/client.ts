@@ -2,8 +2,14 @@ import type { Clock } from "./clock.ts";
 import type { AssistantMessageEventStream } from "./assistant-stream.ts";
 import type { AssistantMessage, Context, Model, ThinkingLevel } from "./messages.ts";
 
+/** Tokens that a model may think for, by level. */
 export type ThinkingBudgets = Partial<Record<Exclude<ThinkingLevel, "off">, number>>;
+/**
+ * How long a service is asked to keep the prompt in its cache: not at all, as it usually
+ * does, or for longer where it can.
+ */
 export type CacheRetention = "none" | "short" | "long";
+/** Whether the model may call tools, must call one, or must call the one that is named. */
 export type ToolChoice = "auto" | "none" | "required" | { name: string };
 
 /** What a caller may say about one request. Services ignore what they do not have. */
@@ -32,6 +38,7 @@ export interface StreamOptions {
   clock?: Clock;
 }
 
+/** The head of a service's answer, without secrets. */
 export interface ServiceResponse {
   status: number;
   headers: Readonly<Record<string, string>>;

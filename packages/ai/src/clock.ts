@@ -15,6 +15,7 @@ export interface Clock {
 /** The longest delay that a timer of the platform takes: about 24.8 days. */
 export const MAX_TIMER_MS = 2_147_483_647;
 
+/** The time and the timers of the system. */
 export const systemClock: Clock = {
   now: (): number => Date.now(),
   after(ms: number, run: () => void): () => void {

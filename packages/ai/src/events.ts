@@ -32,6 +32,7 @@ export type AssistantMessageEvent =
   | { type: "done"; reason: DoneReason; message: AssistantMessage }
   | { type: "error"; reason: "error" | "aborted"; error: AssistantMessage };
 
+/** How a response ends that did not fail and was not cut off. */
 export type DoneReason = Exclude<StopReason, "error" | "aborted" | "redirected">;
 
 /** The events that carry a piece of a growing block. */

@@ -10,6 +10,7 @@ export interface TextContent {
   signature?: string;
 }
 
+/** What a model thought before it answered. */
 export interface ThinkingContent {
   type: "thinking";
   thinking: string;
@@ -19,6 +20,7 @@ export interface ThinkingContent {
   redacted?: boolean;
 }
 
+/** A picture in a message. */
 export interface ImageContent {
   type: "image";
   /** Base64, without a `data:` prefix. */
@@ -28,6 +30,7 @@ export interface ImageContent {
   signature?: string;
 }
 
+/** A model asks for a tool to be run. The result goes back with the same `id`. */
 export interface ToolCall {
   type: "toolCall";
   id: string;
@@ -52,6 +55,7 @@ export interface ServiceToolContent {
   raw?: unknown;
 }
 
+/** A block of what a model says. */
 export type AssistantContent =
   | TextContent
   | ThinkingContent
@@ -59,6 +63,7 @@ export type AssistantContent =
   | ServiceToolContent
   | ImageContent;
 
+/** A block of what a user says, or of what a tool gives. */
 export type UserContent = TextContent | ImageContent;
 
 /** Money in US dollars. A price that is not known is absent, never 0. */
@@ -97,12 +102,14 @@ export type StopReason =
   | "aborted"
   | "redirected";
 
+/** What a user says. */
 export interface UserMessage {
   role: "user";
   content: string | UserContent[];
   timestamp: number;
 }
 
+/** A response of a model, whole or cut off: `stopReason` tells how it ended. */
 export interface AssistantMessage {
   role: "assistant";
   content: AssistantContent[];
@@ -141,6 +148,7 @@ export interface ServiceReport {
   details?: Record<string, unknown>;
 }
 
+/** What became of a tool call. */
 export interface ToolResultMessage {
   role: "toolResult";
   toolCallId: string;
@@ -152,8 +160,14 @@ export interface ToolResultMessage {
   timestamp: number;
 }
 
+/** What a model reads and writes. */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage;
 
+/**
+ * What went wrong with a response, for programs. `overflow`: too long for the model's
+ * window. `stalled`: the service went silent. `incomplete`: the stream broke off.
+ * `hook`: code of the application threw.
+ */
 export type FailureKind =
   | "auth"
   | "quota"
@@ -184,6 +198,7 @@ export interface Failure {
   requestId?: string;
 }
 
+/** How much a model is to think, as far as its service can be told. */
 export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** US dollars for a million tokens. An absent price is unknown. */
@@ -199,10 +214,12 @@ export interface PriceTier extends TokenPrice {
   above: number;
 }
 
+/** What a model costs, with other prices for long prompts where there are such. */
 export interface ModelPrice extends TokenPrice {
   tiers?: readonly PriceTier[];
 }
 
+/** A model at a service, and the facts that are known of it. What is absent is not known. */
 export interface Model {
   id: string;
   name: string;

@@ -9,10 +9,12 @@ export interface PartialJsonError {
   readonly position: number;
 }
 
+/** The value, or what is wrong with it and at which character. */
 export type PartialJsonResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string; readonly position: number };
 
+/** The value of a JSON text, or what is wrong with it, by line and column. */
 export type JsonTextResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string; readonly line: number; readonly column: number };

@@ -17,6 +17,7 @@ export interface TypeboxSchema {
 /** A schema of another library (zod, arktype, valibot) that can tell its JSON Schema. */
 export type StandardSchema = StandardSchemaV1 & StandardJSONSchemaV1;
 
+/** What a tool may say its parameters with. */
 export type AnySchema = JsonSchema | TypeboxSchema | StandardSchema;
 
 /**

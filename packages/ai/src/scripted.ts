@@ -81,6 +81,7 @@ export type ScriptFunction = (
   callIndex: number,
 ) => ScriptAnswer | Promise<ScriptAnswer>;
 
+/** What a scripted model does for one request: an answer, or a function that makes one. */
 export type ScriptStep = ScriptAnswer | ScriptFunction;
 
 /** One request as a scripted model saw it. */

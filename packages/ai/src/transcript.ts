@@ -1,5 +1,6 @@
 import type { Message, ToolCall } from "./messages.ts";
 
+/** What is wrong with a transcript, for programs. */
 export type TranscriptFault =
   | "call-without-result"
   | "result-without-call"

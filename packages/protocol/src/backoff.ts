@@ -10,8 +10,11 @@ export interface ReconnectOptions {
   firstAttempts?: number;
 }
 
+/** The most that is waited before the first attempt to connect again, unless told otherwise. */
 export const RECONNECT_BASE_MS = 250;
+/** The most that is waited before any attempt to connect again, unless told otherwise. */
 export const RECONNECT_MAX_MS = 10_000;
+/** Attempts to connect where there never was a connection, unless told otherwise. */
 export const FIRST_ATTEMPTS = 5;
 
 /**

@@ -8,6 +8,7 @@ export const PROTOCOL_VERSION = 1;
 /** All versions that are understood, newest first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [PROTOCOL_VERSION];
 
+/** What a frame carries, by its type. */
 export type Payload = Readonly<Record<string, unknown>>;
 
 /** One frame, on whatever transport. */
@@ -139,6 +140,7 @@ export function tooLarge(maxBytes: number, re?: string): ProtocolError {
   );
 }
 
+/** Whether a value is an object, and neither null nor a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

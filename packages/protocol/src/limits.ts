@@ -14,6 +14,7 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 export const IDLE_STREAM_MS = 300_000;
 /** What is kept of a stream for those who come back: so many events, or so many bytes. */
 export const TAIL_EVENTS = 4096;
+/** What is kept of a stream for those who come back, in bytes. */
 export const TAIL_BYTES: number = 4 * MIB;
 /** How long a stream without a client runs on. Sessions: no limit. */
 export const ORPHAN_TTL_MS = 60_000;
@@ -58,6 +59,7 @@ export interface Limits {
   tailBytes: number;
 }
 
+/** The limits of a server that is told no others. */
 export const LIMITS: Limits = {
   frameBytes: MAX_FRAME_BYTES,
   streams: MAX_STREAMS,

@@ -1,3 +1,4 @@
+/** What a request can be refused with. */
 export const ERROR_CODES = [
   "invalid_request",
   "unauthorized",
@@ -19,6 +20,7 @@ export const ERROR_CODES = [
   "internal_error",
 ] as const;
 
+/** One of `ERROR_CODES`. */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 const CODES: ReadonlySet<unknown> = new Set(ERROR_CODES);

@@ -46,6 +46,7 @@ const EVENT_STREAM = "text/event-stream";
 /** All that is asked of a `fetch`: the global one will do. */
 export type ProxyFetch = (url: string, init: ProxyRequest) => Promise<FetchedResponse>;
 
+/** What a `ProxyFetch` is given. */
 export interface ProxyRequest {
   method: "POST" | "GET" | "DELETE";
   headers: Record<string, string>;
@@ -64,6 +65,7 @@ export interface ProxyOptions {
   fetch?: ProxyFetch;
 }
 
+/** What may be said about one request, and where the server is. */
 export type StreamProxyOptions = StreamOptions & ProxyOptions;
 
 /**

@@ -35,6 +35,7 @@ export interface WebSocketLike {
   ): void;
 }
 
+/** A class of sockets: the global `WebSocket`, or that of `ws`. */
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
 export interface WebSocketOptions {
@@ -114,6 +115,7 @@ async function emptied(socket: WebSocketLike, clock: Clock): Promise<void> {
   }
 }
 
+/** How a socket is written to, and ended. */
 export interface WebSocketTransportOptions {
   /** Sends a text. A promise settles when the socket can take more. */
   write: (text: string) => void | Promise<void>;

@@ -14,6 +14,7 @@ export type WireState =
   | { type: "waiting"; attempt: number; delayMs: number; error: Error }
   | { type: "closed"; error?: Error };
 
+/** What may be said about one request over the wire. */
 export interface RequestOptions {
   /** The stream that it belongs to: requests of one stream are answered one after the other. */
   stream?: string;

@@ -20,6 +20,7 @@ export interface SessionChanges {
   };
 }
 
+/** What a client asks of a session. */
 export interface SessionPrompt {
   text: string;
   images?: readonly ImageContent[];

@@ -131,6 +131,7 @@ export class WireEventWriter {
   }
 }
 
+/** Whether a message is a model's. */
 export function isAssistant(message: AgentMessage): message is AssistantMessage {
   return isLlmMessage(message) && message.role === "assistant";
 }

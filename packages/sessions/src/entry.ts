@@ -74,4 +74,5 @@ export type Entry = EntryBody & {
   timestamp: number;
 };
 
+/** What a line of a session file can be. */
 export type EntryType = EntryBody["type"];

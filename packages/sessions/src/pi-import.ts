@@ -27,6 +27,7 @@ export interface SkippedPart {
   why: string;
 }
 
+/** A session that was taken over, and what of it could not be. */
 export interface PiImport {
   /** Open; its end is where pi's was. */
   session: Session;

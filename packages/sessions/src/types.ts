@@ -2,6 +2,7 @@ import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
 import type { Clock } from "@gyre/ai";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
+/** How a session is opened. */
 export interface OpenOptions {
   /** Takes no lock, mends nothing, and cannot append. */
   readOnly?: boolean;
@@ -12,6 +13,7 @@ export interface OpenOptions {
   forkHint?: string;
 }
 
+/** What a new session's file begins with. */
 export interface NewSession {
   cwd: string;
   /** Default: a fresh one. */
@@ -107,6 +109,11 @@ export interface SessionSummary {
   firstPrompt?: string;
 }
 
+/**
+ * What is wrong with a session, for programs. `locked`: somebody has it open.
+ * `lock_lost`: somebody else has taken it over. `newer_version`: a newer program wrote
+ * it.
+ */
 export type SessionErrorCode =
   | "locked"
   | "lock_lost"

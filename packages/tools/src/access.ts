@@ -24,6 +24,7 @@ export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentToo
   access(args: Record<string, unknown>): Access | Promise<Access>;
 }
 
+/** Whether a tool can say what a call would do. */
 export function isGuarded(tool: AgentTool): tool is GuardedTool {
   return "access" in tool && typeof tool.access === "function";
 }

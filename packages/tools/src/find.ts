@@ -4,8 +4,11 @@ import type { ToolEnv } from "./env.ts";
 import { pathOf, readAccess } from "./read-access.ts";
 import { within } from "./text.ts";
 
+/** Paths that `find` gives, unless the call asks for another number. */
 export const FIND_DEFAULT_LIMIT = 200;
+/** The most paths that a call of `find` may ask for. */
 export const FIND_MAX_LIMIT = 1000;
+/** How long the paths that `find` gives may be together, in bytes. */
 export const FIND_MAX_BYTES: number = 50 * 1024;
 /** Of more matches than this the age is not looked up: the first are then taken. */
 export const FIND_MAX_DATED = 20_000;

@@ -5,11 +5,17 @@ import type { GrepQuery } from "./grep-search.ts";
 import { pathOf, readAccess } from "./read-access.ts";
 import { counted, within } from "./text.ts";
 
+/** Matches that `grep` gives, unless the call asks for another number. */
 export const GREP_DEFAULT_LIMIT = 100;
+/** The most matches that a call of `grep` may ask for. */
 export const GREP_MAX_LIMIT = 1000;
+/** The most lines before and after a match that a call of `grep` may ask for. */
 export const GREP_MAX_CONTEXT = 20;
+/** `grep` refuses a longer pattern. */
 export const GREP_MAX_PATTERN_CHARS = 2000;
+/** How long the matches that `grep` gives may be together, in bytes. */
 export const GREP_MAX_BYTES: number = 50 * 1024;
+/** A search ends by then, with what it has found. */
 export const GREP_TIMEOUT_MS = 20_000;
 
 export interface GrepToolOptions {

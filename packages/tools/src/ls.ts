@@ -7,7 +7,9 @@ import { grouped, textResult } from "./text.ts";
 import { humanSize, linesWithin, listedName } from "./truncate.ts";
 import { type Entry, PathError } from "./workspace.ts";
 
+/** Entries of a folder that `ls` gives in one call. */
 export const LS_MAX_ENTRIES = 500;
+/** How long the entries that `ls` gives may be together, in bytes. */
 export const LS_MAX_BYTES: number = 50 * 1024;
 
 /** What an application is told of a listing. */

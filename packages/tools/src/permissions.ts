@@ -54,6 +54,7 @@ export interface ApprovalRequest {
   parentId?: string;
 }
 
+/** What a person says to an `ApprovalRequest`. */
 export type ApprovalAnswer =
   /** This once. `fingerprint` is that of the request. */
   | { allow: true; fingerprint: string }
@@ -83,6 +84,7 @@ export interface Advice {
   reason: string;
 }
 
+/** What decides on a call: mode, rules, and a person to ask. */
 export interface PermissionOptions {
   /** Default "ask". A function is called for each call, and may change its mind. */
   mode?: PermissionMode | (() => PermissionMode);
@@ -106,6 +108,7 @@ export interface PermissionOptions {
   onDecision?: (decision: PermissionDecision) => void;
 }
 
+/** Tells where a path leads. */
 export type PathResolver = Pick<Workspace, "resolve">;
 
 /** Asked about again this often when a call turns out to be another one each time. */

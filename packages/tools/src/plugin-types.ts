@@ -61,6 +61,7 @@ export interface PluginCommand {
   run(rest: string): string | Promise<string>;
 }
 
+/** The moments at which hooks are called. */
 export type HookEvent =
   | "PreToolUse"
   | "PostToolUse"

@@ -39,6 +39,7 @@ export interface ProgramEnd {
   left?: readonly number[];
 }
 
+/** How a program is run, and what becomes of its output. */
 export interface RunOptions {
   /** Default: none. */
   timeoutMs?: number;

@@ -14,9 +14,13 @@ import { decodeText, TEXT_HEAD_BYTES, textEncoding, type TextEncoding } from "./
 import { humanSize, LineWindow, listedName, type ShownLines } from "./truncate.ts";
 import { type FileInfo, PathError } from "./workspace.ts";
 
+/** Lines of a file that `read` gives in one call. */
 export const READ_MAX_LINES = 2000;
+/** How long the lines that `read` gives may be together, in bytes. */
 export const READ_MAX_BYTES: number = 50 * 1024;
+/** `read` cuts a longer line. */
 export const READ_MAX_LINE_CHARS = 2000;
+/** `read` refuses a larger picture. */
 export const READ_MAX_IMAGE_BYTES: number = 5 * 1024 * 1024;
 /** A file up to this size is remembered as a whole, so that edits of it can be checked. */
 export const READ_MAX_SEEN_BYTES: number = 5 * 1024 * 1024;

@@ -29,6 +29,7 @@ export interface ProgramSpec {
   env: Readonly<Record<string, string>>;
 }
 
+/** Confines programs to what a policy allows. */
 export interface Sandbox {
   kind: "bubblewrap" | "seatbelt" | "none";
   /** Of `none` in the place of one that could not be had: why, and what helps. */

@@ -7,7 +7,9 @@ import { counted } from "./text.ts";
 import { cutText } from "./truncate.ts";
 import { workingFolder } from "./working-folder.ts";
 
+/** How long a command may take, unless the call says otherwise. */
 export const SHELL_TIMEOUT_MS = 120_000;
+/** The most time that a call of `shell` may ask for. */
 export const SHELL_MAX_TIMEOUT_MS = 600_000;
 /** Shown to the model of both streams together. */
 export const SHELL_MAX_BYTES: number = 30 * 1024;

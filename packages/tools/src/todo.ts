@@ -7,6 +7,7 @@ export const MAX_TODO_CHARS = 500;
 
 export type TodoStatus = "pending" | "in_progress" | "done";
 
+/** One thing to do, in an agent's own words. */
 export interface Todo {
   readonly content: string;
   readonly status: TodoStatus;

@@ -4,6 +4,7 @@ import { type Entry, PathError, type Workspace } from "./workspace.ts";
 /** A walk ends after so many entries: it says so, and a narrower one is asked for. */
 export const MAX_WALK_ENTRIES = 200_000;
 
+/** Something beneath a folder, as `walkFiles` gives it. */
 export interface WalkedEntry {
   /** From the workspace. */
   path: string;

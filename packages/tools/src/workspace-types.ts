@@ -53,6 +53,7 @@ export interface FileIdentity {
   mtimeNs: bigint;
 }
 
+/** What is at a path. */
 export interface FileInfo extends FileIdentity {
   /** Relative to the workspace, links followed, with `/`. */
   path: string;
@@ -60,6 +61,7 @@ export interface FileInfo extends FileIdentity {
   mode: number;
 }
 
+/** Where a path leads. */
 export interface ResolvedPath {
   /** Relative to the workspace, links followed, with `/`; "" is the workspace itself. */
   path: string;
@@ -69,21 +71,29 @@ export interface ResolvedPath {
   readOnly: boolean;
 }
 
+/** A file that is open for reading, and what it was when it was opened. */
 export interface OpenedFile {
   handle: FileHandle;
   info: FileInfo;
 }
 
+/** The bytes of a file, and what it was when they were read. */
 export interface ReadFile {
   bytes: Uint8Array;
   info: FileInfo;
 }
 
+/** What is in a folder. */
 export interface Entry {
   name: string;
   kind: FileInfo["kind"];
 }
 
+/**
+ * What is wrong with a path, for programs. `outside`: it leads out of the workspace.
+ * `read_only`: tools may not change it. `changed`: it is not the file any more that was
+ * expected.
+ */
 export type PathFault =
   | "outside"
   | "read_only"

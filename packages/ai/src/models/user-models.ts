@@ -10,6 +10,7 @@ export type UserModel = Pick<Model, "id" | "provider"> & Partial<Omit<Model, "id
 /** A service that a user adds, or what a user wants changed of one that is known. */
 export type UserService = Partial<Omit<ServicePreset, "id">>;
 
+/** What a user's file of models holds, once it was checked. */
 export interface UserModels {
   /** Where it is from, for errors: the path of a file. */
   source: string;

@@ -8,6 +8,7 @@ import { defaultKeyFile, isCommand, keyEntry, readKeyFile, writeKeyFile } from "
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_TTL_MS = 300_000;
 
+/** Where a `KeyStore` looks for keys, and how long it waits for and keeps those of commands. */
 export interface KeyOptions {
   /** The variables that are looked at. Default: those of the process. */
   env?: Readonly<Record<string, string | undefined>>;

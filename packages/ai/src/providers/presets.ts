@@ -30,6 +30,7 @@ const CHAT = "openai-completions";
 /** Services that know a low, a high and a highest effort. */
 const LOW_HIGH_MAX: ChatQuirks["efforts"] = { medium: "high", xhigh: "max" };
 
+/** The services that are known by name. */
 export const SERVICES: readonly ServicePreset[] = [
   {
     id: "anthropic",
@@ -350,6 +351,7 @@ export const SERVICES: readonly ServicePreset[] = [
   },
 ];
 
+/** The preset of a service by its id; those of one's own go first. */
 export function findService(id: string, own?: readonly ServicePreset[]): ServicePreset | undefined {
   const isIt = (service: ServicePreset): boolean => service.id === id;
   return own?.find(isIt) ?? SERVICES.find(isIt);

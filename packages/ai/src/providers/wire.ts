@@ -34,6 +34,7 @@ export interface WireJob {
   clock: Clock;
 }
 
+/** One request as a wire writes it: where it goes, and what it says. */
 export interface WireRequest {
   url: string;
   headers: Record<string, string>;
@@ -94,6 +95,7 @@ export interface FetchedResponse {
 /** All that is asked of a `fetch`: the global one will do, and so will a simpler one. */
 export type Fetch = (url: string, init: FetchRequest) => Promise<FetchedResponse>;
 
+/** What a `Fetch` is given. A redirect is for the caller to judge, since the key goes with it. */
 export interface FetchRequest {
   method: string;
   headers: Record<string, string>;

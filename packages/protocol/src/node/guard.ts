@@ -16,12 +16,14 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 /** Why somebody was turned away: these are counted. */
 export type RefusalReason = "host" | "origin" | "token" | "connections";
 
+/** Why somebody is turned away, and what is answered. */
 export interface Refusal {
   reason: RefusalReason;
   status: number;
   error: ProtocolError;
 }
 
+/** Whom a server lets in. */
 export interface GuardOptions {
   token: string;
   /** The port that the server listens on, once it does. */

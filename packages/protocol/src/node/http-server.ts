@@ -70,6 +70,7 @@ export interface ListenHttpOptions {
   clock?: Clock;
 }
 
+/** A server that listens, with its address and what it counts. */
 export interface HttpListener extends Listener {
   readonly url: string;
   readonly metrics: Metrics;

@@ -1,6 +1,7 @@
 import type { Server, Socket } from "node:net";
 import type { Clock } from "@gyre/ai";
 
+/** Where a server listens unless told otherwise: this machine alone reaches it. */
 export const LOOPBACK = "127.0.0.1";
 
 /** How long those who are there have to leave when a listener closes. */

@@ -26,6 +26,7 @@ import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
 /** The way to the server: one that others use as well, or what is needed to make one. */
 export type Wire = WirePeer | WireClientOptions;
 
+/** How a remote agent follows its session. */
 export type RemoteAgentOptions = FollowerOptions;
 
 type ImageOptions = Pick<PromptOptions, "images">;

@@ -28,6 +28,7 @@ export interface McpAddress extends ServerSettings {
   headers?: Readonly<Record<string, string>>;
 }
 
+/** A server: a program to start, or an address. */
 export type McpServerConfig = McpProgram | McpAddress;
 
 /** A server, and who configured it: pins of one are not those of another with its name. */
@@ -40,6 +41,7 @@ export interface McpServerEntry {
   isLiteral?: boolean;
 }
 
+/** What `readMcpServers` found: the servers that can be used, and what is wrong with the rest. */
 export interface McpServersRead {
   servers: Record<string, McpServerConfig>;
   /** All that is wrong, one line each; a server with a problem is not among `servers`. */
@@ -131,6 +133,7 @@ function serverOf(given: Fields): McpServerConfig {
   return { type: "http", url: String(url), ...(isTexts(headers) && { headers }), ...common };
 }
 
+/** Whether a server is at an address, and not a program to start. */
 export function isAddress(config: McpServerConfig): config is McpAddress {
   return config.type === "http";
 }

@@ -20,7 +20,9 @@ import { resultOf, saidBy } from "./result.ts";
 import { withoutPatterns } from "./patterns.ts";
 import { ranked } from "./search.ts";
 
+/** The tool by which a model finds tools of servers that it was not told of. */
 export const TOOL_SEARCH = "tool_search";
+/** The tool by which a model calls what `tool_search` found. */
 export const MCP_CALL = "mcp_call";
 
 /** A search waits for servers that are still being connected to. */
@@ -76,6 +78,7 @@ export interface McpOptions {
   clock?: Clock;
 }
 
+/** How it stands with a server, for people. */
 export interface McpServerStatus {
   name: string;
   scope: string;
