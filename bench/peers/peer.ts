@@ -82,8 +82,8 @@ export interface Peer {
   readonly imports: readonly string[];
   /** One run: from the call until the library says it is over, all events consumed. */
   readonly run: (work: Work) => Promise<Outcome>;
-  /** An agent or conversation that did `work` and waits: all that is needed to go on. */
-  readonly idle: (work: Work) => Promise<unknown>;
+  /** An agent of its own that did `work` and waits, with all that is needed to go on. */
+  readonly idle?: (work: Work) => Promise<unknown>;
   /** Its client of Anthropic's Messages, through the library's own loop. */
   readonly anthropic?: (work: HttpWork) => Promise<void>;
   /** Its client of OpenAI's chat completions, through the library's own loop. */
@@ -93,6 +93,8 @@ export interface Peer {
    * one; `ms` is the silence after which the stream counts as stalled.
    */
   readonly stallGuard?: (work: Work, ms: number) => Promise<Outcome>;
+  /** What that setting limits, if it is not the silence alone. */
+  readonly stallGuardLimits?: "the whole answer";
 }
 
 /** A JSON Schema of a tool's parameters. */

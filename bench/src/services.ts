@@ -7,6 +7,7 @@ import { openaiResponses } from "@gyre/ai/providers/openai-responses";
 import { createParser } from "eventsource-parser";
 import type { Case, Line } from "./cases.ts";
 import { interleaved, median } from "./measure.ts";
+import { streamedChars } from "./stream-bodies.ts";
 
 const DELTAS = 20_000;
 const ROUNDS = 15;
@@ -55,10 +56,7 @@ async function gyre(provider: ApiProvider, baseUrl: string): Promise<number> {
   return chars;
 }
 
-const CHARS = Array.from({ length: DELTAS }, (_, nth) => `word${nth % 100} `.length).reduce(
-  (sum, length) => sum + length,
-  0,
-);
+const CHARS = streamedChars(DELTAS);
 
 function expect(what: string, got: number, wanted: number): void {
   if (got !== wanted) throw new Error(`${what}: ${got} instead of ${wanted}.`);
@@ -70,7 +68,7 @@ const WIRES: readonly [ApiProvider, (event: never) => boolean][] = [
   [
     openaiCompletions(),
     (event: { choices?: { delta?: { content?: string } }[] }) =>
-      event.choices?.[0]?.delta?.content !== undefined,
+      (event.choices?.[0]?.delta?.content ?? "") !== "",
   ],
   [openaiResponses(), (event: { type?: string }) => event.type === "response.output_text.delta"],
 ];

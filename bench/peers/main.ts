@@ -1,0 +1,145 @@
+/**
+ * All libraries on the same work, in one run, in turns: `npm run bench:peers`. Writes
+ * `bench/results/latest.json`, the tables and the plots.
+ */
+import { fork } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type Column, COLUMNS, loadPeer } from "./peers.ts";
+import { growthPlot, speedPlot } from "./plots.ts";
+import { behaviourRows, growthOf, measureSpeed } from "./race.ts";
+import { markdown } from "./report.ts";
+import type { GrowthRow, Heading, ResultRow, Results } from "./results.ts";
+import { SPEEDS } from "./speed.ts";
+import { importRow, installedRows } from "./start-cost.ts";
+
+const ROUNDS = 5;
+
+const { values } = parseArgs({
+  options: {
+    peer: { type: "string", multiple: true },
+    case: { type: "string", multiple: true },
+    rounds: { type: "string", default: String(ROUNDS) },
+    out: { type: "string" },
+    report: { type: "boolean" },
+    help: { type: "boolean", short: "h" },
+  },
+});
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const resultsFolder = values.out ?? fileURLToPath(new URL("../results", import.meta.url));
+const docs = fileURLToPath(new URL("../../docs", import.meta.url));
+const OTHER_CASES = ["import", "installed", "behaviour"];
+const [BEGIN, END] = ["<!-- results: begin -->", "<!-- results: end -->"];
+const CASES = [...SPEEDS.map(({ name }) => name), ...OTHER_CASES];
+const rounds = Number(values.rounds);
+const columns = COLUMNS.filter(({ id }) => values.peer?.includes(id) ?? true);
+
+if (values.help) {
+  console.log(`npm run bench:peers [-- --peer ID...] [-- --case NAME...] [-- --rounds N] [-- --out FOLDER]
+npm run bench:peers -- --report   the tables and plots of the last results again
+
+Peers: ${COLUMNS.map(({ id }) => id).join(", ")}
+Cases: ${CASES.join(", ")}`);
+} else if (values.report) {
+  const latest = readFileSync(`${resultsFolder}/latest.json`, "utf8");
+  report(JSON.parse(latest) as Results);
+} else {
+  refuseUnknown(
+    "peer",
+    values.peer,
+    COLUMNS.map(({ id }) => id),
+  );
+  refuseUnknown("case", values.case, CASES);
+  if (!Number.isInteger(rounds) || rounds < 1) {
+    throw new Error(`--rounds is ${values.rounds}; it has to be a whole number from 1 on.`);
+  }
+  report(await measureAll());
+}
+
+function refuseUnknown(
+  what: string,
+  given: readonly string[] | undefined,
+  known: readonly string[],
+): void {
+  for (const name of given ?? []) {
+    if (!known.includes(name)) {
+      throw new Error(`No ${what} "${name}". There are: ${known.join(", ")}.`);
+    }
+  }
+}
+
+function isWanted(name: string): boolean {
+  return values.case?.includes(name) ?? true;
+}
+
+function report(results: Results): void {
+  const text = markdown(results);
+  mkdirSync(resultsFolder, { recursive: true });
+  writeFileSync(`${resultsFolder}/latest.json`, `${JSON.stringify(results, undefined, 2)}\n`);
+  writeFileSync(`${resultsFolder}/latest.md`, `${text}\n`);
+  // Of a part of the work, or into another folder: the docs show whole runs.
+  const isWhole = values.out === undefined && !values.case && !values.peer;
+  if (isWhole) {
+    writeFileSync(`${docs}/benchmarks-speed.svg`, speedPlot(results));
+    writeFileSync(`${docs}/benchmarks-growth.svg`, growthPlot(results));
+    fillIn(`${docs}/benchmarks.md`, text);
+  }
+  console.log(text);
+}
+
+/** Puts the tables between the marks of a page. */
+function fillIn(path: string, text: string): void {
+  const page = readFileSync(path, "utf8");
+  const [before, rest] = [page.split(BEGIN)[0], page.split(END)[1]];
+  if (before === undefined || rest === undefined) {
+    throw new Error(`${path} has no place for the results: ${BEGIN} and ${END}.`);
+  }
+  writeFileSync(path, `${before}${BEGIN}\n\n${text}\n\n${END}${rest}`);
+}
+
+async function measureAll(): Promise<Results> {
+  const headings = await Promise.all(columns.map(headingOf));
+  const rows: ResultRow[] = [];
+  const growth: GrowthRow[] = [];
+  const server = fork(fileURLToPath(new URL("../src/stream-server.ts", import.meta.url)));
+  const { port } = await new Promise<{ port: number }>((resolve) =>
+    server.once("message", resolve),
+  );
+  const origin = `http://127.0.0.1:${port}`;
+  for (const speed of SPEEDS.filter(({ name }) => isWanted(name))) {
+    const measured = await measureSpeed(speed, { columns, rounds, origin });
+    rows.push(...measured);
+    if (speed.grows) growth.push(growthOf(speed, measured));
+  }
+  server.disconnect();
+  if (isWanted("import")) rows.push(await importRow(columns, rounds));
+  if (isWanted("installed")) rows.push(...(await installedRows(columns)));
+  return {
+    when: new Date().toISOString(),
+    node: process.version,
+    machine: `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"})`,
+    rounds,
+    columns: headings,
+    rows,
+    growth,
+    behaviours: isWanted("behaviour") ? await behaviourRows(columns) : [],
+  };
+}
+
+async function headingOf(column: Column): Promise<Heading> {
+  const peer = await loadPeer(column.id);
+  const [name] = peer.imports;
+  const folder = column.folder ?? "gyre";
+  const version =
+    name === undefined
+      ? ""
+      : (
+          JSON.parse(
+            readFileSync(`${here}${folder}/node_modules/${name}/package.json`, "utf8"),
+          ) as { version: string }
+        ).version;
+  return { id: column.id, name: peer.name, version };
+}

@@ -1,0 +1,99 @@
+import type { Agent, MastraDBMessage } from "@mastra/core/agent";
+import { type Outcome, type Peer, reasonOf, type Work } from "../peer.ts";
+import { quietAgent } from "./agent.ts";
+import { promptOf, toPlain } from "./messages.ts";
+import { model } from "./model.ts";
+import { toTool } from "./tool.ts";
+
+const limits = { maxSteps: Infinity, toolCallConcurrency: Infinity };
+
+/**
+ * An agent of its own for each conversation, without memory, storage or a `Mastra`
+ * around it, read by `fullStream`. Limits of steps (5 by default) and of tools at once
+ * (10) are off; tools start before the answer has ended, as is the default.
+ */
+const mastra: Peer = {
+  name: "Mastra",
+  imports: ["@mastra/core/agent", "@mastra/core/tools", "zod"],
+  run: (work) => run(work),
+  async idle(work) {
+    const agent = agentFor(work);
+    const stream = await agent.stream(promptOf(work), limits);
+    return { agent, messages: (await stream.getFullOutput()).messages };
+  },
+  anthropic: async (work) => (await import("./services.ts")).anthropic(work),
+  openai: async (work) => (await import("./services.ts")).openai(work),
+  // It knows no silence between chunks, only how long the whole answer may take.
+  stallGuard: (work, ms) => run(work, { firstChunkMs: ms, stepMs: ms }),
+  stallGuardLimits: "the whole answer",
+};
+export default mastra;
+
+/**
+ * The library does not throw what goes wrong while it streams: it is an `error` chunk,
+ * and `error` of the result. Its messages have whole steps only; the text of a step that
+ * was cut off is told to `onAbort`, or is in the last of the `steps` after an error. They
+ * also lack a text that is the same as one before it in the run, as do its prompts.
+ */
+async function run(
+  work: Work,
+  timeout?: { firstChunkMs: number; stepMs: number },
+): Promise<Outcome> {
+  const { listener, hook, signal } = work;
+  const tell = (event: string) => () => listener?.(event);
+  const prompt = promptOf(work);
+  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
+  let cutOff = "";
+  let messages = (): readonly MastraDBMessage[] => prompt;
+  let failure: unknown;
+  try {
+    const stream = await agentFor(work).stream(prompt, {
+      ...limits,
+      ...(signal ? { abortSignal: signal } : {}),
+      ...(hook ? { prepareStep: () => hook() } : {}),
+      ...(timeout ? { modelSettings: { timeout } } : {}),
+      onAbort({ text = "" }) {
+        cutOff = text;
+        listener?.("onAbort");
+      },
+      ...(listener
+        ? {
+            onChunk: ({ type }) => listener(type),
+            onStepFinish: tell("onStepFinish"),
+            onFinish: tell("onFinish"),
+            onError: tell("onError"),
+          }
+        : {}),
+    });
+    messages = () => stream.messageList.get.all.db();
+    for await (const chunk of stream.fullStream) {
+      if (chunk.type === "text-delta") {
+        textDeltas++;
+        textChars += chunk.payload.text.length;
+      } else if (chunk.type === "tool-call-delta") {
+        argumentDeltas++;
+      }
+      const wait = work.event?.();
+      if (wait) await wait;
+    }
+    failure = stream.error;
+    const last = (await stream.steps).at(-1);
+    if (last?.finishReason === "error") cutOff = last.text;
+  } catch (error) {
+    failure = error;
+  }
+  const plain = messages().flatMap(toPlain);
+  if (cutOff !== "") plain.push({ role: "assistant", text: cutOff });
+  return {
+    textDeltas,
+    textChars,
+    argumentDeltas,
+    messages: plain,
+    ...(failure === undefined ? {} : { error: reasonOf(failure) }),
+  };
+}
+
+function agentFor(work: Work): Agent {
+  const tools = (work.tools ?? []).map((tool) => [tool.name, toTool(tool)]);
+  return quietAgent(model(work), Object.fromEntries(tools));
+}

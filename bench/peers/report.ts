@@ -1,0 +1,89 @@
+import {
+  type Cell,
+  FLOOR,
+  OURS,
+  ranking,
+  type Results,
+  type ResultRow,
+  timesOurs,
+} from "./results.ts";
+
+/** Both tables, and what is to be said of them, in Markdown. */
+export function markdown(results: Results): string {
+  const heads = results.columns.map(({ name }) => name);
+  const speed = results.rows.map((row) => [
+    unitOf(row),
+    ...results.columns.map(({ id }) => cellText(row, id)),
+  ]);
+  const growth = results.growth.map(({ title, cells }) => [
+    `${title}: exponent`,
+    ...results.columns.map(({ id }) => cells[id]?.toFixed(2) ?? ""),
+  ]);
+  const behaviours = results.behaviours.map(({ title, cells }) => [
+    title,
+    ...results.columns.map(({ id }) => cells[id] ?? ""),
+  ]);
+  return [
+    `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} rounds, in brackets the least and the most; "12x" is twelve times Gyre's.`,
+    "",
+    ...table(["", ...heads], [...speed, ...growth]),
+    "",
+    ...table(
+      ["", ...heads.slice(1)],
+      behaviours.map(([title = "", , ...cells]) => [title, ...cells]),
+    ),
+    "",
+    `Versions: ${results.columns
+      .filter(({ version }) => version !== "")
+      .map(({ name, version }) => `${name} ${version}`)
+      .join(", ")}.`,
+    "",
+    standing(results),
+  ].join("\n");
+}
+
+/** In which rows we are not first, and by how much. */
+export function standing(results: Results): string {
+  const races = results.rows.filter((row) => ranking(row).length > 1);
+  const lost = races.filter((row) => ranking(row)[0] !== OURS);
+  const lines = lost.map((row) => {
+    const first = ranking(row)[0] ?? "";
+    const name = results.columns.find(({ id }) => id === first)?.name ?? first;
+    const times = timesOurs(row, first);
+    return `- ${row.title}: ${name} is first${times === undefined ? "" : ` with ${times.toFixed(2)}x of Gyre's`}.`;
+  });
+  return [`Gyre is first in ${races.length - lost.length} of ${races.length} rows.`, ...lines].join(
+    "\n",
+  );
+}
+
+function unitOf({ title, unit }: ResultRow): string {
+  return unit === "" ? title : `${title} (${unit})`;
+}
+
+function cellText(row: ResultRow, id: string): string {
+  const cell = row.cells[id];
+  if (cell === undefined) return "";
+  if (cell.median === undefined) return cell.note ?? "";
+  const times = id === OURS || id === FLOOR ? undefined : timesOurs(row, id);
+  const ratio = times === undefined ? "" : ` ${times < 10 ? times.toFixed(1) : times.toFixed(0)}x`;
+  const note = cell.note === undefined ? "" : `; ${cell.note}`;
+  return `${figure(cell.median)}${spread(cell)}${ratio}${note}`;
+}
+
+function spread({ low, high }: Cell): string {
+  if (low === undefined || high === undefined || low === high) return "";
+  return ` (${figure(low)}-${figure(high)})`;
+}
+
+/** Three digits, and no more of them than are needed. */
+export function figure(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString("en");
+  if (value >= 10) return value.toFixed(1);
+  return value >= 1 ? value.toFixed(2) : value.toPrecision(2);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)];
+}

@@ -1,0 +1,56 @@
+/**
+ * A process that measures one library: `worker.ts PEER CASE SIZE ORIGIN`. It gets ready
+ * and warm, says so, and then takes a sample each time it is asked.
+ */
+import { behave } from "./behaviours.ts";
+import { reasonOf } from "./peer.ts";
+import { loadPeer } from "./peers.ts";
+import { SPEEDS } from "./speed.ts";
+
+/** For how long a library is run before a sample counts, for the compiler to settle. */
+const WARM_UP_MS = 2_000;
+
+/** What a worker says. */
+export type Said =
+  | { readonly type: "ready" }
+  | { readonly type: "none" }
+  | { readonly type: "sample"; readonly sample: Record<string, number> }
+  | { readonly type: "behaviour"; readonly found: string }
+  | { readonly type: "failed"; readonly reason: string };
+
+const say = (said: Said): void => void process.send?.(said);
+
+const [id = "", name = "", size = "", origin = ""] = process.argv.slice(2);
+try {
+  await (name === "behave" ? tellBehaviour(size) : measure());
+} catch (error) {
+  say({ type: "failed", reason: reasonOf(error) });
+}
+
+async function measure(): Promise<void> {
+  const speed = SPEEDS.find((one) => one.name === name);
+  if (!speed) throw new Error(`There is no case "${name}".`);
+  const peer = await loadPeer(id);
+  const take = speed.prepare(peer, Number(size), { origin });
+  if (!take) {
+    say({ type: "none" });
+    return;
+  }
+  if (!speed.isFresh) {
+    const until = performance.now() + WARM_UP_MS;
+    do await take();
+    while (performance.now() < until);
+  }
+  process.on("message", () => {
+    take().then(
+      (sample) => say({ type: "sample", sample: { ...sample } }),
+      (error: unknown) => say({ type: "failed", reason: reasonOf(error) }),
+    );
+  });
+  say({ type: "ready" });
+}
+
+async function tellBehaviour(behaviour: string): Promise<void> {
+  const peer = await loadPeer(id);
+  say({ type: "behaviour", found: await behave(peer, behaviour) });
+}
