@@ -631,6 +631,142 @@ describe("queues", () => {
   });
 });
 
+/** A signal that counts who listens to it. */
+function countedSignal(): { signal: AbortSignal; abort: () => void; listeners: () => number } {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const on = signal.addEventListener.bind(signal);
+  const off = signal.removeEventListener.bind(signal);
+  const listening = new Set<unknown>();
+  signal.addEventListener = (type: string, listener: EventListenerOrEventListenerObject): void => {
+    listening.add(listener);
+    on(type, listener);
+  };
+  signal.removeEventListener = (
+    type: string,
+    listener: EventListenerOrEventListenerObject,
+  ): void => {
+    listening.delete(listener);
+    off(type, listener);
+  };
+  return { signal, abort: () => controller.abort(), listeners: () => listening.size };
+}
+
+describe("R21: the signal of one run", () => {
+  const starts = {
+    "prompt()": (agent: Agent, signal: AbortSignal) => agent.prompt("Hi", { signal }),
+    "run()": (agent: Agent, signal: AbortSignal) => agent.run("Hi", { signal }).result(),
+    "continue()": (agent: Agent, signal: AbortSignal) => {
+      agent.appendMessage(user("Hi"));
+      return agent.continue({ signal });
+    },
+    "continue() with what is queued": (agent: Agent, signal: AbortSignal) => {
+      const empty = emptyAssistantMessage(scriptedModel([]).model, 0);
+      agent.replaceMessages([user("Old"), { ...empty, content: [{ type: "text", text: "Yes" }] }]);
+      agent.followUp("Hi");
+      return agent.continue({ signal });
+    },
+    "continueRun()": (agent: Agent, signal: AbortSignal) => {
+      agent.appendMessage(user("Hi"));
+      return agent.continueRun({ signal }).result();
+    },
+  };
+
+  describe.each(Object.entries(starts))("of %s", (_name, start) => {
+    it("R21: stops it as abort() does, and is let go of; the next run is not concerned", async () => {
+      const ends = await Promise.all(
+        [false, true].map(async (bySignal) => {
+          const { agent, clock, recorder } = make([[say("Half"), stall()], "Whole"]);
+          const { signal, abort, listeners } = countedSignal();
+          const run = start(agent, signal);
+          await clock.advance(1);
+          expect(listeners()).toBe(1);
+          if (bySignal) abort();
+          else agent.abort();
+          expect((await run).stop).toBe("aborted");
+          expect(listeners()).toBe(0);
+          const made = [...recorder.lines];
+          expect((await agent.prompt("Again")).stop).toBe("done");
+          return made;
+        }),
+      );
+      expect(ends[1]).toEqual(ends[0]);
+      expect(ends[1]?.at(-3)).toBe('message_end assistant aborted "Half" (Aborted.)');
+    });
+
+    it("R21: one that has fired asks no model", async () => {
+      const { agent, model, recorder } = make(() => "Whole");
+      const { signal, abort, listeners } = countedSignal();
+      abort();
+      expect((await start(agent, signal)).stop).toBe("aborted");
+      expect([model.requests, listeners(), agent.isRunning]).toEqual([0, 0, false]);
+      expect(recorder.lines.slice(-4, -1)).toEqual([
+        ...empty("aborted", "Aborted."),
+        "turn_end aborted",
+      ]);
+      expect((await agent.prompt("Again")).stop).toBe("done");
+    });
+
+    it("is let go of when the run ends by itself, and then stops nothing", async () => {
+      const { agent, clock } = make(["Whole", { parts: ["On"], delayMs: 5 }]);
+      const { signal, abort, listeners } = countedSignal();
+      expect((await start(agent, signal)).stop).toBe("done");
+      expect(listeners()).toBe(0);
+      const next = agent.prompt("Again");
+      abort();
+      await clock.advance(10);
+      expect((await next).stop).toBe("done");
+    });
+  });
+
+  it("R21: while tools run, their signals fire and each call has its result", async () => {
+    const controller = new AbortController();
+    const slow = tool("slow", (_id, _args, signal) => {
+      controller.abort();
+      return signal.aborted ? "heard" : "deaf";
+    });
+    const { agent, model } = make([callAll(["slow", "slow"])], { initialState: { tools: [slow] } });
+    const end = await agent.prompt("Hi", { signal: controller.signal });
+    expect([end.stop, model.requests]).toEqual(["aborted", 1]);
+    expect(end.messages.filter(({ role }) => role === "toolResult")).toHaveLength(2);
+  });
+
+  it("is let go of when the sink throws", async () => {
+    const { signal, listeners } = countedSignal();
+    const { agent } = make(["Whole"], {
+      sink: () => {
+        throw new Error("Full.");
+      },
+    });
+    await expect(agent.prompt("Hi", { signal })).rejects.toThrow(/Full/);
+    expect(listeners()).toBe(0);
+  });
+
+  it("is not listened to where no run starts", async () => {
+    const { signal, listeners } = countedSignal();
+    await expect(new Agent().prompt("Hi", { signal })).rejects.toThrow(/setModel/);
+    const { agent, clock } = make([[say("Half"), stall()]]);
+    const run = agent.prompt("Hi");
+    await clock.advance(1);
+    await expect(agent.prompt("More", { signal })).rejects.toThrow(/running/);
+    expect(listeners()).toBe(0);
+    agent.abort();
+    await run;
+  });
+
+  it("R20: does not go with whileRunning, whether or not a run goes on", async () => {
+    const { agent, recorder } = make(["Whole"]);
+    const both: { signal: AbortSignal; whileRunning: "steer" } = {
+      signal: new AbortController().signal,
+      whileRunning: "steer",
+    };
+    await expect(agent.prompt("Hi", both)).rejects.toThrow(/not both/);
+    // @ts-expect-error -- the types refuse it where they can see it
+    void agent.prompt("Hi", { signal: both.signal, whileRunning: "steer" }).catch(() => {});
+    expect([recorder.lines, agent.hasQueuedMessages()]).toEqual([[], false]);
+  });
+});
+
 describe("R21: abort", () => {
   it("R21: stops the run; the next one is not concerned", async () => {
     const { agent, clock, recorder } = make([[say("Half"), stall()], "Whole"]);

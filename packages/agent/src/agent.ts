@@ -105,12 +105,22 @@ export interface PromptOptions {
   images?: readonly ImageContent[];
   /** What to do with the prompt while a run goes on, instead of throwing. */
   whileRunning?: "steer" | "followUp";
+  /**
+   * Stops the run that the prompt starts, as `abort()` does (R21); one that has fired, before
+   * the model is asked. Not with `whileRunning`: a prompt that is queued has no run of its own.
+   */
+  signal?: AbortSignal;
 }
 
 export interface ContinueOptions {
   /** A person's answers to pending calls, by call id. The rest stays pending. */
   decisions?: Readonly<Record<string, Decision>>;
+  /** Stops the run, as `abort()` does (R21); one that has fired, before the model is asked. */
+  signal?: AbortSignal;
 }
+
+/** What goes along with a prompt that is never queued. */
+export type RunOptions = Omit<PromptOptions, "whileRunning">;
 
 export interface CompactOptions {
   /** What a summary is to keep above all. */
@@ -143,6 +153,7 @@ interface Launch {
   skipInitialSteeringPoll?: boolean;
   output?: TypedOutput<AnySchema>;
   watch?: (event: AgentEvent) => void;
+  signal?: AbortSignal;
 }
 
 /**
@@ -338,12 +349,20 @@ export class Agent {
    * Runs on a prompt, and settles when the agent is idle again. Rejects while a run
    * goes on, unless told to queue: then it settles at once, with nothing.
    */
-  prompt(input: PromptInput, options?: Omit<PromptOptions, "whileRunning">): Promise<AgentEndEvent>;
-  prompt(input: PromptInput, options: PromptOptions): Promise<AgentEndEvent | undefined>;
+  prompt(input: PromptInput, options?: RunOptions): Promise<AgentEndEvent>;
+  prompt(
+    input: PromptInput,
+    options: Omit<PromptOptions, "signal">,
+  ): Promise<AgentEndEvent | undefined>;
   async prompt(
     input: PromptInput,
     options: PromptOptions = {},
   ): Promise<AgentEndEvent | undefined> {
+    if (options.signal && options.whileRunning) {
+      throw new Error(
+        "A prompt can have a signal or whileRunning, not both: once queued, it has no run of its own to stop. takeQueued() takes it back.",
+      );
+    }
     const messages = toMessages(input, this.#now(), options.images);
     if (this.isRunning && options.whileRunning) {
       for (const message of messages) {
@@ -356,25 +375,22 @@ export class Agent {
       "start a prompt",
       "Use steer() or followUp(), or wait for it with waitForIdle().",
     );
-    return this.#launch(this.#promptLaunch(messages));
+    return this.#launch(this.#promptLaunch(messages, options.signal));
   }
 
   /** The same as something to iterate; with `output`, its answer is typed and validated. */
-  run(input: PromptInput, options?: { images?: readonly ImageContent[] }): AgentRun;
+  run(input: PromptInput, options?: RunOptions): AgentRun;
   run<S extends AnySchema>(
     input: PromptInput,
-    options: { images?: readonly ImageContent[]; output: S },
+    options: RunOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
-  run(
-    input: PromptInput,
-    options: { images?: readonly ImageContent[]; output?: AnySchema } = {},
-  ): AgentRun<unknown> {
+  run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
     const messages = toMessages(input, this.#now(), options.images);
     this.#assertIdle(
       "start a run",
       "Use steer() or followUp(), or wait for it with waitForIdle().",
     );
-    return this.#iterate(this.#promptLaunch(messages), options.output);
+    return this.#iterate(this.#promptLaunch(messages, options.signal), options.output);
   }
 
   /** `continue()` as something to iterate; with `output`, its answer is typed and validated. */
@@ -404,12 +420,9 @@ export class Agent {
     signal?.throwIfAborted();
     const controller = new AbortController();
     const run = this.#open({ injected: [] }, controller.signal);
-    const stop = (): void => controller.abort();
-    signal?.addEventListener("abort", stop);
     try {
-      return await this.#during(run, controller, () => compactNow(run, keep));
+      return await this.#during(run, controller, signal, () => compactNow(run, keep));
     } finally {
-      signal?.removeEventListener("abort", stop);
       run.close();
     }
   }
@@ -435,16 +448,21 @@ export class Agent {
     this.#usage = {};
   }
 
-  #promptLaunch(messages: AgentMessage[]): Launch {
+  #promptLaunch(messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
     const reason = "the user went on without deciding";
     const denied = this.#pending.map(
       ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
     );
-    return { injected: asPrompts(messages), decisions: Object.fromEntries(denied) };
+    return {
+      injected: asPrompts(messages),
+      decisions: Object.fromEntries(denied),
+      ...(signal && { signal }),
+    };
   }
 
   #continueLaunch(options: ContinueOptions): Launch {
     this.#assertIdle("continue", "Wait for it with waitForIdle().");
+    const stop = options.signal && { signal: options.signal };
     const decisions: Record<string, Decision> = { ...options.decisions };
     for (const { toolCall, reason } of this.#pending) {
       decisions[toolCall.id] ??= { type: "wait", reason };
@@ -455,9 +473,9 @@ export class Agent {
       if (this.#messages.length === 0) throw error;
       const injected = this.#drainForContinue();
       if (injected.length === 0) throw error;
-      return { injected, decisions, skipInitialSteeringPoll: true };
+      return { injected, decisions, skipInitialSteeringPoll: true, ...stop };
     }
-    return { injected: [], decisions };
+    return { injected: [], decisions, ...stop };
   }
 
   #iterate(launch: Launch, schema: AnySchema | undefined): AgentRun<unknown> {
@@ -496,7 +514,7 @@ export class Agent {
     const waiting = this.#pending;
     this.#error = undefined;
     this.#pending = [];
-    return this.#during(run, controller, async () => {
+    return this.#during(run, controller, launch.signal, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
@@ -527,13 +545,22 @@ export class Agent {
     );
   }
 
-  /** Works on a run, while no other can start. */
-  async #during<T>(run: Run, controller: AbortController, work: () => Promise<T>): Promise<T> {
+  /** Works on a run, while no other can start. A caller's signal is let go of at its end. */
+  async #during<T>(
+    run: Run,
+    controller: AbortController,
+    signal: AbortSignal | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
     let becomeIdle: () => void = () => {};
     this.#active = { controller, idle: new Promise((resolve) => (becomeIdle = resolve)) };
+    const stop = (): void => controller.abort();
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop);
     try {
       return await work();
     } finally {
+      signal?.removeEventListener("abort", stop);
       this.#streamMessage = undefined;
       this.#active = undefined;
       this.#counted = { model: run.model, calibration: run.calibration };

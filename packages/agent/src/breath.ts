@@ -11,9 +11,9 @@ export class Breath {
   #lastAt: number;
   #events = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, now: number) {
     this.#clock = clock;
-    this.#lastAt = clock.now();
+    this.#lastAt = now;
   }
 
   /** Call it for each event. What it gives is to be waited for. */

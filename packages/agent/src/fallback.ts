@@ -22,13 +22,14 @@ export function isUnavailable({ kind, status }: Failure): boolean {
 /** How far a run has gone down its list of models. */
 export class Fallbacks {
   readonly #models: readonly Model[];
+  readonly #run: RunInfo;
   #passed: Model[] = [];
   /** One for each model that was passed over since the run began, or began anew. */
   events: FallbackEvent[] = [];
 
   constructor(models: readonly Model[], run: RunInfo) {
     this.#models = models;
-    byRun.set(run, this);
+    this.#run = run;
   }
 
   /** The model to ask in place of `model`, if that has failed so that another may do better. */
@@ -48,6 +49,7 @@ export class Fallbacks {
     };
     this.#passed.push(from);
     this.events.push(event);
+    byRun.set(this.#run, this);
     return event;
   }
 

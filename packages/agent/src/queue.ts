@@ -14,7 +14,7 @@ export class MessageQueue {
   #items: QueuedMessage[] = [];
   #made = 0;
   /** So that a message that comes back has the name that it went with. */
-  readonly #ids = new WeakMap<AgentMessage, string>();
+  #ids: WeakMap<AgentMessage, string> | undefined;
 
   constructor(name: string, mode: QueueMode) {
     this.#name = name;
@@ -39,7 +39,7 @@ export class MessageQueue {
   /** Puts back at the front what could not be delivered, under the name that it had. */
   putBack(messages: readonly AgentMessage[]): void {
     const items = messages.map((message) => {
-      const id = this.#ids.get(message);
+      const id = this.#ids?.get(message);
       const isFree = !this.#items.some((item) => item.id === id);
       return this.#named(message, isFree ? id : undefined);
     });
@@ -80,7 +80,7 @@ export class MessageQueue {
   }
 
   #named(message: AgentMessage, id = `${this.#name}-${++this.#made}`): QueuedMessage {
-    this.#ids.set(message, id);
+    (this.#ids ??= new WeakMap()).set(message, id);
     return { id, message };
   }
 }

@@ -116,7 +116,7 @@ export class Run {
     this.config = config;
     this.clock = config.clock ?? systemClock;
     this.#startedAt = this.clock.now();
-    this.breath = new Breath(this.clock);
+    this.breath = new Breath(this.clock, this.#startedAt);
     this.streamFn =
       streamFn ??
       ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));

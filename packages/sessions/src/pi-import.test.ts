@@ -456,7 +456,7 @@ describe("import of pi's session files", () => {
       ...chained(
         user("Hi"),
         { type: "active_tools_change", activeToolNames: ["bash"] },
-        { type: "message", message: { role: "system", content: "Obey" } },
+        { type: "message", message: { role: "oracle", content: "Obey" } },
         { type: "label", targetId: "nobody", label: "x" },
         { type: "thinking_level_change", thinkingLevel: "galactic" },
         { type: "branch_summary", fromId: "e1", summary: "" },
@@ -466,7 +466,7 @@ describe("import of pi's session files", () => {
     expect(texts(messages)).toEqual(["user: Hi", "assistant: Hello"]);
     expect(skipped.map(({ line, type }) => [line, type])).toEqual([
       [3, "active_tools_change"],
-      [4, "message system"],
+      [4, "message oracle"],
       [5, "label"],
       [6, "thinking_level_change"],
       [7, "branch_summary"],

@@ -2,10 +2,12 @@ import { createReadStream } from "node:fs";
 import type { Message, ThinkingLevel } from "@gyre/ai";
 import type { EntryBody, SessionSettings } from "./entry.ts";
 import { type Fields, isFields, LF, MAX_LINE_BYTES, parseFields } from "./line.ts";
+import { HarnessValues, isHarnessHeader, writesOf } from "./pi-harness.ts";
 import {
   assistantMessage,
   commandText,
   type Skip,
+  systemPrompt,
   text,
   toolResult,
   userContent,
@@ -13,8 +15,11 @@ import {
 } from "./pi-messages.ts";
 import { type NewSession, type Session, SessionError } from "./types.ts";
 
-/** The newest version of pi's format that is known here. */
+/** The newest version of the coding agent's format that is known here. */
 export const PI_VERSION = 3;
+/** The same of its harness, with the version of what the lines say. */
+const HARNESS_VERSION = 4;
+const HARNESS_STORAGE_VERSION = 1;
 /** So many appends are under way before one waits for them. */
 const MAX_APPENDS_UNDER_WAY = 256;
 
@@ -36,20 +41,19 @@ export interface PiImport {
 
 /** Whether a first line is that of a session file of pi. */
 export function isPiHeader(header: unknown): boolean {
-  return (
-    isFields(header) &&
-    header["type"] === "session" &&
-    typeof header["id"] === "string" &&
-    typeof header["timestamp"] === "string"
-  );
+  if (!isFields(header)) return false;
+  const { type, id, timestamp } = header;
+  const isAgents = type === "session" && typeof id === "string" && typeof timestamp === "string";
+  return isAgents || isHarnessHeader(header);
 }
 
 /**
- * Reads a session file of pi, version 1, 2 or 3, into a session that `target` makes. The
- * tree comes over as it is, with the branches in place and entries under new ids. What
- * cannot be brought over is told in `skipped`; what followed it follows what stood before
- * it. Counts and notes for pi's own screen (tokens before a compaction, files that a
- * summary saw, a tool's own usage) are left behind.
+ * Reads a session file of pi, version 1, 2 or 3, or of its harness, version 4, into a session
+ * that `target` makes. The tree comes over as it is, with the branches in place and entries
+ * under new ids; of the harness's branches it ends where "main" does. What cannot be brought
+ * over is told in `skipped`; what followed it follows what stood before it. Counts and notes
+ * for pi's own use (tokens before a compaction, files that a summary saw, a tool's own usage,
+ * which tools there were, how far a run has come) are left behind.
  *
  * Throws `SessionError` for a file that is not pi's or is newer, and what appending
  * throws; the session is then closed, and incomplete.
@@ -83,23 +87,26 @@ async function begin(
 ): Promise<Import> {
   const header = parseFields(bytes);
   if (!header || !isPiHeader(header)) throw notOurs(path);
-  const version = typeof header["version"] === "number" ? header["version"] : 1;
-  if (version > PI_VERSION) {
+  const isHarness = isHarnessHeader(header);
+  const version = Number((isHarness ? header["v"] : header["version"]) ?? 1) || 1;
+  const newest = isHarness ? HARNESS_VERSION : PI_VERSION;
+  const storage = Number(header["storageVersion"] ?? HARNESS_STORAGE_VERSION);
+  if (version > newest || storage > HARNESS_STORAGE_VERSION) {
+    const found = `version ${version}${isHarness ? `, storage ${storage}` : ""}`;
     throw new SessionError(
       "newer_version",
-      `${path} is a session of pi in version ${version}; up to ${PI_VERSION} can be read.`,
+      `${path} is a session of pi in ${found}; up to version ${newest} can be read.`,
       { path },
     );
   }
-  const session = text(header["id"]) ?? "";
-  const from = { session, file: path };
-  const begun = Date.parse(text(header["timestamp"]) ?? "");
+  const from = { session: text(header["id"]) ?? "", file: path };
+  const begun = timeOf(isHarness ? header["createdAt"] : header["timestamp"]);
   const made = await target({
     cwd: text(header["cwd"]) ?? "",
     from,
     ...(begun >= 0 && { createdAt: begun }),
   });
-  const work = new Import(made, version);
+  const work = new Import(made, version, isHarness ? new HarnessValues() : undefined);
   await work.begin(header);
   return work;
 }
@@ -118,6 +125,8 @@ interface Place {
   answers?: string;
   /** Calls up to here that have no result yet: pi's id, and ours for each call that has it. */
   open: ReadonlyMap<string, readonly string[]>;
+  /** Messages of the role "system" up to here. */
+  system: readonly Fields[];
   /** The model that was talked to last, and the one that the settings name. */
   model: SessionSettings["model"];
   set: SessionSettings["model"];
@@ -128,6 +137,7 @@ const NO_CALLS: Place["open"] = new Map();
 class Import {
   readonly session: Session;
   readonly #linear: boolean;
+  readonly #values: HarnessValues | undefined;
   readonly #skipped: SkippedPart[] = [];
   readonly #places = new Map<string, Place | null>();
   /** Where lines that were lost would have been, by what is left of their ids; and the last of them. */
@@ -141,9 +151,10 @@ class Import {
   #underWay: Promise<number>[] = [];
   readonly #callIds = new Set<string>();
 
-  constructor(session: Session, version: number) {
+  constructor(session: Session, version: number, values: HarnessValues | undefined) {
     this.session = session;
     this.#linear = version < 2;
+    this.#values = values;
   }
 
   /** Version 1 has what it begins with in the header. */
@@ -159,8 +170,20 @@ class Import {
 
   async line(number: number, bytes: Buffer): Promise<void> {
     if (bytes.length === 0) return;
-    const skip: Skip = (type, why) => this.#skipped.push({ line: number, type, why });
-    const fields = parseFields(bytes);
+    const skip = this.#skipOf(number);
+    for (const write of writesOf(bytes)) {
+      const fields = isFields(write) ? write : undefined;
+      const kind = fields?.["kind"];
+      if (fields && (kind === "value" || kind === "list")) this.#values?.take(fields, number);
+      else if (kind !== "usage") await this.#entry(fields, bytes, skip);
+    }
+  }
+
+  #skipOf(line: number): Skip {
+    return (type, why) => this.#skipped.push({ line, type, why });
+  }
+
+  async #entry(fields: Fields | undefined, bytes: Buffer, skip: Skip): Promise<void> {
     const id = fields && (this.#linear ? this.#nextId() : text(fields["id"]));
     if (!fields || id === undefined || typeof fields["type"] !== "string") {
       skip("unreadable", "The line is damaged.");
@@ -179,6 +202,10 @@ class Import {
   }
 
   async end(): Promise<PiImport> {
+    for (const entry of this.#values?.entries() ?? []) {
+      const skip = this.#skipOf(Number(entry["line"]));
+      this.#last = await this.#bring(entry, String(entry["type"]), this.#last, skip);
+    }
     const last = this.#last;
     await this.#moveTo(last);
     const { model, set } = last ?? {};
@@ -221,7 +248,7 @@ class Import {
     parent: Place | null,
     skip: Skip,
   ): Promise<Place | null> {
-    const timestamp = Date.parse(text(fields["timestamp"]) ?? "") || 0;
+    const timestamp = timeOf(fields["timestamp"]) || 0;
     switch (type) {
       case "message": {
         const message = fields["message"];
@@ -288,6 +315,10 @@ class Import {
       // The name of custom messages in version 2.
       case "hookMessage":
         return this.#say(userMessage(userContent(fields["content"], skip), timestamp), parent);
+      case "system": {
+        const system = [...(parent?.system ?? []), fields];
+        return { ...(await this.#set({ systemPrompt: systemPrompt(system) }, parent)), system };
+      }
       case "assistant": {
         const open = new Map(parent?.open);
         const own = new Set<string>();
@@ -383,6 +414,8 @@ class Import {
         skip("message", "It is no message.");
         continue;
       }
+      // It holds as it is: no compaction takes the prompt away here.
+      if (message["role"] === "system") continue;
       const time = typeof message["timestamp"] === "number" ? message["timestamp"] : timestamp;
       place = await this.#message(message, time, place, skip);
     }
@@ -469,14 +502,19 @@ const HEAD_BYTES = 512;
 const ID = /"id":"([^"\\]+)"/;
 const PARENT_ID = /"parentId":"([^"\\]+)"/;
 
+/** Milliseconds since 1970: the harness has the number, the coding agent a date in words. */
+function timeOf(value: unknown): number {
+  return typeof value === "number" ? value : Date.parse(text(value) ?? "");
+}
+
 /** The place of something that was skipped: what follows it follows its parent. */
 function standIn(parent: Place | null): Place | null {
   return parent && childOf(parent, "other", parent.entry);
 }
 
 function childOf(parent: Place | null, kind: Place["kind"], entry: Place["entry"]): Place {
-  const { model, open = NO_CALLS, set } = parent ?? {};
-  return { parent, entry, kind, open, model, set };
+  const { model, open = NO_CALLS, set, system = [] } = parent ?? {};
+  return { parent, entry, kind, open, model, set, system };
 }
 
 /** The first message that can begin what is sent: no result behind it has its call before it. */

@@ -49,6 +49,23 @@ export function userMessage(content: UserMessage["content"], timestamp: number):
   return { role: "user", content, timestamp };
 }
 
+/**
+ * The prompt that messages of the role "system" make together: their texts, then the newest of
+ * each section, by name. One that is null was taken out.
+ */
+export function systemPrompt(messages: readonly Fields[]): string {
+  const sections = new Map<string, unknown>();
+  for (const { sections: changes } of messages) {
+    for (const [name, section] of Object.entries(isFields(changes) ? changes : {})) {
+      sections.set(name, section);
+    }
+  }
+  const texts = messages
+    .flatMap(({ content }) => content)
+    .map((part) => (isFields(part) ? part["text"] : part));
+  return [...texts, ...sections.values()].filter((part) => text(part)).join("\n\n");
+}
+
 /** A command that the user ran beside the conversation, in words for the model. */
 export function commandText(fields: Fields): string {
   const exitCode = count(fields["exitCode"]);

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
+import { posix, win32 } from "node:path";
 import { describe, expect, it } from "vitest";
-import { cleanEnvironment } from "./environment.ts";
+import { cleanEnvironment, cleanPath } from "./environment.ts";
 
 /** What is there also if nothing was given. */
 const NOTHING = cleanEnvironment({});
@@ -117,6 +118,27 @@ describe("cleanEnvironment", () => {
     const PATH = ".::node_modules/.bin:/ws/node_modules/.bin:/usr/bin:/ws2/bin:/ws:~/bin";
     expect(cleanEnvironment({ PATH }, { workspace: "/ws" })["PATH"]).toBe("/usr/bin:/ws2/bin");
     expect(cleanEnvironment({ PATH: ".:bin" })["PATH"]).toBe("/usr/local/bin:/usr/bin:/bin");
+  });
+
+  it("parts PATH as the system does", () => {
+    const path = String.raw`C:\Program Files\Git\cmd;.;bin;D:\tools;C:\ws\node_modules\.bin;C:\ws;C:\ws2`;
+    const clean = String.raw`C:\Program Files\Git\cmd;D:\tools;C:\ws2`;
+    expect(cleanPath(path, String.raw`c:\ws`, win32)).toBe(clean);
+    expect(cleanPath("/usr/bin:.:/ws/bin:/ws/..bin:/a;b", "/ws", posix)).toBe("/usr/bin:/a;b");
+  });
+
+  it.each([
+    [win32, String.raw`C:\Windows\System32;C:\Windows`],
+    [posix, "/usr/local/bin:/usr/bin:/bin"],
+  ])("has folders of the system where none is left of PATH", (system, path) => {
+    for (const given of [undefined, "", [".", "bin"].join(system.delimiter)]) {
+      expect(cleanPath(given, undefined, system)).toBe(path);
+    }
+  });
+
+  it("finds PATH in a copy of the variables of Windows", () => {
+    expect(cleanEnvironment({ Path: "/opt/bin" })["PATH"]).toBe("/opt/bin");
+    expect(cleanEnvironment({ Path: "/opt/bin" })["Path"]).toBeUndefined();
   });
 
   it("takes no value that does not look like one", () => {

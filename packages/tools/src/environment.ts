@@ -1,4 +1,4 @@
-import { isAbsolute, relative } from "node:path";
+import nodePath, { isAbsolute, type PlatformPath } from "node:path";
 import { redact } from "@gyre/ai";
 
 export interface EnvironmentOptions {
@@ -136,6 +136,7 @@ const ALWAYS: Readonly<Record<string, string>> = {
 };
 
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+const WINDOWS_DEFAULT_PATH = "C:\\Windows\\System32;C:\\Windows";
 
 /** Line breaks and other control characters: no honest value has them. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
@@ -159,7 +160,8 @@ export function cleanEnvironment(
   return Object.fromEntries([
     ["TERM", "dumb"],
     ...clean,
-    ["PATH", cleanPath(from["PATH"], options.workspace)],
+    // "Path" is its name in a copy of the variables of Windows.
+    ["PATH", cleanPath(from["PATH"] ?? from["Path"], options.workspace)],
     ...Object.entries(ALWAYS),
     ...Object.entries(options.set ?? {}),
   ]);
@@ -180,11 +182,26 @@ function isHarmless(name: string, value: string): boolean {
   return redact(value) === value;
 }
 
-/** Whole paths alone: what "." holds is for others to say. */
-function cleanPath(path = DEFAULT_PATH, workspace?: string): string {
-  const folders = path
-    .split(":")
-    .filter((folder) => isAbsolute(folder) && !CONTROL.test(folder))
-    .filter((folder) => workspace === undefined || relative(workspace, folder).startsWith(".."));
-  return folders.join(":") || DEFAULT_PATH;
+/** Whole paths alone: what "." holds is for others to say. Paths are those of `system`. */
+export function cleanPath(
+  path: string | undefined,
+  workspace: string | undefined,
+  system: PathSystem = nodePath,
+): string {
+  const { delimiter } = system;
+  const usual = delimiter === ";" ? WINDOWS_DEFAULT_PATH : DEFAULT_PATH;
+  const folders = (path ?? usual)
+    .split(delimiter)
+    .filter((folder) => system.isAbsolute(folder) && !CONTROL.test(folder))
+    .filter((folder) => workspace === undefined || !isInside(folder, workspace, system));
+  return folders.join(delimiter) || usual;
+}
+
+/** How a system writes its paths: `node:path`, or its `posix` or `win32`. */
+type PathSystem = Pick<PlatformPath, "delimiter" | "isAbsolute" | "relative" | "sep">;
+
+function isInside(folder: string, workspace: string, system: PathSystem): boolean {
+  const way = system.relative(workspace, folder);
+  // Between two drives there is no way but the whole path.
+  return way !== ".." && !way.startsWith(`..${system.sep}`) && !system.isAbsolute(way);
 }

@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { join } from "node:path";
+import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock } from "@gyre/ai";
 import type { ToolEnv } from "./env.ts";
@@ -54,7 +54,11 @@ export async function runShell(
     throw new Error("There are no background jobs here. Run it without background.");
   }
   const cwd = await workingFolder(env, args.cwd);
-  const plain: ProgramSpec = { argv: [shellOf(env), "-c", command], cwd, env: env.environment };
+  const plain: ProgramSpec = {
+    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
+    cwd,
+    env: env.environment,
+  };
   const program = args.unsandboxed
     ? plain
     : (await env.sandbox()).wrap(plain, await policyOf(env, options));
@@ -84,11 +88,14 @@ async function startJob(
   return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
 }
 
-/** The first of bash and sh on the PATH that programs are given. */
-function shellOf(env: ToolEnv): string {
-  const folders = (env.environment["PATH"] ?? "").split(":").filter((folder) => folder !== "");
-  const bash = folders.map((folder) => join(folder, "bash")).find(isExecutable);
-  return bash ?? "sh";
+/** The first bash on the PATH that programs are given; without one `sh`, wherever it is found. */
+export function shellOn(
+  path: string,
+  isProgram: (path: string) => boolean = isExecutable,
+  system: Pick<PlatformPath, "delimiter" | "join"> = nodePath,
+): string {
+  const folders = path.split(system.delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => system.join(folder, "bash")).find(isProgram) ?? "sh";
 }
 
 function isExecutable(path: string): boolean {

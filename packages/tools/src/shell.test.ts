@@ -11,7 +11,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix, win32 } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import { manualClock, systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -29,6 +29,7 @@ import {
   type ShellOptions,
   shellTool,
 } from "./shell.ts";
+import { shellOn } from "./shell-run.ts";
 import { openWorkspace, PathError } from "./workspace.ts";
 
 const isPosix = process.platform !== "win32";
@@ -54,6 +55,17 @@ beforeEach(async () => {
 afterEach(async () => {
   await env.workspace.close();
   await rm(folder, { recursive: true, force: true });
+});
+
+describe("the shell that runs a command", () => {
+  it.each([
+    ["/opt/a;b:/usr/bin::/bin", posix, "/usr/bin/bash"],
+    [String.raw`C:\Windows;D:\usr\bin;;D:\bin`, win32, String.raw`D:\usr\bin\bash`],
+  ])("is the first bash on a PATH that the system parts: %s", (path, system, bash) => {
+    const there = [bash, system.join(system.dirname(bash), "../../bin/bash")];
+    expect(shellOn(path, (each) => there.includes(each), system)).toBe(bash);
+    expect(shellOn(path, () => false, system)).toBe("sh");
+  });
 });
 
 type Shell = ShellOptions & { signal?: AbortSignal; onUpdate?: (text: string) => void };

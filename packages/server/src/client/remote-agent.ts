@@ -32,6 +32,15 @@ export type RemoteAgentOptions = FollowerOptions;
 type ImageOptions = Pick<PromptOptions, "images">;
 
 /**
+ * What goes along with a prompt. There is no `signal`: a session has many clients, and a stop
+ * that comes late over the wire would end the run of another. `abort()` says so by its name.
+ */
+export type RemotePromptOptions = Omit<PromptOptions, "signal">;
+
+/** As for a prompt: without a `signal`. */
+export type RemoteContinueOptions = Omit<ContinueOptions, "signal">;
+
+/**
  * An agent whose session a server hosts: the methods of `Agent`, where what asks the server
  * gives a promise. `state` and the events follow the session over connections that come and
  * go; every event comes once and in order, but for those that a snapshot stands for. What is
@@ -128,8 +137,11 @@ export class RemoteAgent {
    * the prompt waits, with nothing.
    */
   prompt(text: string, options?: ImageOptions): Promise<AgentEndEvent>;
-  prompt(text: string, options: PromptOptions): Promise<AgentEndEvent | undefined>;
-  async prompt(text: string, options: PromptOptions = {}): Promise<AgentEndEvent | undefined> {
+  prompt(text: string, options: RemotePromptOptions): Promise<AgentEndEvent | undefined>;
+  async prompt(
+    text: string,
+    options: RemotePromptOptions = {},
+  ): Promise<AgentEndEvent | undefined> {
     const { whileRunning } = options;
     try {
       return await this.#session.run("prompt", textPayload(text, options));
@@ -143,7 +155,7 @@ export class RemoteAgent {
   }
 
   /** Goes on from the transcript as it is, with answers to pending calls first. */
-  continue({ decisions }: ContinueOptions = {}): Promise<AgentEndEvent> {
+  continue({ decisions }: RemoteContinueOptions = {}): Promise<AgentEndEvent> {
     return decisions ? this.approve(decisions) : this.#session.run("continue", {});
   }
 
