@@ -31,6 +31,7 @@ export default defineConfig({
       "scripts/**/*.test.ts",
       "docs/**/*.test.ts",
       "sim/src/**/*.test.ts",
+      "bench/peers/*.test.ts",
       "recorded/src/**/*.test.ts",
     ],
     pool: "threads",

@@ -103,3 +103,44 @@ it("the lockfile has the builds for every platform", () => {
   expect(locked({ "node_modules/a-darwin": {} })).toEqual([]);
   expect(locked({ "node_modules/a/node_modules/a-darwin": {} })).toEqual([]);
 });
+
+const library = { name: "bench-b", private: true, dependencies: { b: "1.0.0" } };
+const measured: Tree = {
+  "bench/peers/package.json": { name: "bench", private: true },
+  "bench/peers/b/package.json": library,
+  "bench/peers/b/package-lock.json": { packages: { "": {}, "node_modules/b": {} } },
+};
+
+it("a library that we are measured against may run on any Node and have scripts", () => {
+  const lock = { packages: { "node_modules/b": { hasInstallScript: true } } };
+  const installed = { name: "b", scripts: { postinstall: "node x.js" } };
+  expect(
+    problems({
+      ...measured,
+      "bench/peers/b/package-lock.json": lock,
+      "bench/peers/b/node_modules/b/package.json": installed,
+    }),
+  ).toEqual([]);
+});
+
+it.each(["bench/peers", "bench/peers/b"])("what is measured in %s is pinned", (folder) => {
+  const manifest = { ...library, dependencies: { b: "^1.0.0" } };
+  const lock = { packages: { "node_modules/b": { resolved: "https://registry.example/b.tgz" } } };
+  expect(
+    problems({
+      ...measured,
+      [`${folder}/package.json`]: manifest,
+      [`${folder}/package-lock.json`]: lock,
+    }),
+  ).toEqual([
+    `${folder}/package.json: b is ^1.0.0, not an exact version`,
+    `${folder}/package-lock.json: b has the address of a registry in "resolved"`,
+  ]);
+});
+
+it("a library that we are measured against has a lockfile", () => {
+  const { "bench/peers/b/package-lock.json": _, ...without } = measured;
+  expect(problems(without)).toEqual([
+    "bench/peers/b: no package-lock.json, so each install may bring something else",
+  ]);
+});

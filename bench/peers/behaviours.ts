@@ -126,7 +126,7 @@ const slow: Behaviour = {
       for (; produced < SLOW_DELTAS; produced++) yield { type: "text", delta: `${produced} ` };
     };
     let events = 0;
-    let grown = 0;
+    let [grown, taken] = [0, 0];
     gc();
     const before = process.memoryUsage().heapUsed;
     await peer.run({
@@ -135,29 +135,20 @@ const slow: Behaviour = {
         if (++events !== 20) return;
         await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
         gc();
+        taken = produced;
         grown = process.memoryUsage().heapUsed - before;
         controller.abort();
       },
       signal: controller.signal,
     });
-    const taken = produced < SLOW_DELTAS ? `${produced} taken` : "all taken";
-    return `${(grown / 1e6).toFixed(1)} MB, ${taken}`;
+    const count = taken < SLOW_DELTAS ? taken.toLocaleString("en") : "all";
+    return `${(grown / 1e6).toFixed(1)} MB, ${count} taken`;
   },
 };
 
 async function* stalling(): AsyncGenerator<readonly Part[]> {
   yield* answerOf(textParts(3));
   await new Promise(() => {});
-}
-
-/** Something for the event loop to wait for, as a socket would be. */
-async function alive<T>(run: Promise<T>): Promise<T> {
-  const timer = setInterval(() => {}, 1_000);
-  try {
-    return await run;
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 const stalled: Behaviour = {
@@ -168,7 +159,7 @@ const stalled: Behaviour = {
   isWaiting: true,
   async find(peer) {
     const began = performance.now();
-    await alive(peer.run({ answer: (nth) => (nth === 0 ? stalling() : answerOf(textParts(1))) }));
+    await peer.run({ answer: (nth) => (nth === 0 ? stalling() : answerOf(textParts(1))) });
     return `noticed after ${Math.round((performance.now() - began) / 1000)} s`;
   },
 };
@@ -182,7 +173,7 @@ const stallGuard: Behaviour = {
   late: "not noticed",
   async find(peer) {
     if (!peer.stallGuard) return "no setting";
-    await alive(peer.stallGuard({ answer: stalling }, STALL_MS));
+    await peer.stallGuard({ answer: stalling }, STALL_MS);
     const limits = peer.stallGuardLimits;
     return limits === undefined ? "noticed" : `noticed, by a limit on ${limits}`;
   },
@@ -205,11 +196,21 @@ export const BEHAVIOURS: readonly Behaviour[] = [
 /** How long a rejection that nobody handles is waited for after a run. */
 const AFTERMATH_MS = 200;
 
+/** Something for the event loop to wait for, as a socket would be. */
+async function alive<T>(run: Promise<T>): Promise<T> {
+  const timer = setInterval(() => {}, 1_000);
+  try {
+    return await run;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 /** What `peer` does; the process is to be watched for hanging and for its death. */
 export async function behave(peer: Peer, name: string): Promise<string> {
   const behaviour = BEHAVIOURS.find((one) => one.name === name);
   if (!behaviour) throw new Error(`There is no behaviour "${name}".`);
-  const found = await behaviour.find(peer);
+  const found = await alive(behaviour.find(peer));
   await new Promise((resolve) => setTimeout(resolve, AFTERMATH_MS));
   return found;
 }

@@ -60,7 +60,10 @@ export interface Outcome {
   readonly textDeltas: number;
   readonly textChars: number;
   readonly argumentDeltas: number;
-  /** The conversation as the library has it: what was given, and what the run added. */
+  /**
+   * The conversation as the library has it: what was given, and what the run added. Put
+   * into this form when it is asked for: nobody else would do that, so it is not measured.
+   */
   readonly messages: readonly Plain[];
   /** What the library threw at its caller, if it did. */
   readonly error?: string;
@@ -94,7 +97,7 @@ export interface Peer {
    */
   readonly stallGuard?: (work: Work, ms: number) => Promise<Outcome>;
   /** What that setting limits, if it is not the silence alone. */
-  readonly stallGuardLimits?: "the whole answer";
+  readonly stallGuardLimits?: "the whole answer" | "the whole run";
 }
 
 /** A JSON Schema of a tool's parameters. */

@@ -31,3 +31,11 @@ export async function loadPeer(id: string): Promise<Peer> {
   }
   return ((await import(column.module)) as { default: Peer }).default;
 }
+
+/** The package that an import is of: `@a/b` of `@a/b/c`. */
+export function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}

@@ -58,10 +58,21 @@ function legend(results: Results, x: number, y: number, width: number, without: 
   return parts;
 }
 
-/** The powers of ten that hold all values. */
+/** The powers of ten that hold all values; two at the least, for a way from one to the other. */
 function decades(values: readonly number[]): { from: number; to: number } {
   const logs = values.map((value) => Math.log10(value));
-  return { from: Math.floor(Math.min(...logs)), to: Math.ceil(Math.max(...logs)) };
+  const from = Math.floor(Math.min(...logs));
+  return { from, to: Math.max(from + 1, Math.ceil(Math.max(...logs))) };
+}
+
+/** What has a place among powers of ten; a figure that noise made nothing, or less, has none. */
+function placed(value: number | undefined): value is number {
+  return value !== undefined && value > 0;
+}
+
+/** How many times ours, for those in the race. */
+function ratioOf(row: ResultRow, id: string): number | undefined {
+  return id === FLOOR ? undefined : timesOurs(row, id);
 }
 
 /** The rows of a plot: of each case and figure the largest size. */
@@ -73,15 +84,16 @@ function largest(results: Results): ResultRow[] {
   );
 }
 
-const powerOfTen = (power: number): string => (10 ** power).toLocaleString("en");
+const powerOfTen = (power: number): string =>
+  (10 ** power).toLocaleString("en", { maximumSignificantDigits: 1 });
 
 /** How many times our figure each library takes, work by work. */
 export function speedPlot(results: Results): string {
   const [width, left, right, step, top] = [960, 370, 24, 26, 92];
   const rows = largest(results);
-  const ratios = rows.flatMap((row) =>
-    results.columns.flatMap(({ id }) => (id === FLOOR ? [] : (timesOurs(row, id) ?? []))),
-  );
+  const ratios = rows
+    .flatMap((row) => results.columns.map(({ id }) => ratioOf(row, id)))
+    .filter(placed);
   const { from, to } = decades([...ratios, 1]);
   const across = (times: number): number =>
     left + ((Math.log10(times) - from) / (to - from)) * (width - left - right);
@@ -105,8 +117,8 @@ export function speedPlot(results: Results): string {
     parts.push(line(left, y, width - right, y, "#f2f2f2"));
     parts.push(words(left - 12, y + 4, row.title, 'text-anchor="end"'));
     for (const { id } of results.columns) {
-      const times = id === FLOOR ? undefined : timesOurs(row, id);
-      if (times !== undefined) parts.push(dot(across(times), y, id));
+      const times = ratioOf(row, id);
+      if (placed(times)) parts.push(dot(across(times), y, id));
     }
   }
   return svg(width, bottom + 32, "Work by work, how many times what Gyre takes", parts);
@@ -124,9 +136,9 @@ export function growthPlot(results: Results): string {
   for (const [at, growth] of results.growth.entries()) {
     const left = gap + at * (each + gap);
     const rows = results.rows.filter((row) => row.case === growth.case);
-    const times = rows.flatMap(({ cells }) =>
-      Object.values(cells).flatMap((cell) => cell.median ?? []),
-    );
+    const times = rows
+      .flatMap(({ cells }) => Object.values(cells).map(({ median }) => median))
+      .filter(placed);
     if (times.length === 0) continue;
     const [sizes, spans] = [decades(rows.map(({ size }) => size)), decades(times)];
     const across = (size: number): number =>
@@ -146,7 +158,7 @@ export function growthPlot(results: Results): string {
     for (const { id } of results.columns) {
       const points = rows.flatMap(({ size, cells }) => {
         const ms = cells[id]?.median;
-        return ms === undefined ? [] : [[across(size), down(ms)] as const];
+        return placed(ms) ? [[across(size), down(ms)] as const] : [];
       });
       const path = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
       const stroke = id === OURS ? 3 : 1.5;

@@ -54,21 +54,23 @@ export interface Race {
   readonly rounds: number;
   /** The server of made-up streams. */
   readonly origin: string;
+  /** Only whether it works: a small piece of work, and no warming up. */
+  readonly quick: boolean;
 }
 
 /** The libraries on one work, in turns, size by size. */
 export async function measureSpeed(
   speed: Speed,
-  { columns, rounds, origin }: Race,
+  { columns, rounds, origin, quick }: Race,
 ): Promise<ResultRow[]> {
   const rows: ResultRow[] = [];
   /** Those that are out of the race, and why. */
   const out = new Map<string, string>();
-  for (const size of speed.sizes) {
+  for (const size of quick ? [quickSize(speed)] : speed.sizes) {
     const samples = new Map<string, Sample[]>();
     const workers = new Map<string, Worker>();
     const start = async (id: string): Promise<Worker | undefined> => {
-      const worker = new Worker(id, speed.name, String(size), origin);
+      const worker = new Worker(id, speed.name, String(size), origin, quick ? "cold" : "warm");
       const said = await worker.next(2 * LIMIT_MS);
       if (said !== "late" && said !== "died" && said.type === "ready") return worker;
       worker.stop();
@@ -115,6 +117,11 @@ export async function measureSpeed(
   return rows;
 }
 
+/** What is measured in a process of its own has one size, and a large one. */
+function quickSize({ sizes: [size = 1], isFresh }: Speed): number {
+  return isFresh ? Math.ceil(size / 50) : size;
+}
+
 /** Why there is no figure. */
 function noteOf(said: Said | "late" | "died"): string {
   if (said === "late") return LATE;
@@ -147,10 +154,13 @@ export function growthOf(speed: Speed, rows: readonly ResultRow[]): GrowthRow {
 }
 
 /** What each library does in trouble, each in a process of its own. */
-export async function behaviourRows(columns: readonly Column[]): Promise<BehaviourRow[]> {
+export async function behaviourRows(
+  columns: readonly Column[],
+  quick: boolean,
+): Promise<BehaviourRow[]> {
   const rows: BehaviourRow[] = [];
   const racing = columns.filter(({ id }) => id !== FLOOR);
-  for (const behaviour of BEHAVIOURS) {
+  for (const behaviour of BEHAVIOURS.filter(({ isWaiting }) => !(quick && isWaiting))) {
     const cells: Record<string, string> = {};
     const find = async ({ id }: Column): Promise<void> => {
       cells[id] = await behaviourOf(id, behaviour);

@@ -11,6 +11,7 @@ import {
 /** Both tables, and what is to be said of them, in Markdown. */
 export function markdown(results: Results): string {
   const heads = results.columns.map(({ name }) => name);
+  const racing = results.columns.filter(({ id }) => id !== FLOOR);
   const speed = results.rows.map((row) => [
     unitOf(row),
     ...results.columns.map(({ id }) => cellText(row, id)),
@@ -21,17 +22,14 @@ export function markdown(results: Results): string {
   ]);
   const behaviours = results.behaviours.map(({ title, cells }) => [
     title,
-    ...results.columns.map(({ id }) => cells[id] ?? ""),
+    ...racing.map(({ id }) => cells[id] ?? ""),
   ]);
   return [
     `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} rounds, in brackets the least and the most; "12x" is twelve times Gyre's.`,
     "",
     ...table(["", ...heads], [...speed, ...growth]),
     "",
-    ...table(
-      ["", ...heads.slice(1)],
-      behaviours.map(([title = "", , ...cells]) => [title, ...cells]),
-    ),
+    ...table(["", ...racing.map(({ name }) => name)], behaviours),
     "",
     `Versions: ${results.columns
       .filter(({ version }) => version !== "")
@@ -76,11 +74,13 @@ function spread({ low, high }: Cell): string {
   return ` (${figure(low)}-${figure(high)})`;
 }
 
-/** Three digits, and no more of them than are needed. */
+/** Three digits, two of what is less than 1; a whole number as it is. */
 export function figure(value: number): string {
-  if (value >= 100) return Math.round(value).toLocaleString("en");
-  if (value >= 10) return value.toFixed(1);
-  return value >= 1 ? value.toFixed(2) : value.toPrecision(2);
+  if (value < 0) return `-${figure(-value)}`;
+  if (Number.isInteger(value) || value >= 99.95) return Math.round(value).toLocaleString("en");
+  // What would be rounded up to 10 or to 1 has its digits.
+  if (value >= 9.995) return value.toFixed(1);
+  return value >= 0.995 ? value.toFixed(2) : value.toPrecision(2);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

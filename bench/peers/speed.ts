@@ -46,15 +46,20 @@ export interface Setting {
   readonly origin: string;
 }
 
+/** One list for all runs, as a user would have it. */
+const ADD = [addTool];
+
 function fail(what: string): never {
   throw new Error(`Not what was to be measured: ${what}`);
 }
 
+function expectText({ error, textChars }: Outcome, wanted: number): void {
+  if (error !== undefined) fail(error);
+  if (textChars !== wanted) fail(`${textChars} characters of text instead of ${wanted}`);
+}
+
 function expectDone(outcome: Outcome, textChars: number, turns: number): void {
-  if (outcome.error !== undefined) fail(outcome.error);
-  if (outcome.textChars !== textChars) {
-    fail(`${outcome.textChars} characters of text instead of ${textChars}`);
-  }
+  expectText(outcome, textChars);
   const results = outcome.messages.filter(({ role }) => role === "tool").length;
   if (results !== turns) fail(`${results} results instead of ${turns}`);
 }
@@ -84,13 +89,15 @@ const args: Speed = {
   prepare(peer, bytes) {
     const json = writeArguments(bytes);
     const wanted = (JSON.parse(json) as { content: string }).content.length;
+    let got = 0;
+    const tools = [writeTool((chars) => (got = chars))];
     return () =>
       asMs(async () => {
-        let got = 0;
+        got = 0;
         const outcome = await peer.run({
           answer: (nth) =>
             answerOf(nth === 0 ? callParts("c0", "write", json, DELTA_CHARS) : textParts(1)),
-          tools: [writeTool((chars) => (got += chars))],
+          tools,
         });
         expectDone(outcome, DELTA.length, 1);
         if (got !== wanted) fail(`${got} characters of arguments instead of ${wanted}`);
@@ -111,7 +118,7 @@ const turns: Speed = {
   grows: true,
   prepare: (peer, count) => () =>
     asMs(async () => {
-      const outcome = await peer.run({ answer: adding(count), tools: [addTool] });
+      const outcome = await peer.run({ answer: adding(count), tools: ADD });
       expectDone(outcome, DELTA.length, count);
     }),
   rows: (count) => [
@@ -137,11 +144,12 @@ const tools: Speed = {
         return "ok";
       },
     };
+    const tools = [waitTool];
     return async () => {
       const { wallMs } = await timed(async () => {
         const outcome = await peer.run({
           answer: (nth) => answerOf(nth === 0 ? calls : textParts(1)),
-          tools: [waitTool],
+          tools,
         });
         expectDone(outcome, DELTA.length, count);
       });
@@ -153,7 +161,7 @@ const tools: Speed = {
 
 const WORDS = 50;
 /** Runs that warm a process up before its memory is looked at. */
-const WARM_AGENTS = 10;
+const WARM_AGENTS = 100;
 
 const agents: Speed = {
   name: "agents",
@@ -163,7 +171,7 @@ const agents: Speed = {
     let lost = 0;
     const all = async (number: number): Promise<void> => {
       const runs = Array.from({ length: number }, () =>
-        peer.run({ answer: adding(2, WORDS), tools: [addTool] }),
+        peer.run({ answer: adding(2, WORDS), tools: ADD }),
       );
       for (const outcome of await Promise.all(runs)) {
         if (outcome.error !== undefined) fail(outcome.error);
@@ -204,10 +212,10 @@ const history: Speed = {
             return answerOf(textParts(1));
           },
           history: messages,
-          tools: [addTool],
+          tools: ADD,
         });
         runs++;
-        if (outcome.error !== undefined) fail(outcome.error);
+        expectText(outcome, DELTA.length);
       });
       return { wall: toModelMs / runs, cpu: cpuMs };
     };
@@ -239,7 +247,7 @@ const firstEvent: Speed = {
         },
       });
       runs++;
-      if (outcome.error !== undefined) fail(outcome.error);
+      expectText(outcome, DELTA.length);
     });
     return { wall: (firstMs / runs) * 1000 };
   },
@@ -302,7 +310,7 @@ const idle: Speed = {
       const kept: unknown[] = [];
       const make = async (agents: number): Promise<void> => {
         for (let i = 0; i < agents; i++) {
-          kept.push(await idle({ answer: adding(1, 3), tools: [addTool] }));
+          kept.push(await idle({ answer: adding(1, 3), tools: ADD }));
         }
       };
       await make(WARM_AGENTS);

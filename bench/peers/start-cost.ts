@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { median } from "../src/measure.ts";
 import { footprint } from "./footprint.ts";
-import { type Column, loadPeer } from "./peers.ts";
+import { type Column, loadPeer, packageOf } from "./peers.ts";
 import { cellOf } from "./race.ts";
 import type { Cell, ResultRow } from "./results.ts";
 
@@ -51,7 +51,7 @@ export async function installedRows(columns: readonly Column[]): Promise<ResultR
   const weights = new Map<string, { packages: number; mb: number }>();
   for (const { id, folder = "gyre" } of columns) {
     const { imports } = await loadPeer(id);
-    if (imports.length > 0) weights.set(id, footprint(`${here}${folder}`, imports));
+    if (imports.length > 0) weights.set(id, footprint(`${here}${folder}`, imports.map(packageOf)));
   }
   const row = (title: string, unit: "MB" | "", of: "packages" | "mb"): ResultRow => ({
     case: "installed",

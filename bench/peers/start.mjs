@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { mustRun, plainEnvironment } from "../../scripts/command.mjs";
 import { pack } from "../../scripts/pack.mjs";
 import { inTemporaryFolder } from "../../scripts/temporary.mjs";
@@ -17,7 +18,26 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Some libraries ask for a newer Node than the one that installs them. */
-const INSTALL = ["--ignore-scripts", "--no-audit", "--no-fund", "--engine-strict=false"];
+const INSTALL = [
+  "--ignore-scripts",
+  "--no-audit",
+  "--no-fund",
+  "--engine-strict=false",
+  "--loglevel=error",
+];
+
+/**
+ * @param {string} folder below this one
+ * @param {readonly string[]} command
+ */
+async function npm(folder, ...command) {
+  try {
+    await mustRun("npm", [...command, ...INSTALL], { cwd: join(here, folder) });
+  } catch (error) {
+    const place = join("bench/peers", folder);
+    throw new Error(`Nothing could be installed in ${place}.`, { cause: error });
+  }
+}
 
 /** @param {string} folder below this one */
 async function install(folder) {
@@ -27,7 +47,7 @@ async function install(folder) {
   const mark = join(at, "node_modules", ".installed");
   if (existsSync(mark) && readFileSync(mark, "utf8") === digest) return;
   console.error(`Installing ${folder === "." ? "Node 24" : folder}`);
-  await mustRun("npm", ["ci", "--loglevel=error", ...INSTALL], { cwd: at });
+  await npm(folder, "ci");
   writeFileSync(mark, digest);
 }
 
@@ -38,8 +58,7 @@ async function installOurselves() {
     const packed = packagesOf(root).filter(({ room }) => OURS.includes(room));
     const tarballs = [];
     for (const one of packed) tarballs.push((await pack(one, folder)).tarball);
-    const options = ["--no-save", "--no-package-lock", "--loglevel=error", ...INSTALL];
-    await mustRun("npm", ["install", ...options, ...tarballs], { cwd: join(here, "gyre") });
+    await npm("gyre", "install", "--no-save", "--no-package-lock", ...tarballs);
   });
 }
 
@@ -53,23 +72,54 @@ function newNode() {
   );
 }
 
-const args = process.argv.slice(2);
-/** What was named with `--peer`; nothing names all. */
-const wanted = args.flatMap((arg, at) => (args[at - 1] === "--peer" ? [arg] : []));
-/** @param {string} folder */
-const isWanted = (folder) =>
-  wanted.length === 0 || wanted.some((peer) => peer === folder || peer.startsWith(`${folder}-`));
-
-await install(".");
-if (!args.some((arg) => ["--help", "-h", "--report"].includes(arg))) {
-  const folders = readdirSync(here).filter((name) =>
-    existsSync(join(here, name, "package-lock.json")),
-  );
-  for (const folder of folders.filter(isWanted)) await install(folder);
-  await installOurselves();
+/**
+ * @param {readonly string[]} args of `main.ts`
+ * @returns {Promise<number>} its exit code
+ */
+function measure(args) {
+  const child = spawn(newNode(), [join(here, "main.ts"), ...args], {
+    stdio: "inherit",
+    env: plainEnvironment(),
+  });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject).on("exit", (code) => resolve(code ?? 1));
+  });
 }
-const child = spawn(newNode(), [join(here, "main.ts"), ...args], {
-  stdio: "inherit",
-  env: plainEnvironment(),
-});
-child.on("exit", (code) => (process.exitCode = code ?? 1));
+
+async function start() {
+  const args = process.argv.slice(2);
+  // Only looked at here: `main.ts` says what is wrong with them.
+  const { values } = parseArgs({
+    args,
+    strict: false,
+    options: {
+      peer: { type: "string", multiple: true },
+      report: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  await install(".");
+  if (values.help || values.report) return measure(args);
+  const refused = await measure(["--check", ...args]);
+  if (refused) return refused;
+  /** What was named with `--peer`; nothing names all. */
+  const wanted = (values.peer ?? []).map(String);
+  const folders = readdirSync(here)
+    .filter((name) => existsSync(join(here, name, "package-lock.json")))
+    .filter(
+      (folder) =>
+        wanted.length === 0 ||
+        wanted.some((peer) => peer === folder || peer.startsWith(`${folder}-`)),
+    );
+  for (const folder of folders) await install(folder);
+  await installOurselves();
+  return measure(args);
+}
+
+try {
+  process.exitCode = await start();
+} catch (error) {
+  // What npm said is for people; where in this file it was asked is not.
+  for (let at = error; at instanceof Error; at = at.cause) console.error(at.message);
+  process.exitCode = 1;
+}

@@ -1,14 +1,17 @@
 /**
- * A process that measures one library: `worker.ts PEER CASE SIZE ORIGIN`. It gets ready
- * and warm, says so, and then takes a sample each time it is asked.
+ * A process that measures one library: `worker.ts PEER CASE SIZE ORIGIN warm|cold`. It gets
+ * ready, and warm if need be, says so, and then takes a sample each time it is asked.
  */
 import { behave } from "./behaviours.ts";
 import { reasonOf } from "./peer.ts";
 import { loadPeer } from "./peers.ts";
-import { SPEEDS } from "./speed.ts";
+import { type Sample, SPEEDS } from "./speed.ts";
 
 /** For how long a library is run before a sample counts, for the compiler to settle. */
 const WARM_UP_MS = 2_000;
+/** The same before each sample: a process that waits for its turn lets go of what it has compiled. */
+const WARM_AGAIN_MS = 200;
+const LONG_MS = 1_000;
 
 /** What a worker says. */
 export type Said =
@@ -20,7 +23,7 @@ export type Said =
 
 const say = (said: Said): void => void process.send?.(said);
 
-const [id = "", name = "", size = "", origin = ""] = process.argv.slice(2);
+const [id = "", name = "", size = "", origin = "", start = "warm"] = process.argv.slice(2);
 try {
   await (name === "behave" ? tellBehaviour(size) : measure());
 } catch (error) {
@@ -36,13 +39,26 @@ async function measure(): Promise<void> {
     say({ type: "none" });
     return;
   }
-  if (!speed.isFresh) {
-    const until = performance.now() + WARM_UP_MS;
-    do await take();
-    while (performance.now() < until);
-  }
+  const isWarm = !speed.isFresh && start === "warm";
+  let lastMs = 0;
+  const timedTake = async (): Promise<Sample> => {
+    const began = performance.now();
+    const sample = await take();
+    lastMs = performance.now() - began;
+    return sample;
+  };
+  const warmUp = async (ms: number): Promise<void> => {
+    const until = performance.now() + ms;
+    while (isWarm && performance.now() < until) await timedTake();
+  };
+  const sample = async (): Promise<Sample> => {
+    // A long one warms itself up.
+    if (lastMs < LONG_MS) await warmUp(WARM_AGAIN_MS);
+    return timedTake();
+  };
+  await warmUp(WARM_UP_MS);
   process.on("message", () => {
-    take().then(
+    sample().then(
       (sample) => say({ type: "sample", sample: { ...sample } }),
       (error: unknown) => say({ type: "failed", reason: reasonOf(error) }),
     );

@@ -19,7 +19,7 @@ import { modelOf } from "./model.ts";
  * The AI SDK as its documentation has it: `streamText`, or `ToolLoopAgent`, which calls
  * it, read to the end of `stream`. Tools of one step run at once by default, and nothing
  * is traced unless an integration is registered. `experimental_streamTextLowMemory` is
- * documented for memory, not for speed; it takes a tenth less time for plain text and as
+ * documented for memory, not for speed; it takes a sixth less time for plain text and as
  * much for turns, but is experimental and gives up all that a result keeps.
  */
 
@@ -43,24 +43,31 @@ export type Start = (call: Call) => Stream | Promise<Stream>;
 /**
  * One run. The library does not throw what goes wrong while it streams: a failed request
  * is an `error` part and an abort, be it the caller's or a timeout, an `abort` part; only
- * a stream that breaks throws. An abort that the caller did not ask for counts as an error.
+ * a stream that breaks throws. Neither API keeps the conversation, so what was given is
+ * as the caller has it.
  */
 export async function run(work: Work, start: Start, stallMs?: number): Promise<Outcome> {
-  const { outcome, messages } = await converse(work, start, stallMs);
-  return { ...outcome, messages: messages.flatMap(toPlain) };
+  const { outcome, added } = await converse(work, start, stallMs);
+  const given = work.history ?? [];
+  return {
+    ...outcome,
+    get messages() {
+      return [...given, { role: "user" as const, text: "go" }, ...added.flatMap(toPlain)];
+    },
+  };
 }
 
-/** The conversation after `work`; neither API keeps it. */
+/** The conversation after `work`. */
 export async function historyAfter(work: Work, start: Start): Promise<readonly ModelMessage[]> {
-  return (await converse(work, start)).messages;
+  const { added } = await converse(work, start);
+  return [...promptOf(work), ...added];
 }
 
 async function converse(
   work: Work,
   start: Start,
   stallMs?: number,
-): Promise<{ outcome: Omit<Outcome, "messages">; messages: ModelMessage[] }> {
-  const prompt = promptOf(work);
+): Promise<{ outcome: Omit<Outcome, "messages">; added: readonly ModelMessage[] }> {
   const added: ModelMessage[] = [];
   let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
   let result: Stream | undefined;
@@ -69,7 +76,7 @@ async function converse(
     result = await start({
       settings: settingsOf(work, added),
       options: {
-        messages: prompt,
+        messages: promptOf(work),
         ...(work.signal ? { abortSignal: work.signal } : {}),
         ...(stallMs === undefined ? {} : { timeout: { firstChunkMs: stallMs, chunkMs: stallMs } }),
       },
@@ -81,12 +88,8 @@ async function converse(
         textChars += part.text.length;
       } else if (part.type === "tool-input-delta") {
         argumentDeltas++;
-      } else if (part.type === "error") {
+      } else if (part.type === "error" || part.type === "abort") {
         cut = true;
-        failure = part.error;
-      } else if (part.type === "abort") {
-        cut = true;
-        if (!work.signal?.aborted) failure = part.reason;
       }
       const wait = work.event?.();
       if (wait) await wait;
@@ -94,7 +97,6 @@ async function converse(
   } catch (error) {
     failure = error;
   }
-  const kept = cut && result ? await partial(result, added) : added;
   return {
     outcome: {
       textDeltas,
@@ -102,7 +104,7 @@ async function converse(
       argumentDeltas,
       ...(failure === undefined ? {} : { error: reasonOf(failure) }),
     },
-    messages: [...prompt, ...kept],
+    added: cut && result ? await partial(result, added) : added,
   };
 }
 

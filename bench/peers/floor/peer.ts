@@ -38,8 +38,15 @@ async function converse(work: Work): Promise<{ messages: FloorMessage[]; outcome
     const wait = work.event?.();
     if (wait) await wait;
   }
-  const plain = messages.map(toPlain);
-  return { messages, outcome: { textDeltas, textChars, argumentDeltas, messages: plain } };
+  const outcome = {
+    textDeltas,
+    textChars,
+    argumentDeltas,
+    get messages() {
+      return messages.map(toPlain);
+    },
+  };
+  return { messages, outcome };
 }
 
 async function* answer(work: Work, nth: number): AsyncGenerator<RawEvent> {

@@ -20,7 +20,9 @@ import {
   type Work,
 } from "../peer.ts";
 
-const NONE: readonly Plain[] = [];
+const NONE: readonly never[] = [];
+const historyOf = once(toMessage);
+const toolsOf = once(toTool);
 const model: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
 const gyre: Peer = {
@@ -43,8 +45,8 @@ export default gyre;
 async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
   const count = new Counter();
   const context = {
-    messages: historyOf(work),
-    tools: (work.tools ?? []).map(toTool),
+    messages: historyOf(work.history ?? NONE),
+    tools: toolsOf(work.tools ?? NONE),
   };
   const config = {
     model,
@@ -90,8 +92,8 @@ function agentFor(work: Work): Agent {
     streamFn: streamFn(work),
     initialState: {
       model,
-      messages: historyOf(work),
-      tools: (work.tools ?? []).map(toTool),
+      messages: historyOf(work.history ?? NONE),
+      tools: toolsOf(work.tools ?? NONE),
     },
     ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
     // What a listener throws would be a process warning.
@@ -179,7 +181,9 @@ class Counter {
       textDeltas: this.#textDeltas,
       textChars: this.#textChars,
       argumentDeltas: this.#argumentDeltas,
-      messages: messages.map(toPlain),
+      get messages() {
+        return messages.map(toPlain);
+      },
       ...(error === undefined ? {} : { error: reasonOf(error) }),
     };
   }
@@ -195,15 +199,16 @@ function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
   };
 }
 
-/** The same history comes with many runs; a caller, too, would have it in our form. */
-const histories = new WeakMap<readonly Plain[], readonly AgentMessage[]>();
-
-function historyOf({ history = NONE }: Work): readonly AgentMessage[] {
-  const known = histories.get(history);
-  if (known) return known;
-  const messages = history.map(toMessage);
-  histories.set(history, messages);
-  return messages;
+/** What comes with many runs is put into our form once, as a caller would. */
+function once<T, R>(convert: (one: T) => R): (list: readonly T[]) => readonly R[] {
+  const known = new WeakMap<readonly T[], readonly R[]>();
+  return (list) => {
+    const before = known.get(list);
+    if (before) return before;
+    const made = list.map((one) => convert(one));
+    known.set(list, made);
+    return made;
+  };
 }
 
 function toMessage({ role, text, calls = [], answers, name }: Plain): AgentMessage {

@@ -1,16 +1,18 @@
 import { BaseCallbackHandler } from "@langchain/core/callbacks/base";
+import { ModelAbortError } from "@langchain/core/errors";
 import { type BaseMessage, HumanMessage } from "@langchain/core/messages";
-import { MemorySaver } from "@langchain/langgraph";
+import { END, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { createAgent, createMiddleware, type ReactAgent } from "langchain";
-import { type Outcome, reasonOf, type Work } from "../peer.ts";
+import { type Outcome, reasonOf, type Tool, type Work } from "../peer.ts";
 import { historyOf, toPlain, toTool } from "./messages.ts";
-import { ScriptedModel } from "./model.ts";
+import { Script, ScriptedModel } from "./model.ts";
 
 /*
  * An agent of `createAgent`, for the two peers that read it in different ways.
  *
- * - Callbacks are awaited instead of being queued in the background: else `stream` loses
- *   deltas when runs are concurrent, and a listener hears of things after the run.
+ * - An agent serves all runs with its tools, as documented, so it is made once.
+ * - Callbacks are awaited instead of being queued in the background, where a listener may
+ *   hear of things after the run. It takes as much time, or a little less.
  * - The limit of steps is out of reach; tools have no limit of concurrency by default.
  * - A plain run keeps no checkpoints, for speed, and runs the calls of a message in one
  *   node (`version: "v1"`). With a signal, a listener or a hook, a `MemorySaver` has the
@@ -41,57 +43,121 @@ export type Read = (
 
 export interface Settings {
   readonly recursionLimit: number;
-  readonly configurable: { readonly thread_id: string };
+  readonly configurable: { readonly thread_id: string; readonly script?: Script };
   readonly signal?: AbortSignal;
   readonly callbacks?: BaseCallbackHandler[];
 }
 
-const thread = { configurable: { thread_id: "bench" } };
+const THREAD = "bench";
 
 export async function run(work: Work, read: Read): Promise<Outcome> {
   const memory = work.signal || work.listener || work.hook ? new MemorySaver() : undefined;
-  const agent = agentFor(work, memory);
+  if (!memory) return outcomeOf(plainAgent(work.tools), work, read);
+  const agent = createAgent({
+    ...modelAndTools(work.tools),
+    checkpointer: memory,
+    ...(work.hook ? { middleware: [hooked(work.hook)] } : {}),
+  });
+  return outcomeOf(agent, work, read, () => remembered(agent));
+}
+
+/**
+ * The same under LangGraph's limit of a node's silence. `createAgent` does not take it for
+ * its own nodes, so the agent is a node of a graph, as documented for any compiled graph.
+ */
+export function guardSilence(work: Work, ms: number, read: Read): Promise<Outcome> {
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode("agent", plainAgent(work.tools).graph, { timeout: { idleTimeout: ms } })
+    .addEdge(START, "agent")
+    .addEdge("agent", END)
+    .compile();
+  // It streams as an agent does, which its type does not tell.
+  return outcomeOf(graph as unknown as ReactAgent, work, read);
+}
+
+/** The same under LangGraph's limit of a step, of which an answer is one. */
+export function guardSteps(work: Work, ms: number, read: Read): Promise<Outcome> {
+  const agent = createAgent(modelAndTools(work.tools));
+  agent.graph.stepTimeout = ms;
+  return outcomeOf(agent, work, read);
+}
+
+let threads = 0;
+
+/** An agent of its own is a thread of the checkpointer: the documented way to have many. */
+export async function idle(work: Work, read: Read): Promise<unknown> {
+  const thread = `idle ${threads++}`;
+  await converse(rememberingAgent(work.tools), work, read, new Counter(work), thread);
+  return thread;
+}
+
+async function outcomeOf(
+  agent: ReactAgent,
+  work: Work,
+  read: Read,
+  remembered?: () => Promise<BaseMessage[]>,
+): Promise<Outcome> {
   const count = new Counter(work);
   try {
     await converse(agent, work, read, count);
     return count.outcome(count.messages);
   } catch (error) {
-    return count.outcome(memory ? await remembered(agent) : count.messages, error);
+    const messages = (await remembered?.()) ?? count.messages;
+    return count.outcome(count.partial ? [...messages, count.partial] : messages, error);
   }
 }
 
-export async function idle(work: Work, read: Read): Promise<unknown> {
-  const memory = new MemorySaver();
-  const agent = agentFor(work, memory);
-  await converse(agent, work, read, new Counter(work));
-  return { agent, memory, thread };
+const model = new ScriptedModel();
+
+function modelAndTools(tools: readonly Tool[] = []) {
+  return { model, tools: tools.map(toTool) };
 }
 
-function agentFor({ answer, tools = [], hook }: Work, memory: MemorySaver | undefined): ReactAgent {
-  return createAgent({
-    model: new ScriptedModel(answer),
-    tools: tools.map(toTool),
-    ...(memory ? { checkpointer: memory } : { version: "v1" }),
-    ...(hook
-      ? { middleware: [createMiddleware({ name: "hook", beforeModel: () => hook() })] }
-      : {}),
-  });
+const plainAgent = madeOnce((tools) => createAgent({ ...modelAndTools(tools), version: "v1" }));
+const memory = new MemorySaver();
+const rememberingAgent = madeOnce((tools) =>
+  createAgent({ ...modelAndTools(tools), checkpointer: memory }),
+);
+
+/** No work has more than one tool, by which its agent is known. */
+function madeOnce(make: (tools: readonly Tool[]) => ReactAgent) {
+  const made = new WeakMap<object, ReactAgent>();
+  return (tools: readonly Tool[] = []): ReactAgent => {
+    const key = tools[0] ?? made;
+    const agent = made.get(key) ?? make(tools);
+    made.set(key, agent);
+    return agent;
+  };
 }
 
-function converse(agent: ReactAgent, work: Work, read: Read, sink: Sink): Promise<void> {
+function hooked(hook: () => void) {
+  return createMiddleware({ name: "hook", beforeModel: () => hook() });
+}
+
+function converse(
+  agent: ReactAgent,
+  work: Work,
+  read: Read,
+  count: Counter,
+  thread: string = THREAD,
+): Promise<void> {
   const messages = [...historyOf(work.history ?? []), new HumanMessage("go")];
+  const callbacks = [
+    ...(work.listener ? [listening(work.listener)] : []),
+    ...(work.signal ? [count.partialOf()] : []),
+  ];
   const settings = {
-    ...thread,
+    configurable: { thread_id: thread, script: new Script(work.answer) },
     recursionLimit: Number.MAX_SAFE_INTEGER,
     ...(work.signal ? { signal: work.signal } : {}),
-    ...(work.listener ? { callbacks: [listening(work.listener)] } : {}),
+    ...(callbacks.length > 0 ? { callbacks } : {}),
   };
-  return read(agent, { messages }, settings, sink);
+  return read(agent, { messages }, settings, count);
 }
 
 /** The checkpoint, with the results of tools that were done when the run was cut off. */
 async function remembered(agent: ReactAgent): Promise<BaseMessage[]> {
-  const { values } = await agent.graph.getState(thread);
+  const { values } = await agent.graph.getState({ configurable: { thread_id: THREAD } });
   return (values as { messages?: BaseMessage[] }).messages ?? [];
 }
 
@@ -127,6 +193,8 @@ function listening(listener: (event: string) => void): BaseCallbackHandler {
 class Counter implements Sink {
   readonly event: Sink["event"];
   messages: BaseMessage[] = [];
+  /** The answer that an abort cut off, if the library told of it. */
+  partial: BaseMessage | undefined;
   #textDeltas = 0;
   #textChars = 0;
   #argumentDeltas = 0;
@@ -148,12 +216,24 @@ class Counter implements Sink {
     this.messages = messages;
   }
 
+  /** A callback that gets the cut off answer, which no checkpoint has. */
+  partialOf(): BaseCallbackHandler {
+    return BaseCallbackHandler.fromMethods({
+      handleLLMError: (error: unknown) => {
+        if (ModelAbortError.isInstance(error)) this.partial = error.partialOutput;
+      },
+    });
+  }
+
   outcome(messages: readonly BaseMessage[], error?: unknown): Outcome {
     return {
       textDeltas: this.#textDeltas,
       textChars: this.#textChars,
       argumentDeltas: this.#argumentDeltas,
-      messages: messages.map(toPlain),
+      // When it is asked for, since a long history takes a while and no user would do it.
+      get messages() {
+        return messages.map(toPlain);
+      },
       ...(error === undefined ? {} : { error: reasonOf(error) }),
     };
   }

@@ -1,11 +1,12 @@
 import type { ChatModelStreamEvent } from "@langchain/core/language_models/event";
 import type { BaseMessage } from "@langchain/core/messages";
 import type { Peer } from "../peer.ts";
-import { idle, type Read, run } from "./converse.ts";
+import { guardSteps, idle, type Read, run } from "./converse.ts";
 
 /** `streamEvents`, in the order in which things happen. */
 const read: Read = async (agent, input, settings, sink) => {
   const stream = await agent.streamEvents(input, { ...settings, version: "v3" });
+  const calls = settle(stream.toolCalls);
   for await (const { method, params } of stream) {
     // What `data` is hangs on `method`; the library's types leave it open.
     if (method === "values") sink.state((params.data as { messages: BaseMessage[] }).messages);
@@ -19,8 +20,18 @@ const read: Read = async (agent, input, settings, sink) => {
     const wait = sink.event?.();
     if (wait) await wait;
   }
+  await calls;
   await stream.output;
 };
+
+/** What is not read of a failed call would be a rejection that nobody handles. */
+async function settle(calls: AsyncIterable<{ readonly output: Promise<unknown> }>): Promise<void> {
+  try {
+    for await (const { output } of calls) output.catch(() => {});
+  } catch {
+    // The run failed, which `output` of the run tells.
+  }
+}
 
 /**
  * LangChain's agent by its events of version 3: the documentation calls them the way for
@@ -34,5 +45,8 @@ const langchainEvents: Peer = {
   idle: (work) => idle(work, read),
   anthropic: async (work) => (await import("./services.ts")).anthropic(work, read),
   openai: async (work) => (await import("./services.ts")).openai(work, read),
+  stallGuard: (work, ms) => guardSteps(work, ms, read),
+  // A limit of silence, as the other peer has it, does not hear these events either.
+  stallGuardLimits: "the whole answer",
 };
 export default langchainEvents;

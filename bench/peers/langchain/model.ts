@@ -6,10 +6,32 @@ import {
 import type { ChatModelStreamEvent } from "@langchain/core/language_models/event";
 import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
+import { getConfig } from "@langchain/langgraph";
 import type { Answer, Part, Work } from "../peer.ts";
 import { Blocks } from "./blocks.ts";
 
 const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+
+/** What the model says in one run; goes with the run's settings, as `configurable.script`. */
+export class Script {
+  readonly #answer: Work["answer"];
+  #asked = 0;
+
+  constructor(answer: Work["answer"]) {
+    this.#answer = answer;
+  }
+
+  next(): Answer {
+    return this.#answer(this.#asked++);
+  }
+}
+
+/** The script of the run that asks, since one model serves all runs of an agent. */
+function nextAnswer(): Answer {
+  const script: unknown = getConfig().configurable?.["script"];
+  if (script instanceof Script) return script.next();
+  throw new Error("There is no script in the settings of this run.");
+}
 
 /**
  * The scripted model. The library's fakes answer at once or from chunks that are ready
@@ -18,12 +40,8 @@ const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
  * ends when the signal is aborted, and leaves it to the library to throw.
  */
 export class ScriptedModel extends BaseChatModel {
-  readonly #answer: Work["answer"];
-  #asked = 0;
-
-  constructor(answer: Work["answer"]) {
+  constructor() {
     super({});
-    this.#answer = answer;
   }
 
   override _llmType(): string {
@@ -44,14 +62,14 @@ export class ScriptedModel extends BaseChatModel {
     { signal }: BaseChatModelCallOptions,
     manager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
-    return chunks(this.#answer(this.#asked++), signal, manager);
+    return chunks(nextAnswer(), signal, manager);
   }
 
   override _streamChatModelEvents(
     _messages: BaseMessage[],
     { signal }: BaseChatModelCallOptions,
   ): AsyncGenerator<ChatModelStreamEvent> {
-    return events(this.#answer(this.#asked++), signal);
+    return events(nextAnswer(), signal);
   }
 }
 

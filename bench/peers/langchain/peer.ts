@@ -1,6 +1,6 @@
 import { AIMessageChunk } from "@langchain/core/messages";
 import type { Peer } from "../peer.ts";
-import { idle, type Read, run } from "./converse.ts";
+import { guardSilence, idle, type Read, run } from "./converse.ts";
 
 /** `stream`, with tokens as they come and the state after each step. */
 const read: Read = async (agent, input, settings, sink) => {
@@ -29,5 +29,6 @@ const langchain: Peer = {
   idle: (work) => idle(work, read),
   anthropic: async (work) => (await import("./services.ts")).anthropic(work, read),
   openai: async (work) => (await import("./services.ts")).openai(work, read),
+  stallGuard: (work, ms) => guardSilence(work, ms, read),
 };
 export default langchain;

@@ -1,4 +1,4 @@
-import { Agent, type MastraLanguageModel } from "@mastra/core/agent";
+import { Agent, type AgentConfig } from "@mastra/core/agent";
 import { noopLogger } from "@mastra/core/logger";
 import type { toTool } from "./tool.ts";
 
@@ -6,7 +6,7 @@ process.env["MASTRA_TELEMETRY_DISABLED"] = "1";
 
 /** An agent that does not print what fails, or little of it; by default it never retries. */
 export function quietAgent(
-  model: MastraLanguageModel,
+  model: AgentConfig["model"],
   tools: Record<string, ReturnType<typeof toTool>> = {},
 ): Agent {
   const agent = new Agent({ id: "bench", name: "bench", instructions: "", model, tools });

@@ -32,13 +32,17 @@ function chunksOf(answer: Answer, signal?: AbortSignal): Chunks {
   return new ReadableStream({
     start: (out) => out.enqueue({ type: "stream-start", warnings: [] }),
     async pull(out) {
-      const read = await reads.next();
-      signal?.throwIfAborted();
-      if (read.done) {
-        writer.end(out);
-        out.close();
-      } else {
+      for (;;) {
+        const read = await reads.next();
+        signal?.throwIfAborted();
+        if (read.done) {
+          writer.end(out);
+          out.close();
+          return;
+        }
         for (const part of read.value) writer.write(part, out);
+        // A pull that gives nothing is not followed by another one.
+        if (read.value.length > 0) return;
       }
     },
     // A read that never comes would hold the one who cancels, so nobody waits for it.

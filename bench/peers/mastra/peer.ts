@@ -1,5 +1,5 @@
 import type { Agent, MastraDBMessage } from "@mastra/core/agent";
-import { type Outcome, type Peer, reasonOf, type Work } from "../peer.ts";
+import { type Outcome, type Peer, type Plain, reasonOf, type Work } from "../peer.ts";
 import { quietAgent } from "./agent.ts";
 import { promptOf, toPlain } from "./messages.ts";
 import { model } from "./model.ts";
@@ -34,6 +34,7 @@ export default mastra;
  * and `error` of the result. Its messages have whole steps only; the text of a step that
  * was cut off is told to `onAbort`, or is in the last of the `steps` after an error. They
  * also lack a text that is the same as one before it in the run, as do its prompts.
+ * `onError` is no listener: it would be told of what the listener itself threw.
  */
 async function run(
   work: Work,
@@ -61,7 +62,6 @@ async function run(
             onChunk: ({ type }) => listener(type),
             onStepFinish: tell("onStepFinish"),
             onFinish: tell("onFinish"),
-            onError: tell("onError"),
           }
         : {}),
     });
@@ -76,22 +76,30 @@ async function run(
       const wait = work.event?.();
       if (wait) await wait;
     }
-    failure = stream.error;
-    const last = (await stream.steps).at(-1);
-    if (last?.finishReason === "error") cutOff = last.text;
+    if (stream.error !== undefined) cutOff = await stream.steps.then(textOfLast, nothing);
   } catch (error) {
     failure = error;
   }
-  const plain = messages().flatMap(toPlain);
-  if (cutOff !== "") plain.push({ role: "assistant", text: cutOff });
+  const rest: Plain[] = cutOff === "" ? [] : [{ role: "assistant", text: cutOff }];
   return {
     textDeltas,
     textChars,
     argumentDeltas,
-    messages: plain,
+    get messages() {
+      return [...messages().flatMap(toPlain), ...rest];
+    },
     ...(failure === undefined ? {} : { error: reasonOf(failure) }),
   };
 }
+
+/** The text of the step that an error cut off. */
+function textOfLast(steps: readonly { finishReason?: string | undefined; text: string }[]): string {
+  const last = steps.at(-1);
+  return last?.finishReason === "error" ? last.text : "";
+}
+
+/** After an error outside of a step, the promise of the steps rejects. */
+const nothing = (): string => "";
 
 function agentFor(work: Work): Agent {
   const tools = (work.tools ?? []).map((tool) => [tool.name, toTool(tool)]);

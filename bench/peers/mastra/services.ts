@@ -1,26 +1,21 @@
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAI } from "@ai-sdk/openai";
-import type { MastraLanguageModel } from "@mastra/core/agent";
-import type { HttpWork } from "../peer.ts";
 import { quietAgent } from "./agent.ts";
+import type { HttpWork } from "../peer.ts";
 
+type Model = Parameters<typeof quietAgent>[0];
+
+/** Its documentation asks for its own router instead of a provider's package. */
 export function anthropic(work: HttpWork): Promise<void> {
-  const client = createAnthropic({ baseURL: `${work.baseUrl}/v1`, apiKey: "key" });
-  return read(work, client("claude-sonnet-4-5"));
+  // The router's address of a service; `url` stands for one that is like OpenAI's.
+  process.env["ANTHROPIC_BASE_URL"] = `${work.baseUrl}/v1`;
+  return read(work, { id: "anthropic/claude-sonnet-4-5", apiKey: "key" });
 }
 
 export function openai(work: HttpWork): Promise<void> {
-  const client = createOpenAI({ baseURL: work.baseUrl, apiKey: "key" });
-  return read(work, client.chat("gpt-4o"));
+  return read(work, { id: "openai/gpt-4o", url: work.baseUrl, apiKey: "key" });
 }
 
-async function read(
-  { signal, text }: HttpWork,
-  model: { specificationVersion: "v4" },
-): Promise<void> {
-  // It takes models of V4 as they are; its type of them asks for what its wrapper adds.
-  const agent = quietAgent(model as MastraLanguageModel);
-  const stream = await agent.stream("go", signal ? { abortSignal: signal } : {});
+async function read({ signal, text }: HttpWork, model: Model): Promise<void> {
+  const stream = await quietAgent(model).stream("go", signal ? { abortSignal: signal } : {});
   for await (const chunk of stream.fullStream) {
     if (chunk.type === "text-delta") text(chunk.payload.text);
     else if (chunk.type === "error") throw chunk.payload.error;

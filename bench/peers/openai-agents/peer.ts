@@ -24,8 +24,9 @@ import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
  * request, which adds half again to the cost of a turn. Text comes as `output_text_delta`.
  * The library has no event of its own for arguments: its Responses client hands on the
  * service's events as they are, so this model sends those. There is no finish reason in its
- * protocol. A run that is aborted ends without an error; `completed` tells when its work is
- * over. Against stalls it has `timeoutMs`, a limit for the whole model call rather than for a
+ * protocol. A run that is aborted ends without an error: its stream is over at once, and
+ * `completed` tells when its work is, before which the turn is not in the history. Against
+ * stalls it has `timeoutMs`, a limit for the whole model call rather than for a
  * silence. It has no client of Anthropic's Messages in its own packages.
  */
 setTracingDisabled(true);
@@ -152,7 +153,9 @@ class Counter {
       textDeltas: this.#textDeltas,
       textChars: this.#textChars,
       argumentDeltas: this.#argumentDeltas,
-      messages: toPlain(items),
+      get messages() {
+        return toPlain(items);
+      },
       ...(error === undefined ? {} : { error: reasonOf(error) }),
     };
   }

@@ -1,20 +1,28 @@
-import { Agent, agentLoop } from "@mariozechner/pi-agent-core";
+import { Agent, agentLoop, type AgentMessage } from "@mariozechner/pi-agent-core";
 import {
   createAssistantMessageEventStream,
   parseStreamingJson,
   type TSchema,
   Type,
 } from "@mariozechner/pi-ai";
-import type { Peer, Tool } from "../peer.ts";
-import { createPiPeer } from "../pi.ts";
+import type { Tool } from "../peer.ts";
+import { createPiPeers, type PiPeers } from "../pi.ts";
 
-/** See `../pi.ts` for what was chosen and why. The loop finds pi's own clients by itself. */
-const pi: Peer = createPiPeer({
+/** See `../pi.ts` for what was chosen and why. Both ways find pi's own clients by themselves. */
+export const { agent, loop }: PiPeers = createPiPeers({
   name: "pi 0.73",
   imports: ["@mariozechner/pi-agent-core"],
   createEvents: createAssistantMessageEventStream,
   parseJson: parseStreamingJson,
   schemaOf,
+  createAgent: (initialState, ask, hook) =>
+    new Agent({
+      initialState,
+      convertToLlm: (messages) => messages,
+      getApiKey: () => "key",
+      ...(ask ? { streamFn: ask } : {}),
+      ...(hook ? { transformContext: afterHook(hook) } : {}),
+    }),
   loop: (prompt, context, config, signal, ask) =>
     agentLoop(
       [prompt],
@@ -23,18 +31,15 @@ const pi: Peer = createPiPeer({
       signal,
       ask,
     ),
-  createAgent(initialState, streamFn, hook) {
-    const agent = new Agent({ initialState, streamFn });
-    if (hook) {
-      agent.transformContext = async (messages) => {
-        hook();
-        return messages;
-      };
-    }
-    return agent;
-  },
 });
-export default pi;
+export default agent;
+
+function afterHook(hook: () => void) {
+  return async (messages: AgentMessage[]): Promise<AgentMessage[]> => {
+    hook();
+    return messages;
+  };
+}
 
 function schemaOf(tool: Tool): TSchema {
   const types = { string: Type.String(), number: Type.Number() };

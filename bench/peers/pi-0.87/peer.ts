@@ -1,4 +1,4 @@
-import { Agent, agentLoop } from "@earendil-works/pi-agent-core";
+import { Agent, agentLoop, type AgentMessage } from "@earendil-works/pi-agent-core";
 import {
   createAssistantMessageEventStream,
   createModels,
@@ -10,8 +10,8 @@ import {
 } from "@earendil-works/pi-ai";
 import { anthropicMessagesApi } from "@earendil-works/pi-ai/api/anthropic-messages.lazy";
 import { openAICompletionsApi } from "@earendil-works/pi-ai/api/openai-completions.lazy";
-import type { Peer, Tool } from "../peer.ts";
-import { createPiPeer } from "../pi.ts";
+import type { Tool } from "../peer.ts";
+import { createPiPeers, type PiPeers } from "../pi.ts";
 
 /** See `../pi.ts` for what was chosen and why. Clients are behind `Models`, as documented. */
 const models = createModels();
@@ -27,33 +27,41 @@ models.setProvider(
   }),
 );
 
-const pi: Peer = createPiPeer({
+export const { agent, loop }: PiPeers = createPiPeers({
   name: "pi 0.87",
   imports: ["@earendil-works/pi-agent-core"],
   createEvents: createAssistantMessageEventStream,
   parseJson: parseStreamingJson,
   schemaOf,
+  createAgent: (initialState, ask, hook) =>
+    new Agent({
+      initialState,
+      convertToLlm: asTheyAre,
+      streamFn: ask ?? models.streamSimple.bind(models),
+      ...(hook ? { transformContext: afterHook(hook) } : {}),
+    }),
   loop: (prompt, context, config, signal, ask) =>
     agentLoop(
       [prompt],
       context,
-      // There are no messages of an app's own here, and a filter would cost each turn.
-      { ...config, convertToLlm: (messages) => messages as Message[] },
+      { ...config, convertToLlm: asTheyAre },
       signal,
       ask ?? models.streamSimple.bind(models),
     ),
-  createAgent(initialState, streamFn, hook) {
-    const agent = new Agent({ initialState, streamFn });
-    if (hook) {
-      agent.transformContext = async (messages) => {
-        hook();
-        return messages;
-      };
-    }
-    return agent;
-  },
 });
-export default pi;
+export default agent;
+
+/** There are no messages of an app's own here. */
+function asTheyAre(messages: AgentMessage[]): Message[] {
+  return messages as Message[];
+}
+
+function afterHook(hook: () => void) {
+  return async (messages: AgentMessage[]): Promise<AgentMessage[]> => {
+    hook();
+    return messages;
+  };
+}
 
 function schemaOf(tool: Tool): TSchema {
   const types = { string: Type.String(), number: Type.Number() };

@@ -6,7 +6,6 @@ import {
   Agent,
   AgentResultEvent,
   type AgentStreamEvent,
-  type BaseModelConfig,
   BeforeInvocationEvent,
   BeforeModelCallEvent,
   BeforeToolCallEvent,
@@ -17,27 +16,19 @@ import {
   InterruptEvent,
   type InvokableTool,
   MessageAddedEvent,
-  Model,
+  type Model,
   ModelMessageEvent,
-  type ModelStreamEvent,
   ModelStreamUpdateEvent,
   NullConversationManager,
-  type StreamOptions,
   tool,
   ToolResultEvent,
   ToolStreamUpdateEvent,
 } from "@strands-agents/sdk";
+import type { MultiAgentStreamEvent } from "@strands-agents/sdk/multiagent";
 import { z } from "zod";
-import {
-  type Answer,
-  type HttpWork,
-  type Outcome,
-  type Peer,
-  reasonOf,
-  type Tool,
-  type Work,
-} from "../peer.ts";
+import { type HttpWork, type Outcome, type Peer, reasonOf, type Tool, type Work } from "../peer.ts";
 import { messagesOf, plainOf } from "./messages.ts";
+import { ScriptedModel } from "./model.ts";
 
 /**
  * Strands as its documentation has it: an `Agent`, its `stream`, zod tools, hooks.
@@ -47,7 +38,6 @@ import { messagesOf, plainOf } from "./messages.ts";
  * - `printer: false`: the default writes each delta to the terminal.
  * - Tools run concurrently, without a limit, and turns have no limit: both are defaults.
  * - Telemetry stays as it is: no exporter is set up, and nothing turns its spans off.
- * - The model is a subclass of `Model`, an async generator as the library's own clients are.
  * - Tools are made once for each definition, as a module of tools would.
  * - A cancelled run does not throw. `agent.messages` is the only history there is; it has
  *   neither a partial answer nor the calls of a turn that failed.
@@ -57,10 +47,12 @@ const strands: Peer = {
   imports: ["@strands-agents/sdk"],
   run,
   async idle(work) {
-    const agent = agentFor(work);
+    const agent = agentFor(work, new ScriptedModel(work.answer));
     await agent.invoke("go");
     return agent;
   },
+  stallGuard,
+  stallGuardLimits: "the whole run",
   // The clients are loaded here, since a user of one needs no other.
   async anthropic(work) {
     const { AnthropicModel } = await import("@strands-agents/sdk/models/anthropic");
@@ -81,12 +73,45 @@ const strands: Peer = {
 };
 export default strands;
 
-async function run(work: Work): Promise<Outcome> {
+function run(work: Work): Promise<Outcome> {
+  const agent = agentFor(work, new ScriptedModel(work.answer));
+  return outcomeOf(agent, agent.stream("go", cancelledBy(work.signal)), work);
+}
+
+/**
+ * An agent by itself has no such limit. As the node of a graph it has one, on all that it
+ * does there.
+ */
+async function stallGuard(work: Work, ms: number): Promise<Outcome> {
+  const { AgentNode, Graph } = await import("@strands-agents/sdk/multiagent");
+  const agent = agentFor(work, new ScriptedModel(work.answer, true));
+  const node = new AgentNode({ agent, timeout: ms, preserveContext: true });
+  const stream = new Graph({ nodes: [node], edges: [], maxSteps: 1 }).stream("go");
+  return outcomeOf(agent, eventsOfNodes(stream), work);
+}
+
+async function* eventsOfNodes(
+  stream: AsyncIterable<MultiAgentStreamEvent>,
+): AsyncGenerator<AgentStreamEvent> {
+  for await (const event of stream) {
+    if (event.type === "nodeStreamUpdateEvent" && event.inner.source === "agent") {
+      yield event.inner.event;
+    } else if (event.type === "multiAgentResultEvent") {
+      const failed = event.result.results.find(({ error }) => error);
+      if (failed) throw failed.error;
+    }
+  }
+}
+
+async function outcomeOf(
+  agent: Agent,
+  events: AsyncIterable<AgentStreamEvent>,
+  work: Work,
+): Promise<Outcome> {
   let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
-  const agent = agentFor(work);
   let failure: { error?: string } = {};
   try {
-    for await (const event of agent.stream("go", cancelledBy(work.signal))) {
+    for await (const event of events) {
       const delta = deltaOf(event);
       if (delta?.type === "textDelta") {
         textDeltas++;
@@ -98,8 +123,16 @@ async function run(work: Work): Promise<Outcome> {
   } catch (error) {
     failure = { error: reasonOf(error) };
   }
-  const messages = plainOf(agent.messages);
-  return { textDeltas, textChars, argumentDeltas, messages, ...failure };
+  return {
+    textDeltas,
+    textChars,
+    argumentDeltas,
+    // When it is asked for, since a long history takes a while and no user would do it.
+    get messages() {
+      return plainOf(agent.messages);
+    },
+    ...failure,
+  };
 }
 
 async function read(model: Model, { signal, text }: HttpWork): Promise<void> {
@@ -118,10 +151,9 @@ async function read(model: Model, { signal, text }: HttpWork): Promise<void> {
   }
 }
 
-function agentFor(work: Work): Agent {
-  const { history, tools = [], listener, hook } = work;
+function agentFor({ history, tools = [], listener, hook }: Work, model: Model): Agent {
   const agent = new Agent({
-    model: new ScriptedModel(work.answer),
+    model,
     tools: tools.map(toTool),
     printer: false,
     conversationManager: new NullConversationManager(),
@@ -182,69 +214,4 @@ function toTool(definition: Tool): InvokableTool<unknown, string> {
   });
   made.set(definition, fresh);
   return fresh;
-}
-
-class ScriptedModel extends Model {
-  readonly #answer: Work["answer"];
-  #asked = 0;
-  #config: BaseModelConfig = { modelId: "bench" };
-
-  constructor(answer: Work["answer"]) {
-    super();
-    this.#answer = answer;
-  }
-
-  override updateConfig(config: BaseModelConfig): void {
-    this.#config = { ...this.#config, ...config };
-  }
-
-  override getConfig(): BaseModelConfig {
-    return this.#config;
-  }
-
-  override stream(_messages: unknown, options?: StreamOptions): AsyncIterable<ModelStreamEvent> {
-    return eventsOf(this.#answer(this.#asked++), options?.cancelSignal);
-  }
-}
-
-async function* eventsOf(answer: Answer, signal?: AbortSignal): AsyncGenerator<ModelStreamEvent> {
-  let open: "text" | "call" | undefined;
-  let called = false;
-  yield { type: "modelMessageStartEvent", role: "assistant" };
-  for await (const parts of answer) {
-    // The library's own clients throw when the request is aborted.
-    signal?.throwIfAborted();
-    for (const part of parts) {
-      if (part.type === "arguments") {
-        yield {
-          type: "modelContentBlockDeltaEvent",
-          delta: { type: "toolUseInputDelta", input: part.delta },
-        };
-      } else if (part.type === "text") {
-        if (open !== "text") {
-          if (open) yield { type: "modelContentBlockStopEvent" };
-          yield { type: "modelContentBlockStartEvent" };
-          open = "text";
-        }
-        yield {
-          type: "modelContentBlockDeltaEvent",
-          delta: { type: "textDelta", text: part.delta },
-        };
-      } else {
-        if (open) yield { type: "modelContentBlockStopEvent" };
-        yield {
-          type: "modelContentBlockStartEvent",
-          start: { type: "toolUseStart", name: part.name, toolUseId: part.id },
-        };
-        open = "call";
-        called = true;
-      }
-    }
-  }
-  if (open) yield { type: "modelContentBlockStopEvent" };
-  yield {
-    type: "modelMetadataEvent",
-    usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
-  };
-  yield { type: "modelMessageStopEvent", stopReason: called ? "toolUse" : "endTurn" };
 }
