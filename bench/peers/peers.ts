@@ -11,7 +11,10 @@ export interface Column {
 export const COLUMNS: readonly Column[] = [
   { id: "floor", module: "./floor/peer.ts" },
   { id: "gyre", module: "./gyre/peer.ts" },
+  { id: "gyre-agent", module: "./gyre/agent-peer.ts" },
+  { id: "pi-0.87-loop", folder: "pi-0.87", module: "./pi-0.87/loop-peer.ts" },
   { id: "pi-0.87", folder: "pi-0.87", module: "./pi-0.87/peer.ts" },
+  { id: "pi-0.73-loop", folder: "pi-0.73", module: "./pi-0.73/loop-peer.ts" },
   { id: "pi-0.73", folder: "pi-0.73", module: "./pi-0.73/peer.ts" },
   { id: "ai-sdk", folder: "ai-sdk", module: "./ai-sdk/peer.ts" },
   { id: "ai-sdk-agent", folder: "ai-sdk", module: "./ai-sdk/agent-peer.ts" },

@@ -4,8 +4,11 @@ import { FLOOR, OURS, type Results, type ResultRow, timesOurs } from "./results.
 const COLOURS: Readonly<Record<string, string>> = {
   floor: "#b5b5b5",
   gyre: "#111111",
-  "pi-0.87": "#d95f02",
-  "pi-0.73": "#fdae6b",
+  "gyre-agent": "#666666",
+  "pi-0.87-loop": "#a63603",
+  "pi-0.87": "#e6550d",
+  "pi-0.73-loop": "#fd8d3c",
+  "pi-0.73": "#fdbe85",
   "ai-sdk": "#1f78b4",
   "ai-sdk-agent": "#8ec7ea",
   "openai-agents": "#1b9e77",

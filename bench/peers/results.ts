@@ -51,11 +51,13 @@ export interface BehaviourRow {
 /** The floor is what the job costs; it is in no race. */
 export const FLOOR = "floor";
 export const OURS = "gyre";
+/** Our other way of doing it, beside the first. */
+const OUR_OTHER = "gyre-agent";
 
 /** The columns that are compared, in the order of the race: the least first. */
 export function ranking(row: ResultRow): readonly string[] {
   return Object.entries(row.cells)
-    .filter(([id, { median }]) => id !== FLOOR && median !== undefined)
+    .filter(([id, { median }]) => id !== FLOOR && id !== OUR_OTHER && median !== undefined)
     .toSorted(([, one], [, other]) => (one.median ?? 0) - (other.median ?? 0))
     .map(([id]) => id);
 }

@@ -25,6 +25,7 @@ const historyOf = once(toMessage);
 const toolsOf = once(toTool);
 const model: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
+/** The loop by itself. Listeners are the agent's, so where there is one it is the agent that runs. */
 const gyre: Peer = {
   name: "Gyre",
   imports: ["@gyre/agent"],
@@ -40,6 +41,8 @@ const gyre: Peer = {
     runLoop(work, { watchdog: { firstEventMs: ms, betweenEventsMs: ms }, retry: false }),
 };
 export default gyre;
+
+export const agent: Peer = { ...gyre, name: "Gyre Agent", run: (work) => runAgent(work) };
 
 /** The stateless loop, read as a stream. */
 async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
@@ -72,10 +75,11 @@ async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
 async function runAgent(work: Work): Promise<Outcome> {
   const count = new Counter();
   const agent = agentFor(work);
-  agent.subscribe((event) => work.listener?.(event.type));
-  agent.subscribe(async (event) => {
+  const { listener } = work;
+  if (listener) agent.subscribe((event) => listener(event.type));
+  agent.subscribe((event) => {
     count.take(event);
-    await work.event?.();
+    return work.event?.();
   });
   const abort = (): void => agent.abort();
   work.signal?.addEventListener("abort", abort);
@@ -90,6 +94,7 @@ async function runAgent(work: Work): Promise<Outcome> {
 function agentFor(work: Work): Agent {
   return new Agent({
     streamFn: streamFn(work),
+    maxToolConcurrency: Number.POSITIVE_INFINITY,
     initialState: {
       model,
       messages: historyOf(work.history ?? NONE),

@@ -56,7 +56,8 @@ export async function answerCalls(
           const breath = running.length % slots.most === 0 ? run.breath.look() : undefined;
           if (breath) await breath;
           const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
-          if (mayPoll && (await run.poll("steering"))) {
+          const polled = mayPoll && run.poll("steering");
+          if (isThenable(polled) ? await polled : polled) {
             answers.steered = true;
             refuse = () => errorResult(SKIPPED_TEXT);
           }
@@ -163,7 +164,8 @@ async function settle(
     // Before anybody sees it, so that journal, listeners and transcript have the same.
     const capped = capResult(run, call, outcome.result);
     outcome.result = isThenable(capped) ? await capped : capped;
-    await emitEnd(run, call, outcome.result, durationMs);
+    const ended = emitEnd(run, call, outcome.result, durationMs);
+    if (ended) await ended;
   }
   return outcome;
 }

@@ -106,7 +106,8 @@ export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEve
     let next: AgentStop | "go on" = "go on";
     while (next === "go on") {
       next = await turn(run);
-      await run.breath.look();
+      const breath = run.breath.look();
+      if (breath) await breath;
     }
     const end = endOf(run, next);
     const reached = next === "limit" ? run.limitReached() : undefined;
@@ -131,7 +132,10 @@ async function turn(run: Run): Promise<AgentStop | "go on"> {
   let message: AssistantMessage | undefined;
   let trouble: { error: unknown } | undefined;
   run.turns++;
-  await run.emit({ type: "turn_start" });
+  // An await that has nothing to wait for costs as much as one that has: on the way of
+  // every turn it is done without.
+  const begun = run.emit({ type: "turn_start" });
+  if (begun) await begun;
   try {
     const repaired = first ? await repair(run) : undefined;
     if (repaired?.waiting) {
@@ -140,9 +144,10 @@ async function turn(run: Run): Promise<AgentStop | "go on"> {
       await inject(run, "prompt");
     } else {
       if (first && !run.config.skipInitialSteeringPoll) await run.poll("steering");
-      await inject(run);
+      if (run.inFlight.length > 0) await inject(run);
       message = await respond(run);
-      await answer(run, message, answers);
+      const answered = answer(run, message, answers);
+      if (answered) await answered;
     }
   } catch (error) {
     if (error instanceof SinkError) throw error;
@@ -152,7 +157,8 @@ async function turn(run: Run): Promise<AgentStop | "go on"> {
       message = await publishFailure(run, error);
     }
   }
-  await run.emit({ type: "turn_end", message, toolResults: answers.results });
+  const ended = run.emit({ type: "turn_end", message, toolResults: answers.results });
+  if (ended) await ended;
   if (!trouble) {
     try {
       return await afterTurn(run, message, answers);
@@ -174,15 +180,16 @@ async function inject(run: Run, only?: "prompt"): Promise<void> {
 }
 
 /** Answers the calls of a message, whatever it ended with. */
-async function answer(run: Run, message: AssistantMessage, answers: Answers): Promise<void> {
+function answer(run: Run, message: AssistantMessage, answers: Answers): void | Promise<void> {
   const calls = callsOf(message);
   run.gauge.count(message, calls.length);
   if (calls.length === 0) return undefined;
   if (mayRun(message)) return answerCalls(run, calls, answers);
-  for (const call of calls) {
-    await answerWith(run, call, neverRunResult(run, message, call), answers);
-  }
-  return undefined;
+  return (async () => {
+    for (const call of calls) {
+      await answerWith(run, call, neverRunResult(run, message, call), answers);
+    }
+  })();
 }
 
 /** What follows a turn, in the order of R28. */

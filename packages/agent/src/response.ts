@@ -83,10 +83,12 @@ async function request(
   if (run.cancelled) return abortedBeforeRequest(run);
   const objection = run.gauge.objectionTo(run.model);
   if (objection) return failedBeforeRequest(run, new Error(objection));
-  const context = await buildContext(run);
+  const built = buildContext(run);
+  const context = isThenable(built) ? await built : built;
   const options = buildOptions(run);
   try {
-    const key = await keyOf(run);
+    const given = keyOf(run);
+    const key = isThenable(given) ? await given : given;
     if (key !== undefined) options.apiKey = key;
   } catch (error) {
     return orNext(failedBeforeRequest(run, error));
@@ -108,10 +110,12 @@ async function request(
 }
 
 /** A key of the configuration is for the service that it was written down for. */
-async function keyOf(run: Run): Promise<string | undefined> {
+function keyOf(run: Run): string | undefined | Promise<string | undefined> {
   const { getApiKey, apiKey } = run.config;
-  const key = getApiKey && (await run.hook("getApiKey", () => getApiKey(run.model.provider)));
-  return key ?? (run.fallbacks.isElsewhere(run.model) ? undefined : apiKey);
+  const orOwn = (key: string | undefined): string | undefined =>
+    key ?? (run.fallbacks.isElsewhere(run.model) ? undefined : apiKey);
+  const given = getApiKey && run.hook("getApiKey", () => getApiKey(run.model.provider));
+  return isThenable(given) ? given.then(orOwn) : orOwn(given);
 }
 
 interface Outcome extends Attempt {
@@ -382,7 +386,8 @@ async function settle(run: Run, { message, shown, finished }: Outcome): Promise<
   if (run.config.context) calibrate(run, message);
   const settled = withCost(run, withOwnIds(run, withoutUnfinishedCalls(message, finished)));
   const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
-  await run.emitEach([...events, { type: "message_end", message: settled }]);
+  const emitted = run.emitEach([...events, { type: "message_end", message: settled }]);
+  if (emitted) await emitted;
   run.accept(settled);
   return settled;
 }

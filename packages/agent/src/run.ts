@@ -200,7 +200,8 @@ export class Run {
 
   /** A message with nothing to stream: its events, then its place in the transcript. */
   async publish(message: AgentMessage): Promise<void> {
-    await this.#emitMessage(message);
+    const emitted = this.#emitMessage(message);
+    if (emitted) await emitted;
     const breath = this.breath.take();
     if (breath) await breath;
     this.produced.push(message);
