@@ -11,7 +11,7 @@ import { type Column, COLUMNS, loadPeer, packageOf } from "./peers.ts";
 import { growthPlot, speedPlot } from "./plots.ts";
 import { behaviourRows, growthOf, measureSpeed } from "./race.ts";
 import { markdown } from "./report.ts";
-import type { GrowthRow, Heading, ResultRow, Results } from "./results.ts";
+import { failures, type GrowthRow, type Heading, type ResultRow, type Results } from "./results.ts";
 import { SPEEDS } from "./speed.ts";
 import { importRow, installedRows } from "./start-cost.ts";
 
@@ -53,7 +53,15 @@ Cases: ${CASES.join(", ")}`);
   if (!Number.isInteger(rounds) || rounds < 1) {
     refuse(`--rounds is "${values.rounds}"; it has to be a whole number from 1 on.`);
   }
-  if (!values.check) report(await measureAll());
+  if (!values.check) {
+    const results = await measureAll();
+    report(results);
+    const failed = failures(results);
+    if (failed.length > 0) {
+      console.error(`Not measured, because something went wrong:\n${failed.join("\n")}`);
+      process.exitCode = 1;
+    }
+  }
 }
 
 function read() {

@@ -34,14 +34,14 @@ it("the report says where, when and how often was measured", () => {
   }
 });
 
-it("a figure comes with the least and the most, and with how many times ours it is", () => {
+it("a figure comes with how far the samples were from it, and how many times ours it is", () => {
   const cells = {
     floor: { median: 1.5, low: 1.25, high: 2.5 },
     gyre: { median: 4.5, low: 4.25, high: 5.5 },
     other: { median: 54, low: 50, high: 61 },
   };
   expect(linesOf({ rows: [row("text", cells)] })).toContain(
-    "| text (ms) | 1.50 (1.25-2.50) | 4.50 (4.25-5.50) | 54 (50-61) 12x |",
+    "| text (ms) | 1.50 ±67 % | 4.50 ±22 % | 54 ±13 % 12x |",
   );
 });
 

@@ -25,7 +25,7 @@ export function markdown(results: Results): string {
     ...racing.map(({ id }) => cells[id] ?? ""),
   ]);
   return [
-    `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} rounds, in brackets the least and the most; "12x" is twelve times Gyre's.`,
+    `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} rounds, and how far the samples were from them; "12x" is twelve times what Gyre takes.`,
     "",
     ...table(["", ...heads], [...speed, ...growth]),
     "",
@@ -69,9 +69,10 @@ function cellText(row: ResultRow, id: string): string {
   return `${figure(cell.median)}${spread(cell)}${ratio}${note}`;
 }
 
-function spread({ low, high }: Cell): string {
-  if (low === undefined || high === undefined || low === high) return "";
-  return ` (${figure(low)}-${figure(high)})`;
+/** How far the samples are from their median at the most, in hundredths of it. */
+function spread({ median = 0, low = median, high = median }: Cell): string {
+  const far = Math.max(median - low, high - median);
+  return far === 0 || median <= 0 ? "" : ` ±${Math.round((far / median) * 100)} %`;
 }
 
 /** Three digits, two of what is less than 1; a whole number as it is. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Cell, ranking, type ResultRow, timesOurs } from "./results.ts";
+import { type Cell, failures, ranking, type ResultRow, timesOurs } from "./results.ts";
 
 const row = (cells: Readonly<Record<string, Cell>>): ResultRow => ({
   case: "text",
@@ -16,6 +16,29 @@ it("the least is first", () => {
 
 it("the floor is in no race, however little it takes", () => {
   expect(ranking(row({ floor: { median: 1 }, gyre: { median: 2 } }))).toEqual(["gyre"]);
+});
+
+it("our other way is not ranked beside the first", () => {
+  expect(ranking(row({ "gyre-agent": { median: 1 }, gyre: { median: 2 } }))).toEqual(["gyre"]);
+});
+
+it("tells which cells ought to have a figure", () => {
+  const cells = {
+    a: { note: "failed" },
+    b: { note: "over 60 s" },
+    c: { median: 1 },
+    d: { note: "none" },
+  };
+  const results = {
+    when: "",
+    node: "",
+    machine: "",
+    rounds: 1,
+    columns: [],
+    growth: [],
+    behaviours: [],
+  };
+  expect(failures({ ...results, rows: [row(cells)] })).toEqual(["text: a failed"]);
 });
 
 it("who has no figure is not ranked", () => {

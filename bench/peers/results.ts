@@ -67,3 +67,15 @@ export function timesOurs(row: ResultRow, id: string): number | undefined {
   const [ours, theirs] = [row.cells[OURS]?.median, row.cells[id]?.median];
   return ours === undefined || theirs === undefined || ours <= 0 ? undefined : theirs / ours;
 }
+
+/** Notes of cells that say nothing about a library but that the benchmark, or its script, is at fault. */
+export const FAULTS: readonly string[] = ["failed", "died"];
+
+/** The cells without a figure that ought to have one: work and column. */
+export function failures(results: Results): string[] {
+  return results.rows.flatMap(({ title, cells }) =>
+    Object.entries(cells).flatMap(([id, { note = "" }]) =>
+      FAULTS.includes(note) ? [`${title}: ${id} ${note}`] : [],
+    ),
+  );
+}
