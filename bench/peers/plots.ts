@@ -92,7 +92,7 @@ const powerOfTen = (power: number): string =>
 
 /** How many times our figure each library takes, work by work. */
 export function speedPlot(results: Results): string {
-  const [width, left, right, step, top] = [960, 370, 24, 26, 92];
+  const [width, left, right, step, top] = [960, 370, 44, 26, 92];
   const rows = largest(results);
   const ratios = rows
     .flatMap((row) => results.columns.map(({ id }) => ratioOf(row, id)))

@@ -71,7 +71,7 @@ export async function measureSpeed(
     const workers = new Map<string, Worker>();
     const start = async (id: string): Promise<Worker | undefined> => {
       const worker = new Worker(id, speed.name, String(size), origin, quick ? "cold" : "warm");
-      const said = await worker.next(2 * LIMIT_MS);
+      const said = await worker.next(LIMIT_MS);
       if (said !== "late" && said !== "died" && said.type === "ready") return worker;
       worker.stop();
       out.set(id, noteOf(said));
