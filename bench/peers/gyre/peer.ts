@@ -101,10 +101,12 @@ function agentFor(work: Work): Agent {
       tools: toolsOf(work.tools ?? NONE),
     },
     ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
-    // What a listener throws would be a process warning.
-    onError: () => {},
+    onError: ignore,
   });
 }
+
+/** What a listener throws would be a process warning. */
+function ignore(): void {}
 
 function hookOf(hook: () => void) {
   return (messages: readonly AgentMessage[]): readonly AgentMessage[] => {

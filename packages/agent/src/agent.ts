@@ -156,6 +156,8 @@ interface Launch {
   signal?: AbortSignal;
 }
 
+const NO_LISTENERS: readonly AgentListener[] = [];
+
 /**
  * The loop with a memory: state, queues, listeners, and one run at a time. The run
  * survives what its surroundings do: a listener that throws or hangs is reported
@@ -166,9 +168,10 @@ export class Agent {
   readonly #steering: MessageQueue;
   readonly #followUps: MessageQueue;
   /** Replaced, never changed, so that an event goes to those who were there when it came. */
-  #listeners: readonly AgentListener[] = [];
+  #listeners: readonly AgentListener[] = NO_LISTENERS;
   readonly #pendingToolCalls = new Set<string>();
-  readonly #wakes = new Set<() => void>();
+  /** There while a run wants to be woken. */
+  #wakes: Set<() => void> | undefined;
   #systemPrompt: string;
   #model: Model | undefined;
   #thinkingLevel: ThinkingLevel;
@@ -288,7 +291,7 @@ export class Agent {
   steer(message: string | AgentMessage): string {
     const [steering] = toMessages(message, this.#now());
     const id = this.#steering.push(steering as AgentMessage);
-    for (const wake of [...this.#wakes]) wake();
+    for (const wake of [...(this.#wakes ?? [])]) wake();
     return id;
   }
 
@@ -592,8 +595,12 @@ export class Agent {
       hasQueuedMessages: () => this.hasQueuedMessages(),
       requeue: (queue, messages) => this.#queue(queue).putBack(messages),
       onSteering: (wake) => {
-        this.#wakes.add(wake);
-        return () => this.#wakes.delete(wake);
+        const wakes = (this.#wakes ??= new Set());
+        wakes.add(wake);
+        return () => {
+          wakes.delete(wake);
+          if (wakes.size === 0) this.#wakes = undefined;
+        };
       },
       ...(decisions && { decisions }),
     };
