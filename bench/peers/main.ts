@@ -146,7 +146,7 @@ async function measureAll(): Promise<Results> {
   for (const speed of SPEEDS.filter(({ name }) => isWanted(name))) {
     const measured = await measureSpeed(speed, { columns, rounds, origin, quick });
     rows.push(...measured);
-    if (speed.grows) growth.push(growthOf(speed, measured));
+    if (speed.grows && !quick) growth.push(growthOf(speed, measured));
   }
   server.disconnect();
   if (isWanted("import")) rows.push(await importRow(columns, rounds));

@@ -3,10 +3,10 @@ import {
   type Outcome,
   type Peer,
   type Plain,
-  reasonOf,
   type Tool,
   type Work,
 } from "./peer.ts";
+import { Tally } from "./tally.ts";
 import {
   type Assistant,
   assistant,
@@ -129,34 +129,34 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
 
   async function runAgent(work: Work): Promise<Outcome> {
     const { listener, signal } = work;
-    const count = new Counter();
+    const tally = new Tally();
     const agent = agentFor(work);
     if (listener) agent.subscribe((event) => listener(event.type));
     agent.subscribe((event) => {
-      count.take(event);
+      count(tally, event);
       return work.event?.();
     });
     try {
       await promptFor(agent, signal);
-      return count.outcome(agent.state.messages);
+      return outcomeOf(tally, agent.state.messages);
     } catch (error) {
-      return count.outcome(agent.state.messages, error);
+      return outcomeOf(tally, agent.state.messages, error);
     }
   }
 
   async function runLoop(work: Work): Promise<Outcome> {
-    const count = new Counter();
+    const tally = new Tally();
     const context = contextOf(work);
     const stream = pi.loop(prompt, context, { model }, work.signal, askOf(work));
     try {
       for await (const event of stream) {
-        count.take(event);
+        count(tally, event);
         const wait = work.event?.();
         if (wait) await wait;
       }
-      return count.outcome([...context.messages, ...(await stream.result())]);
+      return outcomeOf(tally, [...context.messages, ...(await stream.result())]);
     } catch (error) {
-      return count.outcome(context.messages, error);
+      return outcomeOf(tally, context.messages, error);
     }
   }
 
@@ -218,33 +218,15 @@ function tellText(event: Event, text: (delta: string) => void): void {
   if (update.type === "text_delta") text(update.delta);
 }
 
-class Counter {
-  #textDeltas = 0;
-  #textChars = 0;
-  #argumentDeltas = 0;
+function count(tally: Tally, event: Event): void {
+  if (event.type !== "message_update") return;
+  const update = event.assistantMessageEvent;
+  if (update.type === "text_delta") tally.text(update.delta);
+  else if (update.type === "toolcall_delta") tally.argument();
+}
 
-  take(event: Event): void {
-    if (event.type !== "message_update") return;
-    const update = event.assistantMessageEvent;
-    if (update.type === "text_delta") {
-      this.#textDeltas++;
-      this.#textChars += update.delta.length;
-    } else if (update.type === "toolcall_delta") {
-      this.#argumentDeltas++;
-    }
-  }
-
-  outcome(messages: readonly AnyMessage[], error?: unknown): Outcome {
-    return {
-      textDeltas: this.#textDeltas,
-      textChars: this.#textChars,
-      argumentDeltas: this.#argumentDeltas,
-      get messages() {
-        return messages.filter(isSaid).map(toPlain);
-      },
-      ...(error === undefined ? {} : { error: reasonOf(error) }),
-    };
-  }
+function outcomeOf(tally: Tally, messages: readonly AnyMessage[], error?: unknown): Outcome {
+  return tally.outcome(() => messages.filter(isSaid).map(toPlain), error);
 }
 
 function throwUnlessDone(last: AnyMessage | undefined): void {

@@ -19,6 +19,7 @@ import {
   schemaOf,
   type Work,
 } from "../peer.ts";
+import { Tally } from "../tally.ts";
 
 const NONE: readonly never[] = [];
 const historyOf = once(toMessage);
@@ -46,7 +47,7 @@ export const agent: Peer = { ...gyre, name: "Gyre Agent", run: (work) => runAgen
 
 /** The stateless loop, read as a stream. */
 async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
-  const count = new Counter();
+  const tally = new Tally();
   const context = {
     messages: historyOf(work.history ?? NONE),
     tools: toolsOf(work.tools ?? NONE),
@@ -61,33 +62,33 @@ async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
   const stream = agentLoop([prompt], context, config, work.signal, streamFn(work));
   try {
     for await (const event of stream) {
-      count.take(event);
+      count(tally, event);
       const wait = work.event?.();
       if (wait) await wait;
     }
-    return count.outcome([...context.messages, ...(await stream.result())]);
+    return outcomeOf(tally, [...context.messages, ...(await stream.result())]);
   } catch (error) {
-    return count.outcome(context.messages, error);
+    return outcomeOf(tally, context.messages, error);
   }
 }
 
 /** The agent with a memory, and a listener besides. */
 async function runAgent(work: Work): Promise<Outcome> {
-  const count = new Counter();
+  const tally = new Tally();
   const agent = agentFor(work);
   const { listener } = work;
   if (listener) agent.subscribe((event) => listener(event.type));
   agent.subscribe((event) => {
-    count.take(event);
+    count(tally, event);
     return work.event?.();
   });
   const abort = (): void => agent.abort();
   work.signal?.addEventListener("abort", abort);
   try {
     await agent.prompt("go");
-    return count.outcome(agent.state.messages);
+    return outcomeOf(tally, agent.state.messages);
   } catch (error) {
-    return count.outcome(agent.state.messages, error);
+    return outcomeOf(tally, agent.state.messages, error);
   }
 }
 
@@ -167,33 +168,15 @@ class Writer {
   }
 }
 
-class Counter {
-  #textDeltas = 0;
-  #textChars = 0;
-  #argumentDeltas = 0;
+function outcomeOf(tally: Tally, messages: readonly AgentMessage[], error?: unknown): Outcome {
+  return tally.outcome(() => messages.map(toPlain), error);
+}
 
-  take(event: AgentEvent): void {
-    if (event.type !== "message_update") return;
-    const update = event.assistantMessageEvent;
-    if (update.type === "text_delta") {
-      this.#textDeltas++;
-      this.#textChars += update.delta.length;
-    } else if (update.type === "toolcall_delta") {
-      this.#argumentDeltas++;
-    }
-  }
-
-  outcome(messages: readonly AgentMessage[], error?: unknown): Outcome {
-    return {
-      textDeltas: this.#textDeltas,
-      textChars: this.#textChars,
-      argumentDeltas: this.#argumentDeltas,
-      get messages() {
-        return messages.map(toPlain);
-      },
-      ...(error === undefined ? {} : { error: reasonOf(error) }),
-    };
-  }
+function count(tally: Tally, event: AgentEvent): void {
+  if (event.type !== "message_update") return;
+  const update = event.assistantMessageEvent;
+  if (update.type === "text_delta") tally.text(update.delta);
+  else if (update.type === "toolcall_delta") tally.argument();
 }
 
 function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {

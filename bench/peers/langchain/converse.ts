@@ -3,7 +3,8 @@ import { ModelAbortError } from "@langchain/core/errors";
 import { type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { END, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { createAgent, createMiddleware, type ReactAgent } from "langchain";
-import { type Outcome, reasonOf, type Tool, type Work } from "../peer.ts";
+import { type Outcome, type Tool, type Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 import { historyOf, toPlain, toTool } from "./messages.ts";
 import { Script, ScriptedModel } from "./model.ts";
 
@@ -100,10 +101,11 @@ async function outcomeOf(
   const count = new Counter(work);
   try {
     await converse(agent, work, read, count);
-    return count.outcome(count.messages);
+    return count.outcome(() => count.messages.map(toPlain));
   } catch (error) {
     const messages = (await remembered?.()) ?? count.messages;
-    return count.outcome(count.partial ? [...messages, count.partial] : messages, error);
+    const all = count.partial ? [...messages, count.partial] : messages;
+    return count.outcome(() => all.map(toPlain), error);
   }
 }
 
@@ -190,26 +192,15 @@ function listening(listener: (event: string) => void): BaseCallbackHandler {
   );
 }
 
-class Counter implements Sink {
+class Counter extends Tally implements Sink {
   readonly event: Sink["event"];
   messages: BaseMessage[] = [];
   /** The answer that an abort cut off, if the library told of it. */
   partial: BaseMessage | undefined;
-  #textDeltas = 0;
-  #textChars = 0;
-  #argumentDeltas = 0;
 
   constructor({ event }: Work) {
+    super();
     this.event = event;
-  }
-
-  text(delta: string): void {
-    this.#textDeltas++;
-    this.#textChars += delta.length;
-  }
-
-  argument(): void {
-    this.#argumentDeltas++;
   }
 
   state(messages: BaseMessage[]): void {
@@ -223,18 +214,5 @@ class Counter implements Sink {
         if (ModelAbortError.isInstance(error)) this.partial = error.partialOutput;
       },
     });
-  }
-
-  outcome(messages: readonly BaseMessage[], error?: unknown): Outcome {
-    return {
-      textDeltas: this.#textDeltas,
-      textChars: this.#textChars,
-      argumentDeltas: this.#argumentDeltas,
-      // When it is asked for, since a long history takes a while and no user would do it.
-      get messages() {
-        return messages.map(toPlain);
-      },
-      ...(error === undefined ? {} : { error: reasonOf(error) }),
-    };
   }
 }

@@ -12,7 +12,8 @@ import {
 } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
-import { type HttpWork, type Outcome, type Peer, reasonOf, type Tool, type Work } from "../peer.ts";
+import { type HttpWork, type Outcome, type Peer, type Tool, type Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 import { inputOf, toPlain } from "./messages.ts";
 import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
 
@@ -52,20 +53,22 @@ const openaiAgents: Peer = {
 export default openaiAgents;
 
 async function converse(work: Work, agent: Agent): Promise<Outcome> {
-  const count = new Counter();
+  const tally = new Tally();
   const input = inputOf(work.history);
   let run: Run | undefined;
   try {
     run = await start(agent, input, work);
     for await (const event of run) {
-      count.take(event);
+      count(tally, event);
       const wait = work.event?.();
       if (wait) await wait;
     }
     await run.completed;
-    return count.outcome(run.history);
+    const { history } = run;
+    return tally.outcome(() => toPlain(history));
   } catch (error) {
-    return count.outcome(run?.history ?? input, error);
+    const history = run?.history ?? input;
+    return tally.outcome(() => toPlain(history), error);
   }
 }
 
@@ -132,33 +135,11 @@ function toTool(known: Tool): AgentTool {
   return made;
 }
 
-class Counter {
-  #textDeltas = 0;
-  #textChars = 0;
-  #argumentDeltas = 0;
-
-  take(event: RunStreamEvent): void {
-    if (event.type !== "raw_model_stream_event") return;
-    const { data } = event;
-    if (data.type === "output_text_delta") {
-      this.#textDeltas++;
-      this.#textChars += data.delta.length;
-    } else if (data.type === "model" && data.event.type === ARGUMENTS_DELTA) {
-      this.#argumentDeltas++;
-    }
-  }
-
-  outcome(items: readonly AgentInputItem[], error?: unknown): Outcome {
-    return {
-      textDeltas: this.#textDeltas,
-      textChars: this.#textChars,
-      argumentDeltas: this.#argumentDeltas,
-      get messages() {
-        return toPlain(items);
-      },
-      ...(error === undefined ? {} : { error: reasonOf(error) }),
-    };
-  }
+function count(tally: Tally, event: RunStreamEvent): void {
+  if (event.type !== "raw_model_stream_event") return;
+  const { data } = event;
+  if (data.type === "output_text_delta") tally.text(data.delta);
+  else if (data.type === "model" && data.event.type === ARGUMENTS_DELTA) tally.argument();
 }
 
 async function openai({ baseUrl, signal, text }: HttpWork): Promise<void> {
