@@ -82,7 +82,6 @@ function ratioOf(row: ResultRow, id: string): number | undefined {
 function largest(results: Results): ResultRow[] {
   return results.rows.filter(
     (row, at) =>
-      row.case !== "abort" &&
       !results.rows.slice(at + 1).some((later) => later.case === row.case && later.size > row.size),
   );
 }

@@ -25,7 +25,7 @@ export function markdown(results: Results): string {
     ...racing.map(({ id }) => cells[id] ?? ""),
   ]);
   return [
-    `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} rounds, and how far the samples were from them; "12x" is twelve times what Gyre takes.`,
+    `Node ${results.node}, ${results.machine}, ${results.when.slice(0, 10)}: medians of ${results.rounds} round${results.rounds === 1 ? "" : "s"}, and how far the samples were from them; "12x" is twelve times what Gyre takes.`,
     "",
     ...table(["", ...heads], [...speed, ...growth]),
     "",

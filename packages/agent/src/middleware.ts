@@ -88,11 +88,13 @@ export type Approval = "allow" | "suspend" | { deny: string };
  * `suspend` ends the run and waits for `continue({decisions})`. A decision that a
  * person gave already is not asked for again.
  */
-export function approval(ask: (call: ToolInvocation) => Approval | Promise<Approval>): Middleware {
+export function approval<const Answer extends Approval>(
+  ask: (call: ToolInvocation) => Answer | Promise<Answer>,
+): Middleware {
   return {
     async tool(call, next) {
       if (call.decision?.type === "approve") return next();
-      const answer = await ask(call);
+      const answer: Approval = await ask(call);
       if (answer === "allow") return next();
       if (answer === "suspend") throw new Suspend(`Tool "${call.tool.name}" needs approval.`);
       throw new Error(`Denied: ${answer.deny}`);

@@ -24,6 +24,7 @@ import {
   type AgentToolResult,
   agentLoop,
   agentLoopContinue,
+  approval,
   type CustomAgentMessages,
   type Decision,
   defineTool,
@@ -277,5 +278,14 @@ describe("options", () => {
     // @ts-expect-error A result needs one.
     const wrong: Decision = { type: "result" };
     expect(wrong.type).toBe("result");
+  });
+});
+
+describe("the question of an approval", () => {
+  it("may be answered by an async function with one word", () => {
+    expect(approval(async () => "allow")).toHaveProperty("tool");
+    expect(approval(async () => ({ deny: "not now" }))).toHaveProperty("tool");
+    // @ts-expect-error No such answer.
+    expect(approval(async () => "perhaps")).toHaveProperty("tool");
   });
 });
