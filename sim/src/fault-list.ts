@@ -31,8 +31,8 @@ function inFile(
 const LOOP = inFile("agent/dist/loop.js", {
   "no turn_end after an error": [
     "R1",
-    'await run.emit({ type: "turn_end", message, toolResults: answers.results });',
-    'if (message.stopReason !== "error") await run.emit({ type: "turn_end", message, toolResults: answers.results });',
+    'const ended = run.emit({ type: "turn_end", message, toolResults: answers.results });',
+    'const ended = message.stopReason !== "error" && run.emit({ type: "turn_end", message, toolResults: answers.results });',
   ],
   "agent_end twice": ["R1", "await run.emit(end);", "await run.emit(end); await run.emit(end);"],
   "no limit event": ["R23", 'await run.emit({ type: "limit", ...reached });', ""],
@@ -119,7 +119,11 @@ const CALLS = inFile("agent/dist/calls.js", {
   "calls run after length": ["R10", ' && message.stopReason !== "length"', ""],
   "calls run after trouble": ["R6", "!endedInTrouble(message) && message", "message"],
   "a queue's error is lost": ["R5", "if (trouble && !run.cancelled)", "if (false)"],
-  "no tool_execution_end": ["R2", "await emitEnd(run, call, outcome.result, durationMs);", ""],
+  "no tool_execution_end": [
+    "R2",
+    "const ended = emitEnd(run, call, outcome.result, durationMs);",
+    "const ended = undefined;",
+  ],
   "an empty result stays empty": [
     "R8",
     "result.content.length > 0 ? result.content :",
@@ -385,7 +389,7 @@ const AGENT = inFile("agent/dist/agent.js", {
   ],
   "steering does not wake": [
     "R15",
-    "for (const wake of [...this.#wakes])",
+    "for (const wake of [...(this.#wakes ?? [])])",
     "for (const wake of [])",
   ],
   "idle before the listeners are": [
