@@ -201,7 +201,11 @@ describe("npm start", () => {
         await terminal.until(/gyre [\d.]+ · /);
         terminal.type("Say hello.");
         terminal.press("enter");
-        await terminal.until("Hello.");
+        // Before the run is over it would be interrupted.
+        await terminal.until((rows) => {
+          const shown = rows.join("\n");
+          return shown.includes("Hello.") && !shown.includes("Esc interrupts");
+        });
         terminal.press("ctrl+c");
         await terminal.until("Ctrl-C again leaves.");
         terminal.press("ctrl+c");
