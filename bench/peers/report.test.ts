@@ -134,3 +134,12 @@ it.each([
 it.each([0, 3, 12, 100])("the whole number %d has no digits after the point", (value) => {
   expect(figure(value)).toBe(String(value));
 });
+
+it("a table without rows is left out", () => {
+  const lines = linesOf({
+    rows: [row("text", { gyre: { median: 4 } })],
+    growth: [],
+    behaviours: [],
+  });
+  expect(lines.filter((line) => line.startsWith("| ---"))).toHaveLength(1);
+});

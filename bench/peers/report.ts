@@ -85,6 +85,8 @@ export function figure(value: number): string {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  // Of a part of the work there may be nothing to tell.
+  if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)];
 }
