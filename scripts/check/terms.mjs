@@ -1,0 +1,139 @@
+/**
+ * A word or phrase of `docs/terms.md`.
+ *
+ * @typedef {"identifiers" | "comments" | "prose"} Place
+ * @typedef {{ words: readonly RegExp[], gap: RegExp, opensSentence: boolean }} Pattern `gap` is
+ *   what may stand between two of the words
+ * @typedef {{ pattern: Pattern, instead: string, places: ReadonlySet<Place> }} Rule
+ * @typedef {{ pattern: Pattern | undefined, files: RegExp }} Exception without a pattern: the whole file
+ * @typedef {{ rules: readonly Rule[], exceptions: readonly Exception[] }} Terms
+ */
+
+/** @type {readonly Place[]} */
+const PLACES = ["identifiers", "comments", "prose"];
+
+/**
+ * Reads the tables "Not | Write | Where" and "Allowed | Files | Reason" of the page of terms: the
+ * page is the only list there is.
+ *
+ * @param {string} page
+ * @returns {Terms}
+ */
+export function parseTerms(page) {
+  /** @type {Rule[]} */
+  const rules = [];
+  /** @type {Exception[]} */
+  const exceptions = [];
+  for (const { head, cells } of tableRows(page)) {
+    const [first = "", second = "", third = ""] = cells;
+    if (head === "Not") {
+      const places = parsePlaces(third);
+      for (const text of codeSpans(first)) {
+        rules.push({ pattern: parsePattern(text), instead: second.replaceAll("`", ""), places });
+      }
+    } else if (head === "Allowed") {
+      if (third === "") throw new Error(`docs/terms.md: "${first}" is allowed without a reason`);
+      for (const file of codeSpans(second)) {
+        for (const text of codeSpans(first)) {
+          const pattern = text === "*" ? undefined : parsePattern(text);
+          exceptions.push({ pattern, files: parseGlob(file) });
+        }
+      }
+    }
+  }
+  if (rules.length === 0) throw new Error("docs/terms.md has no table with the column Not");
+  return { rules, exceptions };
+}
+
+/**
+ * @param {string} page
+ * @returns {{ head: string, cells: string[] }[]} `head`: the name of the table's first column
+ */
+function tableRows(page) {
+  const rows = [];
+  let head = "";
+  for (const line of page.split("\n")) {
+    if (!line.startsWith("|")) {
+      head = "";
+      continue;
+    }
+    const cells = line.split("|").slice(1, -1);
+    const [first = ""] = cells;
+    if (head === "") head = first.trim();
+    else if (!/^[\s:-]+$/.test(first)) rows.push({ head, cells: cells.map((cell) => cell.trim()) });
+  }
+  return rows;
+}
+
+/** @param {string} cell @returns {string[]} */
+function codeSpans(cell) {
+  const spans = [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+  if (spans.length === 0) throw new Error(`docs/terms.md: no \`code\` in the cell "${cell}"`);
+  return spans;
+}
+
+/** @param {string} cell @returns {ReadonlySet<Place>} */
+function parsePlaces(cell) {
+  if (cell === "everywhere") return new Set(PLACES);
+  const names = cell.split(",").map((name) => name.trim());
+  const places = PLACES.filter((place) => names.includes(place));
+  if (places.length === 0 || places.length !== names.length) {
+    throw new Error(
+      `docs/terms.md: "${cell}" is not "everywhere" or a list of ${PLACES.join(", ")}`,
+    );
+  }
+  return new Set(places);
+}
+
+/** Blanks, `_`, `-`, and the margin of a comment. */
+const ANY_GAP = /^[\s*/_-]*$/;
+const HYPHEN = /^-$/;
+
+/**
+ * A phrase of words. The first has its regular forms, unless there is a hyphen in the phrase; `*`
+ * stands for any letters; a capital means the beginning of a sentence.
+ *
+ * @param {string} source
+ * @returns {Pattern}
+ */
+function parsePattern(source) {
+  const [first = "", ...rest] = source.split(/[^A-Za-z*]+/).filter((word) => word !== "");
+  if (first === "") throw new Error(`docs/terms.md: no word in "${source}"`);
+  const opensSentence = /^[A-Z]/.test(first);
+  const hasForms = !opensSentence && !/[*-]/.test(source);
+  const words = [
+    exactly(hasForms ? expandForms(first) : literally(first)),
+    ...rest.map((word) => exactly(literally(word))),
+  ];
+  return { words, gap: source.includes("-") ? HYPHEN : ANY_GAP, opensSentence };
+}
+
+/** @param {string} word */
+function literally(word) {
+  return word.toLowerCase().replaceAll("*", "[a-z]*");
+}
+
+/** @param {string} expression */
+function exactly(expression) {
+  return new RegExp(`^(?:${expression})$`);
+}
+
+/** The regular forms of a word of four letters or more. @param {string} word */
+function expandForms(word) {
+  if (word.length < 4) return word;
+  const stem = word.replace(/e$/, "");
+  const double = /[^aeiou][aeiou][bdgklmnprt]$/.test(word) ? `${word.slice(-1)}?` : "";
+  return `${word}|${word}s|${word}es|${stem}${double}(?:ed|ing)`;
+}
+
+/** @param {string} glob `**` is any path, `*` any name */
+function parseGlob(glob) {
+  const expression = glob
+    .split(/(\*\*\/?|\*)/)
+    .map((part) => {
+      if (part.startsWith("**")) return ".*";
+      return part === "*" ? "[^/]*" : part.replaceAll(/[.+?^$()[\]{}|\\]/g, "\\$&");
+    })
+    .join("");
+  return new RegExp(`^${expression}$`);
+}

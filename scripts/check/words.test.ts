@@ -1,0 +1,209 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { plant } from "../tree.ts";
+import { splitSource } from "./source-parts.mjs";
+import { parseTerms } from "./terms.mjs";
+import {
+  checkWords,
+  compareWithBudget,
+  findFunctions,
+  inspectFile,
+  inspectTree,
+  lowerBudgets,
+} from "./words.mjs";
+
+const PAGE = `
+| Not | Write | Where |
+|---|---|---|
+| \`mend\` | fix, \`repair\` | everywhere |
+| \`told\` | reported | identifiers, comments |
+| \`said\` | output | identifiers |
+| \`take up\`, \`taken up\` | resume | everywhere |
+| \`Who\` | callers that | comments, prose |
+| \`is none\` | is absent | comments |
+| \`*serialis*\` | -ize | everywhere |
+| \`time-out\` | timeout | everywhere |
+
+| Allowed | Files | Reason |
+|---|---|---|
+| \`there is none\` | \`**\` | plain English |
+| \`serialised\` | \`packages/ai/src/**\` | a field of a service |
+| \`*\` | \`docs/quotes.md\` | quotations |
+`;
+const terms = parseTerms(PAGE);
+
+function wordsIn(source: string, file = "packages/agent/src/a.ts"): string[] {
+  return inspectFile(file, source, terms).findings.map(({ line, word }) => `${line} ${word}`);
+}
+
+describe("words", () => {
+  it.each([
+    ["a part of camelCase", "const toldState = 1;", ["1 told"]],
+    [
+      "a part of PascalCase and of constants",
+      "class ToldState {}\nconst TOLD_AT = 1;",
+      ["1 Told", "2 TOLD"],
+    ],
+    ["not a part of another word", "const stolden = recommend(amended);", []],
+    [
+      "every regular form",
+      "// mend mends mended mending",
+      ["1 mend", "1 mends", "1 mended", "1 mending"],
+    ],
+    ["a phrase in an identifier", "agent.takeUp(); takenUp();", ["1 takeUp", "1 takenUp"]],
+    ["a phrase that wraps in a comment", "/**\n * It is taken\n * up here.\n */", ["2 taken up"]],
+    ["a phrase that wraps over line comments", "// It is taken\n// up here.", ["1 taken up"]],
+    ["no phrase across other signs", "take(up)", []],
+    ["a string", 'throw new Error("mend it first");', ["1 mend"]],
+    [
+      "the text of a template, and the code in it",
+      "`mend ${said + `${told}`} mend`",
+      ["1 mend", "1 said", "1 told", "1 mend"],
+    ],
+    ["only where the rule applies", '// It said so.\nf("told");', []],
+    ["letters behind an escape", String.raw`/\bmend\b/.test("\nmend")`, ["1 mend", "1 mend"]],
+    [
+      "a pattern with any letters",
+      "deserialise(serialisable);",
+      ["1 deserialise", "1 serialisable"],
+    ],
+    ["a hyphen only as one", "// a time-out timed out", ["1 time-out"]],
+  ])("finds %s", (_, source, expected) => {
+    expect(wordsIn(source)).toEqual(expected);
+  });
+
+  it.each([
+    ["// Who aborts has what came.", ["1 Who"]],
+    ["/** It is kept. Who aborts has what came. */", ["1 Who"]],
+    ["/**\n * Who aborts\n * has what came.\n */", ["2 Who"]],
+    ["// Who may write here?", []],
+    ["// The user who aborts, and Who they are", []],
+    ["const Who = 1;", []],
+  ])("the beginning of a sentence in %j", (source, expected) => {
+    expect(wordsIn(source)).toEqual(expected);
+  });
+
+  it("names of files are identifiers", () => {
+    expect(wordsIn("", "packages/server/src/told-state.ts")).toEqual(["1 told"]);
+    expect(wordsIn("", "packages/told/src/state.ts")).toEqual([]);
+  });
+
+  it("pages are prose", () => {
+    expect(wordsIn("# Title\n\nMended. Told, said.", "docs/a.md")).toEqual(["3 Mended"]);
+  });
+
+  it("exceptions hold for their files and their phrases alone", () => {
+    expect(wordsIn("// undefined if there is none; an empty one is none")).toEqual(["1 is none"]);
+    expect(wordsIn("serialised", "packages/ai/src/x/a.ts")).toEqual([]);
+    expect(wordsIn("serialised", "packages/agent/src/a.ts")).toEqual(["1 serialised"]);
+    expect(wordsIn("mended", "docs/quotes.md")).toEqual([]);
+  });
+
+  it("say what to write", () => {
+    const [finding] = inspectFile("README.md", "a\nmend", terms).findings;
+    expect(finding).toEqual({ file: "README.md", line: 2, word: "mend", instead: "fix, repair" });
+  });
+});
+
+describe("a page of terms that cannot be read", () => {
+  it.each([
+    ["# Nothing", "no table with the column Not"],
+    ["| Not | Write | Where |\n|---|---|---|\n| `a` | b | here |", '"here" is not "everywhere"'],
+    ["| Not | Write | Where |\n|---|---|---|\n| a | b | everywhere |", "no `code` in the cell"],
+    ["| Allowed | Files | Reason |\n|---|---|---|\n| `a` | `**` | |", "without a reason"],
+  ])("%j throws", (page, message) => {
+    expect(() => parseTerms(page)).toThrow(message);
+  });
+});
+
+it("a source is split into code, comments and strings of the same offsets", () => {
+  const source = 'a /* b */ = "c\\"d" / e / `f${g({ h: `i` })}j`; // k\n/["/]l/u.test(m) || n';
+  const { code, comments, strings } = splitSource(source);
+  expect(code.replaceAll(/ +/g, " ")).toBe(
+    'a = " " " / e / ` ${g({ h: ` ` })} `; \n/ "/ / .test(m) || n',
+  );
+  expect(code).toHaveLength(source.length);
+  expect(comments.map(({ text }) => text)).toEqual(["/* b */", "// k"]);
+  expect(strings.map(({ text }) => text)).toEqual(['"c\\"d"', "f", "i", "j", '/["/]l/u']);
+  for (const { text, start } of [...comments, ...strings]) {
+    expect(source.startsWith(text, start)).toBe(true);
+  }
+});
+
+describe("functions named …Of", () => {
+  it.each([
+    ["export async function* textOf<T>(a: T) {}", ["textOf"]],
+    ["const textOf = (a: string): string => a;", ["textOf"]],
+    ["const textOf = async a => a, idOf = 1;", ["textOf"]],
+    ["const textOf: Reader = function () {};", ["textOf"]],
+    [
+      "class A { static textOf(a = f()): B { return idOf(a); }\n  #idOf<T>(b: T) {} }",
+      ["textOf", "idOf"],
+    ],
+    ["const a = { textOf(b) {}, idOf: (c) => c, roleOf: textOf };", ["textOf", "idOf"]],
+    ["if (textOf(a)) {}\nconst b = c ? textOf(d) : { idOf };", []],
+    ["const list = textOf(a);\ncase idOf(b): {}", []],
+    ["const Of = () => 1; function of() {}", []],
+  ])("in %j", (code, expected) => {
+    expect(findFunctions(code).map(({ name }) => name)).toEqual(expected);
+  });
+});
+
+describe("the budget", () => {
+  it("fails above, is silent at, and asks to be lowered below", () => {
+    const counts = { docs: { words: 2, of: 0 }, scripts: { words: 0, of: 3 } };
+    expect(compareWithBudget(counts, { docs: { words: 2 }, scripts: { of: 3 } })).toEqual({
+      problems: [],
+      figures: [],
+    });
+    const { problems, figures } = compareWithBudget(counts, {
+      docs: { words: 1 },
+      scripts: { of: 5 },
+    });
+    expect(problems).toEqual([
+      expect.stringMatching(/^docs: 2 words .*, budget 1; see .* --list docs$/),
+    ]);
+    expect(figures).toEqual([
+      expect.stringMatching(/^scripts: 3 functions .*, budget 5; .* --lower$/),
+    ]);
+  });
+
+  it("goes down only, and ends at nothing", () => {
+    const counts = { docs: { words: 3, of: 1 }, scripts: { words: 0, of: 0 } };
+    const budgets = { docs: { words: 2, of: 2 }, scripts: { words: 9 } };
+    expect(lowerBudgets(budgets, counts)).toEqual({ docs: { words: 2, of: 1 } });
+  });
+
+  it("is counted by package and by folder; what was generated or built is left out", () => {
+    const root = plant({
+      "docs/terms.md": PAGE,
+      "docs/reference/a.md": "mend",
+      "docs/b.md": "mend",
+      "README.md": "mend",
+      "packages/ai/src/a.ts": "mend(); const textOf = () => 1;",
+      "packages/ai/dist/a.js": "mend();",
+      "packages/ai/README.md": "mend",
+      "node_modules/a/a.js": "mend();",
+      "sim/a.mjs": "mend();",
+      "tests/b.mjs": "mend();",
+      "scripts/check/words-budget.json": {
+        "packages/ai": { words: 2, of: 1 },
+        docs: { words: 8 },
+        root: { words: 1 },
+        tests: { words: 2 },
+      },
+    });
+    // The page of terms itself is no exception here: seven words of its tables are found.
+    expect(checkWords(root)).toEqual({ problems: [], figures: [] });
+    expect(inspectTree(root, "packages").findings).toHaveLength(2);
+    expect(inspectTree(root, "README.md").findings).toHaveLength(1);
+  });
+});
+
+it("the page of this tree can be read", () => {
+  const page = readFileSync(new URL("../../docs/terms.md", import.meta.url), "utf8");
+  const { rules } = parseTerms(page);
+  expect(inspectFile("a.ts", "mended(colours)", { rules, exceptions: [] }).findings).toHaveLength(
+    2,
+  );
+});
