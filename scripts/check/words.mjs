@@ -254,7 +254,7 @@ function createLineFinder(source) {
 }
 
 /** Sources and Markdown pages, by path from the root. @param {string} root @param {string} [folder] @returns {string[]} */
-function listFiles(root, folder = "") {
+export function listFiles(root, folder = "") {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
     if (entry.isDirectory()) return SKIPPED_FOLDER.test(entry.name) ? [] : listFiles(root, path);
