@@ -7,9 +7,9 @@ import type { AgentEvent } from "@gyre/agent";
 import { ERROR_CODES } from "@gyre/protocol";
 import { wireEvent } from "@gyre/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXIT } from "../packages/cli/src/exit-codes.ts";
+import { EXIT } from "../packages/cli/src/core/exit-codes.ts";
 import { EXIT_MEANINGS, RUN_GROUPS, typedCommands } from "../packages/cli/src/commands/help.ts";
-import { COMMANDS } from "../packages/cli/src/options.ts";
+import { COMMANDS } from "../packages/cli/src/core/options.ts";
 import {
   buildProgram,
   jsonLines,
@@ -21,7 +21,7 @@ import {
   type ScriptedService,
   scriptedService,
 } from "../packages/cli/src/testing/scripted-service.ts";
-import { ENTRY_TYPES } from "../packages/sessions/src/line.ts";
+import { ENTRY_TYPES } from "../packages/sessions/src/format/line.ts";
 import { compile, type Fence, fencesOf, pages, root, snippetsOf } from "./snippets.ts";
 
 /** A program that takes longer is ended. */

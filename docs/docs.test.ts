@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../scripts/command.mjs";
+import { run } from "../scripts/shared/command.mjs";
 import {
   compile,
   type Compiled,
@@ -91,7 +91,7 @@ describe("the examples", () => {
     await eachOf(sections, WIDTH, async (section) => {
       const [name = ""] = section.split("\n", 1);
       const expected = fencesOf(section).find(({ language }) => language === "text")?.body;
-      const script = join(root, "scripts/example.mjs");
+      const script = join(root, "scripts/drive/example.mjs");
       const { code, output } = await run(process.execPath, [script, name], { cwd: root });
       if (code !== 0 || output !== expected) wrong.push(`${name} ended with ${code}:\n${output}`);
     });
@@ -99,7 +99,7 @@ describe("the examples", () => {
   });
 
   it("are named where they are not found", async () => {
-    const { code, output } = await run(process.execPath, ["scripts/example.mjs", "helo"], {
+    const { code, output } = await run(process.execPath, ["scripts/drive/example.mjs", "helo"], {
       cwd: root,
     });
     expect(code).toBe(2);

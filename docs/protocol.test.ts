@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
-import { call, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai";
+import { call, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
 import { type Connection, ERROR_CODES, type Limits, LIMITS, ModelService } from "@gyre/protocol";
 import { statusOf } from "@gyre/protocol/node";
 import { SessionService } from "@gyre/server";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import * as limits from "../packages/protocol/src/limits.ts";
-import type { WireStreamOptions } from "../packages/protocol/src/request-payloads.ts";
+import * as limits from "../packages/protocol/src/frames/limits.ts";
+import type { WireStreamOptions } from "../packages/protocol/src/models/request-payloads.ts";
 import { ScriptedHost } from "../packages/server/src/testing/scripted-host.ts";
 import { type ServedWorld, servedWorld } from "../packages/server/src/testing/served-world.ts";
 import { type Fence, fencesOf, root } from "./snippets.ts";
@@ -439,8 +439,8 @@ describe("from clause to test", () => {
       clausesOf(
         `\n## From clause to test\n\n| a | b | c |\n|---|---|---|\n| One | ${code} | ${shown} |\n`,
       );
-    const code = "[x](../packages/protocol/src/envelope.ts)";
-    const file = "[y](../packages/protocol/src/envelope.test.ts)";
+    const code = "[x](../packages/protocol/src/frames/envelope.ts)";
+    const file = "[y](../packages/protocol/src/frames/envelope.test.ts)";
     expect(await problemsIn(row(code, `${file}: "ignores unknown fields"`))).toEqual([]);
     expect(await problemsIn(row(code, `${file}: "ignores known fields"`))).toHaveLength(1);
     expect(await problemsIn(row(code, file))).toHaveLength(1);

@@ -3,12 +3,12 @@ import { dirname, join, relative, sep } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { run } from "../scripts/command.mjs";
+import { run } from "../scripts/shared/command.mjs";
 
 /** The folder of the repository. */
 export const root: string = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Pages of declarations, which scripts/reference.mjs writes: there are no programs in them. */
+/** Pages of declarations, which scripts/docs/reference.mjs writes: there are no programs in them. */
 const REFERENCE = join("docs", "reference") + sep;
 
 /** A program that takes longer is ended. */

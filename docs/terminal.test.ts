@@ -7,13 +7,13 @@ import { environmentOf } from "../packages/cli/src/testing/program.ts";
 import { editorWith } from "../packages/cli/src/testing/editor-driver.ts";
 import { scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { openCommand, type TerminalRun } from "../packages/cli/src/testing/terminal-program.ts";
-import { ownCommands } from "../packages/cli/src/tui/commands/all-commands.ts";
-import { customCommands } from "../packages/cli/src/tui/commands/custom.ts";
-import { commandsText, KEY_GROUPS } from "../packages/cli/src/tui/commands/help.ts";
-import { cell } from "../packages/cli/src/tui/commands/markdown-text.ts";
-import { lineCommands } from "../packages/cli/src/tui/spoken/line-commands.ts";
-import type { CommandWorld } from "../packages/cli/src/tui/ui.ts";
-import { mustRun, run } from "../scripts/command.mjs";
+import { ownCommands } from "../packages/cli/src/modes/tui/commands/all-commands.ts";
+import { customCommands } from "../packages/cli/src/modes/tui/commands/custom.ts";
+import { commandsText, KEY_GROUPS } from "../packages/cli/src/modes/tui/commands/help.ts";
+import { cell } from "../packages/cli/src/modes/tui/commands/markdown-text.ts";
+import { lineCommands } from "../packages/cli/src/modes/screen-reader/line-commands.ts";
+import type { CommandWorld } from "../packages/cli/src/modes/tui/ui/ui.ts";
+import { mustRun, run } from "../scripts/shared/command.mjs";
 import { fencesOf, root } from "./snippets.ts";
 
 let page: string;
@@ -153,16 +153,16 @@ describe("npm start", () => {
   beforeAll(async () => {
     // As in a clone after a build, with the program as its sources are now.
     const clone = join(folder, "clone");
-    script = join(clone, "scripts/start.mjs");
+    script = join(clone, "scripts/drive/start.mjs");
     home = join(folder, "home");
     for (const path of [dirname(script), join(clone, "packages/cli"), join(home, "tmp")]) {
       mkdirSync(path, { recursive: true });
     }
-    for (const path of ["scripts/start.mjs", "packages/cli/package.json"]) {
+    for (const path of ["scripts/drive/start.mjs", "packages/cli/package.json"]) {
       copyFileSync(join(root, path), join(clone, path));
     }
     symlinkSync(join(root, "node_modules"), join(clone, "node_modules"), "junction");
-    const bundle = join(root, "scripts/bundle-cli.mjs");
+    const bundle = join(root, "scripts/release/bundle-cli.mjs");
     const into = join(clone, "packages/cli/bundle");
     await mustRun(process.execPath, [bundle, "--sources", "--into", into], { cwd: root });
   });
@@ -171,7 +171,7 @@ describe("npm start", () => {
     const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
-    expect(scripts["start"]).toBe("node scripts/start.mjs");
+    expect(scripts["start"]).toBe("node scripts/drive/start.mjs");
   });
 
   it("plays the demo where there is no terminal, and ends with 0", async () => {

@@ -1,6 +1,6 @@
 // A person decides before a tool runs; the agent may be gone in the meantime.
 import { Agent, approval, defineTool, type AgentOptions } from "@gyre/agent";
-import { callAll, scriptedModel } from "@gyre/ai";
+import { callAll, scriptedModel } from "@gyre/ai/testing";
 
 const remove = defineTool({
   name: "remove",

@@ -1,6 +1,6 @@
 // A first agent: one tool, one question.
 import { Agent, defineTool } from "@gyre/agent";
-import { call, scriptedModel } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
 
 const add = defineTool({
   name: "add",

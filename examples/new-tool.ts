@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, defineTool } from "@gyre/agent";
-import { call, scriptedModel, textOf } from "@gyre/ai";
+import { textOf } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
 import { fromSource, type GuardedTool, openToolset, type ToolEnv } from "@gyre/tools";
 
 /** Of a longer page the rest is to be read. */

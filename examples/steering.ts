@@ -1,6 +1,6 @@
 // Messages typed while the agent works: one interrupts, one waits.
 import { Agent, defineTool } from "@gyre/agent";
-import { callAll, scriptedModel } from "@gyre/ai";
+import { callAll, scriptedModel } from "@gyre/ai/testing";
 
 const visit = defineTool({
   name: "visit",

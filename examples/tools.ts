@@ -1,6 +1,6 @@
 // Tools that run together, report progress, fail, and call each other.
 import { Agent, type AgentTool, defineTool } from "@gyre/agent";
-import { call, callAll, scriptedModel } from "@gyre/ai";
+import { call, callAll, scriptedModel } from "@gyre/ai/testing";
 
 const prices: Readonly<Record<string, number>> = { tea: 3, cake: 5 };
 

@@ -1,6 +1,6 @@
 // An answer with a type: the schema is checked, and the model is asked again until it fits.
 import { Agent } from "@gyre/agent";
-import { call, scriptedModel } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
 import { z } from "zod";
 
 const person = z.object({ name: z.string(), born: z.number().int() });

@@ -1,8 +1,7 @@
+import { type AssistantMessageEvent, emptyAssistantMessage, type StreamFn } from "@gyre/ai";
 import {
-  type AssistantMessageEvent,
   call,
   callAll,
-  emptyAssistantMessage,
   fail,
   type ManualClock,
   manualClock,
@@ -12,18 +11,17 @@ import {
   type ScriptFunction,
   type ScriptStep,
   stall,
-  type StreamFn,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Agent, type AgentOptions } from "./agent.ts";
-import type { PromptInput } from "./input.ts";
-import { approval } from "./middleware.ts";
+import type { PromptInput } from "./transcript/input.ts";
+import { approval } from "./contract/middleware.ts";
 import { ANSWER_TOOL, OutputError } from "./output.ts";
 import { checkGrammar, checkPairs } from "./testing/grammar.ts";
 import { freeze, later, never, Recorder, tool, user } from "./testing/play.ts";
 import { answer, asks, empty, injected, ran, renderMessage } from "./testing/render.ts";
-import type { AgentEndEvent, AgentEvent, AgentMessage, AgentTool } from "./types.ts";
+import type { AgentEndEvent, AgentEvent, AgentMessage, AgentTool } from "./contract/types.ts";
 
 interface Made {
   agent: Agent;

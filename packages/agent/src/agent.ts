@@ -14,15 +14,15 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import type { Compaction } from "./compaction.ts";
-import { compactNow } from "./context.ts";
-import { isThenable, SinkError } from "./emitter.ts";
-import { callsOf, isLlmMessage, withResult } from "./history.ts";
-import { type PromptInput, toMessages } from "./input.ts";
-import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop.ts";
+import type { Compaction } from "./context/compaction.ts";
+import { compactNow } from "./context/context.ts";
+import { isThenable, SinkError } from "./loop/emitter.ts";
+import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
+import { type PromptInput, toMessages } from "./transcript/input.ts";
+import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
 import { MessageQueue, type QueuedMessage } from "./queue.ts";
-import { contained, type Injected, Run, warn } from "./run.ts";
+import { contained, type Injected, Run, warn } from "./loop/run.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -36,7 +36,7 @@ import type {
   QueueMode,
   QueueName,
   TurnChanges,
-} from "./types.ts";
+} from "./contract/types.ts";
 
 /** A listener that has not settled by then is left behind. */
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;

@@ -1,6 +1,6 @@
 export * from "./agent.ts";
-export * from "./breakdown.ts";
-export { SKIPPED_TEXT } from "./calls.ts";
+export * from "./context/breakdown.ts";
+export { SKIPPED_TEXT } from "./loop/calls.ts";
 export {
   applyCompaction,
   type Compaction,
@@ -10,20 +10,20 @@ export {
   type ContextLimits,
   planCompaction,
   type PlanOptions,
-} from "./compaction.ts";
-export { ContextOverflowError } from "./context.ts";
-export { SinkError } from "./emitter.ts";
-export { type CallTrace, type CompactionFacts, traceOf } from "./facts.ts";
-export { callsOf, isLlmMessage, withResult } from "./history.ts";
-export { type PromptInput, toMessages, userMessage } from "./input.ts";
-export * from "./logging.ts";
+} from "./context/compaction.ts";
+export { ContextOverflowError } from "./context/context.ts";
+export { SinkError } from "./loop/emitter.ts";
+export { type CallTrace, type CompactionFacts, traceOf } from "./context/facts.ts";
+export { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
+export { type PromptInput, toMessages, userMessage } from "./transcript/input.ts";
+export * from "./observe/logging.ts";
 export {
   agentLoop,
   agentLoopContinue,
   createAgentStream,
   runAgentLoop,
   streamAssistantResponse,
-} from "./loop.ts";
+} from "./loop/loop.ts";
 export {
   type Approval,
   approval,
@@ -33,10 +33,10 @@ export {
   type RunInfo,
   Suspend,
   type ToolInvocation,
-} from "./middleware.ts";
+} from "./contract/middleware.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
-export { InvalidTranscriptError } from "./request.ts";
-export { type Attempt, isRetryable, type RetryPolicy, withRetry } from "./retry.ts";
-export * from "./tracing.ts";
-export * from "./types.ts";
+export { InvalidTranscriptError } from "./loop/request.ts";
+export { type Attempt, isRetryable, type RetryPolicy, withRetry } from "./loop/retry.ts";
+export * from "./observe/tracing.ts";
+export * from "./contract/types.ts";

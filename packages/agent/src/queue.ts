@@ -1,4 +1,4 @@
-import type { AgentMessage, QueueMode } from "./types.ts";
+import type { AgentMessage, QueueMode } from "./contract/types.ts";
 
 /** A message that waits, with a name of its own to speak of it by. */
 export interface QueuedMessage {

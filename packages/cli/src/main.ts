@@ -8,10 +8,16 @@ import {
   interruption,
   OutputError,
   UsageError,
-} from "./exit-codes.ts";
-import type { Io } from "./io.ts";
-import { type CommandName, COMMANDS, type OptionName, OPTIONS, type Values } from "./options.ts";
-import { version } from "./version.ts";
+} from "./core/exit-codes.ts";
+import type { Io } from "./core/io.ts";
+import {
+  type CommandName,
+  COMMANDS,
+  type OptionName,
+  OPTIONS,
+  type Values,
+} from "./core/options.ts";
+import { version } from "./core/version.ts";
 
 /** A signal within this time after the first is the same key press, handed on by npm or a shell. */
 const SAME_PRESS_MS = 300;
@@ -46,27 +52,36 @@ type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCo
 
 const start: Readonly<Record<CommandName, Start>> = {
   async run(args, values, io) {
-    if (!isInteractive(values, io)) return (await import("./print.ts")).runPrint(args, values, io);
+    if (!isInteractive(values, io))
+      return (await import("./modes/print/print.ts")).runPrint(args, values, io);
     const streams = { input: process.stdin, output: process.stdout };
     if (values["screen-reader"] || io.env["TERM"] === "dumb") {
-      return (await import("./tui/spoken/spoken.ts")).runSpoken(args, values, io, streams);
+      return (await import("./modes/screen-reader/screen-reader.ts")).runSpoken(
+        args,
+        values,
+        io,
+        streams,
+      );
     }
-    return (await import("./tui/interactive.ts")).runInteractive(args, values, io, streams);
+    return (await import("./modes/tui/app/interactive.ts")).runInteractive(
+      args,
+      values,
+      io,
+      streams,
+    );
   },
-  rpc: async (_args, ...given) => (await import("./rpc/rpc.ts")).runRpc(...given),
-  acp: async (_args, ...given) => (await import("./acp/acp.ts")).runAcp(...given),
-  serve: async (_args, ...given) => (await import("./serve/serve.ts")).runServe(...given),
-  models: async (...given) => (await import("./commands/models-command.ts")).runModels(...given),
-  sessions: async (...given) =>
-    (await import("./commands/sessions-command.ts")).runSessions(...given),
+  rpc: async (_args, ...given) => (await import("./modes/rpc/rpc.ts")).runRpc(...given),
+  acp: async (_args, ...given) => (await import("./modes/acp/acp.ts")).runAcp(...given),
+  serve: async (_args, ...given) => (await import("./modes/serve/serve.ts")).runServe(...given),
+  models: async (...given) => (await import("./commands/models.ts")).runModels(...given),
+  sessions: async (...given) => (await import("./commands/sessions.ts")).runSessions(...given),
   doctor: async (_args, ...given) =>
-    (await import("./commands/doctor-command.ts")).runDoctor(...given),
-  login: async (...given) => (await import("./commands/login-command.ts")).runLogin(...given),
-  logout: async (...given) => (await import("./commands/login-command.ts")).runLogout(...given),
-  trust: async (...given) => (await import("./commands/trust-command.ts")).runTrust(...given),
-  mcp: async (...given) => (await import("./commands/mcp-command.ts")).runMcp(...given),
-  config: async (_args, ...given) =>
-    (await import("./commands/config-command.ts")).runConfig(...given),
+    (await import("./commands/doctor/doctor.ts")).runDoctor(...given),
+  login: async (...given) => (await import("./commands/login.ts")).runLogin(...given),
+  logout: async (...given) => (await import("./commands/login.ts")).runLogout(...given),
+  trust: async (...given) => (await import("./commands/trust.ts")).runTrust(...given),
+  mcp: async (...given) => (await import("./commands/mcp.ts")).runMcp(...given),
+  config: async (_args, ...given) => (await import("./commands/config.ts")).runConfig(...given),
   async completions([shell = "", ...more], _values, io) {
     const { completionScript, isShell, SHELLS } = await import("./commands/completions.ts");
     if (!isShell(shell) || more.length > 0) {
@@ -88,7 +103,7 @@ const start: Readonly<Record<CommandName, Start>> = {
     return EXIT.done;
   },
   async demo(_args, { fast = false, keep = false, model }, io) {
-    const { runDemo } = await import("./demo/demo.ts");
+    const { runDemo } = await import("./modes/demo/demo.ts");
     const live = model === undefined ? undefined : await liveModel(model, io);
     const { env, signal } = io;
     return runDemo({ output: process.stdout, env, fast, keep, signal, ...(live && { live }) });
@@ -102,7 +117,7 @@ function isInteractive({ output, print, schema }: Values, { stdin, stdout }: Io)
 }
 
 async function liveModel(name: string, io: Io) {
-  const { openModel } = await import("./demo/live-model.ts");
+  const { openModel } = await import("./modes/demo/live-model.ts");
   return openModel(name, io.env);
 }
 

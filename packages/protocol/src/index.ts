@@ -1,9 +1,9 @@
-export * from "./answer-memory.ts";
-export * from "./assistant-wire.ts";
-export * from "./authorise.ts";
-export * from "./backoff.ts";
-export { connectUrl, type ConnectUrlOptions } from "./connect-url.ts";
-export * from "./connection.ts";
+export * from "./server/answer-memory.ts";
+export * from "./messages/assistant-wire.ts";
+export * from "./transports/authorize.ts";
+export * from "./client/backoff.ts";
+export { connectUrl, type ConnectUrlOptions } from "./client/connect-url.ts";
+export * from "./server/connection.ts";
 export {
   decode,
   encode,
@@ -16,16 +16,16 @@ export {
   toEnvelope,
   utf8Length,
   versionMismatch,
-} from "./envelope.ts";
-export * from "./event-log.ts";
-export * from "./join-frames.ts";
-export * from "./limits.ts";
-export { type ModelFacts, type ModelFilter } from "./model-facts.ts";
-export * from "./models-service.ts";
-export * from "./protocol-error.ts";
-export * from "./remote-client.ts";
-export * from "./sequence.ts";
-export * from "./service.ts";
-export * from "./transport.ts";
-export * from "./wire-client.ts";
-export * from "./wire-peer.ts";
+} from "./frames/envelope.ts";
+export * from "./messages/event-log.ts";
+export * from "./frames/join-frames.ts";
+export * from "./frames/limits.ts";
+export { type ModelFacts, type ModelFilter } from "./models/model-facts.ts";
+export * from "./models/models-service.ts";
+export * from "./frames/protocol-error.ts";
+export * from "./models/remote-client.ts";
+export * from "./frames/sequence.ts";
+export * from "./server/service.ts";
+export * from "./transports/transport.ts";
+export * from "./client/wire-client.ts";
+export * from "./client/wire-peer.ts";

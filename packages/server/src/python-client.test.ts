@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { call, say, type ScriptAnswer, stall, think } from "@gyre/ai";
+import { call, say, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { testTool } from "./testing/remote-world.ts";
 import { type ServedWorld, servedWorld, type ServedWorldOptions } from "./testing/served-world.ts";
@@ -9,7 +9,7 @@ import { type ServedWorld, servedWorld, type ServedWorldOptions } from "./testin
 // A second implementation of the wire, in Python and from its document alone: what is not
 // written down there does not work here. It needs python3, and fails where there is none.
 
-const CLIENT = fileURLToPath(new URL("../../../scripts/wire-client.py", import.meta.url));
+const CLIENT = fileURLToPath(new URL("../../../scripts/drive/wire-client.py", import.meta.url));
 const MAX_MS = 30_000;
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
-import { call, say, type ScriptStep, stall, think } from "@gyre/ai";
+import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import {
   type Envelope,
   ProtocolError,

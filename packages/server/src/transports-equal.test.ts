@@ -1,22 +1,19 @@
 import { PassThrough } from "node:stream";
 import type { AgentEvent, AgentListener, AgentOptions } from "@gyre/agent";
+import { type Clock, type Context, type ProtocolClient, systemClock } from "@gyre/ai";
 import {
   call,
-  type Clock,
-  type Context,
   cutOff,
   fail,
-  type ProtocolClient,
   say,
   type ScriptAnswer,
   type ScriptedResponse,
   type ScriptPart,
   serviceTool,
   stall,
-  systemClock,
   think,
   unfinished,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { type Connect, createRemoteClient, transportPair } from "@gyre/protocol";
 import { httpTransport } from "@gyre/protocol/http-transport";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";

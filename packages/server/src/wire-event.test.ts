@@ -3,6 +3,9 @@ import {
   Accumulator,
   type AssistantMessage,
   AssistantMessageEventStream,
+  type StreamFn,
+} from "@gyre/ai";
+import {
   call,
   cutOff,
   fail,
@@ -13,10 +16,9 @@ import {
   type ScriptPart,
   serviceTool,
   stall,
-  type StreamFn,
   think,
   unfinished,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { wireEvent, type WireEvent, WireEventWriter } from "./wire-event.ts";

@@ -1,19 +1,21 @@
 import type { AgentEvent } from "@gyre/agent";
 import {
   type AssistantMessageEvent,
-  call,
   type Clock,
   type Context,
-  fail,
   type ProtocolClient,
+  systemClock,
+} from "@gyre/ai";
+import {
+  call,
+  fail,
   say,
   type ScriptAnswer,
   type ScriptedResponse,
   scriptedModel,
   stall,
-  systemClock,
   think,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { type Connect, createRemoteClient, WireClient } from "@gyre/protocol";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
 import { describe, expect, it } from "vitest";

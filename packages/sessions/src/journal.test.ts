@@ -11,10 +11,10 @@ import {
   isLlmMessage,
   Suspend,
 } from "@gyre/agent";
+import { type Clock } from "@gyre/ai";
 import {
   call,
   callAll,
-  type Clock,
   fail,
   manualClock,
   say,
@@ -23,13 +23,13 @@ import {
   type ScriptStep,
   stall,
   think,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { journal } from "./journal.ts";
-import { createSession, openSession } from "./session-file.ts";
+import { createSession, openSession } from "./file/session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
-import type { Session, SessionContext } from "./types.ts";
+import type { Session, SessionContext } from "./format/types.ts";
 
 const newPath = temporaryPaths("journal", afterAll);
 

@@ -1,8 +1,8 @@
 import type { AgentEvent, AgentSink, AgentToolResult } from "@gyre/agent";
 import { isDeepStrictEqual } from "node:util";
-import type { Entry, EntryBody } from "./entry.ts";
-import { Transcript } from "./transcript.ts";
-import type { Session, SessionContext } from "./types.ts";
+import type { Entry, EntryBody } from "./format/entry.ts";
+import { Transcript } from "./format/transcript.ts";
+import type { Session, SessionContext } from "./format/types.ts";
 
 type CompactionEvent = Extract<AgentEvent, { type: "compaction" }>;
 type CompactionEntry = Extract<Entry, { type: "compaction" }>;

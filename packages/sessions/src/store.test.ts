@@ -14,12 +14,12 @@ import {
 } from "node:fs/promises";
 import { homedir, hostname, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { manualClock } from "@gyre/ai";
+import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSession, openSession } from "./session-file.ts";
+import { createSession, openSession } from "./file/session-file.ts";
 import { defaultSessionFolder, SessionStore } from "./store.ts";
-import { MAX_PROMPT_CHARS, SUMMARY_BYTES } from "./summary.ts";
-import { type Session, SessionError, type SessionErrorCode } from "./types.ts";
+import { MAX_PROMPT_CHARS, SUMMARY_BYTES } from "./format/summary.ts";
+import { type Session, SessionError, type SessionErrorCode } from "./format/types.ts";
 
 const START = Date.UTC(2030, 0, 31, 12, 30, 59, 123);
 const CWD = "/home/me/My Project";

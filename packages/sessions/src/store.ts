@@ -4,18 +4,18 @@ import { chmod, constants, copyFile, mkdir, readdir, rm } from "node:fs/promises
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Clock, nearNames, systemClock } from "@gyre/ai";
-import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./files.ts";
-import { FileLock, type LockHints } from "./lock.ts";
-import { createSession, openSession } from "./session-file.ts";
-import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./summary.ts";
+import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
+import { FileLock, type LockHints } from "./file/lock.ts";
+import { createSession, openSession } from "./file/session-file.ts";
+import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./format/summary.ts";
 import {
   type NewSession,
   type OpenOptions,
   type Session,
   SessionError,
   type SessionSummary,
-} from "./types.ts";
-import { type LockHolder, removeLock } from "./unlock.ts";
+} from "./format/types.ts";
+import { type LockHolder, removeLock } from "./file/unlock.ts";
 
 /** Files that are looked into at the same time. */
 const MAX_OPEN_FILES = 32;

@@ -1,31 +1,31 @@
-export * from "./access.ts";
+export * from "./contract/access.ts";
 export {
   applyPatchTool,
   MAX_PATCH_CHARS,
   MAX_PATCH_FILES,
   type PatchDetails,
-} from "./apply-patch.ts";
-export { alignLines } from "./edit-align.ts";
-export { type EditDetails, editTool, MAX_EDIT_BYTES, MAX_EDITS } from "./edit.ts";
-export type { ToolEnv } from "./env.ts";
-export { cleanEnvironment, type EnvironmentOptions } from "./environment.ts";
-export { type FetchOptions, fetchTool } from "./fetch.ts";
-export * from "./find.ts";
-export { gitTool } from "./git.ts";
-export type { GitOptions } from "./git-program.ts";
-export * from "./grep.ts";
-export * from "./jobs.ts";
-export { reapLeftovers } from "./leftovers.ts";
-export * from "./ls.ts";
-export { type OracleOptions, oracleTool } from "./oracle.ts";
-export type * from "./plugin-types.ts";
-export { type ProgramEnd, runProgram, type RunOptions } from "./processes.ts";
-export { fromSource, PROVENANCE_NOTE, type Source } from "./provenance.ts";
-export * from "./read.ts";
-export * from "./permissions.ts";
-export { ToolRegistry, UnknownToolError } from "./registry.ts";
-export { ruleFor } from "./rule-for.ts";
-export { RuleError } from "./rules.ts";
+} from "./edit/apply-patch/tool.ts";
+export { alignLines } from "./edit/align.ts";
+export { type EditDetails, editTool, MAX_EDIT_BYTES, MAX_EDITS } from "./edit/tool.ts";
+export type { ToolEnv } from "./contract/env.ts";
+export { cleanEnvironment, type EnvironmentOptions } from "./process/environment.ts";
+export { type FetchOptions, fetchTool } from "./web/fetch/tool.ts";
+export * from "./search/find/tool.ts";
+export { gitTool } from "./git/tool.ts";
+export type { GitOptions } from "./git/program.ts";
+export * from "./search/grep/tool.ts";
+export * from "./shell/jobs.ts";
+export { reapLeftovers } from "./process/leftovers.ts";
+export * from "./files/ls/tool.ts";
+export { type OracleOptions, oracleTool } from "./agents/oracle/tool.ts";
+export type * from "./contract/plugin-types.ts";
+export { type ProgramEnd, runProgram, type RunOptions } from "./process/processes.ts";
+export { fromSource, PROVENANCE_NOTE, type Source } from "./text/provenance.ts";
+export * from "./files/read/tool.ts";
+export * from "./permissions/permissions.ts";
+export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
+export { ruleFor } from "./permissions/rule-for.ts";
+export { RuleError } from "./permissions/rules.ts";
 export {
   createSandbox,
   noSandbox,
@@ -34,13 +34,13 @@ export {
   SandboxMissingError,
   type SandboxOptions,
   type SandboxPolicy,
-} from "./sandbox.ts";
-export { sanitise } from "./sanitise.ts";
-export { type SeenFile, SeenFiles } from "./seen.ts";
-export * from "./shell.ts";
-export { type TaskOptions, taskTool } from "./task.ts";
-export { type Todo, TodoList, todoTool } from "./todo.ts";
+} from "./sandbox/sandbox.ts";
+export { sanitise } from "./text/sanitize.ts";
+export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
+export * from "./shell/tool.ts";
+export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
+export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
-export { type WalkedEntry, walk as walkFiles } from "./walk.ts";
-export * from "./workspace.ts";
-export * from "./write.ts";
+export { type WalkedEntry, walk as walkFiles } from "./workspace/walk.ts";
+export * from "./workspace/workspace.ts";
+export * from "./files/write/tool.ts";

@@ -5,7 +5,7 @@ import type { AgentTool } from "@gyre/agent";
 import { toJsonSchema } from "@gyre/ai";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { PROVENANCE_NOTE } from "./provenance.ts";
+import { PROVENANCE_NOTE } from "./text/provenance.ts";
 import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 
 /** What every request of an agent with these tools begins with, in tokens. */

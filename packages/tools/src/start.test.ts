@@ -20,27 +20,27 @@ function loadedWith(file: string): Set<string> {
   return seen;
 }
 
-it.each(["./toolset.ts", "./permissions.ts"])(
+it.each(["./toolset.ts", "./permissions/permissions.ts"])(
   "%s loads what works only when it is needed",
   (file) => {
     const loaded = loadedWith(file);
-    expect(loaded).toContain("./sanitise.ts");
+    expect(loaded).toContain("./text/sanitize.ts");
     for (const late of [
-      "./apply-patch.ts",
-      "./bubblewrap.ts",
-      "./command-parts.ts",
-      "./edit-plan.ts",
-      "./fetch.ts",
-      "./find-search.ts",
-      "./git.ts",
-      "./grep-search.ts",
-      "./ls.ts",
-      "./oracle.ts",
-      "./processes.ts",
-      "./process-tree.ts",
-      "./seatbelt.ts",
-      "./shell-run.ts",
-      "./task.ts",
+      "./edit/apply-patch/tool.ts",
+      "./sandbox/bubblewrap.ts",
+      "./permissions/command/parts.ts",
+      "./edit/plan.ts",
+      "./web/fetch/tool.ts",
+      "./search/find/run.ts",
+      "./git/tool.ts",
+      "./search/grep/run.ts",
+      "./files/ls/tool.ts",
+      "./agents/oracle/tool.ts",
+      "./process/processes.ts",
+      "./process/process-tree.ts",
+      "./sandbox/seatbelt.ts",
+      "./shell/run.ts",
+      "./agents/task/tool.ts",
       "@vscode/ripgrep",
       "ignore",
       "node:child_process",

@@ -2,10 +2,11 @@ import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "@gyre/agent";
-import { call, scriptedModel, textOf } from "@gyre/ai";
+import { textOf } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isGuarded } from "./access.ts";
-import { createSandbox } from "./sandbox.ts";
+import { isGuarded } from "./contract/access.ts";
+import { createSandbox } from "./sandbox/sandbox.ts";
 import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 
 let folder: string;

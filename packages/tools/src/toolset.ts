@@ -3,27 +3,27 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { AgentTool, Middleware } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
-import { editTool } from "./edit.ts";
-import type { ToolEnv } from "./env.ts";
-import { cleanEnvironment } from "./environment.ts";
-import type { FetchOptions } from "./fetch.ts";
-import { findTool } from "./find.ts";
-import type { GitOptions } from "./git-program.ts";
-import { grepTool } from "./grep.ts";
-import { jobsTool, JobTable } from "./jobs.ts";
-import { reapLeftovers } from "./leftovers.ts";
-import { NotePad, notesTool } from "./notes.ts";
-import type { OracleOptions } from "./oracle.ts";
-import { secretPlaces } from "./places.ts";
-import { readTool } from "./read.ts";
-import { noSuchTool, ToolRegistry } from "./registry.ts";
-import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
-import { SeenFiles } from "./seen.ts";
-import { type ShellOptions, shellTool } from "./shell.ts";
-import type { TaskOptions } from "./task.ts";
-import { TodoList, todoTool } from "./todo.ts";
-import { openWorkspace } from "./workspace.ts";
-import { writeTool } from "./write.ts";
+import { editTool } from "./edit/tool.ts";
+import type { ToolEnv } from "./contract/env.ts";
+import { cleanEnvironment } from "./process/environment.ts";
+import type { FetchOptions } from "./web/fetch/tool.ts";
+import { findTool } from "./search/find/tool.ts";
+import type { GitOptions } from "./git/program.ts";
+import { grepTool } from "./search/grep/tool.ts";
+import { jobsTool, JobTable } from "./shell/jobs.ts";
+import { reapLeftovers } from "./process/leftovers.ts";
+import { NotePad, notesTool } from "./memory/notes/tool.ts";
+import type { OracleOptions } from "./agents/oracle/tool.ts";
+import { secretPlaces } from "./sandbox/places.ts";
+import { readTool } from "./files/read/tool.ts";
+import { noSuchTool, ToolRegistry } from "./contract/registry.ts";
+import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox/sandbox.ts";
+import { SeenFiles } from "./workspace/seen.ts";
+import { type ShellOptions, shellTool } from "./shell/tool.ts";
+import type { TaskOptions } from "./agents/task/tool.ts";
+import { TodoList, todoTool } from "./memory/todo/tool.ts";
+import { openWorkspace } from "./workspace/workspace.ts";
+import { writeTool } from "./files/write/tool.ts";
 
 const OWNER_ONLY = 0o700;
 const NOTES = "notes";
@@ -148,32 +148,37 @@ function makersOf(options: ToolsetOptions): Map<string, Maker> {
   const around = middleware && { middleware };
   const makers = new Map<string, Maker>([
     ["read", ({ env }) => readTool(env)],
-    ["ls", async ({ env }) => (await import("./ls.ts")).lsTool(env)],
+    ["ls", async ({ env }) => (await import("./files/ls/tool.ts")).lsTool(env)],
     ["find", ({ env }) => findTool(env)],
     ["grep", ({ env }) => grepTool(env)],
     ["edit", ({ env }) => editTool(env)],
-    ["apply_patch", async ({ env }) => (await import("./apply-patch.ts")).applyPatchTool(env)],
+    [
+      "apply_patch",
+      async ({ env }) => (await import("./edit/apply-patch/tool.ts")).applyPatchTool(env),
+    ],
     ["write", ({ env }) => writeTool(env)],
     ["shell", ({ env, jobs }) => shellTool(env, shellOptions(options, jobs))],
     ["jobs", ({ jobs }) => jobsTool(jobs)],
-    ["git", async ({ env }) => (await import("./git.ts")).gitTool(env, options.git)],
+    ["git", async ({ env }) => (await import("./git/tool.ts")).gitTool(env, options.git)],
     ["todo", ({ todos }) => todoTool(todos)],
     [NOTES, ({ notes }) => notesTool(notes)],
   ]);
   if (fetch !== false) {
-    makers.set("fetch", async ({ env }) => (await import("./fetch.ts")).fetchTool(env, fetch));
+    makers.set("fetch", async ({ env }) =>
+      (await import("./web/fetch/tool.ts")).fetchTool(env, fetch),
+    );
   }
   // Those that ask models come last: they are given the tools that are there.
   if (oracle) {
     makers.set("oracle", async ({ env, made }) => {
-      const { oracleTool } = await import("./oracle.ts");
+      const { oracleTool } = await import("./agents/oracle/tool.ts");
       const tools = ["read", "ls", "find", "grep"].flatMap((name) => made.get(name) ?? []);
       return oracleTool(env, { ...oracle, ...around, tools });
     });
   }
   if (task) {
     makers.set("task", async ({ env, made }) => {
-      const { taskTool } = await import("./task.ts");
+      const { taskTool } = await import("./agents/task/tool.ts");
       // Notes are the agent's own: what others do would replace them.
       const tools = [...made.values()].filter(({ name }) => name !== NOTES);
       return taskTool(env, { ...task, ...around, tools: new ToolRegistry(tools) });

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { callsOf, isLlmMessage, withResult } from "../history.ts";
-import type { AgentEvent, AgentMessage } from "../types.ts";
+import { callsOf, isLlmMessage, withResult } from "../transcript/history.ts";
+import type { AgentEvent, AgentMessage } from "../contract/types.ts";
 
 /** Where in a run the last event was. */
 type Place =

@@ -1,15 +1,13 @@
+import { type Clock, type StreamFn, type UserMessage } from "@gyre/ai";
 import {
-  type Clock,
   type ManualClock,
   manualClock,
   type ScriptedModel,
   scriptedModel,
   type ScriptFunction,
   type ScriptStep,
-  type StreamFn,
-  type UserMessage,
-} from "@gyre/ai";
-import { runAgentLoop } from "../loop.ts";
+} from "@gyre/ai/testing";
+import { runAgentLoop } from "../loop/loop.ts";
 import type {
   AgentEndEvent,
   AgentEvent,
@@ -17,7 +15,7 @@ import type {
   AgentMessage,
   AgentTool,
   AgentToolResult,
-} from "../types.ts";
+} from "../contract/types.ts";
 import { checkGrammar, checkPairs, transcriptAfter } from "./grammar.ts";
 import { render } from "./render.ts";
 

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolCall } from "@gyre/ai";
-import type { AgentEvent, AgentMessage, AgentToolResult } from "../types.ts";
+import type { AgentEvent, AgentMessage, AgentToolResult } from "../contract/types.ts";
 
 /** One event as it is now: a live partial is rendered as far as it has come. */
 export function render(event: AgentEvent): string {

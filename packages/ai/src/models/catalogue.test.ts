@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SERVICES } from "../providers/presets.ts";
-import { costOf } from "../usage.ts";
+import { SERVICES } from "../providers/services/presets.ts";
+import { costOf } from "../messages/usage.ts";
 import { catalogue, CATALOGUE_DATE, CATALOGUE_SOURCES, decode } from "./catalogue.ts";
 import { DATA } from "./data.ts";
 

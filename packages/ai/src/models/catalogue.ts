@@ -1,4 +1,4 @@
-import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages.ts";
+import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
 import { DATA, DATE, SOURCES } from "./data.ts";
 
 /** The day, as YYYY-MM-DD, on which the facts were gathered. */

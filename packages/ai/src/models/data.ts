@@ -1,4 +1,4 @@
-// Written by scripts/catalogue.mjs; do not edit.
+// Written by scripts/release/catalogue.mjs; do not edit.
 
 export const DATE: string = "2026-11-02";
 

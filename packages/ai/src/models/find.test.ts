@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Model } from "../messages.ts";
+import type { Model } from "../messages/messages.ts";
 import { catalogue } from "./catalogue.ts";
 import { AmbiguousModelError, createCatalogue, findModel, ModelNotFoundError } from "./find.ts";
 

@@ -1,5 +1,5 @@
-import type { Model } from "../messages.ts";
-import { nearNames } from "../near-names.ts";
+import type { Model } from "../messages/messages.ts";
+import { nearNames } from "../schema/near-names.ts";
 import { catalogue } from "./catalogue.ts";
 
 /** No model has such a name. `suggestions` are names that `find` takes, the likeliest first. */

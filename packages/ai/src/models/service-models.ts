@@ -1,7 +1,7 @@
-import { isRecord, listOf, mapOf } from "../json-schema.ts";
-import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages.ts";
-import type { ServicePreset } from "../providers/presets.ts";
-import { redact, secretsOf } from "../redact.ts";
+import { isRecord, listOf, mapOf } from "../schema/json-schema.ts";
+import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
+import type { ServicePreset } from "../providers/services/presets.ts";
+import { redact, secretsOf } from "../common/redact.ts";
 
 /** A service to ask; a `ServicePreset` with an address will do. */
 export interface AskedService extends Pick<ServicePreset, "id" | "api" | "auth" | "headers"> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Model } from "../messages.ts";
-import { findService } from "../providers/presets.ts";
+import type { Model } from "../messages/messages.ts";
+import { findService } from "../providers/services/presets.ts";
 import { mergeModels, parseUserModels, UserModelsError, userServices } from "./user-models.ts";
 
 const SOURCE = "models.json";

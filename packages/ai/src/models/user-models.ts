@@ -1,8 +1,8 @@
-import { isRecord, listOf, mapOf } from "../json-schema.ts";
-import type { Model, ModelPrice, PriceTier } from "../messages.ts";
-import { nearNames } from "../near-names.ts";
-import { findService, type ServicePreset, serviceOf } from "../providers/presets.ts";
-import { redact } from "../redact.ts";
+import { isRecord, listOf, mapOf } from "../schema/json-schema.ts";
+import type { Model, ModelPrice, PriceTier } from "../messages/messages.ts";
+import { nearNames } from "../schema/near-names.ts";
+import { findService, type ServicePreset, serviceOf } from "../providers/services/presets.ts";
+import { redact } from "../common/redact.ts";
 
 /** A model that a user adds, or what a user wants changed of one that is known. */
 export type UserModel = Pick<Model, "id" | "provider"> & Partial<Omit<Model, "id" | "provider">>;

@@ -1,8 +1,8 @@
-import type { ProtocolClient } from "../client.ts";
+import type { ProtocolClient } from "../client/client.ts";
 import { createProviders } from "../providers/index.ts";
-import type { ServicePreset } from "../providers/presets.ts";
-import type { ProviderConfig } from "../providers/wire.ts";
-import { createInProcessClient } from "../registry.ts";
+import type { ServicePreset } from "../providers/services/presets.ts";
+import type { ProviderConfig } from "../providers/http/wire.ts";
+import { createInProcessClient } from "../client/registry.ts";
 import { createKeyStore, type KeyStore } from "./keys.ts";
 
 export interface ModelClientOptions extends Omit<ProviderConfig, "getApiKey" | "getBaseUrl"> {

@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { complete } from "../client.ts";
-import type { AssistantMessage, Message } from "../messages.ts";
-import { scriptedModel, scriptedModelInfo as model } from "../scripted.ts";
+import { complete } from "../client/client.ts";
+import type { AssistantMessage, Message } from "../messages/messages.ts";
+import { scriptedModel, scriptedModelInfo as model } from "../testing/scripted.ts";
 import { recordToFile, replayFile } from "./index.ts";
 
 let folder = "";

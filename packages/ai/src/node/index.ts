@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { record, replay, type ReplayClient } from "../cassette.ts";
-import type { ProtocolClient } from "../client.ts";
+import { record, replay, type ReplayClient } from "../testing/cassette.ts";
+import type { ProtocolClient } from "../client/client.ts";
 
 export { createModelClient, type ModelClientOptions } from "./client.ts";
 export { httpFetch } from "./http-fetch.ts";

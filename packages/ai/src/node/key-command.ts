@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import type { Clock } from "../clock.ts";
-import { redact } from "../redact.ts";
+import type { Clock } from "../common/clock.ts";
+import { redact } from "../common/redact.ts";
 import { keyProblem } from "./key-check.ts";
 import { codeOf, KeyCommandError } from "./key-error.ts";
 

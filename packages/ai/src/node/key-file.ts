@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readlink, realpath, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import { PartialJsonParser } from "../partial-json.ts";
+import { PartialJsonParser } from "../stream/partial-json.ts";
 import { codeOf, KeyFileError } from "./key-error.ts";
 
 const OWNER_ONLY = 0o600;

@@ -11,16 +11,14 @@ import {
   type TelemetrySpan,
   tracing,
 } from "@gyre/agent";
+import { complete, type Message, type Model } from "@gyre/ai";
 import {
-  complete,
   fail,
   manualClock,
-  type Message,
-  type Model,
   type ScriptedResponse,
   scriptedModel,
   scriptedModelInfo,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { recordToFile } from "@gyre/ai/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createKeyStore, type KeyStore } from "./keys.ts";

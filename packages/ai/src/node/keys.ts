@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "../clock.ts";
-import type { Failure } from "../messages.ts";
+import { type Clock, systemClock } from "../common/clock.ts";
+import type { Failure } from "../messages/messages.ts";
 import { keyProblem } from "./key-check.ts";
 import { createKeyCommands } from "./key-command.ts";
 import { KeyCommandError, KeyFileError } from "./key-error.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseUserModels, type UserModels, UserModelsError } from "../models/user-models.ts";
-import { parseJsonText } from "../partial-json.ts";
+import { parseJsonText } from "../stream/partial-json.ts";
 
 /**
  * A user's own models and services, as `parseUserModels` reads them, from a file. A

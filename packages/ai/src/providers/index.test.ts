@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { createInProcessClient } from "../registry.ts";
+import { createInProcessClient } from "../client/registry.ts";
 import { fakeService, sse, userSays } from "../testing/fake-service.ts";
 import { createProviders, SERVICES } from "./index.ts";
 

@@ -1,11 +1,17 @@
-import { ApiRegistry } from "../registry.ts";
-import type { ApiProvider } from "../registry.ts";
-import type { ProviderConfig } from "./wire.ts";
+import { ApiRegistry } from "../client/registry.ts";
+import type { ApiProvider } from "../client/registry.ts";
+import type { ProviderConfig } from "./http/wire.ts";
 
-export { calledTools, handOver, type HandoverRules } from "./handover.ts";
-export { type Framing, FramingError, type OnPayload, type Payload, SseDecoder } from "./framing.ts";
-export { LineDecoder } from "./lines.ts";
-export { findService, serviceOf, type ServicePreset, SERVICES } from "./presets.ts";
+export { calledTools, handOver, type HandoverRules } from "./http/transform-messages.ts";
+export {
+  type Framing,
+  FramingError,
+  type OnPayload,
+  type Payload,
+  SseDecoder,
+} from "../stream/sse.ts";
+export { LineDecoder } from "../stream/ndjson.ts";
+export { findService, serviceOf, type ServicePreset, SERVICES } from "./services/presets.ts";
 export {
   authHeaders,
   createProvider,
@@ -22,22 +28,24 @@ export {
   type WireJob,
   type WireReader,
   type WireRequest,
-} from "./wire.ts";
+} from "./http/wire.ts";
 
 type Make = (config: ProviderConfig) => ApiProvider;
 
 /** The wires that come with this package; each is loaded when a model first needs it. */
 const WIRES: Readonly<Record<string, () => Promise<Make>>> = {
-  "anthropic-messages": async () => (await import("./anthropic-messages.ts")).anthropicMessages,
+  "anthropic-messages": async () =>
+    (await import("./anthropic-messages/index.ts")).anthropicMessages,
   "bedrock-converse-stream": async () =>
-    (await import("./bedrock-converse-stream.ts")).bedrockConverseStream,
+    (await import("./bedrock-converse-stream/index.ts")).bedrockConverseStream,
   "bedrock-invoke-stream": async () =>
-    (await import("./bedrock-invoke-stream.ts")).bedrockInvokeStream,
+    (await import("./bedrock-invoke-stream/index.ts")).bedrockInvokeStream,
   "google-generative-ai": async () =>
-    (await import("./google-generative-ai.ts")).googleGenerativeAi,
-  ollama: async () => (await import("./ollama.ts")).ollama,
-  "openai-completions": async () => (await import("./openai-completions.ts")).openaiCompletions,
-  "openai-responses": async () => (await import("./openai-responses.ts")).openaiResponses,
+    (await import("./google-generative-ai/index.ts")).googleGenerativeAi,
+  ollama: async () => (await import("./ollama/index.ts")).ollama,
+  "openai-completions": async () =>
+    (await import("./openai-completions/index.ts")).openaiCompletions,
+  "openai-responses": async () => (await import("./openai-responses/index.ts")).openaiResponses,
 };
 
 /**

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { StreamOptions } from "../client.ts";
+import type { StreamOptions } from "../client/client.ts";
 import type {
   AssistantContent,
   Context,
@@ -10,8 +10,8 @@ import type {
   Tool,
   ToolCall,
   UserContent,
-} from "../messages.ts";
-import type { ApiProvider } from "../registry.ts";
+} from "../messages/messages.ts";
+import type { ApiProvider } from "../client/registry.ts";
 import {
   type FakeAnswer,
   fakeService,
@@ -22,15 +22,15 @@ import {
   userSays,
 } from "../testing/fake-service.ts";
 import { requestCheckFor } from "../testing/request-checks/index.ts";
-import { validateTranscript } from "../transcript.ts";
-import { anthropicMessages } from "./anthropic-messages.ts";
-import { bedrockConverseStream } from "./bedrock-converse-stream.ts";
-import { googleGenerativeAi } from "./google-generative-ai.ts";
-import { wellFormed } from "./handover.ts";
-import { ollama } from "./ollama.ts";
-import { openaiCompletions } from "./openai-completions.ts";
-import { openaiResponses } from "./openai-responses.ts";
-import type { ProviderConfig } from "./wire.ts";
+import { validateTranscript } from "../messages/transcript.ts";
+import { anthropicMessages } from "./anthropic-messages/index.ts";
+import { bedrockConverseStream } from "./bedrock-converse-stream/index.ts";
+import { googleGenerativeAi } from "./google-generative-ai/index.ts";
+import { wellFormed } from "./http/transform-messages.ts";
+import { ollama } from "./ollama/index.ts";
+import { openaiCompletions } from "./openai-completions/index.ts";
+import { openaiResponses } from "./openai-responses/index.ts";
+import type { ProviderConfig } from "./http/wire.ts";
 
 /** How many transcripts for each property and model. More with GYRE_RUNS. */
 const RUNS = Number(process.env["GYRE_RUNS"] ?? 60);

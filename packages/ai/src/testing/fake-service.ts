@@ -1,5 +1,5 @@
-import type { StreamOptions } from "../client.ts";
-import type { AssistantMessageEvent } from "../events.ts";
+import type { StreamOptions } from "../client/client.ts";
+import type { AssistantMessageEvent } from "../stream/events.ts";
 import type {
   AssistantContent,
   AssistantMessage,
@@ -9,9 +9,9 @@ import type {
   Model,
   ToolResultMessage,
   UserContent,
-} from "../messages.ts";
-import type { ApiProvider } from "../registry.ts";
-import type { ProviderConfig } from "../providers/wire.ts";
+} from "../messages/messages.ts";
+import type { ApiProvider } from "../client/registry.ts";
+import type { ProviderConfig } from "../providers/http/wire.ts";
 
 /** One answer of a fake service: its body in pieces, and what stands before it. */
 export interface FakeAnswer {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../common/clock.ts";
 
 /** Turns of the event loop that work gets to settle in, before and after each timer. */
 const SETTLE_TURNS = 3;

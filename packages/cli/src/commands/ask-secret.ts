@@ -1,5 +1,5 @@
-import { EXIT, ExitError } from "../exit-codes.ts";
-import type { Io, Sink } from "../io.ts";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
+import type { Io, Sink } from "../core/io.ts";
 
 /** More than any key has. */
 const MAX_SECRET_BYTES = 65_536;

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
-import { EXIT, ExitError } from "../exit-codes.ts";
-import type { Io } from "../io.ts";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
+import type { Io } from "../core/io.ts";
 
 /**
  * Asks whoever is at the terminal. Anything but a clear yes is a no, and so is the end of the

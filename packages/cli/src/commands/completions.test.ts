@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { completionScript, SHELLS } from "./completions.ts";
 import { typedCommands } from "./help.ts";
-import { COMMANDS, OPTIONS } from "../options.ts";
+import { COMMANDS, OPTIONS } from "../core/options.ts";
 
 const EXECUTABLE = 0o755;
 

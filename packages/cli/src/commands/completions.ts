@@ -8,7 +8,7 @@ import {
   type OptionName,
   OPTIONS,
   OTHER_TOOLS,
-} from "../options.ts";
+} from "../core/options.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 

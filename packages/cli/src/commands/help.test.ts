@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { EXIT } from "../exit-codes.ts";
+import { EXIT } from "../core/exit-codes.ts";
 import { EXIT_MEANINGS, helpText, RUN_GROUPS, typedCommands } from "./help.ts";
-import { COMMANDS, DEFAULT_TOOLS, OPTIONS, OTHER_TOOLS } from "../options.ts";
+import { COMMANDS, DEFAULT_TOOLS, OPTIONS, OTHER_TOOLS } from "../core/options.ts";
 
 const COLUMNS = 80;
 const names = typedCommands().map(([name]) => name);

@@ -1,4 +1,4 @@
-import { EXIT } from "../exit-codes.ts";
+import { EXIT } from "../core/exit-codes.ts";
 import {
   COMMANDS,
   type CommandName,
@@ -8,8 +8,8 @@ import {
   OPTIONS,
   type OptionSpec,
   OTHER_TOOLS,
-} from "../options.ts";
-import { wrap } from "../terminal.ts";
+} from "../core/options.ts";
+import { wrap } from "../core/terminal.ts";
 
 const COLUMNS = 80;
 /** Where the words on an option begin. */

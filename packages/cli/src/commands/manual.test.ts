@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { EXIT } from "../exit-codes.ts";
+import { EXIT } from "../core/exit-codes.ts";
 import { typedCommands } from "./help.ts";
 import { manualPage } from "./manual.ts";
-import { OPTIONS } from "../options.ts";
-import { SETTING_NAMES, settingOf } from "../settings/settings-table.ts";
+import { OPTIONS } from "../core/options.ts";
+import { SETTING_NAMES, settingOf } from "../settings/table.ts";
 
 const FILE = fileURLToPath(new URL("../../man/gyre.1", import.meta.url));
 /** Of `lint`, what is for the base system of an operating system alone. */
@@ -24,7 +24,7 @@ describe("the manual page", () => {
     expect(manifest).toMatchObject({ man: ["./man/gyre.1"] });
   });
 
-  it("is the one that is checked in: node scripts/manual.mjs writes it", () => {
+  it("is the one that is checked in: node scripts/docs/manual.mjs writes it", () => {
     expect(readFileSync(FILE, "utf8")).toBe(manualPage());
   });
 

@@ -1,5 +1,5 @@
 import { SERVICES } from "@gyre/ai/providers";
-import { EXIT } from "../exit-codes.ts";
+import { EXIT } from "../core/exit-codes.ts";
 import {
   aboutOption,
   ASKING_NOTE,
@@ -10,8 +10,8 @@ import {
   TOOLS_NOTE,
   typedCommands,
 } from "./help.ts";
-import type { CommandName, CommandSpec, OptionName } from "../options.ts";
-import { SETTING_NAMES, settingOf } from "../settings/settings-table.ts";
+import type { CommandName, CommandSpec, OptionName } from "../core/options.ts";
+import { SETTING_NAMES, settingOf } from "../settings/table.ts";
 
 /** The day of the last change to the words of this page. */
 const DATE = "November 15, 2026";

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { scriptedModel } from "@gyre/ai";
+import { scriptedModel } from "@gyre/ai/testing";
 import type { ToolEnv } from "@gyre/tools";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { OWN_COMMANDS } from "./command-registry.ts";
-import { availableCommands } from "../acp/acp-commands.ts";
-import { EXIT } from "../exit-codes.ts";
+import { availableCommands } from "../modes/acp/commands.ts";
+import { EXIT } from "../core/exit-codes.ts";
 import { extensionsFor } from "./extensions.ts";
 import { StoppableAgent } from "./stoppable-agent.ts";
 import {

@@ -4,19 +4,19 @@ import { systemClock } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Advice, cleanEnvironment, type Toolset } from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
-import { EXIT, ExitError } from "../exit-codes.ts";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { runHook, shownHook } from "./hook-run.ts";
 import { type Hook, Hooks, PromptBlockedError } from "./hooks.ts";
-import { parseHooks } from "./hooks-settings.ts";
+import { parseHooks } from "../settings/hooks.ts";
 import { checkedAnswer } from "./plugin-api.ts";
 import { type LoadedPlugin, loadPlugins } from "./plugins.ts";
 import { findProjectFile } from "../settings/project-file.ts";
-import { oneLine } from "../settings/settings-problem.ts";
+import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StoppableAgent } from "./stoppable-agent.ts";
-import type { Environment } from "../terminal.ts";
+import type { Environment } from "../core/terminal.ts";
 import { within } from "./time-limit.ts";
-import { version } from "../version.ts";
+import { version } from "../core/version.ts";
 
 /** For a hook that is a function of a plugin. */
 const HOOK_TIMEOUT_MS = 60_000;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { cleanEnvironment, type HookEvent, type HookInput } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MAX_HOOK_TEXT_CHARS, runHook } from "./hook-run.ts";
-import type { CommandHook } from "./hooks-settings.ts";
+import type { CommandHook } from "../settings/hooks.ts";
 
 let cwd: string;
 beforeEach(() => {

@@ -6,7 +6,7 @@ import {
   runProgram,
   sanitise,
 } from "@gyre/tools";
-import { type CommandHook, shownCommand } from "./hooks-settings.ts";
+import { type CommandHook, shownCommand } from "../settings/hooks.ts";
 
 const MS = 1000;
 /** The exit code that says no. */

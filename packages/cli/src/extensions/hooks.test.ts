@@ -1,5 +1,6 @@
 import { Agent, defineTool, type Middleware } from "@gyre/agent";
-import { call, scriptedModel, textOf } from "@gyre/ai";
+import { textOf } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
 import { type HookAnswer, type HookEvent, type HookInput, permissions } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
 import { type Hook, Hooks, MAX_STOPS_IN_A_ROW, PromptBlockedError } from "./hooks.ts";

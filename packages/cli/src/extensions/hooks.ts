@@ -6,7 +6,7 @@ import {
 } from "@gyre/agent";
 import { validateToolArguments } from "@gyre/ai";
 import type { Advice, HookAnswer, HookEvent, HookInput } from "@gyre/tools";
-import { namesOfTool } from "./hooks-settings.ts";
+import { namesOfTool } from "../settings/hooks.ts";
 
 /** How often hooks may keep the agent from stopping, for one prompt. */
 export const MAX_STOPS_IN_A_ROW = 5;

@@ -16,7 +16,7 @@ import {
   TOOL_NAMES,
 } from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
-import { HOOK_EVENTS } from "./hooks-settings.ts";
+import { HOOK_EVENTS } from "../settings/hooks.ts";
 import type { Settings } from "../settings/settings.ts";
 
 /** What services take as the name of a tool. */

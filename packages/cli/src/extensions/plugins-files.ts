@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseHooks } from "./hooks-settings.ts";
+import { parseHooks } from "../settings/hooks.ts";
 import {
   findPackage,
   findPlugin,
@@ -10,7 +10,7 @@ import {
   PluginError,
   readManifest,
 } from "./plugins-entry.ts";
-import { codeOf } from "../settings/settings-file.ts";
+import { codeOf } from "../settings/file.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedFile } from "../settings/trust.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { manualClock } from "@gyre/ai";
+import { manualClock } from "@gyre/ai/testing";
 import type { PluginApi, PluginRegistry } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadPlugins, PLUGIN_TIMEOUT_MS, type PluginOptions } from "./plugins.ts";

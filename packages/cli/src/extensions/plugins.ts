@@ -3,7 +3,7 @@ import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
 import type { GyrePlugin } from "@gyre/tools";
 import { CommandRegistry } from "./command-registry.ts";
-import { foreignCode } from "../exit-codes.ts";
+import { foreignCode } from "../core/exit-codes.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
 import { findPlugin, PluginError } from "./plugins-entry.ts";
 import type { Settings } from "../settings/settings.ts";

@@ -5,7 +5,7 @@ import { join, relative, sep } from "node:path";
 import { sanitise } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, strangeness } from "./project-folders.ts";
-import { codeOf, readSmallFile } from "../settings/settings-file.ts";
+import { codeOf, readSmallFile } from "../settings/file.ts";
 
 /** Of all instruction files together, in UTF-8. */
 export const MAX_INSTRUCTION_BYTES: number = 32 * 1024;

@@ -4,7 +4,7 @@ import { defineTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
 import { type GuardedTool, openWorkspace, sanitise, type Workspace } from "@gyre/tools";
 import { lineOf, type Skill, SKILL_FILE, SKILL_TOOL } from "./skills.ts";
-import { bodyOf } from "./skills-frontmatter.ts";
+import { bodyOf } from "./frontmatter.ts";
 
 /** Of one text, in UTF-8. */
 export const MAX_SKILL_BYTES: number = 50 * 1024;

@@ -5,8 +5,8 @@ import { sanitise } from "@gyre/tools";
 import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, strangeness } from "./project-folders.ts";
-import { codeOf } from "../settings/settings-file.ts";
-import type { Field, FieldValue } from "./skills-frontmatter.ts";
+import { codeOf } from "../settings/file.ts";
+import type { Field, FieldValue } from "./frontmatter.ts";
 
 export const SKILL_FILE = "SKILL.md";
 /** The tool that gives the text of a skill. */
@@ -56,7 +56,7 @@ export async function findSkills(options: GuidanceOptions): Promise<readonly Ski
   const places = placesOf(options);
   if (places.length === 0) return [];
   // Most have none, and do not need it.
-  const { readFrontmatter } = await import("./skills-frontmatter.ts");
+  const { readFrontmatter } = await import("./frontmatter.ts");
   const skills = new Map<string, Skill>();
   for (const { path, real, folder, name: folderName } of places) {
     const head = headOf(real);

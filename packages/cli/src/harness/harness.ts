@@ -16,9 +16,9 @@ import {
   type StopReason,
   type ThinkingLevel,
   addUsage,
-  scriptedModelInfo,
   type Usage,
 } from "@gyre/ai";
+import { scriptedModelInfo } from "@gyre/ai/testing";
 import { journal, type Session, type SessionContext, type SessionSettings } from "@gyre/sessions";
 import type { PermissionMode, Toolset } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
@@ -27,15 +27,15 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
-import { answerAside } from "../answer-aside.ts";
-import { KeptResults } from "../kept-results.ts";
-import { logFile } from "../log-file.ts";
-import { type Models, openModels } from "../models.ts";
+import { answerAside } from "./answer-aside.ts";
+import { KeptResults } from "./kept-results.ts";
+import { logFile } from "../core/log-file.ts";
+import { type Models, openModels } from "../models/models.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import type { Settings } from "../settings/settings.ts";
 import { StoppableAgent } from "../extensions/stoppable-agent.ts";
-import { summariser } from "../summarise.ts";
-import { movedPrompt, systemPrompt } from "../system-prompt.ts";
+import { summariser } from "./summarize.ts";
+import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { openTools } from "./tools.ts";
 import type {

@@ -7,7 +7,7 @@ import {
   TOOL_NAMES,
   type Toolset,
 } from "@gyre/tools";
-import { EXIT, ExitError } from "../exit-codes.ts";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { HarnessOptions, Parts } from "./types.ts";
 

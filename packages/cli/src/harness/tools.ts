@@ -1,8 +1,8 @@
 import type { Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
-import { EXIT, ExitError } from "../exit-codes.ts";
-import { EDITOR_SCOPE } from "../mcp/mcp-editor.ts";
-import { isMcpTool, wantsMcp } from "../mcp/mcp-tools.ts";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { EDITOR_SCOPE } from "../mcp/editor.ts";
+import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { toolsOf } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
@@ -58,7 +58,7 @@ async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
   );
   if (servers.length === 0) return toolset;
   try {
-    const { openProgramMcp } = await import("../mcp/mcp-open.ts");
+    const { openProgramMcp } = await import("../mcp/open.ts");
     const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
     for (const tool of mcp.tools) toolset.registry.register(tool);
     parts.mcp = mcp;

@@ -9,10 +9,10 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
-import type { KeptResults } from "../kept-results.ts";
-import type { Models } from "../models.ts";
+import type { KeptResults } from "./kept-results.ts";
+import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { Environment } from "../terminal.ts";
+import type { Environment } from "../core/terminal.ts";
 
 /** Who decides on what would be asked about. */
 export type Approvals =

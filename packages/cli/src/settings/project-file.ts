@@ -1,6 +1,6 @@
 import { constants, lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { codeOf, type FileContent, readSmallFile } from "./settings-file.ts";
+import { codeOf, type FileContent, readSmallFile } from "./file.ts";
 
 /** Where a project has its settings. */
 export const PROJECT_FILE: string = join(".gyre", "config.json");

@@ -1,16 +1,16 @@
-import { projectModels } from "./settings-models.ts";
+import { projectModels } from "./models.ts";
 import { type ProjectFile, readProjectFile } from "./project-file.ts";
-import { settingsIn } from "./settings-file.ts";
+import { settingsIn } from "./file.ts";
 import {
   allowedOfProject,
   isPluginError,
   type SettingsOptions,
   trustedFiles,
   userSettings,
-} from "./settings-load.ts";
-import { oneLine } from "./settings-problem.ts";
-import { shownValue } from "./settings-shown.ts";
-import { SETTING_NAMES } from "./settings-table.ts";
+} from "./load.ts";
+import { oneLine } from "./problem.ts";
+import { shownValue } from "./shown.ts";
+import { SETTING_NAMES } from "./table.ts";
 import type { Settings } from "./settings.ts";
 import {
   fingerprintOf,
@@ -20,7 +20,7 @@ import {
   trustOf,
   writeTrustFile,
 } from "./trust.ts";
-import type { Environment } from "../terminal.ts";
+import type { Environment } from "../core/terminal.ts";
 
 const MARGIN = 2;
 /** Of what a project's plugins consist of. */

@@ -10,9 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, configFolder, readSmallFile } from "./settings-file.ts";
+import { codeOf, configFolder, readSmallFile } from "./file.ts";
 import { realPath } from "./project-file.ts";
-import type { Environment } from "../terminal.ts";
+import type { Environment } from "../core/terminal.ts";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;

@@ -9,8 +9,8 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { serveAcp } from "../acp/acp.ts";
-import type { AcpHost } from "../acp/acp-host.ts";
+import { serveAcp } from "../modes/acp/acp.ts";
+import type { AcpHost } from "../modes/acp/host.ts";
 
 /** A message as it was written to standard output. */
 export interface Written {

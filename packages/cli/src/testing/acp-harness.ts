@@ -1,8 +1,9 @@
 import { Agent, type Middleware } from "@gyre/agent";
-import type { Model, ScriptedModel } from "@gyre/ai";
+import type { Model } from "@gyre/ai";
+import type { ScriptedModel } from "@gyre/ai/testing";
 import { journal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
-import type { AcpFolder } from "../acp/acp-host.ts";
+import type { AcpFolder } from "../modes/acp/host.ts";
 import type { Harness } from "../harness/harness.ts";
 
 export interface ScriptedHarnessOptions {

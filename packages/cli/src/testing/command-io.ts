@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import type { Io } from "../io.ts";
+import type { Io } from "../core/io.ts";
 
 /** An `Io` of texts: what goes in, and what came out. */
 export interface TextIo extends Io {

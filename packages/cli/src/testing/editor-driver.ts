@@ -1,9 +1,9 @@
-import type { Completion, CompletionRequest } from "../tui/completion.ts";
-import { Editor, type EditorAction } from "../tui/editor.ts";
-import type { Key } from "../tui/key.ts";
-import { textOfRow } from "../tui/row.ts";
-import { NO_COLOURS } from "../tui/theme.ts";
-import type { PanelView } from "../tui/ui.ts";
+import type { Completion, CompletionRequest } from "../modes/tui/editor/completion.ts";
+import { Editor, type EditorAction } from "../modes/tui/editor/editor.ts";
+import type { Key } from "../modes/tui/terminal/key.ts";
+import { textOfRow } from "../modes/tui/terminal/row.ts";
+import { NO_COLOURS } from "../modes/tui/terminal/theme.ts";
+import type { PanelView } from "../modes/tui/ui/ui.ts";
 
 /** What an editor is made with in a test. */
 export interface EditorParts {

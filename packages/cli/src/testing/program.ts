@@ -105,7 +105,13 @@ const MAX_REPORT_BYTES = 16_000_000;
 export async function buildProgram(): Promise<Program> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-program-"));
   const into = join(folder, "bundle");
-  const args = [join(root, "scripts/bundle-cli.mjs"), "--sources", "--json", "--into", into];
+  const args = [
+    join(root, "scripts/release/bundle-cli.mjs"),
+    "--sources",
+    "--json",
+    "--into",
+    into,
+  ];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     maxBuffer: MAX_REPORT_BYTES,
   });

@@ -1,7 +1,7 @@
 import xterm from "@xterm/headless";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { widthOf } from "../width.ts";
+import { widthOf } from "../text/width.ts";
 import { coloursIn, cursorMovesIn, fullClearsIn, screenText, styledScreen } from "./screen-text.ts";
 import { clusterWidths } from "./terminal-widths.ts";
 

@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Values } from "../options.ts";
+import type { Values } from "../core/options.ts";
 import { findProjectFile } from "../settings/project-file.ts";
-import { readSmallFile } from "../settings/settings-file.ts";
-import { inspectSettings, loadSettings, trustedFile } from "../settings/settings-load.ts";
-import type { Environment } from "../terminal.ts";
+import { readSmallFile } from "../settings/file.ts";
+import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
+import type { Environment } from "../core/terminal.ts";
 import { fingerprintOf, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /** A home folder and a repository in it, for one test. */

@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai";
-import type { Models } from "../models.ts";
-import type { Values } from "../options.ts";
-import { runSpoken } from "../tui/spoken/spoken.ts";
-import { version } from "../version.ts";
+import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai/testing";
+import type { Models } from "../models/models.ts";
+import type { Values } from "../core/options.ts";
+import { runSpoken } from "../modes/screen-reader/screen-reader.ts";
+import { version } from "../core/version.ts";
 import { textIo } from "./command-io.ts";
 import { LineTalk } from "./line-talk.ts";
 

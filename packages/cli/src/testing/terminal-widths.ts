@@ -1,5 +1,5 @@
 import type { IUnicodeVersionProvider } from "@xterm/headless";
-import { widthOf } from "../width.ts";
+import { widthOf } from "../text/width.ts";
 
 const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const DELETE = 0x7f;

@@ -1,9 +1,9 @@
-import { scriptedModel } from "@gyre/ai";
+import { scriptedModel } from "@gyre/ai/testing";
 import { afterEach, expect, it } from "vitest";
-import { connectUrl as connectInBrowser } from "../connect-url.ts";
-import { ModelService } from "../models-service.ts";
-import { createRemoteClient } from "../remote-client.ts";
-import { WireServer } from "../service.ts";
+import { connectUrl as connectInBrowser } from "../client/connect-url.ts";
+import { ModelService } from "../models/models-service.ts";
+import { createRemoteClient } from "../models/remote-client.ts";
+import { WireServer } from "../server/service.ts";
 import { connectUrl } from "./connect-url.ts";
 import { listenHttp } from "./http-server.ts";
 import { listenTcp } from "./tcp.ts";

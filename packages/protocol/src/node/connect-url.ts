@@ -4,8 +4,8 @@ import {
   type ConnectUrlOptions,
   socketAddress,
   unknownAddress,
-} from "../connect-url.ts";
-import type { Connect } from "../wire-peer.ts";
+} from "../client/connect-url.ts";
+import type { Connect } from "../client/wire-peer.ts";
 import { connectTcp } from "./tcp.ts";
 import { connectWebSocket } from "./websocket-client.ts";
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { ProtocolError } from "../protocol-error.ts";
-import { TOKEN_PROTOCOL_PREFIX } from "../websocket.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import { TOKEN_PROTOCOL_PREFIX } from "../transports/websocket.ts";
 import { tokenCheck } from "./token.ts";
 
 export { makeToken, readOrMakeToken, tokenCheck } from "./token.ts";

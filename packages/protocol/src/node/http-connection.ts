@@ -1,10 +1,15 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@gyre/ai";
-import { encode, type Envelope, utf8Length } from "../envelope.ts";
-import { Inbox } from "../inbox.ts";
-import { CLOSE_GRACE_MS, EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../limits.ts";
-import { ProtocolError } from "../protocol-error.ts";
-import type { Transport, TransportHandler } from "../transport.ts";
+import { encode, type Envelope, utf8Length } from "../frames/envelope.ts";
+import { Inbox } from "../transports/inbox.ts";
+import {
+  CLOSE_GRACE_MS,
+  EVENTS_AWAY_MS,
+  EVENTS_TAIL_BYTES,
+  KEEP_ALIVE_MS,
+} from "../frames/limits.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport, TransportHandler } from "../transports/transport.ts";
 
 const OK = 200;
 

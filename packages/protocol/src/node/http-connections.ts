@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
-import { tooLarge } from "../envelope.ts";
-import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../limits.ts";
-import { FrameLines } from "../lines.ts";
-import { ProtocolError } from "../protocol-error.ts";
-import type { Transport } from "../transport.ts";
+import { tooLarge } from "../frames/envelope.ts";
+import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
+import { FrameLines } from "../transports/lines.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport } from "../transports/transport.ts";
 import { HttpConnection } from "./http-connection.ts";
 import type { Route } from "./route.ts";
 

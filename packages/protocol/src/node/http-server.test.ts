@@ -1,11 +1,11 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { manualClock } from "@gyre/ai";
+import { manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { httpTransport } from "../http-transport.ts";
-import { ProtocolError } from "../protocol-error.ts";
-import { WireServer } from "../service.ts";
-import type { Transport } from "../transport.ts";
+import { httpTransport } from "../transports/http.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import { WireServer } from "../server/service.ts";
+import type { Transport } from "../transports/transport.ts";
 import {
   type HttpListener,
   listenHttp,

@@ -8,9 +8,9 @@ import {
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
-import { MAX_CONNECTIONS } from "../limits.ts";
-import { ProtocolError } from "../protocol-error.ts";
-import type { Transport } from "../transport.ts";
+import { MAX_CONNECTIONS } from "../frames/limits.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport } from "../transports/transport.ts";
 import { Guard, type Refusal, tooManyConnections } from "./guard.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ERROR_CODES, ProtocolError } from "../protocol-error.ts";
+import { ERROR_CODES, ProtocolError } from "../frames/protocol-error.ts";
 import { listenRoutes } from "../testing/http-streams.ts";
 import { answerError, findRoute, type Route, statusOf } from "./route.ts";
 

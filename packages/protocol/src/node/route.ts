@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ErrorCode, messageOf, ProtocolError } from "../protocol-error.ts";
+import { type ErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
 
 /** What an HTTP server answers at one path. Whoever may not come in was turned away before. */
 export interface Route {

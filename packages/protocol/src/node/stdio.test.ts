@@ -1,9 +1,9 @@
 import { PassThrough, Readable, Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encode, type Envelope } from "../envelope.ts";
+import { encode, type Envelope } from "../frames/envelope.ts";
 import { stdioTransport } from "./stdio.ts";
-import type { Transport } from "../transport.ts";
+import type { Transport } from "../transports/transport.ts";
 
 function frame(id: string, text = ""): Envelope {
   return { v: 1, type: "x", id, payload: { text } };

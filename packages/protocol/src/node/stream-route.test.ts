@@ -7,12 +7,12 @@ import {
   scriptedModel,
   type ScriptStep,
   stall,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { SseDecoder } from "@gyre/ai/providers";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Payload } from "../envelope.ts";
-import { KEEP_ALIVE_MS } from "../limits.ts";
-import { ModelService } from "../models-service.ts";
+import type { Payload } from "../frames/envelope.ts";
+import { KEEP_ALIVE_MS } from "../frames/limits.ts";
+import { ModelService } from "../models/models-service.ts";
 import { listenRoutes } from "../testing/http-streams.ts";
 import { type StreamRouteOptions, streamRoutes } from "./stream-route.ts";
 

@@ -1,10 +1,10 @@
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { manualClock } from "@gyre/ai";
+import { manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { CLOSE_GRACE_MS, MAX_HELLO_BYTES } from "../limits.ts";
-import { WireServer } from "../service.ts";
-import type { Transport } from "../transport.ts";
+import { CLOSE_GRACE_MS, MAX_HELLO_BYTES } from "../frames/limits.ts";
+import { WireServer } from "../server/service.ts";
+import type { Transport } from "../transports/transport.ts";
 import type { Listener } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
 import { connectTcp, listenTcp, type ListenTcpOptions } from "./tcp.ts";

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
 import { WebSocket } from "ws";
-import { isRecord } from "../envelope.ts";
-import { MAX_FRAME_BYTES } from "../limits.ts";
-import { isErrorCode, ProtocolError } from "../protocol-error.ts";
-import type { Transport } from "../transport.ts";
-import { opened, WEBSOCKET_PROTOCOL } from "../websocket.ts";
+import { isRecord } from "../frames/envelope.ts";
+import { MAX_FRAME_BYTES } from "../frames/limits.ts";
+import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport } from "../transports/transport.ts";
+import { opened, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
 import { nodeTransport } from "./websocket-server.ts";
 
 /** An answer that refuses is read up to here. */

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { scriptedModelInfo } from "@gyre/ai";
-import { isRecord } from "../envelope.ts";
-import { createRemoteClient, type RemoteClient } from "../remote-client.ts";
+import { scriptedModelInfo } from "@gyre/ai/testing";
+import { isRecord } from "../frames/envelope.ts";
+import { createRemoteClient, type RemoteClient } from "../models/remote-client.ts";
 import { connectTcp } from "../node/tcp.ts";
 import { makeToken } from "../node/token.ts";
 

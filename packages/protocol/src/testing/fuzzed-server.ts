@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Model, say, scriptedModel } from "@gyre/ai";
-import { ModelService } from "../models-service.ts";
+import { type Model } from "@gyre/ai";
+import { say, scriptedModel } from "@gyre/ai/testing";
+import { ModelService } from "../models/models-service.ts";
 import { listenHttp } from "../node/http-server.ts";
 import { listenTcp } from "../node/tcp.ts";
 import { streamRoutes } from "../node/stream-route.ts";
-import { WireServer } from "../service.ts";
+import { WireServer } from "../server/service.ts";
 
 // A server in a process of its own, so that its memory can be told from that of who attacks
 // it. The token is its argument. It prints its ports, and for each line on stdin the most memory

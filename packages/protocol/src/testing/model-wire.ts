@@ -1,20 +1,19 @@
+import { type Clock, type Model } from "@gyre/ai";
 import {
-  type Clock,
   type ManualClock,
   manualClock,
-  type Model,
   type ScriptedModel,
   type ScriptedModelOptions,
   scriptedModel,
   type ScriptFunction,
   type ScriptStep,
-} from "@gyre/ai";
-import { decode, encode, type Envelope, type Payload } from "../envelope.ts";
-import { ModelService, type ModelServiceOptions } from "../models-service.ts";
-import { createRemoteClient, type RemoteClient } from "../remote-client.ts";
-import { WireServer, type WireServerOptions } from "../service.ts";
-import { type Transport, type TransportHandler, transportPair } from "../transport.ts";
-import { WireClient } from "../wire-client.ts";
+} from "@gyre/ai/testing";
+import { decode, encode, type Envelope, type Payload } from "../frames/envelope.ts";
+import { ModelService, type ModelServiceOptions } from "../models/models-service.ts";
+import { createRemoteClient, type RemoteClient } from "../models/remote-client.ts";
+import { WireServer, type WireServerOptions } from "../server/service.ts";
+import { type Transport, type TransportHandler, transportPair } from "../transports/transport.ts";
+import { WireClient } from "../client/wire-client.ts";
 
 /** A way that can be cut at any moment: then what was under way is lost, both ways. */
 export class CutWire implements Transport {

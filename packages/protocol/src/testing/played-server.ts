@@ -1,8 +1,8 @@
-import { type ManualClock, manualClock } from "@gyre/ai";
-import type { Envelope, Payload } from "../envelope.ts";
-import { type Transport, transportPair } from "../transport.ts";
-import { WireClient, type WireClientOptions } from "../wire-client.ts";
-import type { StreamListener } from "../wire-peer.ts";
+import { type ManualClock, manualClock } from "@gyre/ai/testing";
+import type { Envelope, Payload } from "../frames/envelope.ts";
+import { type Transport, transportPair } from "../transports/transport.ts";
+import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
+import type { StreamListener } from "../client/wire-peer.ts";
 
 export interface PlayedServer {
   client: WireClient;

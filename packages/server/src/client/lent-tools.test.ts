@@ -1,5 +1,5 @@
 import { Agent, type AgentEvent, type AgentTool } from "@gyre/agent";
-import { call, manualClock, type ScriptStep } from "@gyre/ai";
+import { call, manualClock, type ScriptStep } from "@gyre/ai/testing";
 import { type Payload, transportPair } from "@gyre/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

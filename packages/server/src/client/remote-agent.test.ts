@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { type Agent, type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
-import { call, say, type ScriptStep, stall, think } from "@gyre/ai";
+import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import { type Connect, transportPair, type WireServer } from "@gyre/protocol";
 import { stdioTransport } from "@gyre/protocol/stdio";
 import fc from "fast-check";

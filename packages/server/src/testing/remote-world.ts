@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentTool } from "@gyre/agent";
-import { manualClock } from "@gyre/ai";
+import { manualClock } from "@gyre/ai/testing";
 import {
   type Connect,
   type Transport,

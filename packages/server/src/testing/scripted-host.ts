@@ -1,5 +1,5 @@
 import { Agent, type AgentEvent, type AgentOptions, type AgentTool, approval } from "@gyre/agent";
-import { type ScriptFunction, scriptedModel, type ScriptStep } from "@gyre/ai";
+import { type ScriptFunction, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import type { HostedSession, SessionHost, SessionInfo } from "../session-host.ts";
 
 export interface ScriptedHostOptions {

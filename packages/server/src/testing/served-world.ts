@@ -1,11 +1,10 @@
+import { type Clock, type Context } from "@gyre/ai";
 import {
-  type Clock,
-  type Context,
   type ScriptAnswer,
   type ScriptedModel,
   scriptedModel,
   type ScriptedModelOptions,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { type Limits, ModelService, WireServer } from "@gyre/protocol";
 import {
   type HttpListener,

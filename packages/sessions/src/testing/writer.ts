@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
-import { createSession, openSession } from "../session-file.ts";
-import { type Session, SessionError } from "../types.ts";
+import { createSession, openSession } from "../file/session-file.ts";
+import { type Session, SessionError } from "../format/types.ts";
 
 /**
  * A program that does to a session file what it is told on stdin, line by line, and

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { CallToolResult, Client, Tool, Transport } from "@modelcontextprotocol/client";
 import { type Clock, redact } from "@gyre/ai";
-import { cleanEnvironment } from "../environment.ts";
-import { sanitise } from "../sanitise.ts";
+import { cleanEnvironment } from "../process/environment.ts";
+import { sanitise } from "../text/sanitize.ts";
 import {
   expandConfig,
   isAddress,

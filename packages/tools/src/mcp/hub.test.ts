@@ -3,21 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Agent, type AgentEndEvent, type AgentEvent, type ToolInvocation } from "@gyre/agent";
+import { type Clock, systemClock, toJsonSchema, type ToolResultMessage } from "@gyre/ai";
 import {
   call,
-  type Clock,
   type ScriptedCall,
   type ScriptAnswer,
   scriptedModel,
   scriptedModelInfo,
-  systemClock,
-  toJsonSchema,
-  type ToolResultMessage,
-} from "@gyre/ai";
+} from "@gyre/ai/testing";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { permissions, type PermissionOptions } from "../permissions.ts";
-import { processInfo } from "../process-tree.ts";
+import { permissions, type PermissionOptions } from "../permissions/permissions.ts";
+import { processInfo } from "../process/process-tree.ts";
 import type { McpServerConfig } from "./config.ts";
 import { MAX_RESTARTS, RESTART_WINDOW_MS } from "./connection.ts";
 import { type Mcp, MCP_CALL, type McpOptions, openMcp, TOOL_SEARCH } from "./hub.ts";

@@ -1,10 +1,10 @@
 import type { AgentToolResult, Middleware, ToolInvocation } from "@gyre/agent";
 import { defineTool } from "@gyre/agent";
 import { type Clock, nearNames, systemClock, validateToolArguments } from "@gyre/ai";
-import type { GuardedTool } from "../access.ts";
-import { sanitise } from "../sanitise.ts";
-import { counted, textResult } from "../text.ts";
-import { cutText } from "../truncate.ts";
+import type { GuardedTool } from "../contract/access.ts";
+import { sanitise } from "../text/sanitize.ts";
+import { counted, textResult } from "../text/text.ts";
+import { cutText } from "../text/truncate.ts";
 import { isAddress, isWanted, type McpServerEntry } from "./config.ts";
 import {
   type ListedTool,

@@ -1,12 +1,12 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { AgentToolResult } from "@gyre/agent";
 import type { UserContent } from "@gyre/ai";
-import { IMAGE_HEAD_BYTES, imageType } from "../image-type.ts";
-import { firstBytes, lastBytes, saveOutput } from "../output.ts";
-import { fromSource } from "../provenance.ts";
-import { READ_MAX_IMAGE_BYTES } from "../read.ts";
-import { sanitise } from "../sanitise.ts";
-import { humanSize } from "../truncate.ts";
+import { IMAGE_HEAD_BYTES, imageType } from "../text/image-type.ts";
+import { firstBytes, lastBytes, saveOutput } from "../process/output.ts";
+import { fromSource } from "../text/provenance.ts";
+import { READ_MAX_IMAGE_BYTES } from "../files/read/tool.ts";
+import { sanitise } from "../text/sanitize.ts";
+import { humanSize } from "../text/truncate.ts";
 
 /** Of the text of a result; of a longer one the beginning and the end are shown. */
 export const MAX_RESULT_BYTES: number = 48 * 1024;

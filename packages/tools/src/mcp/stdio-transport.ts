@@ -2,9 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "../process-tree.ts";
-import { noteRun, type RunNote } from "../run-notes.ts";
-import { unwatch, watch } from "../running-trees.ts";
+import {
+  newRunId,
+  processInfo,
+  ProcessTree,
+  RUN_VARIABLE,
+  runMark,
+} from "../process/process-tree.ts";
+import { noteRun, type RunNote } from "../process/run-notes.ts";
+import { unwatch, watch } from "../process/running-trees.ts";
 
 /** Of one message; a server that sends more is ended. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
-import type { ToolEnv } from "../env.ts";
-import { noSandbox } from "../sandbox.ts";
-import { SeenFiles } from "../seen.ts";
-import { openWorkspace } from "../workspace.ts";
+import type { ToolEnv } from "../contract/env.ts";
+import { noSandbox } from "../sandbox/sandbox.ts";
+import { SeenFiles } from "../workspace/seen.ts";
+import { openWorkspace } from "../workspace/workspace.ts";
 
 /** What tools work with, over an empty folder that is gone after `remove`. */
 export interface TemporaryEnv {

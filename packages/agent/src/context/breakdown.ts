@@ -1,0 +1,79 @@
+import { estimateContextTokens, type Model, type ToolCall } from "@gyre/ai";
+import {
+  applyCompaction,
+  type Compaction,
+  type ContextConfig,
+  contextLimits,
+  tokensOf,
+} from "./compaction.ts";
+import { traceOf } from "./facts.ts";
+import { callsOf, isLlmMessage } from "../transcript/history.ts";
+import type { AgentMessage, AgentTool } from "../contract/types.ts";
+
+/** What of an agent takes room in a request. `AgentState` has it all. */
+export interface ContextParts {
+  systemPrompt?: string;
+  tools?: readonly AgentTool[];
+  messages: readonly AgentMessage[];
+  compaction?: Compaction | undefined;
+  model?: Model | undefined;
+}
+
+/** Tokens of the next request, estimated, by what they are for. */
+export interface ContextBreakdown {
+  system: number;
+  tools: number;
+  /** Results of calls that look at files. */
+  files: number;
+  /** All other results. */
+  results: number;
+  /** What the user and the model said, calls, and summaries. */
+  messages: number;
+  total: number;
+  /** What is left until it is compacted. */
+  free: number;
+  /** Where it is compacted. */
+  trigger: number;
+  /** The model's window, if it is known. */
+  window?: number;
+}
+
+/** What the next request would be made of. */
+export function contextBreakdown(
+  { systemPrompt, tools = [], messages, compaction, model }: ContextParts,
+  config: ContextConfig = {},
+): ContextBreakdown {
+  const sent = compaction ? applyCompaction(messages, compaction) : messages;
+  const trace = config.traceOf ?? traceOf;
+  const reading = new Set<string>();
+  const readsFiles = (call: ToolCall): boolean => trace(call).reads === true;
+  let files = 0;
+  let results = 0;
+  let said = 0;
+  for (const message of sent) {
+    if (!isLlmMessage(message)) continue;
+    if (message.role === "assistant") {
+      for (const call of callsOf(message)) if (readsFiles(call)) reading.add(call.id);
+    }
+    const size = tokensOf(message);
+    if (message.role !== "toolResult") said += size;
+    else if (reading.has(message.toolCallId)) files += size;
+    else results += size;
+  }
+  const system = systemPrompt ? estimateContextTokens({ systemPrompt, messages: [] }) : 0;
+  const offered = estimateContextTokens({ tools, messages: [] });
+  const total = system + offered + files + results + said;
+  const unknown: Model = { id: "", name: "", api: "", provider: "" };
+  const { trigger, window } = contextLimits(config, model ?? unknown);
+  return {
+    system,
+    tools: offered,
+    files,
+    results,
+    messages: said,
+    total,
+    free: Math.max(0, trigger - total),
+    trigger,
+    ...(Number.isFinite(window) && { window }),
+  };
+}

@@ -1,0 +1,113 @@
+import { estimateTokens, type ToolCall } from "@gyre/ai";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { factsOf, factsText, fitFacts, traceOf } from "./facts.ts";
+import { user } from "../testing/play.ts";
+import type { AgentMessage } from "../contract/types.ts";
+
+let made = 0;
+const toolCall = (name: string, args: Record<string, unknown>): ToolCall => ({
+  type: "toolCall",
+  id: `c${++made}`,
+  name,
+  arguments: args,
+});
+
+function turn(text: string, calls: readonly ToolCall[] = [], isError = false): AgentMessage[] {
+  return [
+    {
+      role: "assistant",
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: {},
+      timestamp: 0,
+      stopReason: calls.length > 0 ? "toolUse" : "stop",
+      content: [{ type: "text", text }, ...calls],
+    },
+    ...calls.map((call): AgentMessage => ({
+      role: "toolResult",
+      toolCallId: call.id,
+      toolName: call.name,
+      content: [{ type: "text", text: "ok" }],
+      isError,
+      timestamp: 0,
+    })),
+  ];
+}
+
+describe("what a call was for", () => {
+  it.each([
+    ["read", { path: "a.ts" }, { reads: true }],
+    ["grep", { pattern: "x" }, { reads: true }],
+    ["edit", { path: "a.ts", edits: [] }, { changed: ["a.ts"] }],
+    ["write", { file_path: "b.ts" }, { changed: ["b.ts"] }],
+    ["mcp__files__write_file", { path: "c.ts" }, { changed: ["c.ts"] }],
+    [
+      "apply_patch",
+      { input: "*** Begin Patch\n*** Add File: d.ts\n+x\n*** Update File: e.ts\n*** End Patch" },
+      { changed: ["d.ts", "e.ts"] },
+    ],
+    ["shell", { command: "npm test" }, { command: "npm test" }],
+    ["todo_write", { items: [] }, {}],
+    ["anything", { path: "x" }, {}],
+  ])("%s %j", (name, args, expected) => {
+    expect(traceOf(toolCall(name, args))).toEqual(expected);
+  });
+});
+
+describe("facts", () => {
+  it("are requests, files changed, decisions, commands and steps, behind those known before", () => {
+    const first = factsOf(
+      [
+        user("Now\nthe other"),
+        ...turn("I look.\nDecision: two spaces.", [toolCall("edit", { path: "a.ts" })]),
+        ...turn("It failed.", [toolCall("write", { path: "no.ts" })], true),
+      ],
+      undefined,
+    );
+    expect(first).toEqual({
+      requests: ["Now the other"],
+      changed: ["a.ts"],
+      decisions: ["Decision: two spaces."],
+      commands: [],
+      steps: ["It failed."],
+    });
+    const second = factsOf(
+      [
+        ...turn("We decided to stop.", [toolCall("shell", { command: "ls" })]),
+        user("x".repeat(900)),
+      ],
+      first,
+    );
+    expect(second.decisions).toEqual(["Decision: two spaces.", "We decided to stop."]);
+    expect(second.commands).toEqual(["ls"]);
+    expect(second.requests[1]).toHaveLength(900);
+    expect(factsOf([user("Next")], second).requests[1]).toHaveLength(600);
+    expect(factsText(first)).toBe(
+      "Files changed:\n- a.ts\n\nDecisions:\n- Decision: two spaces.\n\nRequests of the user:\n- Now the other\n\nSteps:\n- It failed.",
+    );
+  });
+
+  it("fit where they are put: the oldest go first", () => {
+    const list = fc.array(fc.string({ maxLength: 80 }), { maxLength: 40 });
+    const facts = fc.record({
+      requests: list,
+      changed: list,
+      decisions: list,
+      commands: list,
+      steps: list,
+    });
+    fc.assert(
+      fc.property(facts, fc.nat(600), (all, tokens) => {
+        const fitted = fitFacts(all, tokens);
+        expect(estimateTokens(factsText(fitted))).toBeLessThanOrEqual(tokens + 1);
+        for (const name of ["requests", "changed", "decisions", "commands", "steps"] as const) {
+          const { length } = fitted[name];
+          expect(fitted[name]).toEqual(length === 0 ? [] : all[name].slice(-length));
+        }
+        expect(fitFacts(fitted, Number.POSITIVE_INFINITY)).toEqual(fitted);
+      }),
+    );
+  });
+});

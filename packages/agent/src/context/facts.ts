@@ -1,0 +1,171 @@
+import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
+import { oneLine } from "../transcript/cut.ts";
+import { callsOf, isLlmMessage } from "../transcript/history.ts";
+import type { AgentMessage } from "../contract/types.ts";
+
+/** What a call was for, as far as a summary or a breakdown wants to know. */
+export interface CallTrace {
+  /** It looked at files. */
+  reads?: boolean;
+  /** Paths that it changed, if it did not fail. */
+  changed?: readonly string[];
+  /** A command that it ran. */
+  command?: string;
+}
+
+/**
+ * What stays known of turns that were left out, word for word and without a model, from
+ * one compaction to the next. The newest are last.
+ */
+export interface CompactionFacts {
+  requests: readonly string[];
+  changed: readonly string[];
+  decisions: readonly string[];
+  commands: readonly string[];
+  /** What the model said it does, as far as no summary tells it. */
+  steps: readonly string[];
+}
+
+const REQUEST_CHARS = 600;
+/** The newest request is what is being worked on. */
+const NEWEST_REQUEST_CHARS = 4_000;
+const LINE_CHARS = 240;
+const MAX_STEPS = 30;
+const MAX_COMMANDS = 30;
+
+const READS = /^(read|grep|find|ls|glob|list|search|view|cat|open)/i;
+const CHANGES = /(write|edit|patch|create|delete|remove|rename|move|replace|insert)/i;
+const RUNS = /^(shell|bash|sh|exec|run|command|terminal)/i;
+const PATH_NAMES = ["path", "file_path", "filePath", "file", "filename"];
+const COMMAND_NAMES = ["command", "cmd", "script"];
+const PATCH_FILE = /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(.+)$/gm;
+const DECISION =
+  /^\W*(?:decision|decided|agreed)\b|\b(?:I|we)(?:'ve| have)? (?:decided?|chose|choose|agreed)\b/i;
+
+/** What a call was for, told by its tool's name and its arguments. */
+export function traceOf({
+  name,
+  arguments: args,
+}: Pick<ToolCall, "name" | "arguments">): CallTrace {
+  const own = name.slice(name.lastIndexOf("__") + 1).replace(/^_/, "");
+  const text = (names: readonly string[]): string | undefined => {
+    for (const key of names) {
+      const value = args[key];
+      if (typeof value === "string" && value !== "") return value;
+    }
+    return undefined;
+  };
+  if (RUNS.test(own)) {
+    const command = text(COMMAND_NAMES);
+    return command === undefined ? {} : { command };
+  }
+  if (CHANGES.test(own)) {
+    const path = text(PATH_NAMES);
+    const patched = Object.values(args).flatMap((value) =>
+      typeof value === "string"
+        ? [...value.matchAll(PATCH_FILE)].map((match) => match[1] ?? "")
+        : [],
+    );
+    const changed = path === undefined ? patched : [path];
+    return changed.length > 0 ? { changed } : {};
+  }
+  return READS.test(own) ? { reads: true } : {};
+}
+
+/** The facts of some messages, behind those that were known before. */
+export function factsOf(
+  messages: readonly AgentMessage[],
+  known: CompactionFacts | undefined,
+  trace: (call: ToolCall) => CallTrace = traceOf,
+): CompactionFacts {
+  const requests = [...(known?.requests ?? [])];
+  const changed = new Set(known?.changed);
+  const decisions = new Set(known?.decisions);
+  const commands = new Set(known?.commands);
+  const steps = [...(known?.steps ?? [])];
+  const failed = failedCalls(messages);
+  for (const message of messages) {
+    if (!isLlmMessage(message) || message.role === "toolResult") continue;
+    if (message.role === "user") {
+      const text = oneLine(textOf(message), NEWEST_REQUEST_CHARS);
+      if (text !== "") requests.push(text);
+      continue;
+    }
+    for (const call of callsOf(message)) {
+      const { changed: paths = [], command } = trace(call);
+      if (!failed.has(call.id)) for (const path of paths) moveToEnd(changed, path);
+      if (command !== undefined) moveToEnd(commands, oneLine(command, LINE_CHARS));
+    }
+    const lines = textOf(message)
+      .split("\n")
+      .filter((line) => line.trim() !== "");
+    const decided = lines.filter((line) => DECISION.test(line));
+    for (const line of decided) decisions.add(oneLine(line, LINE_CHARS));
+    if (decided.length === 0 && lines[0] !== undefined) steps.push(oneLine(lines[0], LINE_CHARS));
+  }
+  return {
+    requests: requests.map((text, index) =>
+      index < requests.length - 1 ? oneLine(text, REQUEST_CHARS) : text,
+    ),
+    changed: [...changed],
+    decisions: [...decisions],
+    commands: [...commands].slice(-MAX_COMMANDS),
+    steps: steps.slice(-MAX_STEPS),
+  };
+}
+
+type Section = keyof CompactionFacts;
+
+/** In this order they get their share of the room, and what those before left of theirs. */
+const SECTIONS: readonly (readonly [name: Section, title: string, share: number])[] = [
+  ["changed", "Files changed:", 0.35],
+  ["decisions", "Decisions:", 0.3],
+  ["requests", "Requests of the user:", 0.2],
+  ["commands", "Commands run:", 0.075],
+  ["steps", "Steps:", 0.075],
+];
+const ENTRY_TOKENS = 2;
+const TITLE_TOKENS = 6;
+
+/** As many of the facts as there is room for: the oldest of each kind go first. */
+export function fitFacts(facts: CompactionFacts, tokens: number): CompactionFacts {
+  const fitted: Record<Section, readonly string[]> = { ...facts };
+  let room = 0;
+  for (const [name, , share] of SECTIONS) {
+    const entries = facts[name];
+    room += tokens * share;
+    let first = entries.length;
+    let left = room - TITLE_TOKENS;
+    while (first > 0) {
+      const next = ENTRY_TOKENS + estimateTokens(entries[first - 1] ?? "");
+      if (next > left) break;
+      left -= next;
+      first--;
+    }
+    fitted[name] = entries.slice(first);
+    if (entries.length > 0) room = left;
+  }
+  return fitted;
+}
+
+/** The facts as a list. */
+export function factsText(facts: CompactionFacts): string {
+  return SECTIONS.filter(([name]) => facts[name].length > 0)
+    .map(([name, title]) => [title, ...facts[name].map((entry) => `- ${entry}`)].join("\n"))
+    .join("\n\n");
+}
+
+function failedCalls(messages: readonly AgentMessage[]): Set<string> {
+  const failed = new Set<string>();
+  for (const message of messages) {
+    if (isLlmMessage(message) && message.role === "toolResult" && message.isError) {
+      failed.add(message.toolCallId);
+    }
+  }
+  return failed;
+}
+
+function moveToEnd(set: Set<string>, value: string): void {
+  set.delete(value);
+  set.add(value);
+}

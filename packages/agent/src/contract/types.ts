@@ -1,0 +1,359 @@
+import {
+  toJsonSchema,
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type Clock,
+  type EventStream,
+  type InferArguments,
+  type Message,
+  type Model,
+  type ProtocolClient,
+  type StreamFn,
+  type StreamOptions,
+  type ThinkingLevel,
+  type TokenCalibration,
+  type Tool,
+  type ToolCall,
+  type ToolResultMessage,
+  type ToolSchema,
+  type Usage,
+  type UserContent,
+} from "@gyre/ai";
+import type { Compaction, ContextConfig } from "../context/compaction.ts";
+import type { Middleware } from "./middleware.ts";
+
+/**
+ * An application's own messages, added by declaration merging. They live in the
+ * transcript and reach the model only through `convertToLlm`.
+ */
+export interface CustomAgentMessages {}
+
+/** What a transcript is made of: messages for a model, and those of the application. */
+export type AgentMessage = Message | CustomAgentMessages[keyof CustomAgentMessages];
+
+/** What a tool gives back. `details` is for the application; the model sees `content`. */
+export interface AgentToolResult<D = unknown> {
+  content: UserContent[];
+  details?: D;
+  isError?: boolean;
+  /** When every result of a message has this, the run ends after the turn. */
+  terminate?: boolean;
+  /** What the tool spent on models of its own: counted into the run's usage and limits. */
+  usage?: Usage;
+}
+
+/** What a tool may ask of the run that called it. */
+export interface ToolHost {
+  /** Runs another tool through the same validation and middleware. */
+  call(name: string, args: Record<string, unknown>): Promise<AgentToolResult>;
+  /**
+   * What is left of the run's tokens, cost and time right now, for a tool that spends
+   * some of it. A limit that the run does not have is absent; 0 or less: used up.
+   */
+  left?(): Pick<Limits, "maxTotalTokens" | "maxCostUsd" | "maxDurationMs">;
+}
+
+/** A tool that an agent can run. `defineTool` works out the type of its arguments. */
+export interface AgentTool<
+  S extends ToolSchema = ToolSchema,
+  Args = InferArguments<S>,
+> extends Tool<S> {
+  /** For people; the name, if absent. */
+  label?: string;
+  /**
+   * Does the work. A throw becomes an error result. `signal` fires on abort and on
+   * time-out; a tool that does not listen is left behind after the grace time, and
+   * what it gives later goes to `onLateResult`. A plain string is a text result.
+   */
+  execute(
+    id: string,
+    args: Args,
+    signal: AbortSignal,
+    onUpdate: (partial: AgentToolResult) => void,
+    host: ToolHost,
+  ): AgentToolResult | string | Promise<AgentToolResult | string>;
+  /** May run together with neighbours that say so too. */
+  concurrent?: boolean;
+  /** Running it twice is as good as once: it is run again after a crash. */
+  idempotent?: boolean;
+  timeoutMs?: number;
+  abortGraceMs?: number;
+}
+
+/**
+ * The same object, with the type of `args` worked out from `parameters`. Throws on a
+ * schema that no model could be told of.
+ */
+export function defineTool<const S extends ToolSchema>(tool: AgentTool<S>): AgentTool<S> {
+  toJsonSchema(tool.parameters);
+  return tool;
+}
+
+/** Why a run ended. `stopped`: `shouldStopAfterTurn` said so. `sink`: the sink threw. */
+export type AgentStop =
+  | "done"
+  | "error"
+  | "aborted"
+  | "limit"
+  | "terminated"
+  | "stopped"
+  | "suspended"
+  | "sink";
+
+/** What a run may take at most. Past it, the run ends with `stop: "limit"`. */
+export interface Limits {
+  maxTurns?: number;
+  /** Another name of `maxTurns`. */
+  maxIterations?: number;
+  maxTotalTokens?: number;
+  maxDurationMs?: number;
+  maxCostUsd?: number;
+  /** Same name, arguments and result in a row. Default 3. */
+  maxIdenticalCalls?: number;
+}
+
+/** Which limit ended a run: one of `Limits`, or one of those that are built in. */
+export type LimitName =
+  | Exclude<keyof Limits, "maxIterations">
+  | "maxPausesInARow"
+  | "maxTruncatedTurnsInARow";
+
+/** A call that waits for a person's decision. */
+export interface PendingCall {
+  toolCall: ToolCall;
+  reason: string;
+}
+
+/** A person's answer to a call that waits. `result` stands in place of running the tool. */
+export type Decision =
+  /** `fingerprint`: what exactly was approved, for middleware that tells one. */
+  | { type: "approve"; fingerprint?: string }
+  | { type: "deny"; reason?: string }
+  | { type: "result"; result: AgentToolResult }
+  /** Not decided yet: the call stays pending and the run ends suspended again. */
+  | { type: "wait"; reason?: string };
+
+/** The last event of every run: how it ended, and what it was made of. */
+export interface AgentEndEvent {
+  type: "agent_end";
+  /** This run's messages only: prompts, injected, assistant, results. */
+  messages: AgentMessage[];
+  stop: AgentStop;
+  /** With `stop: "limit"`: which one. */
+  limit?: LimitName;
+  turns: number;
+  usage: Usage;
+  /** The last assistant message of this run. */
+  finalMessage?: AssistantMessage;
+  /** Taken from a queue, not delivered, handed back. */
+  undelivered: AgentMessage[];
+  pending: PendingCall[];
+}
+
+/** What happens in a run, in order. The first is `agent_start`, the last `agent_end`. */
+export type AgentEvent =
+  | { type: "agent_start" }
+  | { type: "turn_start" }
+  | { type: "message_start"; message: AgentMessage }
+  | {
+      type: "message_update";
+      /** The live partial; whoever keeps it copies it. */
+      message: AssistantMessage;
+      assistantMessageEvent: AssistantMessageEvent;
+    }
+  | { type: "message_end"; message: AgentMessage }
+  | {
+      type: "tool_execution_start";
+      toolCallId: string;
+      toolName: string;
+      args: Record<string, unknown>;
+    }
+  | {
+      type: "tool_execution_update";
+      toolCallId: string;
+      toolName: string;
+      args: Record<string, unknown>;
+      partialResult: AgentToolResult;
+    }
+  | {
+      type: "tool_execution_end";
+      toolCallId: string;
+      toolName: string;
+      result: AgentToolResult;
+      isError: boolean;
+      durationMs: number;
+    }
+  | { type: "turn_end"; message: AssistantMessage; toolResults: ToolResultMessage[] }
+  | {
+      type: "retry";
+      attempt: number;
+      delayMs: number;
+      kind: string;
+      errorMessage: string;
+    }
+  | {
+      /** Another model of `fallbackModels` is asked, at once. */
+      type: "fallback";
+      from: Pick<Model, "provider" | "id">;
+      to: Pick<Model, "provider" | "id">;
+      kind: string;
+      errorMessage: string;
+    }
+  | {
+      type: "compaction";
+      /** Tokens, estimated. */
+      before: number;
+      after: number;
+      reason: string;
+      /** What is sent from here on in place of parts of the transcript. Plain data. */
+      compaction: Compaction;
+    }
+  | { type: "limit"; limit: LimitName; value: number }
+  | AgentEndEvent;
+
+/** A run to iterate; its result is the messages that the run added. */
+export type AgentEventStream = EventStream<AgentEvent, AgentMessage[]>;
+
+/** Takes each event before anything else sees it; the loop waits for it. */
+export type AgentSink = (event: AgentEvent) => void | Promise<void>;
+
+/**
+ * What a steering message does to calls that have not started: they are skipped (the
+ * default), or run first. `redirect` skips them and cuts off a response that is being
+ * streamed.
+ */
+export type SteeringPolicy = "skip-remaining" | "after-batch" | "redirect";
+/** `steering` interrupts a run; `followUp` waits until it would otherwise end. */
+export type QueueName = "steering" | "followUp";
+/** How much of a queue is delivered at once: its first message, or all. */
+export type QueueMode = "one-at-a-time" | "all";
+/**
+ * Which calls of a message run together. `auto`, the default: neighbours whose tools are
+ * `concurrent`. `sequential`: none. `parallel`: all.
+ */
+export type ToolExecutionMode = "auto" | "sequential" | "parallel";
+
+/** How often a failed request is made again, and how long is waited in between. */
+export interface RetryOptions {
+  /** Default 4. */
+  maxRetries?: number;
+  /** Default 1,000; doubles with each attempt, with full jitter. */
+  baseDelayMs?: number;
+  /** Default 30,000. */
+  maxDelayMs?: number;
+}
+
+/** Silence that ends a response. 0 switches a watch off. */
+export interface WatchdogOptions {
+  /** Default 300,000; none for a service on this machine. */
+  firstEventMs?: number;
+  /** Default 120,000. */
+  betweenEventsMs?: number;
+}
+
+/** What a run begins with: the transcript so far, and what goes with every request. */
+export interface AgentContext {
+  systemPrompt?: string;
+  messages: readonly AgentMessage[];
+  tools?: readonly AgentTool[];
+  /** What an earlier run made of a part of `messages`: see the event of this name. */
+  compaction?: Compaction;
+  /** What earlier runs with the same model learnt of how its service counts. */
+  calibration?: TokenCalibration;
+}
+
+/** What `prepareTurn` may change from here on. */
+export interface TurnChanges {
+  model?: Model;
+  tools?: readonly AgentTool[];
+  thinkingLevel?: ThinkingLevel;
+  systemPrompt?: string;
+}
+
+/** A turn that has just ended, as `prepareTurn` and `shouldStopAfterTurn` are told of it. */
+export interface TurnSummary {
+  message: AssistantMessage;
+  toolResults: readonly ToolResultMessage[];
+  /** The whole transcript; valid for the call. */
+  messages: readonly AgentMessage[];
+  turns: number;
+  usage: Usage;
+}
+
+type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * How to run. Every callback may be asynchronous, may throw (the run then ends
+ * with an error message, R5) and is given up on after `hookTimeoutMs`.
+ */
+export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
+  model: Model;
+  /**
+   * Asked in this order, without a wait, when the model in use is overloaded, out of
+   * quota or without a key, and has shown nothing. The choice holds for the rest of the
+   * run, or until `prepareTurn` sets a model. `apiKey` is not given to another provider.
+   */
+  fallbackModels?: readonly Model[];
+  /** The way to a model. The `streamFn` argument of the entry points goes before it. */
+  protocol?: ProtocolClient;
+  /** If given, replaces `context.tools`. */
+  tools?: readonly AgentTool[];
+
+  /** Messages as a model reads them. The default leaves custom roles out. */
+  convertToLlm?: (messages: readonly AgentMessage[]) => MaybePromise<readonly Message[]>;
+  /** Called before `convertToLlm` for each request; what it gives is sent, not kept. */
+  transformContext?: (
+    messages: readonly AgentMessage[],
+    signal: AbortSignal,
+  ) => MaybePromise<readonly AgentMessage[]>;
+  /** Called for each request. An error with `failure.kind` `"auth"` says that there is no key. */
+  getApiKey?: (provider: string) => MaybePromise<string | undefined>;
+
+  steering?: SteeringPolicy;
+  getSteeringMessages?: () => MaybePromise<readonly AgentMessage[] | undefined>;
+  getFollowUpMessages?: () => MaybePromise<readonly AgentMessage[] | undefined>;
+  /** Whether a poll would give something; lets a run that is at a limit say so. */
+  hasQueuedMessages?: () => boolean;
+  /** Takes back what was polled and could not be delivered, to the front of its queue. */
+  requeue?: (queue: QueueName, messages: AgentMessage[]) => void;
+  /** Calls `wake` when a steering message arrives; needed by `"redirect"`. */
+  onSteering?: (wake: () => void) => () => void;
+  skipInitialSteeringPoll?: boolean;
+
+  prepareTurn?: (turn: TurnSummary) => MaybePromise<TurnChanges | undefined | void>;
+  shouldStopAfterTurn?: (turn: TurnSummary) => MaybePromise<boolean>;
+
+  toolExecution?: ToolExecutionMode;
+  /** Default 10. */
+  maxToolConcurrency?: number;
+  /** Default 600,000. */
+  toolTimeoutMs?: number;
+  /** Default 200. */
+  abortGraceMs?: number;
+  middleware?: readonly Middleware[];
+  /** Default 86,400,000, a day: for a call with its middleware, as long as a person may take. */
+  middlewareTimeoutMs?: number;
+  onLateResult?: (call: ToolCall, result: AgentToolResult) => void;
+
+  /** Makes the context smaller when it grows too large. Off unless given. */
+  context?: ContextConfig;
+  limits?: Limits;
+  /** Another name of `limits.maxTurns`. */
+  maxIterations?: number;
+  retry?: RetryOptions;
+  watchdog?: WatchdogOptions;
+  /** Default 120,000: for a callback or a sink that does not settle. */
+  hookTimeoutMs?: number;
+
+  /** Answers to calls that a suspended run left pending, by call id. */
+  decisions?: Readonly<Record<string, Decision>>;
+  /** What a journal knows of a call that the transcript has no result for. */
+  recordedResult?: (toolCallId: string) => AgentToolResult | undefined;
+
+  clock?: Clock;
+  /** Ids for calls whose own id was used before. */
+  generateId?: () => string;
+  random?: () => number;
+}
+
+export type { StreamFn };

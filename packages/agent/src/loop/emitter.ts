@@ -1,0 +1,139 @@
+import type { AgentEvent, AgentSink } from "../contract/types.ts";
+
+/** The sink threw, or did not settle in time; nothing was emitted after `event`. */
+export class SinkError extends Error {
+  readonly code = "sink";
+  readonly event: AgentEvent;
+  constructor(event: AgentEvent, cause: unknown) {
+    const why = messageOf(cause);
+    super(`The sink failed on "${event.type}": ${why}`, { cause });
+    this.name = "SinkError";
+    this.event = event;
+  }
+}
+
+type Update = Extract<AgentEvent, { type: "tool_execution_update" }>;
+
+/**
+ * Puts events into the sink one after the other, also when tools that run together
+ * emit at the same time. Costs no promise where the sink answers at once. After the
+ * first failure the sink is not called again and every `emit` throws. Listeners come
+ * after the sink; they look after their own time, and never throw.
+ */
+export class Emitter {
+  readonly #sink: AgentSink;
+  readonly #deadline: (wait: Promise<void>) => Promise<void>;
+  readonly #onFailure: (error: SinkError) => void;
+  readonly #listeners: AgentSink | undefined;
+  #tail: Promise<void> | undefined;
+  #failure: SinkError | undefined;
+  #waitingUpdates: Map<string, Update> | undefined;
+
+  constructor(
+    sink: AgentSink,
+    deadline: (wait: Promise<void>) => Promise<void>,
+    onFailure: (error: SinkError) => void,
+    listeners?: AgentSink,
+  ) {
+    this.#sink = sink;
+    this.#deadline = deadline;
+    this.#onFailure = onFailure;
+    this.#listeners = listeners;
+  }
+
+  /** Settles when the sink has taken the event. */
+  emit(event: AgentEvent): void | Promise<void> {
+    if (this.#failure) throw this.#failure;
+    return this.#tail
+      ? this.#enqueue(() => this.#deliver(event))
+      : this.#track(this.#deliver(event));
+  }
+
+  /** Emits a tool's progress; while it waits for the sink, a newer one takes its place. */
+  emitUpdate(event: Update): void {
+    if (this.#failure) return;
+    const id = event.toolCallId;
+    if (this.#waitingUpdates?.has(id)) {
+      this.#waitingUpdates.set(id, event);
+      return;
+    }
+    if (!this.#tail) {
+      // A failure is kept, and thrown by the next emit.
+      void Promise.resolve(this.#guarded(event)).catch(() => {});
+      return;
+    }
+    const waiting = (this.#waitingUpdates ??= new Map());
+    waiting.set(id, event);
+    this.#enqueue(() => {
+      const newest = waiting.get(id);
+      waiting.delete(id);
+      return newest && this.#deliver(newest);
+    }).catch(() => {});
+  }
+
+  #guarded(event: AgentEvent): void | Promise<void> {
+    try {
+      return this.#track(this.#deliver(event));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #enqueue(deliver: () => void | Promise<void>): Promise<void> {
+    const next = (this.#tail ?? Promise.resolve()).then(() => {
+      if (this.#failure) throw this.#failure;
+      return deliver();
+    });
+    void this.#track(next);
+    return next;
+  }
+
+  #track(delivery: void | Promise<void>): void | Promise<void> {
+    if (!delivery) return undefined;
+    const settled: Promise<void> = delivery.then(
+      () => {},
+      () => {},
+    );
+    const tail = settled.then(() => {
+      if (this.#tail === tail) this.#tail = undefined;
+    });
+    this.#tail = tail;
+    return delivery;
+  }
+
+  #deliver(event: AgentEvent): void | Promise<void> {
+    let taken: void | Promise<void>;
+    try {
+      taken = this.#sink(event);
+    } catch (cause) {
+      this.#fail(event, cause);
+    }
+    if (taken === undefined || !isThenable(taken)) return this.#listeners?.(event);
+    const accepted = this.#deadline(taken).catch((cause: unknown) => this.#fail(event, cause));
+    return this.#listeners ? accepted.then(() => this.#listeners?.(event)) : accepted;
+  }
+
+  #fail(event: AgentEvent, cause: unknown): never {
+    this.#failure = new SinkError(event, cause);
+    this.#onFailure(this.#failure);
+    throw this.#failure;
+  }
+}
+
+export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+/** What an error says, for people. */
+export function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return error.message || error.name;
+    return String(error);
+  } catch {
+    return "an error without words";
+  }
+}

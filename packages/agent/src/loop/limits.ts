@@ -1,0 +1,163 @@
+import {
+  estimateMessageTokens,
+  type AssistantMessage,
+  type Model,
+  totalTokens,
+  type ToolCall,
+  type Usage,
+} from "@gyre/ai";
+import type { AgentToolResult, LimitName, Limits } from "../contract/types.ts";
+
+export const DEFAULT_MAX_IDENTICAL_CALLS = 3;
+/** A service that pauses more often than this in a row is not going anywhere. */
+export const MAX_PAUSES_IN_A_ROW = 10;
+/** Answers with calls that were cut off by the length limit, in a row. */
+export const MAX_TRUNCATED_TURNS_IN_A_ROW = 3;
+
+export interface LimitReached {
+  limit: LimitName;
+  value: number;
+}
+
+/** Throws on a limit that can never be right, naming it and its value. */
+export function checkLimits(limits: Limits): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (value === undefined) continue;
+    const whole = name === "maxTurns" || name === "maxIterations" || name === "maxIdenticalCalls";
+    if (typeof value !== "number" || !(value > 0) || (whole && value < 1)) {
+      throw new RangeError(`limits.${name} must be a number above 0, got ${String(value)}.`);
+    }
+  }
+}
+
+/** What a run has used up, against what it may use. */
+export class LimitGauge {
+  readonly #limits: Limits;
+  #turns = 0;
+  #tokens = 0;
+  #cost = 0;
+  /** A response had tokens that nobody can price. */
+  #unpriced = false;
+  #pauses = 0;
+  #truncated = 0;
+  #refusals = 0;
+  #last: { call: ToolCall; result: AgentToolResult; times: number } | undefined;
+
+  constructor(limits: Limits) {
+    checkLimits(limits);
+    this.#limits = limits;
+  }
+
+  /** Why `model` cannot be held to the limits, if it cannot. */
+  objectionTo(model: Model): string | undefined {
+    const { maxCostUsd } = this.#limits;
+    if (maxCostUsd === undefined) return undefined;
+    if (this.#unpriced) {
+      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response, or a model that a tool asked, had tokens of a kind (of a cache, say) that have no price. Give the model that price, or leave the limit out.`;
+    }
+    if (model.price?.input !== undefined && model.price.output !== undefined) return undefined;
+    return `limits.maxCostUsd is ${maxCostUsd}, but the price of model "${model.id}" is not known. Give the model a price, or leave the limit out.`;
+  }
+
+  /** Counts a response. */
+  count(message: AssistantMessage, calls: number): void {
+    this.#turns++;
+    if (this.#limits.maxTotalTokens !== undefined) this.#tokens += tokensOf(message);
+    this.#price(message.usage);
+    this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
+    this.#truncated = message.stopReason === "length" && calls > 0 ? this.#truncated + 1 : 0;
+  }
+
+  /** Counts what a tool spent on models of its own. */
+  spend(usage: Usage): void {
+    this.#tokens += totalTokens(usage);
+    this.#price(usage);
+  }
+
+  /** What is left of the limits on tokens and cost. */
+  left(): Pick<Limits, "maxTotalTokens" | "maxCostUsd"> {
+    const { maxTotalTokens, maxCostUsd } = this.#limits;
+    return {
+      ...(maxTotalTokens !== undefined && { maxTotalTokens: maxTotalTokens - this.#tokens }),
+      ...(maxCostUsd !== undefined && { maxCostUsd: maxCostUsd - this.#cost }),
+    };
+  }
+
+  /** The first limit that is reached, if any. */
+  reached(): LimitReached | undefined {
+    const { maxTurns = this.#limits.maxIterations, maxTotalTokens, maxCostUsd } = this.#limits;
+    if (this.#refusals > 1) return { limit: "maxIdenticalCalls", value: this.#maxIdentical };
+    if (this.#truncated >= MAX_TRUNCATED_TURNS_IN_A_ROW) {
+      return { limit: "maxTruncatedTurnsInARow", value: this.#truncated };
+    }
+    if (this.#pauses > MAX_PAUSES_IN_A_ROW) {
+      return { limit: "maxPausesInARow", value: MAX_PAUSES_IN_A_ROW };
+    }
+    if (maxTurns !== undefined && this.#turns >= maxTurns) {
+      return { limit: "maxTurns", value: this.#turns };
+    }
+    if (maxTotalTokens !== undefined && this.#tokens >= maxTotalTokens) {
+      return { limit: "maxTotalTokens", value: this.#tokens };
+    }
+    if (maxCostUsd !== undefined && this.#cost >= maxCostUsd) {
+      return { limit: "maxCostUsd", value: this.#cost };
+    }
+    return undefined;
+  }
+
+  /** Whether this call is one too many of the same; counts the refusal. */
+  refuses(call: ToolCall): boolean {
+    const last = this.#last;
+    if (!last || last.times < this.#maxIdentical || !sameCall(last.call, call)) return false;
+    this.#refusals++;
+    return true;
+  }
+
+  /** Remembers what a call that ran came to. */
+  record(call: ToolCall, result: AgentToolResult): void {
+    const last = this.#last;
+    const repeated =
+      last && sameCall(last.call, call) && sameValue(last.result.content, result.content);
+    this.#last = { call, result, times: repeated ? last.times + 1 : 1 };
+    if (!repeated) this.#refusals = 0;
+  }
+
+  #price(usage: Usage): void {
+    this.#cost += usage.cost?.total ?? 0;
+    if (!usage.cost && totalTokens(usage) > 0) this.#unpriced = true;
+  }
+
+  get #maxIdentical(): number {
+    return this.#limits.maxIdenticalCalls ?? DEFAULT_MAX_IDENTICAL_CALLS;
+  }
+}
+
+/** As the service reported; estimated where it said nothing, or a limit would never be met. */
+function tokensOf(message: AssistantMessage): number {
+  const reported = totalTokens(message.usage);
+  return reported > 0 || message.content.length === 0 ? reported : estimateMessageTokens(message);
+}
+
+function sameCall(one: ToolCall, other: ToolCall): boolean {
+  return (
+    one.name === other.name &&
+    one.rawArguments === other.rawArguments &&
+    sameValue(one.arguments, other.arguments)
+  );
+}
+
+/** Equal as JSON, whatever the order of keys. */
+function sameValue(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every(
+      (key) =>
+        Object.hasOwn(other, key) &&
+        sameValue((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
+    )
+  );
+}

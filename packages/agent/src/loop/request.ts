@@ -1,0 +1,85 @@
+import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/ai";
+import { keepSmall, sentBy } from "../context/context.ts";
+import type { Outgoing } from "../transcript/history.ts";
+import type { Run } from "./run.ts";
+
+/** What is about to be sent is not what a service accepts: a fault of ours, or of a hook. */
+export class InvalidTranscriptError extends Error {
+  readonly failure: Failure = { kind: "invalid_transcript", retryable: false };
+  readonly problems: readonly TranscriptProblem[];
+  constructor(problems: readonly TranscriptProblem[]) {
+    const list = problems.map(({ index, reason }) => `message ${index}: ${reason}`).join(" ");
+    super(
+      `The transcript is not valid, and was not sent (an error of the agent, or of convertToLlm or transformContext). ${list}`,
+    );
+    this.name = "InvalidTranscriptError";
+    this.problems = problems;
+  }
+}
+
+/** What the model is asked on. Throws what a callback threw, and on what no service would take. */
+export function buildContext(run: Run): Context | Promise<Context> {
+  const { context, transformContext, convertToLlm } = run.config;
+  if (!context && !run.compaction && !transformContext && !convertToLlm) {
+    return contextOf(run, run.history.outgoing());
+  }
+  return (async () => {
+    if (context) await keepSmall(run, context);
+    if (!run.compaction && !transformContext && !convertToLlm) {
+      return contextOf(run, run.history.outgoing());
+    }
+    const messages = sentBy(run);
+    const transformed = transformContext
+      ? await run.hook("transformContext", () => transformContext(messages, run.signal))
+      : messages;
+    const converted = convertToLlm
+      ? await run.hook("convertToLlm", () => convertToLlm(transformed))
+      : transformed;
+    return contextOf(run, run.history.outgoingFrom(converted));
+  })();
+}
+
+function contextOf(run: Run, outgoing: Outgoing): Context {
+  if (outgoing.problems.length > 0) throw new InvalidTranscriptError(outgoing.problems);
+  if (outgoing.messages.length === 0) {
+    throw new Error("There is no message to send to the model: the transcript is empty.");
+  }
+  const { transformContext, convertToLlm } = run.config;
+  const last = outgoing.messages.at(-1);
+  const isOwnWord = last?.role === "assistant" && last.stopReason !== "pause";
+  // Functions of the application's own may mean it: some models go on with their own words.
+  if (isOwnWord && !transformContext && !convertToLlm) {
+    throw new Error("There is nothing to answer: the last message for the model is its own.");
+  }
+  const context: Context = { messages: outgoing.messages };
+  if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
+  if (run.toolbox.specs.length > 0) context.tools = run.toolbox.specs;
+  return context;
+}
+
+type PassedOn = Exclude<keyof StreamOptions, "apiKey" | "signal" | "thinkingLevel">;
+
+/** What of the configuration is said to the service as it is: every option, but for three. */
+const PASSED_ON: Record<PassedOn, true> = {
+  temperature: true,
+  maxTokens: true,
+  sessionId: true,
+  thinkingBudgets: true,
+  cacheRetention: true,
+  toolChoice: true,
+  headers: true,
+  maxRetryDelayMs: true,
+  timeoutMs: true,
+  metadata: true,
+  onPayload: true,
+  onResponse: true,
+  clock: true,
+};
+const NAMES = Object.keys(PASSED_ON) as PassedOn[];
+
+/** What is said about the request, but for its key and its signal. */
+export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
+  const options: Record<string, unknown> = {};
+  for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];
+  return thinkingLevel === undefined ? options : { ...options, thinkingLevel };
+}

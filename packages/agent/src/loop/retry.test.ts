@@ -1,0 +1,383 @@
+import { AssistantMessageEventStream, type Failure } from "@gyre/ai";
+import { call, cutOff, fail, manualClock, say, stall, unfinished } from "@gyre/ai/testing";
+import { describe, expect, it } from "vitest";
+import { isRetryable, withRetry } from "./retry.ts";
+import { never, play, start, tool } from "../testing/play.ts";
+import { answer, empty, injected } from "../testing/render.ts";
+
+const busy = fail("Busy", { kind: "overloaded", status: 529 });
+const begin = ["agent_start", "turn_start", ...injected("Go")];
+const end = ["turn_end stop", "agent_end done"];
+const failed = ["turn_end error", "agent_end error"];
+
+describe("R22: what is retried", () => {
+  it.each([408, 409, 425, 429, 500, 502, 503, 504, 529])("R22: status %i is", (status) => {
+    expect(isRetryable({ kind: "unknown", status })).toBe(true);
+  });
+
+  it.each([
+    "rate_limit",
+    "overloaded",
+    "network",
+    "timeout",
+    "stalled",
+    "incomplete",
+    "empty",
+  ] as const)("R22: kind %s is", (kind) => expect(isRetryable({ kind })).toBe(true));
+
+  it.each([
+    "auth",
+    "quota",
+    "bad_request",
+    "overflow",
+    "refused",
+    "aborted",
+    "hook",
+    "invalid_transcript",
+    "unknown",
+  ] as const)("R22: kind %s is not", (kind) => expect(isRetryable({ kind })).toBe(false));
+
+  it.each([400, 401, 403, 404, 413, 422])("R22: status %i is not", (status) => {
+    expect(isRetryable({ kind: "unknown", status })).toBe(false);
+  });
+
+  it("R22: a quota that answers 429 is not", () => {
+    expect(isRetryable({ kind: "quota", status: 429 })).toBe(false);
+  });
+
+  it("R22: what the wire says goes before everything", () => {
+    expect(isRetryable({ kind: "auth", retryable: true })).toBe(true);
+    expect(isRetryable({ kind: "network", retryable: false })).toBe(false);
+  });
+});
+
+describe("R22: how it is retried", () => {
+  it("R22: a failed attempt leaves no message, only retry", async () => {
+    const { lines } = await play({ script: [busy, busy, "Hello"] }, 3_000);
+    expect(lines).toEqual([
+      ...begin,
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      'retry 2 after 2000 ms: overloaded "Busy"',
+      ...answer("Hello"),
+      ...end,
+    ]);
+  });
+
+  it("R22: start is held back until there is content, also when blocks were opened", async () => {
+    const { lines } = await play(
+      {
+        script: [
+          [unfinished(say("")), busy],
+          [{ type: "thinking", thinking: "", open: true }, busy],
+          "Hello",
+        ],
+      },
+      3_000,
+    );
+    expect(lines).toEqual([
+      ...begin,
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      'retry 2 after 2000 ms: overloaded "Busy"',
+      ...answer("Hello"),
+      ...end,
+    ]);
+  });
+
+  it("R22: after four retries the error is told, with one message", async () => {
+    const { lines, model } = await play({ script: () => busy }, 60_000);
+    expect(lines).toEqual([
+      ...begin,
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      'retry 2 after 2000 ms: overloaded "Busy"',
+      'retry 3 after 4000 ms: overloaded "Busy"',
+      'retry 4 after 8000 ms: overloaded "Busy"',
+      ...empty("error", "Busy"),
+      ...failed,
+    ]);
+    expect(model.requests).toBe(5);
+  });
+
+  it("R22: the wait doubles up to its cap, with full jitter", async () => {
+    const waits: number[] = [];
+    const jitter = [0.5, 0, 1, 0.25, 1, 1, 1, 1];
+    const { recorder } = await play(
+      {
+        script: () => busy,
+        config: { retry: { maxRetries: 7 }, random: () => jitter.shift() ?? 1 },
+      },
+      300_000,
+    );
+    for (const event of recorder.events) if (event.type === "retry") waits.push(event.delayMs);
+    expect(waits).toEqual([500, 0, 4_000, 2_000, 16_000, 30_000, 30_000]);
+  });
+
+  it("R22: base, cap and number may be chosen", async () => {
+    const { recorder } = await play(
+      { script: () => busy, config: { retry: { maxRetries: 3, baseDelayMs: 10, maxDelayMs: 25 } } },
+      1_000,
+    );
+    expect(recorder.only("retry")).toEqual([
+      'retry 1 after 10 ms: overloaded "Busy"',
+      'retry 2 after 20 ms: overloaded "Busy"',
+      'retry 3 after 25 ms: overloaded "Busy"',
+    ]);
+  });
+
+  it("R22: no retries at all", async () => {
+    const { lines } = await play({ script: [busy], config: { retry: { maxRetries: 0 } } });
+    expect(lines).toEqual([...begin, ...empty("error", "Busy"), ...failed]);
+  });
+
+  it("R22: the server's wait is honoured, to the millisecond", async () => {
+    const { clock, done, model } = start({
+      script: [fail("Slow down", { kind: "rate_limit", retryAfterMs: 45_000 }), "Hello"],
+    });
+    await clock.advance(44_999);
+    expect(model.requests).toBe(1);
+    await clock.advance(1);
+    expect((await done).lines[4]).toBe('retry 1 after 45000 ms: rate_limit "Slow down"');
+  });
+
+  it("R22: a longer wait than maxRetryDelayMs fails at once and says how long it was", async () => {
+    const slow = fail("Slow down", { kind: "rate_limit", retryAfterMs: 61_000 });
+    const { lines, end: ended } = await play({ script: [slow] });
+    expect(lines.filter((line) => line.startsWith("retry"))).toEqual([]);
+    expect(ended.finalMessage?.errorMessage).toMatch(/^Slow down .*61 s.*60 s/);
+    const { end: own } = await play({
+      script: [fail("Slow down", { kind: "rate_limit", retryAfterMs: 2_001 })],
+      config: { maxRetryDelayMs: 2_000 },
+    });
+    expect(own.finalMessage?.errorMessage).toMatch(/3 s.*2 s/);
+  });
+
+  it("R22: what is not worth repeating is not repeated", async () => {
+    const { lines } = await play({ script: [fail("Bad key", { kind: "auth", status: 401 })] });
+    expect(lines).toEqual([...begin, ...empty("error", "Bad key"), ...failed]);
+  });
+
+  it("R22: nothing is retried once content was passed on", async () => {
+    const { lines, model } = await play({ script: [[say("Half"), busy]] });
+    expect(lines).toEqual([
+      ...begin,
+      "message_start assistant",
+      'update text +"Half" end',
+      'message_end assistant error "Half" (Busy)',
+      ...failed,
+    ]);
+    expect(model.requests).toBe(1);
+  });
+
+  it("R22: a call that began is content too, and is taken out when it was not finished", async () => {
+    const { lines } = await play({
+      script: [[unfinished(call("x", '{"a":', "c1")), busy]],
+      tools: [tool("x")],
+    });
+    expect(lines).toEqual([
+      ...begin,
+      "message_start assistant",
+      'update call +"{\\"a\\":"',
+      "message_end assistant error (Busy)",
+      ...failed,
+    ]);
+  });
+
+  it("R22: an early end is retried too", async () => {
+    const { lines } = await play({ script: [cutOff(), cutOff(), "Hello"] }, 3_000);
+    expect(lines.slice(4, 6)).toEqual([
+      'retry 1 after 1000 ms: incomplete "The response ended early."',
+      'retry 2 after 2000 ms: incomplete "The response ended early."',
+    ]);
+  });
+
+  it("R22: a stream that gives nothing, not even a stream, is an early end", async () => {
+    const { recorder, end: ended } = await play(
+      { streamFn: (() => undefined) as never, config: { retry: { maxRetries: 1 } } },
+      2_000,
+    );
+    expect(recorder.only("retry")).toHaveLength(1);
+    expect(ended.finalMessage?.failure?.kind).toBe("incomplete");
+  });
+
+  it("R22: an abort ends the wait at once; the message is aborted and empty", async () => {
+    const { clock, done, abort, model } = start({ script: [busy] });
+    await clock.advance(500);
+    abort();
+    expect((await done).lines).toEqual([
+      ...begin,
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      ...empty("aborted", "Aborted."),
+      "turn_end aborted",
+      "agent_end aborted",
+    ]);
+    expect([model.requests, clock.pending]).toEqual([1, 0]);
+  });
+
+  it("R22: an abort as the retry is told makes no request", async () => {
+    const { done, abort, model } = start({
+      script: [busy],
+      onEvent: (event) => {
+        if (event.type === "retry") abort();
+      },
+    });
+    expect((await done).end.stop).toBe("aborted");
+    expect(model.requests).toBe(1);
+  });
+
+  it("R22: each turn has its own retries", async () => {
+    const { recorder } = await play(
+      { script: [busy, call("x"), busy, "Done"], tools: [tool("x")] },
+      5_000,
+    );
+    expect(recorder.only("retry")).toEqual([
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      'retry 1 after 1000 ms: overloaded "Busy"',
+    ]);
+  });
+
+  it("R22: withRetry stands by itself", async () => {
+    const failure: Failure = { kind: "network" };
+    const told: unknown[] = [];
+    let tries = 0;
+    const outcome = await withRetry(
+      async () => ({
+        message: { failure: ++tries < 3 ? failure : undefined, errorMessage: "Cut" } as never,
+        shown: false,
+      }),
+      {
+        random: () => 1,
+        wait: async (ms) => {
+          told.push(ms);
+          return true;
+        },
+        onRetry: (event) => void told.push(event.attempt),
+      },
+    );
+    expect([tries, told, outcome.shown]).toEqual([3, [1, 1_000, 2, 2_000], false]);
+  });
+});
+
+describe("the watchdog", () => {
+  const silent = "The model's service went silent.";
+
+  it("R22: a service that never answers is given up on after 300 s, and asked again", async () => {
+    const { clock, done, model } = start({
+      script: [stall(), "Hello"],
+      config: { random: () => 0 },
+    });
+    // The scripted model says "start", and nothing after it.
+    await clock.advance(119_999);
+    expect(model.requests).toBe(1);
+    await clock.advance(180_001);
+    expect((await done).lines).toEqual([
+      ...begin,
+      `retry 1 after 0 ms: stalled "${silent}"`,
+      ...answer("Hello"),
+      ...end,
+    ]);
+  });
+
+  it("R22: a request that gives no stream is watched too", async () => {
+    const { clock, done } = start({
+      streamFn: () => never(),
+      config: { watchdog: { firstEventMs: 1_000 }, retry: { maxRetries: 0 } },
+    });
+    await clock.advance(999);
+    await clock.advance(1);
+    expect((await done).lines).toEqual([...begin, ...empty("error", silent), ...failed]);
+  });
+
+  it("R22: the wait for the first event is firstEventMs, longer than that between events", async () => {
+    const { clock, done, recorder } = start({
+      streamFn: () => new AssistantMessageEventStream(),
+      config: {
+        watchdog: { firstEventMs: 5_000, betweenEventsMs: 1_000 },
+        retry: { maxRetries: 0 },
+      },
+    });
+    await clock.advance(4_999);
+    expect(recorder.lines).toEqual(begin);
+    await clock.advance(1);
+    expect((await done).end.finalMessage?.failure?.kind).toBe("stalled");
+  });
+
+  it("R22: silence after content is an error that keeps the partial", async () => {
+    const { clock, done } = start({ script: [[unfinished(say("Half")), stall()]] });
+    await clock.advance(119_999);
+    await clock.advance(1);
+    const { lines, end: ended } = await done;
+    expect(lines).toEqual([
+      ...begin,
+      "message_start assistant",
+      'update text +"Half"',
+      `message_end assistant error "Half" (${silent})`,
+      ...failed,
+    ]);
+    expect(ended.finalMessage?.failure?.kind).toBe("stalled");
+  });
+
+  it("R22: a slow trickle is not silence", async () => {
+    const { clock, done } = start({
+      script: [{ parts: ["abcd"], chunkSize: 1, betweenMs: 100_000 }],
+    });
+    await clock.advance(400_000);
+    expect((await done).lines.slice(4)).toEqual([
+      "message_start assistant",
+      'update text +"a" +"b" +"c" +"d" end',
+      'message_end assistant stop "abcd"',
+      ...end,
+    ]);
+  });
+
+  it("R22: a sink that takes its time is not the service's silence", async () => {
+    const slowly = manualClock();
+    const playing = start({
+      clock: slowly,
+      script: [{ parts: ["abcd"], chunkSize: 1 }],
+      config: { hookTimeoutMs: 1e9 },
+      onEvent: (event) => {
+        const slow = event.type === "message_start" || event.type === "message_update";
+        if (!slow) return undefined;
+        return new Promise<void>((resolve) => slowly.after(500_000, resolve));
+      },
+    });
+    await slowly.advance(5_000_000);
+    expect((await playing.done).lines.slice(-2)).toEqual(end);
+  });
+
+  it("R22: the waits may be chosen, and switched off", async () => {
+    const quick = start({
+      script: [[say("Half"), stall()]],
+      config: { watchdog: { betweenEventsMs: 10 } },
+    });
+    await quick.clock.advance(10);
+    expect((await quick.done).end.stop).toBe("error");
+    const off = start({
+      script: [[say("Half"), stall()]],
+      config: { watchdog: { firstEventMs: 0, betweenEventsMs: 0 } },
+    });
+    await off.clock.advance(1e9);
+    expect(off.recorder.only("agent_end")).toEqual([]);
+    off.abort();
+    expect((await off.done).end.stop).toBe("aborted");
+  });
+
+  it("R22: a service on this machine may think as long as it likes before it begins", async () => {
+    const { clock, done, abort, recorder, model } = start({
+      streamFn: () => never(),
+      config: {
+        model: { id: "l", name: "l", api: "a", provider: "p", baseUrl: "http://localhost:1234/v1" },
+      },
+    });
+    await clock.advance(1e8);
+    expect(recorder.only("retry", "agent_end")).toEqual([]);
+    abort();
+    await done;
+    expect(model.requests).toBe(0);
+  });
+
+  it("no timer is left after a response", async () => {
+    const { clock, done } = start({ script: ["Hello"] });
+    await done;
+    expect(clock.pending).toBe(0);
+  });
+});

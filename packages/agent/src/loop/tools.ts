@@ -1,0 +1,363 @@
+import { type ArgumentsResult, nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
+import { isThenable } from "./emitter.ts";
+import { compose, Suspend, type ToolInvocation } from "../contract/middleware.ts";
+import { messageOf, type Run } from "./run.ts";
+import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
+
+export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
+export const DEFAULT_ABORT_GRACE_MS = 200;
+/** For a call with all that is around it: a person may take a day to approve. */
+export const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
+/** How deep tools may call tools. */
+export const MAX_NESTED_CALLS = 16;
+
+/** What became of a call: a result, or nothing yet because a person must decide. */
+export type CallOutcome = { result: AgentToolResult } | { suspended: string };
+
+/** The arguments as the tool's own: it may write to them, the transcript stays as it was. */
+function copyOf<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  const entries = Object.entries(value).map(([key, inner]) => [key, copyOf(inner)] as const);
+  return Object.fromEntries(entries) as T;
+}
+
+export function errorResult(text: string): AgentToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}
+
+/**
+ * Runs one call: finds the tool, validates a copy of the arguments, passes the
+ * middleware. Never throws; whatever goes wrong is an error result that names the
+ * tool and what happened. Settles within the tool's time-out, and within the grace
+ * time after an abort, whether or not the tool listens.
+ */
+export async function executeCall(
+  run: Run,
+  call: ToolCall,
+  decision?: Decision,
+): Promise<CallOutcome> {
+  try {
+    if (run.gauge.refuses(call)) return { result: repeated(call) };
+    const given = prepare(run, call);
+    const prepared = isThenable(given) ? await given : given;
+    if (run.cancelled) return { result: notStartedResult(run, call) };
+    const outcome =
+      "result" in prepared
+        ? prepared
+        : await invoke(run, call, prepared.tool, prepared.args, decision);
+    if ("result" in outcome) run.gauge.record(call, outcome.result);
+    return outcome;
+  } catch (error) {
+    if (run.cancelled) return { result: notStartedResult(run, call) };
+    return { result: thrownResult(call.name, error) };
+  }
+}
+
+type Prepared = { tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult };
+
+function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
+  const tool = run.tool(call.name);
+  if (!tool) return { result: unknownTool(run, call.name) };
+  if (call.argumentsError !== undefined) {
+    return {
+      result: errorResult(
+        `The arguments for tool "${call.name}" are not valid JSON, and it was not run: ${call.argumentsError}`,
+      ),
+    };
+  }
+  const judge = (checked: ArgumentsResult): Prepared =>
+    checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error) };
+  const checked = run.hook(`The schema of tool "${call.name}"`, () =>
+    validateToolArguments(tool, copyOf(call.arguments)),
+  );
+  return isThenable(checked) ? checked.then(judge) : judge(checked);
+}
+
+/** The call through middleware and tool, left behind when its time is over. */
+function invoke(
+  run: Run,
+  call: ToolCall,
+  tool: AgentTool,
+  args: Record<string, unknown>,
+  decision: Decision | undefined,
+): Promise<CallOutcome> {
+  return new Promise((resolve) => {
+    const controller = new AbortController();
+    let answered = false;
+    let stopGrace: () => void = () => {};
+    const answer = (outcome: CallOutcome): void => {
+      if (answered) return;
+      answered = true;
+      for (const stopTimer of execution.timers) stopTimer();
+      stopGrace();
+      unlink();
+      resolve(outcome);
+    };
+    const stopped = (): AgentToolResult =>
+      execution.started ? abortedResult(run, call) : notStartedResult(run, call);
+    const unlink = run.cancellation.onCancel(() => {
+      abort(execution);
+      const graceMs = tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
+      stopGrace = run.clock.after(graceMs, () => answer({ result: stopped() }));
+    });
+    const execution: Execution = {
+      run,
+      call,
+      controller,
+      isAnswered: () => answered,
+      timers: [],
+      started: false,
+      nested: [],
+      decision,
+      update: (partialResult) => {
+        if (answered) return;
+        run.emitUpdate({
+          type: "tool_execution_update",
+          toolCallId: call.id,
+          toolName: call.name,
+          args: call.arguments,
+          partialResult,
+        });
+      },
+    };
+    const { middleware, middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = run.config;
+    if (middleware) {
+      const giveUp = (): void => {
+        abort(execution);
+        answer({
+          result: errorResult(
+            `Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`,
+          ),
+        });
+      };
+      execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
+    }
+    const invocation: ToolInvocation = {
+      toolCall: call,
+      tool,
+      args,
+      signal: controller.signal,
+      run: run.info,
+      ...(decision && { decision }),
+    };
+    throughMiddleware(execution, invocation, 0).then(
+      (result) => answer({ result: toResult(call.name, result) }),
+      (error: unknown) => {
+        if (error instanceof Suspend) answer({ suspended: error.message });
+        else if (run.cancelled) answer({ result: stopped() });
+        else answer({ result: thrownResult(call.name, error) });
+      },
+    );
+  });
+}
+
+interface Execution {
+  run: Run;
+  call: ToolCall;
+  controller: AbortController;
+  isAnswered: () => boolean;
+  /** Stop the time-outs of what was left behind, or they would keep a process alive. */
+  timers: (() => void)[];
+  /** The tool was reached: it may have had effects. */
+  started: boolean;
+  /** What this called in its turn, while it runs. */
+  nested: Execution[];
+  /** A person's answer; it holds for what the tool calls in its turn, too. */
+  decision: Decision | undefined;
+  update: (partial: AgentToolResult) => void;
+}
+
+/** The same for a tool that a tool called: its time-out is its own, an abort is shared. */
+function nestedIn(execution: Execution, call: ToolCall): Execution {
+  const controller = new AbortController();
+  const own = { ...execution, call, controller, nested: [] };
+  execution.nested.push(own);
+  return own;
+}
+
+function remove<T>(list: T[], item: T): void {
+  const index = list.indexOf(item);
+  if (index >= 0) list.splice(index, 1);
+}
+
+function abort({ controller, nested }: Execution): void {
+  controller.abort();
+  for (const inner of nested) abort(inner);
+}
+
+function throughMiddleware(
+  execution: Execution,
+  invocation: ToolInvocation,
+  depth: number,
+): Promise<AgentToolResult> {
+  const core = (inner: ToolInvocation): Promise<AgentToolResult> =>
+    executeTool(execution, inner, depth);
+  const { middleware } = execution.run.config;
+  if (!middleware) return core(invocation);
+  const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
+  // The async arrow turns what a layer throws at once into a rejection.
+  return (async () => compose(layers, core)(invocation))();
+}
+
+/** The tool itself, within its time-out. What it gives too late goes to `onLateResult`. */
+function executeTool(
+  execution: Execution,
+  { tool, args, toolCall }: ToolInvocation,
+  depth: number,
+): Promise<AgentToolResult> {
+  const { run, call } = execution;
+  // Middleware may have waited, for a person say, while the run was stopped.
+  if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
+  if (execution.isAnswered()) {
+    return Promise.resolve(
+      errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`),
+    );
+  }
+  // Middleware may try again what has timed out, and whose signal has fired.
+  const isFirst = depth === 0 && !execution.controller.signal.aborted;
+  const own = isFirst ? execution : nestedIn(execution, toolCall);
+  execution.started = true;
+  return new Promise((resolve, reject) => {
+    let timedOut = false;
+    let isSettled = false;
+    const timeoutMs = tool.timeoutMs ?? run.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
+    const stopTimer = run.clock.after(timeoutMs, () => {
+      timedOut = true;
+      isSettled = true;
+      abort(own);
+      reject(new TimedOut(tool.name, timeoutMs));
+    });
+    execution.timers.push(stopTimer);
+    const settled = (result: AgentToolResult): boolean => {
+      isSettled = true;
+      remove(execution.nested, own);
+      stopTimer();
+      remove(execution.timers, stopTimer);
+      const late = timedOut || execution.isAnswered();
+      if (late && depth === 0) run.reportLate(call, result);
+      return !late;
+    };
+    const update = (partial: AgentToolResult): void => {
+      if (!isSettled) execution.update(partial);
+    };
+    const host: ToolHost = {
+      call: (name, given) => callNested(own, name, given, depth + 1),
+      left: () => run.left(),
+    };
+    const returned = (value: AgentToolResult | string): void => {
+      const result = toResult(tool.name, value);
+      // Here, and not where results are published: what comes too late was spent as well.
+      if (result.usage) run.spend(result.usage);
+      if (settled(result)) resolve(result);
+    };
+    const threw = (error: unknown): void => {
+      if (settled(thrownResult(tool.name, error))) reject(error);
+    };
+    try {
+      const given = tool.execute(toolCall.id, args, own.controller.signal, update, host);
+      if (isThenable(given)) given.then(returned, threw);
+      else returned(given);
+    } catch (error) {
+      threw(error);
+    }
+  });
+}
+
+async function callNested(
+  execution: Execution,
+  name: string,
+  args: Record<string, unknown>,
+  depth: number,
+): Promise<AgentToolResult> {
+  if (depth > MAX_NESTED_CALLS) {
+    return errorResult(
+      `Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`,
+    );
+  }
+  const { run, call, controller } = execution;
+  if (controller.signal.aborted || execution.isAnswered()) {
+    return errorResult(`Tool "${name}" was not run: the call that asked for it was stopped.`);
+  }
+  const toolCall: ToolCall = {
+    type: "toolCall",
+    id: `${call.id}/${++run.nestedCalls}`,
+    name,
+    arguments: args,
+  };
+  const prepared = await prepare(run, toolCall);
+  if ("result" in prepared) return prepared.result;
+  const given = await throughMiddleware(
+    execution,
+    {
+      toolCall,
+      tool: prepared.tool,
+      args: prepared.args,
+      signal: controller.signal,
+      run: run.info,
+      parentId: call.id,
+      ...(execution.decision && { decision: execution.decision }),
+    },
+    depth,
+  );
+  // A tool that passes this on as its own result must not spend it a second time.
+  const { usage: _counted, ...result } = toResult(name, given);
+  return result;
+}
+
+class TimedOut extends Error {
+  constructor(name: string, ms: number) {
+    super(`Tool "${name}" timed out after ${ms} ms and was stopped; it may have had effects.`);
+    this.name = "TimedOut";
+  }
+}
+
+/** What a tool or an application gave, as a result; an error result where it is none. */
+export function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
+  if (typeof value === "string") return { content: [{ type: "text", text: value }] };
+  if (Array.isArray((value as Partial<AgentToolResult> | undefined)?.content)) return value;
+  return errorResult(
+    `Tool "${name}" gave back ${value === undefined ? "nothing" : typeof value} where a result with content is expected.`,
+  );
+}
+
+function thrownResult(name: string, error: unknown): AgentToolResult {
+  if (error instanceof TimedOut) return errorResult(error.message);
+  return errorResult(`Tool "${name}" failed: ${messageOf(error)}`);
+}
+
+export function abortedResult(run: Run, call: ToolCall): AgentToolResult {
+  const why =
+    run.cancelled === "limit"
+      ? "the time limit of the run was reached"
+      : "the user stopped the run";
+  return errorResult(
+    `Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`,
+  );
+}
+
+export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
+  const why =
+    run.cancelled === "limit"
+      ? "the time limit of the run was reached"
+      : "the user stopped the run";
+  return errorResult(`Aborted: ${why} before tool "${call.name}" was started.`);
+}
+
+function repeated(call: ToolCall): AgentToolResult {
+  return errorResult(
+    `Tool "${call.name}" was not run: it was called with the same arguments and gave the same result several times in a row. Do something else.`,
+  );
+}
+
+function unknownTool(run: Run, name: string): AgentToolResult {
+  const near = nearNames(name, run.toolbox.byName.keys());
+  const all = [...run.toolbox.byName.keys()];
+  const hint =
+    near.length > 0
+      ? `. Did you mean ${near.join(", ")}?`
+      : all.length > 0
+        ? `. Available: ${all.join(", ")}.`
+        : "";
+  return errorResult(`Tool ${name} not found${hint}`);
+}

@@ -1,0 +1,196 @@
+import { type Clock, redact, secretsOf, type StopReason, systemClock, type Usage } from "@gyre/ai";
+import { fallbacksOf } from "../loop/fallback.ts";
+import type { Middleware, RunInfo } from "../contract/middleware.ts";
+import { containment, observe, type Trouble } from "./observe.ts";
+import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
+
+export type LogLevel = "info" | "warn" | "error";
+
+/** What went wrong. `message` is that of a service or a program, never of a model or a tool. */
+export interface LogError {
+  kind: string;
+  message?: string;
+}
+
+interface LogLineBase {
+  /** ISO 8601, in UTC. */
+  time: string;
+  level: LogLevel;
+  /** The run's `sessionId`. */
+  conversation_id?: string;
+}
+
+interface LogOutcome {
+  latency_ms: number;
+  is_error: boolean;
+  error?: LogError;
+}
+
+/** A run begins. */
+export interface RunStartLine extends LogLineBase {
+  event: "run_start";
+  provider: string;
+  model: string;
+}
+
+/** A run has ended. */
+export interface RunEndLine extends LogLineBase, LogOutcome {
+  event: "run_end";
+  provider: string;
+  model: string;
+  stop: AgentStop;
+  turns?: number;
+  usage?: Usage;
+}
+
+/** One a request: a response that was retried has several. */
+export interface ModelCallLine extends LogLineBase, LogOutcome {
+  event: "model_call";
+  provider: string;
+  model: string;
+  /** The model that was to be asked in place of this one, and why it was not. */
+  fallback?: { provider: string; model: string; kind: string };
+  stop_reason?: StopReason;
+  usage?: Usage;
+}
+
+/** A call was answered, or waits for a decision. */
+export interface ToolCallLine extends LogLineBase, LogOutcome {
+  event: "tool_call";
+  tool_name: string;
+  tool_call_id: string;
+  /** The call waits for a person's decision. */
+  suspended?: true;
+}
+
+/** What a tool gave after its call had been answered without it. */
+export interface LateResultLine extends LogLineBase {
+  event: "late_result";
+  tool_name: string;
+  tool_call_id: string;
+  is_error: boolean;
+}
+
+/** What `logging` writes: one object for each thing that happened. */
+export type LogLine = RunStartLine | RunEndLine | ModelCallLine | ToolCallLine | LateResultLine;
+
+export interface LoggingOptions {
+  /** For times and latencies; the system's, if absent. */
+  clock?: Clock;
+}
+
+/**
+ * Writes a line when a run starts and ends, and when a model or a tool has answered.
+ * Lines hold no content: no messages, no arguments, no results, no keys; of a tool
+ * that failed only the kind of its error. `write` is not waited for. When it throws
+ * or rejects, the run goes on, and the first time is reported as a process warning.
+ */
+export function logging(
+  write: (line: LogLine) => void,
+  { clock = systemClock }: LoggingOptions = {},
+): Middleware {
+  const contained = containment("The log");
+  const put = (line: LogLine): void => contained(() => write(line));
+  /** A service may repeat a key in its error message. */
+  const secrets = new WeakMap<RunInfo, Set<string>>();
+
+  const base = (level: LogLevel, { sessionId }: RunInfo): LogLineBase => ({
+    time: new Date(clock.now()).toISOString(),
+    level,
+    ...(sessionId !== undefined && { conversation_id: sessionId }),
+  });
+  const outcome = (from: number, trouble: Trouble | undefined, run: RunInfo): LogOutcome => ({
+    latency_ms: clock.now() - from,
+    is_error: trouble !== undefined,
+    ...(trouble && { error: logError(trouble, secrets.get(run)) }),
+  });
+
+  const late: NonNullable<Middleware["late"]> = ({ id, name }, { isError = false }, run) =>
+    put({
+      ...base("warn", run),
+      event: "late_result",
+      tool_name: name,
+      tool_call_id: id,
+      is_error: isError,
+    });
+
+  const observer = observe(contained, {
+    run(run) {
+      const from = clock.now();
+      const asked = { provider: run.model.provider, model: run.model.id };
+      secrets.set(run, new Set());
+      put({ ...base("info", run), event: "run_start", ...asked });
+      return {
+        settled: ({ end, trouble }) =>
+          put({
+            ...base(runLevel(end), run),
+            event: "run_end",
+            ...asked,
+            ...outcome(from, trouble, run),
+            stop: end?.stop ?? "sink",
+            ...(end && { turns: end.turns, ...known(end.usage) }),
+          }),
+      };
+    },
+    model({ model, options, run }) {
+      const from = clock.now();
+      const fallback = fallbackOf(run);
+      for (const secret of secretsOf(model, options)) secrets.get(run)?.add(secret);
+      return {
+        settled: ({ message, trouble }) =>
+          put({
+            ...base(trouble ? "warn" : "info", run),
+            event: "model_call",
+            provider: model.provider,
+            model: model.id,
+            ...fallback,
+            ...outcome(from, trouble, run),
+            ...(message && { stop_reason: message.stopReason, ...known(message.usage) }),
+          }),
+      };
+    },
+    tool({ tool, toolCall, run }) {
+      const from = clock.now();
+      return {
+        settled: ({ trouble, suspended }) =>
+          put({
+            ...base(trouble ? "warn" : "info", run),
+            event: "tool_call",
+            tool_name: tool.name,
+            tool_call_id: toolCall.id,
+            // What a tool says of its failure goes to the model: that makes it content.
+            ...outcome(from, trouble && { kind: trouble.kind }, run),
+            ...(suspended !== undefined && { suspended: true }),
+          }),
+      };
+    },
+  });
+  return { ...observer, late };
+}
+
+/** Makes `logging` write text: each line one JSON object with a line feed after it. */
+export function jsonLines(write: (text: string) => void): (line: LogLine) => void {
+  return (line) => write(`${JSON.stringify(line)}\n`);
+}
+
+function runLevel(end: AgentEndEvent | undefined): LogLevel {
+  if (!end || end.stop === "error" || end.stop === "sink") return "error";
+  return end.stop === "aborted" || end.stop === "limit" ? "warn" : "info";
+}
+
+function logError({ kind, message }: Trouble, secrets: Iterable<string> = []): LogError {
+  // The words of a refusal are the model's.
+  if (message === undefined || kind === "refused") return { kind };
+  return { kind, message: redact(message, [...secrets]) };
+}
+
+function fallbackOf(run: RunInfo): Pick<ModelCallLine, "fallback"> {
+  const last = fallbacksOf(run).at(-1);
+  if (!last) return {};
+  const { from, kind } = last;
+  return { fallback: { provider: from.provider, model: from.id, kind } };
+}
+
+function known(usage: Usage): { usage?: Usage } {
+  return Object.keys(usage).length > 0 ? { usage: { ...usage } } : {};
+}

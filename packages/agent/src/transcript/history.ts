@@ -1,0 +1,240 @@
+import {
+  type AssistantMessage,
+  hasContent,
+  type Message,
+  type ToolCall,
+  type ToolResultMessage,
+  type TranscriptProblem,
+  TranscriptValidator,
+} from "@gyre/ai";
+import type { AgentMessage } from "../contract/types.ts";
+
+/** What goes to the model, and what is wrong with it. */
+export interface Outgoing {
+  /** Grows with the run; valid until the next request. */
+  messages: readonly Message[];
+  problems: readonly TranscriptProblem[];
+}
+
+/** An assistant message whose calls are not all answered. */
+export interface Unanswered {
+  message: AssistantMessage;
+  calls: ToolCall[];
+}
+
+/** Below this many messages, working it out anew is cheaper than remembering. */
+const REMEMBER_FROM_MESSAGES = 64;
+
+/**
+ * What is sent, built one message at a time. Custom roles and messages without
+ * content are left out. A message that ended in trouble and has no calls is held
+ * back: it is sent once a user message follows it, and never where the run was
+ * taken up again in its place, so that no request ends with half an answer.
+ */
+class Outbox {
+  readonly sent: Message[];
+  readonly validator: TranscriptValidator;
+  #held: AssistantMessage | undefined;
+
+  constructor(
+    sent: Message[] = [],
+    held?: AssistantMessage,
+    validator: TranscriptValidator = new TranscriptValidator(),
+  ) {
+    this.sent = sent;
+    this.#held = held;
+    this.validator = validator;
+  }
+
+  append(message: AgentMessage): void {
+    if (!isLlmMessage(message)) return;
+    if (message.role !== "toolResult") {
+      if (!hasContent(message)) return;
+    }
+    if (message.role === "assistant") {
+      if (endedInTrouble(message) && callsOf(message).length === 0) {
+        // Of several that broke off one after the other, each began anew.
+        this.#held = message;
+        return;
+      }
+    }
+    if (this.#held) {
+      if (message.role === "user") this.#send(this.#held);
+      this.#held = undefined;
+    }
+    this.#send(message);
+  }
+
+  /** One that starts here and goes its own way. Only for an outbox without problems. */
+  fork(): Outbox {
+    return new Outbox(this.sent.slice(), this.#held, this.validator.fork());
+  }
+
+  #send(message: Message): void {
+    this.sent.push(message);
+    this.validator.append(message);
+  }
+}
+
+/** An outbox for a list that mostly grows: only what is new in it is looked at. */
+class RememberedOutbox {
+  #seen: AgentMessage[] = [];
+  #outbox = new Outbox();
+
+  of(messages: readonly AgentMessage[]): Outbox {
+    if (!startsWith(messages, this.#seen)) {
+      this.#seen = [];
+      this.#outbox = new Outbox();
+    }
+    for (let i = this.#seen.length; i < messages.length; i++) {
+      const message = messages[i] as AgentMessage;
+      this.#seen.push(message);
+      this.#outbox.append(message);
+    }
+    return this.#outbox;
+  }
+}
+
+const remembered = new WeakMap<readonly AgentMessage[], RememberedOutbox>();
+
+/**
+ * The transcript of one run: a copy of the caller's list that grows. Appending and
+ * asking what to send cost the same however long it is; what earlier runs over the
+ * same list have looked at is not looked at again.
+ */
+export class History {
+  messages: AgentMessage[];
+  #outbox: Outbox;
+  #converted: RememberedOutbox | undefined;
+
+  constructor(messages: readonly AgentMessage[]) {
+    this.messages = messages.slice();
+    this.#outbox = startingOutbox(messages);
+  }
+
+  append(message: AgentMessage): void {
+    this.messages.push(message);
+    this.#outbox.append(message);
+  }
+
+  hasCallId(id: string): boolean {
+    return this.#outbox.validator.hasId(id);
+  }
+
+  outgoing(): Outgoing {
+    return { messages: this.#outbox.sent, problems: this.#outbox.validator.finish() };
+  }
+
+  /** What to send of a list that the application's own functions made. */
+  outgoingFrom(messages: readonly AgentMessage[]): Outgoing {
+    this.#converted ??= new RememberedOutbox();
+    const outbox = this.#converted.of(messages);
+    return { messages: outbox.sent, problems: outbox.validator.finish() };
+  }
+
+  unanswered(): Unanswered[] {
+    if (this.#outbox.validator.finish().length === 0) return [];
+    const found: Unanswered[] = [];
+    this.messages.forEach((message, index) => {
+      if (!isLlmMessage(message) || message.role !== "assistant") return;
+      const answered = new Set(resultsAfter(this.messages, index).map((r) => r.toolCallId));
+      const calls = callsOf(message).filter((call) => !answered.has(call.id));
+      if (calls.length > 0) found.push({ message, calls });
+    });
+    return found;
+  }
+
+  /** Puts a result where it belongs: after its siblings' results, in call order. */
+  insertResult(result: ToolResultMessage): void {
+    this.messages = withResult(this.messages, result);
+    this.#outbox = new Outbox();
+    for (const message of this.messages) this.#outbox.append(message);
+  }
+}
+
+/**
+ * The list with a result in its place: behind the message that made the call, in
+ * the order of the calls; at the end where no message made it. Appends to the list
+ * itself where that is the place, and makes a new one otherwise.
+ */
+export function withResult(messages: AgentMessage[], result: ToolResultMessage): AgentMessage[] {
+  const place = placeOf(messages, result.toolCallId);
+  if (place < messages.length) return messages.toSpliced(place, 0, result);
+  messages.push(result);
+  return messages;
+}
+
+function placeOf(messages: readonly AgentMessage[], callId: string): number {
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index];
+    if (!message || !isLlmMessage(message) || message.role !== "assistant") continue;
+    const order = callsOf(message).map((call) => call.id);
+    const rank = order.indexOf(callId);
+    if (rank < 0) continue;
+    const last = messages.at(-1) as AgentMessage;
+    const isNext =
+      rank === 0
+        ? index === messages.length - 1
+        : isLlmMessage(last) && last.role === "toolResult" && last.toolCallId === order[rank - 1];
+    if (isNext) return messages.length;
+    let place = index + 1;
+    for (const other of resultsAfter(messages, index)) {
+      if (order.indexOf(other.toolCallId) < rank) place = messages.indexOf(other, place) + 1;
+    }
+    return place;
+  }
+  return messages.length;
+}
+
+/** The tool calls of a message, in order. */
+export function callsOf(message: AssistantMessage): ToolCall[] {
+  const calls: ToolCall[] = [];
+  for (const block of message.content) if (block.type === "toolCall") calls.push(block);
+  return calls;
+}
+
+/** Whether a message is one that a model reads, and not the application's own. */
+export function isLlmMessage(message: AgentMessage): message is Message {
+  const { role } = message as { role: string };
+  return role === "user" || role === "assistant" || role === "toolResult";
+}
+
+export function endedInTrouble(message: AssistantMessage): boolean {
+  const { stopReason } = message;
+  return stopReason === "error" || stopReason === "aborted" || stopReason === "redirected";
+}
+
+function resultsAfter(messages: readonly AgentMessage[], index: number): ToolResultMessage[] {
+  const results: ToolResultMessage[] = [];
+  for (let i = index + 1; i < messages.length; i++) {
+    const message = messages[i] as AgentMessage;
+    if (!isLlmMessage(message)) continue;
+    if (message.role !== "toolResult") break;
+    results.push(message);
+  }
+  return results;
+}
+
+function startingOutbox(messages: readonly AgentMessage[]): Outbox {
+  if (messages.length < REMEMBER_FROM_MESSAGES) {
+    const outbox = new Outbox();
+    for (const message of messages) outbox.append(message);
+    return outbox;
+  }
+  let known = remembered.get(messages);
+  if (!known) {
+    known = new RememberedOutbox();
+    remembered.set(messages, known);
+  }
+  const outbox = known.of(messages);
+  if (outbox.validator.finish().length === 0) return outbox.fork();
+  const fresh = new Outbox();
+  for (const message of messages) fresh.append(message);
+  return fresh;
+}
+
+function startsWith(list: readonly AgentMessage[], start: readonly AgentMessage[]): boolean {
+  if (list.length < start.length) return false;
+  for (let i = 0; i < start.length; i++) if (list[i] !== start[i]) return false;
+  return true;
+}

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { complete } from "./client.ts";
+import { cutOff, fail, scriptedModel } from "../testing/scripted.ts";
+
+const context = { messages: [{ role: "user" as const, content: "Go", timestamp: 0 }] };
+
+it("complete gives the whole response, and passes the options on", async () => {
+  const client = scriptedModel(["Hello"]);
+  const message = await complete(client, client.model, context, { maxTokens: 3 });
+  expect(message).toMatchObject({ content: [{ type: "text", text: "Hello" }], stopReason: "stop" });
+  expect(client.calls).toMatchObject([{ options: { maxTokens: 3 } }]);
+});
+
+it("complete gives a failed response as a message", async () => {
+  const client = scriptedModel([fail("Busy", { kind: "overloaded" })]);
+  expect(await complete(client, client.model, context)).toMatchObject({
+    stopReason: "error",
+    errorMessage: "Busy",
+    failure: { kind: "overloaded" },
+  });
+});
+
+it("complete rejects where there is no response: a throw, a rejection, a stream cut off", async () => {
+  const client = scriptedModel([
+    { throws: new Error("thrown") },
+    { rejects: new Error("rejected") },
+    cutOff(),
+  ]);
+  await expect(complete(client, client.model, context)).rejects.toThrow("thrown");
+  await expect(complete(client, client.model, context)).rejects.toThrow("rejected");
+  await expect(complete(client, client.model, context)).rejects.toMatchObject({
+    code: "incomplete",
+  });
+});

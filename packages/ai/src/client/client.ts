@@ -1,0 +1,71 @@
+import type { Clock } from "../common/clock.ts";
+import type { AssistantMessageEventStream } from "../stream/assistant-stream.ts";
+import type { AssistantMessage, Context, Model, ThinkingLevel } from "../messages/messages.ts";
+
+/** Tokens that a model may think for, by level. */
+export type ThinkingBudgets = Partial<Record<Exclude<ThinkingLevel, "off">, number>>;
+/**
+ * How long a service is asked to keep the prompt in its cache: not at all, as it usually
+ * does, or for longer where it can.
+ */
+export type CacheRetention = "none" | "short" | "long";
+/** Whether the model may call tools, must call one, or must call the one that is named. */
+export type ToolChoice = "auto" | "none" | "required" | { name: string };
+
+/** What a caller may say about one request. Services ignore what they do not have. */
+export interface StreamOptions {
+  temperature?: number;
+  maxTokens?: number;
+  apiKey?: string;
+  signal?: AbortSignal;
+  /** Groups requests of one conversation, for caches and logs of the service. */
+  sessionId?: string;
+  thinkingLevel?: ThinkingLevel;
+  /** Tokens for each level, for services that take a number. */
+  thinkingBudgets?: ThinkingBudgets;
+  cacheRetention?: CacheRetention;
+  toolChoice?: ToolChoice;
+  headers?: Readonly<Record<string, string>>;
+  /** A service that asks for a longer wait than this fails at once. */
+  maxRetryDelayMs?: number;
+  /** For the whole response; the loop's watchdog looks after silence. */
+  timeoutMs?: number;
+  metadata?: Readonly<Record<string, unknown>>;
+  /** Sees the body before it is sent, and may answer with another to send instead. */
+  onPayload?: (payload: Record<string, unknown>, model: Model) => unknown;
+  /** Sees that a service answered, before its body is read. Secrets are left out. */
+  onResponse?: (response: ServiceResponse, model: Model) => void | Promise<void>;
+  clock?: Clock;
+}
+
+/** The head of a service's answer, without secrets. */
+export interface ServiceResponse {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  url: string;
+}
+
+/**
+ * Asks a model. Never throws for what a service did: that arrives as an `error`
+ * event. May throw or reject for what the caller did wrong; the loop contains that.
+ */
+export type StreamFn = (
+  model: Model,
+  context: Context,
+  options: StreamOptions,
+) => AssistantMessageEventStream | Promise<AssistantMessageEventStream>;
+
+/** The one thing that the loop knows of models, near or far. */
+export interface ProtocolClient {
+  stream: StreamFn;
+}
+
+/** One response, whole. A failed one is a message too: look at `stopReason`. */
+export async function complete(
+  client: ProtocolClient,
+  model: Model,
+  context: Context,
+  options: StreamOptions = {},
+): Promise<AssistantMessage> {
+  return (await client.stream(model, context, options)).result();
+}

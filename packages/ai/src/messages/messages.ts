@@ -1,0 +1,255 @@
+/**
+ * What a conversation is made of. Plain data: every value here survives
+ * `JSON.stringify` and back, and is never changed after it was published.
+ */
+
+export interface TextContent {
+  type: "text";
+  text: string;
+  /** Opaque proof of origin that some services want back, byte for byte. */
+  signature?: string;
+}
+
+/** What a model thought before it answered. */
+export interface ThinkingContent {
+  type: "thinking";
+  thinking: string;
+  /** Opaque proof of origin; sent back only to the model that made it. */
+  signature?: string;
+  /** The service hid the thought; `signature` holds all there is. */
+  redacted?: boolean;
+}
+
+/** A picture in a message. */
+export interface ImageContent {
+  type: "image";
+  /** Base64, without a `data:` prefix. */
+  data: string;
+  mimeType: string;
+  /** Opaque proof of origin, on an image that a model made. */
+  signature?: string;
+}
+
+/** A model asks for a tool to be run. The result goes back with the same `id`. */
+export interface ToolCall {
+  type: "toolCall";
+  id: string;
+  name: string;
+  /** What the model sent, parsed. `{}` when it did not parse. */
+  arguments: Record<string, unknown>;
+  signature?: string;
+  /** The bytes that did not parse; only there with `argumentsError`. */
+  rawArguments?: string;
+  /** The parser's words; a call that has this is never run. */
+  argumentsError?: string;
+}
+
+/** A tool that the service itself ran: shown, sent back, never run here. */
+export interface ServiceToolContent {
+  type: "serviceTool";
+  id: string;
+  name: string;
+  input?: unknown;
+  output?: unknown;
+  /** The service's own block, kept whole so that it can be sent back unchanged. */
+  raw?: unknown;
+}
+
+/** A block of what a model says. */
+export type AssistantContent =
+  | TextContent
+  | ThinkingContent
+  | ToolCall
+  | ServiceToolContent
+  | ImageContent;
+
+/** A block of what a user says, or of what a tool gives. */
+export type UserContent = TextContent | ImageContent;
+
+/** Money in US dollars. A price that is not known is absent, never 0. */
+export interface Cost {
+  input?: number;
+  output?: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+  total: number;
+}
+
+/** Tokens as the service reported them. What it did not say is absent. */
+export interface Usage {
+  /** Input tokens that were neither read from nor written to a cache. */
+  input?: number;
+  output?: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+  /** The part of `output` that was thinking, where the service tells. */
+  reasoning?: number;
+  totalTokens?: number;
+  /** Absent when any price that it needs is unknown. */
+  cost?: Cost;
+}
+
+/**
+ * Why a response ended. `redirected`: cut off by a steering message. `pause`:
+ * the service wants to be called again with the transcript as it is.
+ */
+export type StopReason =
+  | "stop"
+  | "length"
+  | "toolUse"
+  | "pause"
+  | "error"
+  | "aborted"
+  | "redirected";
+
+/** What a user says. */
+export interface UserMessage {
+  role: "user";
+  content: string | UserContent[];
+  timestamp: number;
+}
+
+/** A response of a model, whole or cut off: `stopReason` tells how it ended. */
+export interface AssistantMessage {
+  role: "assistant";
+  content: AssistantContent[];
+  /** Which wire, service and model were asked. */
+  api: string;
+  provider: string;
+  model: string;
+  /** The model that the service says it used, where that differs. */
+  servedModel?: string;
+  responseId?: string;
+  usage: Usage;
+  stopReason: StopReason;
+  /** The service's own words about this response. */
+  report?: ServiceReport;
+  /** For people: what happened and what to do. Set with `error` and `aborted`. */
+  errorMessage?: string;
+  /** For programs: what kind of trouble it was. */
+  failure?: Failure;
+  timestamp: number;
+}
+
+/**
+ * What a service said of a response in its own words, for people who look closely.
+ * The loop reads none of it, and none of it is sent back.
+ */
+export interface ServiceReport {
+  /** Events of the service that were read. */
+  events: number;
+  /** Its own name for why the response ended. */
+  stopReason?: string;
+  /** Its own count, as it came. */
+  usage?: Record<string, unknown>;
+  /** Events, blocks and parts that this wire has no use for, by name, and how often each came. */
+  unknown?: Record<string, number>;
+  /** What else it told: a stop sequence, safety ratings, how many choices there were. */
+  details?: Record<string, unknown>;
+}
+
+/** What became of a tool call. */
+export interface ToolResultMessage {
+  role: "toolResult";
+  toolCallId: string;
+  toolName: string;
+  content: UserContent[];
+  /** For the application that shows the result; the model never sees it. */
+  details?: unknown;
+  isError: boolean;
+  timestamp: number;
+}
+
+/** What a model reads and writes. */
+export type Message = UserMessage | AssistantMessage | ToolResultMessage;
+
+/**
+ * What went wrong with a response, for programs. `overflow`: too long for the model's
+ * window. `stalled`: the service went silent. `incomplete`: the stream broke off.
+ * `hook`: code of the application threw.
+ */
+export type FailureKind =
+  | "auth"
+  | "quota"
+  | "rate_limit"
+  | "overloaded"
+  | "overflow"
+  | "bad_request"
+  | "refused"
+  | "network"
+  | "timeout"
+  | "stalled"
+  | "incomplete"
+  | "empty"
+  | "aborted"
+  | "invalid_transcript"
+  | "hook"
+  | "unknown";
+
+/** What a program needs to know of a failed response in order to act on it. */
+export interface Failure {
+  kind: FailureKind;
+  /** Whether the same request may succeed later. Absent: judged by `kind`. */
+  retryable?: boolean;
+  /** How long the service asked us to wait. */
+  retryAfterMs?: number;
+  /** HTTP status, where there was one. */
+  status?: number;
+  requestId?: string;
+}
+
+/** How much a model is to think, as far as its service can be told. */
+export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
+
+/** US dollars for a million tokens. An absent price is unknown. */
+export interface TokenPrice {
+  input?: number;
+  output?: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+}
+
+/** Holds for a whole request whose input, cached or not, has more than `above` tokens. */
+export interface PriceTier extends TokenPrice {
+  above: number;
+}
+
+/** What a model costs, with other prices for long prompts where there are such. */
+export interface ModelPrice extends TokenPrice {
+  tiers?: readonly PriceTier[];
+}
+
+/** A model at a service, and the facts that are known of it. What is absent is not known. */
+export interface Model {
+  id: string;
+  name: string;
+  /** The wire to speak: the key under which `ApiRegistry` finds it. */
+  api: string;
+  provider: string;
+  baseUrl?: string;
+  reasoning?: boolean;
+  input?: readonly ("text" | "image")[];
+  price?: ModelPrice;
+  contextWindow?: number;
+  maxTokens?: number;
+  headers?: Readonly<Record<string, string>>;
+  /** How its service differs from others on this wire; goes before what the preset says. */
+  quirks?: Readonly<Record<string, unknown>>;
+}
+
+/** What one request to a model holds. Valid for the call: copy what you keep. */
+export interface Context {
+  systemPrompt?: string;
+  messages: readonly Message[];
+  tools?: readonly Tool[];
+}
+
+/** A tool as a model sees it. */
+export interface Tool<S extends ToolSchema = ToolSchema> {
+  name: string;
+  description: string;
+  parameters: S;
+}
+
+/** JSON Schema (typebox makes these), or any Standard Schema that can tell its JSON Schema. */
+export type ToolSchema = import("../schema/schema.ts").AnySchema;

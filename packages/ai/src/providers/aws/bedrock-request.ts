@@ -1,0 +1,351 @@
+import type { CacheRetention, StreamOptions } from "../../client/client.ts";
+import type {
+  AssistantContent,
+  Message,
+  Model,
+  Tool,
+  ToolResultMessage,
+  UserContent,
+} from "../../messages/messages.ts";
+import { toJsonSchema } from "../../schema/schema.ts";
+import {
+  claudeMessages,
+  claudeVersion,
+  FAILED,
+  INTERLEAVED_BETA,
+  takesForcedCalls,
+  takesTemperature,
+  thinkingOf,
+} from "../anthropic-messages/claude.ts";
+import { calledTools, handOver, type HandoverRules } from "../http/transform-messages.ts";
+import {
+  authHeaders,
+  joinUrl,
+  ProviderError,
+  type WireJob,
+  type WireRequest,
+} from "../http/wire.ts";
+
+const EVENT_STREAM = "application/vnd.amazon.eventstream";
+/** A cache that lasts an hour came with Claude 4.5. */
+const FIRST_WITH_LONG_CACHE = 405;
+/** Claude models before the fourth generation that have a cache. */
+const OLD_WITH_CACHE = /claude-3-(?:7-sonnet|5-haiku|5-sonnet-20241022)/;
+
+const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
+
+/** One request to ConverseStream. Throws where it is to be signed and no region is known. */
+export function writeRequest(job: WireJob): WireRequest {
+  const { context, model, options } = job;
+  const messages = handedOver(context.messages, model);
+  const cache = cachePoint(model, options.cacheRetention);
+  const toolConfig = toolParams(job, messages);
+  const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
+  const { maxTokens } = reasoning;
+  const temperature =
+    reasoning.fields || !takesTemperature(model) ? undefined : options.temperature;
+  const body: Record<string, unknown> = {
+    messages: withCachePoints(wireMessages(messages, model), cache),
+  };
+  if (context.systemPrompt?.trim()) {
+    body["system"] = [{ text: context.systemPrompt }, ...(cache ? [{ cachePoint: cache }] : [])];
+  }
+  if (maxTokens !== undefined || temperature !== undefined) {
+    body["inferenceConfig"] = {
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(temperature !== undefined && { temperature }),
+    };
+  }
+  if (toolConfig) body["toolConfig"] = toolConfig;
+  if (reasoning.fields) body["additionalModelRequestFields"] = reasoning.fields;
+  return sentTo(job, "converse-stream", body);
+}
+
+/** A body on its way to one of the operations on a model, with a key or to be signed. */
+export function sentTo(
+  job: WireJob,
+  operation: string,
+  body: Record<string, unknown>,
+): WireRequest {
+  const keys = awsKeys(job.apiKey);
+  return {
+    url: joinUrl(job.baseUrl, `/model/${encodeURIComponent(job.model.id)}/${operation}`),
+    headers: { accept: EVENT_STREAM, ...(!keys && authHeaders(job, "bearer")) },
+    body,
+    ...(keys && { sign: signer(job, keys) }),
+  };
+}
+
+interface AwsKeys {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken?: string;
+}
+
+function awsKeys(apiKey: string | undefined): AwsKeys | undefined {
+  const [accessKeyId = "", secretAccessKey, sessionToken] = apiKey?.split(":") ?? [];
+  if (!/^(AKIA|ASIA)[A-Z0-9]+$/.test(accessKeyId) || !secretAccessKey) return undefined;
+  return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
+}
+
+function signer(job: WireJob, keys: AwsKeys): NonNullable<WireRequest["sign"]> {
+  const region = regionOf(job);
+  return async (sent) => {
+    const { signRequest } = await import("./sigv4.ts");
+    const now = job.clock.now();
+    return signRequest({ method: "POST", ...sent, ...keys, region, service: "bedrock", now });
+  };
+}
+
+function regionOf({ baseUrl, model, service }: WireJob): string {
+  const said = model.quirks?.["region"] ?? service.quirks?.["region"];
+  if (typeof said === "string") return said;
+  const [, region] = /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl) ?? [];
+  if (region !== undefined) return region;
+  throw new ProviderError(
+    `Which region to sign for is not known: ${baseUrl} does not tell. Give model "${model.id}" the quirk "region".`,
+    { kind: "bad_request", retryable: false },
+  );
+}
+
+type Family = "claude" | "nova" | "openai" | "other";
+
+/** Whose model it is: what a model can differs by that, whatever region or profile is named with it. */
+function familyOf({ id, quirks }: Model): Family {
+  const said = quirks?.["family"];
+  if (said === "claude" || said === "nova" || said === "openai") return said;
+  if (id.includes("claude")) return "claude";
+  if (id.includes("amazon.nova")) return "nova";
+  return id.includes("openai.") ? "openai" : "other";
+}
+
+type WireBlock =
+  | { text: string }
+  | { image: { format: string; source: { bytes: string } } }
+  | { toolUse: { toolUseId: string; name: string; input: Record<string, unknown> } }
+  | { toolResult: { toolUseId: string; content: WireBlock[]; status?: "error" } }
+  | { reasoningContent: { reasoningText: { text: string; signature: string } } }
+  | { reasoningContent: { redactedContent: string } }
+  | { citationsContent: { content: { text: string }[]; citations: unknown } }
+  | { cachePoint: CachePoint };
+
+interface WireMessage {
+  role: "user" | "assistant";
+  content: WireBlock[];
+}
+
+/** The messages as this service takes them. */
+export function toWire(messages: readonly Message[], model: Model): object[] {
+  return wireMessages(handedOver(messages, model), model);
+}
+
+function handedOver(messages: readonly Message[], model: Model): Message[] {
+  const ours = handOver(messages, model, RULES);
+  return familyOf(model) === "claude" ? claudeMessages(ours, model) : ours;
+}
+
+function wireMessages(messages: readonly Message[], model: Model): WireMessage[] {
+  const wire: WireMessage[] = [];
+  const add = (role: WireMessage["role"], content: WireBlock[]): void => {
+    if (content.length === 0) return;
+    const last = wire.at(-1);
+    // Results and what the user says next are one message here.
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  };
+  const inResults = ["claude", "nova"].includes(familyOf(model));
+  // Images of results that cannot have any: they follow when all the results are said.
+  let images: WireBlock[] = [];
+  // It wants a user to begin.
+  if (messages[0]?.role === "assistant") add("user", [{ text: "(The conversation goes on.)" }]);
+  for (const message of messages) {
+    if (message.role === "toolResult") {
+      add("user", [resultBlock(message, inResults)]);
+      if (!inResults) images.push(...imagesOf(message.content));
+      continue;
+    }
+    add("user", images);
+    images = [];
+    if (message.role === "assistant") add("assistant", message.content.flatMap(assistantBlock));
+    else add("user", userBlocks(message.content));
+  }
+  add("user", images);
+  const last = wire.at(-1);
+  const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
+  if (end && "text" in end) end.text = end.text.trimEnd();
+  return wire;
+}
+
+function resultBlock(message: ToolResultMessage, inResults: boolean): WireBlock {
+  const { content, isError, toolCallId } = message;
+  const texts = content.filter(({ type }) => type === "text");
+  const shown = inResults ? content : texts;
+  // What is marked as an error may hold text alone, and other models do not know the mark.
+  const marked = isError && inResults && texts.length === content.length;
+  const told: WireBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
+  return {
+    toolResult: {
+      toolUseId: toolCallId,
+      content: [
+        ...told,
+        ...(shown.length > 0 ? userBlocks(shown) : [{ text: "(The image follows.)" }]),
+      ],
+      ...(marked && { status: "error" }),
+    },
+  };
+}
+
+function userBlocks(content: string | readonly UserContent[]): WireBlock[] {
+  return typeof content === "string" ? [{ text: content }] : content.map(userBlock);
+}
+
+function imagesOf(content: readonly UserContent[]): WireBlock[] {
+  return content.filter(({ type }) => type === "image").map(userBlock);
+}
+
+function userBlock(block: UserContent): WireBlock {
+  if (block.type === "text") return { text: block.text };
+  const format = block.mimeType.replace(/^image\//, "");
+  return { image: { format, source: { bytes: block.data } } };
+}
+
+function assistantBlock(block: AssistantContent): WireBlock[] {
+  switch (block.type) {
+    case "text":
+      // A blank text is refused, also where it has citations.
+      if (block.text.trim() === "") return [];
+      if (block.signature === undefined) return [{ text: block.text }];
+      return [
+        {
+          citationsContent: {
+            content: [{ text: block.text }],
+            citations: JSON.parse(block.signature),
+          },
+        },
+      ];
+    case "thinking": {
+      const signature = block.signature ?? "";
+      if (block.redacted) return [{ reasoningContent: { redactedContent: signature } }];
+      return [{ reasoningContent: { reasoningText: { text: block.thinking, signature } } }];
+    }
+    case "toolCall":
+      return [{ toolUse: { toolUseId: block.id, name: block.name, input: block.arguments } }];
+    case "serviceTool":
+      return [block.raw as WireBlock];
+    case "image":
+      return [{ text: `[Image: ${block.mimeType}]` }];
+  }
+}
+
+interface CachePoint {
+  type: "default";
+  ttl?: "1h";
+}
+
+function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoint | undefined {
+  if (retention === "none" || !hasCache(model)) return undefined;
+  const long = retention === "long" && claudeVersion(model.id) >= FIRST_WITH_LONG_CACHE;
+  return { type: "default", ...(long && { ttl: "1h" }) };
+}
+
+/** A model that has no cache refuses to be told of one. */
+function hasCache(model: Model): boolean {
+  const said = model.quirks?.["cache"];
+  if (typeof said === "boolean") return said;
+  if (familyOf(model) === "nova") return true;
+  return claudeVersion(model.id) > 0 || OLD_WITH_CACHE.test(model.id);
+}
+
+/**
+ * With the one after the system prompt three of the four that the service allows: at the
+ * end of the last two messages of the user, so that what the last request wrote is found
+ * by this one, whatever came in between.
+ */
+function withCachePoints(messages: WireMessage[], cache: CachePoint | undefined): WireMessage[] {
+  if (!cache) return messages;
+  const users = messages.filter(({ role }) => role === "user").slice(-2);
+  for (const { content } of users) content.push({ cachePoint: cache });
+  return messages;
+}
+
+function toolParams(
+  { context, model, options }: WireJob,
+  messages: readonly Message[],
+): Record<string, unknown> | undefined {
+  const { toolChoice: choice } = options;
+  // There is no word for "none": the tools are left out as far as the transcript allows it.
+  const tools = choice === "none" ? [] : (context.tools ?? []);
+  if (tools.length > 0) {
+    const specs = tools.map((tool) => toolSpec(tool, model));
+    if (!takesForcedCalls(model)) return { tools: specs };
+    if (choice === "required") return { tools: specs, toolChoice: { any: {} } };
+    if (typeof choice === "object") return { tools: specs, toolChoice: { tool: choice } };
+    return { tools: specs };
+  }
+  // Calls in the transcript have to be of tools that are declared.
+  const called = calledTools(messages).map((name) =>
+    toolSpec({ name, description: "Not to be used any more.", parameters: {} }, model),
+  );
+  return called.length > 0 ? { tools: called } : undefined;
+}
+
+function toolSpec({ name, description, parameters }: Tool, model: Model): object {
+  const { properties, required, $defs, ...rest } = toJsonSchema(parameters);
+  const json = {
+    // Nova takes nothing else at the top of a schema.
+    ...(familyOf(model) !== "nova" && rest),
+    type: "object",
+    ...(properties !== undefined && { properties }),
+    ...(required !== undefined && { required }),
+    ...($defs !== undefined && { $defs }),
+  };
+  return { toolSpec: { name, ...(description.trim() && { description }), inputSchema: { json } } };
+}
+
+interface Reasoning {
+  maxTokens?: number;
+  /** What the model takes beside what all models take. With it goes no temperature. */
+  fields?: Record<string, unknown>;
+}
+
+function reasoningOf(
+  model: Model,
+  options: StreamOptions,
+  messages: readonly Message[],
+  hasTools: boolean,
+): Reasoning {
+  const { maxTokens, thinkingLevel = "off" } = options;
+  const asked: Reasoning = maxTokens === undefined ? {} : { maxTokens };
+  const family = familyOf(model);
+  if (family === "claude") return claudeThinking(model, options, messages, hasTools);
+  if (thinkingLevel === "off" || model.reasoning === false) return asked;
+  const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;
+  const upToHigh = effort === "xhigh" ? "high" : effort;
+  if (family === "nova" && model.id.includes("nova-2")) {
+    const fields = { reasoningConfig: { type: "enabled", maxReasoningEffort: upToHigh } };
+    // With the highest effort it takes no limit.
+    return upToHigh === "high" ? { fields } : { ...asked, fields };
+  }
+  if (family !== "openai") return asked;
+  if (model.id.includes("gpt-oss")) return { ...asked, fields: { reasoning_effort: upToHigh } };
+  return { ...asked, fields: { reasoning: { effort } } };
+}
+
+function claudeThinking(
+  model: Model,
+  options: StreamOptions,
+  messages: readonly Message[],
+  hasTools: boolean,
+): Reasoning {
+  const level = model.reasoning === false ? "off" : (options.thinkingLevel ?? "off");
+  const { budgeted, params } = thinkingOf(model, { ...options, thinkingLevel: level }, messages);
+  const { max_tokens, ...fields } = params;
+  const { maxTokens = model.maxTokens } = options;
+  if (!params.thinking) return maxTokens === undefined ? {} : { maxTokens: max_tokens };
+  // Older models refuse to hear of it.
+  const interleaved = budgeted && hasTools && claudeVersion(model.id) > 0;
+  return {
+    maxTokens: max_tokens,
+    fields: { ...fields, ...(interleaved && { anthropic_beta: [INTERLEAVED_BETA] }) },
+  };
+}

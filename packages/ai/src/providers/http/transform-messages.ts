@@ -1,0 +1,319 @@
+import type {
+  AssistantContent,
+  AssistantMessage,
+  ImageContent,
+  Message,
+  Model,
+  ServiceToolContent,
+  TextContent,
+  ToolCall,
+  ToolResultMessage,
+  UserContent,
+  UserMessage,
+} from "../../messages/messages.ts";
+
+/** What one wire can take of a transcript. */
+export interface HandoverRules {
+  /** What a call's id may look like there. */
+  ids: { pattern: RegExp; maxLength: number };
+  /** What the name of a tool may look like. Default: 64 letters, digits, `_` and `-`. */
+  names?: { pattern: RegExp; maxLength: number };
+  /** `keep`: thinking without a signature can be said as such. `text`: only as text. Default `text`. */
+  unsignedThinking?: "keep" | "text";
+  /** Default: PNG, JPEG, GIF and WebP. */
+  imageTypes?: readonly string[];
+  /** Of one image, decoded. Default 5 MB. */
+  maxImageBytes?: number;
+}
+
+export const IMAGE_TYPES: readonly string[] = [
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+];
+const MAX_IMAGE_BYTES = 5_000_000;
+/** What is said where a service wants something and there is nothing. */
+export const NO_OUTPUT = "(no output)";
+export const NO_TEXT = "(no text)";
+/** Of a service's tool that another service is told about, so much is shown. */
+const MAX_SHOWN_CHARS = 2_000;
+
+/**
+ * A transcript made ready for one model, whichever models wrote it. What only the
+ * author can read (signatures, a service's own blocks) stays with its author and
+ * becomes readable text for all others; ids fit the target and stay one-to-one;
+ * nothing is empty, and every text is well-formed. The answer depends on nothing but
+ * the arguments, and its beginning does not change when messages are added at the end.
+ */
+export function handOver(
+  messages: readonly Message[],
+  model: Model,
+  rules: HandoverRules,
+): Message[] {
+  const ids = new WireIds(rules.ids);
+  const sendable = (content: readonly UserContent[], nothing: string): UserContent[] =>
+    sendableContent(content, model, rules, nothing);
+  return inCallOrder(messages).flatMap((message): Message[] => {
+    if (message.role === "user") return [userMessage(message, sendable)];
+    if (message.role === "toolResult") return [resultMessage(message, rules, ids, sendable)];
+    const content = assistantContent(message, model, rules, ids);
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
+}
+
+/** Results in the order of their calls: some services know them by their place. */
+function inCallOrder(messages: readonly Message[]): Message[] {
+  const ordered = [...messages];
+  for (const [index, message] of messages.entries()) {
+    if (message.role !== "assistant") continue;
+    const calls = message.content.flatMap((block) => (block.type === "toolCall" ? [block.id] : []));
+    if (calls.length < 2) continue;
+    const results: ToolResultMessage[] = [];
+    for (let at = index + 1; ; at++) {
+      const result = messages[at];
+      if (result?.role !== "toolResult") break;
+      results.push(result);
+    }
+    results.sort((a, b) => calls.indexOf(a.toolCallId) - calls.indexOf(b.toolCallId));
+    ordered.splice(index + 1, results.length, ...results);
+  }
+  return ordered;
+}
+
+type Sendable = (content: readonly UserContent[], nothing: string) => UserContent[];
+
+function userMessage(message: UserMessage, sendable: Sendable): UserMessage {
+  const { content } = message;
+  const blocks: readonly UserContent[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return { ...message, content: sendable(blocks, NO_TEXT) };
+}
+
+function resultMessage(
+  message: ToolResultMessage,
+  rules: HandoverRules,
+  ids: WireIds,
+  sendable: Sendable,
+): ToolResultMessage {
+  return {
+    ...message,
+    toolCallId: ids.of(message.toolCallId),
+    toolName: wireName(message.toolName, rules),
+    content: sendable(message.content, NO_OUTPUT),
+  };
+}
+
+function sendableContent(
+  content: readonly UserContent[],
+  model: Model,
+  rules: HandoverRules,
+  nothing: string,
+): UserContent[] {
+  const blocks = content.flatMap((block): UserContent[] => {
+    if (block.type === "image") return [imageOrText(block, model, rules)];
+    return block.text.trim() === "" ? [] : [plainText(block.text)];
+  });
+  return blocks.length > 0 ? blocks : [{ type: "text", text: nothing }];
+}
+
+function plainText(text: string): TextContent {
+  return { type: "text", text: wellFormed(text) };
+}
+
+function imageOrText(image: ImageContent, model: Model, rules: HandoverRules): UserContent {
+  const { imageTypes = IMAGE_TYPES, maxImageBytes = MAX_IMAGE_BYTES } = rules;
+  const bytes = Math.floor((image.data.length * 3) / 4);
+  const size = `${image.mimeType}, ${Math.ceil(bytes / 1000)} KB`;
+  const leftOut = (why: string): TextContent => ({
+    type: "text",
+    text: `[Image left out (${size}): ${why}]`,
+  });
+  if (model.input && !model.input.includes("image")) return leftOut("this model reads no images");
+  if (image.data === "") return leftOut("it is empty");
+  if (!imageTypes.includes(image.mimeType)) return leftOut("this service does not read its type");
+  if (bytes > maxImageBytes) {
+    return leftOut(`this service takes at most ${Math.floor(maxImageBytes / 1000)} KB`);
+  }
+  return image;
+}
+
+const NAMES: NonNullable<HandoverRules["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
+const NO_NAME = "unnamed";
+
+/** The name of a tool as a service takes it: a model may have called one that nobody has. */
+function wireName(name: string, { names = NAMES }: HandoverRules): string {
+  const { maxLength, pattern } = names;
+  if (pattern.test(name) && name.length <= maxLength) return name;
+  const plain = name.replace(/[^\w-]/g, "_").slice(0, maxLength) || NO_NAME;
+  return pattern.test(plain) ? plain : `_${plain}`.slice(0, maxLength);
+}
+
+/**
+ * Names of the tools that a transcript, as it was handed over, has calls of: some services
+ * want each one declared.
+ */
+export function calledTools(messages: readonly Message[]): string[] {
+  const names = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const block of message.content) if (block.type === "toolCall") names.add(block.name);
+  }
+  return [...names];
+}
+
+/** Whether this very model wrote a message: only then does it know its signatures. */
+export function isOwn(message: AssistantMessage, model: Model): boolean {
+  return (
+    message.api === model.api && message.provider === model.provider && message.model === model.id
+  );
+}
+
+function assistantContent(
+  message: AssistantMessage,
+  model: Model,
+  rules: HandoverRules,
+  ids: WireIds,
+): AssistantContent[] {
+  const own = isOwn(message, model);
+  return message.content.flatMap((block): AssistantContent[] => {
+    switch (block.type) {
+      case "text": {
+        if (block.text.trim() === "" && !(own && block.signature !== undefined)) return [];
+        const { signature } = block;
+        return [{ ...plainText(block.text), ...(own && signature !== undefined && { signature }) }];
+      }
+      case "thinking": {
+        if (own && block.signature !== undefined) return [block];
+        const thinking = wellFormed(block.thinking);
+        if (thinking.trim() === "") return [];
+        if (own && rules.unsignedThinking === "keep") return [{ type: "thinking", thinking }];
+        return [{ type: "text", text: `[thinking]\n${thinking}\n[/thinking]` }];
+      }
+      case "toolCall":
+        return [wireCall(block, own, rules, ids)];
+      case "serviceTool":
+        return own && block.raw !== undefined ? [block] : [serviceToolText(block)];
+      case "image":
+        return own
+          ? [block]
+          : [{ type: "text", text: `[Image made by the model: ${block.mimeType}]` }];
+    }
+  });
+}
+
+function wireCall(call: ToolCall, own: boolean, rules: HandoverRules, ids: WireIds): ToolCall {
+  const { signature } = call;
+  return {
+    type: "toolCall",
+    id: ids.of(call.id),
+    name: wireName(call.name, rules),
+    arguments: wellFormedFields(call.arguments),
+    ...(own && signature !== undefined && { signature }),
+  };
+}
+
+/** What a service ran, in words, for those who do not know its blocks. */
+export function serviceToolText({ name, input, output }: ServiceToolContent): TextContent {
+  const told = [
+    input === undefined ? "" : ` with ${shown(input)}`,
+    output === undefined ? "" : `, which gave ${shown(output)}`,
+  ];
+  return { type: "text", text: `[The service ran its tool ${name}${told.join("")}]` };
+}
+
+/** What only the service that wrote it can read. */
+const SEALED = /^(encrypted_\w+|signature|thoughtSignature)$/;
+
+function shown(value: unknown): string {
+  const readable = (key: string, item: unknown): unknown =>
+    SEALED.test(key) ? undefined : typeof item === "string" ? wellFormed(item) : item;
+  const json = typeof value === "string" ? value : (JSON.stringify(value, readable) ?? "");
+  const text = wellFormed(json);
+  if (text.length <= MAX_SHOWN_CHARS) return text;
+  return `${wellFormed(text.slice(0, MAX_SHOWN_CHARS))}… (${text.length} characters in all)`;
+}
+
+/** `text` with lone halves of surrogate pairs replaced: services refuse a request that has one. */
+export function wellFormed(text: string): string {
+  return LONE_SURROGATE.test(text) ? text.replace(LONE_SURROGATES, "\uFFFD") : text;
+}
+
+/** The same for all strings of an object, and for the names of its fields. */
+function wellFormedFields(fields: Record<string, unknown>): Record<string, unknown> {
+  // Lone halves are all that JSON writes so.
+  if (!/\\ud[89a-f]/.test(JSON.stringify(fields))) return fields;
+  return wellFormedValue(fields) as Record<string, unknown>;
+}
+
+function wellFormedValue(value: unknown): unknown {
+  if (typeof value === "string") return wellFormed(value);
+  if (Array.isArray(value)) return value.map(wellFormedValue);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [wellFormed(name), wellFormedValue(item)]),
+  );
+}
+
+// With the u flag a pair counts as one character, so that only lone halves are of this class.
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATES = /\p{Surrogate}/gu;
+
+/** A hash fits at once, or after a few tries where the service wants something special. */
+const MAX_ID_TRIES = 1_000;
+
+/**
+ * Ids of calls in the alphabet and length that a service takes. An id that fits is
+ * kept; any other is replaced by a hash of itself, so that it is the same in every
+ * request, and never one that another call of the transcript has.
+ */
+class WireIds {
+  readonly #rules: HandoverRules["ids"];
+  readonly #wireIds = new Map<string, string>();
+  readonly #taken = new Set<string>();
+
+  constructor(rules: HandoverRules["ids"]) {
+    this.#rules = rules;
+  }
+
+  of(id: string): string {
+    const known = this.#wireIds.get(id);
+    if (known !== undefined) return known;
+    const { pattern, maxLength } = this.#rules;
+    let wireId = id;
+    for (let salt = 0; ; salt++) {
+      const fits = wireId !== "" && wireId.length <= maxLength && pattern.test(wireId);
+      if (fits && !this.#taken.has(wireId)) break;
+      if (salt === MAX_ID_TRIES) {
+        throw new Error(
+          `No id for the call "${id}" fits ${String(pattern)} with at most ${maxLength} characters. Correct the rules for ids.`,
+        );
+      }
+      wireId = hashedId(`${salt}:${id}`, maxLength);
+    }
+    this.#wireIds.set(id, wireId);
+    this.#taken.add(wireId);
+    return wireId;
+  }
+}
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const HASHED_LENGTH = 24;
+
+/** Letters and digits that depend on all of `text` (FNV-1a, a round for each four of them). */
+function hashedId(text: string, maxLength: number): string {
+  let id = "";
+  for (let round = 0; id.length < Math.min(maxLength, HASHED_LENGTH); round++) {
+    let hash = 0x811c9dc5 ^ Math.imul(round + 1, 0x9e3779b1);
+    for (let at = 0; at < text.length; at++) {
+      hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+    }
+    hash ^= hash >>> 15;
+    hash = Math.imul(hash, 0x85ebca6b);
+    hash ^= hash >>> 13;
+    for (let digit = 0, rest = hash >>> 0; digit < 4; digit++, rest = Math.floor(rest / 62)) {
+      id += ALPHABET[rest % 62] ?? "";
+    }
+  }
+  return id.slice(0, maxLength);
+}

@@ -1,0 +1,296 @@
+import type {
+  AssistantContent,
+  AssistantMessage,
+  ImageContent,
+  Message,
+  Model,
+  ThinkingContent,
+  ToolCall,
+  UserContent,
+} from "../../messages/messages.ts";
+import type { ChatDialect } from "../services/chat-quirks.ts";
+import { handOver, type HandoverRules, isOwn } from "../http/transform-messages.ts";
+
+export type ChatPart =
+  | { type: "text"; text: string; cache_control?: object }
+  | { type: "image_url"; image_url: { url: string }; cache_control?: object }
+  | { type: "thinking"; thinking: { type: "text"; text: string }[]; cache_control?: object };
+
+interface ChatCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+  extra_content?: unknown;
+}
+
+export interface ChatMessage {
+  role: "system" | "developer" | "user" | "assistant" | "tool";
+  content: string | null | ChatPart[];
+  reasoning_content?: string;
+  reasoning?: string;
+  reasoning_details?: ReasoningDetail[];
+  tool_calls?: ChatCall[];
+  tool_call_id?: string;
+  name?: string;
+}
+
+/** Said where a service wants the assistant between a result and the user. */
+const GO_ON = "(I have the results.)";
+const BEGIN = "(The conversation goes on.)";
+const ASK_ON = "(Go on.)";
+/** Stands for thinking that another model did, where a service insists on the field. */
+const NO_THINKING = " ";
+const IN_NEXT_MESSAGE = "(See the images in the next message.)";
+
+/** The messages as a chat service takes them. */
+export function chatMessages(
+  messages: readonly Message[],
+  model: Model,
+  dialect: ChatDialect,
+): ChatMessage[] {
+  const { pattern, maxLength } = dialect.callIds;
+  const rules: HandoverRules = {
+    ids: { pattern: new RegExp(pattern), maxLength },
+    unsignedThinking: "keep",
+  };
+  const wire: ChatMessage[] = [];
+  // A result holds text alone: its images follow once all results of the turn are there.
+  let images: ChatPart[] = [];
+  const push = (message: ChatMessage): void => {
+    if (message.role === "user" && wire.at(-1)?.role === "tool" && dialect.assistantAfterResults) {
+      wire.push({ role: "assistant", content: GO_ON });
+    }
+    wire.push(message);
+  };
+  const showImages = (): void => {
+    if (images.length > 0) push({ role: "user", content: images });
+    images = [];
+  };
+  for (const message of handOver(dialect.tools ? messages : told(messages), model, rules)) {
+    if (message.role === "toolResult") {
+      const { toolName: name } = message;
+      wire.push({
+        role: "tool",
+        tool_call_id: message.toolCallId,
+        ...(dialect.resultName && { name }),
+        content: textOf(message.content, "\n") || IN_NEXT_MESSAGE,
+      });
+      const shown = message.content.filter((block) => block.type === "image");
+      if (shown.length > 0)
+        images.push(textPart(`[Images that ${name} gave]`), ...shown.map(imagePart));
+      continue;
+    }
+    showImages();
+    if (message.role === "user") {
+      const content = userContent(message.content);
+      push({ role: "user", content });
+    } else {
+      const said = assistantMessage(message, model, dialect);
+      if (said) push(said);
+    }
+  }
+  showImages();
+  if (dialect.userLast && wire.at(-1)?.role === "assistant") {
+    wire.push({ role: "user", content: ASK_ON });
+  }
+  return dialect.alternate ? alternating(wire) : wire;
+}
+
+/** Calls and results as text, for a service that has no tools. */
+function told(messages: readonly Message[]): Message[] {
+  return messages.map((message): Message => {
+    if (message.role === "user") return message;
+    if (message.role === "assistant") {
+      const content = message.content.map((block): AssistantContent => {
+        if (block.type !== "toolCall") return block;
+        const { name, arguments: given } = block;
+        return { type: "text", text: `[Called ${name} with ${JSON.stringify(given)}]` };
+      });
+      return { ...message, content };
+    }
+    const { toolName, content, timestamp } = message;
+    const label: UserContent = { type: "text", text: `[What ${toolName} answered]` };
+    return { role: "user", content: [label, ...content], timestamp };
+  });
+}
+
+function textPart(text: string): ChatPart {
+  return { type: "text", text };
+}
+
+function imagePart({ mimeType, data }: ImageContent): ChatPart {
+  return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+}
+
+function textOf(content: readonly UserContent[], between: string): string {
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(between);
+}
+
+/** Plain text where there are no images: servers of one's own often read nothing else. */
+function userContent(content: string | readonly UserContent[]): string | ChatPart[] {
+  if (typeof content === "string") return content;
+  if (content.every(({ type }) => type === "text")) return textOf(content, "\n\n");
+  return content.map((block) => (block.type === "text" ? textPart(block.text) : imagePart(block)));
+}
+
+/** Nothing, where there is neither a text nor a call: such a message is refused. */
+function assistantMessage(
+  message: AssistantMessage,
+  model: Model,
+  dialect: ChatDialect,
+): ChatMessage | undefined {
+  const thoughts: ThinkingContent[] = [];
+  const texts: string[] = [];
+  const calls: ChatCall[] = [];
+  for (const block of message.content) {
+    if (block.type === "text") texts.push(block.text);
+    else if (block.type === "thinking") thoughts.push(block);
+    else if (block.type === "toolCall") calls.push(wireCall(block));
+    else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
+    // What the service ran itself it does not take back; its answer tells of it.
+  }
+  // Its own text came in one piece, and was only parted by what came in between.
+  const text = texts.join(isOwn(message, model) ? "" : "\n\n");
+  if (text === "" && calls.length === 0) return undefined;
+  const wire: ChatMessage = {
+    role: "assistant",
+    content: text === "" ? dialect.emptyContent : text,
+  };
+  addThinking(wire, thoughts, calls.length > 0, dialect);
+  if (calls.length > 0) wire.tool_calls = calls;
+  return wire;
+}
+
+function wireCall({ id, name, arguments: given, signature }: ToolCall): ChatCall {
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(given) },
+    ...(signature !== undefined && { extra_content: JSON.parse(signature) }),
+  };
+}
+
+function addThinking(
+  wire: ChatMessage,
+  thoughts: readonly ThinkingContent[],
+  calls: boolean,
+  { reasoningBack, reasoningRequired }: ChatDialect,
+): void {
+  const details = thoughts.flatMap(({ signature }) => detailsOf(signature));
+  if (details.length > 0) {
+    wire.reasoning_details = mergedDetails(details);
+    return;
+  }
+  const thinking = thoughts.map((block) => block.thinking).join("");
+  switch (reasoningBack) {
+    case "none":
+      return;
+    case "parts":
+      if (thinking === "") return;
+      wire.content = [
+        { type: "thinking", thinking: [{ type: "text", text: thinking }] },
+        ...(typeof wire.content === "string" && wire.content !== ""
+          ? [textPart(wire.content)]
+          : []),
+      ];
+      return;
+    default: {
+      const field = reasoningBack === "reasoning_content" ? "reasoning_content" : "reasoning";
+      if (thinking !== "") wire[field] = thinking;
+      else if (reasoningRequired && calls) wire[field] = NO_THINKING;
+    }
+  }
+}
+
+function detailsOf(signature: string | undefined): ReasoningDetail[] {
+  const value: unknown = signature === undefined ? [] : JSON.parse(signature);
+  return Array.isArray(value) ? (value as ReasoningDetail[]) : [];
+}
+
+/** Neighbours of the same role become one message, and a user begins. */
+function alternating(messages: readonly ChatMessage[]): ChatMessage[] {
+  const wire: ChatMessage[] = [];
+  if (messages[0]?.role === "assistant") wire.push({ role: "user", content: BEGIN });
+  for (const message of messages) {
+    const last = wire.at(-1);
+    if (last?.role === message.role) last.content = joined(last.content, message.content);
+    else wire.push({ ...message });
+  }
+  return wire;
+}
+
+function joined(
+  first: ChatMessage["content"],
+  second: ChatMessage["content"],
+): string | ChatPart[] {
+  if (typeof first === "string" && typeof second === "string") return `${first}\n\n${second}`;
+  return [...partsOf(first), ...partsOf(second)];
+}
+
+function partsOf(content: ChatMessage["content"]): ChatPart[] {
+  if (typeof content === "string") return content === "" ? [] : [textPart(content)];
+  return content ?? [];
+}
+
+/** Breakpoints that a request may have beside the one after the system prompt. */
+const BREAKPOINTS = 2;
+
+/**
+ * Marks the end of the system prompt and of the last two things that were said to the
+ * model, so that what the last request wrote into the cache is found by this one.
+ */
+export function addBreakpoints(messages: readonly ChatMessage[], cache: object): void {
+  const toModel = (message: ChatMessage | undefined): boolean =>
+    message?.role === "user" || message?.role === "tool";
+  const ends = messages.filter(
+    (message, index) => toModel(message) && !toModel(messages[index + 1]),
+  );
+  const system = messages.filter(({ role }) => role === "system" || role === "developer");
+  for (const message of [...system, ...ends.slice(-BREAKPOINTS)]) {
+    const parts = partsOf(message.content);
+    const last = parts.at(-1);
+    if (!last) continue;
+    last.cache_control = cache;
+    message.content = parts;
+  }
+}
+
+/** A piece of thinking as gateways give it, and want it back: text, a summary, or sealed. */
+export interface ReasoningDetail {
+  type?: string;
+  index?: number | null;
+  text?: string | null;
+  summary?: string | null;
+  [field: string]: unknown;
+}
+
+/** What of a piece can be read. */
+export function detailText({ text, summary }: ReasoningDetail): string {
+  return text ?? summary ?? "";
+}
+
+/**
+ * Whole details, of the pieces that a stream cut them into. Pieces of the same type and
+ * index are one: their texts are joined, and what a later piece says beside its text
+ * holds. What is sealed comes whole.
+ */
+export function mergedDetails(pieces: readonly ReasoningDetail[]): ReasoningDetail[] {
+  const whole: ReasoningDetail[] = [];
+  const known = new Map<string, ReasoningDetail>();
+  for (const piece of pieces) {
+    const key = `${piece.type} ${piece.index}`;
+    const detail = known.get(key);
+    if (!detail || "data" in piece) {
+      const begun = { ...piece };
+      whole.push(begun);
+      known.set(key, begun);
+      continue;
+    }
+    for (const [name, value] of Object.entries(piece)) {
+      if (value === null || value === undefined) continue;
+      const joins = (name === "text" || name === "summary") && typeof value === "string";
+      detail[name] = joins ? `${detail[name] ?? ""}${value}` : value;
+    }
+  }
+  return whole;
+}

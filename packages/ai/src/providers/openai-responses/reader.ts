@@ -1,0 +1,453 @@
+import type { Accumulator } from "../../stream/accumulate.ts";
+import type { ServiceToolContent, Usage } from "../../messages/messages.ts";
+import {
+  parseObject,
+  ProviderError,
+  recordOf,
+  ServiceFault,
+  type WireReader,
+} from "../http/wire.ts";
+
+// Every field is what the documentation says, and checked where it matters.
+
+interface StreamEvent {
+  type?: string;
+  output_index?: number;
+  item_id?: string;
+  content_index?: number;
+  summary_index?: number;
+  delta?: unknown;
+  text?: unknown;
+  refusal?: unknown;
+  arguments?: unknown;
+  item?: Item | null;
+  response?: ResponseObject | null;
+  error?: unknown;
+}
+
+interface ResponseObject {
+  id?: string;
+  model?: string;
+  status?: string;
+  output?: Item[] | null;
+  usage?: RawUsage | null;
+  error?: unknown;
+  incomplete_details?: { reason?: string } | null;
+}
+
+interface Item {
+  type?: string;
+  id?: string;
+  call_id?: string | null;
+  name?: string;
+  arguments?: unknown;
+  phase?: string | null;
+  summary?: unknown;
+  content?: unknown;
+  encrypted_content?: string | null;
+  [other: string]: unknown;
+}
+
+interface Part {
+  type?: string;
+  text?: string;
+  refusal?: string;
+  annotations?: unknown[];
+}
+
+type RawUsage = Record<string, unknown>;
+
+/** An item on its way: what the service said of it last, and where it stands in our message. */
+interface OpenItem {
+  item: Item;
+  /** Of a call or a thought. */
+  contentIndex: number;
+  /** Of the parts of a message, by the service's index. */
+  texts: Map<number, number>;
+  /** A call's arguments, as far as they came. */
+  input: string;
+  /** The part of a thought that came last. */
+  part?: string;
+  done: boolean;
+}
+
+/** Progress and parts of items: all that they tell comes again with the whole item. */
+const TOLD_AGAIN =
+  /^response\.(content_part\.|reasoning_summary_part\.|reasoning(_summary)?_text\.done|output_text\.annotation\.|(web_search|file_search|code_interpreter|image_generation|mcp|custom_tool)_call|mcp_list_tools\.)/;
+const DONE_MARK = "[DONE]";
+const BETWEEN_PARTS = "\n\n";
+const ENDS: ReadonlySet<unknown> = new Set(["completed", "incomplete", "failed", "cancelled"]);
+
+/**
+ * Items are known by their place in the output, because some services give them other
+ * ids from event to event. Each part of a message that is text becomes a text block of
+ * its own; words of refusal are text as well.
+ */
+export class Reader implements WireReader {
+  readonly #out: Accumulator;
+  readonly #items: OpenItem[] = [];
+  readonly #places = new Map<number | string, OpenItem>();
+  #began = false;
+
+  constructor(out: Accumulator) {
+    this.#out = out;
+  }
+
+  read(data: string, name: string | undefined): void {
+    if (data.trim() === DONE_MARK) throw incomplete("ended without saying that it is whole");
+    const event = parseObject(data) as StreamEvent;
+    const type = event.type ?? name ?? "without a type";
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return this.#out.text(this.#textAt(event), stringOf(event.delta));
+      case "response.function_call_arguments.delta":
+        return this.#input(event);
+      case "response.reasoning_summary_text.delta":
+        return this.#thought(event, `summary ${event.summary_index}`);
+      case "response.reasoning_text.delta":
+        return this.#thought(event, `content ${event.content_index}`);
+      case "response.output_item.added":
+        this.#start(placeOf(event), event.item ?? {});
+        return;
+      case "response.output_item.done":
+        return this.#itemDone(placeOf(event), event.item ?? {});
+      case "response.output_text.done":
+      case "response.refusal.done":
+        return this.#fillText(this.#textAt(event), stringOf(event.text ?? event.refusal));
+      case "response.function_call_arguments.done": {
+        const open = this.#places.get(placeOf(event));
+        if (open?.item.type === "function_call") this.#fillInput(open, event.arguments);
+        return;
+      }
+      case "response.created":
+        if (this.#began) throw incomplete("began a second time before its end");
+        this.#began = true;
+        return this.#told(event.response ?? {});
+      case "response.queued":
+      case "response.in_progress":
+        return this.#told(event.response ?? {});
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+      case "response.done":
+        return this.#finish(event.response ?? {}, type);
+      case "error":
+      case "response.error":
+        throw this.#error(event.error ?? event);
+      default:
+        if (event.error && !type.startsWith("response.")) throw this.#error(event.error);
+        if (!TOLD_AGAIN.test(type)) this.#out.unknown(`event ${type}`);
+    }
+  }
+
+  /** Only an event that says so makes a response whole. */
+  end(): void {}
+
+  /** Of its words, only the code is reported as it is: they may hold more than is good to keep. */
+  #error(error: unknown, status = "failed"): ServiceFault {
+    this.#detail("status", status);
+    const { code, type } = recordOf(error);
+    if (code ?? type) this.#detail("code", code ?? type);
+    return new ServiceFault(error);
+  }
+
+  #detail(name: string, value: unknown): void {
+    const { report } = this.#out;
+    report.details = { ...report.details, [name]: value };
+  }
+
+  #told({ id, model, usage }: ResponseObject): void {
+    const { message, report } = this.#out;
+    if (id) message.responseId = id;
+    if (model) message.servedModel = model;
+    if (usage) {
+      report.usage = usage;
+      this.#out.usage(usageOf(usage));
+    }
+    this.#out.start();
+  }
+
+  #start(place: number | string, item: Item): OpenItem {
+    const open: OpenItem = { item, contentIndex: -1, texts: new Map(), input: "", done: false };
+    this.#places.set(place, open);
+    this.#items.push(open);
+    if (item.type === "reasoning") {
+      open.contentIndex = this.#out.thinkingStart();
+    } else if (item.type === "function_call") {
+      open.contentIndex = this.#out.toolCallStart(callId(item), item.name ?? "", item.id);
+    }
+    return open;
+  }
+
+  /** The item that a delta is of: not every service says first that there is one. */
+  #openAt(event: StreamEvent, type: string): OpenItem {
+    const place = placeOf(event);
+    const here = this.#places.get(place);
+    if (here?.item.type === type) return here;
+    const { item_id: id } = event;
+    return this.#start(place, { type, ...(id && { id }) });
+  }
+
+  #textAt(event: StreamEvent): number {
+    const { texts } = this.#openAt(event, "message");
+    const { content_index: index = 0 } = event;
+    const known = texts.get(index);
+    if (known !== undefined) return known;
+    const contentIndex = this.#out.textStart();
+    texts.set(index, contentIndex);
+    return contentIndex;
+  }
+
+  #thought(event: StreamEvent, part: string): void {
+    const open = this.#openAt(event, "reasoning");
+    if (open.part !== undefined && open.part !== part) {
+      this.#out.thinking(open.contentIndex, BETWEEN_PARTS);
+    }
+    open.part = part;
+    this.#out.thinking(open.contentIndex, stringOf(event.delta));
+  }
+
+  #input(event: StreamEvent): void {
+    const open = this.#places.get(placeOf(event));
+    // A call without a name is none; it comes whole when it is done.
+    if (open?.item.type !== "function_call") return this.#out.unknown("delta of no call");
+    const delta = stringOf(event.delta);
+    open.input += delta;
+    this.#out.toolCall(open.contentIndex, delta);
+  }
+
+  #itemDone(place: number | string, item: Item): void {
+    const here = this.#places.get(place);
+    const open =
+      here && !here.done && here.item.type === item.type
+        ? here
+        : this.#items.find((known) => isSame(known, item));
+    if (!open?.done) this.#close(open ?? this.#start(place, item), item);
+  }
+
+  /** Ends an item; `item` is the whole of it, where the service told it. */
+  #close(open: OpenItem, item: Item | undefined): void {
+    open.done = true;
+    const told = (open.item = item ?? open.item);
+    switch (told.type) {
+      case "message":
+        return this.#closeMessage(open, told);
+      case "reasoning": {
+        const { contentIndex } = open;
+        const thought = thoughtOf(told);
+        this.#out.thinking(contentIndex, this.#missing(this.#written(contentIndex), thought));
+        const hidden = this.#written(contentIndex) === "" && !!told.encrypted_content;
+        return this.#out.thinkingEnd(contentIndex, {
+          ...(item && { signature: JSON.stringify(item) }),
+          ...(hidden && { redacted: true }),
+        });
+      }
+      case "function_call": {
+        const { contentIndex } = open;
+        this.#fillInput(open, told.arguments);
+        const id = callId(told);
+        const { name = "" } = told;
+        this.#out.identify(contentIndex, { ...(id && { id }), ...(name && { name }) });
+        return this.#out.toolCallEnd(contentIndex, told.id);
+      }
+      default:
+        if (!isService(told.type)) this.#out.unknown(`item ${told.type}`);
+        this.#out.serviceTool(serviceTool(told, this.#items.indexOf(open)));
+    }
+  }
+
+  /** Parts are matched in their order: the index that deltas tell is not always their place. */
+  #closeMessage(open: OpenItem, item: Item): void {
+    const blocks = [...open.texts.values()];
+    for (const part of partsOf(item.content)) {
+      const text = part.text ?? part.refusal;
+      if (text === undefined) {
+        this.#out.unknown(`part ${part.type}`);
+        continue;
+      }
+      const contentIndex = blocks.shift() ?? this.#out.textStart();
+      this.#fillText(contentIndex, text);
+      this.#out.textEnd(contentIndex, textProof(item, part));
+      if (part.refusal !== undefined) this.#detail("refusal", part.refusal);
+    }
+    for (const contentIndex of blocks) this.#out.textEnd(contentIndex, textProof(item, {}));
+  }
+
+  #fillText(contentIndex: number, whole: string): void {
+    this.#out.text(contentIndex, this.#missing(this.#written(contentIndex), whole));
+  }
+
+  #written(contentIndex: number): string {
+    const block = this.#out.message.content[contentIndex];
+    if (block?.type === "text") return block.text;
+    return block?.type === "thinking" ? block.thinking : "";
+  }
+
+  /** What has not come of a text yet. Where it is another than what came, what came stands. */
+  #missing(written: string, whole: string): string {
+    if (whole.startsWith(written)) return whole.slice(written.length);
+    if (whole !== "") this.#out.unknown("text that is not what its deltas say");
+    return "";
+  }
+
+  #fillInput(open: OpenItem, whole: unknown): void {
+    const told = inputOf(whole);
+    if (told === "") return;
+    if (!told.startsWith(open.input)) {
+      if (sameJson(told, open.input)) return;
+      throw incomplete(`tells the arguments of "${open.item.name}" in two ways`);
+    }
+    const missing = told.slice(open.input.length);
+    open.input = told;
+    this.#out.toolCall(open.contentIndex, missing);
+  }
+
+  #finish(response: ResponseObject, type: string): void {
+    this.#told(response);
+    const { error, incomplete_details: cut, output } = response;
+    const said = type === "response.done" ? "completed" : type.slice("response.".length);
+    const status = ENDS.has(response.status) ? (response.status ?? said) : said;
+    this.#out.report.stopReason = cut?.reason ?? status;
+    this.#detail("status", status);
+    if (cut) this.#detail("incomplete", cut);
+    if (status === "failed" || status === "cancelled") throw this.#error(error ?? {}, status);
+    this.#settle(output ?? []);
+    if (cut?.reason === "content_filter") {
+      throw new ProviderError(
+        "The service's content filter cut the response off. Rephrase the request, or leave out what it objects to.",
+        { kind: "refused", retryable: false },
+      );
+    }
+    if (status === "incomplete") return this.#out.done("length");
+    const calls = this.#out.message.content.some((block) => block.type === "toolCall");
+    this.#out.done(calls ? "toolUse" : "stop");
+  }
+
+  /**
+   * The whole output, which the last event tells again: ends what is open, and adds what
+   * no event showed. Neither ids nor places need be those of before, so that an item
+   * that is not known by its id is taken for one of its kind that was shown.
+   */
+  #settle(output: readonly Item[]): void {
+    const shown = new Set(this.#items);
+    const take = (found: OpenItem | undefined): OpenItem | undefined => {
+      if (found) shown.delete(found);
+      return found;
+    };
+    const find = (is: typeof isAlike, item: Item): OpenItem | undefined =>
+      take([...shown].find((open) => is(open, item)));
+    const known = output.map((item) => find(isSame, item));
+    for (const [index, item] of output.entries()) {
+      const open = known[index] ?? find(isAlike, item);
+      if (!open?.done) this.#close(open ?? this.#start(`last ${index}`, item), item);
+    }
+    for (const open of shown) if (!open.done) this.#close(open, undefined);
+  }
+}
+
+function incomplete(what: string): ProviderError {
+  return new ProviderError(`The response ${what}. Try again.`, { kind: "incomplete" });
+}
+
+function placeOf({ item_id, output_index }: StreamEvent): number | string {
+  return output_index ?? item_id ?? "";
+}
+
+function callId({ call_id, id }: Item): string {
+  return call_id || (id ?? "");
+}
+
+function isSame({ item: one }: OpenItem, other: Item): boolean {
+  if (one.type !== other.type) return false;
+  return (!!one.id && one.id === other.id) || (!!one.call_id && one.call_id === other.call_id);
+}
+
+/** Of calls it takes more than their kind: none may be lost, and none be made twice. */
+function isAlike({ done, input, item: one }: OpenItem, other: Item): boolean {
+  if (one.type !== other.type) return false;
+  if (one.type !== "function_call") return true;
+  const told = inputOf(other.arguments);
+  return one.name === other.name && (done ? told === input : told.startsWith(input));
+}
+
+/** The JSON of a call's arguments; some services send the object itself. */
+function inputOf(told: unknown): string {
+  if (typeof told === "string") return told;
+  return told ? JSON.stringify(told) : "";
+}
+
+function stringOf(told: unknown): string {
+  return typeof told === "string" ? told : "";
+}
+
+/** A list of parts; some services send a single text instead. */
+function partsOf(told: unknown): Part[] {
+  if (typeof told === "string") return [{ type: "output_text", text: told }];
+  return Array.isArray(told) ? (told as Part[]) : [];
+}
+
+/** Summaries first, then what was thought in full, where that is told. */
+function thoughtOf({ content, summary }: Item): string {
+  const texts = [...partsOf(summary), ...partsOf(content)].map(({ text }) => stringOf(text));
+  return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
+}
+
+function textProof({ id, phase }: Item, { annotations }: Part): string | undefined {
+  const proof = {
+    ...(id && { id }),
+    ...(phase && { phase }),
+    ...(annotations && annotations.length > 0 && { annotations }),
+  };
+  return Object.keys(proof).length > 0 ? JSON.stringify(proof) : undefined;
+}
+
+function isService(type: string | undefined): boolean {
+  return /_call(_output)?$|^(mcp|program|tool_search|compaction)/.test(type ?? "");
+}
+
+/** Where the items of the service's tools have what went in, and what came out. */
+const INPUTS = ["action", "queries", "code", "operation", "input", "arguments"];
+const OUTPUTS = ["output", "results", "outputs"];
+
+function serviceTool(item: Item, index: number): ServiceToolContent {
+  const { id, name, type = "item" } = item;
+  const told = (names: readonly string[]): unknown =>
+    names.map((field) => item[field] ?? undefined).find((value) => value !== undefined);
+  const input = told(INPUTS);
+  const output = told(OUTPUTS);
+  return {
+    type: "serviceTool",
+    id: id ?? `${type}_${index}`,
+    name: name ?? type.replace(/_call$/, ""),
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
+    raw: item,
+  };
+}
+
+function sameJson(one: string, other: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(one)) === JSON.stringify(JSON.parse(other));
+  } catch {
+    return false;
+  }
+}
+
+function usageOf(raw: RawUsage): Usage {
+  const usage: Usage = {};
+  const put = (name: Exclude<keyof Usage, "cost">, value: unknown): void => {
+    if (typeof value === "number") usage[name] = value;
+  };
+  const { cache_write_tokens, cached_tokens } = recordOf(raw["input_tokens_details"]);
+  put("cacheRead", cached_tokens);
+  put("cacheWrite", cache_write_tokens);
+  const { input_tokens: input } = raw;
+  // The service counts them in.
+  const cached = (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+  if (typeof input === "number") usage.input = Math.max(0, input - cached);
+  put("output", raw["output_tokens"]);
+  put("reasoning", recordOf(raw["output_tokens_details"])["reasoning_tokens"]);
+  put("totalTokens", raw["total_tokens"]);
+  return usage;
+}

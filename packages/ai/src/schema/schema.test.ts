@@ -1,0 +1,118 @@
+import { type } from "arktype";
+import { Type } from "typebox";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { z } from "zod";
+import type { Tool } from "../messages/messages.ts";
+import { type AnySchema, type InferArguments, isStandardSchema, toJsonSchema } from "./schema.ts";
+
+const plain = {
+  type: "object",
+  properties: {
+    path: { type: "string" },
+    limit: { type: "integer" },
+    mode: { enum: ["read", "write"] },
+    tags: { type: "array", items: { type: "string" } },
+  },
+  required: ["path"],
+} as const;
+
+const typebox = Type.Object({ path: Type.String(), limit: Type.Optional(Type.Integer()) });
+const zod = z.object({
+  path: z.string(),
+  limit: z.number().default(5),
+  size: z.string().transform(Number),
+});
+const arktype = type({ path: "string", "limit?": "number" });
+
+describe("toJsonSchema", () => {
+  it("gives plain JSON Schema and typebox back as they are", () => {
+    expect(toJsonSchema(plain)).toBe(plain);
+    expect(toJsonSchema(typebox)).toBe(typebox);
+    expect(JSON.parse(JSON.stringify(toJsonSchema(typebox)))).toEqual({
+      type: "object",
+      required: ["path"],
+      properties: { path: { type: "string" }, limit: { type: "integer" } },
+    });
+  });
+
+  it("asks a Standard Schema for the schema of its input, once", () => {
+    const schema = toJsonSchema(zod);
+    expect(toJsonSchema(zod)).toBe(schema);
+    expect(JSON.parse(JSON.stringify(schema))).toEqual({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      properties: {
+        path: { type: "string" },
+        limit: { type: "number", default: 5 },
+        size: { type: "string" },
+      },
+      required: ["path", "size"],
+    });
+    expect(JSON.parse(JSON.stringify(toJsonSchema(arktype)))).toMatchObject({
+      type: "object",
+      properties: { path: { type: "string" }, limit: { type: "number" } },
+      required: ["path"],
+    });
+  });
+
+  it("names the library that cannot tell its JSON Schema, and says what to do", () => {
+    const old = { "~standard": { version: 1, vendor: "oldlib", validate: () => ({ value: 1 }) } };
+    expect(() => toJsonSchema(old)).toThrow(
+      'The oldlib schema cannot tell its JSON Schema (it has no "~standard".jsonSchema). ' +
+        "Use a version of oldlib that can, or give the tool a plain JSON Schema.",
+    );
+    expect(() => toJsonSchema(z.object({ when: z.date() }))).toThrow(
+      /^The zod schema has no JSON Schema: Date cannot be represented/,
+    );
+  });
+
+  it("tells schemas that validate by themselves from data", () => {
+    expect([zod, arktype].map((schema) => isStandardSchema(schema))).toEqual([true, true]);
+    expect([plain, typebox].map((schema) => isStandardSchema(schema))).toEqual([false, false]);
+  });
+});
+
+describe("InferArguments", () => {
+  it("is the output type of a Standard Schema", () => {
+    expectTypeOf<InferArguments<typeof zod>>().toEqualTypeOf<{
+      path: string;
+      limit: number;
+      size: number;
+    }>();
+    expectTypeOf<InferArguments<typeof arktype>>().toEqualTypeOf<{
+      path: string;
+      limit?: number;
+    }>();
+  });
+
+  it("is the static type of a typebox schema", () => {
+    expectTypeOf<InferArguments<typeof typebox>>().toEqualTypeOf<{
+      path: string;
+      limit?: number;
+    }>();
+  });
+
+  it("is what a JSON Schema written as const describes", () => {
+    type Inferred = InferArguments<typeof plain>;
+    expectTypeOf<Inferred["path"]>().toEqualTypeOf<string>();
+    expectTypeOf<Inferred["limit"]>().toEqualTypeOf<number | undefined>();
+    expectTypeOf<Inferred["mode"]>().toEqualTypeOf<"read" | "write" | undefined>();
+    expectTypeOf<Inferred["tags"]>().toEqualTypeOf<string[] | undefined>();
+  });
+
+  it("is a record of anything where nothing is known", () => {
+    expectTypeOf<InferArguments<AnySchema>>().toEqualTypeOf<Record<string, unknown>>();
+    expectTypeOf<InferArguments<{ readonly [keyword: string]: unknown }>>().toEqualTypeOf<
+      Record<string, unknown>
+    >();
+  });
+
+  it("lets every kind of schema be the parameters of a tool", () => {
+    const tools: Tool[] = [plain, typebox, zod, arktype].map((parameters) => ({
+      name: "read",
+      description: "",
+      parameters,
+    }));
+    expect(tools).toHaveLength(4);
+  });
+});

@@ -1,0 +1,3 @@
+export * from "./cassette.ts";
+export * from "./manual-clock.ts";
+export * from "./scripted.ts";

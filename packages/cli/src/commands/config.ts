@@ -1,0 +1,73 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
+import type { Io } from "../core/io.ts";
+import type { Values } from "../core/options.ts";
+import { inspectSettings, type SettingsLayer, type SettingsSource } from "../settings/load.ts";
+import { oneLine } from "../settings/problem.ts";
+import { shownValue, withoutSecrets } from "../settings/shown.ts";
+import { SETTING_NAMES, type SettingName, SETTINGS } from "../settings/table.ts";
+
+const INDENT = 2;
+
+/**
+ * `gyre config [--json]`: each setting, its value and where it comes from, or what holds
+ * where nothing sets it (as JSON only those that are set), the files that
+ * were looked at, and what is wrong. Never a key. Ends with 1 if something is wrong that
+ * keeps the program from running.
+ */
+export async function runConfig(
+  values: Values,
+  io: Io,
+  home: string = homedir(),
+): Promise<ExitCode> {
+  const cwd = resolve(io.cwd, values.cwd ?? ".");
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
+  }
+  const found = await inspectSettings({ env: io.env, cwd, start: io.cwd, home, flags: values });
+  const { settings, layers, files, problems } = found;
+
+  if (values.json) {
+    const set = SETTING_NAMES.filter((name) => settings[name] !== undefined).map((name) => [
+      name,
+      { value: withoutSecrets(settings[name]), from: originsOf(name, layers) },
+    ]);
+    const whole = { settings: Object.fromEntries(set), files, problems };
+    io.stdout.write(`${JSON.stringify(whole, undefined, INDENT)}\n`);
+  } else {
+    const rows = SETTING_NAMES.map((name) => {
+      const value = settings[name];
+      if (value === undefined) return [name, unsetText(name)];
+      return [name, `${shownValue(value)}  (${originsOf(name, layers).join(", ")})`];
+    });
+    const places = files.map(({ of, path, state }) => [of, `${oneLine(path)} (${state})`]);
+    io.stdout.write(`${aligned(rows)}\n${aligned(places)}`);
+    for (const { level, text } of problems) io.stderr.write(`gyre: ${level}: ${text}\n`);
+  }
+  return problems.some(({ level }) => level === "error") ? EXIT.failed : EXIT.done;
+}
+
+/** What holds where nothing sets it. */
+function unsetText(name: SettingName): string {
+  const { otherwise, standard } = SETTINGS[name];
+  return `${standard === undefined ? (otherwise ?? "not set") : shownValue(standard)}  (default)`;
+}
+
+/** Who set it: the last one, and of what adds up all. */
+function originsOf(name: SettingName, layers: readonly SettingsLayer[]): SettingsSource[] {
+  const all = layers.filter(({ settings }) => settings[name] !== undefined);
+  const sources = all.map(({ source }) => source);
+  return SETTINGS[name].add ? sources : sources.slice(-1);
+}
+
+/** Two columns; what takes several lines is set off as a whole. */
+function aligned(rows: readonly (readonly string[])[]): string {
+  const width = Math.max(...rows.map(([name = ""]) => name.length)) + INDENT;
+  return rows
+    .map(([name = "", text = ""]) => {
+      return `${name.padEnd(width)}${text.replaceAll("\n", `\n${" ".repeat(width)}`)}\n`;
+    })
+    .join("");
+}

@@ -1,0 +1,367 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, type Dirent, existsSync, readFileSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { hostname, release } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { redact } from "@gyre/ai";
+import { KeyFileError, type KeyStore, MissingKeyError } from "@gyre/ai/node";
+import { type ServicePreset, SERVICES, serviceOf } from "@gyre/ai/providers";
+import { type Sandbox, SandboxMissingError } from "@gyre/tools";
+import type { Io } from "../../core/io.ts";
+import type { Models } from "../../models/models.ts";
+import {
+  type AddressPlace,
+  addressPlace,
+  environmentKeys,
+  type KeyPlace,
+  keyPlaces,
+} from "../../models/service-places.ts";
+import type { SettingsFile } from "../../settings/load.ts";
+import type { SettingsProblem } from "../../settings/problem.ts";
+import { openTerminal } from "../../core/terminal.ts";
+
+/** What was found, and what to do about it. */
+export interface Check {
+  name: string;
+  status: "ok" | "warning" | "problem";
+  /** One line for people. Never has a key in it. */
+  message: string;
+}
+
+/** The oldest Node that this program is tried on, as in its package.json. */
+const OLDEST_NODE = [20, 19] as const;
+/** For a program that is started only to see that it starts. */
+const PROGRAM_LIMIT_MS = 20_000;
+const KILO = 1_000;
+const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
+const PROXY_VARIABLES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] as const;
+
+const ok = (name: string, message: string): Check => ({ name, status: "ok", message });
+const warning = (name: string, message: string): Check => ({ name, status: "warning", message });
+const problem = (name: string, message: string): Check => ({ name, status: "problem", message });
+
+export function checkNode(version: string): Check {
+  const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);
+  const [oldest, least] = OLDEST_NODE;
+  const isEnough = major > oldest || (major === oldest && minor >= least);
+  return isEnough
+    ? ok("node", version)
+    : problem("node", `${version} is too old: install ${oldest}.${least} or newer.`);
+}
+
+export function checkPlatform(platform: NodeJS.Platform): Check {
+  const text = `${platform} ${process.arch}, ${release()}`;
+  return platform === "linux" || platform === "darwin"
+    ? ok("platform", text)
+    : warning("platform", `${text}: gyre is made for Linux and macOS.`);
+}
+
+export function checkSettings(
+  files: readonly SettingsFile[],
+  problems: readonly SettingsProblem[],
+): Check[] {
+  const found = files.map(({ of, path, state }) =>
+    (state === "invalid" ? problem : ok)(
+      "settings",
+      `${of} ${path}: ${state === "missing" ? "none" : state}`,
+    ),
+  );
+  const wrong = problems.map(({ level, text }) =>
+    (level === "error" ? problem : warning)("settings", text),
+  );
+  return [...found, ...wrong];
+}
+
+/** Where keys are, as far as can be told: what is wrong with the key file is `wrong`. */
+export interface KeysFound {
+  places: ReadonlyMap<string, KeyPlace>;
+  wrong?: string;
+}
+
+export async function findKeys(
+  { env }: Pick<Io, "env">,
+  keys: Pick<KeyStore, "list">,
+  own: readonly ServicePreset[],
+): Promise<KeysFound> {
+  const services = withOwn(own);
+  try {
+    return { places: await keyPlaces(env, keys, services) };
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    return { places: environmentKeys(env, services), wrong: error.message };
+  }
+}
+
+function withOwn(own: readonly ServicePreset[]): ServicePreset[] {
+  return [...own, ...SERVICES.filter(({ id }) => !own.some((one) => one.id === id))];
+}
+
+/** Which services have a key, and from where; and whether what is there can be one. */
+export async function checkKeys(
+  { places, wrong }: KeysFound,
+  io: Pick<Io, "signal">,
+  keys: Pick<KeyStore, "get">,
+  own: readonly ServicePreset[],
+): Promise<Check[]> {
+  const services = withOwn(own);
+  const checks = wrong === undefined ? [] : [problem("keys", wrong)];
+  for (const [id, { from, place }] of places) {
+    const service = services.find((one) => one.id === id);
+    const useless =
+      // A command may ask for a password: it is run when a model is asked.
+      service && from !== "command" ? await keyProblem(service, keys, io.signal) : undefined;
+    checks.push(
+      useless === undefined
+        ? ok("keys", `${service?.name ?? id}: ${place}`)
+        : problem("keys", useless),
+    );
+  }
+  if (checks.length > 0) return checks;
+  return [
+    warning("keys", "No service has one. Store one with: gyre login SERVICE, or set its variable."),
+  ];
+}
+
+async function keyProblem(
+  service: ServicePreset,
+  keys: Pick<KeyStore, "get">,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    await keys.get(service, signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof MissingKeyError)) throw error;
+    // What Amazon's variables hold together is in no single place.
+    const isNowhere = error.looked.every(({ found }) => !found);
+    return isNowhere ? undefined : error.message;
+  }
+}
+
+/** The model that would be asked, whether there is a key for it, and where it is asked. */
+export async function checkModel(
+  models: Pick<Models, "current">,
+  { places }: KeysFound,
+  { env }: Pick<Io, "env">,
+  own: readonly ServicePreset[],
+): Promise<Check[]> {
+  const model = await models.current().catch(messageOf);
+  if (typeof model === "string") return [problem("model", model)];
+  const service = serviceOf(model, own);
+  const name = `${model.provider}/${model.id}`;
+  const hasKey = service.keyless || places.has(service.id);
+  const keyHint = `${service.name} has no key. Store one with: gyre login ${service.id}`;
+  return [
+    hasKey ? ok("model", name) : problem("model", `${name}, but ${keyHint}`),
+    checkAddress(service, addressPlace(service, env, model.baseUrl)),
+  ];
+}
+
+function checkAddress(service: ServicePreset, { address, place }: AddressPlace): Check {
+  if (address === undefined) {
+    if (place !== "") return ok("address", `${service.name}, as ${place} says`);
+    const names = service.urlEnv.join(" or ");
+    return problem("address", `None is known for ${service.name}: set ${names}.`);
+  }
+  const shown = withoutSecrets(address);
+  // What Ollama takes may lack a scheme.
+  return (/^https?:/i.test(address) && URL.canParse(address)) || service.id === "ollama"
+    ? ok("address", `${shown} (${place})`)
+    : problem("address", `"${shown}" (${place}) is no address: it must begin with https://.`);
+}
+
+/** Proxies with the names and passwords taken out. */
+export function checkProxies({ env }: Pick<Io, "env">): Check[] {
+  const checks: Check[] = [];
+  for (const name of PROXY_VARIABLES) {
+    const value = env[name] || env[name.toLowerCase()];
+    if (!value) continue;
+    checks.push(
+      /^https?:\/\//i.test(value) && URL.canParse(value)
+        ? ok("proxy", `${name}: ${withoutSecrets(value)}`)
+        : problem("proxy", `${name} is no address: it must begin with http:// or https://.`),
+    );
+  }
+  const not = env["NO_PROXY"] || env["no_proxy"];
+  if (checks.length > 0 && not) checks.push(ok("proxy", `not for ${not}`));
+  return checks.length > 0 ? checks : [ok("proxy", "none")];
+}
+
+/** An address without user, password and query: these may be secrets. */
+export function withoutSecrets(address: string): string {
+  if (!URL.canParse(address)) return redact(address.replace(/^.*@/s, ""));
+  const { host, pathname, protocol } = new URL(address);
+  return redact(`${protocol}//${host}${pathname === "/" ? "" : pathname}`);
+}
+
+/** Runs a command in the sandbox. */
+export async function checkSandbox(
+  create: () => Promise<Sandbox>,
+  wanted: "auto" | "none",
+  io: Pick<Io, "cwd" | "env" | "signal">,
+): Promise<Check> {
+  if (wanted === "none") {
+    return warning("sandbox", "none, as the settings say: commands run with all your rights.");
+  }
+  try {
+    const sandbox = await create();
+    const program = { argv: ["/bin/sh", "-c", "exit 0"], cwd: io.cwd, env: {} };
+    const policy = { writable: [io.cwd], readOnly: [], hidden: [], network: false };
+    const { argv, cwd, env } = sandbox.wrap(program, policy);
+    const end = await tryProgram(argv, { cwd, env, signal: io.signal });
+    return end.works
+      ? ok("sandbox", `${sandbox.kind}: commands change the folder alone, without network`)
+      : problem("sandbox", `${sandbox.kind} does not work: ${end.text}`);
+  } catch (error) {
+    if (error instanceof SandboxMissingError) return warning("sandbox", error.message);
+    return problem("sandbox", messageOf(error));
+  }
+}
+
+export async function checkRipgrep(
+  find: () => Promise<string>,
+  io: Pick<Io, "cwd" | "env" | "signal">,
+): Promise<Check> {
+  const slower = "Searching works without it, and is slower.";
+  let path: string;
+  try {
+    path = await find();
+  } catch {
+    // It throws while loading where the platform has no build of it.
+    return warning("ripgrep", `There is none for this platform. ${slower}`);
+  }
+  const { text, works } = await tryProgram([path, "--version"], io);
+  return works
+    ? ok("ripgrep", text)
+    : warning("ripgrep", `${path} does not work: ${text} ${slower}`);
+}
+
+export async function checkGit(io: Pick<Io, "cwd" | "env" | "signal">): Promise<Check> {
+  const { text, works } = await tryProgram(["git", "--version"], io);
+  if (works) return ok("git", text.replace(/^git version /, ""));
+  return warning("git", `It does not run (${text}): the tool git will not work. Install it.`);
+}
+
+/** The first line that a program writes, or why it did not end well. */
+function tryProgram(
+  [program = "", ...args]: readonly string[],
+  { cwd, env, signal }: { cwd: string; env: Io["env"]; signal: AbortSignal },
+): Promise<{ works: boolean; text: string }> {
+  return new Promise((settle) => {
+    const options = { cwd, env: { ...env }, signal, timeout: PROGRAM_LIMIT_MS };
+    execFile(program, args, options, (error, stdout, stderr) => {
+      const said = error ? stderr.trim() || messageOf(error) : stdout;
+      settle({ works: !error, text: redact(said.trim().split("\n")[0] ?? "") });
+    });
+  });
+}
+
+/** Whether sessions can be written, how many there are, and who holds them. */
+export async function checkSessions(folder: string): Promise<Check[]> {
+  const place = nearestFolder(folder);
+  const hint = "Change that, or set XDG_STATE_HOME to another folder.";
+  try {
+    if (!statSync(place).isDirectory()) {
+      return [problem("sessions", `${place} is no folder. ${hint}`)];
+    }
+    accessSync(place, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return [problem("sessions", `${place} cannot be written to (${codeOf(error)}). ${hint}`)];
+  }
+  if (place !== folder) return [ok("sessions", `${folder}: none yet`)];
+  let bytes = 0;
+  let count = 0;
+  const locks: string[] = [];
+  try {
+    for (const path of await filesIn(folder)) {
+      bytes += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      if (path.endsWith(".jsonl")) count += 1;
+      if (path.endsWith(".jsonl.lock")) locks.push(path);
+    }
+  } catch (error) {
+    return [problem("sessions", `${folder} cannot be read (${codeOf(error)}).`)];
+  }
+  const sessions = count === 1 ? "1 session" : `${count} sessions`;
+  return [ok("sessions", `${folder}: ${sessions}, ${sized(bytes)}`), ...locks.map(checkLock)];
+}
+
+function nearestFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
+}
+
+/** Sessions are in the folder of the folder that was worked in. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries: Dirent[] = await readdir(folder, { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function checkLock(path: string): Check {
+  const session = /([^_]*)\.jsonl\.lock$/.exec(basename(path))?.[1] ?? path;
+  const holder = holderOf(path);
+  const advice = `If no gyre has it open: gyre sessions unlock ${session}`;
+  if (holder === undefined) {
+    return warning("locks", `Session ${session} is locked, by whom cannot be told. ${advice}`);
+  }
+  const { host, pid } = holder;
+  if (host !== hostname()) {
+    return warning("locks", `Session ${session} is locked by process ${pid} on ${host}. ${advice}`);
+  }
+  return isRunning(pid)
+    ? ok("locks", `Session ${session} is open in process ${pid}`)
+    : ok("locks", `Session ${session} was left by process ${pid}: the next one takes it over`);
+}
+
+function holderOf(path: string): { pid: number; host: string } | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (typeof value !== "object" || value === null) return undefined;
+    if (!("pid" in value && "host" in value)) return undefined;
+    const { host, pid } = value;
+    return typeof pid === "number" && typeof host === "string" ? { pid, host } : undefined;
+  } catch {
+    // The check says that it cannot be told.
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ESRCH";
+  }
+}
+
+export function checkTerminal(io: Pick<Io, "env" | "stdin" | "stdout">, platform: string): Check {
+  const { env } = io;
+  const isTerminal = io.stdout.isTTY === true;
+  const hasColour = openTerminal(io.stdout, env).style.bold("x") !== "x";
+  const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
+  // The others are told by no variable, and are UTF-8 these days.
+  const isUtf8 = platform !== "linux" || /utf-?8/i.test(locale);
+  const facts = [
+    isTerminal ? (env["TERM"] ?? "a terminal") : "stdout is no terminal",
+    hasColour ? "colours" : "no colours",
+  ];
+  if (isUtf8) return ok("terminal", [...facts, "UTF-8"].join(", "));
+  const hint = `the locale is "${locale}", which is not UTF-8. Set LANG=C.UTF-8.`;
+  return warning("terminal", [...facts, hint].join(", "));
+}
+
+function sized(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= KILO && unit + 1 < UNITS.length; unit++) value /= KILO;
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : messageOf(error);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

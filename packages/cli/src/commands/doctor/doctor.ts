@@ -1,0 +1,135 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { Model } from "@gyre/ai";
+import { createKeyStore } from "@gyre/ai/node";
+import type { ServicePreset } from "@gyre/ai/providers";
+import { createSandbox, type Sandbox } from "@gyre/tools";
+import {
+  type Check,
+  checkGit,
+  checkKeys,
+  checkModel,
+  checkNode,
+  checkPlatform,
+  checkProxies,
+  checkRipgrep,
+  checkSandbox,
+  checkSessions,
+  checkSettings,
+  checkTerminal,
+  findKeys,
+} from "./checks.ts";
+import { checkExtensions } from "./extensions.ts";
+import { EXIT } from "../../core/exit-codes.ts";
+import type { Io } from "../../core/io.ts";
+import { openModels } from "../../models/models.ts";
+import type { Values } from "../../core/options.ts";
+import { inspectSettings } from "../../settings/load.ts";
+import type { Settings } from "../../settings/settings.ts";
+import { plainText } from "../../text/plain-text.ts";
+import { openTerminal } from "../../core/terminal.ts";
+import { version } from "../../core/version.ts";
+
+/** What `runDoctor` takes from elsewhere; for tests. */
+export interface DoctorParts {
+  home?: string;
+  nodeVersion?: string;
+  platform?: NodeJS.Platform;
+  sandbox?: () => Promise<Sandbox>;
+  /** The path of ripgrep. */
+  ripgrep?: () => Promise<string>;
+}
+
+const WIDEST_STATUS = "problem".length;
+
+/**
+ * `gyre doctor`: looks at everything that a run needs, without any request to the network,
+ * and says a line on each. Ends with 1 if something does not work.
+ */
+export async function runDoctor(values: Values, io: Io, parts: DoctorParts = {}): Promise<number> {
+  const checks = await allChecks(values, io, parts);
+  const isWell = checks.every(({ status }) => status !== "problem");
+  if (values.json) {
+    io.stdout.write(
+      `${JSON.stringify({ version: version(), ok: isWell, checks }, undefined, 2)}\n`,
+    );
+  } else {
+    writeChecks(checks, io);
+  }
+  return isWell ? EXIT.done : EXIT.failed;
+}
+
+async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Check[]> {
+  const { home = homedir(), nodeVersion = process.version, platform = process.platform } = parts;
+  const { env } = io;
+  const cwd = resolve(io.cwd, values.cwd ?? ".");
+  const at = { ...io, cwd };
+  const { files, layers, problems, settings } = await inspectSettings({
+    env,
+    cwd,
+    start: io.cwd,
+    home,
+    flags: values,
+  });
+  const own = await ownServices(settings.models);
+  const keys = createKeyStore({ env });
+  const found = await findKeys(io, keys, own);
+  const current = async (): Promise<Model> => (await openModels({ settings, env })).current();
+  const { defaultSessionFolder } = await import("@gyre/sessions");
+  return [
+    { name: "gyre", status: "ok", message: version() },
+    checkNode(nodeVersion),
+    checkPlatform(platform),
+    ...checkSettings(files, problems),
+    ...(await checkExtensions({
+      settings,
+      layers,
+      cwd,
+      env,
+      home,
+      trustOnce: values.trust ?? false,
+    })),
+    ...(await checkKeys(found, io, keys, own)),
+    ...(await checkModel({ current }, found, io, own)),
+    ...checkProxies(io),
+    await checkSandbox(parts.sandbox ?? createSandbox, settings.sandbox ?? "auto", at),
+    await checkRipgrep(parts.ripgrep ?? bundledRipgrep, at),
+    await checkGit(at),
+    ...(await checkSessions(defaultSessionFolder(env))),
+    checkTerminal(io, platform),
+  ];
+}
+
+/** The services that the settings add; what is wrong with them is among the problems already. */
+async function ownServices(said: Settings["models"]): Promise<ServicePreset[]> {
+  if (said === undefined) return [];
+  const { parseUserModels, userServices } = await import("@gyre/ai/models");
+  return userServices(parseUserModels(said, "the settings"));
+}
+
+async function bundledRipgrep(): Promise<string> {
+  return (await import("@vscode/ripgrep")).rgPath;
+}
+
+function writeChecks(checks: readonly Check[], io: Io): void {
+  const { style } = openTerminal(io.stdout, io.env);
+  const colours = { ok: style.green, warning: style.yellow, problem: style.red };
+  const widest = Math.max(...checks.map(({ name }) => name.length));
+  for (const { message, name, status } of checks) {
+    const colour = colours[status];
+    const text = plainText(message).replaceAll("\n", " ");
+    io.stdout.write(`${colour(status.padEnd(WIDEST_STATUS))}  ${name.padEnd(widest)}  ${text}\n`);
+  }
+  const count = (status: Check["status"]): number =>
+    checks.filter((check) => check.status === status).length;
+  const [problems, warnings] = [count("problem"), count("warning")];
+  io.stdout.write(
+    problems + warnings === 0
+      ? "\nAll is well.\n"
+      : `\n${counted(problems, "problem")}, ${counted(warnings, "warning")}.\n`,
+  );
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,129 @@
+import type { McpServerEntry } from "@gyre/tools/mcp";
+import { type Check, withoutSecrets } from "./checks.ts";
+import { configFolder } from "../../settings/file.ts";
+import type { SettingsLayer } from "../../settings/load.ts";
+import type { Settings } from "../../settings/settings.ts";
+import type { Environment } from "../../core/terminal.ts";
+
+/** Names that are listed; of more, how many there are. */
+const MAX_NAMES = 20;
+
+export interface ExtensionPlace {
+  settings: Settings;
+  layers: readonly SettingsLayer[];
+  /** The folder to work in, absolute. */
+  cwd: string;
+  env: Environment;
+  home: string;
+  /** The project is used without being trusted. */
+  trustOnce: boolean;
+}
+
+/**
+ * What a run would load, start and read beside its settings: plugins, hooks, MCP servers,
+ * skills and instruction files. All of it is looked for, and none of it is run.
+ */
+export async function checkExtensions(place: ExtensionPlace): Promise<Check[]> {
+  return [
+    ...(await checkPlugins(place)),
+    ...(await checkHooks(place)),
+    ...(await checkMcp(place)),
+    ...(await checkSkills(place)),
+    ...(await checkInstructions(place)),
+  ];
+}
+
+async function checkPlugins({ settings: { plugins = [] } }: ExtensionPlace): Promise<Check[]> {
+  if (plugins.length === 0) return [ok("plugins", "none")];
+  const [{ findPlugin, PluginError }, { refuseTypes }] = await Promise.all([
+    import("../../extensions/plugins-entry.ts"),
+    import("../../extensions/plugins.ts"),
+  ]);
+  return [...new Set(plugins)].map((path) => {
+    try {
+      const { file, name } = findPlugin(path);
+      refuseTypes(file);
+      return ok("plugins", `${name}: ${file}, which a run loads`);
+    } catch (error) {
+      if (!(error instanceof PluginError)) throw error;
+      return warning("plugins", `The plugin ${path} is left out: ${error.message}.`);
+    }
+  });
+}
+
+async function checkHooks({ settings: { hooks } }: ExtensionPlace): Promise<Check[]> {
+  if (hooks === undefined) return [ok("hooks", "none")];
+  const { HOOK_EVENTS, parseHooks } = await import("../../settings/hooks.ts");
+  const { hooks: given, unknown } = parseHooks(hooks);
+  const counts = HOOK_EVENTS.flatMap((event) => {
+    const count = given.filter((hook) => hook.event === event).length;
+    return count > 0 ? [`${count} for ${event}`] : [];
+  });
+  return [
+    ok("hooks", counts.join(", ") || "none"),
+    ...(unknown.length > 0
+      ? [warning("hooks", `There are none for ${unknown.join(", ")}: passed over.`)]
+      : []),
+  ];
+}
+
+async function checkMcp(place: ExtensionPlace): Promise<Check[]> {
+  const { mcpServers } = await import("../../mcp/servers.ts");
+  const { checks, warn } = collected("mcp");
+  const servers = mcpServers({ ...place, warn });
+  const found = servers.map((server) => ok("mcp", serverText(server)));
+  return orNone("mcp", [...found, ...checks]);
+}
+
+/** What is started or reached; not its arguments, which may hold a key. */
+function serverText({ name, config, scope }: McpServerEntry): string {
+  const where = config.type === "http" ? withoutSecrets(config.url) : config.command;
+  const state = config.disabled ? ", disabled" : "";
+  return `${name}: ${where}, of ${scope === "user" ? "your settings" : scope}${state}`;
+}
+
+async function checkSkills(place: ExtensionPlace): Promise<Check[]> {
+  if (place.settings.skills === false) return [ok("skills", "off, as the settings say")];
+  const { findSkills } = await import("../../guidance/skills.ts");
+  const { checks, warn } = collected("skills");
+  const skills = await findSkills({ ...whereOf(place), warn });
+  const names = skills.slice(0, MAX_NAMES).map(({ name }) => name);
+  const more = skills.length > names.length ? ` and ${skills.length - names.length} more` : "";
+  const found = skills.length > 0 ? [ok("skills", `${names.join(", ")}${more}`)] : [];
+  return orNone("skills", [...found, ...checks]);
+}
+
+async function checkInstructions(place: ExtensionPlace): Promise<Check[]> {
+  const name = "instructions";
+  if (place.settings.instructionFiles === false) return [ok(name, "off, as the settings say")];
+  const { readInstructions } = await import("../../guidance/instructions.ts");
+  const { checks, warn } = collected(name);
+  const files = readInstructions({ ...whereOf(place), warn });
+  return orNone(name, [...files.map(({ path }) => ok(name, path)), ...checks]);
+}
+
+function whereOf({ cwd, env, home }: ExtensionPlace): {
+  cwd: string;
+  home: string;
+  config: string;
+} {
+  return { cwd, home, config: configFolder(env, home) };
+}
+
+/** What is warned of, as checks. */
+function collected(name: string): { checks: Check[]; warn: (text: string) => void } {
+  const checks: Check[] = [];
+  return { checks, warn: (text) => void checks.push(warning(name, text)) };
+}
+
+function orNone(name: string, checks: Check[]): Check[] {
+  return checks.length > 0 ? checks : [ok(name, "none")];
+}
+
+function ok(name: string, message: string): Check {
+  return { name, status: "ok", message };
+}
+
+function warning(name: string, message: string): Check {
+  return { name, status: "warning", message };
+}

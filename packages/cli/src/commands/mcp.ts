@@ -1,0 +1,132 @@
+import { Readable, Writable } from "node:stream";
+import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
+import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
+import type { Io, Sink } from "../core/io.ts";
+import { openProgramMcp } from "../mcp/open.ts";
+import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../mcp/text.ts";
+import type { Values } from "../core/options.ts";
+import { readSetup, type Setup } from "../harness/setup.ts";
+import { version } from "../core/version.ts";
+
+const ACTIONS = ["list", "trust", "serve"] as const;
+/** What `gyre mcp serve` offers unless it is told otherwise: what only looks. */
+export const SERVED_TOOLS: readonly string[] = ["read", "ls", "find", "grep"];
+const INDENT = 2;
+
+/** `gyre mcp [list]`, `gyre mcp trust NAME`, `gyre mcp serve`. */
+export async function runMcp(args: readonly string[], values: Values, io: Io): Promise<ExitCode> {
+  const [action = "list", ...rest] = args;
+  const known = ACTIONS.find((one) => one === action);
+  if (!known) throw new UsageError(`"mcp" takes one of: ${ACTIONS.join(", ")}; not "${action}".`);
+  const [name, more] = rest;
+  const most = known === "trust" ? more : name;
+  if (most !== undefined) throw new UsageError(`"mcp ${known}" takes no argument "${most}".`);
+  if (known === "trust" && name === undefined) {
+    throw new UsageError('"mcp trust" takes the name of a server.');
+  }
+  const setup = await readSetup(values, io);
+  if (known === "serve") return serve(setup, io);
+  const { mcpServers: servers = [], cwd } = setup;
+  // What it would warn of is in the list.
+  const mcp = await openProgramMcp({ servers, cwd, env: io.env, warn: () => {} });
+  const stop = (): void => void mcp.close();
+  io.signal.addEventListener("abort", stop, { once: true });
+  try {
+    return name === undefined ? await list(mcp, values, io) : await trust(mcp, name, io);
+  } finally {
+    io.signal.removeEventListener("abort", stop);
+    await mcp.close();
+  }
+}
+
+async function list(mcp: Mcp, { json = false }: Values, io: Io): Promise<ExitCode> {
+  await mcp.connect();
+  const status = mcp.status();
+  if (json) {
+    io.stdout.write(`${JSON.stringify(status, undefined, INDENT)}\n`);
+    return EXIT.done;
+  }
+  if (status.length === 0) {
+    io.stdout.write(`${NO_SERVERS}\n`);
+    return EXIT.done;
+  }
+  const width = Math.max(...status.map(({ name }) => plain(name).length));
+  for (const server of status) {
+    io.stdout.write(
+      `${plain(server.name).padEnd(width)}  ${server.kind.padEnd(5)}  ${mcpStateText(server, "gyre mcp trust")}\n`,
+    );
+  }
+  return EXIT.done;
+}
+
+async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
+  let changes: McpChanges;
+  try {
+    changes = await mcp.accept(name);
+  } catch (error) {
+    if (!(error instanceof McpError || error instanceof PinFileError)) throw error;
+    throw new ExitError(EXIT.failed, plain(error.message), { cause: error });
+  }
+  for (const { name: tool, what, says } of changedTools(changes)) {
+    const lines = says.split("\n").map((line) => " ".repeat(INDENT) + line);
+    io.stdout.write(`${tool} (${what}):\n${lines.join("\n")}\n`);
+  }
+  io.stdout.write(`${trustedText(name, changes)}\n`);
+  return EXIT.done;
+}
+
+/** Offers our tools on standard input and output, under permissions. Nobody can be asked. */
+async function serve(setup: Setup, io: Io): Promise<ExitCode> {
+  const { settings, explicit, cwd, warn } = setup;
+  const [{ openToolset, permissions }, { serveMcp }] = await Promise.all([
+    import("@gyre/tools"),
+    import("@gyre/tools/mcp"),
+  ]);
+  // Settings for an agent of the user's own say nothing of what others may have.
+  const tools = explicit.has("tools") ? (settings.tools ?? SERVED_TOOLS) : SERVED_TOOLS;
+  const mode = explicit.has("mode") ? (settings.mode ?? "ask") : "ask";
+  const { allow = [], ask = [], deny = [], network = false, sandbox = "auto" } = settings;
+  const toolset = await openToolset({
+    root: cwd,
+    tools,
+    sandbox: sandbox === "auto" ? "any" : sandbox,
+    network,
+    environment: io.env,
+  });
+  try {
+    const guard = permissions({
+      mode,
+      rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
+      headless: true,
+      sandboxed: async () => (await toolset.env.sandbox()).kind !== "none",
+      workspace: toolset.env.workspace,
+    });
+    await serveMcp({
+      tools: toolset.registry.list(),
+      middleware: [guard],
+      version: version(),
+      stdin: io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin),
+      stdout: writableOf(io.stdout),
+      signal: io.signal,
+      warn,
+    });
+  } finally {
+    await toolset.close();
+  }
+  return EXIT.done;
+}
+
+/** Waits where the reader is slower than we are. */
+function writableOf(sink: Sink): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(text: string | Buffer, _encoding, done) {
+      if (sink.write(String(text)) === false && isEmitter(sink)) sink.once("drain", () => done());
+      else done();
+    },
+  });
+}
+
+function isEmitter(sink: Sink): sink is Sink & { once(name: string, run: () => void): unknown } {
+  return "once" in sink && typeof sink.once === "function";
+}

@@ -1,0 +1,303 @@
+import { existsSync } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Clock, nearNames, systemClock } from "@gyre/ai";
+import {
+  defaultSessionFolder,
+  type Entry,
+  importPiSession,
+  isPiHeader,
+  openSession,
+  type Session,
+  SessionError,
+  SessionStore,
+  type SessionSummary,
+} from "@gyre/sessions";
+import { sanitise } from "@gyre/tools";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import type { Io, Sink } from "../core/io.ts";
+import type { Values } from "../core/options.ts";
+import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts";
+import { unlockHint } from "../harness/setup.ts";
+import { fit } from "../core/terminal.ts";
+import { widthOf } from "../text/width.ts";
+import { promptLine } from "../text/ran-command.ts";
+
+const MAX_TITLE_COLUMNS = 72;
+const GAP = "  ";
+/** A header is shorter. */
+const HEADER_BYTES = 64 * 1024;
+
+/** What a verb has to work with. */
+interface Job {
+  store: SessionStore;
+  values: Values;
+  io: Io;
+  clock: Clock;
+  /** The folder whose sessions are meant. */
+  cwd: string;
+}
+
+interface Verb {
+  /** What it is done to, for people. */
+  takes: string;
+  run: (what: string, job: Job) => Promise<number>;
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  show: { takes: "the id of a session, or a file", run: show },
+  path: { takes: "the id of a session", run: path },
+  fork: { takes: "the id of a session", run: fork },
+  import: { takes: "a session file, of gyre or of pi", run: importFile },
+  check: { takes: "the id of a session, or a file", run: check },
+  unlock: { takes: "the id of a session", run: unlock },
+  remove: { takes: "the id of a session", run: remove },
+};
+
+/**
+ * `gyre sessions`: lists sessions, or does something to one. An id may be cut short as long
+ * as it means one session. Throws `UsageError` and `ExitError`.
+ */
+export async function runSessions(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  parts: { clock?: Clock } = {},
+): Promise<number> {
+  const { clock = systemClock } = parts;
+  const store = new SessionStore(defaultSessionFolder(io.env), { clock, unlockHint });
+  const job: Job = { store, values, io, clock, cwd: resolve(io.cwd, values.cwd ?? ".") };
+  const [name, what, ...more] = args;
+  if (name === undefined) return list(job);
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (!verb) {
+    const [near] = nearNames(name, Object.keys(VERBS));
+    const hint = near ? `Did you mean "${near}"?` : `There is: ${Object.keys(VERBS).join(", ")}.`;
+    throw new UsageError(`"sessions" cannot "${name}". ${hint}`);
+  }
+  if (what === undefined) throw new UsageError(`"sessions ${name}" needs ${verb.takes}.`);
+  if (more.length > 0) throw new UsageError(`"sessions ${name}" takes ${verb.takes}, no more.`);
+  try {
+    return await verb.run(what, job);
+  } catch (error) {
+    if (!(error instanceof SessionError)) throw error;
+    throw new ExitError(EXIT.failed, error.message, { cause: error });
+  }
+}
+
+async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
+  const sessions = await store.list(values.all ? {} : { cwd });
+  if (values.json) {
+    io.stdout.write(`${JSON.stringify(sessions, null, 2)}\n`);
+    return EXIT.done;
+  }
+  if (sessions.length === 0) {
+    const text = values.all
+      ? "There are no sessions."
+      : `There are no sessions of ${shown(cwd)}. Those of all folders: gyre sessions --all.`;
+    io.stderr.write(`${text}\n`);
+    return EXIT.done;
+  }
+  const now = clock.now();
+  const rows = sessions.map((session) => [
+    shown(session.id),
+    agoText(session.updatedAt, now),
+    sizeText(session.bytes),
+    ...(values.all ? [shown(session.cwd) || "(unknown folder)"] : []),
+    titleOf(session),
+  ]);
+  for (const row of aligned(rows)) io.stdout.write(`${row}\n`);
+  return EXIT.done;
+}
+
+function titleOf({ title, firstPrompt }: SessionSummary): string {
+  const asked = firstPrompt === undefined ? "(nothing was asked)" : promptLine(firstPrompt);
+  return fit(shown(title ?? asked), MAX_TITLE_COLUMNS);
+}
+
+function shown(text: string): string {
+  return sanitise(text, { keepNewlines: false });
+}
+
+function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+    });
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+/** The conversation as it stands; as JSON, every entry of the file, those of other branches too. */
+async function show(id: string, { store, values, io }: Job): Promise<number> {
+  return using(await openEither(id, store, io), async (session) => {
+    const ids = values.json ? session.entries.map((entry) => entry.id) : session.branchOf();
+    if (!values.json) io.stdout.write(headText(session));
+    for (const entryId of ids) {
+      if (io.signal.aborted) return EXIT.interrupted;
+      const entry = await readOr(session, entryId, io.stderr);
+      if (!entry) continue;
+      const text = values.json ? JSON.stringify(entry) : entryText(entry);
+      if (text !== "") io.stdout.write(`${text}\n`);
+    }
+    tellProblems(session, io.stderr);
+    return EXIT.done;
+  });
+}
+
+/** One that cannot be put together any more is told of; the others are shown. */
+async function readOr(session: Session, id: number, to: Sink): Promise<Entry | undefined> {
+  try {
+    return await session.read(id);
+  } catch (error) {
+    if (!(error instanceof SessionError) || error.code !== "unreadable") throw error;
+    to.write(`${shown(error.message)}\n`);
+    return undefined;
+  }
+}
+
+function headText({ header }: Session): string {
+  const { createdAt, cwd, from, id } = header;
+  const origin = from?.session ?? from?.file;
+  return [
+    `Session ${shown(id)}, begun ${timeText(createdAt)}`,
+    `Folder: ${shown(cwd)}`,
+    ...(origin === undefined ? [] : [`Made from: ${shown(origin)}`]),
+    "",
+    "",
+  ].join("\n");
+}
+
+async function path(id: string, { store, io }: Job): Promise<number> {
+  io.stdout.write(`${(await store.find(id)).path}\n`);
+  return EXIT.done;
+}
+
+async function fork(id: string, { store, values, io, cwd }: Job): Promise<number> {
+  const session = await store.fork(id, values.cwd === undefined ? {} : { cwd });
+  await session.close();
+  io.stdout.write(`${session.header.id}\n`);
+  return EXIT.done;
+}
+
+async function importFile(name: string, job: Job): Promise<number> {
+  const { store, values, io, cwd } = job;
+  const file = resolve(io.cwd, name);
+  const isPi = isPiHeader(await firstLine(file));
+  const { id, path, skipped } = isPi
+    ? await importPi(file, job)
+    : { ...(await store.add(file, { cwd })), skipped: [] };
+  if (values.json) {
+    io.stdout.write(`${JSON.stringify({ id, path, skipped })}\n`);
+    return EXIT.done;
+  }
+  io.stdout.write(`${id}\n`);
+  if (skipped.length > 0) io.stderr.write("Not everything could be brought over:\n");
+  for (const { line, type, why } of skipped) {
+    io.stderr.write(`${GAP}line ${line}, ${shown(type)}: ${shown(why)}\n`);
+  }
+  return EXIT.done;
+}
+
+async function importPi(file: string, { store, cwd }: Job) {
+  let made: Session | undefined;
+  try {
+    const { session, skipped } = await importPiSession(file, async (header) => {
+      made = await store.create({ ...header, cwd: header.cwd || cwd });
+      return made;
+    });
+    await session.close();
+    return { id: session.header.id, path: session.path, skipped };
+  } catch (error) {
+    // Half a session helps nobody.
+    if (made) await rm(made.path, { force: true });
+    throw error;
+  }
+}
+
+/** The object on the first line of a file, if there is one. */
+async function firstLine(file: string): Promise<unknown> {
+  try {
+    const handle = await open(file, "r");
+    try {
+      const buffer = Buffer.alloc(HEADER_BYTES);
+      const { bytesRead } = await handle.read(buffer, 0, HEADER_BYTES, 0);
+      const [line = ""] = buffer.toString("utf8", 0, bytesRead).split("\n");
+      return JSON.parse(line) as unknown;
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ExitError(EXIT.failed, `${shown(file)} cannot be read: ${reason}`, { cause: error });
+  }
+}
+
+async function check(what: string, { store, values, io }: Job): Promise<number> {
+  return using(await openEither(what, store, io), async (session) => {
+    const { entries, problems } = session;
+    const isSound = problems.length === 0;
+    if (values.json) io.stdout.write(`${JSON.stringify(problems, null, 2)}\n`);
+    else if (!isSound) tellProblems(session, io.stdout);
+    else {
+      const count = `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`;
+      io.stdout.write(`No problems; ${count}.\n`);
+    }
+    return isSound ? EXIT.done : EXIT.failed;
+  });
+}
+
+/** An id goes before a file of the same name. */
+async function openEither(what: string, store: SessionStore, io: Io): Promise<Session> {
+  let path: string;
+  try {
+    ({ path } = await store.find(what));
+  } catch (error) {
+    path = resolve(io.cwd, what);
+    const isFile = error instanceof SessionError && error.code === "not_found" && existsSync(path);
+    if (!isFile) throw error;
+  }
+  return openSession(path, { readOnly: true });
+}
+
+function tellProblems({ problems }: Session, to: Sink): void {
+  for (const { kind, line, offset, bytes, message } of problems) {
+    to.write(`line ${line} (${bytes} bytes at ${offset}), ${kind}: ${shown(message)}\n`);
+  }
+}
+
+async function unlock(id: string, { store, io }: Job): Promise<number> {
+  const holder = await store.unlock(id);
+  if (holder === undefined) io.stdout.write("It is not locked.\n");
+  else if (holder === "unknown") io.stdout.write("Removed a lock that did not say whose it was.\n");
+  else {
+    const { host, pid, since } = holder;
+    const whose = `process ${pid} on ${shown(host)}`;
+    io.stdout.write(`Removed the lock of ${whose}, held since ${timeText(since)}.\n`);
+  }
+  return EXIT.done;
+}
+
+async function remove(id: string, { store, io }: Job): Promise<number> {
+  const session = await store.find(id);
+  await store.remove(session.id);
+  const { removeHistory } = await import("../file-history/recorder.ts");
+  await removeHistory(io.env, session.id);
+  io.stdout.write(`Removed ${session.id}.\n`);
+  return EXIT.done;
+}
+
+async function using<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,106 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { askYesNo } from "./ask-yes-no.ts";
+import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
+import type { Io } from "../core/io.ts";
+import type { Values } from "../core/options.ts";
+import { findProjectFile, MCP_FILE, PROJECT_FILE, realPath } from "../settings/project-file.ts";
+import { oneLine } from "../settings/problem.ts";
+import { settingsOffer, storeTrust, type TrustOffer } from "../settings/trust-offer.ts";
+import { readTrustFile, TrustFileError, trustFile, writeTrustFile } from "../settings/trust.ts";
+
+/**
+ * `gyre trust [FOLDER] [--show] [--remove]`: shows what the settings of a folder set, and has
+ * them used from now on, as long as they stay as they are. On a terminal it asks first; with
+ * `--show` it ends there. A file with errors is not trusted. Ends with 1 if the answer is no.
+ */
+export async function runTrust(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  home: string = homedir(),
+): Promise<ExitCode> {
+  const [named, more] = args;
+  if (values.show && values.remove) {
+    throw new UsageError("--show and --remove cannot be used together.");
+  }
+  if (more !== undefined) throw new UsageError(`"trust" takes one folder, not "${more}" as well.`);
+  const cwd = resolve(io.cwd, named ?? ".");
+  const project = findProjectFile(cwd, home);
+  const servers = findProjectFile(cwd, home, MCP_FILE);
+  try {
+    if (values.remove) {
+      const found = [project, servers].flatMap((file) => file?.folder ?? []);
+      return remove([realPath(cwd), ...found], io, home);
+    }
+    if (!project && !servers) {
+      throw new ExitError(
+        EXIT.failed,
+        oneLine(
+          `There is nothing to trust: no ${PROJECT_FILE} and no ${MCP_FILE} in ${cwd} or the project around it.`,
+        ),
+      );
+    }
+    const agree = agreement(values, io);
+    if (project) {
+      const options = { env: io.env, cwd, start: io.cwd, home, flags: {} };
+      await add(await settingsOffer(project, options), io, home, agree.with);
+    }
+    if (servers) {
+      const { mcpOffer } = await import("../mcp/trust.ts");
+      await add(mcpOffer(servers, cwd), io, home, agree.with);
+    }
+    return agree.isRefused ? EXIT.failed : EXIT.done;
+  } catch (error) {
+    if (!(error instanceof TrustFileError)) throw error;
+    throw new ExitError(EXIT.failed, oneLine(`${error.message}.`), { cause: error });
+  }
+}
+
+/** Says yes to what was shown: a person, or nobody where none is there to be asked. */
+type Agree = (what: string) => Promise<boolean>;
+
+function agreement(
+  { show = false }: Values,
+  io: Io,
+): { readonly with: Agree; readonly isRefused: boolean } {
+  const isAsked = io.stdin.isTTY === true && io.stdout.isTTY === true;
+  let isRefused = false;
+  return {
+    async with(what) {
+      if (show || !isAsked) return !show;
+      const isYes = await askYesNo(`Trust ${oneLine(what)}?`, io);
+      if (!isYes) io.stdout.write("It stays as it was: nothing was written.\n");
+      isRefused ||= !isYes;
+      return isYes;
+    },
+    get isRefused() {
+      return isRefused;
+    },
+  };
+}
+
+/** `candidates`: the folder that is meant, or else the project that it is in. */
+function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
+  const path = trustFile(io.env, home);
+  const folders = new Map(readTrustFile(path));
+  const settings = candidates.find((one) => folders.delete(one));
+  const servers = candidates.map((one) => join(one, MCP_FILE)).find((one) => folders.delete(one));
+  const folder = settings ?? servers;
+  if (folder === undefined) {
+    io.stdout.write(`${oneLine(candidates[0] ?? "")} was not trusted.\n`);
+    return EXIT.done;
+  }
+  writeTrustFile(path, folders);
+  io.stdout.write(`${oneLine(folder)} is not trusted any more.\n`);
+  return EXIT.done;
+}
+
+/** Shows what is offered, and has it used from now on if `agree` says so. */
+async function add(offer: TrustOffer, io: Io, home: string, agree: Agree): Promise<void> {
+  const { notes, path, refusal, shown } = offer;
+  io.stdout.write(shown);
+  for (const note of notes) io.stderr.write(`gyre: ${note}\n`);
+  if (refusal !== undefined) throw new ExitError(EXIT.failed, refusal);
+  if (await agree(path)) io.stdout.write(`${storeTrust(offer, io.env, home)}\n`);
+}

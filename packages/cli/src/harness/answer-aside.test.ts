@@ -1,0 +1,26 @@
+import { type Usage } from "@gyre/ai";
+import { scriptedModel } from "@gyre/ai/testing";
+import { expect, it } from "vitest";
+import { answerAside } from "./answer-aside.ts";
+
+const { signal } = new AbortController();
+
+it("asks one thing, gives the answer, and tells what it has used", async () => {
+  const script = scriptedModel(["  Yes.  "]);
+  const spent: Usage[] = [];
+  const answer = await answerAside("Is it?", {
+    client: script,
+    model: script.model,
+    signal,
+    spent: (usage) => void spent.push(usage),
+  });
+  expect(answer).toBe("Yes.");
+  expect(spent).toHaveLength(1);
+  expect(script.calls[0]?.messages).toMatchObject([{ role: "user", content: "Is it?" }]);
+});
+
+it("rejects where there is no answer", async () => {
+  const script = scriptedModel([""]);
+  const options = { client: script, model: script.model, signal, spent: () => {} };
+  await expect(answerAside("Is it?", options)).rejects.toThrow(/./);
+});

@@ -1,0 +1,157 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { Session } from "@gyre/sessions";
+import type { McpServerEntry } from "@gyre/tools/mcp";
+import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
+import type { Io } from "../core/io.ts";
+import type { Values } from "../core/options.ts";
+import { findProjectFile, MCP_FILE } from "../settings/project-file.ts";
+import { loadSettings, type SettingsLayer } from "../settings/load.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/** What a run is set up with: all that the command line, the environment and the files say. */
+export interface Setup {
+  settings: Settings;
+  /** What the command line itself said. */
+  explicit: ReadonlySet<keyof Settings>;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  verbose?: string;
+  /** MCP servers that are set and may be used. */
+  mcpServers?: readonly McpServerEntry[];
+  /** What each source says, the first to be replaced first. */
+  layers?: readonly SettingsLayer[];
+  warn: (text: string) => void;
+}
+
+/** How a setup is read. */
+export interface SetupOptions {
+  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  quietAboutTrust?: boolean;
+  /** Told what is wrong with it. Default: stderr is. */
+  warn?: (text: string) => void;
+}
+
+/** Reads it. Throws `UsageError` for what is wrong with the command line. */
+export async function readSetup(
+  values: Values,
+  io: Io,
+  {
+    quietAboutTrust = false,
+    warn = (text) => void io.stderr.write(`gyre: ${text}\n`),
+  }: SetupOptions = {},
+): Promise<Setup> {
+  const cwd = resolve(io.cwd, values.cwd ?? ".");
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
+  }
+  const home = homedir();
+  const trustOnce = values.trust ?? false;
+  const { settings, sources, layers } = await loadSettings({
+    env: io.env,
+    cwd,
+    start: io.cwd,
+    home,
+    flags: values,
+    trustOnce,
+    quietAboutTrust,
+    warn,
+  });
+  const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
+  const mcpServers = hasServers
+    ? (await import("../mcp/servers.ts")).mcpServers({
+        layers,
+        cwd,
+        env: io.env,
+        home,
+        trustOnce,
+        quietAboutTrust,
+        warn,
+      })
+    : [];
+  const names = Object.keys(sources) as (keyof Settings)[];
+  const explicit = new Set(names.filter((name) => sources[name] === "command line"));
+  const { verbose } = values;
+  return {
+    settings,
+    explicit,
+    cwd,
+    warn,
+    layers,
+    ...(mcpServers.length > 0 && { mcpServers }),
+    ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
+  };
+}
+
+/** What to do about a lock that was left behind. */
+export function unlockHint(id: string): string {
+  return `gyre sessions unlock ${id}`;
+}
+
+/** How to go on with a session that somebody else has open. */
+function forkHint(id: string): string {
+  return `gyre --resume ${id} --fork`;
+}
+
+/** Where the sessions of this user are. */
+export async function openStore(io: Pick<Io, "env">) {
+  const { defaultSessionFolder, SessionStore } = await import("@gyre/sessions");
+  return new SessionStore(defaultSessionFolder(io.env), { forkHint, unlockHint });
+}
+
+/** Which session the command line asks for: one that is there, open, or the way to a new one. */
+export interface ChosenSession {
+  session?: Session;
+  newSession?: () => Promise<Session>;
+}
+
+/** Finds it. Neither: nothing is to be written down. */
+export async function chooseSession(
+  values: Values,
+  { cwd, settings, warn }: Setup,
+  io: Io,
+): Promise<ChosenSession> {
+  checkSessionOptions(values);
+  const { fork, history, resume } = values;
+  if (history !== undefined) return openHistory(resolve(io.cwd, history), cwd, warn);
+  const isGoneOn = values.continue || resume !== undefined;
+  if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
+  const store = await openStore(io);
+  if (!isGoneOn) return { newSession: () => store.create({ cwd }) };
+  const id = resume ?? (await store.latest(cwd))?.id;
+  if (id === undefined) {
+    throw new ExitError(
+      EXIT.failed,
+      `There is no session of ${cwd} to go on with. \`gyre sessions --all\` lists those of other folders.`,
+    );
+  }
+  const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
+  tellProblems(session, warn);
+  return { session };
+}
+
+async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Promise<ChosenSession> {
+  const { createSession, openSession } = await import("@gyre/sessions");
+  const found = statSync(path, { throwIfNoEntry: false });
+  const isNew = !found || (found.isFile() && found.size === 0);
+  if (isNew) return { newSession: () => createSession(path, { cwd }) };
+  const session = await openSession(path);
+  tellProblems(session, warn);
+  return { session };
+}
+
+function tellProblems({ path, problems }: Session, warn: Setup["warn"]): void {
+  for (const { line, message } of problems) warn(`${path}, line ${line}: ${message}`);
+}
+
+function checkSessionOptions(values: Values): void {
+  const sources = (["continue", "resume", "history", "no-session"] as const).filter(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+  const [one, other] = sources;
+  if (other !== undefined) throw new UsageError(`--${one} and --${other} cannot be used together.`);
+  if (values.fork && one !== "continue" && one !== "resume") {
+    throw new UsageError("--fork needs --continue or --resume ID: it goes on in a copy of that.");
+  }
+}

@@ -1,0 +1,102 @@
+import type { Model, ProtocolClient } from "@gyre/ai";
+import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
+import { type Fetch, findService } from "@gyre/ai/providers";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { recordingFetch } from "../core/recording-fetch.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { Environment } from "../core/terminal.ts";
+
+/** Models by name, and the way to them. */
+export interface Models {
+  client: ProtocolClient;
+  /** The one that is set, or the one that there is a key for. Throws what to tell the user. */
+  current(): Promise<Model>;
+  fallbacks: readonly Model[];
+  /** Throws what to tell the user. */
+  find(name: string): Promise<Model>;
+  /** All that are known. */
+  list(): Promise<readonly Model[]>;
+}
+
+export interface ModelsOptions {
+  settings: Pick<Settings, "model" | "fallbackModels" | "models">;
+  env: Environment;
+  /** A file for all that is sent and received. */
+  verbose?: string;
+  fetch?: Fetch;
+}
+
+const SOURCE = 'the settings, under "models"';
+
+/** What the settings say of models, made usable. */
+export async function openModels({
+  settings,
+  env,
+  verbose,
+  fetch: given,
+}: ModelsOptions): Promise<Models> {
+  const own = settings.models;
+  const { catalogue, createCatalogue, mergeModels, parseUserModels, userServices } =
+    await import("@gyre/ai/models");
+  const user = own === undefined ? undefined : parseUserModels(own, SOURCE);
+  const services = user ? userServices(user) : [];
+  const all = createCatalogue(user ? mergeModels(catalogue(), user) : catalogue());
+  const keys = createKeyStore({ env });
+  const find = async (name: string): Promise<Model> => named(name, (wanted) => all.find(wanted));
+  const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
+  const way = verbose === undefined ? base : recordingFetch(base, verbose);
+  return {
+    client: createModelClient({ env, keys, services, fetch: way }),
+    fallbacks: await Promise.all((settings.fallbackModels ?? []).map(find)),
+    find,
+    list: async () => all.list(),
+    async current() {
+      if (settings.model !== undefined) return find(settings.model);
+      const { defaultModel } = await import("./default-model.ts");
+      const name = await defaultModel(env, keys);
+      if (name !== undefined) return find(name);
+      throw new ExitError(
+        EXIT.auth,
+        "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`, or choose a local model with --model ollama/NAME.",
+      );
+    },
+  };
+}
+
+/**
+ * A `service/id` that the catalogue does not have is taken at its word: services get new
+ * models before catalogues do.
+ */
+function named(name: string, find: (name: string) => Model): Model {
+  try {
+    return find(name);
+  } catch (error) {
+    const slash = name.indexOf("/");
+    const service = slash > 0 ? findService(name.slice(0, slash)) : undefined;
+    const id = name.slice(slash + 1);
+    if (service && id !== "" && isUnknown(error)) {
+      return { id, name: id, api: service.api, provider: service.id };
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ExitError(EXIT.usage, message, { cause: error });
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "model_not_found";
+}
+
+/** A way through the proxy that the environment names; nothing where it names none. */
+async function proxiedFetch(env: Environment): Promise<Fetch | undefined> {
+  const named = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+  ];
+  if (!named.some((name) => env[name])) return undefined;
+  const { proxyFetch } = await import("../core/proxy-fetch.ts");
+  return proxyFetch(env);
+}

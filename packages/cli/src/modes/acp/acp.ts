@@ -1,0 +1,487 @@
+import { isAbsolute } from "node:path";
+import { Readable } from "node:stream";
+import { inspect } from "node:util";
+import {
+  agent,
+  type AgentContext,
+  type AuthMethod,
+  type ClientCapabilities,
+  type InitializeRequest,
+  type InitializeResponse,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type McpServer,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+  type SessionInfo,
+  type SetSessionConfigOptionResponse,
+} from "@agentclientprotocol/sdk";
+import type { Session, SessionSummary } from "@gyre/sessions";
+import { AcpAuthError, AcpInvalidError } from "./error.ts";
+import type { AcpHost, AcpStore } from "./host.ts";
+import type { AcpEditor, AcpSession } from "./session.ts";
+import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
+import type { Io, Sink } from "../../core/io.ts";
+import { editorServers } from "../../mcp/editor.ts";
+import type { Values } from "../../core/options.ts";
+import { version } from "../../core/version.ts";
+import { promptLine } from "../../text/ran-command.ts";
+
+/** Sessions in one answer of session/list. */
+export const SESSIONS_PER_PAGE = 50;
+
+/** Services that an editor offers a login for. Others have theirs in a terminal. */
+const LOGIN_SERVICES: Readonly<Record<string, string>> = {
+  anthropic: "Anthropic",
+  openai: "OpenAI",
+  google: "Google Gemini",
+  openrouter: "OpenRouter",
+};
+
+/** The way for editors that cannot open a terminal. */
+const KEY_METHOD: AuthMethod = {
+  id: "key",
+  name: "Key of a service",
+  description:
+    "Run `gyre login SERVICE` in a terminal, or set a variable like ANTHROPIC_API_KEY for this agent in the editor's settings.",
+};
+
+const AUTH_HINT = "Run `gyre login SERVICE` in a terminal, then try again.";
+
+export interface AcpOptions {
+  io: Pick<Io, "stdin" | "stdout" | "stderr" | "signal">;
+  version: string;
+  /** Called once, when the first session is asked for: nothing of it may delay `initialize`. */
+  load: () => Promise<AcpHost>;
+}
+
+/** Says which service's key is to be stored: how an editor starts the program in a terminal. */
+export const LOGIN_VARIABLE = "GYRE_ACP_LOGIN";
+
+/** `gyre acp`. */
+export async function runAcp(values: Values, io: Io): Promise<ExitCode> {
+  const service = io.env[LOGIN_VARIABLE];
+  if (service) {
+    const { runLogin } = await import("../../commands/login.ts");
+    return runLogin([service], {}, io);
+  }
+  const load = async (): Promise<AcpHost> => (await import("./host.ts")).createAcpHost(values, io);
+  return serveAcp({ io, version: version(), load });
+}
+
+/**
+ * Serves an editor on standard input and output until either ends. Everything that runs is
+ * then stopped and written down. Nothing but the protocol is written to `io.stdout`.
+ */
+export async function serveAcp(options: AcpOptions): Promise<ExitCode> {
+  const { io } = options;
+  const restore = consoleTo(io.stderr);
+  const server = new AcpServer(options);
+  try {
+    const connection = server.connect();
+    const end = (): void => connection.close();
+    io.signal.addEventListener("abort", end, { once: true });
+    if (io.signal.aborted) end();
+    await connection.closed;
+    io.signal.removeEventListener("abort", end);
+    return io.signal.aborted ? EXIT.interrupted : EXIT.done;
+  } finally {
+    await server.close();
+    restore();
+  }
+}
+
+class AcpServer {
+  readonly #options: AcpOptions;
+  readonly #sessions = new Map<string, AcpSession>();
+  /** Sessions that are being opened or closed, by id: nobody else may do either meanwhile. */
+  readonly #changing = new Map<string, Promise<unknown>>();
+  #host: Promise<AcpHost> | undefined;
+  #capabilities: ClientCapabilities = {};
+  #closed = false;
+
+  constructor(options: AcpOptions) {
+    this.#options = options;
+  }
+
+  connect(): ReturnType<ReturnType<typeof agent>["connect"]> {
+    const { io } = this.#options;
+    const app = agent({ name: "gyre" })
+      .onRequest(methods.agent.initialize, ({ params }) => this.#initialize(params))
+      .onRequest(methods.agent.authenticate, ({ params }) =>
+        told(this.#authenticate(params.methodId)),
+      )
+      .onRequest(methods.agent.session.new, ({ params, client }) =>
+        told(this.#new(params.cwd, params.mcpServers, client)),
+      )
+      .onRequest(methods.agent.session.load, ({ params, client }) =>
+        told(this.#load(params.sessionId, params.cwd, params.mcpServers, client)),
+      )
+      .onRequest(methods.agent.session.resume, ({ params, client }) =>
+        told(this.#resume(params.sessionId, params.cwd, params.mcpServers ?? [], client)),
+      )
+      .onRequest(methods.agent.session.list, ({ params }) => told(this.#list(params)))
+      .onRequest(methods.agent.session.close, ({ params }) => told(this.#end(params.sessionId)))
+      .onRequest(methods.agent.session.delete, ({ params }) => told(this.#delete(params.sessionId)))
+      .onRequest(methods.agent.session.setMode, ({ params }) =>
+        told(this.#session(params.sessionId).setMode(params.modeId)).then(() => ({})),
+      )
+      .onRequest(methods.agent.session.setConfigOption, ({ params }) =>
+        told(this.#setConfig(params.sessionId, params.configId, params.value)),
+      )
+      .onRequest(methods.agent.session.prompt, ({ params, signal }) =>
+        told(this.#session(params.sessionId).prompt(params.prompt, signal)),
+      )
+      .onNotification(methods.agent.session.cancel, ({ params }) =>
+        this.#sessions.get(params.sessionId)?.cancel(),
+      );
+    // The types of Node's streams and of the web's differ in what they leave out.
+    const input = Readable.toWeb(readableOf(io.stdin)) as ReadableStream<Uint8Array>;
+    return app.connect(ndJsonStream(writableOf(io.stdout), input));
+  }
+
+  /** Ends all sessions. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#changing.values());
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    const ends = await Promise.allSettled(sessions.map((session) => session.close()));
+    for (const end of ends) if (end.status === "rejected") this.#warn(messageOf(end.reason));
+  }
+
+  #initialize({ clientCapabilities = {} }: InitializeRequest): InitializeResponse {
+    this.#capabilities = clientCapabilities;
+    return {
+      // There is one version as yet: whatever was asked for, this is what can be had.
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: "gyre", title: "Gyre", version: this.#options.version },
+      agentCapabilities: {
+        loadSession: true,
+        mcpCapabilities: { http: true, sse: false },
+        promptCapabilities: { image: true, embeddedContext: true },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+      },
+      authMethods: [KEY_METHOD, ...terminalMethods(clientCapabilities)],
+    };
+  }
+
+  async #authenticate(methodId: string): Promise<Record<string, never>> {
+    if (methodId !== KEY_METHOD.id) throw new AcpInvalidError(`There is no way "${methodId}".`);
+    const missing = await (await this.#loaded()).missingKey();
+    if (missing !== undefined) throw new AcpAuthError(missing);
+    return {};
+  }
+
+  async #new(
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+  ): Promise<{ sessionId: string } & Configuration> {
+    const session = await this.#open(cwd, servers, client, (store) => store.create({ cwd }));
+    this.#introduce(session, servers);
+    return { sessionId: session.id, ...session.configuration() };
+  }
+
+  async #load(
+    id: string,
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+  ): Promise<Configuration> {
+    const session = await this.#reopen(id, cwd, servers, client);
+    await session.replay();
+    this.#introduce(session, servers);
+    return session.configuration();
+  }
+
+  async #resume(
+    id: string,
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+  ): Promise<Configuration> {
+    const session = await this.#reopen(id, cwd, servers, client);
+    this.#introduce(session, servers);
+    return session.configuration();
+  }
+
+  async #list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
+    const store = await (await this.#loaded()).store();
+    const from = cursor === undefined || cursor === null ? 0 : Number(cursor);
+    if (!Number.isSafeInteger(from) || from < 0) {
+      throw new AcpInvalidError(`"${cursor}" is no cursor that came from here.`);
+    }
+    const all = await store.list(typeof cwd === "string" ? { cwd } : {});
+    // One in which nothing was said is nothing to go on with.
+    const said = all.filter((each) => isAbsolute(each.cwd) && titleOf(each) !== undefined);
+    const to = from + SESSIONS_PER_PAGE;
+    return {
+      sessions: said.slice(from, to).map(infoOf),
+      ...(to < said.length && { nextCursor: String(to) }),
+    };
+  }
+
+  async #end(id: string): Promise<Record<string, never>> {
+    const session = this.#session(id);
+    this.#sessions.delete(id);
+    await this.#alone(id, () => session.close());
+    return {};
+  }
+
+  async #delete(id: string): Promise<Record<string, never>> {
+    const store = await (await this.#loaded()).store();
+    await exactly(store, id);
+    if (this.#sessions.has(id)) await this.#end(id);
+    await store.remove(id);
+    return {};
+  }
+
+  async #setConfig(
+    id: string,
+    configId: string,
+    value: string | boolean,
+  ): Promise<SetSessionConfigOptionResponse> {
+    if (typeof value !== "string")
+      throw new AcpInvalidError(`"${configId}" takes one of its values.`);
+    return { configOptions: await this.#session(id).setConfig(configId, value) };
+  }
+
+  #session(id: string): AcpSession {
+    const session = this.#sessions.get(id);
+    if (!session) throw RequestError.sessionNotFound(id);
+    return session;
+  }
+
+  /** A session of the store, or the very one if it is open here. */
+  #reopen(
+    id: string,
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+  ): Promise<AcpSession> {
+    return this.#alone(id, async () => {
+      const open = this.#sessions.get(id);
+      if (open) return open;
+      return this.#open(
+        cwd,
+        servers,
+        client,
+        async (store) => {
+          await exactly(store, id);
+          return store.open(id);
+        },
+        id,
+      );
+    });
+  }
+
+  async #open(
+    cwd: string,
+    servers: readonly McpServer[],
+    client: AgentContext,
+    openFile: (store: AcpStore) => Promise<Session>,
+    id?: string,
+  ): Promise<AcpSession> {
+    if (!isAbsolute(cwd)) throw new AcpInvalidError(`cwd has to be absolute, and is "${cwd}".`);
+    const [host, { AcpSession: Opened }] = await Promise.all([
+      this.#loaded(),
+      import("./session.ts"),
+    ]);
+    const folder = await host.folder(cwd);
+    if (!folder.store && id !== undefined) throw RequestError.sessionNotFound(id);
+    const file = folder.store && (await openFile(folder.store));
+    for (const { line, message } of file?.problems ?? []) {
+      this.#warn(`Session ${file?.path}, line ${line}: ${message}`);
+    }
+    const editor = this.#editor(client);
+    const { servers: mcpServers } = editorServers(servers);
+    const session = await Opened.open({ cwd, folder, editor, mcpServers, ...(file && { file }) });
+    if (this.#closed) {
+      await session.close();
+      throw new Error("The connection was closed.");
+    }
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  /** Runs `change` after other changes of the same session. */
+  async #alone<T>(id: string, change: () => Promise<T>): Promise<T> {
+    const before = this.#changing.get(id);
+    const mine = (async () => {
+      await before?.catch(() => undefined);
+      return change();
+    })();
+    this.#changing.set(id, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#changing.get(id) === mine) this.#changing.delete(id);
+    }
+  }
+
+  /** Tells what an editor may be told only when it has the answer. */
+  #introduce(session: AcpSession, servers: readonly McpServer[]): void {
+    const unused = editorServers(servers).unusable.join(", ");
+    const told =
+      unused === ""
+        ? undefined
+        : `MCP servers are reached by stdio or streamable HTTP; not used: ${unused}.`;
+    if (told !== undefined) this.#warn(told);
+    setImmediate(() => {
+      if (told !== undefined) void session.notice("warning", told);
+      void session.introduce();
+    });
+  }
+
+  #editor(client: AgentContext): AcpEditor {
+    const { session } = this.#capabilities;
+    return {
+      update: async (sessionId, update) => {
+        // Who is gone is told nothing: what was done is written down all the same.
+        if (this.#closed) return;
+        await client.notify(methods.client.session.update, { sessionId, update }).catch((error) => {
+          if (!this.#closed) this.#warn(messageOf(error));
+        });
+      },
+      askPermission: (request, cancellationSignal) =>
+        client.request(methods.client.session.requestPermission, request, {
+          ...(cancellationSignal && { cancellationSignal, stopWaitingOnCancel: true }),
+        }),
+      shows: {
+        notices: Boolean(session?.notices),
+        compactions: Boolean(session?.compaction),
+      },
+    };
+  }
+
+  #loaded(): Promise<AcpHost> {
+    return (this.#host ??= this.#options.load());
+  }
+
+  #warn(text: string): void {
+    this.#options.io.stderr.write(`gyre: ${text}\n`);
+  }
+}
+
+type Configuration = ReturnType<AcpSession["configuration"]>;
+
+/** A session that has this very id, not one that begins with it. */
+async function exactly(store: AcpStore, id: string): Promise<SessionSummary> {
+  const found = await store.find(id);
+  if (found.id !== id) throw RequestError.sessionNotFound(id);
+  return found;
+}
+
+/** What went wrong, in the protocol's own codes. */
+async function told<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw requestError(error);
+  }
+}
+
+function requestError(error: unknown): RequestError {
+  if (error instanceof RequestError) return error;
+  const message = messageOf(error);
+  if (isAuth(error)) return RequestError.authRequired({ hint: AUTH_HINT }, message);
+  const code = codeOf(error);
+  if (code === "not_found") return new RequestError(NOT_FOUND, message);
+  if (error instanceof AcpInvalidError || isUsage(error)) {
+    return RequestError.invalidParams(undefined, message);
+  }
+  return RequestError.internalError(code === undefined ? undefined : { code }, message);
+}
+
+/** The protocol's code for what is not there. */
+const NOT_FOUND = -32_002;
+
+function isAuth(error: unknown): boolean {
+  return error instanceof AcpAuthError || exitCodeOf(error) === EXIT.auth;
+}
+
+function isUsage(error: unknown): boolean {
+  return exitCodeOf(error) === EXIT.usage;
+}
+
+function exitCodeOf(error: unknown): unknown {
+  return error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function infoOf(summary: SessionSummary): SessionInfo {
+  const title = titleOf(summary);
+  return {
+    sessionId: summary.id,
+    cwd: summary.cwd,
+    updatedAt: new Date(summary.updatedAt).toISOString(),
+    ...(title !== undefined && { title }),
+  };
+}
+
+function titleOf({ title, firstPrompt }: SessionSummary): string | undefined {
+  return title ?? (firstPrompt === undefined ? undefined : promptLine(firstPrompt));
+}
+
+/** Only where the editor can run this program in a terminal, as it runs it here. */
+function terminalMethods({ auth }: ClientCapabilities): AuthMethod[] {
+  if (!auth?.terminal) return [];
+  return Object.entries(LOGIN_SERVICES).map(([id, name]) => ({
+    type: "terminal",
+    id: `login-${id}`,
+    name: `Log in: ${name}`,
+    description: `Asks for a key of ${name} and stores it.`,
+    env: { [LOGIN_VARIABLE]: id },
+  }));
+}
+
+function readableOf(stream: NodeJS.ReadableStream): Readable {
+  return stream instanceof Readable ? stream : Readable.from(stream);
+}
+
+/** Messages as they come, each written before the next. */
+function writableOf(sink: Sink): WritableStream<Uint8Array> {
+  const decoder = new TextDecoder();
+  return new WritableStream({
+    // A chunk is a whole message: no character is parted.
+    write: (chunk) => written(sink, decoder.decode(chunk)),
+  });
+}
+
+/** Waits where the reader is slower than we are. */
+function written(sink: Sink, text: string): Promise<void> | void {
+  if (sink.write(text) !== false || !isEmitter(sink)) return undefined;
+  return new Promise((resolve) => {
+    sink.once("drain", resolve);
+    sink.once("close", resolve);
+  });
+}
+
+function isEmitter(sink: Sink): sink is Sink & { once(name: string, run: () => void): unknown } {
+  return "once" in sink && typeof sink.once === "function";
+}
+
+/** What libraries log must not come between the messages. The answer takes it back. */
+function consoleTo(sink: Sink): () => void {
+  const names = ["log", "info", "debug", "warn", "error", "trace"] as const;
+  const before = names.map((name) => [name, console[name]] as const);
+  const write = (...words: unknown[]): void => {
+    sink.write(
+      `${words.map((word) => (typeof word === "string" ? word : inspect(word))).join(" ")}\n`,
+    );
+  };
+  for (const name of names) console[name] = write;
+  return () => {
+    for (const [name, own] of before) console[name] = own;
+  };
+}

@@ -1,0 +1,50 @@
+import type {
+  SessionConfigOption,
+  SessionConfigSelectOption,
+  SessionModeState,
+} from "@agentclientprotocol/sdk";
+import type { PermissionMode } from "@gyre/tools";
+import { type ModelChoice, MODES, modelValue, THINKING } from "../../text/choices.ts";
+import type { Harness } from "../../harness/harness.ts";
+
+export type ConfigId = "model" | "mode" | "thinking";
+
+/** What can be set, with what is set now. */
+export function configOptions(
+  harness: Pick<Harness, "agent" | "mode" | "model">,
+  choices: readonly ModelChoice[],
+): SessionConfigOption[] {
+  const { model } = harness;
+  const current = modelValue(model);
+  const isListed = choices.some(({ value }) => value === current);
+  const models = isListed ? choices : [{ value: current, name: model.name }, ...choices];
+  return [
+    select("mode", "Mode", "mode", harness.mode, modeChoices()),
+    select("model", "Model", "model", current, models),
+    select("thinking", "Thinking", "thought_level", harness.agent.state.thinkingLevel, thinking()),
+  ];
+}
+
+/** The same for editors that know modes only. */
+export function modeState(mode: PermissionMode): SessionModeState {
+  const availableModes = Object.entries(MODES).map(([id, about]) => ({ id, ...about }));
+  return { currentModeId: mode, availableModes };
+}
+
+function select(
+  id: ConfigId,
+  name: string,
+  category: string,
+  currentValue: string,
+  options: readonly SessionConfigSelectOption[],
+): SessionConfigOption {
+  return { type: "select", id, name, category, currentValue, options: [...options] };
+}
+
+function modeChoices(): SessionConfigSelectOption[] {
+  return Object.entries(MODES).map(([value, about]) => ({ value, ...about }));
+}
+
+function thinking(): SessionConfigSelectOption[] {
+  return Object.entries(THINKING).map(([value, name]) => ({ value, name }));
+}

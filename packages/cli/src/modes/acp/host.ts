@@ -1,0 +1,107 @@
+import type { Session, SessionSummary } from "@gyre/sessions";
+import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { ModelChoice } from "../../text/choices.ts";
+import type { Approvals, Harness } from "../../harness/harness.ts";
+import type { Io } from "../../core/io.ts";
+import type { Values } from "../../core/options.ts";
+
+/** Where sessions are kept: what ACP needs of `SessionStore`. */
+export interface AcpStore {
+  create(options: { cwd: string }): Promise<Session>;
+  /** Of a folder, or of all. */
+  list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
+  /** May find one by the beginning of its id. Rejects with `SessionError`: `not_found`, ... */
+  find(id: string): Promise<SessionSummary>;
+  /** Rejects with `SessionError`: `not_found`, `locked`, ... */
+  open(id: string): Promise<Session>;
+  remove(id: string): Promise<void>;
+}
+
+export interface AcpFolder {
+  /** Makes an agent for this folder. Throws what to tell the user, `ExitError` with `EXIT.auth` for a missing key. */
+  open(options: {
+    approvals: Approvals;
+    session?: Session;
+    /** Those of the editor, beside the ones that are set. */
+    mcpServers?: readonly McpServerEntry[];
+  }): Promise<Harness>;
+  /** Absent: nothing is written down. */
+  store?: AcpStore;
+  /** The models that there is a key for. */
+  models(): Promise<readonly ModelChoice[]>;
+}
+
+/** What an ACP server makes its sessions with. Loaded when the first one is asked for. */
+export interface AcpHost {
+  /** What holds for a folder, which may have settings of its own. */
+  folder(cwd: string): Promise<AcpFolder>;
+  /** The sessions of all folders. */
+  store(): Promise<AcpStore>;
+  /** What to do in order to have a key; nothing where there is one. */
+  missingKey(): Promise<string | undefined>;
+}
+
+/** The host of the program itself: settings, models and sessions as for every other command. */
+export function createAcpHost(values: Values, io: Io): AcpHost {
+  return {
+    async folder(cwd) {
+      const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
+        import("../../harness/setup.ts"),
+        import("../../harness/harness.ts"),
+      ]);
+      const setup = await readSetup({ ...values, cwd }, io);
+      const { settings, explicit, verbose, warn } = setup;
+      const isKept = settings.sessions !== false && !values["no-session"];
+      return {
+        open: ({ approvals, session, mcpServers = [] }) =>
+          openHarness({
+            mcpServers: withoutTaken([...(setup.mcpServers ?? []), ...mcpServers], warn),
+            settings,
+            explicit,
+            cwd,
+            env: io.env,
+            approvals,
+            warn,
+            ...(session && { session }),
+            ...(verbose !== undefined && { verbose }),
+          }),
+        ...(isKept && { store: await openStore(io) }),
+        models: async () => {
+          const { usableModels } = await import("../../models/usable-models.ts");
+          return usableModels(settings, io.env);
+        },
+      };
+    },
+    async store() {
+      const { openStore } = await import("../../harness/setup.ts");
+      return openStore(io);
+    },
+    async missingKey() {
+      const [{ readSetup }, { openModels }] = await Promise.all([
+        import("../../harness/setup.ts"),
+        import("../../models/models.ts"),
+      ]);
+      const { settings } = await readSetup(values, io);
+      try {
+        await (await openModels({ settings, env: io.env })).current();
+        return undefined;
+      } catch (error) {
+        return error instanceof Error ? error.message : String(error);
+      }
+    },
+  };
+}
+
+/** Of a name that is there twice the first counts. */
+function withoutTaken(
+  servers: readonly McpServerEntry[],
+  warn: (text: string) => void,
+): McpServerEntry[] {
+  const names = new Set<string>();
+  return servers.filter(({ name }) => {
+    const isFirst = !names.has(name);
+    if (!isFirst) warn(`The MCP server "${name}" of the editor is not used: there is one already.`);
+    names.add(name);
+    return isFirst;
+  });
+}

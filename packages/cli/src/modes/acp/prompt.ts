@@ -1,0 +1,96 @@
+import { isAbsolute, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
+import type { ImageContent } from "@gyre/ai";
+import { fromSource } from "@gyre/tools";
+import type { PromptRequest } from "../../harness/harness.ts";
+
+/** A block that an agent of these capabilities is not sent. */
+export class UnusableContentError extends Error {}
+
+/**
+ * What an editor's user asks, as a model reads it: text and links in their order, then the
+ * content that came along, told as data. Throws `UnusableContentError`.
+ */
+export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
+  let text = "";
+  const attached: string[] = [];
+  const images: ImageContent[] = [];
+  for (const block of blocks) {
+    switch (block.type) {
+      case "text":
+        text += block.text;
+        break;
+      case "resource_link":
+        text += mention(block.uri, cwd);
+        break;
+      case "image":
+        images.push({ type: "image", data: block.data, mimeType: block.mimeType });
+        break;
+      case "resource": {
+        const { resource } = block;
+        const name = nameOf(resource.uri, cwd);
+        text += `\`${name}\``;
+        if ("text" in resource) {
+          attached.push(fromSource({ kind: "file", name }, resource.text));
+        } else if (resource.mimeType?.startsWith("image/")) {
+          images.push({ type: "image", data: resource.blob, mimeType: resource.mimeType });
+        } else {
+          throw new UnusableContentError(
+            `"${name}" is neither text nor an image (${resource.mimeType ?? "no type given"}).`,
+          );
+        }
+        break;
+      }
+      case "audio":
+        throw new UnusableContentError("Audio is not understood. Send text or images.");
+    }
+  }
+  const whole = [text, ...attached].filter((part) => part !== "").join("\n\n");
+  return { text: whole, ...(images.length > 0 && { images }) };
+}
+
+/** "/name rest", if that is all there is to a prompt. */
+export function commandOf(
+  blocks: readonly ContentBlock[],
+): { name: string; rest: string } | undefined {
+  let text = "";
+  for (const block of blocks) {
+    if (block.type !== "text") return undefined;
+    text += block.text;
+  }
+  const [, name, rest = ""] = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(text.trim()) ?? [];
+  return name === undefined ? undefined : { name, rest: rest.trim() };
+}
+
+/** The lines that an editor adds to the address of a file: #L10, #L10-20, #L10:20, #L10-L20. */
+const LINES = /^#L(\d+)(?:[-:]L?(\d+))?$/;
+
+function mention(uri: string, cwd: string): string {
+  const [, from, to] = LINES.exec(fragmentOf(uri)) ?? [];
+  const lines =
+    from === undefined ? "" : to === undefined ? ` (line ${from})` : ` (lines ${from}-${to})`;
+  return `\`${nameOf(uri, cwd)}\`${lines}`;
+}
+
+function fragmentOf(uri: string): string {
+  return URL.canParse(uri) ? new URL(uri).hash : "";
+}
+
+/** A path as tools take it, where it is one; else the address. */
+function nameOf(uri: string, cwd: string): string {
+  if (!URL.canParse(uri) || new URL(uri).protocol !== "file:") return uri;
+  const url = new URL(uri);
+  url.hash = "";
+  url.search = "";
+  let path: string;
+  try {
+    path = fileURLToPath(url);
+  } catch {
+    // A file of another machine has no path here.
+    return uri;
+  }
+  const inside = relative(cwd, path);
+  const leaves = inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside);
+  return leaves ? path : inside || ".";
+}

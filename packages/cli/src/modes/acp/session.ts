@@ -1,0 +1,462 @@
+import { randomUUID } from "node:crypto";
+import type {
+  ContentBlock,
+  NoticeSeverity,
+  PromptResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionConfigOption,
+  SessionModeState,
+  SessionUpdate,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import type { AgentEvent, AgentMessage } from "@gyre/agent";
+import { addUsage, totalTokens, type Usage } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
+import type { McpServerEntry } from "@gyre/tools/mcp";
+import { availableCommands, runCommand } from "./commands.ts";
+import { configOptions, modeState } from "./config.ts";
+import { AcpAuthError, AcpInvalidError } from "./error.ts";
+import type { AcpFolder } from "./host.ts";
+import { permissionOptions } from "./permission.ts";
+import { commandOf, promptOf, UnusableContentError } from "./prompt.ts";
+import { proposedContent, viewOf } from "./tool-call.ts";
+import { planOf, Updates } from "./updates.ts";
+import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
+import type { Harness, Outcome } from "../../harness/harness.ts";
+
+const MAX_TITLE_CHARS = 80;
+
+/** The editor, as a session sees it. */
+export interface AcpEditor {
+  update(sessionId: string, update: SessionUpdate): Promise<void>;
+  /** Rejects when `signal` fires first. */
+  askPermission(
+    request: RequestPermissionRequest,
+    signal?: AbortSignal,
+  ): Promise<RequestPermissionResponse>;
+  /** What it says it can show. */
+  shows: { notices: boolean; compactions: boolean };
+}
+
+export interface AcpSessionOptions {
+  cwd: string;
+  folder: AcpFolder;
+  editor: AcpEditor;
+  /** Where it is written down; the session closes it. */
+  file?: Session;
+  /** MCP servers of the editor. */
+  mcpServers?: readonly McpServerEntry[];
+}
+
+/** A prompt that runs or waits. */
+interface Turn {
+  cancelled: boolean;
+}
+
+/** One conversation with an editor: an agent, and what the editor is told of it. */
+export class AcpSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly #harness: Harness;
+  readonly #editor: AcpEditor;
+  readonly #models: readonly ModelChoice[];
+  readonly #updates: Updates;
+  readonly #turns = new Set<Turn>();
+  readonly #forget: (() => void)[] = [];
+  /** Settles when the prompts so far are answered. */
+  #idle: Promise<unknown> = Promise.resolve();
+  #usage: Usage = {};
+  #title: string | undefined;
+
+  private constructor(
+    harness: Harness,
+    models: readonly ModelChoice[],
+    { cwd, editor, file }: AcpSessionOptions,
+  ) {
+    this.id = file?.header.id ?? randomUUID();
+    this.cwd = cwd;
+    this.#harness = harness;
+    this.#editor = editor;
+    this.#models = models;
+    this.#updates = new Updates({
+      cwd,
+      files: harness.toolset.env,
+      send: (update) => this.#send(update),
+    });
+    this.#forget.push(
+      harness.agent.subscribe((event) => this.#event(event)),
+      harness.toolset.todos.onChange((todos) => void this.#send(planOf(todos))),
+    );
+  }
+
+  /** Opens one. Throws what to tell the user; the file is then closed. */
+  static async open(options: AcpSessionOptions): Promise<AcpSession> {
+    const { folder, file, mcpServers } = options;
+    let session: AcpSession | undefined;
+    const approvals = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
+      session ? session.#ask(request) : Promise.resolve({ allow: false });
+    try {
+      const harness = await folder.open({
+        approvals,
+        ...(file && { session: file }),
+        ...(mcpServers && { mcpServers }),
+      });
+      session = new AcpSession(harness, await folder.models(), options);
+      session.#usage = session.#past().reduce(addMessage, {});
+      session.#title = await session.#storedTitle();
+      return session;
+    } catch (error) {
+      await file?.close();
+      throw error;
+    }
+  }
+
+  /** What can be set, in both of the protocol's ways. */
+  configuration(): { modes: SessionModeState; configOptions: SessionConfigOption[] } {
+    return {
+      modes: modeState(this.#harness.mode),
+      configOptions: configOptions(this.#harness, this.#models),
+    };
+  }
+
+  /** What an editor wants to know once it has the session. */
+  async introduce(): Promise<void> {
+    await this.#send({
+      sessionUpdate: "available_commands_update",
+      availableCommands: availableCommands(this.#harness.commands),
+    });
+    await this.#tellUsage(this.#past().findLast((message) => message.role === "assistant"));
+  }
+
+  /** Tells the editor the whole conversation so far. */
+  async replay(): Promise<void> {
+    let todos: readonly Todo[] | undefined;
+    for await (const message of this.#transcript()) {
+      await this.#updates.past(message);
+      todos = plannedIn(message) ?? todos;
+    }
+    await this.#updates.closeCalls();
+    if (todos) await this.#send(planOf(todos));
+    if (this.#title !== undefined) await this.#tellTitle(this.#title);
+  }
+
+  /**
+   * Answers a prompt, after those before it. Rejects where it could not be answered, but
+   * never because it was cancelled.
+   */
+  prompt(blocks: readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResponse> {
+    const turn: Turn = { cancelled: false };
+    this.#turns.add(turn);
+    const stop = (): void => this.#cancel([turn]);
+    signal?.addEventListener("abort", stop, { once: true });
+    const answer = this.#idle
+      .then(() => this.#answer(turn, blocks))
+      .finally(() => {
+        this.#turns.delete(turn);
+        signal?.removeEventListener("abort", stop);
+      });
+    // How it ended is told to whoever asked.
+    this.#idle = answer.catch(() => undefined);
+    return answer;
+  }
+
+  /** Ends the prompt that runs and those that wait, with "cancelled" as their answer. */
+  cancel(): void {
+    this.#cancel([...this.#turns]);
+  }
+
+  async setConfig(id: string, value: string): Promise<SessionConfigOption[]> {
+    const { mode } = this.#harness;
+    switch (id) {
+      case "mode":
+        if (!isMode(value)) throw new AcpInvalidError(`There is no mode "${value}".`);
+        await this.#harness.setMode(value);
+        break;
+      case "thinking":
+        if (!isThinkingLevel(value)) throw new AcpInvalidError(`There is no level "${value}".`);
+        await this.#harness.setThinking(value);
+        break;
+      case "model":
+        await this.#harness.setModel(value);
+        break;
+      default:
+        throw new AcpInvalidError(`There is no option "${id}".`);
+    }
+    if (this.#harness.mode !== mode) await this.#tellMode();
+    return this.configuration().configOptions;
+  }
+
+  async setMode(mode: string): Promise<void> {
+    await this.#tellConfig(await this.setConfig("mode", mode));
+  }
+
+  /** A word to the user, where the editor can show one. */
+  async notice(severity: NoticeSeverity, title: string): Promise<void> {
+    if (!this.#editor.shows.notices) return;
+    await this.#send({ sessionUpdate: "notice", severity, title });
+  }
+
+  /** Ends what runs, writes it down, and lets go of everything. */
+  async close(): Promise<void> {
+    this.cancel();
+    await this.#idle;
+    for (const forget of this.#forget) forget();
+    try {
+      await this.#harness.close();
+    } finally {
+      await this.#harness.session?.close();
+    }
+  }
+
+  #send(update: SessionUpdate): Promise<void> {
+    return this.#editor.update(this.id, update);
+  }
+
+  #past(): readonly AgentMessage[] {
+    return this.#harness.agent.state.messages;
+  }
+
+  /** What it is called, or what was asked first. */
+  async #storedTitle(): Promise<string | undefined> {
+    const { session } = this.#harness;
+    const last = session?.idsOf("title").at(-1);
+    const entry = last === undefined ? undefined : await session?.read(last);
+    if (entry?.type === "title") return cutTitle(entry.title);
+    const first = this.#past().find((message) => message.role === "user");
+    return first && titleOf(first);
+  }
+
+  /** All of it, also what a compaction stands for by now. */
+  async *#transcript(): AsyncGenerator<AgentMessage> {
+    const { session } = this.#harness;
+    if (!session) {
+      yield* this.#past();
+      return;
+    }
+    const messages = new Set(session.idsOf("message"));
+    for (const id of session.branchOf()) {
+      const entry = messages.has(id) ? await session.read(id) : undefined;
+      if (entry?.type === "message") yield entry.message;
+    }
+  }
+
+  async #answer(turn: Turn, blocks: readonly ContentBlock[]): Promise<PromptResponse> {
+    if (turn.cancelled) return { stopReason: "cancelled" };
+    const command = commandOf(blocks);
+    const said = command && (await this.#command(command));
+    if (said !== undefined) {
+      await this.#updates.say(said);
+      return { stopReason: turn.cancelled ? "cancelled" : "end_turn" };
+    }
+    const request = this.#request(blocks);
+    if (this.#title === undefined) await this.#tellTitle(request.text);
+    try {
+      const outcome = await this.#harness.prompt(request);
+      return { stopReason: turn.cancelled ? "cancelled" : await this.#stopReason(outcome) };
+    } catch (error) {
+      if (turn.cancelled) return { stopReason: "cancelled" };
+      throw error;
+    } finally {
+      await this.#updates.closeCalls();
+    }
+  }
+
+  #request(blocks: readonly ContentBlock[]): ReturnType<typeof promptOf> {
+    try {
+      return promptOf(blocks, this.cwd);
+    } catch (error) {
+      if (error instanceof UnusableContentError) throw new AcpInvalidError(error.message);
+      throw error;
+    }
+  }
+
+  async #command(command: { name: string; rest: string }): Promise<string | undefined> {
+    const { mode } = this.#harness;
+    const before = JSON.stringify(this.configuration().configOptions);
+    const said = await runCommand(command, {
+      harness: this.#harness,
+      sessionId: this.id,
+      models: this.#models,
+      usage: this.#usage,
+      setTitle: async (title) => {
+        await this.#harness.session?.append({ type: "title", title });
+        await this.#tellTitle(title);
+      },
+    });
+    const { configOptions: after } = this.configuration();
+    if (JSON.stringify(after) !== before) await this.#tellConfig(after);
+    if (this.#harness.mode !== mode) await this.#tellMode();
+    return said;
+  }
+
+  #cancel(turns: readonly Turn[]): void {
+    const [running] = this.#turns;
+    for (const turn of turns) turn.cancelled = true;
+    // The first is the one that runs.
+    if (running?.cancelled) this.#harness.agent.abort();
+  }
+
+  async #event(event: AgentEvent): Promise<void> {
+    const [running] = this.#turns;
+    // A cancel may have come while there was no run to abort.
+    if (running?.cancelled) this.#harness.agent.abort();
+    await this.#updates.event(event);
+    switch (event.type) {
+      case "message_end":
+        this.#usage = addMessage(this.#usage, event.message);
+        return this.#tellUsage(event.message);
+      case "tool_execution_end":
+        if (event.result.usage) this.#usage = addUsage(this.#usage, event.result.usage);
+        return undefined;
+      case "retry":
+        return this.notice("info", `Trying again (${event.attempt}): ${event.errorMessage}`);
+      case "fallback":
+        return this.notice("warning", `${event.to.id} is asked instead of ${event.from.id}.`);
+      case "compaction":
+        if (!this.#editor.shows.compactions) return undefined;
+        return this.#send({
+          sessionUpdate: "compaction_update",
+          compactionId: randomUUID(),
+          status: "completed",
+        });
+      default:
+        return undefined;
+    }
+  }
+
+  async #tellUsage(message: AgentMessage | undefined): Promise<void> {
+    const { contextWindow } = this.#harness.model;
+    if (message?.role !== "assistant" || contextWindow === undefined) return;
+    const used = totalTokens(message.usage);
+    if (used === 0) return;
+    const { cost } = this.#usage;
+    await this.#send({
+      sessionUpdate: "usage_update",
+      used,
+      size: contextWindow,
+      ...(cost && { cost: { amount: cost.total, currency: "USD" } }),
+    });
+  }
+
+  async #tellTitle(text: string): Promise<void> {
+    const title = cutTitle(text);
+    if (title === "") return;
+    this.#title = title;
+    const updatedAt = new Date().toISOString();
+    await this.#send({ sessionUpdate: "session_info_update", title, updatedAt });
+  }
+
+  async #tellMode(): Promise<void> {
+    await this.#send({ sessionUpdate: "current_mode_update", currentModeId: this.#harness.mode });
+  }
+
+  async #tellConfig(options: SessionConfigOption[]): Promise<void> {
+    await this.#send({ sessionUpdate: "config_option_update", configOptions: options });
+  }
+
+  /** Asks the user. No answer is a no. */
+  async #ask(request: ApprovalRequest): Promise<ApprovalAnswer> {
+    const { callId, tool, args, access, reason, signal, fingerprint } = request;
+    const isForeign = await this.#updates.announce(callId, tool, args);
+    const rule = ruleFor(request);
+    const summary = [access?.summary, reason].filter(Boolean).join("\n\n");
+    const question: RequestPermissionRequest = {
+      sessionId: this.id,
+      toolCall: {
+        toolCallId: callId,
+        name: tool,
+        ...viewOf(tool, args, this.cwd),
+        status: "pending",
+        rawInput: args,
+        content: [
+          ...proposedContent(tool, args, this.cwd, this.#updates.before(callId)),
+          { type: "content", content: { type: "text", text: summary } },
+        ],
+      },
+      options: permissionOptions(rule),
+    };
+    const chosen = await this.#chosen(question, signal);
+    const isAllowed = chosen === "allow" || (chosen === "always" && rule !== undefined);
+    // What a sub-agent does is not told: its call is over for the editor with the answer.
+    if (isForeign) await this.#updates.setStatus(callId, isAllowed ? "completed" : "failed");
+    else if (isAllowed) await this.#updates.setStatus(callId, "in_progress");
+    if (chosen === "always" && rule !== undefined) return { allow: "always", rule };
+    if (isAllowed) return { allow: true, fingerprint };
+    return chosen === undefined
+      ? { allow: false, reason: "the question was cancelled." }
+      : { allow: false };
+  }
+
+  async #chosen(
+    question: RequestPermissionRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<string | undefined> {
+    try {
+      const { outcome } = await this.#editor.askPermission(question, signal);
+      return outcome.outcome === "selected" ? outcome.optionId : undefined;
+    } catch (error) {
+      // The run was stopped, or the editor is gone: both are no answer.
+      if (signal?.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  async #stopReason({ end, sessionError }: Outcome): Promise<StopReason> {
+    const { stop, limit, finalMessage } = end;
+    switch (stop) {
+      case "aborted":
+        return "cancelled";
+      case "limit":
+        await this.#updates.say(`Stopped: the limit \`${limit ?? "of this run"}\` was reached.`);
+        return limit === "maxTotalTokens" || limit === "maxTruncatedTurnsInARow"
+          ? "max_tokens"
+          : "max_turn_requests";
+      case "error":
+      case "sink": {
+        const { failure, errorMessage = "The run failed." } = finalMessage ?? {};
+        if (sessionError !== undefined) throw new Error(sessionError);
+        if (failure?.kind === "refused") return "refusal";
+        if (failure?.kind === "auth") throw new AcpAuthError(errorMessage);
+        throw new Error(errorMessage);
+      }
+      default:
+        return finalMessage?.stopReason === "length" ? "max_tokens" : "end_turn";
+    }
+  }
+}
+
+function addMessage(usage: Usage, message: AgentMessage): Usage {
+  return message.role === "assistant" ? addUsage(usage, message.usage) : usage;
+}
+
+function titleOf({ content }: Extract<AgentMessage, { role: "user" }>): string | undefined {
+  const text = typeof content === "string" ? content : content.find(isText)?.text;
+  return text === undefined ? undefined : cutTitle(text) || undefined;
+}
+
+function isText(block: { type: string }): block is { type: "text"; text: string } {
+  return block.type === "text";
+}
+
+function cutTitle(text: string): string {
+  const [line = ""] = text.trim().split("\n", 1);
+  return line.length <= MAX_TITLE_CHARS ? line : `${line.slice(0, MAX_TITLE_CHARS)}…`;
+}
+
+/** The plan that a message sets, if it does. */
+function plannedIn(message: AgentMessage): Todo[] | undefined {
+  if (message.role !== "assistant") return undefined;
+  const call = message.content.findLast(
+    (block) => block.type === "toolCall" && block.name === "todo",
+  );
+  const todos: unknown = call?.type === "toolCall" ? call.arguments["todos"] : undefined;
+  return Array.isArray(todos) ? todos.filter(isTodo) : undefined;
+}
+
+function isTodo(value: unknown): value is Todo {
+  if (typeof value !== "object" || value === null) return false;
+  const { content, status } = value as Record<string, unknown>;
+  return typeof content === "string" && /^(?:pending|in_progress|done)$/.test(String(status));
+}

@@ -1,0 +1,20 @@
+import type { Model, ProtocolClient } from "@gyre/ai";
+import { findService } from "@gyre/ai/providers";
+import { openModels } from "../../models/models.ts";
+import type { Environment } from "../../core/terminal.ts";
+
+/** A model of a service, and the way to it. */
+export interface LiveModel {
+  client: ProtocolClient;
+  model: Model;
+  /** For people. */
+  service: string;
+}
+
+/** The model that is meant by a name. Throws what to tell the user. */
+export async function openModel(name: string, env: Environment): Promise<LiveModel> {
+  const models = await openModels({ settings: { model: name }, env });
+  const model = await models.current();
+  const service = findService(model.provider)?.name ?? model.provider;
+  return { client: models.client, model, service };
+}

@@ -1,0 +1,376 @@
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
+import { textOf, type ToolCall } from "@gyre/ai";
+import { wireEvent } from "@gyre/server";
+import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
+import { dollars } from "../../text/dollars.ts";
+import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "../../core/exit-codes.ts";
+import { type DeniedCall, type Harness, openHarness, type Outcome } from "../../harness/harness.ts";
+import type { Io } from "../../core/io.ts";
+import type { Values } from "../../core/options.ts";
+import { Progress } from "./progress.ts";
+import { chooseSession, readSetup, type Setup } from "../../harness/setup.ts";
+import { readInput } from "../../core/standard-input.ts";
+
+const FORMATS = ["text", "json", "stream-json"] as const;
+type Format = (typeof FORMATS)[number];
+const MS = 1000;
+
+/** What the last line of `json` and `stream-json` says. */
+interface Result {
+  type: "result";
+  ok: boolean;
+  exitCode: ExitCode;
+  /** The text of the last answer. */
+  text: string;
+  /** With --schema: the answer that fits it. */
+  output?: unknown;
+  /** What went wrong, for people, and of which kind it is. */
+  error?: { kind: string; message: string };
+  stop: string;
+  limit?: string;
+  sessionId?: string;
+  sessionFile?: string;
+  model?: string;
+  turns: number;
+  usage: object;
+  durationMs: number;
+  denied: readonly DeniedCall[];
+}
+
+/**
+ * `gyre -p`: one prompt, one answer, one exit code. stdout has the answer and nothing else;
+ * all that is said beside it goes to stderr.
+ */
+export async function runPrint(args: readonly string[], values: Values, io: Io): Promise<ExitCode> {
+  const format = formatOf(values);
+  const startedAt = performance.now();
+  let isTold = false;
+  const put = (line: object): void => {
+    isTold ||= "ok" in line;
+    io.stdout.write(`${JSON.stringify(line)}\n`);
+  };
+  try {
+    return await printed(args, { format, values, io, startedAt, put });
+  } catch (error) {
+    // Who reads JSON gets the end of it, however early that is.
+    if (format !== "text" && !isTold) put(earlyResult(error, performance.now() - startedAt));
+    throw error;
+  }
+}
+
+async function printed(args: readonly string[], asked: Asked): Promise<ExitCode> {
+  const { values, io } = asked;
+  const schema =
+    values.schema === undefined ? undefined : readAnswerSchema(resolve(io.cwd, values.schema));
+  const setup = await readSetup(values, io);
+  const stop = deadline(setup, io.signal);
+  try {
+    const text = await promptOf(args, asked, stop.signal);
+    return await answer(text, schema, { ...asked, setup, stop });
+  } catch (error) {
+    // What ended the waiting is what it ended with.
+    if (stop.timedOut) throw new ExitError(EXIT.timeout, timeoutText(setup), { cause: error });
+    throw error;
+  } finally {
+    stop.clear();
+  }
+}
+
+interface Asked {
+  format: Format;
+  values: Values;
+  io: Io;
+  startedAt: number;
+  /** Writes a line of JSON. */
+  put: (line: object) => void;
+}
+
+interface Job extends Asked {
+  setup: Setup;
+  stop: Deadline;
+}
+
+async function answer(text: string, schema: AnswerSchema | undefined, job: Job): Promise<ExitCode> {
+  const { io, setup, values } = job;
+  const chosen = await chooseSession(values, setup, io);
+  try {
+    const harness = await openHarness({ ...setup, ...chosen, env: io.env, approvals: "deny" });
+    try {
+      return await run(harness, text, schema, job);
+    } finally {
+      await harness.close();
+    }
+  } finally {
+    await chosen.session?.close();
+  }
+}
+
+async function run(
+  harness: Harness,
+  text: string,
+  output: AnswerSchema | undefined,
+  job: Job,
+): Promise<ExitCode> {
+  const { format, io, put, startedAt, stop, values } = job;
+  if (text === "" && !harness.isCutOff) {
+    throw new UsageError(
+      "The session was not cut off: there is nothing to take up. Give a prompt.",
+    );
+  }
+  await harness.start();
+  if (format === "stream-json") put(opening(harness));
+  const { denied } = harness;
+  const progress = new Progress(io.stderr, { quiet: values.quiet ?? false, denied });
+  harness.agent.subscribe((event: AgentEvent) => {
+    progress.take(event);
+    if (format !== "stream-json") return;
+    const { type, payload } = wireEvent(event);
+    put({ type, ...payload });
+  });
+  const abort = (): void => harness.agent.abort();
+  stop.signal.addEventListener("abort", abort);
+  if (stop.signal.aborted) throw interruptionOf(io.signal);
+  const outcome = await outcomeOf(harness, text, output);
+  if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
+  stop.signal.removeEventListener("abort", abort);
+  const exitCode = exitCodeOf(outcome, harness, job);
+  const error = errorOf(outcome, exitCode, job);
+  if (format === "text") {
+    const said = output ? JSON.stringify(outcome.output) : finalText(outcome);
+    if (said) io.stdout.write(`${said}\n`);
+  } else {
+    put(resultOf(harness, outcome, exitCode, error, performance.now() - startedAt));
+  }
+  progress.end(harness.mode);
+  if (error) io.stderr.write(`gyre: ${error.message}\n`);
+  return exitCode;
+}
+
+/** Without a prompt, what was cut off is taken up. */
+function outcomeOf(
+  harness: Harness,
+  text: string,
+  output: AnswerSchema | undefined,
+): Promise<Outcome> {
+  return text === ""
+    ? harness.takeUp(output?.schema)
+    : harness.prompt({ text, ...(output && { output: output.schema }) });
+}
+
+function opening({ agent, model, mode, session, toolset }: Harness): object {
+  return {
+    type: "session",
+    ...(session && { sessionId: session.header.id, sessionFile: session.path }),
+    model: `${model.provider}/${model.id}`,
+    mode,
+    cwd: toolset.env.workspace.root,
+    tools: agent.state.tools.map(({ name }) => name),
+  };
+}
+
+function resultOf(
+  { denied, model, session }: Harness,
+  outcome: Outcome,
+  exitCode: ExitCode,
+  error: Result["error"],
+  durationMs: number,
+): Result {
+  const { end, turns, usage } = outcome;
+  return {
+    type: "result",
+    ok: exitCode === EXIT.done,
+    exitCode,
+    text: finalText(outcome),
+    ...("output" in outcome && { output: outcome.output }),
+    ...(error && { error }),
+    stop: end.stop,
+    ...(end.limit && { limit: end.limit }),
+    ...(session && { sessionId: session.header.id, sessionFile: session.path }),
+    model: `${model.provider}/${model.id}`,
+    turns,
+    usage,
+    durationMs: Math.round(durationMs),
+    denied,
+  };
+}
+
+function finalText({ end: { finalMessage } }: Outcome): string {
+  return finalMessage ? textOf(finalMessage).trim() : "";
+}
+
+function exitCodeOf(outcome: Outcome, harness: Harness, { io, stop }: Job): ExitCode {
+  const { end, outputError } = outcome;
+  if (stop.timedOut) return EXIT.timeout;
+  if (stop.signal.aborted) return interruptionOf(io.signal).exitCode;
+  switch (end.stop) {
+    case "done":
+    case "terminated":
+      if (outputError === undefined) return isCutShort(outcome) ? EXIT.limit : EXIT.done;
+      return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.failed;
+    case "limit":
+      return lastWasDenied(outcome, harness) ? EXIT.denied : EXIT.limit;
+    default:
+      return end.finalMessage?.failure?.kind === "auth" ? EXIT.auth : EXIT.failed;
+  }
+}
+
+/** Whether the answer ends where the model may write no more. */
+function isCutShort({ end: { finalMessage } }: Outcome): boolean {
+  return finalMessage?.stopReason === "length";
+}
+
+/**
+ * Whether the last thing that the agent tried was not allowed: that is why it got no further.
+ * What it tried over and over is at last not even asked about.
+ */
+function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
+  const calls: ToolCall[] = [];
+  for (const message of end.messages) {
+    if (isLlmMessage(message) && message.role === "assistant") calls.push(...callsOf(message));
+  }
+  const last = calls.at(-1);
+  const refused = new Set(denied.map(({ toolCallId }) => toolCallId));
+  return calls.some(
+    ({ id, name, arguments: given }) =>
+      refused.has(id) && name === last?.name && isDeepStrictEqual(given, last.arguments),
+  );
+}
+
+function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"] {
+  const { end, outputError, sessionError } = outcome;
+  const { finalMessage } = end;
+  const { signal } = job.io;
+  if (signal.reason instanceof OutputError) return undefined;
+  switch (exitCode) {
+    case EXIT.done:
+      return undefined;
+    case EXIT.timeout:
+      return { kind: "timeout", message: timeoutText(job.setup) };
+    case EXIT.limit:
+      return { kind: "limit", message: limitText(outcome, job) };
+    case EXIT.denied:
+      return {
+        kind: "denied",
+        message:
+          "The run could not be finished: what it needs is not allowed. See --mode and --allow.",
+      };
+    default:
+      break;
+  }
+  if (signal.aborted) return { kind: "interrupted", message: interruptionOf(signal).message };
+  if (sessionError !== undefined) return { kind: "session", message: sessionError };
+  return {
+    kind: finalMessage?.failure?.kind ?? (outputError === undefined ? "unknown" : "output"),
+    message: finalMessage?.errorMessage ?? outputError ?? `The run ended early: ${end.stop}.`,
+  };
+}
+
+function limitText(outcome: Outcome, { setup: { settings } }: Job): string {
+  const { end, turns, usage } = outcome;
+  if (isCutShort(outcome)) return "The answer is cut short: the model may write no more at once.";
+  switch (end.limit) {
+    case "maxTurns":
+      return `The limit of ${settings.maxTurns} turns is reached (--max-turns).`;
+    case "maxCostUsd":
+      return `The limit of ${dollars(settings.maxCost ?? 0)} is reached: ${dollars(usage.cost?.total ?? 0)} (--max-cost).`;
+    default:
+      return `A limit is reached after ${turns} turns: ${end.limit}.`;
+  }
+}
+
+interface Deadline {
+  signal: AbortSignal;
+  readonly timedOut: boolean;
+  clear(): void;
+}
+
+/** Fires when the program is asked to end, and when its time is over. */
+function deadline({ settings: { timeout } }: Setup, asked: AbortSignal): Deadline {
+  const controller = new AbortController();
+  let timedOut = false;
+  const abort = (): void => controller.abort();
+  asked.addEventListener("abort", abort);
+  if (asked.aborted) abort();
+  const timer =
+    timeout === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true;
+          abort();
+        }, timeout * MS);
+  return {
+    signal: controller.signal,
+    get timedOut() {
+      return timedOut;
+    },
+    clear() {
+      clearTimeout(timer);
+      asked.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** Why the program was asked to end. */
+function interruptionOf({ reason }: AbortSignal): ExitError {
+  return reason instanceof ExitError ? reason : new ExitError(EXIT.interrupted, "Interrupted.");
+}
+
+function timeoutText({ settings }: Setup): string {
+  return `The time is over: ${settings.timeout} s (--timeout).`;
+}
+
+const KINDS: Readonly<Record<ExitCode, string>> = {
+  [EXIT.usage]: "usage",
+  [EXIT.auth]: "auth",
+  [EXIT.timeout]: "timeout",
+  [EXIT.interrupted]: "interrupted",
+};
+
+/** Whether a hook did not let the prompt through. */
+function isBlocked(error: unknown): boolean {
+  const cause = error instanceof ExitError ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "prompt_blocked";
+}
+
+/** For what went wrong before there was anything to run. */
+function earlyResult(error: unknown, durationMs: number): Result {
+  const exitCode =
+    error instanceof ExitError || error instanceof UsageError ? error.exitCode : EXIT.failed;
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    type: "result",
+    ok: false,
+    exitCode,
+    text: "",
+    error: { kind: isBlocked(error) ? "blocked" : (KINDS[exitCode] ?? "unknown"), message },
+    stop: "error",
+    turns: 0,
+    usage: {},
+    durationMs: Math.round(durationMs),
+    denied: [],
+  };
+}
+
+/** What was asked: the command line, and after it what was piped in. */
+async function promptOf(
+  args: readonly string[],
+  { io, values }: Asked,
+  signal: AbortSignal,
+): Promise<string> {
+  const asked = args.join(" ");
+  const piped = io.stdin.isTTY ? "" : await readInput(io, signal, asked !== "");
+  const text = [asked, piped].filter((part) => part.trim() !== "").join("\n\n");
+  const isTakenUp = values.continue || values.resume !== undefined || values.history !== undefined;
+  if (text === "" && !isTakenUp) {
+    throw new UsageError('There is no prompt. Give one: gyre -p "...", or pipe it in.');
+  }
+  return text;
+}
+
+function formatOf({ output = "text" }: Values): Format {
+  const format = FORMATS.find((known) => known === output);
+  if (format) return format;
+  throw new UsageError(`--output "${output}" is none of: ${FORMATS.join(", ")}.`);
+}

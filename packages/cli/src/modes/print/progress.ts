@@ -1,0 +1,157 @@
+import type { AgentEvent } from "@gyre/agent";
+import { sanitise } from "@gyre/tools";
+import type { DeniedCall } from "../../harness/harness.ts";
+import type { Sink } from "../../core/io.ts";
+import { shellWord } from "../../text/shell-word.ts";
+import { fit } from "../../core/terminal.ts";
+import { aboutOf, duration, elapsed } from "../../text/tool-text.ts";
+
+type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
+
+const MAX_COLUMNS = 100;
+/** Rules that are offered at the end. */
+const MAX_RULES = 3;
+/** What the mode "auto-edit" lets through in the folder that is worked in. */
+const EDITING: ReadonlySet<string> = new Set(["write", "edit", "apply_patch"]);
+/** What a service's trouble ends with: here it is done, and said, already. */
+const ADVICE = /(?<=[.!?…]) (?:Try|Wait)[^.]*\.$/;
+/** Of a wait that is shorter nobody takes notice. */
+const MIN_TOLD_WAIT_MS = 1_000;
+const MS_PER_SECOND = 1_000;
+
+/**
+ * Tells on stderr what goes on: each call where a person watches, and trouble with a service
+ * in any case, so that a log shows why it took so long.
+ */
+export class Progress {
+  readonly #output: Sink;
+  readonly #calls: boolean;
+  readonly #quiet: boolean;
+  readonly #denied: readonly DeniedCall[];
+  readonly #about = new Map<string, string>();
+  /** Why the newest answer broke off; told if the run goes on. */
+  #broken: string | undefined;
+
+  /** `denied`: grows with each call that is. */
+  constructor(
+    output: Sink,
+    { quiet, denied = [] }: { quiet: boolean; denied?: readonly DeniedCall[] },
+  ) {
+    this.#denied = denied;
+    this.#output = output;
+    this.#quiet = quiet;
+    this.#calls = !quiet && output.isTTY === true;
+  }
+
+  take(event: AgentEvent): void {
+    switch (event.type) {
+      case "tool_execution_start":
+        if (this.#calls) this.#about.set(event.toolCallId, aboutOf(event.args));
+        break;
+      case "tool_execution_end": {
+        if (!this.#calls) break;
+        const about = this.#about.get(event.toolCallId) ?? "";
+        this.#about.delete(event.toolCallId);
+        const mark = event.isError ? "✗" : "●";
+        const denied = this.#denied.find(({ toolCallId }) => toolCallId === event.toolCallId);
+        const end = denied ? deniedReason(denied.reason) : duration(event.durationMs);
+        this.#say(`${mark} ${event.toolName}  ${about}  ${end}`);
+        break;
+      }
+      case "retry":
+        this.#say(retryText(event));
+        break;
+      case "fallback":
+        this.#say(fallbackText(event));
+        break;
+      case "message_end": {
+        const { message } = event;
+        if (message.role !== "assistant" || message.stopReason !== "error") break;
+        this.#broken = message.errorMessage ?? "The answer broke off.";
+        break;
+      }
+      case "agent_start":
+        if (this.#broken !== undefined) this.#say(`${trouble(this.#broken)} Asking again.`);
+        this.#broken = undefined;
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Tells at the end which calls were denied, and what would allow them. */
+  end(mode: string): void {
+    if (this.#denied.length > 0) this.#say(deniedText(this.#denied, mode), { isWhole: true });
+  }
+
+  #say(text: string, { isWhole = false } = {}): void {
+    if (this.#quiet) return;
+    const line = sanitise(text, { keepNewlines: false });
+    const isCut = this.#output.isTTY === true && !isWhole;
+    this.#output.write(`gyre: ${isCut ? fit(line, MAX_COLUMNS) : line}\n`);
+  }
+}
+
+/** Why a service is asked again, and when. */
+export function retryText({ errorMessage, delayMs }: EventOf<"retry">): string {
+  const isShort = delayMs < MIN_TOLD_WAIT_MS;
+  return `${trouble(errorMessage)} Asking again ${isShort ? "at once" : `in ${duration(delayMs)}`}.`;
+}
+
+/** Why, by the kind of trouble. */
+const KINDS: Readonly<Record<string, string>> = {
+  rate_limit: "too many requests",
+  overloaded: "overloaded",
+  overflow: "the context is too long",
+  network: "no connection",
+  timeout: "no answer in time",
+  stalled: "the answer stalled",
+  incomplete: "the answer broke off",
+  empty: "the answer was empty",
+};
+
+/** The same in a few words: "overloaded, asking again in 4 s (attempt 3)". */
+export function retryWords({ attempt, delayMs, errorMessage, kind }: EventOf<"retry">): string {
+  const why = Object.hasOwn(KINDS, kind)
+    ? KINDS[kind]
+    : firstSentence(errorMessage).replace(/[.!?]$/, "");
+  const seconds = Math.round(delayMs / MS_PER_SECOND);
+  const when = delayMs < MIN_TOLD_WAIT_MS ? "at once" : `in ${elapsed(seconds * MS_PER_SECOND)}`;
+  return `${why}, asking again ${when} (attempt ${attempt + 1})`;
+}
+
+/** Why another model is asked. */
+export function fallbackText({ errorMessage, to }: EventOf<"fallback">): string {
+  return `${trouble(errorMessage)} Asking ${to.provider}/${to.id} instead.`;
+}
+
+/** Why a call was denied, in short. */
+export function deniedReason(reason: string): string {
+  return `denied: ${firstSentence(reason)}`;
+}
+
+function trouble(message: string): string {
+  return message.replace(ADVICE, "");
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
+}
+
+function deniedText(denied: readonly DeniedCall[], mode: string): string {
+  const tools = [...new Set(denied.map(({ tool }) => tool))].join(", ");
+  const count = denied.length === 1 ? "1 call was denied" : `${denied.length} calls were denied`;
+  const isEdit = ({ tool, rule }: DeniedCall): boolean =>
+    mode === "ask" && rule !== undefined && EDITING.has(tool);
+  const rules = new Set(denied.flatMap((call) => (isEdit(call) ? [] : (call.rule ?? []))));
+  const ways = [
+    ...(denied.some(isEdit) ? ["--mode auto-edit"] : []),
+    ...[...rules].slice(0, MAX_RULES).map((rule) => `--allow ${shellWord(rule)}`),
+  ];
+  // What has neither was refused by a hook, or makes no sense: no mode would change that.
+  const isAll =
+    rules.size <= MAX_RULES &&
+    denied.every(({ rule, summary }) => rule !== undefined || summary === undefined);
+  const told = ways.length > 0 ? ` To allow that: ${ways.join(" ")}.` : "";
+  return `${count}: ${tools}.${told}${isAll ? "" : " See --mode and --allow."}`;
+}

@@ -1,0 +1,258 @@
+import type { Agent, AgentMessage } from "@gyre/agent";
+import { ProtocolError } from "@gyre/protocol";
+import {
+  applyChanges,
+  type HostedSession,
+  type SessionChanges,
+  type SessionHost,
+  type SessionInfo,
+  type SessionOptions,
+  type SessionPrompt,
+} from "@gyre/server";
+import { type Session, SessionError, type SessionSummary } from "@gyre/sessions";
+import type { PermissionMode } from "@gyre/tools";
+import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
+import type { Approvals, Harness } from "../../harness/harness.ts";
+import type { Io } from "../../core/io.ts";
+import type { Values } from "../../core/options.ts";
+
+/** Where sessions are kept: what is needed of `SessionStore`. */
+export interface RpcStore {
+  create(options: { cwd: string }): Promise<Session>;
+  list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
+  /** Rejects with `SessionError`: `not_found`, `locked`, ... */
+  open(id: string): Promise<Session>;
+  remove(id: string): Promise<void>;
+}
+
+/** What holds for a folder, which may have settings of its own. */
+export interface RpcFolder {
+  cwd: string;
+  /** Absent: nothing is written down. */
+  store?: RpcStore;
+  open(options: { approvals: Approvals; session?: Session }): Promise<Harness>;
+}
+
+/** Reads what holds for a command line; throws what is wrong with it. */
+export type RpcSetup = (values: Values) => Promise<RpcFolder>;
+
+/** The setup of the program itself: settings, models and sessions as for every other command. */
+export function rpcSetup(io: Io): RpcSetup {
+  return async (values) => {
+    const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
+      import("../../harness/setup.ts"),
+      import("../../harness/harness.ts"),
+    ]);
+    const setup = await readSetup(values, io);
+    const isKept = setup.settings.sessions !== false && !values["no-session"];
+    return {
+      cwd: setup.cwd,
+      open: (options) => openHarness({ ...setup, env: io.env, ...options }),
+      ...(isKept && { store: await openStore(io) }),
+    };
+  };
+}
+
+const MODES = ["ask", "auto-edit", "plan", "full"] as const satisfies PermissionMode[];
+/** What `session_create` may ask for, and the option of the command line that says the same. */
+const OPTIONS = {
+  cwd: "cwd",
+  model: "model",
+  thinkingLevel: "thinking",
+  tools: "tools",
+  mode: "mode",
+} as const;
+
+/** Sessions as `gyre rpc` has them: each with a folder, tools and permissions of its own. */
+export class RpcHost implements SessionHost {
+  readonly #values: Values;
+  readonly #setup: RpcSetup;
+  /** For sessions that are not written down. */
+  #made = 0;
+
+  constructor(values: Values, setup: RpcSetup) {
+    this.#values = values;
+    this.#setup = setup;
+  }
+
+  create(options: SessionOptions): Promise<HostedSession> {
+    return telling(async () => {
+      const folder = await this.#setup({ ...this.#values, ...valuesOf(options) });
+      const session = await folder.store?.create({ cwd: folder.cwd });
+      try {
+        return await this.#host(folder, session);
+      } catch (error) {
+        // Nothing was said in it yet.
+        if (session) await folder.store?.remove(session.header.id);
+        throw error;
+      }
+    });
+  }
+
+  open(id: string): Promise<HostedSession | undefined> {
+    return telling(async () => {
+      const { store } = await this.#setup(this.#values);
+      // The name of a stream is a whole id: neither a path nor the beginning of one.
+      const found = (await store?.list())?.find((each) => each.id === id);
+      const session = found && (await store?.open(id));
+      if (!session) return undefined;
+      return this.#host(await this.#setup({ ...this.#values, cwd: session.header.cwd }), session);
+    });
+  }
+
+  list(): Promise<readonly SessionInfo[]> {
+    return telling(async () => {
+      const { cwd, store } = await this.#setup(this.#values);
+      const sessions = (await store?.list({ cwd })) ?? [];
+      return sessions.map((summary) => ({ ...summary }));
+    });
+  }
+
+  async #host(folder: RpcFolder, session: Session | undefined): Promise<HostedSession> {
+    const id = session?.header.id ?? `unsaved-${++this.#made}`;
+    const open = (): Promise<Harness> =>
+      folder.open({ approvals: "suspend", ...(session && { session }) });
+    try {
+      return new RpcSession(id, folder.cwd, session, await open(), open);
+    } catch (error) {
+      await session?.close();
+      throw error;
+    }
+  }
+}
+
+class RpcSession implements HostedSession {
+  readonly id: string;
+  readonly #cwd: string;
+  readonly #session: Session | undefined;
+  readonly #open: () => Promise<Harness>;
+  #harness: Harness;
+
+  constructor(
+    id: string,
+    cwd: string,
+    session: Session | undefined,
+    harness: Harness,
+    open: () => Promise<Harness>,
+  ) {
+    this.id = id;
+    this.#cwd = cwd;
+    this.#session = session;
+    this.#harness = harness;
+    this.#open = open;
+  }
+
+  get agent(): Agent {
+    return this.#harness.agent;
+  }
+
+  info(): Readonly<Record<string, unknown>> {
+    const file = this.#session && { file: this.#session.path };
+    return { cwd: this.#cwd, mode: this.#harness.mode, ...file };
+  }
+
+  prompt(prompt: SessionPrompt): Promise<unknown> {
+    return this.#harness.prompt(prompt);
+  }
+
+  async update({ model, thinkingLevel, modes = {}, ...changes }: SessionChanges): Promise<void> {
+    const { permission, ...queues } = modes;
+    const mode = MODES.find((each) => each === permission);
+    if (permission !== undefined && !mode) {
+      throw new UsageError(`"${permission}" is no mode; there is ${MODES.join(", ")}.`);
+    }
+    // The model first: it is what may not be there, and then nothing is changed.
+    const before = `${this.#harness.model.provider}/${this.#harness.model.id}`;
+    if (model !== undefined) {
+      await this.#harness.setModel(model).catch((error: unknown) => {
+        throw new ProtocolError("model_not_found", messageOf(error), { cause: error });
+      });
+    }
+    try {
+      applyChanges(this.agent, { ...changes, modes: queues });
+    } catch (error) {
+      if (model !== undefined) await this.#harness.setModel(before);
+      throw error;
+    }
+    if (thinkingLevel !== undefined) await this.#harness.setThinking(thinkingLevel);
+    if (mode) await this.#harness.setMode(mode);
+  }
+
+  async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
+    if (!this.#session) return this.agent.replaceMessages(messages);
+    return this.#beginAnew(this.#session, messages);
+  }
+
+  async reset(): Promise<void> {
+    if (!this.#session) return this.agent.reset();
+    return this.#beginAnew(this.#session, []);
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#harness.close();
+    } finally {
+      await this.#session?.close();
+    }
+  }
+
+  /** A branch from the root of the file, with what was set, and an agent that writes there. */
+  async #beginAnew(session: Session, messages: readonly AgentMessage[]): Promise<void> {
+    const { settings } = await session.context();
+    const mode = this.#harness.mode;
+    await this.#harness.close();
+    await session.branch(null);
+    if (Object.keys(settings).length > 0) await session.append({ type: "settings", settings });
+    for (const message of messages) await session.append({ type: "message", message });
+    this.#harness = await this.#open();
+    await this.#harness.setMode(mode);
+  }
+}
+
+function valuesOf(options: SessionOptions): Values {
+  const values: Record<string, string> = {};
+  for (const [key, value] of Object.entries(options)) {
+    // A newer client may know more: fields that are not known are ignored, here as elsewhere.
+    if (!isOption(key)) continue;
+    const isList = Array.isArray(value) && value.every((each) => typeof each === "string");
+    if (key === "tools" ? !isList : typeof value !== "string") {
+      throw new UsageError(`"${key}" is ${key === "tools" ? "a list of names" : "a string"}.`);
+    }
+    values[OPTIONS[key]] = String(value);
+  }
+  return values;
+}
+
+function isOption(key: string): key is keyof typeof OPTIONS {
+  return Object.hasOwn(OPTIONS, key);
+}
+
+/** What went wrong, with the code that a client can act on. */
+async function telling<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const code = codeOf(error);
+    if (!code) throw error;
+    throw new ProtocolError(code, messageOf(error), { cause: error });
+  }
+}
+
+function codeOf(error: unknown): ProtocolError["code"] | undefined {
+  if (error instanceof ExitError && error.exitCode === EXIT.auth) return "unauthorized";
+  if (error instanceof ExitError && error.exitCode === EXIT.usage) {
+    return isUnknownModel(error.cause) ? "model_not_found" : "invalid_request";
+  }
+  if (error instanceof UsageError) return "invalid_request";
+  if (!(error instanceof SessionError)) return undefined;
+  if (error.code === "not_found") return "session_not_found";
+  return error.code === "locked" ? "session_busy" : undefined;
+}
+
+function isUnknownModel(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "model_not_found";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

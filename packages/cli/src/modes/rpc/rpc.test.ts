@@ -1,0 +1,330 @@
+import { mkdir, mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { decode, type Envelope, type Payload } from "@gyre/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EXIT, UsageError } from "../../core/exit-codes.ts";
+import type { Values } from "../../core/options.ts";
+import { runRpc } from "./rpc.ts";
+import {
+  type Script,
+  type ScriptedService,
+  scriptedService,
+} from "../../testing/scripted-service.ts";
+
+let home: string;
+let cwd: string;
+let service: ScriptedService;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(await realpath(tmpdir()), "gyre-rpc-"));
+  cwd = join(home, "work");
+  await mkdir(cwd);
+  service = await scriptedService();
+});
+
+afterEach(async () => {
+  await service.close();
+  await rm(home, { recursive: true, force: true });
+});
+
+/** `gyre rpc` with a program that drives it. */
+class Driver {
+  readonly frames: Envelope[] = [];
+  stdout = "";
+  stderr = "";
+  readonly code: Promise<number>;
+  readonly stdin = new PassThrough();
+  readonly #controller = new AbortController();
+  readonly #seq = new Map<string, number>();
+  #read = 0;
+  #made = 0;
+  #wake: () => void = () => {};
+
+  constructor(values: Values = {}) {
+    this.code = runRpc(
+      { cwd, sandbox: "none", mode: "auto-edit", ...values },
+      {
+        stdin: this.stdin,
+        stdout: { write: (text) => this.#take(text) },
+        stderr: { write: (text) => (this.stderr += text) },
+        env: {
+          HOME: home,
+          PATH: process.env["PATH"],
+          XDG_STATE_HOME: join(home, "state"),
+          XDG_CONFIG_HOME: join(home, "config"),
+          ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
+          ANTHROPIC_BASE_URL: service.url,
+        },
+        cwd: home,
+        signal: this.#controller.signal,
+      },
+    );
+    this.code.catch(() => {});
+  }
+
+  interrupt(): void {
+    this.#controller.abort();
+  }
+
+  async ask(type: string, payload: Payload = {}, stream?: string): Promise<Envelope> {
+    const id = `m_${++this.#made}`;
+    const seq = stream === undefined ? undefined : (this.#seq.get(stream) ?? 0) + 1;
+    if (stream !== undefined && seq !== undefined) this.#seq.set(stream, seq);
+    this.stdin.write(`${JSON.stringify({ v: 1, type, id, stream, seq, payload })}\n`);
+    return this.next(({ re }) => re === id);
+  }
+
+  async create(options: Payload = {}): Promise<string> {
+    await this.ask("hello", { versions: [1] });
+    return String((await this.ask("session_create", options)).payload["session"]);
+  }
+
+  async next(until: (frame: Envelope) => boolean, from = 0): Promise<Envelope> {
+    for (;;) {
+      const found = this.frames.slice(from).find(until);
+      if (found) return found;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** Runs on a prompt to its end. */
+  async run(text: string, stream: string): Promise<Envelope> {
+    const from = this.frames.length;
+    const { type: answer } = await this.ask("prompt", { text }, stream);
+    if (answer !== "ack") throw new Error(`The prompt got ${answer}.`);
+    return this.next(({ type }) => type === "agent_end", from);
+  }
+
+  #take(text: string): void {
+    this.stdout += text;
+    for (let at = this.stdout.indexOf("\n", this.#read); at >= 0;) {
+      // Whatever is no frame throws here.
+      this.frames.push(decode(this.stdout.slice(this.#read, at)));
+      this.#read = at + 1;
+      at = this.stdout.indexOf("\n", this.#read);
+    }
+    this.#wake();
+  }
+}
+
+async function entries(driver: Driver, id: string): Promise<Record<string, unknown>[]> {
+  const { payload } = await driver.next(({ payload: { session } }) => session === id);
+  const text = await readFile(String(payload["file"]), "utf8");
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+function play(script: Script): void {
+  service.play(script);
+}
+
+describe("gyre rpc", () => {
+  it("works on a prompt with tools, and writes it down", async () => {
+    play([
+      {
+        say: [
+          { text: "I write" },
+          { call: "write", arguments: { path: "a.txt", content: "hi\n" } },
+        ],
+      },
+      { say: "Done." },
+    ]);
+    const driver = new Driver();
+    const id = await driver.create();
+    const end = await driver.run("Write a file", id);
+    expect(end.payload).toMatchObject({ stop: "done", turns: 2 });
+    expect(await readFile(join(cwd, "a.txt"), "utf8")).toBe("hi\n");
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+    expect(driver.stderr).toBe("");
+    const messages = (await entries(driver, id)).filter(({ type }) => type === "message");
+    expect(messages).toHaveLength(4);
+    expect(service.problems).toEqual([]);
+  });
+
+  it("suspends what needs an approval, and goes on with the decision", async () => {
+    play([
+      { say: [{ call: "shell", arguments: { command: "echo yes" }, id: "c1" }] },
+      { say: "Done." },
+    ]);
+    const driver = new Driver();
+    const id = await driver.create();
+    const end = await driver.run("Say yes", id);
+    expect(end.payload).toMatchObject({ stop: "suspended", pending: [{ toolCall: { id: "c1" } }] });
+    const from = driver.frames.length;
+    const decisions = { c1: { type: "approve" } };
+    expect((await driver.ask("approve", { decisions }, id)).type).toBe("ack");
+    const second = await driver.next(({ type }) => type === "agent_end", from);
+    expect(second.payload).toMatchObject({ stop: "done" });
+    const result = driver.frames.find(({ type }) => type === "tool_execution_end");
+    expect(JSON.stringify(result?.payload)).toContain("yes");
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
+  it("end of stdin: what runs is aborted and written down, exit 0", async () => {
+    play([{ silent: true }]);
+    const driver = new Driver();
+    const id = await driver.create();
+    await driver.ask("prompt", { text: "Go" }, id);
+    await service.asked(0);
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+    const messages = (await entries(driver, id)).flatMap(({ message }) => message ?? []);
+    expect(messages).toMatchObject([{ role: "user" }, { stopReason: "aborted" }]);
+  });
+
+  it("a signal does the same", async () => {
+    play([{ silent: true }]);
+    const driver = new Driver();
+    const id = await driver.create();
+    await driver.ask("prompt", { text: "Go" }, id);
+    await service.asked(0);
+    driver.interrupt();
+    expect(await driver.code).toBe(EXIT.interrupted);
+    // stdout is open: how it ended is told.
+    expect(driver.frames.slice(-3).map(({ type }) => type)).toEqual([
+      "agent_end",
+      "done",
+      "goodbye",
+    ]);
+  });
+
+  it("stdout carries nothing but frames, also when something writes to the console", async () => {
+    const driver = new Driver();
+    await driver.ask("hello", { versions: [1] });
+    console.log("to whom it may concern");
+    console.table([1]);
+    driver.stdin.write("nonsense\n");
+    await driver.next(({ type }) => type === "error");
+    await driver.ask("goodbye").catch(() => {});
+    expect(await driver.code).toBe(EXIT.done);
+    expect(driver.stdout).not.toContain("concern");
+    expect(driver.stderr).toContain("to whom it may concern");
+  });
+
+  it("lists sessions, and goes on with one", async () => {
+    play([{ say: "One." }, { say: "Two." }]);
+    const first = new Driver();
+    const id = await first.create();
+    await first.run("First", id);
+    first.stdin.end();
+    await first.code;
+    const second = new Driver();
+    await second.ask("hello", { versions: [1] });
+    const { sessions } = (await second.ask("session_list")).payload;
+    expect(sessions).toMatchObject([{ id, cwd, firstPrompt: "First", isOpen: false }]);
+    await second.ask("session_attach", {}, id);
+    const snapshot = await second.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload).toMatchObject({ cwd, mode: "auto-edit" });
+    expect(snapshot.payload["messages"]).toHaveLength(2);
+    await second.run("Second", id);
+    expect(service.requests[1]?.body["messages"]).toHaveLength(3);
+    expect((await second.ask("session_attach", {}, "../x")).payload["code"]).toBe(
+      "session_not_found",
+    );
+    second.stdin.end();
+    expect(await second.code).toBe(EXIT.done);
+  });
+
+  it("changes model, thinking, tools and mode, all or nothing", async () => {
+    const driver = new Driver();
+    const id = await driver.create();
+    const update = (payload: Payload): Promise<Envelope> =>
+      driver.ask("session_update", payload, id);
+    const done = await update({
+      model: "haiku",
+      thinkingLevel: "low",
+      tools: ["read"],
+      modes: { permission: "plan", steering: "all" },
+    });
+    expect(done).toMatchObject({
+      type: "ack",
+      payload: { thinkingLevel: "low", tools: ["read"], modes: { steering: "all" } },
+    });
+    expect(String((done.payload["model"] as Payload)["id"])).toContain("haiku");
+    expect((await update({ model: "no such model" })).payload["code"]).toBe("model_not_found");
+    expect((await update({ model: "sonnet", tools: ["nosuch"] })).payload["code"]).toBe(
+      "tool_not_found",
+    );
+    expect((await update({ modes: { permission: "x" } })).payload["code"]).toBe("invalid_request");
+    const still = await update({});
+    expect(still.payload["model"]).toEqual(done.payload["model"]);
+    driver.stdin.end();
+    await driver.code;
+  });
+
+  it("begins anew in the same file: reset and messages_replace", async () => {
+    play([{ say: "One." }, { say: "Two." }, { say: "Three." }]);
+    const driver = new Driver();
+    const id = await driver.create();
+    await driver.run("First", id);
+    expect((await driver.ask("reset", {}, id)).type).toBe("ack");
+    await driver.run("Second", id);
+    expect(service.requests[1]?.body["messages"]).toHaveLength(1);
+    const messages = [{ role: "user", content: "Earlier", timestamp: 1 }];
+    expect((await driver.ask("messages_replace", { messages }, id)).type).toBe("ack");
+    const from = driver.frames.length;
+    await driver.ask("continue", {}, id);
+    await driver.next(({ type }) => type === "agent_end", from);
+    expect(JSON.stringify(service.requests[2]?.body["messages"])).toContain("Earlier");
+    expect(service.requests[2]?.body["system"]).toEqual(service.requests[0]?.body["system"]);
+    driver.stdin.end();
+    await driver.code;
+    const again = new Driver();
+    await again.ask("hello", { versions: [1] });
+    await again.ask("session_attach", {}, id);
+    const snapshot = await again.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload["messages"]).toMatchObject([
+      { content: "Earlier" },
+      { content: [{ text: "Three." }] },
+    ]);
+    again.stdin.end();
+    await again.code;
+  });
+
+  it("makes sessions with options of their own, and ignores fields that it does not know", async () => {
+    const driver = new Driver({ "no-session": true });
+    await driver.ask("hello", { versions: [1] });
+    const make = async (options: Payload): Promise<unknown> => {
+      const { payload } = await driver.ask("session_create", options);
+      return payload["code"] ?? payload;
+    };
+    expect(await make({ cwd: home, tools: ["read", "ls"], mode: "plan" })).toMatchObject({
+      session: "unsaved-1",
+      cwd: home,
+      tools: ["read", "ls"],
+      mode: "plan",
+    });
+    expect(await make({ cwd: join(home, "nosuch") })).toBe("invalid_request");
+    expect(await make({ colour: "red" })).toMatchObject({ session: "unsaved-2" });
+    expect(await make({ tools: "read" })).toBe("invalid_request");
+    expect(await make({ model: 1 })).toBe("invalid_request");
+    const id = "unsaved-1";
+    play([{ say: "One." }]);
+    await driver.run("First", id);
+    expect((await driver.ask("reset", {}, id)).type).toBe("ack");
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
+  it("leaves no session behind that could not be made", async () => {
+    const driver = new Driver();
+    await driver.ask("hello", { versions: [1] });
+    const { payload } = await driver.ask("session_create", { model: "no such model" });
+    expect(payload["code"]).toBe("model_not_found");
+    expect((await driver.ask("session_list")).payload).toEqual({ sessions: [] });
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
+  it("ends before the first frame where the command line is wrong", async () => {
+    const driver = new Driver({ cwd: "nosuch" });
+    await expect(driver.code).rejects.toThrow(UsageError);
+    expect(driver.stdout).toBe("");
+  });
+});

@@ -1,0 +1,175 @@
+import type { AgentEvent } from "@gyre/agent";
+import { type AssistantMessage } from "@gyre/ai";
+import { scriptedModelInfo } from "@gyre/ai/testing";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { SpokenEvents } from "./events.ts";
+import { endLines } from "./tool.ts";
+
+function told(...events: readonly AgentEvent[]): string[] {
+  const lines: string[] = [];
+  const spoken = new SpokenEvents((text) => lines.push(text));
+  for (const event of events) spoken.handle(event);
+  return lines;
+}
+
+function answer(content: AssistantMessage["content"]): AssistantMessage {
+  return {
+    role: "assistant",
+    content,
+    api: "scripted",
+    provider: "scripted",
+    model: "scripted",
+    usage: {},
+    stopReason: "stop",
+    timestamp: 0,
+  };
+}
+
+function started(toolCallId: string, path: string): AgentEvent {
+  return { type: "tool_execution_start", toolCallId, toolName: "read", args: { path } };
+}
+
+function ended(toolCallId: string, text: string, more: { isError?: boolean } = {}): AgentEvent {
+  return {
+    type: "tool_execution_end",
+    toolCallId,
+    toolName: "read",
+    result: { content: [{ type: "text", text }] },
+    isError: false,
+    durationMs: 1_500,
+    ...more,
+  };
+}
+
+describe("what is told of events", () => {
+  it("trouble with a service is a sentence", () => {
+    const to = { ...scriptedModelInfo, provider: "p", id: "other" };
+    expect(
+      told(
+        {
+          type: "retry",
+          attempt: 1,
+          delayMs: 2_000,
+          kind: "overloaded",
+          errorMessage: "It is busy.",
+        },
+        {
+          type: "fallback",
+          from: scriptedModelInfo,
+          to,
+          kind: "overloaded",
+          errorMessage: "It is busy.",
+        },
+      ),
+    ).toEqual(["It is busy. Asking again in 2.0 s.", "It is busy. Asking p/other instead."]);
+  });
+
+  it("a smaller context and a limit are sentences", () => {
+    expect(
+      told(
+        {
+          type: "compaction",
+          before: 12_000,
+          after: 3_000,
+          reason: "budget",
+          compaction: { from: 0, to: 0 },
+        },
+        { type: "limit", limit: "maxTurns", value: 20 },
+      ),
+    ).toEqual([
+      "The context was made smaller: from 12,000 to 3,000 tokens.",
+      "It is stopped by a limit: turns, 20.",
+    ]);
+  });
+
+  it("calls that run at once are told apart when they end", () => {
+    expect(
+      told(started("1", "a.ts"), started("2", "b.ts"), ended("2", "x"), ended("1", "y")),
+    ).toEqual([
+      "Running read: a.ts",
+      "Running read: b.ts",
+      "Done: read b.ts, 1.5 seconds.",
+      "x",
+      "Done: read a.ts, 1.5 seconds.",
+      "y",
+    ]);
+  });
+
+  it("the time that a call waits for the user is not its own", () => {
+    const lines: string[] = [];
+    const spoken = new SpokenEvents((text) => lines.push(text));
+    spoken.handle(started("1", "a.ts"));
+    spoken.waited("1", 1_000);
+    spoken.handle(ended("1", ""));
+    expect(lines.at(-1)).toBe("Done: read, 0.5 seconds.");
+  });
+
+  it("how a test went is a word", () => {
+    const result = {
+      content: [{ type: "text" as const, text: "✔ a (1 ms)\n✖ b (1 ms)\nℹ pass 1" }],
+    };
+    const call = { tool: "other", result, isError: false, durationMs: 0 };
+    expect(endLines("other", call)).toEqual([
+      "Done: other.",
+      "Passed: a (1 ms)",
+      "Failed: b (1 ms)",
+      "pass 1",
+    ]);
+  });
+
+  it("a call that failed says so, with at most eight lines", () => {
+    const text = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
+    const lines = told(started("1", "a.ts"), ended("1", text, { isError: true }));
+    expect(lines[1]).toBe("Failed: read, 1.5 seconds.");
+    expect(lines.slice(2)).toHaveLength(9);
+    expect(lines.at(-1)).toBe("4 more lines.");
+  });
+
+  it("an answer that came all at once is told whole", () => {
+    const message = answer([{ type: "text", text: "One.\n\nTwo." }]);
+    expect(told({ type: "message_start", message }, { type: "message_end", message })).toEqual([
+      "Agent: One.",
+      "\nTwo.",
+    ]);
+  });
+
+  it("a run that begins again after trouble says so", () => {
+    const message = { ...answer([]), stopReason: "error" as const, errorMessage: "It broke." };
+    expect(
+      told(
+        { type: "agent_start" },
+        { type: "message_start", message },
+        { type: "message_end", message },
+        { type: "agent_start" },
+      ),
+    ).toEqual(["Error: It broke.", "Asking again."]);
+  });
+
+  it("of nothing that a model or a tool says, anything is left that a terminal obeys", () => {
+    const parts = fc.constantFrom(
+      "\x1b[2J",
+      "\x1b]0;t\x07",
+      "\x9b",
+      "\r",
+      "a",
+      "\n",
+      "\x00",
+      "\x7f",
+    );
+    const text = fc.array(parts).map((all) => all.join(""));
+    fc.assert(
+      fc.property(text, text, (said, gave) => {
+        const message = answer([{ type: "text", text: said }]);
+        const lines = told(
+          { type: "message_start", message },
+          { type: "message_end", message },
+          started("1", said),
+          ended("1", gave),
+        );
+        // oxlint-disable-next-line no-control-regex
+        expect(lines.join("")).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f\x9b]/);
+      }),
+    );
+  });
+});

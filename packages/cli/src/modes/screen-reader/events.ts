@@ -1,0 +1,230 @@
+import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
+import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
+import { fallbackText, retryText } from "../print/progress.ts";
+import { shownText } from "../../text/render.ts";
+import {
+  type CallText,
+  callText,
+  counted,
+  grouped,
+  isRecord,
+  shownLine,
+} from "../../text/tool-text.ts";
+import { errorBlock, userText } from "../tui/transcript/message-blocks.ts";
+import { NO_COLOURS } from "../tui/terminal/theme.ts";
+import { Paragraphs } from "./paragraphs.ts";
+import { endLines, startText } from "./tool.ts";
+import { blockText } from "./format.ts";
+
+/** Messages of a session that are told when it is taken up. */
+export const MAX_REPLAYED_MESSAGES = 6;
+const AGENT = "Agent: ";
+
+type LimitEvent = Extract<AgentEvent, { type: "limit" }>;
+
+/**
+ * Tells what happens, a line after the other: pass it each event, in order. An answer is told
+ * paragraph by paragraph. Whatever a tool or a model says is stripped of what a terminal
+ * would obey.
+ */
+export class SpokenEvents {
+  readonly #say: (text: string) => void;
+  readonly #answer: Paragraphs;
+  readonly #running = new Map<string, CallText>();
+  /** How long calls have waited for the user, by id. */
+  readonly #waited = new Map<string, number>();
+  /** Whether one of the calls that run has not run alone. */
+  #areSeveral = false;
+  /** Whether something of the message was told as it came. */
+  #isTold = false;
+  /** Whether the model has answered in this run: what the user says from then on is news. */
+  #isAnswered = false;
+  #isBroken = false;
+
+  constructor(say: (text: string) => void) {
+    this.#say = say;
+    this.#answer = new Paragraphs((text) => say(shownText(text)));
+  }
+
+  handle(event: AgentEvent): void {
+    switch (event.type) {
+      case "agent_start":
+        if (this.#isBroken) this.#say("Asking again.");
+        this.#isBroken = false;
+        this.#isAnswered = false;
+        break;
+      case "message_start":
+        this.#begin(event.message);
+        break;
+      case "message_update":
+        this.#isTold = true;
+        this.#update(event.assistantMessageEvent);
+        break;
+      case "message_end":
+        if (event.message.role === "assistant") this.#finish(event.message);
+        break;
+      case "tool_execution_start": {
+        const call = callText(event.toolName, event.args);
+        this.#running.set(event.toolCallId, call);
+        this.#areSeveral ||= this.#running.size > 1;
+        this.#say(startText(call));
+        break;
+      }
+      case "tool_execution_end": {
+        const { durationMs, toolCallId, toolName } = event;
+        const called = this.#called(toolCallId, toolName);
+        const ownMs = durationMs - (this.#waited.get(toolCallId) ?? 0);
+        this.#running.delete(toolCallId);
+        this.#waited.delete(toolCallId);
+        this.#areSeveral &&= this.#running.size > 0;
+        const call = { ...event, tool: toolName, durationMs: Math.max(0, ownMs) };
+        for (const line of endLines(called, call)) this.#say(line);
+        break;
+      }
+      case "retry":
+        this.#say(shownLine(retryText(event)));
+        break;
+      case "fallback":
+        this.#say(shownLine(fallbackText(event)));
+        break;
+      case "compaction":
+        this.#say(
+          `The context was made smaller: from ${grouped(event.before)} to ${grouped(event.after)} tokens.`,
+        );
+        break;
+      case "limit":
+        this.#say(limitText(event));
+        break;
+      case "agent_end":
+        this.#answer.end();
+        this.#running.clear();
+        this.#waited.clear();
+        this.#areSeveral = false;
+        break;
+      case "turn_start":
+      case "turn_end":
+      case "tool_execution_update":
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** A call has waited for the user: such time is not its own. */
+  waited(toolCallId: string, ms: number): void {
+    this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + ms);
+  }
+
+  /** A new prompt is sent: what went wrong before is over. */
+  forget(): void {
+    this.#isBroken = false;
+  }
+
+  /** Tells the end of a conversation that was had before. */
+  replay(messages: readonly AgentMessage[]): void {
+    const told = messages.filter((each) => each.role === "user" || each.role === "assistant");
+    if (told.length === 0) return;
+    const last = told.slice(-MAX_REPLAYED_MESSAGES);
+    const before = told.length - last.length;
+    this.#say(
+      before > 0
+        ? `The conversation so far has ${counted(told.length, "message")}. The last ${last.length}:`
+        : "The conversation so far:",
+    );
+    for (const message of last) {
+      if (!isLlmMessage(message)) continue;
+      if (message.role === "user") this.#say(`You: ${shownText(userText(message.content))}`);
+      else if (message.role === "assistant") this.#whole(message, "Ran");
+    }
+  }
+
+  #begin(message: AgentMessage): void {
+    if (message.role === "assistant") {
+      this.#isTold = false;
+      this.#isAnswered = true;
+    } else if (message.role === "user" && this.#isAnswered) {
+      this.#say(`It reads: ${shownLine(userText(message.content))}`);
+    }
+  }
+
+  #update(event: AssistantMessageEvent): void {
+    switch (event.type) {
+      case "text_start":
+        this.#answer.begin(AGENT);
+        break;
+      case "text_delta":
+        this.#answer.feed(event.delta);
+        break;
+      case "text_end":
+        this.#answer.end();
+        break;
+      case "thinking_start":
+        this.#say("Thinking.");
+        break;
+      case "service_tool":
+        this.#serviceTool(event.content.name, event.content.input);
+        break;
+      case "image":
+        this.#say("The agent made an image, which is not shown here.");
+        break;
+      default:
+        break;
+    }
+  }
+
+  #finish(message: AssistantMessage): void {
+    this.#answer.end();
+    if (!this.#isTold) this.#whole(message);
+    this.#isTold = false;
+    if (message.stopReason === "error") {
+      this.#isBroken = true;
+      const said = message.errorMessage ?? "The model failed.";
+      const block = errorBlock(NO_COLOURS, said, message.failure?.kind);
+      this.#say(`Error: ${unwrapped(blockText(block))}`);
+    } else if (message.stopReason === "length") {
+      this.#say("The answer is cut short: the model may write no more at once.");
+    }
+  }
+
+  /** One that came all at once. Its calls are told as they run, but for those of `verb`. */
+  #whole({ content }: AssistantMessage, verb?: string): void {
+    for (const block of content) {
+      if (block.type === "text") {
+        this.#answer.begin(AGENT);
+        this.#answer.feed(block.text);
+        this.#answer.end();
+      } else if (block.type === "toolCall" && verb !== undefined) {
+        const { name, about } = callText(block.name, block.arguments);
+        this.#say(`${verb} ${name}${about === "" ? "." : `: ${about}`}`);
+      } else if (block.type === "serviceTool") this.#serviceTool(block.name, block.input);
+    }
+  }
+
+  #serviceTool(tool: string, input: unknown): void {
+    const { name, about } = callText(tool, isRecord(input) ? input : {});
+    this.#say(`The service ran ${name}${about === "" ? "." : `: ${about}`}`);
+  }
+
+  /** Its name; of several that run at once, what it is for too. */
+  #called(id: string, tool: string): string {
+    const { name, about } = this.#running.get(id) ?? callText(tool, {});
+    return this.#areSeveral && about !== "" ? `${name} ${about}` : name;
+  }
+}
+
+/** Rows of a notice as one line, without its sign. */
+function unwrapped(text: string): string {
+  return text.replace(/^✗ /, "").replace(/\s*\n\s*/g, " ");
+}
+
+function limitText({ limit, value }: LimitEvent): string {
+  return `It is stopped by a limit: ${LIMITS[limit] ?? limit}, ${grouped(value)}.`;
+}
+
+const LIMITS: Partial<Record<LimitEvent["limit"], string>> = {
+  maxTurns: "turns",
+  maxCostUsd: "cost in US dollars",
+  maxDurationMs: "time in milliseconds",
+  maxTotalTokens: "tokens",
+  maxIdenticalCalls: "the same call with the same result",
+};

@@ -1,0 +1,117 @@
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import { describe, expect, it } from "vitest";
+import { LineTalk } from "../../testing/line-talk.ts";
+import { QUIET_MS } from "../tui/panels/permission.ts";
+import { LineTerminal } from "./line-terminal.ts";
+import { askPermission } from "./permission.ts";
+
+function request(more: Partial<ApprovalRequest> = {}): ApprovalRequest {
+  return {
+    callId: "1",
+    tool: "shell",
+    args: {},
+    reason: "So it is.",
+    fingerprint: "print",
+    ...more,
+  };
+}
+
+function shell(command: string): ApprovalRequest {
+  return request({
+    args: { command },
+    access: { kind: "run", targets: [command], summary: `Run ${command}` },
+  });
+}
+
+interface Asked {
+  talk: LineTalk;
+  answer: Promise<ApprovalAnswer>;
+}
+
+async function ask(of: ApprovalRequest, rule?: string): Promise<Asked> {
+  const talk = new LineTalk();
+  const terminal = new LineTerminal(talk, { line: () => {}, end: () => {} });
+  let now = 0;
+  const answer = askPermission(of, {
+    terminal,
+    cwd: "/work",
+    // Each look is a while after the one before.
+    now: () => (now += QUIET_MS),
+    textNow: () => "one\ntwo\n",
+    ...(rule !== undefined && { rule }),
+  });
+  await talk.until("Answer: ");
+  return { talk, answer };
+}
+
+describe("asking for permission", () => {
+  it.each<[string, ApprovalAnswer]>([
+    ["yes", { allow: true, fingerprint: "print" }],
+    [" Y ", { allow: true, fingerprint: "print" }],
+    ["always", { allow: "always", rule: "shell(x)" }],
+    ["no", { allow: false }],
+    ["no: use git mv", { allow: false, reason: "use git mv" }],
+    ["n, later", { allow: false, reason: "later" }],
+    ["/stop", { allow: false, reason: "interrupted" }],
+  ])("%j is an answer", async (typed, expected) => {
+    const { talk, answer } = await ask(shell("x"), "shell(x)");
+    talk.type(typed);
+    expect(await answer).toEqual(expected);
+  });
+
+  it("without a rule there is no always", async () => {
+    const { talk } = await ask(shell("x"));
+    expect(talk.seen).toContain("Answer yes, no, or no: and what to do instead.");
+    talk.type("always");
+    await talk.until("That is no answer.");
+  });
+
+  it("a yes with more behind it is no yes", async () => {
+    const { talk } = await ask(shell("x"));
+    talk.type("yes: but not that");
+    await talk.until("Answer: ");
+    expect(talk.seen).toContain("That is no answer.");
+  });
+
+  it("what is hidden in a command is told", async () => {
+    const { talk } = await ask(shell("echo \u202ehi\x1b[2J"));
+    expect(talk.seen).toContain("It would run: echo <U+202E>hi␛[2J\n");
+  });
+
+  it("of a long command the end is told, and all of it on demand", async () => {
+    const lines = Array.from({ length: 60 }, (_, index) => `echo ${index}`);
+    const { talk } = await ask(shell(lines.join("\n")));
+    expect(talk.seen).toContain("echo 59\n");
+    expect(talk.seen).not.toContain("echo 30\n");
+    expect(talk.seen).toContain("(40 lines left out)");
+    talk.type("all");
+    await talk.until("echo 30\n");
+    await talk.until("Answer: ");
+  });
+
+  it("a change is told as what comes and what goes", async () => {
+    const { talk } = await ask(
+      request({
+        tool: "write",
+        args: { path: "a.txt", content: "one\nzwei\n" },
+        access: { kind: "write", targets: ["a.txt"], summary: "Write a.txt", destructive: true },
+      }),
+    );
+    expect(talk.seen).toBe(`It asks for permission: write.
+Write a.txt
+It would change a.txt: 1 line added, 1 removed.
+Removed: two
+Added: zwei
+Careful: it cannot be undone.
+So it is.
+Answer yes, no, or no: and what to do instead.
+Answer: `);
+  });
+
+  it("a question that is withdrawn is answered with no", async () => {
+    const stop = new AbortController();
+    const { answer } = await ask({ ...shell("x"), signal: stop.signal });
+    stop.abort();
+    expect(await answer).toEqual({ allow: false, reason: "interrupted" });
+  });
+});

@@ -1,0 +1,180 @@
+import { type Clock, systemClock } from "@gyre/ai";
+import { EXIT, type ExitCode, interruption } from "../../core/exit-codes.ts";
+import type { Harness } from "../../harness/harness.ts";
+import type { Io } from "../../core/io.ts";
+import type { Models } from "../../models/models.ts";
+import type { Values } from "../../core/options.ts";
+import { shownLine } from "../../text/tool-text.ts";
+import { version } from "../../core/version.ts";
+import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../tui/start/agent-opener.ts";
+import type { OpenRequest } from "../tui/ui/ui.ts";
+import { type LineStreams, LineTerminal } from "./line-terminal.ts";
+import { LineUi } from "./line-ui.ts";
+import { SpokenConversation } from "./conversation.ts";
+import { SpokenEvents } from "./events.ts";
+
+/** For tests. */
+export interface SpokenParts {
+  /** In place of those of the settings: nothing is asked about models then. */
+  models?: Models;
+  clock?: Clock;
+}
+
+/**
+ * `gyre --screen-reader`: the same agent, sessions, permissions and commands as in the
+ * interactive program, as lines one after the other, until the user leaves.
+ */
+export async function runSpoken(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  streams: LineStreams,
+  parts: SpokenParts = {},
+): Promise<ExitCode> {
+  const first = await firstSetup(values, io);
+  return new SpokenProgram(values, io, first, streams, parts).run(args.join(" "));
+}
+
+class SpokenProgram {
+  readonly #io: Io;
+  readonly #clock: Clock;
+  readonly #terminal: LineTerminal;
+  readonly #ui: LineUi;
+  readonly #events: SpokenEvents;
+  readonly #end: Promise<ExitCode>;
+  #leave: (code: ExitCode) => void = () => {};
+  #isLeaving = false;
+  /** Whether there is somebody to talk to. */
+  #isOpen = false;
+  readonly #opener: AgentOpener;
+  #conversation: SpokenConversation | undefined;
+  /** Lines that were typed before that. */
+  #early: string[] = [];
+
+  constructor(values: Values, io: Io, first: FirstSetup, streams: LineStreams, parts: SpokenParts) {
+    this.#io = io;
+    this.#clock = parts.clock ?? systemClock;
+    this.#end = new Promise((settle) => {
+      this.#leave = (code) => {
+        this.#isLeaving = true;
+        settle(code);
+      };
+    });
+    this.#terminal = new LineTerminal(streams, {
+      line: (text) => this.#line(text),
+      end: () => this.#leave(EXIT.done),
+    });
+    this.#ui = new LineUi({
+      terminal: this.#terminal,
+      session: () => this.#conversation?.harness?.session,
+      edit: (text) => this.#conversation?.keep(text),
+    });
+    this.#events = new SpokenEvents((text) => this.#terminal.line(text));
+    this.#opener = new AgentOpener({
+      values,
+      io,
+      first,
+      ui: this.#ui,
+      clock: this.#clock,
+      talk: () => this.#conversation,
+      models: parts.models,
+      askSecret: async () => {
+        // The terminal shows what is typed, and may read it aloud.
+        this.#ui.warn("A key would be shown here. Leave, and store it with: gyre login SERVICE");
+        return undefined;
+      },
+    });
+  }
+
+  async run(prompt: string): Promise<ExitCode> {
+    const { signal } = this.#io;
+    const stop = (): void => this.#leave(codeOf(signal));
+    signal.addEventListener("abort", stop, { once: true });
+    interruption.take = () => this.#interrupted();
+    let failure: unknown;
+    const begun = this.#begin(prompt).catch((error: unknown) => {
+      failure = error;
+      this.#leave(EXIT.failed);
+    });
+    try {
+      const code = await this.#end;
+      this.#terminal.close();
+      await this.#opener.closeSoon(begun);
+      if (failure !== undefined) throw failure;
+      this.#sayGoodbye();
+      return code;
+    } finally {
+      delete interruption.take;
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Ctrl-C: stops what goes on, and leaves where nothing does. */
+  #interrupted(): boolean {
+    if (this.#isLeaving) return false;
+    // The terminal shows the key in the line that it was pressed in.
+    this.#terminal.breakLine(true);
+    if (!this.#conversation?.interrupt()) this.#leave(EXIT.done);
+    return true;
+  }
+
+  #line(text: string): void {
+    if (this.#isOpen) this.#conversation?.take(text);
+    else this.#early.push(text);
+  }
+
+  /** Asks what has to be asked first, and opens the agent. */
+  async #begin(prompt: string): Promise<void> {
+    await this.#opener.askForTrust();
+    if (this.#isLeaving) return;
+    if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
+    if (this.#isLeaving) return;
+    const conversation = new SpokenConversation({
+      terminal: this.#terminal,
+      ui: this.#ui,
+      events: this.#events,
+      clock: this.#clock,
+      io: this.#io,
+      setup: () => this.#opener.setup,
+      commands: () => this.#opener.commands,
+      reopen: (request) => this.#reopen(request),
+      quit: () => this.#leave(EXIT.done),
+    });
+    this.#conversation = conversation;
+    this.#shown(await this.#opener.openFirst());
+    this.#isOpen = true;
+    if (this.#isLeaving) return;
+    const [first, ...rest] = [...(prompt === "" ? [] : [prompt]), ...this.#early];
+    if (first === undefined) return conversation.takeUp();
+    for (const line of [first, ...rest]) conversation.take(line);
+  }
+
+  /** Tells where it is, and what was said last. */
+  #shown(harness: Harness | undefined): void {
+    if (!harness) return;
+    this.#sayWhere(harness);
+    this.#events.replay(harness.agent.state.messages);
+  }
+
+  /** What it begins with. */
+  #sayWhere({ model, toolset }: Harness): void {
+    const folder = shownLine(toolset.env.workspace.root);
+    const { trust: found } = this.#opener;
+    const trust = found === "nothing to trust" ? "" : `, which is ${found}`;
+    this.#terminal.line(
+      `This is gyre ${version()} with ${shownLine(model.name)} in ${folder}${trust}. /help tells what can be written.`,
+    );
+  }
+
+  async #reopen(request: OpenRequest): Promise<void> {
+    const { edit, harness } = await this.#opener.reopen(request);
+    this.#shown(harness);
+    if (edit !== undefined) this.#ui.edit(edit);
+  }
+
+  /** How to come back. */
+  #sayGoodbye(): void {
+    const { wayBack } = this.#opener;
+    this.#terminal.line(wayBack === undefined ? "Goodbye." : `To come back: ${wayBack}`);
+  }
+}

@@ -1,0 +1,113 @@
+import type { AgentToolResult } from "@gyre/agent";
+import {
+  type CallText,
+  counted,
+  detailsOf,
+  exitOf,
+  MAX_SHOWN_LINES,
+  verdictOf,
+} from "../../text/tool-text.ts";
+import { shownText } from "../../text/render.ts";
+import { changesIn, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
+import { type CallEnd, toolView, type ToolView } from "../tui/transcript/tool-view.ts";
+import { spokenTime } from "./format.ts";
+
+/** Lines of a change that are told. */
+export const MAX_CHANGED_LINES = 20;
+/** What took less than this is told without a time. */
+const MIN_TOLD_MS = 100;
+
+const ENDS: Readonly<Record<CallEnd, string>> = {
+  good: "Done",
+  bad: "Failed",
+  refused: "Not done",
+};
+
+/** A call that is over. */
+export interface EndedCall {
+  tool: string;
+  result: Pick<AgentToolResult, "content" | "details">;
+  isError: boolean;
+  durationMs: number;
+}
+
+/** Said when a call begins. */
+export function startText({ name, about }: CallText): string {
+  return about === "" ? `Running ${name}.` : `Running ${name}: ${about}`;
+}
+
+/** Said when it is over: how it ended, and what of its result tells most. */
+export function endLines(called: string, call: EndedCall): string[] {
+  const view = toolView(call.tool, call.result, call.isError);
+  const { body } = view;
+  if (body?.type === "diff") {
+    const isNew = detailsOf(call.result)["created"] === true;
+    return changeLines(body.files, (text) => shownText(text), isNew ? "Made" : "Changed");
+  }
+  const time = call.durationMs < MIN_TOLD_MS ? [] : [spokenTime(call.durationMs)];
+  const summary = view.summary === undefined ? [] : [view.summary];
+  const facts = [called, ...factsOf(call, view), ...summary, ...time];
+  return [`${endWord(call, view)}: ${facts.join(", ").replace(/\.$/, "")}.`, ...resultLines(view)];
+}
+
+/** A command that ended by itself has done what it was asked to, whatever it says of that. */
+function endWord({ result }: EndedCall, { end }: ToolView): string {
+  return typeof detailsOf(result)["exitCode"] === "number" ? ENDS.good : ENDS[end];
+}
+
+function factsOf({ tool, result }: EndedCall, { facts }: ToolView): readonly string[] {
+  const details = detailsOf(result);
+  return tool === "shell" && typeof details["stdout"] === "string" ? [exitOf(details)] : facts;
+}
+
+function resultLines({ body }: ToolView): string[] {
+  if (!body || body.type === "diff") return [];
+  if (body.type === "lines") return withRest(body.short, body.total ?? 0);
+  return withRest(body.text.split("\n").slice(0, MAX_SHOWN_LINES), body.total);
+}
+
+function withRest(lines: readonly string[], total: number): string[] {
+  const hidden = lines.length > 0 ? total - lines.length : 0;
+  return [...lines.map(inWords), ...(hidden > 0 ? [`${counted(hidden, "more line")}.`] : [])];
+}
+
+/** A line of a test run: how the test went, in a word. */
+function inWords(line: string): string {
+  const verdict = verdictOf(line);
+  const text = line.replace(/^(\s*)[✔✖ℹ] /, "$1");
+  if (verdict === undefined) return text;
+  return `${verdict === "good" ? "Passed" : "Failed"}: ${text.trimStart()}`;
+}
+
+/** What became of files: a sentence for each, then what came and what went. */
+export function changeLines(
+  files: readonly DiffFile[],
+  shown: (text: string) => string,
+  verb: string,
+  most: number = MAX_CHANGED_LINES,
+): string[] {
+  const lines: string[] = [];
+  let told = 0;
+  let hidden = 0;
+  for (const file of files) {
+    lines.push(`${verb} ${shown(file.path).replaceAll("\n", " ")}: ${changeText(file)}.`);
+    for (const line of file.lines) {
+      const text = lineText(line, shown);
+      if (text === undefined) continue;
+      if (told++ < most) lines.push(text);
+      else hidden++;
+    }
+  }
+  return hidden > 0 ? [...lines, `${counted(hidden, "more changed line")}.`] : lines;
+}
+
+function changeText(file: DiffFile): string {
+  const { added, removed } = changesIn([file]);
+  const more = file.more ? `, and ${counted(file.more, "line")} further on` : "";
+  return `${counted(added, "line")} added, ${removed} removed${more}`;
+}
+
+function lineText(line: DiffLine, shown: (text: string) => string): string | undefined {
+  if (line.type === "added") return `Added: ${shown(line.text)}`;
+  return line.type === "removed" ? `Removed: ${shown(line.text)}` : undefined;
+}

@@ -1,0 +1,86 @@
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Values } from "../../core/options.ts";
+import { DEFAULT_DRAIN_MS, DEFAULT_PORT, isLoopback, serveOptions } from "./options.ts";
+
+const io = { cwd: "/work", env: { XDG_STATE_HOME: "/state" } };
+
+describe("the options of gyre serve", () => {
+  it("are this machine alone, a known port and a token beside the sessions by default", () => {
+    expect(serveOptions({}, io)).toEqual({
+      drainMs: DEFAULT_DRAIN_MS,
+      isQuiet: false,
+      place: {
+        host: "127.0.0.1",
+        port: DEFAULT_PORT,
+        tokenFile: join("/state", "gyre", "serve-token"),
+        hosts: [],
+        origins: [],
+      },
+    });
+  });
+
+  it("are what the command line says", () => {
+    const values: Values = {
+      port: "0",
+      host: "::1",
+      "tcp-port": "7421",
+      "token-file": "token",
+      "allow-host": ["gyre.example.org", "gyre.example.org:8443"],
+      "allow-origin": ["https://example.org"],
+      drain: "0.5",
+      quiet: true,
+    };
+    expect(serveOptions(values, io)).toEqual({
+      drainMs: 500,
+      isQuiet: true,
+      place: {
+        host: "::1",
+        port: 0,
+        tcpPort: 7421,
+        tokenFile: resolve("/work", "token"),
+        hosts: ["gyre.example.org", "gyre.example.org:8443"],
+        origins: ["https://example.org"],
+      },
+    });
+  });
+
+  it("have no place with --stdio", () => {
+    expect(serveOptions({ stdio: true }, io)).toEqual({
+      drainMs: DEFAULT_DRAIN_MS,
+      isQuiet: false,
+    });
+  });
+
+  it.each<[Values, string]>([
+    [{ port: "65536" }, '--port "65536"'],
+    [{ port: "-1" }, '--port "-1"'],
+    [{ "tcp-port": "" }, '--tcp-port ""'],
+    [{ host: " " }, '--host " "'],
+    [{ drain: "-1" }, '--drain "-1"'],
+    [{ drain: "1e9" }, '--drain "1e9"'],
+    [{ "allow-host": ["https://example.org"] }, "--allow-host"],
+    [{ "allow-host": ["example.org/path"] }, "--allow-host"],
+    [{ "allow-origin": ["example.org"] }, "--allow-origin"],
+    [{ "allow-origin": ["https://example.org/"] }, "--allow-origin"],
+    [{ "allow-origin": ["*"] }, "--allow-origin"],
+    [{ stdio: true, "allow-host": ["a"] }, "--allow-host means nothing there"],
+  ])("refuse %j", (values, why) => {
+    expect(() => serveOptions(values, io)).toThrow(why);
+  });
+});
+
+describe("loopback", () => {
+  it.each([
+    ["127.0.0.1", true],
+    ["127.8.9.1", true],
+    ["::1", true],
+    ["localhost", true],
+    ["0.0.0.0", false],
+    ["::", false],
+    ["192.168.1.5", false],
+    ["127.0.0.1.example.org", false],
+  ])("%s: %s", (host, is) => {
+    expect(isLoopback(host)).toBe(is);
+  });
+});

@@ -1,0 +1,113 @@
+import { dirname, join, resolve } from "node:path";
+import { defaultSessionFolder } from "@gyre/sessions";
+import { UsageError } from "../../core/exit-codes.ts";
+import type { Io } from "../../core/io.ts";
+import type { OptionName, Values } from "../../core/options.ts";
+
+/** Where clients look for a server unless they are told. */
+export const DEFAULT_PORT = 7420;
+/** How long what runs may go on after the program was asked to end. */
+export const DEFAULT_DRAIN_MS = 10_000;
+const DEFAULT_HOST = "127.0.0.1";
+const MAX_PORT = 65_535;
+const MS_PER_SECOND = 1000;
+/** Longer than any timer of Node can wait is no time to wait for. */
+const MAX_DRAIN_SECONDS = 86_400;
+
+/** Options that mean something only where there is a port. */
+const OF_PORTS = [
+  "port",
+  "host",
+  "tcp-port",
+  "token-file",
+  "allow-host",
+  "allow-origin",
+] as const satisfies OptionName[];
+
+/** Where a server listens, and who may come. */
+export interface ServePlace {
+  host: string;
+  /** 0: a free one. */
+  port: number;
+  tcpPort?: number;
+  /** Absolute. */
+  tokenFile: string;
+  hosts: readonly string[];
+  origins: readonly string[];
+}
+
+/** What the command line says of a server. */
+export interface ServeOptions {
+  /** Nothing: stdin and stdout. */
+  place?: ServePlace;
+  drainMs: number;
+  isQuiet: boolean;
+}
+
+/** Reads it. Throws `UsageError`. */
+export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env">): ServeOptions {
+  const shared = { drainMs: drainOf(values.drain), isQuiet: values.quiet ?? false };
+  if (values.stdio) {
+    const other = OF_PORTS.find((name) => values[name] !== undefined);
+    if (other) throw new UsageError(`--stdio has no port: --${other} means nothing there.`);
+    return shared;
+  }
+  const tcpPort = values["tcp-port"];
+  const file = values["token-file"];
+  return {
+    ...shared,
+    place: {
+      host: addressOf(values.host ?? DEFAULT_HOST),
+      port: values.port === undefined ? DEFAULT_PORT : portOf("port", values.port),
+      ...(tcpPort !== undefined && { tcpPort: portOf("tcp-port", tcpPort) }),
+      tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
+      hosts: (values["allow-host"] ?? []).map(hostOf),
+      origins: (values["allow-origin"] ?? []).map(originOf),
+    },
+  };
+}
+
+/** Whether nobody from another machine can come to an address. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** `gyre/serve-token` in the state folder, beside the sessions. */
+function defaultTokenFile(env: Io["env"]): string {
+  return join(dirname(defaultSessionFolder(env)), "serve-token");
+}
+
+/** Nothing at all would mean every address. */
+function addressOf(text: string): string {
+  if (/^[\w.:-]+$/.test(text)) return text;
+  throw new UsageError(`--host "${text}" must be an address or a name: 127.0.0.1, ::1, 0.0.0.0`);
+}
+
+function portOf(name: OptionName, text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= MAX_PORT) return port;
+  throw new UsageError(`--${name} "${text}" must be a number from 0 (a free port) to ${MAX_PORT}.`);
+}
+
+function drainOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_DRAIN_MS;
+  const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (seconds <= MAX_DRAIN_SECONDS) return seconds * MS_PER_SECOND;
+  throw new UsageError(`--drain "${text}" must be seconds, from 0 to ${MAX_DRAIN_SECONDS}.`);
+}
+
+/** A name as it stands in the `Host` of a request. */
+function hostOf(text: string): string {
+  const url = URL.canParse(`http://${text}`) ? new URL(`http://${text}`) : undefined;
+  // The usual port is left out of a URL, and may be in what was written.
+  const isHost = url && [url.host, `${url.host}:80`].includes(text.toLowerCase());
+  if (isHost) return text;
+  throw new UsageError(`--allow-host "${text}" must be a name, or name:port: gyre.example.org`);
+}
+
+function originOf(text: string): string {
+  if (URL.canParse(text) && new URL(text).origin === text.toLowerCase()) return text;
+  throw new UsageError(
+    `--allow-origin "${text}" must be what a browser calls a page's origin: https://example.org`,
+  );
+}

@@ -1,0 +1,286 @@
+import { type Clock, systemClock } from "@gyre/ai";
+import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
+import { readOrMakeToken } from "@gyre/protocol/node";
+import { stdioTransport } from "@gyre/protocol/stdio";
+import { SessionService } from "@gyre/server";
+import { EXIT, type ExitCode, ExitError } from "../../core/exit-codes.ts";
+import type { Io, Sink } from "../../core/io.ts";
+import { type Models, openModels } from "../../models/models.ts";
+import type { Values } from "../../core/options.ts";
+import { redirectConsole, writableOf } from "../rpc/rpc.ts";
+import { RpcHost, rpcSetup } from "../rpc/host.ts";
+import { readSetup } from "../../harness/setup.ts";
+import { version } from "../../core/version.ts";
+import { type Doors, openDoors } from "./listeners.ts";
+import { codeOf, ServeLog } from "./log.ts";
+import { isLoopback, type ServeOptions, serveOptions, type ServePlace } from "./options.ts";
+import { usableModels } from "./usable-models.ts";
+import { WatchedService } from "./watched-service.ts";
+
+/** How often it is looked whether all that runs has ended. */
+const LOOK_MS = 50;
+/** How long those have to leave who were told goodbye. */
+const LEAVE_MS = 2000;
+
+export interface ServeParts {
+  /** The models to serve, in place of those that the settings give. */
+  models?: Models;
+  clock?: Clock;
+}
+
+/**
+ * `gyre serve`: models and sessions for other programs, over WebSocket, HTTP and TCP, or with
+ * `--stdio` on stdin and stdout. Asked to end, it lets nobody in and begins nothing, gives
+ * what runs `--drain` seconds, aborts the rest, writes everything down and says goodbye.
+ */
+export async function runServe(
+  values: Values,
+  io: Io,
+  { models, clock = systemClock }: ServeParts = {},
+): Promise<ExitCode> {
+  const options = serveOptions(values, io);
+  const log = new ServeLog(io.stderr, { isQuiet: options.isQuiet, clock });
+  // What is said on the way is a line of the log, like all else.
+  const logged: Io = { ...io, stderr: { write: (text) => log.warning(saidIn(text)) } };
+  const restoreConsole = redirectConsole(logged.stderr);
+  try {
+    const server = await Served.open(values, logged, options, log, clock, models);
+    const code = options.place
+      ? await server.onPorts(options.place, io)
+      : await server.onStreams(io);
+    log.info({ event: "exit", code });
+    return code;
+  } finally {
+    restoreConsole();
+  }
+}
+
+class Served {
+  readonly #options: ServeOptions;
+  readonly #log: ServeLog;
+  readonly #clock: Clock;
+  readonly #models: ModelService;
+  readonly #sessions: SessionService;
+  readonly #wire: WireServer;
+  #isStopping = false;
+  #connections = 0;
+  /** The transport of the connection that is about to be served. */
+  #arriving = "";
+
+  private constructor(
+    options: ServeOptions,
+    log: ServeLog,
+    clock: Clock,
+    models: ModelService,
+    sessions: SessionService,
+  ) {
+    this.#options = options;
+    this.#log = log;
+    this.#clock = clock;
+    this.#models = models;
+    this.#sessions = sessions;
+    const watched = [models, sessions].map(
+      (service) =>
+        new WatchedService(service, {
+          isStopping: () => this.#isStopping,
+          onRefused: (type, error) => {
+            const code = codeOf(error) ?? "internal_error";
+            log.info({ event: "request_error", type, code });
+          },
+        }),
+    );
+    this.#wire = new WireServer([...watched, this.#connectionLog()], {
+      server: { name: "gyre", version: version() },
+      onError: (error, where) => log.error(error, where),
+      clock,
+    });
+  }
+
+  /** Throws what is wrong with the command line or the settings. */
+  static async open(
+    values: Values,
+    io: Io,
+    options: ServeOptions,
+    log: ServeLog,
+    clock: Clock,
+    given?: Models,
+  ): Promise<Served> {
+    const { settings, verbose } = await readSetup(values, io);
+    const models =
+      given ??
+      (await openModels({ settings, env: io.env, ...(verbose !== undefined && { verbose }) }));
+    const onError = (error: unknown, where: string): void => log.error(error, where);
+    const usable = usableModels({ models, settings, env: io.env });
+    // One that is named and not there is found out now, and not by the first client.
+    if ((await usable()).length === 0) {
+      log.warning(
+        "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`.",
+      );
+    }
+    const modelService = new ModelService({
+      client: models.client,
+      models: usable,
+      clock,
+      onError,
+    });
+    const sessions = new SessionService(new RpcHost(values, rpcSetup(io)), { clock, onError });
+    return new Served(options, log, clock, modelService, sessions);
+  }
+
+  /** Until the program is asked to end. */
+  async onPorts(place: ServePlace, { signal, stdout }: Io): Promise<ExitCode> {
+    const { token, isNew } = await tokenOf(place.tokenFile);
+    if (!isLoopback(place.host)) {
+      this.#log.warning(
+        `Others can come to ${place.host}, and there is no encryption here: put a proxy with TLS before it.`,
+      );
+    }
+    const doors = await openDoors({
+      place,
+      token,
+      models: this.#models,
+      serve: (transport, kind) => this.#serve(transport, kind),
+      log: this.#log,
+      clock: this.#clock,
+    });
+    doors.metrics.add({
+      name: "gyre_sessions_running",
+      help: "Sessions with a run that goes on.",
+      read: () => this.#sessions.running,
+    });
+    doors.metrics.add({
+      name: "gyre_streams_running",
+      help: "Responses of models that are on their way.",
+      read: () => this.#models.running,
+    });
+    greet(stdout, doors, place.tokenFile, isNew ? token : undefined);
+    await aborted(signal);
+    const left = doors.close(this.#options.drainMs + LEAVE_MS);
+    await this.#stop();
+    await this.#within(LEAVE_MS, left);
+    return codeOfSignal(signal);
+  }
+
+  /** Until the other end leaves, or the program is asked to end. */
+  async onStreams({ signal, stdin, stdout }: Io): Promise<ExitCode> {
+    const transport = stdioTransport({ input: stdin, output: writableOf(stdout) });
+    this.#log.info({ event: "listen", transport: "stdio" });
+    const gone = new Promise<void>((resolve) => {
+      this.#serve(whenClosed(transport, resolve), "stdio");
+    });
+    await Promise.race([gone, aborted(signal)]);
+    if (signal.aborted) await this.#stop();
+    // Nobody can come back to it.
+    else await this.#wire.close();
+    return signal.aborted ? codeOfSignal(signal) : EXIT.done;
+  }
+
+  #serve(transport: Transport, kind: string): void {
+    this.#arriving = kind;
+    this.#wire.serve(transport);
+  }
+
+  /** Lets what runs come to its end for a while, and ends the rest. */
+  async #stop(): Promise<void> {
+    this.#isStopping = true;
+    const { drainMs } = this.#options;
+    this.#log.info({ event: "drain", ...this.#running(), drainMs });
+    const until = this.#clock.now() + drainMs;
+    while (this.#isBusy() && this.#clock.now() < until) await this.#after(LOOK_MS);
+    if (this.#isBusy()) this.#log.info({ event: "abort", ...this.#running() });
+    await this.#wire.close();
+  }
+
+  #running(): { sessions: number; streams: number } {
+    return { sessions: this.#sessions.running, streams: this.#models.running };
+  }
+
+  #isBusy(): boolean {
+    const { sessions, streams } = this.#running();
+    return sessions + streams > 0;
+  }
+
+  /** Settles with the work, or without it when the time is over. */
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    let stop = (): void => {};
+    const late = new Promise<void>((resolve) => (stop = this.#clock.after(ms, resolve)));
+    await Promise.race([work, late]);
+    stop();
+  }
+
+  #after(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#clock.after(ms, resolve));
+  }
+
+  /** Answers nothing: it is told of each connection, like every service. */
+  #connectionLog(): WireService {
+    return {
+      connect: () => {
+        const connection = ++this.#connections;
+        const from = this.#clock.now();
+        this.#log.info({ event: "connect", connection, transport: this.#arriving });
+        return {
+          handlers: new Map(),
+          closed: (reason) => {
+            const durationMs = this.#clock.now() - from;
+            this.#log.info({ event: "disconnect", connection, reason, durationMs });
+          },
+        };
+      },
+      close: async () => {},
+    };
+  }
+}
+
+async function tokenOf(file: string): Promise<{ token: string; isNew: boolean }> {
+  try {
+    return await readOrMakeToken(file);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ExitError(EXIT.failed, message, { cause: error });
+  }
+}
+
+/** For the person who starts it. The token is shown when it is made, and never again. */
+function greet(stdout: Sink, { http, tcp }: Doors, tokenFile: string, token?: string): void {
+  const lines = [
+    `Serving at ${http.url}`,
+    ...(tcp ? [`TCP at ${tcp.host}, port ${tcp.port}`] : []),
+    `The token is in ${tokenFile}`,
+    ...(token === undefined ? [] : [`It was made now, and is shown this once: ${token}`]),
+  ];
+  stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** The same transport; `closed` is called when it is over. */
+function whenClosed(transport: Transport, closed: () => void): Transport {
+  return {
+    send: (envelope) => transport.send(envelope),
+    receive: (handler) =>
+      transport.receive({
+        frame: (envelope) => handler.frame(envelope),
+        fault: (error) => handler.fault(error),
+        closed: (error) => {
+          handler.closed(error);
+          closed();
+        },
+      }),
+    close: () => transport.close(),
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+function codeOfSignal({ reason }: AbortSignal): ExitCode {
+  return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
+}
+
+/** What a line on stderr says, without the name of the program before it. */
+function saidIn(text: string): string {
+  return text.trimEnd().replace(/^gyre: /, "");
+}

@@ -1,0 +1,50 @@
+import type { Model } from "@gyre/ai";
+import { parseUserModels, userServices } from "@gyre/ai/models";
+import { createKeyStore, KeyFileError } from "@gyre/ai/node";
+import { serviceOf, type ServicePreset, SERVICES } from "@gyre/ai/providers";
+import { environmentKeys, type KeyPlace, keyPlaces } from "../../models/service-places.ts";
+import type { Models } from "../../models/models.ts";
+import type { Settings } from "../../settings/settings.ts";
+import type { Environment } from "../../core/terminal.ts";
+
+export interface UsableModelsOptions {
+  models: Models;
+  settings: Pick<Settings, "model" | "models">;
+  env: Environment;
+}
+
+/**
+ * The models of services that have a key now or need none, and those that the settings name,
+ * which may be too new for the catalogue.
+ */
+export function usableModels(options: UsableModelsOptions): () => Promise<readonly Model[]> {
+  const { models, settings, env } = options;
+  const own =
+    settings.models === undefined
+      ? []
+      : userServices(parseUserModels(settings.models, 'the settings, under "models"'));
+  return async () => {
+    const places = await keysNow(env, [...SERVICES, ...own]);
+    const named = [...models.fallbacks];
+    if (settings.model !== undefined) named.push(await models.find(settings.model));
+    const all = [...named, ...(await models.list())];
+    const usable = all.filter((model) => {
+      const service = serviceOf(model, own);
+      return service.keyless || places.has(service.id);
+    });
+    return [...new Map(usable.map((model) => [`${model.provider}/${model.id}`, model])).values()];
+  };
+}
+
+/** A key file that cannot be used hides the keys in it, and nothing else. */
+async function keysNow(
+  env: Environment,
+  services: readonly ServicePreset[],
+): Promise<ReadonlyMap<string, KeyPlace>> {
+  try {
+    return await keyPlaces(env, createKeyStore({ env }), services);
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    return environmentKeys(env, services);
+  }
+}

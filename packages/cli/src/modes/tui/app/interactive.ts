@@ -1,0 +1,243 @@
+import { systemClock } from "@gyre/ai";
+import { EXIT, type ExitCode } from "../../../core/exit-codes.ts";
+import type { Harness } from "../../../harness/harness.ts";
+import type { Io } from "../../../core/io.ts";
+import type { Values } from "../../../core/options.ts";
+import type { Environment } from "../../../core/terminal.ts";
+import { version } from "../../../core/version.ts";
+import { completionsFrom } from "../editor/completion.ts";
+import { Conversation } from "./conversation.ts";
+import { Editor } from "../editor/editor.ts";
+import { type FileFinder, workspaceFinder } from "../editor/file-finder.ts";
+import { footerRow } from "./footer.ts";
+import type { Format } from "../markdown/formatters.ts";
+import type { Key } from "../terminal/key.ts";
+import { PromptHistory, promptHistoryPath } from "../editor/prompt-history.ts";
+import { replay } from "../transcript/replay.ts";
+import type { LineStreams } from "../../screen-reader/line-terminal.ts";
+import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../start/agent-opener.ts";
+import { bannerRow } from "../start/banner.ts";
+import { COLOURS, NO_COLOURS, type Theme } from "../terminal/theme.ts";
+import { Transcript } from "../transcript/transcript.ts";
+import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "../terminal/tty.ts";
+import type { CommandWorld, OpenRequest } from "../ui/ui.ts";
+import { Window } from "./window.ts";
+
+/** Shown until something is asked. */
+const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
+const QUIT = "/quit";
+
+/** The terminal that the program was started in. */
+export interface TerminalStreams {
+  input: TtyInput;
+  output: TtyOutput;
+}
+
+/** `gyre` in a terminal: shows it, talks, until the user leaves. */
+export async function runInteractive(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  streams: TerminalStreams & LineStreams,
+): Promise<ExitCode> {
+  const first = await firstSetup(values, io);
+  if (first.setup.settings.screenReader) {
+    const { runSpoken } = await import("../../screen-reader/screen-reader.ts");
+    return runSpoken(args, values, io, streams);
+  }
+  return new Program(values, io, first, streams).run(args.join(" "));
+}
+
+class Program {
+  readonly #io: Io;
+  readonly #tty: Tty;
+  readonly #theme: Theme;
+  readonly #transcript: Transcript;
+  readonly #history: PromptHistory;
+  readonly #editor: Editor;
+  readonly #window: Window;
+  readonly #end: Promise<ExitCode>;
+  #leave: (code: ExitCode) => void = () => {};
+  readonly #opener: AgentOpener;
+  #conversation: Conversation | undefined;
+  /** What was sent before there was anybody to talk to. */
+  #early: string[] = [];
+  #finder: FileFinder | undefined;
+
+  constructor(values: Values, io: Io, first: FirstSetup, { input, output }: TerminalStreams) {
+    this.#io = io;
+    this.#end = new Promise((settle) => (this.#leave = settle));
+    this.#tty = new Tty(input, output);
+    this.#theme = io.env["NO_COLOR"] ? NO_COLOURS : COLOURS;
+    const { setup } = first;
+    const { cwd } = setup;
+    this.#transcript = new Transcript({
+      theme: this.#theme,
+      cwd,
+      now: () => systemClock.now(),
+      changed: () => this.#window.drawSoon(),
+      ...(setup.settings.formatCode !== false && { format: formatIn(cwd, io.env) }),
+    });
+    const warn = (text: string): void => this.#window.warn(text);
+    const path = promptHistoryPath(io.env);
+    this.#history = new PromptHistory({ path, cwd, clock: systemClock, warn });
+    this.#editor = new Editor({
+      theme: this.#theme,
+      history: this.#history,
+      completions: completionsFrom({
+        commands: () => this.#opener.commands,
+        world: () => this.#world(),
+        files: { find: (query, signal) => this.#files().find(query, signal) },
+      }),
+      onChange: () => this.#window.draw(),
+    });
+    this.#editor.placeholder = PLACEHOLDER;
+    this.#window = new Window({
+      tty: this.#tty,
+      theme: this.#theme,
+      clock: systemClock,
+      transcript: this.#transcript,
+      editor: this.#editor,
+      status: (columns) => this.#conversation?.status(columns) ?? [],
+      footer: (columns) =>
+        this.#conversation ? footerRow(this.#conversation.facts, columns, this.#theme) : [],
+      habits: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
+      onSubmit: (text, followUp) => this.#submit(text, followUp),
+      onTyped: () => this.#conversation?.typed(),
+      onKey: (key) => this.#key(key),
+      onEnd: () => this.#leave(EXIT.done),
+    });
+    this.#opener = new AgentOpener({
+      values,
+      io,
+      first,
+      ui: this.#window,
+      clock: systemClock,
+      talk: () => this.#conversation,
+      askSecret: async (title) => {
+        const { TextPanel } = await import("../panels/text.ts");
+        return this.#window.open(new TextPanel({ title, secret: true }, this.#theme));
+      },
+    });
+  }
+
+  async run(prompt: string): Promise<ExitCode> {
+    const { signal } = this.#io;
+    const restore = (): void => this.#tty.restore();
+    process.once("exit", restore);
+    process.once("exit", closeLostTerminal);
+    const stop = (): void => this.#leave(codeOf(signal));
+    signal.addEventListener("abort", stop, { once: true });
+    const failures: unknown[] = [];
+    const fail = (error: unknown): void => {
+      failures.push(error);
+      this.#leave(EXIT.failed);
+    };
+    // What is thrown while a frame is drawn has nobody else to go to.
+    process.on("uncaughtException", fail);
+    try {
+      this.#window.start();
+      const begun = this.#begin(prompt).catch(fail);
+      const code = await this.#end;
+      await this.#opener.closeSoon(begun).catch(fail);
+      try {
+        this.#window.end();
+      } catch (error) {
+        fail(error);
+      }
+      if (failures.length > 0) throw failures[0];
+      const { wayBack } = this.#opener;
+      if (wayBack !== undefined) this.#io.stdout.write(`${wayBack}\n`);
+      return code;
+    } finally {
+      restore();
+      process.removeListener("uncaughtException", fail);
+      process.removeListener("exit", restore);
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Asks what has to be asked first, and opens the agent. */
+  async #begin(prompt: string): Promise<void> {
+    await this.#opener.askForTrust();
+    if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
+    this.#conversation = new Conversation({
+      window: this.#window,
+      transcript: this.#transcript,
+      theme: this.#theme,
+      clock: systemClock,
+      io: this.#io,
+      setup: () => this.#opener.setup,
+      commands: () => this.#opener.commands,
+      reopen: (request) => this.#reopen(request),
+      editorText: () => this.#editor.text,
+      remember: (text) => this.#history.add(text),
+      quit: () => this.#leave(EXIT.done),
+    });
+    const harness = await this.#opener.openFirst();
+    if (harness) this.#show(harness);
+    const early = [...(prompt === "" ? [] : [prompt]), ...this.#early];
+    for (const each of early) this.#conversation.submit(each, false);
+    if (early.length === 0) await this.#conversation.takeUp();
+  }
+
+  /** The line that it begins with, and what was said before. */
+  #show({ agent, model, toolset }: Harness): void {
+    const facts = {
+      version: version(),
+      model: model.name,
+      folder: toolset.env.workspace.root,
+      trust: this.#opener.trust,
+      theme: this.#theme,
+    };
+    this.#window.show({ rows: (columns) => [bannerRow({ ...facts, columns })] });
+    replay(agent.state.messages, this.#transcript);
+    this.#window.draw();
+  }
+
+  async #reopen(request: OpenRequest): Promise<void> {
+    const { edit, harness } = await this.#opener.reopen(request);
+    if (!harness) return;
+    this.#finder = undefined;
+    const { agent, session } = harness;
+    this.#transcript.note(session ? `session ${session.header.id}, from here on` : "a new session");
+    replay(agent.state.messages, this.#transcript);
+    if (edit !== undefined) this.#window.edit(edit);
+  }
+
+  #submit(text: string, followUp: boolean): void {
+    // Who has asked once knows how.
+    this.#editor.placeholder = "";
+    // Whatever goes on, and also before anything is open.
+    if (text.trim() === QUIT) return this.#leave(EXIT.done);
+    if (this.#conversation?.isOpening) this.#conversation.submit(text, followUp);
+    else this.#early.push(text);
+  }
+
+  #world(): CommandWorld {
+    const world = this.#conversation?.world;
+    if (!world) throw new Error("It is not open yet.");
+    return world;
+  }
+
+  #files(): FileFinder {
+    this.#finder ??= workspaceFinder(this.#world().harness.toolset.env.workspace, systemClock);
+    return this.#finder;
+  }
+
+  #key(key: Key): void {
+    if (this.#conversation) this.#conversation.key(key);
+    else if (key.ctrl && (key.name === "c" || key.name === "d")) this.#leave(EXIT.done);
+  }
+}
+
+/** Formatters are looked for when there is something to format. */
+function formatIn(cwd: string, env: Environment): Format {
+  let formatters: Promise<Format> | undefined;
+  return async (language, code, signal) => {
+    formatters ??= import("../markdown/formatters.ts").then(({ openFormatters }) =>
+      openFormatters({ cwd, env }),
+    );
+    return (await formatters)(language, code, signal);
+  };
+}

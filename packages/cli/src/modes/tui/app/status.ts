@@ -1,0 +1,71 @@
+import type { Agent, AgentMessage, QueueName } from "@gyre/agent";
+import { shownText } from "../../../text/render.ts";
+import { userText } from "../transcript/message-blocks.ts";
+import { fitRow, type Row, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+
+const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
+const MS = 1000;
+const MINUTE = 60;
+/** Of messages that wait, so many have a row of their own. */
+const MAX_QUEUED = 4;
+
+/** What goes on, for the row above the editor. */
+export interface Working {
+  activity: string;
+  /** Milliseconds since it began to work on the prompt. */
+  elapsedMs: number;
+  /** Which picture of the spinner. */
+  tick: number;
+}
+
+/** `⠙ running npm test · 12 s · Esc interrupts` */
+export function workingRow(working: Working, columns: number, theme: Theme): Row {
+  const { activity, elapsedMs, tick } = working;
+  return fitRow(
+    [
+      span(`${SPINNER[tick % SPINNER.length]} `, theme.accent),
+      span(shownText(activity).replaceAll("\n", " "), theme.dim),
+      span(` · ${elapsed(elapsedMs)} · Esc interrupts`, theme.dim),
+    ],
+    columns,
+  );
+}
+
+function elapsed(ms: number): string {
+  const seconds = Math.floor(ms / MS);
+  if (seconds < MINUTE) return `${seconds} s`;
+  return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`;
+}
+
+/** A message that waits for the agent. */
+export interface Waiting {
+  queue: QueueName;
+  id: string;
+  text: string;
+}
+
+/** All that waits, in the order in which it will be delivered. */
+export function waitingOf(agent: Pick<Agent, "queued">): Waiting[] {
+  return (["steering", "followUp"] as const).flatMap((queue) =>
+    agent.queued(queue).map(({ id, message }) => ({ queue, id, text: textOfMessage(message) })),
+  );
+}
+
+export function textOfMessage(message: AgentMessage): string {
+  return message.role === "user" ? userText(message.content) : "";
+}
+
+/** One row each: `↳ next: …` is given to it between two steps, `↳ then: …` when it is done. */
+export function waitingRows(waiting: readonly Waiting[], columns: number, theme: Theme): Row[] {
+  if (waiting.length === 0) return [];
+  const shown = waiting.slice(0, MAX_QUEUED).map(({ queue, text }) => {
+    const label = queue === "steering" ? "next" : "then";
+    const line = shownText(text).replaceAll(/\s+/g, " ").trim();
+    return fitRow([span(`↳ ${label}: `, theme.accent), span(line, theme.dim)], columns);
+  });
+  const more = waiting.length - shown.length;
+  const back = `Alt+Up takes ${waiting.length > 1 ? "them" : "it"} back`;
+  const hint = more > 0 ? `${more} more · ${back}` : back;
+  return [...shown, fitRow([span(`  ${hint}`, theme.dim)], columns)];
+}

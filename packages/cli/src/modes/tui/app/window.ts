@@ -1,0 +1,296 @@
+import type { Clock } from "@gyre/ai";
+import { AnswerBlock } from "../transcript/answer-block.ts";
+import type { Block } from "../ui/block.ts";
+import type { Editor } from "../editor/editor.ts";
+import { InputDecoder } from "../terminal/input.ts";
+import type { Key, TerminalEvent } from "../terminal/key.ts";
+import { NoticeBlock } from "../transcript/message-blocks.ts";
+import { EMPTY_ROW, type Row, row } from "../terminal/row.ts";
+import { type Frame, type Habits, Screen } from "../terminal/screen.ts";
+import { SelectPanel } from "../panels/select.ts";
+import type { Theme } from "../terminal/theme.ts";
+import type { Transcript } from "../transcript/transcript.ts";
+import type { Tty } from "../terminal/tty.ts";
+import type { Panel, PanelView, Question, Ui } from "../ui/ui.ts";
+
+/** How often what streams in is drawn. What is typed is drawn at once. */
+const FRAME_MS = 60;
+/** How long a terminal may take to tell where its cursor is. */
+const POSITION_MS = 150;
+/** Rows of the terminal from which on the rule and the footer are left out. */
+const LOW = 9;
+/** Rows of the conversation that stay in sight above a panel or a long text. */
+const KEPT_IN_SIGHT = 3;
+
+export interface WindowOptions {
+  tty: Tty;
+  theme: Theme;
+  clock: Clock;
+  transcript: Transcript;
+  editor: Editor;
+  /** Rows between the conversation and the editor: what it does, what waits. */
+  status: (columns: number) => readonly Row[];
+  footer: (columns: number) => Row;
+  habits?: Habits;
+  onSubmit: (text: string, followUp: boolean) => void;
+  /** A key that the editor has no use for. */
+  onKey: (key: Key) => void;
+  /** Something else was typed. */
+  onTyped: () => void;
+  onEnd: () => void;
+}
+
+/**
+ * What is seen and typed: the conversation, below it what goes on, the editor or a panel in
+ * its place, and a footer. Knows the terminal and nothing of agents.
+ */
+export class Window implements Ui {
+  readonly #options: WindowOptions;
+  readonly #screen: Screen;
+  readonly #input: InputDecoder;
+  readonly #panels: { panel: Panel<unknown>; done: (value: unknown) => void }[] = [];
+  #cancelFrame: (() => void) | undefined;
+  #drawnAt = 0;
+  #asked = 0;
+  #cancelPosition: (() => void) | undefined;
+  #isAway = false;
+  #isLate = false;
+
+  constructor(options: WindowOptions) {
+    this.#options = options;
+    const { clock, tty } = options;
+    this.#screen = new Screen((text) => tty.write(text), tty.size, options.habits);
+    this.#input = new InputDecoder({ emit: (event) => this.#take(event), clock });
+  }
+
+  get columns(): number {
+    return this.#screen.size.columns;
+  }
+
+  get theme(): Theme {
+    return this.#options.theme;
+  }
+
+  get hasPanel(): boolean {
+    return this.#panels.length > 0;
+  }
+
+  open<T>(panel: Panel<T>): Promise<T | undefined> {
+    return new Promise((settle) => {
+      const done = (value: unknown): void => settle(value as T | undefined);
+      this.#panels.push({ panel, done });
+      this.draw();
+    });
+  }
+
+  choose<T>(question: Question<T>): Promise<T | undefined> {
+    const { clock, theme } = this.#options;
+    return this.open(new SelectPanel(question, theme, () => clock.now()));
+  }
+
+  /** Takes a panel away that nobody waits for any more. */
+  withdraw(panel: Panel<unknown>): void {
+    const at = this.#panels.findIndex((each) => each.panel === panel);
+    const [found] = at < 0 ? [] : this.#panels.splice(at, 1);
+    found?.done(undefined);
+    this.draw();
+  }
+
+  /** Leaves the panel that is shown, as Esc does. */
+  leavePanel(): void {
+    const [first] = this.#panels;
+    if (first) this.withdraw(first.panel);
+  }
+
+  say(markdown: string): void {
+    const { theme } = this.#options;
+    const block = new AnswerBlock({ theme, changed: () => this.drawSoon() });
+    block.feed(markdown);
+    block.end();
+    this.show(block);
+  }
+
+  warn(text: string): void {
+    const { warning } = this.#options.theme;
+    this.show(new NoticeBlock(text, warning, [{ text: "! ", style: warning }]));
+  }
+
+  show(block: Block): void {
+    this.#options.transcript.add(block);
+    this.draw();
+  }
+
+  edit(text: string): void {
+    this.#options.editor.set(text);
+    this.draw();
+  }
+
+  control(sequence: string): boolean {
+    this.#options.tty.write(sequence);
+    return true;
+  }
+
+  /** Takes the terminal over and shows the first frame. */
+  start(): void {
+    const { tty, onEnd } = this.#options;
+    tty.listen({
+      data: (bytes) => this.#input.feed(bytes),
+      resize: () => this.#resize(),
+      drain: () => {
+        if (this.#isLate) this.draw();
+      },
+      end: onEnd,
+    });
+    tty.takeOver();
+    this.draw();
+  }
+
+  /** Leaves the conversation on the screen and gives the terminal back. */
+  end(): void {
+    if (this.#isAway) return;
+    this.#stopTimers();
+    this.#isAway = true;
+    const { transcript, tty } = this.#options;
+    // A terminal that is not given back is worse than a frame that is not drawn.
+    try {
+      this.#screen.draw(transcript.rows(this.columns));
+    } finally {
+      this.#screen.finish();
+      tty.restore();
+    }
+  }
+
+  async suspend<T>(work: () => Promise<T>): Promise<T> {
+    const { transcript, tty } = this.#options;
+    this.#stopTimers();
+    this.#isAway = true;
+    const said = transcript.rows(this.columns);
+    this.#screen.draw(said);
+    this.#screen.finish(said.base + said.rows.length);
+    tty.restore();
+    try {
+      return await work();
+    } finally {
+      tty.takeOver();
+      this.#isAway = false;
+      if (tty.size.columns !== this.columns) this.#resize();
+      else this.draw();
+    }
+  }
+
+  /** Draws soon: many changes are one frame. */
+  drawSoon(): void {
+    if (this.#cancelFrame) return;
+    const { clock } = this.#options;
+    const wait = Math.max(0, this.#drawnAt + FRAME_MS - clock.now());
+    this.#cancelFrame = clock.after(wait, () => this.draw());
+  }
+
+  draw(): void {
+    this.#cancelFrame?.();
+    this.#cancelFrame = undefined;
+    const { clock, transcript, tty } = this.#options;
+    if (this.#isAway || !this.#screen.isReady) return;
+    this.#isLate = tty.isBehind;
+    if (this.#isLate) return;
+    this.#drawnAt = clock.now();
+    this.#screen.draw(this.#frame());
+    transcript.release(this.#screen.top);
+  }
+
+  #stopTimers(): void {
+    this.#cancelFrame?.();
+    this.#cancelFrame = undefined;
+    this.#cancelPosition?.();
+    this.#cancelPosition = undefined;
+  }
+
+  #frame(): Frame {
+    const { footer, status, theme, transcript } = this.#options;
+    const { columns, rows: height } = this.#screen.size;
+    const said = transcript.rows(columns);
+    const isLow = height < LOW;
+    const above = [...(said.rows.length > 0 ? [EMPTY_ROW] : []), ...status(columns)];
+    if (!isLow) above.push(row("─".repeat(columns), theme.dim));
+    const below = isLow ? [] : [footer(columns)];
+    const kept = Math.min(KEPT_IN_SIGHT, Math.max(0, height - LOW));
+    const room = height - above.length - below.length - kept;
+    const view = this.#lower(columns, Math.max(1, room));
+    const first = said.rows.length + above.length;
+    const { cursor } = view;
+    return {
+      base: said.base,
+      rows: [...said.rows, ...above, ...view.rows, ...below],
+      ...(cursor && { cursor: { row: first + cursor.row, column: cursor.column } }),
+    };
+  }
+
+  #lower(columns: number, rows: number): PanelView {
+    const panel = this.#panels[0]?.panel ?? this.#options.editor;
+    return panel.rows(columns, rows);
+  }
+
+  #take(event: TerminalEvent): void {
+    if (this.#isAway) return;
+    if (event.type === "position") this.#settle(event);
+    else if (this.#panels[0] && !isInterrupt(event)) this.#toPanel(event);
+    else this.#toEditor(event);
+  }
+
+  #toPanel(event: TerminalEvent): void {
+    const [first] = this.#panels;
+    if (!first) return;
+    const answer = first.panel.take(event);
+    if (answer.type === "done") {
+      this.#panels.shift();
+      first.done(answer.value);
+    }
+    if (answer.type !== "none") this.draw();
+  }
+
+  #toEditor(event: TerminalEvent): void {
+    const { editor, onKey, onSubmit } = this.#options;
+    if (isInterrupt(event)) {
+      onKey(event);
+      this.draw();
+      return;
+    }
+    const action = editor.take(event);
+    if (action.type !== "unhandled") this.#options.onTyped();
+    if (action.type === "submit") onSubmit(action.text, action.followUp);
+    else if (action.type === "unhandled") onKey(action.key);
+    if (action.type !== "none") this.draw();
+  }
+
+  #resize(): void {
+    const { clock, tty } = this.#options;
+    if (this.#isAway) return;
+    this.#asked++;
+    this.#input.expectPosition();
+    this.#screen.resize(tty.size);
+    this.#cancelPosition?.();
+    this.#cancelPosition = clock.after(POSITION_MS, () => {
+      this.#asked = 0;
+      this.#relayout();
+    });
+  }
+
+  #settle({ row: at, column }: { row: number; column: number }): void {
+    if (this.#asked === 0 || --this.#asked > 0) return;
+    this.#relayout({ row: at, column });
+  }
+
+  #relayout(position?: { row: number; column: number }): void {
+    this.#cancelPosition?.();
+    this.#cancelPosition = undefined;
+    const { transcript } = this.#options;
+    transcript.relayout();
+    this.#screen.settle(this.#frame(), position);
+    transcript.release(this.#screen.top);
+  }
+}
+
+/** Ctrl-C always reaches the program. */
+function isInterrupt(event: TerminalEvent): event is Key {
+  return event.type === "key" && event.ctrl && event.name === "c";
+}

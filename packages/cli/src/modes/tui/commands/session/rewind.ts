@@ -1,0 +1,204 @@
+import type { HistoryLine } from "../../../../file-history/line.ts";
+import { type Prompt, promptsOf, promptText } from "../../../../file-history/prompts.ts";
+import type { FileHistory } from "../../../../file-history/recorder.ts";
+import type { RewindReport } from "../../../../file-history/rewind-apply.ts";
+import type { RewindFrom, RewindPlan, RewindStep } from "../../../../file-history/rewind.ts";
+import { agoText } from "../../../../text/session-text.ts";
+import { counted } from "../../../../text/tool-text.ts";
+import { fitRow, type Row, row } from "../../terminal/row.ts";
+import { oneLine } from "../../panels/text.ts";
+import type { Choice, CommandWorld, TerminalCommand } from "../../ui/ui.ts";
+import { asCode, titleText } from "../session-words.ts";
+
+/** The newest prompts are offered: to an older one, /tree goes. */
+const MAX_PROMPTS = 200;
+/** Files that are listed in a preview; the rest is counted. */
+const MAX_LISTED = 12;
+const CANCEL = { value: "cancel", label: "cancel" } as const;
+
+/** A place to go back to. */
+interface Place {
+  /** What it is called in a question. */
+  title: string;
+  label: string;
+  detail: string;
+  at: number;
+  from: RewindFrom;
+  /** Where the conversation goes on; null: at its beginning. */
+  entry: number | null;
+  /** What is put into the editor. */
+  edit?: string;
+}
+
+type Extent = "both" | "files" | "conversation" | "cancel";
+
+/** `/rewind`: back to before a prompt, with the conversation, the files or both. */
+export const rewindCommand: TerminalCommand = {
+  name: "rewind",
+  about: "take the conversation, files or both back to before a prompt",
+  async run(_rest, world) {
+    const place = await choosePlace(world);
+    if (!place) return;
+    const history = world.harness.fileHistory;
+    const plan = (await history?.plan(place.from)) ?? { steps: [], leftOut: [] };
+    const extent = await chooseExtent(world, place, plan);
+    if (extent === undefined || extent === "cancel") return;
+    let report: RewindReport | undefined;
+    if (history && extent !== "conversation") {
+      report = await rewindFiles(world, history, plan);
+      if (!report) return;
+    }
+    if (extent !== "files") {
+      const { entry, edit } = place;
+      await world.reopen({ entry, ...(edit !== undefined && { edit }) });
+    }
+    world.ui.say(saidOf(report, extent));
+    for (const { path, why } of report?.failed ?? []) {
+      world.ui.warn(`${oneLine(path)} could not be taken back: ${oneLine(why)}.`);
+    }
+  },
+};
+
+async function choosePlace({ ui, harness }: CommandWorld): Promise<Place | undefined> {
+  const { session, fileHistory } = harness;
+  const lines = (await fileHistory?.lines()) ?? [];
+  const prompts: Prompt[] = [];
+  if (session) {
+    for await (const prompt of promptsOf(session)) {
+      if (prompts.push(prompt) === MAX_PROMPTS) break;
+    }
+  }
+  const places = [...placesOfPrompts(prompts, lines), ...placesOfRewinds(lines)];
+  if (places.length === 0) throw new Error("There is nothing to go back to yet.");
+  places.sort((a, b) => b.at - a.at);
+  return ui.choose({
+    title: "Back to before which prompt?",
+    choices: places.map((place) => ({ value: place, label: place.label, detail: place.detail })),
+    filter: true,
+  });
+}
+
+function placesOfPrompts(prompts: readonly Prompt[], lines: readonly HistoryLine[]): Place[] {
+  return prompts.map((prompt) => {
+    const { entry, parent, at } = prompt;
+    const text = promptText(prompt);
+    const own = lines.filter((line) => line.by === "agent" && line.entry === entry);
+    return {
+      title: `Back to before “${titleText(text)}”`,
+      label: titleText(text) || "(an image)",
+      detail: detailOf(own, at),
+      at,
+      from: { entry },
+      entry: parent,
+      edit: text,
+    };
+  });
+}
+
+/** A rewind can be taken back. */
+function placesOfRewinds(lines: readonly HistoryLine[]): Place[] {
+  return lines.flatMap((line, index) => {
+    if (line.by !== "rewind") return [];
+    const { at, leaf = null } = line;
+    return {
+      title: "Back to before the rewind",
+      label: "(the rewind)",
+      detail: detailOf([line], at),
+      at,
+      from: { line: index },
+      entry: leaf,
+    };
+  });
+}
+
+function detailOf(lines: readonly HistoryLine[], at: number): string {
+  const paths = new Set(lines.flatMap(({ changes }) => changes.map(({ path }) => path)));
+  const ago = agoText(at, Date.now());
+  return paths.size === 0 ? ago : `${counted(paths.size, "file")}, ${ago}`;
+}
+
+function chooseExtent(
+  { ui, harness }: CommandWorld,
+  { title }: Place,
+  plan: RewindPlan,
+): Promise<Extent | undefined> {
+  const hasFiles = plan.steps.some(({ conflict }) => !conflict?.isFinal);
+  const choices: Choice<Extent>[] = [
+    ...(hasFiles
+      ? [
+          { value: "both", label: "conversation and files" } as const,
+          { value: "files", label: "files only" } as const,
+        ]
+      : []),
+    { value: "conversation", label: "conversation only" },
+    CANCEL,
+  ];
+  const about = harness.fileHistory ? previewOf(plan) : ["Files are not recorded here."];
+  return ui.choose({ title, about: rowsOf(about, ui.columns), choices });
+}
+
+/** What would be done, a line a file. */
+function previewOf({ steps, leftOut }: RewindPlan): string[] {
+  const clear = steps.filter(({ conflict }) => !conflict).map(stepText);
+  const conflicts = steps.flatMap(({ path, conflict }) =>
+    conflict ? [`! ${path} stays: ${conflict.why}`] : [],
+  );
+  const left = leftOut.map(({ path, why }) => `? ${path} was not kept: ${why}`);
+  const all = [...shortened(clear), ...shortened(conflicts), ...shortened(left)];
+  return all.length > 0 ? all : ["No file is to be taken back."];
+}
+
+function stepText({ action, path, lines }: RewindStep): string {
+  const counts = lines ? `  +${lines.added} -${lines.removed}` : "";
+  switch (action) {
+    case "restore":
+      return `~ ${path}${counts}`;
+    case "recreate":
+      return `+ ${path} comes back${counts}`;
+    case "remove":
+      return `- ${path} is removed${counts}`;
+  }
+}
+
+function shortened(list: readonly string[]): string[] {
+  if (list.length <= MAX_LISTED) return [...list];
+  return [...list.slice(0, MAX_LISTED), `  and ${list.length - MAX_LISTED} more`];
+}
+
+/** Takes files back, after a question about those that are somebody else's. Undefined: it was left. */
+async function rewindFiles(
+  { ui }: CommandWorld,
+  history: FileHistory,
+  plan: RewindPlan,
+): Promise<RewindReport | undefined> {
+  const conflicts = plan.steps.flatMap(({ path, conflict }) =>
+    conflict && !conflict.isFinal ? [`! ${path}: ${conflict.why}`] : [],
+  );
+  if (conflicts.length === 0) return history.apply(plan, { withConflicts: false });
+  const answer = await ui.choose<"leave" | "replace" | "cancel">({
+    title: `${counted(conflicts.length, "file")} may hold what somebody else wrote`,
+    about: rowsOf(shortened(conflicts), ui.columns),
+    choices: [
+      { value: "leave", label: "leave them as they are" },
+      { value: "replace", label: "take them back too" },
+      CANCEL,
+    ],
+  });
+  if (answer === undefined || answer === "cancel") return undefined;
+  return history.apply(plan, { withConflicts: answer === "replace" });
+}
+
+function rowsOf(texts: readonly string[], columns: number): Row[] {
+  return texts.map((text) => fitRow(row(oneLine(text)), columns));
+}
+
+function saidOf(report: RewindReport | undefined, extent: Extent): string {
+  const parts = [
+    ...(extent === "files" ? [] : ["The conversation goes on from here."]),
+    ...(report ? [`${counted(report.done.length, "file")} taken back; /rewind undoes that.`] : []),
+    ...(report && report.left.length > 0
+      ? [`Left as they are: ${report.left.map(({ path }) => asCode(path)).join(", ")}.`]
+      : []),
+  ];
+  return parts.join(" ");
+}

@@ -1,0 +1,147 @@
+import { widthOf } from "../../../text/width.ts";
+import { shownText } from "../../../text/render.ts";
+import type { Completion, CompletionRequest, Completions } from "./completion.ts";
+import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+
+/** Rows of a list; what is beyond them is scrolled to. */
+export const MAX_LIST_ROWS = 8;
+const INDENT = "  ";
+const MARK = "› ";
+/** The share of a row that labels may take where something stands behind them. */
+const MAX_LABEL_SHARE = 0.6;
+
+export interface ListItem {
+  readonly label: string;
+  readonly detail?: string;
+}
+
+/** A list with the marked one in sight; -1: none is marked. */
+export function listRows(
+  items: readonly ListItem[],
+  marked: number,
+  { theme, columns, maxRows }: { theme: Theme; columns: number; maxRows: number },
+): Row[] {
+  const height = Math.min(MAX_LIST_ROWS, maxRows, items.length);
+  // Half of the list before the marked one, and no empty rows at the end.
+  const middle = Math.max(0, marked - Math.floor(height / 2));
+  const first = Math.max(0, Math.min(middle, items.length - height));
+  const seen = items.slice(first, first + height);
+  const widest = Math.max(0, ...seen.map(({ label }) => widthOf(label)));
+  const labelColumns = Math.min(widest, Math.floor(columns * MAX_LABEL_SHARE));
+  return seen.map(({ label, detail }, index) => {
+    const isMarked = first + index === marked;
+    const name = [span((isMarked ? MARK : INDENT) + label)];
+    if (detail === undefined || detail === "") {
+      return styled(fitRow(name, columns), isMarked ? theme.selected : "");
+    }
+    const lead = padRow(fitRow(name, INDENT.length + labelColumns), INDENT.length + labelColumns);
+    const whole = fitRow([...lead, span(INDENT), span(detail, theme.dim)], columns);
+    return isMarked ? styled(whole, theme.selected) : whole;
+  });
+}
+
+function styled(spans: Row, style: string): Row {
+  return [span(textOfRow(spans), style)];
+}
+
+/** What may be written at the cursor, asked for anew with each change. */
+export class CompletionList {
+  readonly #completions: Completions;
+  readonly #onChange: () => void;
+  #request: CompletionRequest | undefined;
+  #choices: readonly Completion[] = [];
+  #marked = 0;
+  #problem: string | undefined;
+  #loading: AbortController | undefined;
+
+  /** `onChange` is called when choices come later than they were asked for. */
+  constructor(completions: Completions, onChange: () => void) {
+    this.#completions = completions;
+    this.#onChange = onChange;
+  }
+
+  get isOpen(): boolean {
+    return this.#choices.length > 0;
+  }
+
+  /** The marked one, and which part of the text it replaces. */
+  get chosen(): { completion: Completion; request: CompletionRequest } | undefined {
+    const completion = this.#choices[this.#marked];
+    return completion && this.#request && { completion, request: this.#request };
+  }
+
+  /** Looks what can be completed. Until later choices are there those of before stay. */
+  update(text: string, cursor: number, byTab = false): void {
+    const wasByTab = this.isOpen && this.#request?.onTab === true;
+    const request = this.#completions.for(text, cursor);
+    if (!request || (request.onTab && !byTab && !wasByTab)) {
+      this.close();
+      return;
+    }
+    if (request.start !== this.#request?.start) this.close();
+    this.#loading?.abort();
+    this.#request = request;
+    this.#load(request);
+  }
+
+  close(): void {
+    this.#loading?.abort();
+    this.#loading = undefined;
+    this.#request = undefined;
+    this.#choices = [];
+    this.#problem = undefined;
+  }
+
+  /** Marks the next one; behind the last comes the first. */
+  move(step: -1 | 1): void {
+    const { length } = this.#choices;
+    const from = this.#marked < 0 && step < 0 ? 0 : this.#marked;
+    if (length > 0) this.#marked = (from + step + length) % length;
+  }
+
+  rows(theme: Theme, columns: number, maxRows: number): Row[] {
+    if (this.#problem !== undefined && maxRows > 0) {
+      return [fitRow([span(`${INDENT}! ${this.#problem}`, theme.dim)], columns)];
+    }
+    return listRows(this.#choices, this.#marked, { theme, columns, maxRows });
+  }
+
+  #load(request: CompletionRequest): void {
+    const loading = new AbortController();
+    this.#loading = loading;
+    try {
+      const loaded = request.load(loading.signal);
+      if (!(loaded instanceof Promise)) {
+        this.#show(loaded, request);
+        return;
+      }
+      void loaded.then(
+        (choices) => {
+          if (this.#loading !== loading) return;
+          this.#show(choices, request);
+          this.#onChange();
+        },
+        (error: unknown) => {
+          if (this.#loading !== loading) return;
+          this.#fail(error);
+          this.#onChange();
+        },
+      );
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #show(choices: readonly Completion[], { isOptional = false }: CompletionRequest): void {
+    this.#problem = undefined;
+    this.#choices = choices;
+    this.#marked = isOptional ? -1 : 0;
+  }
+
+  #fail(error: unknown): void {
+    this.close();
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#problem = shownText(reason).replaceAll("\n", " ");
+  }
+}

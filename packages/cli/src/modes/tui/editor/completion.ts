@@ -1,0 +1,217 @@
+import { shownText } from "../../../text/render.ts";
+import type { FileFinder } from "./file-finder.ts";
+import { fuzzyRank } from "./fuzzy.ts";
+import type { Choice, CommandWorld, TerminalCommand } from "../ui/ui.ts";
+
+/** Choices of a command that are listed. */
+const MAX_CHOICES = 100;
+/** How far before the cursor a path may begin. */
+const MAX_PATH_CHARS = 4_096;
+
+/** Something that may be written at the cursor. */
+export interface Completion {
+  label: string;
+  detail?: string;
+  /** What is written in place of the part that was asked about. */
+  text: string;
+  /**
+   * What Enter does once it is written: `submit` sends the whole text, `continue` asks again
+   * for what may follow. Default: the list is closed.
+   */
+  next?: "submit" | "continue";
+}
+
+/** A part of the text that there may be completions for. */
+export interface CompletionRequest {
+  /** The part that a completion replaces. */
+  start: number;
+  end: number;
+  /** Asked for by Tab alone. */
+  onTab?: boolean;
+  /** Nothing is marked at first: what is written may be all that is meant. */
+  isOptional?: boolean;
+  /** Throws what to tell the user. An answer that comes late is dropped. */
+  load(signal: AbortSignal): readonly Completion[] | Promise<readonly Completion[]>;
+}
+
+export interface Completions {
+  /** Undefined where nothing can be completed at the cursor. */
+  for(text: string, cursor: number): CompletionRequest | undefined;
+}
+
+export interface CompletionSources {
+  commands: () => readonly TerminalCommand[];
+  /** What commands complete with. */
+  world: () => CommandWorld;
+  files: Pick<FileFinder, "find">;
+}
+
+/** The completions of the editor: commands, what follows them, and files. */
+export function completionsFrom(sources: CompletionSources): Completions {
+  return {
+    for(text, cursor) {
+      return (
+        commandRequest(sources, text, cursor) ??
+        restRequest(sources, text, cursor) ??
+        mentionRequest(sources, text, cursor) ??
+        shellRequest(sources, text, cursor)
+      );
+    },
+  };
+}
+
+/** A path as it is written to mention a file. */
+export function mentionOf(path: string): string {
+  return /\s/.test(path) ? `@"${path}"` : `@${path}`;
+}
+
+function commandRequest(
+  { commands }: CompletionSources,
+  text: string,
+  cursor: number,
+): CompletionRequest | undefined {
+  const typed = /^\/(\S*)/.exec(text)?.[1];
+  if (typed === undefined || cursor === 0 || cursor > typed.length + 1) return undefined;
+  // A slash within it: a path, not a command.
+  const query = typed.slice(0, cursor - 1);
+  if (typed.includes("/")) return undefined;
+  const isAlone = text.trimEnd().length === typed.length + 1;
+  return {
+    start: 0,
+    end: typed.length + 1,
+    load: () =>
+      ranked(query, commands(), ({ name }) => name).map((command) =>
+        commandCompletion(command, isAlone),
+      ),
+  };
+}
+
+function commandCompletion({ name, about, hint }: TerminalCommand, isAlone: boolean): Completion {
+  const needsMore = hint?.startsWith("<") ?? false;
+  return {
+    label: shownText(`/${name}${hint === undefined ? "" : ` ${hint}`}`),
+    detail: oneLine(about),
+    text: isAlone ? `/${name} ` : `/${name}`,
+    next: isAlone && !needsMore ? "submit" : "continue",
+  };
+}
+
+/** What follows the name of a command. */
+function restRequest(
+  { commands, world }: CompletionSources,
+  text: string,
+  cursor: number,
+): CompletionRequest | undefined {
+  const [lead, name] = /^\/(\S+)\s+/.exec(text) ?? [];
+  if (lead === undefined || cursor < lead.length || text.includes("\n")) return undefined;
+  const command = commands().find((each) => each.name === name);
+  if (!command?.complete) return undefined;
+  const rest = text.slice(lead.length);
+  return {
+    start: lead.length,
+    end: text.length,
+    isOptional: rest === "",
+    load() {
+      const choices = command.complete?.(rest, world()) ?? [];
+      return choices instanceof Promise
+        ? choices.then((each) => restCompletions(rest, each))
+        : restCompletions(rest, choices);
+    },
+  };
+}
+
+function restCompletions(rest: string, choices: readonly Choice<string>[]): Completion[] {
+  const found = ranked(rest, choices, ({ label, search = "" }) => `${label} ${search}`.trim());
+  // Nothing to add where it is written already.
+  if (found.length === 1 && found[0]?.value === rest) return [];
+  return found.map(({ label, detail, value }) => ({
+    label: oneLine(label),
+    ...(detail !== undefined && { detail: oneLine(detail) }),
+    text: value,
+  }));
+}
+
+/** `@path`, or `@"a path"`, behind a space or at the beginning of a line. */
+function mentionRequest(
+  { files }: CompletionSources,
+  text: string,
+  cursor: number,
+): CompletionRequest | undefined {
+  const lineStart = text.lastIndexOf("\n", cursor - 1) + 1;
+  const before = text.slice(Math.max(lineStart, cursor - MAX_PATH_CHARS), cursor);
+  const [typed, , quoted, plain] = /(?<=^|[\s(])@("([^"]*)|([^\s"]*))$/.exec(before) ?? [];
+  if (typed === undefined) return undefined;
+  const isQuoted = quoted !== undefined;
+  const [rest = ""] = (isQuoted ? /^[^"\n]*"?/ : /^[^\s"]*/).exec(text.slice(cursor)) ?? [];
+  // A quotation that has not ended would take the rest of the line with it.
+  const end = isQuoted && !rest.endsWith('"') ? cursor : cursor + rest.length;
+  return {
+    start: cursor - typed.length,
+    end,
+    load: async (signal) => {
+      const paths = await files.find(quoted ?? plain ?? "", signal);
+      return paths.filter(isShowable).map((path) => mentionCompletion(path, text[end]));
+    },
+  };
+}
+
+function mentionCompletion(path: string, next: string | undefined): Completion {
+  const mention = mentionOf(path);
+  if (path.endsWith("/")) {
+    // Open at its end: what is in the folder is written behind it.
+    return { label: path, text: mention.replace(/"$/, ""), next: "continue" };
+  }
+  return { label: path, text: next === " " ? mention : `${mention} ` };
+}
+
+/** A path in a line for the shell. */
+function shellRequest(
+  { files }: CompletionSources,
+  text: string,
+  cursor: number,
+): CompletionRequest | undefined {
+  if (!text.startsWith("!")) return undefined;
+  const typed =
+    /[^\s!'"]*$/.exec(text.slice(Math.max(0, cursor - MAX_PATH_CHARS), cursor))?.[0] ?? "";
+  return {
+    start: cursor - typed.length,
+    end: cursor,
+    onTab: true,
+    load: async (signal) => {
+      const paths = await files.find(typed.replaceAll("\\", "").replace(/^\.\//, ""), signal);
+      return paths.filter(isShowable).map((path) => ({
+        label: path,
+        text: path.endsWith("/") ? escaped(path) : `${escaped(path)} `,
+        ...(path.endsWith("/") && { next: "continue" as const }),
+      }));
+    },
+  };
+}
+
+/** For a POSIX shell. */
+function escaped(path: string): string {
+  return path.replaceAll(/[^\w@%+=:,./\p{L}\p{N}-]/gu, "\\$&");
+}
+
+/** Names may hold anything. What cannot be shown as it is, is not offered. */
+function isShowable(path: string): boolean {
+  return shownText(path) === path && !path.includes("\n");
+}
+
+function oneLine(text: string): string {
+  return shownText(text).replaceAll("\n", " ");
+}
+
+/** Things by the names that match, the best first. */
+function ranked<T>(query: string, things: readonly T[], nameOf: (thing: T) => string): T[] {
+  const byName = new Map<string, T[]>();
+  for (const thing of things) {
+    const name = nameOf(thing);
+    const same = byName.get(name);
+    if (same) same.push(thing);
+    else byName.set(name, [thing]);
+  }
+  return fuzzyRank(query, [...byName.keys()], MAX_CHOICES).flatMap(
+    (name) => byName.get(name) ?? [],
+  );
+}

@@ -1,0 +1,334 @@
+import { plainText } from "../../../text/plain-text.ts";
+import type { Completions } from "./completion.ts";
+import { CompletionList, MAX_LIST_ROWS } from "./completion-list.ts";
+import { MAX_SIGNS, signAt, SIGNS, TextRows } from "./editor-rows.ts";
+import { EditorView, SIGN_COLUMNS } from "./editor-view.ts";
+import { HistorySearch } from "./history-search.ts";
+import type { Key, TerminalEvent } from "../terminal/key.ts";
+import type { PromptHistory } from "./prompt-history.ts";
+import { fitRow, span } from "../terminal/row.ts";
+import { type Motion, TextBuffer, withoutSigns } from "./text-buffer.ts";
+import type { Theme } from "../terminal/theme.ts";
+import type { PanelView } from "../ui/ui.ts";
+
+/** A longer paste is shown as one sign. */
+export const MAX_PASTE_LINES = 10;
+export const MAX_PASTE_CHARS = 2_000;
+/** Rows that the text keeps where a list is open. */
+const MIN_TEXT_ROWS = 3;
+
+export interface EditorOptions {
+  theme: Theme;
+  completions: Completions;
+  history: Pick<PromptHistory, "prompts" | "add">;
+  /** Something is to be drawn anew that no key has changed. */
+  onChange: () => void;
+}
+
+/** What came of an event. */
+export type EditorAction =
+  | { type: "none" }
+  | { type: "redraw" }
+  /** The text is to be sent; the editor is empty again. */
+  | { type: "submit"; text: string; followUp: boolean }
+  /** A key that the editor has no use for. */
+  | { type: "unhandled"; key: Key };
+
+const NONE: EditorAction = { type: "none" };
+const REDRAW: EditorAction = { type: "redraw" };
+
+/** Keys that move the cursor or remove something. */
+const MOVES: Readonly<Record<string, Motion>> = {
+  left: "left",
+  right: "right",
+  home: "lineStart",
+  end: "lineEnd",
+  "ctrl+b": "left",
+  "ctrl+f": "right",
+  "ctrl+a": "lineStart",
+  "ctrl+e": "lineEnd",
+  "ctrl+left": "wordLeft",
+  "ctrl+right": "wordRight",
+  "alt+left": "wordLeft",
+  "alt+right": "wordRight",
+  "alt+b": "wordLeft",
+  "alt+f": "wordRight",
+  "ctrl+home": "textStart",
+  "ctrl+end": "textEnd",
+  "alt+<": "textStart",
+  "alt+>": "textEnd",
+};
+const ERASES: Readonly<Record<string, Motion>> = {
+  backspace: "left",
+  delete: "right",
+  "shift+backspace": "left",
+  "ctrl+d": "right",
+};
+const KILLS: Readonly<Record<string, Motion>> = {
+  "ctrl+w": "blankLeft",
+  "alt+backspace": "wordLeft",
+  "ctrl+backspace": "wordLeft",
+  "alt+d": "wordRight",
+  "alt+delete": "wordRight",
+  "ctrl+delete": "wordRight",
+  "ctrl+u": "lineStart",
+  "ctrl+k": "lineEnd",
+};
+
+/** Where a prompt is written: lines, what was asked before, completions, pastes as signs. */
+export class Editor {
+  /** Shown dim where nothing is written. */
+  placeholder = "";
+  readonly #theme: Theme;
+  readonly #history: EditorOptions["history"];
+  readonly #buffer = new TextBuffer();
+  readonly #rows = new TextRows((sign) => this.#labels.get(sign) ?? "");
+  readonly #view: EditorView;
+  readonly #list: CompletionList;
+  /** What signs stand for, and how they are shown. */
+  readonly #pastes = new Map<string, string>();
+  readonly #labels = new Map<string, string>();
+  #search: HistorySearch | undefined;
+  /** Which earlier prompt is shown, and what was written before. */
+  #walk: { index: number; draft: string } | undefined;
+  /** The last key brought an earlier prompt: the next one goes on from there. */
+  #isWalking = false;
+
+  constructor({ theme, completions, history, onChange }: EditorOptions) {
+    this.#theme = theme;
+    this.#history = history;
+    this.#view = new EditorView(theme, this.#rows);
+    this.#list = new CompletionList(completions, onChange);
+  }
+
+  /** All that is written, pastes in full. */
+  get text(): string {
+    return this.#buffer.text.replace(SIGNS, (sign) => this.#pastes.get(sign) ?? "");
+  }
+
+  get isEmpty(): boolean {
+    return this.#buffer.isEmpty;
+  }
+
+  /** Replaces what is written; the cursor goes to the end. */
+  set(text: string): void {
+    this.#search = undefined;
+    this.#leaveHistory();
+    this.#buffer.set(withoutSigns(plainText(text)));
+    this.#list.close();
+  }
+
+  rows(columns: number, maxRows: number): PanelView {
+    if (this.#search) return this.#search.rows(columns, maxRows);
+    const listRoom = Math.max(Math.min(1, maxRows - 1), maxRows - MIN_TEXT_ROWS);
+    const list = this.#list.rows(this.#theme, columns, Math.min(MAX_LIST_ROWS, listRoom));
+    const { rows, cursor } = this.#view.draw(this.#buffer, columns, maxRows - list.length);
+    const [first = []] = rows;
+    const hint = span(this.placeholder, this.#theme.dim);
+    const written = this.isEmpty ? [fitRow([...first, hint], columns)] : rows;
+    return { rows: [...written, ...list], cursor: cursor ?? { row: 0, column: SIGN_COLUMNS } };
+  }
+
+  take(event: TerminalEvent): EditorAction {
+    if (event.type === "position") return NONE;
+    if (this.#search) return this.#takeSearch(this.#search, event);
+    if (event.type === "text") {
+      this.#isWalking = false;
+      this.#buffer.insert(withoutSigns(event.text), "typed");
+      this.#complete();
+      return REDRAW;
+    }
+    if (event.type === "paste") {
+      this.#isWalking = false;
+      this.#paste(withoutSigns(event.text));
+      this.#list.close();
+      return REDRAW;
+    }
+    return this.#takeKey(event);
+  }
+
+  #takeKey(key: Key): EditorAction {
+    const name = nameOf(key);
+    if (this.#list.isOpen) {
+      const action = this.#takeForList(name);
+      if (action) return action;
+    }
+    if (name === "up" || name === "down") return this.#moveRow(name === "up" ? -1 : 1);
+    const wasWalking = this.#isWalking;
+    this.#isWalking = false;
+    const action = this.#edit(name);
+    if (action) return action;
+    // A key that is not ours leaves everything as it was.
+    this.#isWalking = wasWalking;
+    return { type: "unhandled", key };
+  }
+
+  /** Keys that a list has a use for. */
+  #takeForList(name: string): EditorAction | undefined {
+    switch (name) {
+      case "up":
+      case "ctrl+p":
+        this.#list.move(-1);
+        return REDRAW;
+      case "down":
+      case "ctrl+n":
+        this.#list.move(1);
+        return REDRAW;
+      case "escape":
+        this.#list.close();
+        return REDRAW;
+      case "enter":
+        return this.#takeChoice(true);
+      case "tab":
+        if (!this.#list.chosen) this.#list.move(1);
+        return this.#takeChoice(false);
+      default:
+        return undefined;
+    }
+  }
+
+  /** Undefined where nothing is marked, or where it is written already. */
+  #takeChoice(maySubmit: boolean): EditorAction | undefined {
+    const { chosen } = this.#list;
+    if (!chosen) return undefined;
+    const { completion, request } = chosen;
+    const { start, end } = request;
+    const isThere = this.#buffer.text.slice(start, end).trimEnd() === completion.text.trimEnd();
+    if (maySubmit && isThere && completion.next === undefined) return undefined;
+    this.#isWalking = false;
+    this.#buffer.replace(start, end, completion.text);
+    if (maySubmit && completion.next === "submit") return this.#submit(false);
+    if (completion.next === undefined) this.#list.close();
+    else this.#list.update(this.#buffer.text, this.#buffer.offset, request.onTab);
+    return REDRAW;
+  }
+
+  /** Undefined for a key that is not ours. */
+  #edit(name: string): EditorAction | undefined {
+    const buffer = this.#buffer;
+    const move = MOVES[name];
+    if (move) {
+      buffer.move(move);
+      if (this.#list.isOpen) this.#complete();
+      return REDRAW;
+    }
+    if (name === "ctrl+d" && this.isEmpty) return undefined;
+    const erase = ERASES[name];
+    if (erase) return this.#changed(() => buffer.erase(erase));
+    const kill = KILLS[name];
+    if (kill) return this.#changed(() => buffer.kill(kill));
+    switch (name) {
+      case "enter":
+        return this.#enter();
+      case "alt+enter":
+        return this.#submit(true);
+      case "shift+enter":
+      case "ctrl+j":
+        return this.#changed(() => buffer.insert("\n"));
+      case "tab":
+        this.#list.update(buffer.text, buffer.offset, true);
+        return REDRAW;
+      case "ctrl+y":
+        return this.#changed(() => buffer.yank());
+      case "ctrl+z":
+      case "ctrl+_":
+      case "ctrl+/":
+      case "ctrl+shift+-":
+        return this.#changed(() => buffer.undo());
+      case "ctrl+shift+z":
+      case "alt+z":
+        return this.#changed(() => buffer.redo());
+      case "ctrl+r":
+        this.#list.close();
+        this.#search = new HistorySearch(this.#history.prompts, this.#theme);
+        return REDRAW;
+      default:
+        return undefined;
+    }
+  }
+
+  #changed(work: () => unknown): EditorAction {
+    work();
+    this.#complete();
+    return REDRAW;
+  }
+
+  /** A backslash right before the cursor makes a new line of it. */
+  #enter(): EditorAction {
+    const { cursor, lines } = this.#buffer;
+    if (lines[cursor.line]?.[cursor.column - 1] !== "\\") return this.#submit(false);
+    const { offset } = this.#buffer;
+    return this.#changed(() => this.#buffer.replace(offset - 1, offset, "\n"));
+  }
+
+  #submit(followUp: boolean): EditorAction {
+    const text = this.text.trimEnd();
+    if (text === "") return NONE;
+    this.#history.add(text);
+    this.#buffer.clear();
+    this.#pastes.clear();
+    this.#labels.clear();
+    this.#rows.forget();
+    this.#list.close();
+    this.#leaveHistory();
+    return { type: "submit", text, followUp };
+  }
+
+  #paste(text: string): void {
+    // A line end at its end begins no line.
+    const lines = text.replace(/\n$/, "").split("\n").length;
+    const isLong = lines > MAX_PASTE_LINES || text.length > MAX_PASTE_CHARS;
+    if (!isLong || this.#pastes.size >= MAX_SIGNS) {
+      this.#buffer.insert(text);
+      return;
+    }
+    const sign = signAt(this.#pastes.size);
+    const size = lines > 1 ? `${lines} lines` : `${text.length} characters`;
+    this.#pastes.set(sign, text);
+    this.#labels.set(sign, `[pasted #${this.#pastes.size}, ${size}]`);
+    this.#buffer.insert(sign);
+  }
+
+  #complete(): void {
+    this.#list.update(this.#buffer.text, this.#buffer.offset);
+  }
+
+  #moveRow(step: -1 | 1): EditorAction {
+    if (!this.#isWalking && this.#buffer.moveRow(step, this.#rows)) return REDRAW;
+    return this.#walkHistory(step);
+  }
+
+  /** To an older or newer prompt. Behind the newest comes what was written before. */
+  #walkHistory(step: -1 | 1): EditorAction {
+    const { prompts } = this.#history;
+    const from = this.#walk?.index ?? prompts.length;
+    const index = from + step;
+    if (index < 0 || index > prompts.length) return NONE;
+    const draft = this.#walk?.draft ?? this.#buffer.text;
+    const isDraft = index === prompts.length;
+    const earlier = withoutSigns(plainText(prompts[index] ?? ""));
+    this.#buffer.set(isDraft ? draft : earlier);
+    this.#walk = isDraft ? undefined : { index, draft };
+    this.#isWalking = !isDraft;
+    this.#list.close();
+    return REDRAW;
+  }
+
+  #leaveHistory(): void {
+    this.#walk = undefined;
+    this.#isWalking = false;
+  }
+
+  #takeSearch(search: HistorySearch, event: TerminalEvent): EditorAction {
+    const answer = search.take(event);
+    if (answer.type !== "done") return answer;
+    this.#search = undefined;
+    if (answer.value !== undefined) this.set(answer.value);
+    return REDRAW;
+  }
+}
+
+/** `ctrl+alt+shift+name`, of these what was held. */
+function nameOf({ name, ctrl, alt, shift }: Key): string {
+  return [ctrl && "ctrl+", alt && "alt+", shift && "shift+", name].filter(Boolean).join("");
+}

@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Environment } from "../../../core/terminal.ts";
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * Has a text edited in the program that VISUAL or EDITOR names, which gets the terminal.
+ * Undefined where it ended with an error: the text is then as it was. Throws what to do
+ * where none is named or it cannot be started.
+ */
+export async function editOutside(text: string, env: Environment): Promise<string | undefined> {
+  const program = env["VISUAL"] || env["EDITOR"];
+  if (!program) {
+    throw new Error("No editor is named. Set EDITOR, to `nano` or `code --wait`, say.");
+  }
+  const folder = await mkdtemp(join(tmpdir(), "gyre-prompt-"));
+  const file = join(folder, "prompt.md");
+  try {
+    await writeFile(file, text, { mode: OWNER_ONLY });
+    // The variable may hold options too, and quotes: a shell knows what is meant.
+    const code = await ended("/bin/sh", ["-c", `${program} "$1"`, "sh", file]);
+    return code === 0 ? (await readFile(file, "utf8")).replace(/\n$/, "") : undefined;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function ended(command: string, args: readonly string[]): Promise<number | null> {
+  return new Promise((settle, fail) => {
+    const child = spawn(command, args, { stdio: "inherit" });
+    child.once("error", fail);
+    child.once("close", settle);
+  });
+}

@@ -1,0 +1,129 @@
+import { clustersOf, widthOf } from "../../../text/width.ts";
+import type { TerminalEvent } from "../terminal/key.ts";
+
+/** What is beyond this is not taken: it is one line, not a document. */
+export const MAX_LINE_CHARS = 10_000;
+
+/** One line that is typed, with a cursor in it. */
+export class LineInput {
+  #before: string;
+  #after = "";
+
+  constructor(initial = "") {
+    this.#before = initial;
+  }
+
+  get text(): string {
+    return this.#before + this.#after;
+  }
+
+  /** What stands before the cursor. */
+  get before(): string {
+    return this.#before;
+  }
+
+  clear(): void {
+    this.#before = "";
+    this.#after = "";
+  }
+
+  /** Takes what was typed; tells whether it had a use for it. */
+  take(event: TerminalEvent): boolean {
+    switch (event.type) {
+      case "text":
+        return this.#insert(event.text);
+      case "paste":
+        return this.#insert(event.text.trim().replace(/\s*\n\s*/g, " "));
+      case "key":
+        return this.#key(event.name, event.ctrl, event.alt);
+      default:
+        return false;
+    }
+  }
+
+  #insert(text: string): boolean {
+    const room = MAX_LINE_CHARS - this.#before.length - this.#after.length;
+    if (text === "" || text.length > room) return false;
+    this.#before += text;
+    return true;
+  }
+
+  #key(name: string, ctrl: boolean, alt: boolean): boolean {
+    switch (ctrl ? `ctrl+${name}` : name) {
+      case "left":
+      case "ctrl+b":
+        this.#move(this.#before.length - lastCluster(this.#before).length);
+        return true;
+      case "right":
+      case "ctrl+f":
+        this.#move(this.#before.length + (clustersOf(this.#after)[0]?.text.length ?? 0));
+        return true;
+      case "home":
+      case "ctrl+a":
+        this.#move(0);
+        return true;
+      case "end":
+      case "ctrl+e":
+        this.#move(this.text.length);
+        return true;
+      case "backspace":
+        this.#before = alt ? withoutWord(this.#before) : withoutLast(this.#before);
+        return true;
+      case "delete":
+        this.#after = this.#after.slice(clustersOf(this.#after)[0]?.text.length ?? 0);
+        return true;
+      case "ctrl+u":
+        this.#before = "";
+        return true;
+      case "ctrl+k":
+        this.#after = "";
+        return true;
+      case "ctrl+w":
+        this.#before = withoutWord(this.#before);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #move(to: number): void {
+    const { text } = this;
+    this.#before = text.slice(0, to);
+    this.#after = text.slice(to);
+  }
+}
+
+/** The part of a line that fits around its cursor, and where the cursor is in it. */
+export function lineAround(
+  before: string,
+  text: string,
+  columns: number,
+): { text: string; cursor: number } {
+  // The cursor takes a column of its own at the end of the line.
+  const room = Math.max(1, columns - 1);
+  let shown = clustersOf(before);
+  let cursor = widthOf(before);
+  let from = 0;
+  while (cursor > room && from < shown.length) cursor -= shown[from++]?.width ?? 0;
+  shown = [...shown.slice(from), ...clustersOf(text.slice(before.length))];
+  let width = 0;
+  let kept = "";
+  for (const cluster of shown) {
+    width += cluster.width;
+    if (width > room) break;
+    kept += cluster.text;
+  }
+  return { text: kept, cursor };
+}
+
+function lastCluster(text: string): string {
+  return clustersOf(text).at(-1)?.text ?? "";
+}
+
+function withoutLast(text: string): string {
+  return text.slice(0, text.length - lastCluster(text).length);
+}
+
+function withoutWord(text: string): string {
+  return text.replace(/\S*\s*$/, "");
+}

@@ -1,0 +1,140 @@
+import { closeSync, fstatSync, openSync, readSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import type { Clock } from "@gyre/ai";
+import { logFile } from "../../../core/log-file.ts";
+import type { Environment } from "../../../core/terminal.ts";
+
+/** Prompts that are remembered of a folder. */
+export const MAX_PROMPTS = 1_000;
+/** A longer one is not written down. */
+export const MAX_PROMPT_CHARS = 100_000;
+/** What is read of the file: its end. A file of twice the size is cut to that. */
+export const MAX_READ_BYTES: number = 4 * 1024 * 1024;
+const OWNER_ONLY = 0o600;
+
+export interface PromptHistoryOptions {
+  /** Where prompts are written down; undefined: nowhere, they are remembered until the end. */
+  path: string | undefined;
+  /** The folder that is worked in: prompts of others are left out. */
+  cwd: string;
+  clock: Pick<Clock, "now">;
+  /** Told once that the file cannot be used. */
+  warn: (text: string) => void;
+}
+
+/** The file with the prompts of this user. */
+export function promptHistoryPath(env: Environment): string {
+  const state = env["XDG_STATE_HOME"];
+  const base =
+    state !== undefined && isAbsolute(state)
+      ? state
+      : join(env["HOME"] || homedir(), ".local", "state");
+  return join(base, "gyre", "prompts.jsonl");
+}
+
+/** What a user has asked in a folder. It never fails: what cannot be read or written is told once. */
+export class PromptHistory {
+  readonly #options: PromptHistoryOptions;
+  #prompts: string[] | undefined;
+  #append: ((text: string) => void) | undefined;
+  #hasWarned = false;
+
+  constructor(options: PromptHistoryOptions) {
+    this.#options = options;
+  }
+
+  /** The oldest first. Read from the file when first asked for. */
+  get prompts(): readonly string[] {
+    return this.#all;
+  }
+
+  /** Remembers a prompt, but not one that was the last already or that begins with a space. */
+  add(text: string): void {
+    if (text.trim() === "" || text.startsWith(" ") || text === this.#all.at(-1)) return;
+    this.#all.push(text);
+    if (this.#all.length > MAX_PROMPTS) this.#all.shift();
+    const { path, cwd, clock } = this.#options;
+    if (path === undefined || text.length > MAX_PROMPT_CHARS) return;
+    this.#guarded("written", () => {
+      this.#append ??= logFile(path);
+      this.#append(`${JSON.stringify({ text, cwd, at: clock.now() })}\n`);
+    });
+  }
+
+  get #all(): string[] {
+    if (!this.#prompts) {
+      this.#prompts = [];
+      this.#guarded("read", () => {
+        this.#prompts = this.#read();
+      });
+    }
+    return this.#prompts;
+  }
+
+  #read(): string[] {
+    const { path, cwd } = this.#options;
+    const tail = path === undefined ? undefined : tailOf(path);
+    if (path === undefined || !tail) return [];
+    if (tail.size > 2 * MAX_READ_BYTES) shorten(path, tail.text);
+    const prompts: string[] = [];
+    // Most lines of a long file are of other folders, and need not be parsed.
+    const mark = JSON.stringify(cwd);
+    for (const line of tail.text.split("\n")) {
+      const text = line.includes(mark) ? promptOf(line, cwd) : undefined;
+      if (text !== undefined && text !== prompts.at(-1)) prompts.push(text);
+    }
+    return prompts.slice(-MAX_PROMPTS);
+  }
+
+  #guarded(what: "read" | "written", work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (this.#hasWarned) return;
+      this.#hasWarned = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.warn(`Earlier prompts cannot be ${what}: ${reason}`);
+    }
+  }
+}
+
+/** The end of a file, from the beginning of a line on; undefined where there is none. */
+function tailOf(path: string): { text: string; size: number } | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    const { size } = fstatSync(file);
+    const start = Math.max(0, size - MAX_READ_BYTES);
+    const bytes = Buffer.alloc(size - start);
+    const text = bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, start));
+    return { text: start === 0 ? text : text.slice(text.indexOf("\n") + 1), size };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** By way of another file: whoever reads meanwhile sees the one or the other. */
+function shorten(path: string, text: string): void {
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, text, { mode: OWNER_ONLY });
+  renameSync(draft, path);
+}
+
+/** The prompt of a line; undefined where the line is damaged or of another folder. */
+function promptOf(line: string, cwd: string): string | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (typeof parsed !== "object" || parsed === null) return undefined;
+  if (!("cwd" in parsed) || parsed.cwd !== cwd) return undefined;
+  return "text" in parsed && typeof parsed.text === "string" ? parsed.text : undefined;
+}

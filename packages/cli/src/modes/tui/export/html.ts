@@ -1,0 +1,251 @@
+import { callsOf, isLlmMessage } from "@gyre/agent";
+import {
+  addUsage,
+  type AssistantContent,
+  type AssistantMessage,
+  type ImageContent,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+  type UserContent,
+} from "@gyre/ai";
+import type { Entry, Session } from "@gyre/sessions";
+import { timeText } from "../../../text/session-text.ts";
+import { aboutOf } from "../../../text/render.ts";
+import { usageText } from "../commands/session/session-info.ts";
+import { diffLines } from "../transcript/diff-view.ts";
+import { EXPORT_STYLE } from "./style.ts";
+import { htmlText } from "./html-text.ts";
+import { markdownHtml, plainHtml } from "./markdown-html.ts";
+import { promptOf, withOutputText } from "../../../text/ran-command.ts";
+import { oneLine } from "../panels/text.ts";
+import { toolView } from "../transcript/tool-view.ts";
+
+/** Within so much of its beginning a page says what it is. */
+export const MARK_BYTES = 2_048;
+const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** By this in its first lines a page is known for one of a session. */
+export function exportMark(sessionId: string): string {
+  return `<meta name="gyre-session" content="${htmlText(oneLine(sessionId))}">`;
+}
+
+/**
+ * The conversation of a session as one page, piece by piece: the branch that is talked in,
+ * also what a compaction has left out of the model's sight. It has no scripts and loads
+ * nothing; whatever anybody said in it is text.
+ */
+export async function* sessionHtml(session: Session): AsyncGenerator<string, void> {
+  yield await head(session);
+  let usage: Usage = {};
+  let open: AnswerWithResults | undefined;
+  for (const id of shownIds(session)) {
+    const entry = await readOr(session, id);
+    if (entry instanceof Error) {
+      yield `<p class="lost">${htmlText(entry.message)}</p>\n`;
+      continue;
+    }
+    const message = entry.type === "message" && isLlmMessage(entry.message) ? entry.message : null;
+    if (message?.role === "toolResult" && open?.waiting.delete(message.toolCallId)) {
+      open.results.set(message.toolCallId, message);
+      continue;
+    }
+    if (open) yield answerHtml(open);
+    open = undefined;
+    if (entry.type === "compaction" && entry.message) {
+      const inside = contentHtml(entry.message.content, plainHtml);
+      yield section(
+        "compaction",
+        `<details><summary>Told to the model in place of what is above</summary>${inside}</details>`,
+      );
+    } else if (message?.role === "user") {
+      yield section("user", `<h2>You</h2>${contentHtml(message.content, promptHtml)}`);
+    } else if (message?.role === "toolResult") {
+      yield section("result", resultHtml(message));
+    } else if (message?.role === "assistant") {
+      usage = addUsage(usage, message.usage);
+      const waiting = new Set(callsOf(message).map((call) => call.id));
+      open = { message, results: new Map(), waiting };
+    }
+  }
+  if (open) yield answerHtml(open);
+  yield `<footer><p>Tokens: ${htmlText(usageText(usage))}</p></footer>\n</body>\n</html>\n`;
+}
+
+/** An answer, and what its calls gave as far as that is known. */
+interface AnswerWithResults {
+  message: AssistantMessage;
+  results: Map<string, ToolResultMessage>;
+  waiting: Set<string>;
+}
+
+async function head(session: Session): Promise<string> {
+  const { createdAt, cwd, id } = session.header;
+  const title = htmlText(await titleOf(session));
+  // Nothing may be loaded from anywhere, whatever the page says.
+  const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+${exportMark(id)}
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<style>${EXPORT_STYLE}</style>
+</head>
+<body>
+<header>
+<h1>${title}</h1>
+<p>Session ${htmlText(oneLine(id))}, begun ${htmlText(timeText(createdAt))}</p>
+<p>${htmlText(oneLine(cwd))}</p>
+</header>
+`;
+}
+
+async function titleOf(session: Session): Promise<string> {
+  const titles = new Set(session.idsOf("title"));
+  const last = session.branchOf().findLast((id) => titles.has(id));
+  const entry = last === undefined ? undefined : await readOr(session, last);
+  return entry && !(entry instanceof Error) && entry.type === "title"
+    ? oneLine(entry.title)
+    : "A session of gyre";
+}
+
+function shownIds(session: Session): number[] {
+  const shown = new Set(session.idsOf("message", "compaction"));
+  return session.branchOf().filter((id) => shown.has(id));
+}
+
+async function readOr(session: Session, id: number): Promise<Entry | Error> {
+  try {
+    return await session.read(id);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function section(kind: string, inside: string): string {
+  return `<section class="${kind}">${inside}</section>\n`;
+}
+
+/** What the user wrote; of commands that were run before it, only which. */
+function promptHtml(text: string): string {
+  const { prompt, commands } = promptOf(text);
+  const below = withOutputText(commands);
+  return below === ""
+    ? plainHtml(prompt)
+    : `${plainHtml(prompt)}<p class="with">${htmlText(oneLine(below))}</p>`;
+}
+
+function answerHtml({ message, results }: AnswerWithResults): string {
+  const { errorMessage, model, provider, usage } = message;
+  const parts = message.content.map((block) => blockHtml(block, results));
+  if (errorMessage !== undefined) parts.push(`<p class="failed">${htmlText(errorMessage)}</p>`);
+  const name = htmlText(oneLine(`${provider}/${model}`));
+  const used = `<p class="usage">${htmlText(usageText(usage))}</p>`;
+  return section("assistant", `<h2>${name}</h2>${parts.join("")}${used}`);
+}
+
+function blockHtml(
+  block: AssistantContent,
+  results: ReadonlyMap<string, ToolResultMessage>,
+): string {
+  switch (block.type) {
+    case "text":
+      return markdownHtml(block.text);
+    case "image":
+      return imageHtml(block);
+    case "thinking":
+      return block.redacted ? "" : folded("Thinking", plainHtml(block.thinking));
+    case "toolCall":
+      return callHtml(block, results.get(block.id));
+    case "serviceTool": {
+      const inside = [block.input, block.output].map(jsonHtml).join("");
+      return folded(`<b>${htmlText(oneLine(block.name))}</b> (run by the service)`, inside);
+    }
+  }
+}
+
+function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string {
+  const diffs = diffsOf(result?.details);
+  const failed = result?.isError ? ` ${endHtml(call.name, result)}` : "";
+  const name = `<b>${htmlText(oneLine(call.name))}</b>`;
+  const summary = `${name} ${htmlText(oneLine(aboutOf(call.arguments)))}${failed}`;
+  // A diff says what the arguments say, and is easier to read.
+  const asked = diffs.length > 0 ? "" : argumentsHtml(call);
+  const given = result ? contentHtml(result.content, outputHtml) : `<p>There is no result.</p>`;
+  const inside = diffs.length > 0 ? diffs.map(diffHtml).join("") : asked + given;
+  return folded(summary, inside, diffs.length > 0);
+}
+
+/** A call that was not let through has not failed. */
+function endHtml(tool: string, result: ToolResultMessage): string {
+  const { content, details } = result;
+  const view = toolView(tool, { content, ...(details !== undefined && { details }) }, true);
+  if (view.end !== "refused") return `<span class="failed">failed</span>`;
+  return `<span class="refused">${htmlText(oneLine(view.facts.join(", ")))}</span>`;
+}
+
+function resultHtml({ toolName, content }: ToolResultMessage): string {
+  return folded(
+    `A result of <b>${htmlText(oneLine(toolName))}</b>`,
+    contentHtml(content, outputHtml),
+  );
+}
+
+function argumentsHtml({ arguments: given, rawArguments }: ToolCall): string {
+  if (rawArguments !== undefined) return outputHtml(rawArguments);
+  const lines = Object.entries(given).map(
+    ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return lines.length === 0 ? "" : outputHtml(lines.join("\n"));
+}
+
+/** Of the details of tools that change files: unified diffs. */
+function diffsOf(details: unknown): string[] {
+  if (typeof details !== "object" || details === null) return [];
+  if ("diff" in details && typeof details.diff === "string") return [details.diff];
+  if ("files" in details && Array.isArray(details.files)) return details.files.flatMap(diffsOf);
+  return [];
+}
+
+function diffHtml(diff: string): string {
+  const lines = diffLines(diff).map(({ kind, text }) =>
+    kind === undefined ? htmlText(text) : `<span class="${kind}">${htmlText(text)}</span>`,
+  );
+  return `<pre>${lines.join("\n")}</pre>`;
+}
+
+function folded(summary: string, inside: string, isOpen = false): string {
+  return `<details${isOpen ? " open" : ""}><summary>${summary}</summary>${inside}</details>`;
+}
+
+function contentHtml(
+  content: string | readonly UserContent[],
+  textHtml: (text: string) => string,
+): string {
+  if (typeof content === "string") return textHtml(content);
+  return content
+    .map((block) => (block.type === "text" ? textHtml(block.text) : imageHtml(block)))
+    .join("");
+}
+
+function outputHtml(text: string): string {
+  return `<pre>${htmlText(text)}</pre>`;
+}
+
+function jsonHtml(value: unknown): string {
+  if (value === undefined) return "";
+  return outputHtml(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+}
+
+/** A picture of a kind that cannot do anything but be seen. */
+function imageHtml({ data, mimeType }: ImageContent): string {
+  if (!SHOWN_IMAGES.has(mimeType) || !BASE64.test(data)) {
+    return `<p>(a picture that is not shown: ${htmlText(oneLine(mimeType))})</p>`;
+  }
+  return `<img alt="" src="data:${mimeType};base64,${data}">`;
+}

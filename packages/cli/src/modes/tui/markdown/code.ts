@@ -1,0 +1,170 @@
+import { type HighlightState, type LineHighlighter, lineHighlighter } from "./highlight.ts";
+import { type Look, type Places, styled } from "./inline.ts";
+import type { Span } from "../terminal/row.ts";
+
+export interface CodeLine {
+  readonly text: string;
+  readonly spans: readonly Span[];
+  readonly at: number;
+  readonly step: number;
+}
+
+export interface CodeNode {
+  readonly type: "code";
+  readonly at: number;
+  /** What the fence calls the language; empty: nothing. */
+  readonly language: string;
+  readonly languageAt: number;
+  /** Lines are added while the block is open. */
+  readonly lines: readonly CodeLine[];
+  /** A line that is not complete. */
+  readonly last?: CodeLine;
+  /** As they were written; absent where there are none. */
+  readonly opening?: string;
+  readonly closing?: { readonly text: string; readonly at: number };
+}
+
+/** How a block of code begins. */
+export interface Fence {
+  readonly indent: number;
+  readonly sign: string;
+  readonly language: string;
+}
+
+const FENCE = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
+
+/** Undefined where the line opens no block of code. */
+export function fenceOf(line: string): Fence | undefined {
+  const [, indent, sign, info] = FENCE.exec(line) ?? [];
+  if (indent === undefined || sign === undefined) return undefined;
+  const language = /^[^\s{,]*/.exec(info?.trim() ?? "")?.[0] ?? "";
+  return { indent: indent.length, sign, language };
+}
+
+/** Reads a block of code line by line; each line is highlighted once. */
+export class CodeReader {
+  readonly #fence: Fence;
+  readonly #look: Look;
+  readonly #highlight: LineHighlighter;
+  readonly #lines: CodeLine[] = [];
+  readonly #node: CodeNode;
+  #state: HighlightState;
+  #closing: CodeNode["closing"];
+
+  /** `opening`: the line with the fence; absent: the code is told by its indent. */
+  constructor(fence: Fence, at: number, look: Look, opening?: string) {
+    this.#fence = fence;
+    this.#look = look;
+    this.#highlight = lineHighlighter(fence.language || undefined, look.theme);
+    this.#node = {
+      type: "code",
+      at,
+      language: fence.language,
+      languageAt:
+        at + Math.max(0, opening?.indexOf(fence.language, fence.indent + fence.sign.length) ?? 0),
+      lines: this.#lines,
+      ...(opening !== undefined && { opening: opening.trim() }),
+    };
+  }
+
+  /** What was read so far; a line that is not complete can be shown with it. */
+  node(last?: { text: string; at: number }): CodeNode {
+    return {
+      ...this.#node,
+      ...(this.#closing && { closing: this.#closing }),
+      ...(last && { last: this.#line(last.text, last.at).line }),
+    };
+  }
+
+  /** The code itself. */
+  get text(): string {
+    return this.#lines.map(({ text }) => `${text}\n`).join("");
+  }
+
+  /** Whether the line ends the block. It is not taken then, but for `close`. */
+  isEnd(line: string): boolean {
+    const text = line.trim();
+    const { sign } = this.#fence;
+    if (sign === "" || line.search(/\S/) > 3 || text.length < sign.length) return false;
+    return text === sign.charAt(0).repeat(text.length);
+  }
+
+  /** Whether what is there of the line may become the end. */
+  mayEnd(line: string): boolean {
+    const text = line.trimStart();
+    return text !== "" && text === this.#fence.sign.charAt(0).repeat(text.length);
+  }
+
+  close(line: string, at: number): void {
+    this.#closing = { text: line.trim(), at };
+  }
+
+  take(text: string, at: number): void {
+    const { line, state } = this.#line(text, at);
+    this.#lines.push(line);
+    this.#state = state;
+  }
+
+  #line(raw: string, start: number): { line: CodeLine; state: HighlightState } {
+    const indent = Math.min(this.#fence.indent, Math.max(0, raw.search(/\S|$/)));
+    const text = raw.slice(indent);
+    return lineOf(text, start + indent, 1, this.#highlight, this.#state, this.#look);
+  }
+}
+
+function lineOf(
+  text: string,
+  at: number,
+  step: number,
+  highlight: LineHighlighter,
+  before: HighlightState,
+  { style }: Look,
+): { line: CodeLine; state: HighlightState } {
+  const { spans, state } = highlight(text, before);
+  const all =
+    style === "" ? spans : spans.map((each) => ({ ...each, style: styled(style, each.style) }));
+  return { line: { text, spans: all, at, step }, state };
+}
+
+/** The same block with other code in it, whose lines share the places of those that were there. */
+export function withCode(node: CodeNode, code: string, end: number, look: Look): CodeNode {
+  const first = node.lines[0]?.at ?? node.at;
+  const step = (end - first) / (code.length + 1);
+  const highlight = lineHighlighter(node.language || undefined, look.theme);
+  let state: HighlightState;
+  let offset = 0;
+  const lines = code
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((text) => {
+      const made = lineOf(text, first + offset * step, step, highlight, state, look);
+      state = made.state;
+      offset += text.length + 1;
+      return made.line;
+    });
+  return { ...node, lines };
+}
+
+const INDENTED: Fence = { indent: 4, sign: "", language: "" };
+
+/** A block of code that is there as a whole. */
+export function codeOf(raw: string, places: Places, look: Look): CodeNode {
+  const starts = lineStarts(raw);
+  const lines = raw.split("\n");
+  const fence = fenceOf(lines[0] ?? "");
+  const reader = new CodeReader(fence ?? INDENTED, places(0), look, fence && lines[0]);
+  for (let index = fence ? 1 : 0; index < lines.length; index++) {
+    const line = lines[index] ?? "";
+    const at = places(starts[index] ?? 0);
+    if (fence && reader.isEnd(line)) reader.close(line, at);
+    else reader.take(line, at);
+  }
+  return reader.node();
+}
+
+/** Where each line of a text begins. */
+export function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return starts;
+}

@@ -1,0 +1,192 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, parse, relative, sep } from "node:path";
+import { cleanEnvironment } from "@gyre/tools";
+import type { Environment } from "../../../core/terminal.ts";
+
+/** How long a program may take. */
+export const FORMAT_TIMEOUT_MS = 2_000;
+/** What it may say; and what it is asked about. */
+export const MAX_FORMATTED_BYTES: number = 256 * 1024;
+const JSON_INDENT = 2;
+
+/** The code as its language's own tool writes it; undefined: it stays as it is. Never rejects. */
+export type Format = (
+  language: string,
+  code: string,
+  signal: AbortSignal,
+) => Promise<string | undefined>;
+
+/** A program with what it is told. */
+export interface FormatProgram {
+  /** Where it is. */
+  path: string;
+  args: readonly string[];
+  input: string;
+  /** Without keys, and without what is in the folder worked in. */
+  env: Environment;
+  signal: AbortSignal;
+}
+
+/** Gives what the program wrote; rejects where it failed, was too slow or wrote too much. */
+export type RunFormatter = (program: FormatProgram) => Promise<string>;
+
+export interface FormatterOptions {
+  env: Environment;
+  /** The folder that is worked in. A program from there is never run: nobody has vouched for it. */
+  cwd: string;
+  /** Default: the program itself, with no shell. */
+  run?: RunFormatter;
+}
+
+type Command = readonly [program: string, ...args: string[]];
+
+const webFile = (ending: string): Command[] => [
+  ["prettier", "--no-config", "--no-editorconfig", "--stdin-filepath", `x.${ending}`],
+  ["biome", "format", `--stdin-file-path=x.${ending}`],
+];
+const PYTHON: Command[] = [
+  ["black", "-q", "-"],
+  ["ruff", "format", "-"],
+];
+const SHELL: Command[] = [["shfmt"]];
+const cFile = (ending: string): Command[] => [["clang-format", `--assume-filename=x.${ending}`]];
+
+/** Programs for a language, the first that is there is taken. */
+const COMMANDS: Readonly<Record<string, readonly Command[]>> = {
+  go: [["gofmt"]],
+  golang: [["gofmt"]],
+  rust: [["rustfmt", "--emit", "stdout"]],
+  rs: [["rustfmt", "--emit", "stdout"]],
+  zig: [["zig", "fmt", "--stdin"]],
+  ts: webFile("ts"),
+  typescript: webFile("ts"),
+  tsx: webFile("tsx"),
+  js: webFile("js"),
+  javascript: webFile("js"),
+  mjs: webFile("mjs"),
+  jsx: webFile("jsx"),
+  jsonc: webFile("jsonc"),
+  css: webFile("css"),
+  scss: webFile("scss"),
+  html: webFile("html"),
+  yaml: webFile("yaml"),
+  yml: webFile("yaml"),
+  md: webFile("md"),
+  markdown: webFile("md"),
+  py: PYTHON,
+  python: PYTHON,
+  c: cFile("c"),
+  h: cFile("h"),
+  cpp: cFile("cpp"),
+  "c++": cFile("cpp"),
+  cc: cFile("cpp"),
+  sh: SHELL,
+  bash: SHELL,
+  shell: SHELL,
+  terraform: [["terraform", "fmt", "-"]],
+  tf: [["terraform", "fmt", "-"]],
+  hcl: [["terraform", "fmt", "-"]],
+  elixir: [["mix", "format", "-"]],
+  ex: [["mix", "format", "-"]],
+  exs: [["mix", "format", "-"]],
+};
+
+/** Looks for programs when they are first needed, and remembers where they are. */
+export function openFormatters({ cwd, env, run = runFormatter }: FormatterOptions): Format {
+  const folders = trustedFolders(env["PATH"] ?? "", cwd);
+  const programEnv = cleanEnvironment(env, { workspace: cwd });
+  const known = new Map<string, string | undefined>();
+  const find = (program: string): string | undefined => {
+    if (!known.has(program)) known.set(program, findProgram(program, folders, cwd));
+    return known.get(program);
+  };
+  return async (language, code, signal) => {
+    if (Buffer.byteLength(code) > MAX_FORMATTED_BYTES) return undefined;
+    const name = language.toLowerCase();
+    if (name === "json") return formatJson(code);
+    // No name of a language is one of an object's own.
+    const commands = Object.hasOwn(COMMANDS, name) ? (COMMANDS[name] ?? []) : [];
+    for (const [program, ...args] of commands) {
+      const path = find(program);
+      if (path === undefined) continue;
+      try {
+        const formatted = await run({ path, args, input: code, env: programEnv, signal });
+        return formatted === "" ? undefined : formatted;
+      } catch {
+        // Code that is not complete, a program that is broken: what was written stays.
+        return undefined;
+      }
+    }
+    return undefined;
+  };
+}
+
+function formatJson(code: string): string | undefined {
+  try {
+    return `${JSON.stringify(JSON.parse(code), undefined, JSON_INDENT)}\n`;
+  } catch {
+    return undefined;
+  }
+}
+
+function trustedFolders(path: string, cwd: string): string[] {
+  return path.split(delimiter).filter((folder) => isAbsolute(folder) && !isBelow(folder, cwd));
+}
+
+function findProgram(program: string, folders: readonly string[], cwd: string): string | undefined {
+  for (const folder of folders) {
+    const path = join(folder, program);
+    // A link may lead into the folder that we stay out of.
+    if (isProgram(path) && !isBelow(realpathSync(path), cwd)) return path;
+  }
+  return undefined;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return [folder, realFolder(folder)].some((each) => {
+    const way = relative(each, path);
+    return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  });
+}
+
+function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
+/** In the root folder: settings of the folder that is worked in can name programs to run. */
+function runFormatter({ args, env, input, path, signal }: FormatProgram): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      path,
+      args,
+      {
+        cwd: parse(path).root,
+        encoding: "utf8",
+        env,
+        killSignal: "SIGKILL",
+        maxBuffer: MAX_FORMATTED_BYTES,
+        signal,
+        timeout: FORMAT_TIMEOUT_MS,
+        windowsHide: true,
+      },
+      (error, stdout) => (error ? reject(error) : resolve(stdout)),
+    );
+    // A program need not read what it is given.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(input);
+  });
+}

@@ -1,0 +1,111 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { highlighter, languageOfPath } from "./highlight.ts";
+import { textOfRow } from "../terminal/row.ts";
+import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+
+/** The pieces that have a colour, with its name. */
+function coloured(language: string, ...lines: string[]): string[] {
+  const highlight = highlighter(language, COLOURS);
+  const names = new Map(Object.entries(COLOURS).map(([name, style]) => [style, name]));
+  for (const name of ["keyword", "string", "number", "comment", "type", "call"] as const) {
+    names.set(COLOURS[name], name);
+  }
+  return lines.flatMap((line) =>
+    highlight(line)
+      .filter(({ style }) => style !== "")
+      .map(({ text, style }) => `${names.get(style)} ${text}`),
+  );
+}
+
+describe("highlighting", () => {
+  it("tells keywords, names, strings, numbers and comments apart", () => {
+    expect(coloured("ts", 'const a: Map = f("x", 0x1f); // so')).toEqual([
+      "keyword const",
+      "type Map",
+      "call f",
+      'string "x"',
+      "number 0x1f",
+      "comment // so",
+    ]);
+  });
+
+  it("goes on with a comment in the next line", () => {
+    expect(coloured("c", "a /* b", "c */ return")).toEqual([
+      "comment /* b",
+      "comment c */",
+      "keyword return",
+    ]);
+  });
+
+  it("goes on with a string of several lines", () => {
+    expect(coloured("python", 'x = """a', 'b"""', "pass")).toEqual([
+      'string """a',
+      'string b"""',
+      "keyword pass",
+    ]);
+    expect(coloured("js", "`a ${b}", "c` + 1")).toEqual([
+      "string `a ${b}",
+      "string c`",
+      "number 1",
+    ]);
+  });
+
+  it("ends a string of one line with its line", () => {
+    expect(coloured("go", 'a = "b', "return")).toEqual(['string "b', "keyword return"]);
+  });
+
+  it("does not end a string at a quote that is escaped", () => {
+    expect(coloured("js", String.raw`"a\"b" c`)).toEqual([String.raw`string "a\"b"`]);
+  });
+
+  it("takes no lifetime of Rust for a string", () => {
+    expect(coloured("rust", "fn f<'a>(c: 'x')")).toEqual(["keyword fn", "string 'x'"]);
+  });
+
+  it("knows the keys of data", () => {
+    expect(coloured("json", '{"a": "b"}')).toEqual(['type "a"', 'string "b"']);
+    expect(coloured("yaml", "key: 'v' # c")).toEqual(["type key", "string 'v'", "comment # c"]);
+  });
+
+  it("shows what a diff adds and removes", () => {
+    const highlight = highlighter("diff", COLOURS);
+    const styles = ["+a", "-b", " c 1"].map((line) => highlight(line)[0]?.style);
+    expect(styles).toEqual([COLOURS.added, COLOURS.removed, ""]);
+  });
+
+  it("leaves a language that it does not know plain", () => {
+    expect(highlighter("klingon", COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
+    expect(highlighter(undefined, COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
+    expect(highlighter("ts", NO_COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
+  });
+
+  it("changes nothing of the text, in any language", () => {
+    const names =
+      "ts tsx js jsx mjs json jsonc python go rust zig c cpp h java kotlin swift csharp ruby php bash sh zsh shell console sql html xml svg css scss yaml toml ini markdown diff patch dockerfile lua makefile";
+    const line = fc.string({
+      unit: fc.constantFrom(..."ab1 .-+*/'\"`#<>[]{}()=:;@$\\é日!_&"),
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(fc.constantFrom(...names.split(" ")), fc.array(line), (name, lines) => {
+        const highlight = highlighter(name, COLOURS);
+        expect(highlighter(name, COLOURS)("x 1").length).toBeGreaterThan(0);
+        for (const each of lines) expect(textOfRow(highlight(each))).toBe(each);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("names the language of a file", () => {
+    const paths = ["src/a.TS", "b.py", "Dockerfile", "c/Makefile", "d.unknown", "e"];
+    expect(paths.map(languageOfPath)).toEqual([
+      "ts",
+      "py",
+      "dockerfile",
+      "makefile",
+      undefined,
+      undefined,
+    ]);
+  });
+});

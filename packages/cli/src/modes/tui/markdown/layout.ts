@@ -1,0 +1,187 @@
+import { clustersOf, widthOf } from "../../../text/width.ts";
+import type { CodeLine, CodeNode } from "./code.ts";
+import { type Look, styled } from "./inline.ts";
+import {
+  charactersBefore,
+  clipUnits,
+  isWithin,
+  type LaidRow,
+  type Range,
+  wrapUnits,
+} from "./range.ts";
+import { layoutTable } from "./table.ts";
+import type { Child, ListItem, ListNode, Node, QuoteNode, TextNode } from "./tree.ts";
+import { fitRow, row, type Span, span } from "../terminal/row.ts";
+
+/** Narrower than this, text is not indented. */
+const MIN_INNER_COLUMNS = 8;
+const CODE_INDENT = "  ";
+const GOES_ON = "↪ ";
+/** Parts below each other, for a width: the rows of them that are within the range. */
+export function layoutChildren(
+  children: readonly Child[],
+  columns: number,
+  range: Range,
+  look: Look,
+): LaidRow[] {
+  return children.flatMap(({ gap, node }) => {
+    const rows = layoutNode(node, columns, range, look);
+    const gapAt = node.at - 0.5;
+    if (gap && isWithin(gapAt, range)) rows.unshift({ row: [], at: gapAt });
+    return rows;
+  });
+}
+
+function layoutNode(node: Node, columns: number, range: Range, look: Look): LaidRow[] {
+  switch (node.type) {
+    case "text":
+      return layoutText(node, columns, range);
+    case "code":
+      return layoutCode(node, columns, range, look);
+    case "list":
+      return layoutList(node, columns, range, look);
+    case "quote":
+      return layoutQuote(node, columns, range, look);
+    case "table":
+      return layoutTable(node, columns, range, look);
+    case "rule": {
+      if (!isWithin(node.at, range)) return [];
+      const line = row("─".repeat(Math.max(1, columns)), styled(look.style, look.theme.dim));
+      return [{ row: line, at: node.at }];
+    }
+  }
+}
+
+function layoutText({ at, units }: TextNode, columns: number, range: Range): LaidRow[] {
+  return startingAt(at, wrapUnits(clipUnits(units, range.from.at, range.until.at), columns), range);
+}
+
+/** The first row begins where the whole does, with signs that it does not show. */
+function startingAt(at: number, rows: LaidRow[], range: Range): LaidRow[] {
+  const [first] = rows;
+  if (first && isWithin(at, range)) rows[0] = { ...first, at };
+  return rows;
+}
+
+function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): LaidRow[] {
+  const dim = styled(look.style, look.theme.dim);
+  const hasColours = look.theme.dim !== "";
+  const indent = columns > MIN_INNER_COLUMNS ? CODE_INDENT : "";
+  const rows: LaidRow[] = [];
+  const add = (text: string, at: number): void => {
+    for (const unit of clipUnits(
+      [{ text, style: dim, at, step: 1 }],
+      range.from.at,
+      range.until.at,
+    )) {
+      rows.push({ row: fitRow(row(indent + unit.text, dim), columns), at: unit.at });
+    }
+  };
+  // Without colours the fences are what tells code from text.
+  if (!hasColours && node.opening !== undefined) add(node.opening, node.at);
+  else if (node.language !== "") add(node.language, node.languageAt);
+  else if (node.lines.length === 0 && !node.last && isWithin(node.at, range)) {
+    rows.push({ row: [], at: node.at });
+  }
+  const room = Math.max(1, columns - indent.length);
+  const each = (line: CodeLine): void => {
+    for (const laid of layoutCodeLine(line, room, range, dim)) {
+      rows.push({ row: laid.row.length > 0 ? [span(indent), ...laid.row] : [], at: laid.at });
+    }
+  };
+  for (let index = firstLineWithin(node.lines, range.from.at); ; index++) {
+    const line = node.lines[index];
+    if (!line || line.at >= range.until.at) break;
+    each(line);
+  }
+  if (node.last) each(node.last);
+  if (!hasColours && node.closing) add(node.closing.text, node.closing.at);
+  return startingAt(node.at, rows, range);
+}
+
+/** The last line that does not begin behind the place: a part of it may be within. */
+function firstLineWithin(lines: readonly CodeLine[], from: number): number {
+  let low = 0;
+  let high = Math.max(0, lines.length - 1);
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((lines[middle]?.at ?? 0) <= from) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** A line of code, broken where it has to be. */
+function layoutCodeLine(
+  line: CodeLine,
+  columns: number,
+  { from, until }: Range,
+  dim: string,
+): LaidRow[] {
+  const start = charactersBefore(from.at, line);
+  const end = charactersBefore(until.at, line);
+  if (line.at < from.at ? start >= end : line.at >= until.at) return [];
+  const rows: LaidRow[] = [];
+  const mark = span(columns > MIN_INNER_COLUMNS ? GOES_ON : "", dim);
+  const roomBehindMark = columns - mark.text.length;
+  let current: Span[] = start > 0 ? [mark] : [];
+  let room = start > 0 ? roomBehindMark : columns;
+  let rowStart = start;
+  let spanEnd = 0;
+  for (const { text, style } of line.spans) {
+    const spanStart = spanEnd;
+    spanEnd += text.length;
+    let at = Math.max(start, spanStart);
+    let piece = "";
+    for (const cluster of clustersOf(text.slice(at - spanStart, Math.max(0, end - spanStart)))) {
+      if (cluster.width > room && at > rowStart) {
+        rows.push({ row: [...current, span(piece, style)], at: line.at + rowStart * line.step });
+        current = [mark];
+        room = roomBehindMark;
+        rowStart = at;
+        piece = "";
+      }
+      piece += cluster.text;
+      room -= cluster.width;
+      at += cluster.text.length;
+    }
+    if (piece !== "") current.push(span(piece, style));
+  }
+  rows.push({ row: current, at: line.at + rowStart * line.step });
+  return rows;
+}
+
+function layoutList({ items }: ListNode, columns: number, range: Range, look: Look): LaidRow[] {
+  return items.flatMap((item) => {
+    const rows = layoutItem(item, columns, range, look);
+    const gapAt = item.at - 0.5;
+    if (item.gap && isWithin(gapAt, range)) rows.unshift({ row: [], at: gapAt });
+    return rows;
+  });
+}
+
+function layoutItem(item: ListItem, columns: number, range: Range, look: Look): LaidRow[] {
+  const { at, marker } = item;
+  const width = widthOf(marker);
+  const markerSpan = span(marker, styled(look.style, look.theme.accent));
+  const isNarrow = columns - width < MIN_INNER_COLUMNS;
+  const rows = layoutChildren(item.children, isNarrow ? columns : columns - width, range, look);
+  const hasMarker = isWithin(at, range);
+  if (hasMarker && (isNarrow || rows.length === 0)) {
+    return [{ row: [span(marker.trimEnd(), markerSpan.style)], at }, ...rows];
+  }
+  if (isNarrow) return rows;
+  const indent = span(" ".repeat(width));
+  return rows.map((laid, index) => {
+    if (index === 0 && hasMarker) return { ...laid, at, row: [markerSpan, ...laid.row] };
+    return laid.row.length > 0 ? { ...laid, row: [indent, ...laid.row] } : laid;
+  });
+}
+
+function layoutQuote(node: QuoteNode, columns: number, range: Range, look: Look): LaidRow[] {
+  const bar = columns - 2 < MIN_INNER_COLUMNS ? "" : "│ ";
+  const sign = span(bar, styled(look.style, look.theme.dim));
+  const rows = layoutChildren(node.children, columns - bar.length, range, look);
+  const quoted = rows.map((laid) => ({ ...laid, row: [sign, ...laid.row] }));
+  return startingAt(node.at, quoted, range);
+}

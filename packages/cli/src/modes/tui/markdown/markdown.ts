@@ -1,0 +1,365 @@
+import { shownText } from "../../../text/render.ts";
+import type { Block, OpenBlock } from "../ui/block.ts";
+import type { Format } from "./formatters.ts";
+import {
+  cutOf,
+  headerOf,
+  placesBehind,
+  type Stretch,
+  stretchesOf,
+  withRepeatedHeader,
+} from "./bounds.ts";
+import { type CodeNode, CodeReader, fenceOf, withCode } from "./code.ts";
+import { fixed, frozenBlock } from "./frozen.ts";
+import type { Look, Places } from "./inline.ts";
+import { layoutChildren } from "./layout.ts";
+import { emptyLinesEnd, isSettled, lineEnd, shownLine } from "./lines.ts";
+import { END, type LaidRow, type Place, START } from "./range.ts";
+import {
+  type Child,
+  hasEmptyLineBefore,
+  type LexedBlock,
+  lexBlocks,
+  type Node,
+  nodeOf,
+} from "./tree.ts";
+import { type Row, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+
+export interface MarkdownOptions {
+  theme: Theme;
+  /** Below all other styles: dim, for a thought. */
+  style?: string;
+  /** Columns that stay free at the left. Default: none. */
+  indent?: number;
+  /** Asked for the code of a block that has ended. Default: code stays as it was written. */
+  format?: Format;
+  /** Rows have changed without anything being fed. */
+  changed?: () => void;
+}
+
+/** A part that nothing can change any more, but a formatter. */
+interface Piece {
+  child: Child;
+  /** Behind its last character. */
+  readonly end: number;
+  readonly formatting?: AbortController;
+  laid?: { readonly columns: number; readonly from: number; readonly rows: readonly LaidRow[] };
+}
+
+/**
+ * A text in Markdown that is shown while it is written. Only its last block is read again when
+ * something is added: what is followed by another block is laid out once.
+ */
+export class MarkdownBlock implements OpenBlock {
+  readonly #options: MarkdownOptions;
+  readonly #look: Look;
+  /** What was fed since rows were asked for: joined then, not before, to stay linear. */
+  #parts: string[] = [];
+  /** The line that is not complete, as it was fed: a sequence in it may not be complete either. */
+  #rawLine = "";
+  /** Complete lines that belong to no finished part, and the place where they begin. */
+  #lines = "";
+  #base = 0;
+  #pieces: Piece[] = [];
+  #open: Child[] = [];
+  /** Behind the last character that is shown. */
+  #end = 0;
+  #reader: CodeReader | undefined;
+  /** The number of a list's item at a place, where those before it were let go. */
+  #number: { at: number; number: number } | undefined;
+  /** The header of a table at a place, where the rows before it were let go. */
+  #header: { at: number; text: string } | undefined;
+  #from: Place = START;
+  #isFirst = true;
+  #isEnded = false;
+  /** What ends with what is being read. */
+  #ends: "nothing" | "block" | "text" = "nothing";
+  #hasNews = false;
+  #laid: readonly LaidRow[] = [];
+  #shown: { columns: number; rows: readonly Row[] } | undefined;
+
+  constructor(options: MarkdownOptions) {
+    this.#options = options;
+    this.#look = { theme: options.theme, style: options.style ?? "" };
+  }
+
+  /** Adds to the text. Costs nothing until rows are asked for. */
+  feed(delta: string): void {
+    if (delta === "") return;
+    this.#parts.push(delta);
+    this.#hasNews = true;
+  }
+
+  /** Nothing will be added. */
+  end(): void {
+    this.#isEnded = true;
+    this.#hasNews = true;
+  }
+
+  rows(columns: number): readonly Row[] {
+    if (this.#hasNews) this.#read();
+    if (this.#shown?.columns !== columns) {
+      const open = this.#layout(this.#open, columns, this.#from, END);
+      this.#laid = [...this.#pieces.flatMap((piece) => this.#rowsOf(piece, columns)), ...open];
+      this.#shown = { columns, rows: this.#laid.map(({ row }) => row) };
+    }
+    return this.#shown.rows;
+  }
+
+  freeze(count: number): Block {
+    const from = this.#from;
+    const until = this.#laid[count] ?? this.#endPlace();
+    const children = [...this.#pieces.map(({ child }) => child), ...this.#open]
+      .filter(({ node }) => node.at - 0.5 < until.at)
+      .map((child) => ({ ...child, node: fixed(child.node, from, until) }));
+    if (count > 0) {
+      this.#from = until;
+      this.#pieces = this.#pieces.filter((piece) => {
+        if (piece.child.node.at < until.at) piece.formatting?.abort();
+        return piece.end > until.at;
+      });
+      this.#shown = undefined;
+    }
+    return frozenBlock((columns) =>
+      count > 0 ? this.#layout(children, columns, from, until) : [],
+    );
+  }
+
+  #endPlace(): Place {
+    const table = this.#laid.at(-1)?.table;
+    return { at: Math.max(this.#end, this.#from.at), ...(table && { table }) };
+  }
+
+  #rowsOf(piece: Piece, columns: number): readonly LaidRow[] {
+    const from = this.#from.at > piece.child.node.at - 0.5 ? this.#from : START;
+    if (piece.laid?.columns !== columns || piece.laid.from !== from.at) {
+      const rows = this.#layout([piece.child], columns, from, END);
+      piece.laid = { columns, from: from.at, rows };
+    }
+    return piece.laid.rows;
+  }
+
+  #layout(children: readonly Child[], columns: number, from: Place, until: Place): LaidRow[] {
+    const { indent = 0 } = this.#options;
+    const rows = layoutChildren(children, columns - indent, { from, until }, this.#look);
+    if (indent === 0) return rows;
+    const margin = span(" ".repeat(indent));
+    return rows.map((laid) =>
+      laid.row.length > 0 ? { ...laid, row: [margin, ...laid.row] } : laid,
+    );
+  }
+
+  /** Takes what was fed. */
+  #read(): void {
+    this.#hasNews = false;
+    this.#shown = undefined;
+    const stretches = stretchesOf(this.#rawLine + this.#parts.join(""));
+    this.#parts = [];
+    stretches.forEach((stretch, index) => {
+      const isEnd = this.#isEnded && index === stretches.length - 1;
+      this.#ends = isEnd ? "text" : stretch.isCut ? "block" : "nothing";
+      this.#readStretch(stretch);
+    });
+  }
+
+  #readStretch({ isCut, text: raw }: Stretch): void {
+    const complete = this.#ends === "nothing" ? raw.lastIndexOf("\n") + 1 : raw.length;
+    this.#lines += shownText(raw.slice(0, complete));
+    this.#rawLine = raw.slice(complete);
+    const text = this.#lines + shownLine(this.#rawLine);
+    const done = this.#readText(text, this.#lines.length);
+    this.#lines = this.#lines.slice(done);
+    this.#base += done;
+    // The line goes on: there is no empty row within it.
+    if (isCut && !this.#reader) this.#isFirst = true;
+  }
+
+  /** Gives how much of the text belongs to parts that are finished. */
+  #readText(text: string, complete: number): number {
+    let done = 0;
+    this.#open = [];
+    for (;;) {
+      if (!this.#reader) {
+        done = emptyLinesEnd(text, done);
+        done = this.#openFence(text, done, complete);
+      }
+      if (this.#reader) {
+        done = this.#readCode(this.#reader, text, done, complete);
+        if (this.#reader) return done;
+        continue;
+      }
+      if (done >= text.length) return done;
+      const next = this.#readBlocks(text, done, complete);
+      if (!next.goesOn) return next.done;
+      done = next.done;
+    }
+  }
+
+  /** Where the text goes on with a whole line that opens a block of code, that is taken. */
+  #openFence(text: string, start: number, complete: number): number {
+    const end = lineEnd(text, start);
+    if (end >= complete && this.#ends === "nothing") return start;
+    const line = text.slice(start, end);
+    const fence = fenceOf(line);
+    if (!fence) return start;
+    this.#reader = new CodeReader(fence, this.#base + start, this.#look, line);
+    return Math.min(end + 1, text.length);
+  }
+
+  #readCode(reader: CodeReader, text: string, start: number, complete: number): number {
+    let at = start;
+    while (at < complete) {
+      const end = lineEnd(text, at);
+      const line = text.slice(at, end);
+      const next = Math.min(end + 1, text.length);
+      if (reader.isEnd(line)) {
+        reader.close(line, this.#base + at);
+        this.#reader = undefined;
+        this.#finishCode(reader.node(), reader.text, this.#base + end);
+        return next;
+      }
+      reader.take(line, this.#base + at);
+      at = next;
+    }
+    if (this.#ends === "text") {
+      this.#reader = undefined;
+      this.#finish(reader.node(), this.#base + at);
+      return at;
+    }
+    // What may become the fence at the end is not shown as code before that is known.
+    const last = text.slice(at);
+    const isShown = last !== "" && !reader.mayEnd(last);
+    const node = reader.node(isShown ? { text: last, at: this.#base + at } : undefined);
+    this.#open = [{ node, gap: !this.#isFirst }];
+    this.#end = this.#base + (isShown ? text.length : at);
+    return at;
+  }
+
+  /** Blocks that are followed by another one are finished; the others are open. */
+  #readBlocks(text: string, start: number, complete: number): { done: number; goesOn: boolean } {
+    const header = this.#header?.at === this.#base + start ? this.#header.text : "";
+    const source = header + text.slice(start);
+    const origin = start - header.length;
+    const placeOf = placesBehind(header, this.#base + origin);
+    const blocks = lexBlocks(source);
+    let index = 0;
+    for (; index < blocks.length; index++) {
+      const block = blocks[index];
+      const next = blocks[index + 1];
+      const isOver = next ? isSettled(next, source, complete - origin) : this.#ends !== "nothing";
+      if (!block || !isOver) break;
+      const at = Math.max(start, origin + block.start);
+      const afterFence = this.#openFence(text, at, complete);
+      if (this.#reader) {
+        const end = this.#readCode(this.#reader, text, afterFence, complete);
+        if (next && end <= origin + next.start) continue;
+        return { done: end, goesOn: true };
+      }
+      this.#finishBlock(block, source, placeOf);
+    }
+    const open = blocks.slice(index);
+    const [first, second] = open;
+    if (!first) return { done: text.length, goesOn: false };
+    const at = Math.max(start, origin + first.start);
+    if (this.#openFence(text, at, complete) > at) {
+      this.#reader = undefined;
+      return { done: at, goesOn: true };
+    }
+    const cut = second ? 0 : first.start + cutOf(first, source, complete - origin);
+    if (cut > first.start + header.length) {
+      for (const { end, start: from, token } of lexBlocks(source.slice(first.start, cut))) {
+        const block = { token, start: first.start + from, end: first.start + end };
+        this.#finishBlock(block, source, placeOf);
+      }
+      this.#goOn(first, source, cut, this.#base + origin + cut);
+      return { done: origin + cut, goesOn: true };
+    }
+    for (const block of open) {
+      const node = this.#nodeOf(block, source, placeOf);
+      if (node) this.#open.push({ node, gap: !this.#isFirst || this.#open.length > 0 });
+    }
+    this.#end = this.#base + origin + (open.at(-1)?.end ?? 0);
+    return {
+      done: second ? at : at + this.#hiddenBeginning(first, this.#base + at),
+      goesOn: false,
+    };
+  }
+
+  #nodeOf(block: LexedBlock, source: string, placeOf: Places): Node | undefined {
+    const at = placeOf(block.start);
+    const number = this.#number?.at === at ? this.#number.number : undefined;
+    const node = nodeOf(block, source, placeOf, this.#look, number);
+    const isRepeated = node?.type === "table" && this.#header && at < this.#header.at;
+    return isRepeated ? withRepeatedHeader(node) : node;
+  }
+
+  #finishBlock(block: LexedBlock, source: string, placeOf: Places): void {
+    const node = this.#nodeOf(block, source, placeOf);
+    if (node) this.#finish(node, placeOf(block.end));
+  }
+
+  /** What follows at a place belongs to a block that was cut there. */
+  #goOn({ start, token }: LexedBlock, source: string, cut: number, at: number): void {
+    this.#isFirst = !hasEmptyLineBefore(source, cut);
+    if (token.type === "table") this.#header = { at, text: headerOf(token) };
+    if (token.type !== "list") return;
+    const first = this.#number?.at === at - cut + start ? this.#number.number : Number(token.start);
+    this.#number = { at, number: first + token.items.length - 1 };
+  }
+
+  /** How much of the open block has left the screen and need not be read again. */
+  #hiddenBeginning({ token }: LexedBlock, at: number): number {
+    if (token.type !== "list") return 0;
+    const hidden = this.#from.at - at;
+    let offset = 0;
+    let before = 0;
+    let index = 0;
+    // One item before those that are shown stays: it tells whether a space is between them.
+    for (; index < token.items.length; index++) {
+      const end = offset + (token.items[index]?.raw.length ?? 0);
+      if (end > hidden) break;
+      before = offset;
+      offset = end;
+    }
+    if (before === 0) return 0;
+    const first = this.#number?.at === at ? this.#number.number : Number(token.start);
+    this.#number = { at: at + before, number: first + index - 1 };
+    return before;
+  }
+
+  #finish(node: Node, end: number, formatting?: AbortController): Piece {
+    const child = { node, gap: !this.#isFirst };
+    const piece: Piece = { child, end, ...(formatting && { formatting }) };
+    this.#isFirst = false;
+    this.#end = end;
+    if (end > this.#from.at) this.#pieces.push(piece);
+    return piece;
+  }
+
+  #finishCode(node: CodeNode, code: string, end: number): void {
+    const { format } = this.#options;
+    if (!format || node.language === "" || code === "" || this.#from.at > node.at) {
+      this.#finish(node, end);
+      return;
+    }
+    const formatting = new AbortController();
+    const piece = this.#finish(node, end, formatting);
+    void format(node.language, code, formatting.signal).then(
+      (formatted) => this.#replace(piece, node, code, formatted),
+      // Code that cannot be formatted stays as it was written.
+      () => {},
+    );
+  }
+
+  #replace(piece: Piece, node: CodeNode, code: string, formatted: string | undefined): void {
+    const text = formatted === undefined ? code : shownText(formatted);
+    const isFrozen = this.#from.at > node.at || !this.#pieces.includes(piece);
+    if (isFrozen || text.trimEnd() === code.trimEnd()) return;
+    const end = node.closing?.at ?? piece.end;
+    piece.child = { ...piece.child, node: withCode(node, text, end, this.#look) };
+    delete piece.laid;
+    this.#shown = undefined;
+    this.#options.changed?.();
+  }
+}

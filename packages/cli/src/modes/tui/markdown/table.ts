@@ -1,0 +1,169 @@
+import { widthOf } from "../../../text/width.ts";
+import { type Look, styled, type Unit } from "./inline.ts";
+import { clipUnits, END, isWithin, type LaidRow, type Range, START, wrapUnits } from "./range.ts";
+import type { TableNode, TableRow } from "./tree.ts";
+import { EMPTY_ROW, padRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
+
+/** A column that would be narrower than this makes a list of the table. */
+const MIN_CELL_COLUMNS = 3;
+/** A border and a space on each side of a cell; the last border is one more. */
+const BORDER_COLUMNS = 3;
+/** Between the rows that one row of a table takes. Smaller than what is between two places. */
+const ROW_STEP = 2 ** -12;
+
+/** A row of the table as far as it is within the range, and where its first line is. */
+interface ClippedRow {
+  readonly at: number;
+  readonly cells: readonly (readonly Unit[])[];
+  /** From where on each cell is within. */
+  readonly starts: readonly number[];
+}
+
+/**
+ * A table with borders that fits the width: columns shrink and cells wrap. Where there is no
+ * room for that, each cell has a line of its own with its header before it.
+ */
+export function layoutTable(node: TableNode, columns: number, range: Range, look: Look): LaidRow[] {
+  const kept = keptWidths(node, columns, range);
+  const widths = kept ?? columnWidths(node, columns);
+  if (!widths) return layoutCells(node, columns, range);
+  const dim = styled(look.style, look.theme.dim);
+  const table = { columns, widths };
+  const rows: LaidRow[] = [];
+  const border = (left: string, cross: string, right: string, at: number): void => {
+    const line = left + widths.map((width) => "─".repeat(width + 2)).join(cross) + right;
+    if (isWithin(at, range)) rows.push({ row: row(line, dim), at, table });
+  };
+  border("┌", "┬", "┐", node.at);
+  rows.push(...boxedRow(node.header, node, table, range, dim));
+  border("├", "┼", "┤", node.ruleAt);
+  for (const each of node.rows) rows.push(...boxedRow(each, node, table, range, dim));
+  border("└", "┴", "┘", node.end - 0.5);
+  return rows;
+}
+
+/** A table whose beginning has left the screen keeps its columns while the width is the same. */
+function keptWidths(
+  node: TableNode,
+  columns: number,
+  { from }: Range,
+): readonly number[] | undefined {
+  const isOurs = from.at > node.at && from.at < node.end && from.table?.columns === columns;
+  const widths = isOurs ? from.table?.widths : undefined;
+  return widths?.length === node.header.cells.length ? widths : undefined;
+}
+
+/** The widest columns give way first. Undefined: there is not enough room for borders. */
+function columnWidths({ header, rows }: TableNode, columns: number): number[] | undefined {
+  const natural = header.cells.map((cell, index) => {
+    const least = Math.max(MIN_CELL_COLUMNS, cellWidth(cell));
+    return rows.reduce((widest, { cells }) => Math.max(widest, cellWidth(cells[index])), least);
+  });
+  const room = columns - natural.length * BORDER_COLUMNS - 1;
+  if (room < natural.length * MIN_CELL_COLUMNS) return undefined;
+  let left = room;
+  let limit = Number.POSITIVE_INFINITY;
+  const ascending = natural.toSorted((a, b) => a - b);
+  for (const [index, width] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index));
+    if (width > share) {
+      limit = share;
+      break;
+    }
+    left -= width;
+  }
+  return natural.map((width) => Math.min(width, limit));
+}
+
+function cellWidth(cell: readonly Unit[] = []): number {
+  const text = cell.map(({ text }) => text).join("");
+  return Math.max(...text.split("\n").map((line) => widthOf(line)));
+}
+
+function boxedRow(
+  tableRow: TableRow,
+  { align }: TableNode,
+  table: { columns: number; widths: readonly number[] },
+  range: Range,
+  dim: string,
+): LaidRow[] {
+  const clipped = clipRow(tableRow, range);
+  if (!clipped) return [];
+  const cells = table.widths.map((width, index) => wrapUnits(clipped.cells[index] ?? [], width));
+  const height = Math.max(1, ...cells.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) => {
+    const spans = cells.flatMap((lines, index): Span[] => {
+      const text = aligned(lines[line]?.row ?? EMPTY_ROW, table.widths[index] ?? 0, align[index]);
+      return [span(index === 0 ? "│ " : " │ ", dim), ...text];
+    });
+    const starts = cells.map((lines, index) => lines[line]?.at ?? endOf(clipped, index));
+    return {
+      row: [...spans, span(" │", dim)],
+      at: clipped.at + line * ROW_STEP,
+      table,
+      ...(line > 0 && { cells: starts }),
+    };
+  });
+}
+
+/** Behind what is there of a cell: something may still be added to the last one. */
+function endOf({ cells, starts }: ClippedRow, index: number): number {
+  const last = cells[index]?.at(-1);
+  return last ? last.at + last.text.length * last.step : (starts[index] ?? START.at);
+}
+
+function aligned(text: Row, width: number, align: TableNode["align"][number] | undefined): Row {
+  const missing = width - widthOfRow(text);
+  if (missing <= 0 || (align !== "right" && align !== "center")) return padRow(text, width);
+  const before = align === "right" ? missing : missing >> 1;
+  return padRow([span(" ".repeat(before)), ...text], width);
+}
+
+/** One line for each cell: `header: value`. */
+function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] {
+  // A table without rows is its header.
+  const rows = node.rows.length > 0 ? node.rows : [node.header];
+  return rows.flatMap((tableRow, index) => {
+    const clipped = clipRow(tableRow, range);
+    const gapAt = tableRow.at - 0.5;
+    const gap: LaidRow[] = index > 0 && isWithin(gapAt, range) ? [{ row: [], at: gapAt }] : [];
+    if (!clipped) return gap;
+    let line = 0;
+    const laid = clipped.cells.flatMap((cell, cellIndex) => {
+      const header = node.header.cells[cellIndex] ?? [];
+      const isWhole = cell[0]?.at === tableRow.cells[cellIndex]?.[0]?.at;
+      const label = tableRow !== node.header && isWhole ? labelOf(header, cell) : [];
+      return wrapUnits([...label, ...cell], columns).map((each, first) => ({
+        row: each.row,
+        at: clipped.at + line++ * ROW_STEP,
+        cells: clipped.cells.map((_, other) => {
+          if (other < cellIndex) return endOf(clipped, other);
+          const isBegun = other === cellIndex && first > 0;
+          return isBegun ? each.at : (clipped.starts[other] ?? START.at);
+        }),
+      }));
+    });
+    return [...gap, ...laid];
+  });
+}
+
+/** A header as it stands before a value: it has that value's place. */
+function labelOf(header: readonly Unit[], cell: readonly Unit[]): Unit[] {
+  const [first] = cell;
+  if (!first) return [];
+  const label = [...header, { text: ": ", style: "", at: 0, step: 0 }];
+  return label.map(({ text, style }) => ({ text, style, at: first.at, step: 0 }));
+}
+
+function clipRow(tableRow: TableRow, { from, until }: Range): ClippedRow | undefined {
+  const { at, cells, end } = tableRow;
+  if (at >= until.at || (end <= from.at && at < from.at)) return undefined;
+  const isCut = at < from.at;
+  const starts = cells.map((_, index) => (isCut ? (from.cells?.[index] ?? from.at) : START.at));
+  const clipped = cells.map((cell, index) => {
+    const end = until.at < tableRow.end ? (until.cells?.[index] ?? until.at) : END.at;
+    return clipUnits(cell, starts[index] ?? START.at, end);
+  });
+  if (isCut && clipped.every(({ length }) => length === 0)) return undefined;
+  return { at: isCut ? from.at : at, cells: clipped, starts };
+}

@@ -1,0 +1,281 @@
+import type { MarkedToken, Tokens } from "marked";
+import { type CodeNode, codeOf, lineStarts } from "./code.ts";
+import {
+  inlineUnits,
+  known,
+  literalUnits,
+  type Look,
+  newLexer,
+  type Places,
+  SMALLEST_STEP,
+  styled,
+  type Unit,
+} from "./inline.ts";
+
+/** Lists and quotes within each other; what is deeper is shown as it was written. */
+const MAX_DEPTH = 12;
+
+/** From the place of a table to that of its header. */
+const HEADER_STEP = 0.25;
+
+/** A part of a text, ready to be laid out. `at` is its place in the source. */
+export type Node = TextNode | CodeNode | ListNode | QuoteNode | TableNode | RuleNode;
+
+export interface TextNode {
+  readonly type: "text";
+  readonly at: number;
+  readonly units: readonly Unit[];
+}
+
+export interface ListItem {
+  readonly at: number;
+  readonly marker: string;
+  /** An empty line goes before it. */
+  readonly gap: boolean;
+  readonly children: readonly Child[];
+}
+
+export interface ListNode {
+  readonly type: "list";
+  readonly at: number;
+  readonly items: readonly ListItem[];
+}
+
+export interface QuoteNode {
+  readonly type: "quote";
+  readonly at: number;
+  readonly children: readonly Child[];
+}
+
+export interface TableRow {
+  readonly at: number;
+  readonly end: number;
+  readonly cells: readonly (readonly Unit[])[];
+}
+
+export interface TableNode {
+  readonly type: "table";
+  readonly at: number;
+  readonly end: number;
+  readonly header: TableRow;
+  /** Where the line below the header is. */
+  readonly ruleAt: number;
+  readonly rows: readonly TableRow[];
+  readonly align: readonly ("left" | "right" | "center" | null)[];
+}
+
+export interface RuleNode {
+  readonly type: "rule";
+  readonly at: number;
+}
+
+/** A part with what is before it. */
+export interface Child {
+  readonly node: Node;
+  /** An empty row goes before it. */
+  readonly gap: boolean;
+}
+
+/** A block of a source, from `start` up to `end`, spaces behind it left out. */
+export interface LexedBlock {
+  readonly token: MarkedToken;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function lexBlocks(source: string): LexedBlock[] {
+  const blocks: LexedBlock[] = [];
+  let start = 0;
+  for (const token of tokensOf(source)) {
+    if (token.type !== "space") {
+      blocks.push({ token, start, end: start + token.raw.trimEnd().length });
+    }
+    start += token.raw.length;
+  }
+  return blocks;
+}
+
+function tokensOf(source: string): readonly MarkedToken[] {
+  try {
+    return known(newLexer().blockTokens(source, []));
+  } catch (error) {
+    // Nested so deep that no stack can hold it: shown as it is.
+    if (error instanceof RangeError)
+      return [{ type: "html", raw: source, text: source, pre: true, block: true }];
+    throw error;
+  }
+}
+
+/** What to show of a block; undefined: nothing. A list counts from `number`, if given. */
+export function nodeOf(
+  { token, start, end }: LexedBlock,
+  source: string,
+  places: Places,
+  look: Look,
+  number?: number,
+): Node | undefined {
+  return new TreeBuilder(look, 0).node(
+    token,
+    source.slice(start, end),
+    shifted(places, start),
+    number,
+  );
+}
+
+class TreeBuilder {
+  readonly #look: Look;
+  readonly #depth: number;
+
+  constructor(look: Look, depth: number) {
+    this.#look = look;
+    this.#depth = depth;
+  }
+
+  node(token: MarkedToken, raw: string, places: Places, number?: number): Node | undefined {
+    const { style, theme } = this.#look;
+    const at = places(0);
+    switch (token.type) {
+      case "code":
+        return codeOf(raw, places, this.#look);
+      case "hr":
+        return { type: "rule", at };
+      case "heading":
+        return this.#heading(token, raw, places);
+      case "list":
+        if (this.#depth >= MAX_DEPTH) break;
+        return this.#list(token, raw, places, number);
+      case "blockquote": {
+        if (this.#depth >= MAX_DEPTH) break;
+        const inner = innerPlaces(token.text, token.raw, places);
+        const children = new TreeBuilder(this.#look, this.#depth + 1).children(token.text, inner);
+        return children.length > 0 ? { type: "quote", at, children } : undefined;
+      }
+      case "table":
+        return this.#table(token, raw, places);
+      case "html":
+        break;
+      default: {
+        const lead = Math.max(0, raw.search(/\S/));
+        const text = raw.slice(lead);
+        return textNode(at, inlineUnits(text, shifted(places, lead), { theme, style }));
+      }
+    }
+    return textNode(at, literalUnits(raw, places, style));
+  }
+
+  /** Within a list, empty rows are where they are in the source; elsewhere between all blocks. */
+  children(source: string, places: Places, isList = false): Child[] {
+    const children: Child[] = [];
+    for (const { token, start, end } of lexBlocks(source)) {
+      const node = this.node(token, source.slice(start, end), shifted(places, start));
+      if (!node) continue;
+      const gap = children.length > 0 && (!isList || hasEmptyLineBefore(source, start));
+      children.push({ node, gap });
+    }
+    return children;
+  }
+
+  #heading({ depth, text }: Tokens.Heading, raw: string, places: Places): Node | undefined {
+    const { style, theme } = this.#look;
+    const at = places(0);
+    const inner = shifted(places, Math.max(0, raw.indexOf(text)));
+    const units = inlineUnits(text, inner, { theme, style: styled(style, theme.heading) });
+    if (theme.heading !== "") return textNode(at, units);
+    const signs = { text: `${"#".repeat(depth)} `, style, at, step: SMALLEST_STEP };
+    return textNode(at, [signs, ...units]);
+  }
+
+  #list(list: Tokens.List, raw: string, places: Places, number?: number): Node {
+    const first = number ?? (list.start === "" ? 1 : list.start);
+    const items: ListItem[] = [];
+    let start = 0;
+    for (const item of list.items) {
+      const inner = innerPlaces(item.text, item.raw, shifted(places, start));
+      const builder = new TreeBuilder(this.#look, this.#depth + 1);
+      items.push({
+        at: places(start),
+        marker: markerOf(item, list.ordered ? first + items.length : undefined),
+        gap: items.length > 0 && hasEmptyLineBefore(raw, start),
+        children: builder.children(item.text, inner, true),
+      });
+      start += item.raw.length;
+    }
+    return { type: "list", at: places(0), items };
+  }
+
+  #table({ align, header, rows }: Tokens.Table, raw: string, places: Places): Node {
+    const starts = lineStarts(raw);
+    const rowOf = (line: number, cells: readonly Tokens.TableCell[], style: string): TableRow => {
+      const start = starts[line] ?? raw.length;
+      const end = Math.max(start, (starts[line + 1] ?? raw.length + 1) - 1);
+      const text = raw.slice(start, end);
+      let done = 0;
+      const units = cells.map((cell) => {
+        const found = text.indexOf(cell.text, done);
+        const at = found < 0 ? done : found;
+        done = found < 0 ? done : found + cell.text.length;
+        const outer = shifted(places, start + at);
+        // A cell with escapes in it is not in the source as it is: all of it is at one place.
+        const inner = found < 0 ? (offset: number) => outer(0) + offset * SMALLEST_STEP : outer;
+        return inlineUnits(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
+      });
+      return { at: places(start), end: places(start) + text.length, cells: units };
+    };
+    const { style, theme } = this.#look;
+    const head = rowOf(0, header, styled(style, theme.strong));
+    return {
+      type: "table",
+      at: places(0),
+      end: places(raw.length),
+      // Behind the border above it.
+      header: { ...head, at: head.at + HEADER_STEP },
+      ruleAt: places(starts[1] ?? raw.length),
+      rows: rows.map((cells, index) => rowOf(index + 2, cells, style)),
+      align,
+    };
+  }
+}
+
+function textNode(at: number, units: readonly Unit[]): TextNode | undefined {
+  return units.some(({ text }) => text.trim() !== "") ? { type: "text", at, units } : undefined;
+}
+
+function markerOf({ checked, raw, task }: Tokens.ListItem, number: number | undefined): string {
+  const box = task ? (checked ? "☑ " : "☐ ") : "";
+  if (number === undefined) return box || "• ";
+  return `${number}${/^\s*\d+\)/.test(raw) ? ")" : "."} ${box}`;
+}
+
+function shifted(places: Places, start: number): Places {
+  return (offset) => places(start + offset);
+}
+
+/** A text was taken from the lines of another by removing what they begin with. */
+function innerPlaces(inner: string, outer: string, places: Places): Places {
+  const starts = lineStarts(inner);
+  const outerStarts = lineStarts(outer);
+  return (offset) => {
+    const line = lastAtOrBefore(starts, offset);
+    const outerStart = outerStarts[line] ?? outer.length;
+    const outerEnd = (outerStarts[line + 1] ?? outer.length + 1) - 1;
+    const innerEnd = (starts[line + 1] ?? inner.length + 1) - 1;
+    return places(Math.max(outerStart, outerEnd - (innerEnd - offset)));
+  };
+}
+
+/** The index of the last number that is not greater. The first one never is. */
+function lastAtOrBefore(sorted: readonly number[], value: number): number {
+  let low = 0;
+  let high = sorted.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((sorted[middle] ?? 0) <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Whether there is an empty line before a place. */
+export function hasEmptyLineBefore(source: string, at: number): boolean {
+  return /\n[ \t]*\n[ \t]*$/.test(source.slice(Math.max(0, at - 200), at));
+}

@@ -1,0 +1,263 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { type ApprovalRequest, sanitise } from "@gyre/tools";
+import { clustersOf, widthOf } from "../../../text/width.ts";
+import { changedLines, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
+import { type Row, row, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import { wrapSpans, wrapText } from "../terminal/wrap.ts";
+
+/** A longer file is not looked at before a change: the change is shown alone. */
+export const MAX_FILE_BYTES: number = 1024 * 1024;
+/** More than anybody pages through. Of what is longer, the middle is left out. */
+export const MAX_PREVIEW_ROWS = 2_000;
+const TAB = "    ";
+const JSON_INDENT = 2;
+
+/** The text of a file now, or nothing: by its path from the folder to work in. */
+export type TextNow = (path: string) => string | undefined;
+
+/** What a call would do, in more than a line. */
+export type Preview =
+  | { type: "command"; text: string }
+  /** `problem`: why it is known already that nothing will come of it. */
+  | { type: "diff"; files: readonly DiffFile[]; problem?: string }
+  | { type: "patch"; text: string }
+  /** The arguments of a tool that does not tell what it does with them. */
+  | { type: "arguments"; text: string }
+  | { type: "none" };
+
+/** What there is to look at before a call is allowed. Nothing of it is safe to show yet. */
+export function previewOf({ tool, args, access }: ApprovalRequest, textNow: TextNow): Preview {
+  const [target] = access?.targets ?? [];
+  if (tool === "shell" && access?.kind === "run" && target !== undefined) {
+    return { type: "command", text: target };
+  }
+  const path = target ?? textIn(args["path"]);
+  if (tool === "write" && path !== undefined) {
+    const lines = changedLines(textNow(path) ?? "", textIn(args["content"]) ?? "");
+    return { type: "diff", files: [{ path, lines }] };
+  }
+  if (tool === "edit" && path !== undefined) {
+    const text = textNow(path);
+    const edits = editsIn(args);
+    const problem = text === undefined ? undefined : problemOf(text, edits);
+    const files = [{ path, lines: editedLines(text, edits) }];
+    return { type: "diff", files, ...(problem !== undefined && { problem }) };
+  }
+  const patch = tool === "apply_patch" ? textIn(args["patch"]) : undefined;
+  if (patch !== undefined) return { type: "patch", text: patch };
+  if (access && !tool.startsWith("mcp__")) return { type: "none" };
+  return { type: "arguments", text: JSON.stringify(args, undefined, JSON_INDENT) };
+}
+
+/** Its rows, at most `MAX_PREVIEW_ROWS`; the end is always among them. */
+export function previewRows(preview: Preview, theme: Theme, columns: number): Row[] {
+  switch (preview.type) {
+    case "command":
+      return withoutMiddle(commandRows(preview.text, theme, columns), theme, MAX_PREVIEW_ROWS);
+    case "diff": {
+      const parts = preview.files.map(({ path, lines }) => ({ path, ...endsOf(lines) }));
+      const files = parts.map(({ path, ends }) => ({ path, lines: ends }));
+      const hidden = parts.reduce((sum, part) => sum + part.hidden, 0);
+      const shown = { theme, columns, indent: 0, maxRows: Infinity, shown: safeLine };
+      return withoutMiddle(fileRows(files, shown), theme, MAX_PREVIEW_ROWS, hidden);
+    }
+    case "patch":
+    case "arguments": {
+      const { ends, hidden } = endsOf(safeText(preview.text).split("\n"));
+      const rows = ends.flatMap((line) =>
+        wrapText(line, columns, styleOf(preview.type, line, theme)),
+      );
+      return withoutMiddle(rows, theme, MAX_PREVIEW_ROWS, hidden);
+    }
+    case "none":
+      return [];
+    default:
+      return preview satisfies never;
+  }
+}
+
+/** The lines that rows can come from, where no line takes less than a row. */
+function endsOf<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number } {
+  const hidden = Math.max(0, lines.length - MAX_PREVIEW_ROWS);
+  if (hidden === 0) return { ends: lines, hidden };
+  const half = MAX_PREVIEW_ROWS / 2;
+  return { ends: [...lines.slice(0, half), ...lines.slice(-half)], hidden };
+}
+
+/** A text on one line, its middle left out where there is no room for it. */
+export function fitMiddle(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  const clusters = clustersOf(text);
+  const tailRoom = Math.floor((columns - 1) / 2);
+  const tail = takenFrom(clusters.toReversed(), tailRoom).reverse();
+  const head = takenFrom(clusters, columns - 1 - tailRoom);
+  return `${head.join("")}…${tail.join("")}`;
+}
+
+function takenFrom(clusters: readonly { text: string; width: number }[], room: number): string[] {
+  const taken: string[] = [];
+  let left = room;
+  for (const { text, width } of clusters) {
+    left -= width;
+    if (left < 0) break;
+    taken.push(text);
+  }
+  return taken;
+}
+
+/** As many rows as there is room for, with a count of those that are left out. */
+export function withoutMiddle(
+  rows: readonly Row[],
+  theme: Theme,
+  room: number,
+  alsoHidden = 0,
+  hint = "",
+): Row[] {
+  if (rows.length <= room && alsoHidden <= 0) return [...rows];
+  const kept = Math.max(1, room - 1);
+  // The end of a command is what matters most: what a long beginning may draw the eye from.
+  const tail = Math.ceil(kept / 2);
+  const head = kept - tail;
+  const hidden = Math.max(0, rows.length - kept) + Math.max(0, alsoHidden);
+  const end = rows.slice(Math.max(head, rows.length - tail));
+  return room < 2 ? end : [...rows.slice(0, head), moreRow(hidden, theme, hint), ...end];
+}
+
+/** Says how many rows are not shown. */
+export function moreRow(hidden: number, theme: Theme, hint = ""): Row {
+  return row(`… ${hidden} more ${hidden === 1 ? "line" : "lines"}${hint}`, theme.dim);
+}
+
+/** A text of which nothing is hidden, and that a terminal does not obey. */
+export function safeText(text: string): string {
+  return sanitise(text, { exact: true }).replaceAll("\t", TAB);
+}
+
+/** The same on one line. */
+export function safeLine(text: string): string {
+  return sanitise(text, { exact: true, keepNewlines: false }).replaceAll("\t", TAB);
+}
+
+function commandRows(text: string, { accent }: Theme, columns: number): Row[] {
+  return wrapSpans([span(safeText(text))], columns, {
+    first: [span("$ ", accent)],
+    rest: [span("  ")],
+  }).map((wrapped) => wrapped.row);
+}
+
+function styleOf(type: "patch" | "arguments", line: string, theme: Theme): string {
+  if (type === "arguments" || line.startsWith("***")) return theme.dim;
+  if (line.startsWith("+")) return theme.added;
+  return line.startsWith("-") ? theme.removed : "";
+}
+
+interface TextEdit {
+  oldText: string;
+  newText: string;
+}
+
+function editsIn(args: Readonly<Record<string, unknown>>): TextEdit[] {
+  const { edits } = args;
+  if (!Array.isArray(edits)) return [];
+  return edits.flatMap((edit: unknown): TextEdit[] => {
+    if (typeof edit !== "object" || edit === null) return [];
+    if (!("oldText" in edit) || !("newText" in edit)) return [];
+    const { oldText, newText } = edit;
+    return typeof oldText === "string" && typeof newText === "string" ? [{ oldText, newText }] : [];
+  });
+}
+
+/**
+ * Why edits will fail, where that is sure. An edit is found in spite of other white space,
+ * quotes and line numbers: what has not even its letters in the file is not there.
+ */
+function problemOf(text: string, edits: readonly TextEdit[]): string | undefined {
+  const wanted = edits.filter(({ oldText }) => oldText !== "");
+  const several = wanted.find(({ oldText }) => {
+    const at = text.indexOf(oldText);
+    return at >= 0 && text.includes(oldText, at + oldText.length);
+  });
+  const letters = lettersOf(text);
+  if (wanted.some(({ oldText }) => !letters.includes(lettersOf(oldText)))) {
+    return "The text to replace is not in the file: this will fail.";
+  }
+  return several && "The text to replace is in the file more than once: this will fail.";
+}
+
+function lettersOf(text: string): string {
+  return text.replace(/\P{L}/gu, "");
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  read: "Reading files",
+  write: "Writing files",
+  run: "Running commands",
+  network: "Using the network",
+  agent: "Starting an agent",
+};
+const BY_MODE = /^In mode "([\w-]+)" "([^"\n]+)" is asked about\./;
+
+/** Why it is asked about, as a person would say it. Not safe to show yet. */
+export function reasonText(reason: string): string {
+  return reason.replace(BY_MODE, (_, mode: string, kind: string) => {
+    const what = Object.hasOwn(KINDS, kind) ? KINDS[kind] : `The tool ${kind}`;
+    return `${what} is asked about in mode ${mode}.`;
+  });
+}
+
+/** What edits change in a file; where a place is not found as it is written, each edit alone. */
+function editedLines(text: string | undefined, edits: readonly TextEdit[]): DiffLine[] {
+  const whole = text === undefined ? undefined : edited(text, edits);
+  if (text !== undefined && whole !== undefined) return changedLines(text, whole);
+  const pieces = edits.map(({ oldText, newText }) => changedLines(oldText, newText));
+  const lines = pieces.flatMap((piece, index): DiffLine[] =>
+    index === 0 ? piece : [{ type: "gap" }, ...piece],
+  );
+  return [{ type: "note", text: "(lines are counted within each edit)" }, ...lines];
+}
+
+function edited(text: string, edits: readonly TextEdit[]): string | undefined {
+  const places = edits.map(({ oldText, newText }) => {
+    const at = oldText === "" ? -1 : text.indexOf(oldText);
+    const isOnly = at >= 0 && !text.includes(oldText, at + 1);
+    return { at: isOnly ? at : -1, end: at + oldText.length, newText };
+  });
+  places.sort((one, other) => one.at - other.at);
+  let next = "";
+  let from = 0;
+  for (const { at, end, newText } of places) {
+    if (at < from) return undefined;
+    next += text.slice(from, at) + newText;
+    from = end;
+  }
+  return next + text.slice(from);
+}
+
+/** Reads files of a folder; what is no text, or too long, is nothing. */
+export function textNowIn(folder: string): TextNow {
+  return (path) => {
+    try {
+      // Without waiting: a pipe would keep us until somebody writes into it.
+      const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+      const file = openSync(isAbsolute(path) ? path : join(folder, path), flags);
+      try {
+        const found = fstatSync(file);
+        if (!found.isFile() || found.size > MAX_FILE_BYTES) return undefined;
+        const bytes = Buffer.alloc(found.size);
+        const length = readSync(file, bytes);
+        return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, length));
+      } finally {
+        closeSync(file);
+      }
+    } catch {
+      // Not there, not for us, or no text: the change is shown without what was before it.
+      return undefined;
+    }
+  };
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

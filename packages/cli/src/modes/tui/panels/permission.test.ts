@@ -1,0 +1,401 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApprovalRequest } from "@gyre/tools";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import type { TerminalEvent } from "../terminal/key.ts";
+import { MAX_QUIET_MS, PermissionPanel, QUIET_MS } from "./permission.ts";
+import { MAX_PREVIEW_ROWS, reasonText, textNowIn } from "./permission-preview.ts";
+import { textOfRow, widthOfRow } from "../terminal/row.ts";
+import { NO_COLOURS } from "../terminal/theme.ts";
+
+const COLUMNS = 60;
+const ROWS = 24;
+
+function key(name: string, ctrl = false): TerminalEvent {
+  return { type: "key", name, ctrl, alt: false, shift: false };
+}
+
+const typed = (text: string): TerminalEvent => ({ type: "text", text });
+
+function shellRequest(command: string, more: Partial<ApprovalRequest> = {}): ApprovalRequest {
+  return {
+    callId: "1",
+    tool: "shell",
+    args: { command },
+    access: { kind: "run", targets: [command], summary: `Run ${command}` },
+    reason: 'In mode "ask" "run" is asked about.',
+    fingerprint: "print",
+    ...more,
+  };
+}
+
+interface Asked {
+  panel: PermissionPanel;
+  clock: { now: number };
+  screen: (columns?: number, rows?: number) => string[];
+}
+
+/** A panel that has been seen for long enough, unless told otherwise. */
+function asked(
+  request: ApprovalRequest,
+  { rule, files = {}, isSeen = true }: AskedOptions = {},
+): Asked {
+  const clock = { now: 0 };
+  const panel = new PermissionPanel(request, {
+    theme: NO_COLOURS,
+    cwd: "/work",
+    now: () => clock.now,
+    textNow: (path) => files[path],
+    ...(rule !== undefined && { rule }),
+  });
+  const screen = (columns = COLUMNS, rows = ROWS): string[] =>
+    panel.rows(columns, rows).rows.map(textOfRow);
+  if (isSeen) {
+    screen();
+    clock.now = QUIET_MS;
+  }
+  return { panel, clock, screen };
+}
+
+interface AskedOptions {
+  rule?: string;
+  files?: Readonly<Record<string, string>>;
+  isSeen?: boolean;
+}
+
+describe("a question about a command", () => {
+  it("shows the command, why it is asked about, and the answers", () => {
+    const { screen } = asked(shellRequest("npm test"), { rule: "shell(npm test)" });
+    expect(screen()).toEqual([
+      "Allow shell?",
+      "Running commands is asked about in mode ask.",
+      "$ npm test",
+      "› y yes, this once",
+      "  a yes, and from now on: shell(npm test)",
+      "  n no",
+      "  t no, and tell it what to do instead",
+      "↑↓ and Enter, or its key · Esc stops the agent",
+    ]);
+  });
+
+  it("says where it runs, that it leaves the sandbox, and that it cannot be undone", () => {
+    const { screen } = asked(
+      shellRequest("make", {
+        access: {
+          kind: "run",
+          targets: ["make"],
+          summary: "Run make in sub outside of the sandbox: it needs the network",
+          unsandboxed: true,
+          destructive: true,
+        },
+      }),
+    );
+    expect(screen().slice(0, 5)).toEqual([
+      "Allow shell?",
+      "! It runs outside of the sandbox.",
+      "! It cannot be undone.",
+      "Run make in sub outside of the sandbox: it needs the network",
+      "Running commands is asked about in mode ask.",
+    ]);
+  });
+
+  it("has no answer for all times where no rule would do", () => {
+    const { panel, screen } = asked(shellRequest("rm -rf ~"));
+    expect(screen().join("\n")).not.toContain("from now on");
+    expect(panel.take(typed("a"))).toEqual({ type: "none" });
+  });
+
+  it("shows what a terminal would obey, and what nobody would see, as what it is", () => {
+    const hostile = "echo safe\r\x1b[2K\x1b]0;title\x07 # \u202Egnol\u202C\u200B; rm x\tend";
+    const { screen } = asked(shellRequest(hostile));
+    const shown = screen().join("\n");
+    expect(shown).toContain("echo safe␍␛[2K␛]0;title␇");
+    expect(shown).toContain("<U+202E>gnol<U+202C><U+200B>;");
+    expect(shown).toContain("rm x    end");
+  });
+
+  it("has the end of a long command in sight, and counts what is between", () => {
+    const lines = Array.from({ length: 60 }, (_, index) => `echo ${index}`);
+    const { screen } = asked(shellRequest([...lines, "rm -rf ~"].join("\n")));
+    const shown = screen();
+    expect(shown).toContain("$ echo 0");
+    expect(shown).toContain("  rm -rf ~");
+    expect(shown).toContainEqual(expect.stringMatching(/^… \d+ more lines \(Ctrl\+O shows all\)$/));
+  });
+
+  it("has it in sight behind thousands of rows, too", () => {
+    const { screen } = asked(shellRequest(`${"a\n".repeat(3 * MAX_PREVIEW_ROWS)}rm -rf ~`));
+    expect(screen()).toContain("  rm -rf ~");
+  });
+
+  it("is gone through page by page with Ctrl+O, PageDown and PageUp", () => {
+    const lines = Array.from({ length: 60 }, (_, index) => `echo ${index}`);
+    const { panel, screen } = asked(shellRequest(lines.join("\n")));
+    const cut = screen();
+    expect(panel.take(key("o", true))).toEqual({ type: "redraw" });
+    expect(screen()[2]).toBe("$ echo 0");
+    expect(screen()).toContain("1-17 of 60 · PageUp and PageDown · Ctrl+O goes back");
+    panel.take(key("pageDown"));
+    expect(screen()[2]).toBe("  echo 17");
+    for (let page = 0; page < 9; page++) panel.take(key("pageDown"));
+    expect(screen()[18]).toBe("  echo 59");
+    panel.take(key("pageUp"));
+    expect(screen()[2]).toBe("  echo 26");
+    panel.take(key("o", true));
+    expect(screen()).toEqual(cut);
+  });
+
+  it("keeps to the rows and columns that it is given, and always shows its answers", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 400 }),
+        fc.integer({ min: 8, max: 120 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.constantFrom(undefined, "o", "t"),
+        (command, columns, rows, press) => {
+          const { panel } = asked(shellRequest(command), { rule: "shell(x)" });
+          if (press === "o") panel.take(key("o", true));
+          if (press === "t") panel.take(typed("t"));
+          const view = panel.rows(columns, rows);
+          expect(view.rows.length).toBeLessThanOrEqual(rows);
+          for (const each of view.rows) {
+            expect(widthOfRow(each)).toBeLessThanOrEqual(columns);
+            expect(textOfRow(each)).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+          }
+          expect(view.rows.map(textOfRow).join("\n")).toContain("› ");
+          if (view.cursor) expect(view.cursor.row).toBeLessThan(view.rows.length);
+        },
+      ),
+    );
+  });
+});
+
+describe("an answer", () => {
+  it.each([
+    ["y", { allow: true, fingerprint: "print" }],
+    ["Y", { allow: true, fingerprint: "print" }],
+    ["a", { allow: "always", rule: "shell(npm test)" }],
+    ["n", { allow: false }],
+  ])("is given by the key %s", (letter, value) => {
+    const { panel } = asked(shellRequest("npm test"), { rule: "shell(npm test)" });
+    expect(panel.take(typed(letter))).toEqual({ type: "done", value });
+  });
+
+  it("is chosen with arrows and Enter", () => {
+    const { panel, screen } = asked(shellRequest("npm test"));
+    panel.take(key("down"));
+    expect(screen()).toContain("› n no");
+    expect(panel.take(key("enter"))).toEqual({ type: "done", value: { allow: false } });
+  });
+
+  it("may say what to do instead", () => {
+    const { panel, screen } = asked(shellRequest("npm test"));
+    panel.take(typed("t"));
+    for (const event of [typed("use "), typed("make")]) panel.take(event);
+    expect(screen()).toContain("› use make");
+    expect(panel.rows(COLUMNS, ROWS).cursor).toEqual({ row: 3, column: 10 });
+    expect(panel.take(key("enter"))).toEqual({
+      type: "done",
+      value: { allow: false, reason: "use make" },
+    });
+  });
+
+  it("is no where nothing was said, and Esc goes back to the answers", () => {
+    const { panel, screen } = asked(shellRequest("npm test"));
+    panel.take(typed("t"));
+    expect(panel.take(key("escape"))).toEqual({ type: "redraw" });
+    expect(screen()).toContain("› t no, and tell it what to do instead");
+    panel.take(typed("t"));
+    expect(panel.take(key("enter"))).toEqual({ type: "done", value: { allow: false } });
+  });
+
+  it("is not taken from several letters at once, nor from what is pasted", () => {
+    const { panel } = asked(shellRequest("npm test"));
+    expect(panel.take(typed("yes"))).toEqual({ type: "none" });
+    expect(panel.take({ type: "paste", text: "y" })).toEqual({ type: "none" });
+  });
+
+  it("is not taken from keys that were typed before it could be seen, but for Esc", () => {
+    const { panel, clock, screen } = asked(shellRequest("npm test"), { isSeen: false });
+    expect(panel.take(typed("y"))).toEqual({ type: "none" });
+    screen();
+    clock.now = QUIET_MS - 1;
+    expect(panel.take(key("enter"))).toEqual({ type: "none" });
+    expect(panel.take(key("escape"))).toEqual({
+      type: "done",
+      value: { allow: false, reason: "interrupted" },
+    });
+  });
+
+  it("is not taken in the middle of typing, and not waited for without end", () => {
+    const { panel, clock, screen } = asked(shellRequest("npm test"), { isSeen: false });
+    screen();
+    for (; clock.now < MAX_QUIET_MS; clock.now += QUIET_MS - 100) {
+      expect(panel.take(typed("y"))).toEqual({ type: "none" });
+    }
+    expect(panel.take(typed("y"))).toMatchObject({ type: "done" });
+  });
+});
+
+describe("a question about a change", () => {
+  const write = (path: string, content: string): ApprovalRequest => ({
+    callId: "1",
+    tool: "write",
+    args: { path, content },
+    access: { kind: "write", targets: [path], summary: `Replace "${path}"` },
+    reason: "It is asked about.",
+    fingerprint: "print",
+  });
+  const edit = (edits: unknown): ApprovalRequest => ({
+    ...write("a.txt", ""),
+    tool: "edit",
+    args: { path: "a.txt", edits },
+  });
+
+  it("shows what a whole file would become, against what it is", () => {
+    const { screen } = asked(write("a.txt", "one\n2\n"), { files: { "a.txt": "one\ntwo\n" } });
+    expect(screen().slice(1, 6)).toEqual([
+      'Replace "a.txt"',
+      "It is asked about.",
+      "1   one",
+      "2 - two",
+      "2 + 2",
+    ]);
+  });
+
+  it("shows edits where they are in the file", () => {
+    const files = { "a.txt": "one\ntwo\nthree\n" };
+    const { screen } = asked(edit([{ oldText: "three", newText: "3" }]), { files });
+    expect(screen()).toEqual(expect.arrayContaining(["3 - three", "3 + 3"]));
+  });
+
+  it.each([
+    ["is not there", {}],
+    ["has the text twice", { "a.txt": "x\nx\n" }],
+  ])("shows edits alone where the file %s", (_what, files) => {
+    const { screen } = asked(edit([{ oldText: "x", newText: "y" }]), { files });
+    expect(screen()).toEqual(
+      expect.arrayContaining(["    (lines are counted within each edit)", "1 - x", "1 + y"]),
+    );
+  });
+
+  it("takes arguments that are no edits for none", () => {
+    for (const edits of [undefined, "x", [null, { oldText: 1 }, 7]]) {
+      expect(() => asked(edit(edits)).screen()).not.toThrow();
+    }
+  });
+
+  it("shows a patch as it is", () => {
+    const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch";
+    const { screen } = asked({ ...write("a.txt", ""), tool: "apply_patch", args: { patch } });
+    expect(screen()).toEqual(expect.arrayContaining(["-one", "+two", "*** Update File: a.txt"]));
+  });
+
+  it("shows the arguments of a tool that does not tell what it does", () => {
+    const { screen } = asked({
+      callId: "1",
+      tool: "mcp__x__send",
+      args: { to: "a\x1b[31m", body: "hi" },
+      reason: "It is asked about.",
+      fingerprint: "print",
+    });
+    expect(screen()).toContain('  "body": "hi"');
+    expect(screen().join("\n")).not.toContain("\x1b");
+  });
+
+  const LONG = Array.from({ length: 60 }, (_, index) => `line ${index}`).join("\n");
+
+  it("has the beginning and the end of a long change in sight, and counts what is between", () => {
+    const shown = asked(write("a.txt", LONG)).screen();
+    expect(shown).toHaveLength(ROWS);
+    expect(shown).toContain(" 1 + line 0");
+    expect(shown).toContain("60 + line 59");
+    expect(shown).toContain("… 44 more lines (Ctrl+O shows all)");
+  });
+
+  it("uses all the room that there is for a change", () => {
+    const shown = asked(write("a.txt", LONG)).screen(200, 80);
+    expect(shown.filter((line) => line.includes("+ line"))).toHaveLength(60);
+  });
+
+  it("has its end in sight behind thousands of lines, too", () => {
+    const content = `${"a\n".repeat(3 * MAX_PREVIEW_ROWS)}the end`;
+    expect(asked(write("a.txt", content)).screen().join("\n")).toContain("+ the end");
+  });
+
+  it("names the file, also where there is one row for it", () => {
+    const request = write("src/deep/inside/of/it/cart.ts", LONG);
+    expect(asked(request).screen()[0]).toBe("Allow write src/deep/inside/of/it/cart.ts?");
+    expect(asked(request).screen(24, 2)[0]).toBe("Allow write src/d…rt.ts?");
+  });
+
+  it("says that an edit will fail whose text is not in the file", () => {
+    const files = { "a.txt": "one\ntwo\n" };
+    const { screen } = asked(edit([{ oldText: "three", newText: "3" }]), { files });
+    expect(screen()).toContain("! The text to replace is not in the file: this will fail.");
+  });
+
+  it("says so of one whose text is there more than once", () => {
+    const { screen } = asked(edit([{ oldText: "x", newText: "y" }]), {
+      files: { "a.txt": "x\nx\n" },
+    });
+    expect(screen().join(" ")).toContain("! The text to replace is in the file more than once");
+  });
+
+  it("says nothing of an edit that is found in spite of its white space and quotes", () => {
+    const files = { "a.txt": "  say('one')\n" };
+    const { screen } = asked(edit([{ oldText: "say(\u2018one\u2019)", newText: "x" }]), { files });
+    expect(screen().join("\n")).not.toContain("will fail");
+  });
+});
+
+describe("the rule of an answer", () => {
+  const rule = "shell(npm run a-long-name-of-a-script -- --and its options)";
+
+  it.each([
+    [40, 6],
+    [40, 12],
+    [60, 24],
+  ])("is cut in its middle and stays in sight on %d columns and %d rows", (columns, rows) => {
+    const { screen } = asked(shellRequest("npm test"), { rule });
+    const shown = screen(columns, rows).find((line) => /always|from now on/.test(line));
+    expect(shown).toMatch(/: shell\(.*…/);
+    expect(shown).toMatch(/ons\)$/);
+  });
+});
+
+describe("the reason", () => {
+  it.each([
+    ['In mode "ask" "write" is asked about.', "Writing files is asked about in mode ask."],
+    [
+      'In mode "ask" "run" is asked about. There is no sandbox around it.',
+      "Running commands is asked about in mode ask. There is no sandbox around it.",
+    ],
+    ['In mode "ask" "mcp__x__y" is asked about.', "The tool mcp__x__y is asked about in mode ask."],
+    ["A rule wants it.", "A rule wants it."],
+  ])("is said as a person would: %s", (reason, said) => {
+    expect(reasonText(reason)).toBe(said);
+  });
+});
+
+describe("files that are looked at before a change", () => {
+  const made: string[] = [];
+  afterEach(() => {
+    for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("are texts; what is no file or no text is nothing", () => {
+    const folder = mkdtempSync(join(tmpdir(), "gyre-permission-"));
+    made.push(folder);
+    writeFileSync(join(folder, "a.txt"), "one");
+    writeFileSync(join(folder, "b.bin"), Buffer.from([0xff, 0xfe, 0x00]));
+    mkdirSync(join(folder, "sub"));
+    symlinkSync(join(folder, "a.txt"), join(folder, "link"));
+    const textNow = textNowIn(folder);
+    expect(textNow("a.txt")).toBe("one");
+    expect(textNow(join(folder, "a.txt"))).toBe("one");
+    expect(["b.bin", "sub", "missing"].map(textNow)).toEqual([undefined, undefined, undefined]);
+  });
+});

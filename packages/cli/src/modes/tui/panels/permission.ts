@@ -1,0 +1,308 @@
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import { widthOf } from "../../../text/width.ts";
+import type { Key, TerminalEvent } from "../terminal/key.ts";
+import { lineAround, LineInput } from "../editor/line-input.ts";
+import {
+  fitMiddle,
+  type Preview,
+  previewOf,
+  previewRows,
+  reasonText,
+  safeLine,
+  type TextNow,
+  textNowIn,
+  withoutMiddle,
+} from "./permission-preview.ts";
+import { QuietTime } from "./quiet-time.ts";
+import { fitRow, type Row, row, span, widthOfRow } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
+import { wrapText } from "../terminal/wrap.ts";
+
+export { MAX_QUIET_MS, QUIET_MS } from "./quiet-time.ts";
+/** Of what is told besides: where it runs, why it is asked about. */
+const MAX_ABOUT_ROWS = 6;
+const MAX_REASON_ROWS = 3;
+/** The question with two rows of what it is about go before choices with rows of their own. */
+const MIN_ROWS_ABOVE = 3;
+const SIGN = "› ";
+const NO_SIGN = "  ";
+const HOW = " (Ctrl+O shows all)";
+const INTERRUPTED = "interrupted";
+/** With less room than this for a rule, what stands before it is said in one word. */
+const MIN_RULE_COLUMNS = 24;
+/** From so many columns on the rule is shown, also where the choices share rows. */
+const MIN_COLUMNS_WITH_RULE = 40;
+
+export interface PermissionPanelOptions {
+  theme: Theme;
+  /** What `ruleFor` gives for the request; without it there is no "from now on". */
+  rule?: string;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  /** Milliseconds. For tests; default: those of this process. */
+  now?: () => number;
+  /** For tests; default: the files of `cwd`. */
+  textNow?: TextNow;
+}
+
+interface PermissionChoice {
+  key: string;
+  label: string;
+  /** Where there is no room for it. */
+  short: string;
+  /** Follows both, cut in its middle. */
+  rule?: string;
+  /** Absent: a line is opened for the reason. */
+  answer?: ApprovalAnswer;
+}
+
+/**
+ * Asks a person about a call: what it would do, why it is asked about, and the answers.
+ * Nothing that a model, a file or a server wrote is obeyed, left out or reordered, and the
+ * end of a long command or change is always in sight. For a moment after it was first drawn nothing
+ * but Esc is taken. Esc is no, with the reason "interrupted".
+ */
+export class PermissionPanel implements Panel<ApprovalAnswer> {
+  readonly #request: ApprovalRequest;
+  readonly #theme: Theme;
+  readonly #quiet: QuietTime;
+  readonly #preview: Preview;
+  readonly #choices: readonly PermissionChoice[];
+  #marked = 0;
+  #line: LineInput | undefined;
+  /** The first row that is shown of all of it; absent: it is cut to what fits. */
+  #top: number | undefined;
+  #page = 1;
+  #laidOut: { columns: number; rows: readonly Row[] } | undefined;
+
+  constructor(request: ApprovalRequest, options: PermissionPanelOptions) {
+    const { theme, rule, cwd, now = () => performance.now() } = options;
+    this.#request = request;
+    this.#theme = theme;
+    this.#quiet = new QuietTime(now);
+    this.#preview = previewOf(request, options.textNow ?? textNowIn(cwd));
+    this.#choices = choicesOf(request, rule);
+  }
+
+  rows(columns: number, rows: number): PanelView {
+    if (rows < 1 || columns < 1) return { rows: [] };
+    this.#quiet.begin();
+    const foot = this.#line
+      ? this.#lineRows(columns, rows)
+      : { rows: this.#choiceRows(columns, rows) };
+    const room = rows - foot.rows.length;
+    const head = this.#head(columns, room);
+    const above = [...head, ...this.#body(columns, room - head.length)];
+    return {
+      rows: [...above, ...foot.rows].map((each) => fitRow(each, columns)),
+      ...("cursor" in foot && { cursor: { row: above.length, column: foot.cursor } }),
+    };
+  }
+
+  take(event: TerminalEvent): PanelAnswer<ApprovalAnswer> {
+    const isEscape = event.type === "key" && event.name === "escape";
+    if (!isEscape && this.#quiet.isTooEarly()) return { type: "none" };
+    if (this.#line) return this.#takeReason(event, this.#line);
+    if (event.type === "key") return this.#key(event);
+    return event.type === "text" ? this.#letter(event.text) : { type: "none" };
+  }
+
+  #takeReason(event: TerminalEvent, line: LineInput): PanelAnswer<ApprovalAnswer> {
+    if (event.type === "key" && event.name === "escape") {
+      this.#line = undefined;
+      return { type: "redraw" };
+    }
+    if (event.type === "key" && event.name === "enter") {
+      const reason = line.text.trim();
+      return { type: "done", value: { allow: false, ...(reason !== "" && { reason }) } };
+    }
+    return line.take(event) ? { type: "redraw" } : { type: "none" };
+  }
+
+  #key({ name, ctrl }: Key): PanelAnswer<ApprovalAnswer> {
+    const last = this.#choices.length - 1;
+    switch (ctrl ? `ctrl+${name}` : name) {
+      case "escape":
+        return { type: "done", value: { allow: false, reason: INTERRUPTED } };
+      case "enter":
+        return this.#choose(this.#marked);
+      case "up":
+      case "ctrl+p":
+        this.#marked = this.#marked === 0 ? last : this.#marked - 1;
+        return { type: "redraw" };
+      case "down":
+      case "ctrl+n":
+        this.#marked = this.#marked === last ? 0 : this.#marked + 1;
+        return { type: "redraw" };
+      case "ctrl+o":
+        this.#top = this.#top === undefined ? 0 : undefined;
+        return { type: "redraw" };
+      case "pageUp":
+        this.#top = Math.max(0, (this.#top ?? 0) - this.#page);
+        return { type: "redraw" };
+      case "pageDown":
+        this.#top = this.#top === undefined ? 0 : this.#top + this.#page;
+        return { type: "redraw" };
+      default:
+        return { type: "none" };
+    }
+  }
+
+  /** One key is an answer; several letters at once are something else that was typed. */
+  #letter(text: string): PanelAnswer<ApprovalAnswer> {
+    const index = this.#choices.findIndex(({ key }) => key === text.toLowerCase());
+    return index < 0 ? { type: "none" } : this.#choose(index);
+  }
+
+  #choose(index: number): PanelAnswer<ApprovalAnswer> {
+    const choice = this.#choices[index];
+    if (!choice) return { type: "none" };
+    if (choice.answer) return { type: "done", value: choice.answer };
+    this.#marked = index;
+    this.#line = new LineInput();
+    return { type: "redraw" };
+  }
+
+  /** The question, and what is to be known besides. Leaves a row for what it would do. */
+  #head(columns: number, room: number): Row[] {
+    const { access, reason } = this.#request;
+    const { dim, strong, warning } = this.#theme;
+    const title = row(this.#title(columns), strong);
+    const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
+    const warnings = [
+      ...(problem === undefined ? [] : [`! ${problem}`]),
+      ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
+      ...(access?.destructive ? ["! It cannot be undone."] : []),
+    ].flatMap((text) => wrapText(text, columns, warning));
+    const about = this.#isToldByBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
+    const why = wrapText(safeLine(reasonText(reason)), columns, dim);
+    const all = [
+      title,
+      ...warnings,
+      ...(access ? withoutMiddle(about, this.#theme, MAX_ABOUT_ROWS) : []),
+      ...why.slice(0, MAX_REASON_ROWS),
+    ];
+    const needed = this.#preview.type === "none" ? 0 : Math.min(2, this.#all(columns).length);
+    // Which file it is tells more than one row of a change.
+    const least = this.#preview.type === "diff" ? Math.min(1, room) : 0;
+    return all.slice(0, Math.max(least, room - needed));
+  }
+
+  /** With the file that would be changed: of a long path the ends. */
+  #title(columns: number): string {
+    const { args, tool } = this.#request;
+    const asked = safeLine(`Allow ${tool}`);
+    const path = args["path"];
+    if (this.#preview.type !== "diff" || typeof path !== "string") return `${asked}?`;
+    const room = Math.max(1, columns - widthOf(`${asked} ?`));
+    return `${asked} ${fitMiddle(safeLine(path), room)}?`;
+  }
+
+  /** A plain command is all that its summary says. */
+  #isToldByBody(): boolean {
+    const { access, args } = this.#request;
+    const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
+    return this.#preview.type === "command" && !isElsewhere;
+  }
+
+  #body(columns: number, room: number): Row[] {
+    const all = this.#all(columns);
+    if (room < 1 || all.length === 0) return [];
+    if (this.#top !== undefined && all.length > room) return this.#scrolled(all, room);
+    this.#page = Math.max(1, room - 1);
+    return withoutMiddle(all, this.#theme, room, 0, HOW);
+  }
+
+  #scrolled(all: readonly Row[], room: number): Row[] {
+    const shown = Math.max(1, room - 1);
+    this.#page = shown;
+    const top = Math.min(this.#top ?? 0, all.length - shown);
+    this.#top = top;
+    const place = `${top + 1}-${top + shown} of ${all.length} · PageUp and PageDown · Ctrl+O goes back`;
+    return [...all.slice(top, top + shown), ...(room > 1 ? [row(place, this.#theme.dim)] : [])];
+  }
+
+  #all(columns: number): readonly Row[] {
+    if (this.#laidOut?.columns !== columns) {
+      this.#laidOut = { columns, rows: previewRows(this.#preview, this.#theme, columns) };
+    }
+    return this.#laidOut.rows;
+  }
+
+  /** One below the other, or in one row or two where there is room for little else. */
+  #choiceRows(columns: number, rows: number): Row[] {
+    const spare = rows - this.#choices.length;
+    const all = [...this.#choices.keys()];
+    if (spare >= MIN_ROWS_ABOVE) {
+      const choices = all.map((index) => this.#choiceRow(index, columns));
+      const hint = row("↑↓ and Enter, or its key · Esc stops the agent", this.#theme.dim);
+      return spare > MIN_ROWS_ABOVE ? [...choices, hint] : choices;
+    }
+    const withRule = this.#choices.findIndex(({ rule }) => rule !== undefined) + 1;
+    const hasRoom = columns >= MIN_COLUMNS_WITH_RULE && rows >= MIN_ROWS_ABOVE;
+    if (withRule === 0 || !hasRoom) return [all.flatMap((index) => this.#shortChoice(index))];
+    const [before, rest] = [all.slice(0, withRule), all.slice(withRule)];
+    const room = columns - widthOfRow(before.flatMap((index) => this.#shortChoice(index)));
+    return [
+      before.flatMap((index) => this.#shortChoice(index, room)),
+      rest.flatMap((index) => this.#shortChoice(index)),
+    ];
+  }
+
+  #choiceRow(index: number, columns: number): Row {
+    const { key = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
+    const room = columns - widthOf(`${SIGN}${key} `);
+    if (rule === undefined) return this.#spansOf(index, key, label);
+    const isLong = room - widthOf(`${label}: `) >= Math.min(widthOf(rule), MIN_RULE_COLUMNS);
+    const said = isLong ? label : short;
+    return this.#spansOf(index, key, `${said}: ${fitMiddle(rule, room - widthOf(`${said}: `))}`);
+  }
+
+  /** `room`: columns for a rule. */
+  #shortChoice(index: number, room = 0): Row {
+    const { key = "", rule, short = "" } = this.#choices[index] ?? {};
+    const behind = rule === undefined || room === 0 ? "" : `: ${fitMiddle(rule, room - 2)}`;
+    return this.#spansOf(index, key, short + behind);
+  }
+
+  #spansOf(index: number, key: string, text: string): Row {
+    const { accent, dim, selected } = this.#theme;
+    const isMarked = index === this.#marked;
+    return [
+      span(isMarked ? SIGN : NO_SIGN, accent),
+      span(`${key} `, dim),
+      span(text, isMarked ? selected : ""),
+    ];
+  }
+
+  #lineRows(columns: number, rows: number): { rows: Row[]; cursor: number } {
+    const { accent, dim } = this.#theme;
+    const { before = "", text = "" } = this.#line ?? {};
+    const shown = lineAround(before, text, Math.max(1, columns - SIGN.length));
+    const hint = row("No, and what to do instead. Enter sends it · Esc goes back", dim);
+    return {
+      rows: [[span(SIGN, accent), span(shown.text)], ...(rows > MIN_ROWS_ABOVE ? [hint] : [])],
+      cursor: Math.min(columns - 1, SIGN.length + shown.cursor),
+    };
+  }
+}
+
+function choicesOf({ fingerprint }: ApprovalRequest, rule: string | undefined): PermissionChoice[] {
+  return [
+    { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
+    ...(rule === undefined
+      ? []
+      : [
+          {
+            key: "a",
+            label: "yes, and from now on",
+            short: "always",
+            rule: safeLine(rule),
+            answer: { allow: "always", rule } as const,
+          },
+        ]),
+    { key: "n", label: "no", short: "no", answer: { allow: false } },
+    { key: "t", label: "no, and tell it what to do instead", short: "tell it" },
+  ];
+}

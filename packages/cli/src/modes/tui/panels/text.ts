@@ -1,0 +1,77 @@
+import { shownText } from "../../../text/render.ts";
+import { clustersOf } from "../../../text/width.ts";
+import type { TerminalEvent } from "../terminal/key.ts";
+import { lineAround, LineInput } from "../editor/line-input.ts";
+import { fitRow, type Row, row, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
+import { wrapSpans } from "../terminal/wrap.ts";
+
+const SIGN = "› ";
+const DOT = "•";
+/** With fewer rows there is the line alone, then the title above it, then the hint below. */
+const ROWS_FOR_TITLE = 2;
+const ROWS_FOR_HINT = 3;
+
+export interface TextQuestion {
+  title: string;
+  /** Shown between the title and the line. */
+  about?: readonly Row[];
+  /** What is typed is not shown. Default: false. */
+  secret?: boolean;
+  /** What the line has at first. */
+  initial?: string;
+}
+
+/**
+ * Asks for one line. Enter gives it, as it is, also an empty one; Esc leaves. Of a text that
+ * is pasted, line ends become spaces.
+ */
+export class TextPanel implements Panel<string> {
+  readonly #question: TextQuestion;
+  readonly #theme: Theme;
+  readonly #line: LineInput;
+
+  constructor(question: TextQuestion, theme: Theme) {
+    this.#question = question;
+    this.#theme = theme;
+    this.#line = new LineInput(oneLine(question.initial ?? ""));
+  }
+
+  rows(columns: number, rows: number): PanelView {
+    if (rows < 1 || columns < 1) return { rows: [] };
+    const { about = [], title } = this.#question;
+    const head = rows < ROWS_FOR_TITLE ? [] : [row(oneLine(title), this.#theme.strong)];
+    const foot =
+      rows < ROWS_FOR_HINT ? [] : [row("Enter to take it · Esc to leave", this.#theme.dim)];
+    const room = rows - head.length - foot.length - 1;
+    const more = about.flatMap((each) => wrapSpans(each, columns).map((part) => part.row));
+    const above = [...head, ...more.slice(0, room)];
+    const { text, cursor } = lineAround(...this.#shown(), Math.max(1, columns - SIGN.length));
+    const line = [span(SIGN, this.#theme.accent), span(text)];
+    return {
+      rows: [...above, line, ...foot].map((each) => fitRow(each, columns)),
+      cursor: { row: above.length, column: Math.min(columns - 1, SIGN.length + cursor) },
+    };
+  }
+
+  take(event: TerminalEvent): PanelAnswer<string> {
+    if (event.type === "key" && event.name === "escape") return { type: "done", value: undefined };
+    if (event.type === "key" && event.name === "enter") {
+      return { type: "done", value: this.#line.text };
+    }
+    return this.#line.take(event) ? { type: "redraw" } : { type: "none" };
+  }
+
+  /** What is before the cursor, and all of it. */
+  #shown(): [string, string] {
+    const { before, text } = this.#line;
+    if (!this.#question.secret) return [before, text];
+    return [DOT.repeat(clustersOf(before).length), DOT.repeat(clustersOf(text).length)];
+  }
+}
+
+/** A text as it may stand in a row. */
+export function oneLine(text: string): string {
+  return shownText(text).replace(/\s*\n\s*/g, " ");
+}

@@ -1,0 +1,100 @@
+import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
+import { textOf } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+import { aboutOf } from "../../../text/render.ts";
+import { promptOf } from "../../../text/ran-command.ts";
+import { oneLine } from "./text.ts";
+
+/** Messages that are read at a time. */
+const MAX_READ_AT_ONCE = 128;
+/** No row is longer. */
+const MAX_LINE_CHARS = 500;
+
+/** What a message says in one line. */
+export interface TreeText {
+  line: string;
+  /** All of it, where the user said it. */
+  prompt?: string;
+}
+
+/** What messages say, read when it is wanted, and the names that were given to them. */
+export class TreeTexts {
+  readonly #session: Pick<Session, "read" | "idsOf">;
+  readonly #changed: () => void;
+  /** Null: a message that the tree does not show. */
+  readonly #known = new Map<number, TreeText | null>();
+  readonly #labels = new Map<number, string>();
+  #isReading = false;
+
+  constructor(session: Pick<Session, "read" | "idsOf">, changed: () => void) {
+    this.#session = session;
+    this.#changed = changed;
+    void this.#readLabels(session.idsOf("label"));
+  }
+
+  /** Undefined: not read yet. Null: it is not shown. */
+  of(id: number): TreeText | null | undefined {
+    return this.#known.get(id);
+  }
+
+  labelOf(id: number): string | undefined {
+    return this.#labels.get(id);
+  }
+
+  setLabel(id: number, label: string | null): void {
+    if (label === null) this.#labels.delete(id);
+    else this.#labels.set(id, oneLine(label));
+  }
+
+  /** Reads these, and tells when it has. While it reads it takes no more: they are asked for again. */
+  want(ids: readonly number[]): void {
+    if (this.#isReading || ids.length === 0) return;
+    this.#isReading = true;
+    void this.#read(ids.slice(0, MAX_READ_AT_ONCE));
+  }
+
+  async #read(ids: readonly number[]): Promise<void> {
+    await Promise.all(ids.map(async (id) => this.#known.set(id, await this.#textOf(id))));
+    this.#isReading = false;
+    this.#changed();
+  }
+
+  async #readLabels(ids: readonly number[]): Promise<void> {
+    for (const id of ids) {
+      try {
+        const entry = await this.#session.read(id);
+        if (entry.type === "label") this.setLabel(entry.entry, entry.label);
+      } catch {
+        // A name that is lost takes nothing else with it: the place is there without it.
+      }
+    }
+    if (ids.length > 0) this.#changed();
+  }
+
+  async #textOf(id: number): Promise<TreeText | null> {
+    try {
+      const entry = await this.#session.read(id);
+      return entry.type === "message" ? textOfMessage(entry.message) : null;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { line: oneLine(`(cannot be read: ${why})`) };
+    }
+  }
+}
+
+function textOfMessage(message: AgentMessage): TreeText | null {
+  if (!isLlmMessage(message) || message.role === "toolResult") return null;
+  const said = textOf(message);
+  const text = message.role === "user" ? promptOf(said).prompt : said;
+  const line = firstLine(text);
+  if (message.role === "user") return { line: line || "(an image)", prompt: text };
+  if (line !== "") return { line };
+  const [call] = callsOf(message);
+  if (call) return { line: oneLine(`${call.name} ${aboutOf(call.arguments)}`).trim() };
+  return { line: firstLine(message.errorMessage ?? "") || `(${message.stopReason})` };
+}
+
+function firstLine(text: string): string {
+  const [line = ""] = text.trimStart().split("\n", 1);
+  return oneLine(line.slice(0, MAX_LINE_CHARS)).trim();
+}

@@ -1,0 +1,307 @@
+import type { Session } from "@gyre/sessions";
+import type { TerminalEvent } from "../terminal/key.ts";
+import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
+import { TextPanel, oneLine } from "./text.ts";
+import type { Theme } from "../terminal/theme.ts";
+import { type MessageTree, messageTree, type TreeRow } from "./tree-layout.ts";
+import { TreeTexts } from "./tree-texts.ts";
+import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
+
+const SIGN = "› ";
+const NO_SIGN = "  ";
+/** Before what the user asked, and before what the model answered. */
+const PROMPT_SIGN = "> ";
+const ANSWER_SIGN = "  ";
+const HINT =
+  "↑↓ move · ←→ branches · Enter go there · l name it · u prompts only or all · Esc leave";
+/** A jump by page before anything was drawn. */
+const DEFAULT_PAGE = 10;
+const ROWS_FOR_TITLE = 3;
+const ROWS_FOR_HINT = 4;
+
+/** Where to go on: after this entry; null: before the first. */
+export interface TreeChoice {
+  entry: number | null;
+  /** The prompt that was asked there, to be changed and asked again. */
+  edit?: string;
+}
+
+/** What of a session the tree needs. */
+export type TreeSession = Pick<Session, "entries" | "leaf" | "read" | "idsOf" | "append">;
+
+export interface TreePanelOptions {
+  session: TreeSession;
+  theme: Theme;
+  /** Called when there is something new to draw. */
+  changed: () => void;
+}
+
+/**
+ * The messages of a session as a tree. What they say is read when it is to be seen, so that a
+ * long session opens as fast as a short one. A prompt gives the entry before it and its text;
+ * an answer gives itself.
+ */
+export class TreePanel implements Panel<TreeChoice> {
+  readonly #session: TreeSession;
+  readonly #theme: Theme;
+  readonly #changed: () => void;
+  readonly #tree: MessageTree;
+  readonly #texts: TreeTexts;
+  readonly #folded = new Set<number>();
+  #list: readonly TreeRow[];
+  #marked: number;
+  #page = DEFAULT_PAGE;
+  #onlyPrompts = false;
+  /** The question for a name, while it is asked. */
+  #naming: { panel: TextPanel; id: number } | undefined;
+  #trouble: string | undefined;
+
+  constructor({ session, theme, changed }: TreePanelOptions) {
+    this.#session = session;
+    this.#theme = theme;
+    this.#changed = changed;
+    this.#tree = messageTree(session.entries, session.leaf);
+    this.#texts = new TreeTexts(session, changed);
+    this.#list = this.#tree.rows(this.#folded);
+    const { current } = this.#tree;
+    const at = this.#list.findIndex(({ id }) => id === current);
+    this.#marked = at < 0 ? this.#list.length - 1 : at;
+  }
+
+  rows(columns: number, rows: number): PanelView {
+    if (rows < 1 || columns < 1) return { rows: [] };
+    if (this.#naming) return this.#naming.panel.rows(columns, rows);
+    const { bad, dim, strong } = this.#theme;
+    const title = this.#onlyPrompts ? "The prompts of this session" : "This session";
+    const head = rows < ROWS_FOR_TITLE ? [] : [row(title, strong)];
+    const note = this.#trouble === undefined ? row(HINT, dim) : row(this.#trouble, bad);
+    const foot = rows < ROWS_FOR_HINT ? [] : [note];
+    const room = rows - head.length - foot.length;
+    this.#page = Math.max(1, room - 1);
+    const view = [...head, ...this.#listRows(columns, room), ...foot];
+    return { rows: view.map((each) => fitRow(each, columns)) };
+  }
+
+  take(event: TerminalEvent): PanelAnswer<TreeChoice> {
+    this.#trouble = undefined;
+    if (this.#naming) return this.#takeName(this.#naming, event);
+    if (event.type === "text") return this.#letter(event.text.charAt(0));
+    if (event.type !== "key") return { type: "none" };
+    switch (event.ctrl ? `ctrl+${event.name}` : event.name) {
+      case "up":
+      case "ctrl+p":
+        return this.#move(-1, 1);
+      case "down":
+      case "ctrl+n":
+        return this.#move(1, 1);
+      case "pageUp":
+        return this.#move(-1, this.#page);
+      case "pageDown":
+        return this.#move(1, this.#page);
+      case "home":
+        return this.#mark(0);
+      case "end":
+        return this.#mark(this.#list.length - 1);
+      case "left":
+        return this.#left();
+      case "right":
+        return this.#right();
+      case "enter":
+        return this.#chosen();
+      case "escape":
+        return { type: "done", value: undefined };
+      default:
+        return { type: "none" };
+    }
+  }
+
+  #letter(letter: string): PanelAnswer<TreeChoice> {
+    if (letter === "u") {
+      this.#onlyPrompts = !this.#onlyPrompts;
+      return { type: "redraw" };
+    }
+    const id = this.#list[this.#marked]?.id;
+    const text = id === undefined ? undefined : this.#texts.of(id);
+    if (letter !== "l" || id === undefined || !text) return { type: "none" };
+    const question = {
+      title: "A name for this place (nothing takes it away)",
+      about: [row(text.line, this.#theme.dim)],
+      initial: this.#texts.labelOf(id) ?? "",
+    };
+    this.#naming = { panel: new TextPanel(question, this.#theme), id };
+    return { type: "redraw" };
+  }
+
+  #takeName(
+    { panel, id }: { panel: TextPanel; id: number },
+    event: TerminalEvent,
+  ): PanelAnswer<TreeChoice> {
+    const answer = panel.take(event);
+    if (answer.type !== "done") return answer;
+    this.#naming = undefined;
+    if (answer.value !== undefined) void this.#name(id, answer.value.trim());
+    return { type: "redraw" };
+  }
+
+  /** Never rejects: what went wrong is shown below the tree. */
+  async #name(entry: number, name: string): Promise<void> {
+    const label = name === "" ? null : name;
+    try {
+      await this.#session.append({ type: "label", entry, label });
+      this.#texts.setLabel(entry, label);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#trouble = oneLine(`The name was not written down: ${why}`);
+    }
+    this.#changed();
+  }
+
+  #chosen(): PanelAnswer<TreeChoice> {
+    const marked = this.#list[this.#marked];
+    const text = marked && this.#texts.of(marked.id);
+    if (!marked || !text) return { type: "none" };
+    const value =
+      text.prompt === undefined
+        ? { entry: marked.id }
+        : { entry: marked.parentId, edit: text.prompt };
+    return { type: "done", value };
+  }
+
+  #mark(index: number): PanelAnswer<TreeChoice> {
+    this.#marked = index;
+    return { type: "redraw" };
+  }
+
+  /** By so many rows, as far as they are known: what follows was asked for when these were drawn. */
+  #move(step: 1 | -1, count: number): PanelAnswer<TreeChoice> {
+    const seen = this.#seen(this.#marked + step, step, count);
+    const to = seen.at(-1);
+    return to === undefined ? { type: "none" } : this.#mark(to);
+  }
+
+  /** Folds the branch that the mark is in; from one that is folded, goes to the one above. */
+  #left(): PanelAnswer<TreeChoice> {
+    const marked = this.#list[this.#marked];
+    if (!marked) return { type: "none" };
+    const head = this.#headOf(marked);
+    if (head && !this.#folded.has(head.id)) {
+      this.#folded.add(head.id);
+      return this.#refold(head.id);
+    }
+    const above = this.#list.findLastIndex((each, at) => each.isHead && at < this.#marked);
+    return above < 0 ? { type: "none" } : this.#mark(above);
+  }
+
+  /** Unfolds the branch that is marked; else goes to the next one below. */
+  #right(): PanelAnswer<TreeChoice> {
+    const marked = this.#list[this.#marked];
+    if (marked && this.#folded.delete(marked.id)) return this.#refold(marked.id);
+    const below = this.#list.findIndex((each, at) => each.isHead && at > this.#marked);
+    return below < 0 ? { type: "none" } : this.#mark(below);
+  }
+
+  #headOf({ branch }: TreeRow): TreeRow | undefined {
+    return this.#list.find((each) => each.isHead && each.branch === branch);
+  }
+
+  #refold(id: number): PanelAnswer<TreeChoice> {
+    this.#list = this.#tree.rows(this.#folded);
+    return this.#mark(this.#list.findIndex((each) => each.id === id));
+  }
+
+  #listRows(columns: number, room: number): Row[] {
+    const { dim } = this.#theme;
+    if (this.#list.length === 0) return [row("  Nothing was said yet.", dim)].slice(0, room);
+    this.#settle();
+    // As much again as fits on either side, so that a page further is known when it is asked for.
+    const above = this.#seen(this.#marked - 1, -1, room);
+    const below = this.#seen(this.#marked + 1, 1, room);
+    const isMarkedSeen = this.#isSeen(this.#marked) === true;
+    this.#texts.want(this.#unknown(room));
+    if (!isMarkedSeen) return [row("  Reading…", dim)].slice(0, room);
+    const half = Math.floor((room - 1) / 2);
+    const down = Math.min(below.length, Math.max(half, room - 1 - above.length));
+    const up = Math.min(above.length, room - 1 - down);
+    const shown = [...above.slice(0, up).reverse(), this.#marked, ...below.slice(0, room - 1 - up)];
+    return shown.map((index) => this.#row(index, columns));
+  }
+
+  /** Whether a message is shown; nothing while what it says is not known. */
+  #isSeen(index: number): boolean | undefined {
+    const id = this.#list[index]?.id;
+    const text = id === undefined ? null : this.#texts.of(id);
+    if (text === undefined) return undefined;
+    return text !== null && (!this.#onlyPrompts || text.prompt !== undefined);
+  }
+
+  /** The nearest messages that are shown, from an index on, up to one that is not known. */
+  #seen(from: number, step: 1 | -1, count: number): number[] {
+    const seen: number[] = [];
+    for (let at = from; this.#list[at] && seen.length < count; at += step) {
+      const isSeen = this.#isSeen(at);
+      if (isSeen === undefined) break;
+      if (isSeen) seen.push(at);
+    }
+    return seen;
+  }
+
+  /** What has to be read to fill the screen, nearest to the mark first. */
+  #unknown(room: number): number[] {
+    const up = this.#unknownFrom(this.#marked, -1, room);
+    const down = this.#unknownFrom(this.#marked + 1, 1, room);
+    return [...up, ...down];
+  }
+
+  #unknownFrom(from: number, step: 1 | -1, room: number): number[] {
+    const ids: number[] = [];
+    let seen = 0;
+    for (let at = from; seen + ids.length < room; at += step) {
+      const id = this.#list[at]?.id;
+      if (id === undefined) break;
+      const isSeen = this.#isSeen(at);
+      if (isSeen === undefined) ids.push(id);
+      else if (isSeen) seen++;
+    }
+    return ids;
+  }
+
+  /** A mark on what is not shown goes to what is: above it, or else below. */
+  #settle(): void {
+    if (this.#isSeen(this.#marked) !== false) return;
+    let at = this.#marked - 1;
+    while (at >= 0 && this.#isSeen(at) === false) at--;
+    if (at < 0) {
+      at = this.#marked + 1;
+      while (at < this.#list.length && this.#isSeen(at) === false) at++;
+    }
+    if (this.#list[at]) this.#marked = at;
+  }
+
+  #row(index: number, columns: number): Row {
+    const { accent, dim, selected, strong, warning } = this.#theme;
+    const entry = this.#list[index];
+    const text = entry && this.#texts.of(entry.id);
+    if (!entry || !text) return [];
+    const { branch, hidden, id, isHead } = entry;
+    const isMarked = index === this.#marked;
+    const isPrompt = text.prompt !== undefined;
+    const label = this.#texts.labelOf(id);
+    const plain = isPrompt ? strong : dim;
+    const spans: Span[] = [
+      isMarked ? span(SIGN, accent) : span(NO_SIGN),
+      span(shortened(isHead ? branch.first : branch.rest, columns), dim),
+      span(isPrompt ? PROMPT_SIGN : ANSWER_SIGN, accent),
+    ];
+    if (label !== undefined) spans.push(span(`[${label}] `, warning));
+    if (id === this.#tree.current) spans.push(span("● here ", accent));
+    spans.push(span(text.line, isMarked ? selected : plain));
+    if (hidden > 0) spans.push(span(`  ▸ ${hidden} more`, dim));
+    return spans;
+  }
+}
+
+/** Of many branches within another, the innermost. */
+function shortened(guides: string, columns: number): string {
+  const room = Math.floor(columns / 2);
+  return guides.length <= room ? guides : `…${guides.slice(guides.length - room + 1)}`;
+}

@@ -1,0 +1,62 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@gyre/ai";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { textIo } from "../../../testing/command-io.ts";
+import { NO_COLOURS } from "../terminal/theme.ts";
+import type { Ui } from "../ui/ui.ts";
+import { AgentOpener, firstSetup } from "./agent-opener.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "gyre-opener-")));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Somebody who takes the choice with this key of each question, and sees warnings. */
+function personWho(key: string, warnings: string[]): Ui {
+  return {
+    columns: 80,
+    theme: NO_COLOURS,
+    draw: () => {},
+    say: () => {},
+    warn: (text) => void warnings.push(text),
+    show: () => {},
+    open: () => Promise.resolve(undefined),
+    choose: ({ choices }) => Promise.resolve(choices.find((each) => each.key === key)?.value),
+    edit: () => {},
+    suspend: (work) => work(),
+    control: () => true,
+  };
+}
+
+it.each(["o", "y", "n"])(
+  "what is wrong with settings is told once, and nowhere else, after the answer %s",
+  async (key) => {
+    const work = join(folder, "work");
+    for (const [at, name] of [
+      [join(work, ".gyre"), "ours"],
+      [join(folder, "config", "gyre"), "mine"],
+    ] as const) {
+      mkdirSync(at, { recursive: true });
+      writeFileSync(join(at, "config.json"), JSON.stringify({ [name]: 1, mode: "plan" }));
+    }
+    const env = { XDG_CONFIG_HOME: join(folder, "config"), XDG_STATE_HOME: join(folder, "state") };
+    const io = textIo({ cwd: work, env });
+    const warnings: string[] = [];
+    const opener = new AgentOpener({
+      values: {},
+      io,
+      first: await firstSetup({}, io),
+      ui: personWho(key, warnings),
+      clock: systemClock,
+      talk: () => undefined,
+      askSecret: () => Promise.resolve(undefined),
+    });
+    await opener.askForTrust();
+    const named = warnings.map((text) => /"(ours|mine)"/.exec(text)?.[1]);
+    expect(named).toEqual(key === "n" ? ["mine"] : ["mine", "ours"]);
+    expect(io.err()).toBe("");
+  },
+);

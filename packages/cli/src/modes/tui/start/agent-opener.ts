@@ -1,0 +1,274 @@
+import type { Clock } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import { EXIT, type ExitCode, ExitError } from "../../../core/exit-codes.ts";
+import { type Harness, openHarness } from "../../../harness/harness.ts";
+import type { Io } from "../../../core/io.ts";
+import type { Models } from "../../../models/models.ts";
+import type { Values } from "../../../core/options.ts";
+import {
+  type ChosenSession,
+  chooseSession,
+  openStore,
+  readSetup,
+  type Setup,
+} from "../../../harness/setup.ts";
+import type { Environment } from "../../../core/terminal.ts";
+import type { OpenRequest, TerminalCommand, Ui } from "../ui/ui.ts";
+import type { FolderTrust } from "./banner.ts";
+
+/** How long what is still running may take to end when the user leaves. */
+const LEAVING_MS = 3_000;
+
+/** What goes before that of a session, once the user has set it. */
+const CARRIED = ["model", "thinking"] as const;
+
+/** Who talks with the agent, whatever that looks like. */
+export interface Talk {
+  readonly harness: Harness | undefined;
+  readonly isWorking: boolean;
+  /** Talks to this one from now on. */
+  use(opening: Promise<Harness>): void;
+  approve(request: ApprovalRequest): Promise<ApprovalAnswer>;
+  close(): Promise<void>;
+}
+
+/** What is known before anybody can be asked or told anything. */
+export interface FirstSetup {
+  /** Read without the files of a folder that is not trusted. */
+  setup: Setup;
+  /** What is wrong with it: there is nowhere to tell that yet. */
+  warnings: readonly string[];
+}
+
+/** Reads it. Throws `UsageError` for what is wrong with the command line. */
+export async function firstSetup(values: Values, io: Io): Promise<FirstSetup> {
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
+}
+
+/** What somebody who talks needs, whatever it looks like. */
+export interface TalkOptions {
+  clock: Clock;
+  io: Io;
+  setup: () => Setup;
+  commands: () => readonly TerminalCommand[];
+  /** Opens another session or another place in this one; what is open is closed by it. */
+  reopen: (request: OpenRequest) => Promise<void>;
+  quit: () => void;
+}
+
+export interface OpenerOptions {
+  values: Values;
+  io: Io;
+  first: FirstSetup;
+  ui: Ui;
+  clock: Clock;
+  talk: () => Talk | undefined;
+  /** Asks for a text that is not shown. Undefined: there is none. */
+  askSecret: (title: string) => Promise<string | undefined>;
+  /** In place of those of the settings: nothing is asked about models then. */
+  models?: Models | undefined;
+}
+
+/**
+ * Opens the agent for somebody who sits at a terminal: asks for trust and for a model first,
+ * finds the session, goes on with other ones, and closes what it opened.
+ */
+export class AgentOpener {
+  readonly #options: OpenerOptions;
+  #setup: Setup;
+  #trust: FolderTrust = "nothing to trust";
+  #models: Models | undefined;
+  #isScripted = false;
+  #variables: Environment = {};
+  /** What is written to, where it is ours to close. */
+  #session: Session | undefined;
+  #commands: readonly TerminalCommand[] = [];
+  /** What was found wrong with a setup, and told: it is read more than once. */
+  readonly #warned = new Set<string>();
+
+  constructor(options: OpenerOptions) {
+    this.#options = options;
+    this.#models = options.models;
+    this.#setup = this.#telling(options.first.setup);
+  }
+
+  get setup(): Setup {
+    return this.#setup;
+  }
+
+  get trust(): FolderTrust {
+    return this.#trust;
+  }
+
+  /** Of the agent that is open. */
+  get commands(): readonly TerminalCommand[] {
+    return this.#commands;
+  }
+
+  /** How to come back to the session; nothing where there is nothing to come back to. */
+  get wayBack(): string | undefined {
+    const session = this.#options.talk()?.harness?.session;
+    // In a clone of the repository there is no program of this name.
+    const isInstalled = this.#options.io.env["npm_lifecycle_event"] !== "start";
+    return session && !this.#isScripted && isInstalled
+      ? `gyre --resume ${session.header.id}`
+      : undefined;
+  }
+
+  /** Nothing of the folder is used before that. */
+  async askForTrust(): Promise<void> {
+    const { first, io, ui, values } = this.#options;
+    for (const text of first.warnings) this.#warnOnce(text);
+    const { applyTrust, trustQuestion } = await import("./trust-question.ts");
+    const { env } = io;
+    const { columns, theme } = ui;
+    const place = { env, cwd: this.#setup.cwd, start: io.cwd, flags: values, theme, columns };
+    const finding = await trustQuestion(place);
+    this.#trust = finding.trust;
+    for (const note of finding.notes) ui.warn(note);
+    if (!finding.question) return;
+    if (finding.listing) ui.show(finding.listing);
+    const answer = await ui.choose(finding.question);
+    const { said, trust, trustOnce } = await applyTrust(answer, finding, { env });
+    this.#trust = trust;
+    for (const each of said) ui.say(each);
+    const now = { ...values, ...(trustOnce && { trust: true }) };
+    const warn = (text: string): void => this.#warnOnce(text);
+    this.#setup = this.#telling(await readSetup(now, io, { quietAboutTrust: true, warn }));
+  }
+
+  /** False: there is none, and the user wants to leave. */
+  async askForModel(): Promise<boolean> {
+    if (this.#models) return true;
+    const { askSecret, io, ui } = this.#options;
+    const { env, signal } = io;
+    const { settings } = this.#setup;
+    const { askForModel, hasModel } = await import("./no-key.ts");
+    if (await hasModel(settings, env)) return true;
+    const { findLocalServers } = await import("./local-servers.ts");
+    const servers = await findLocalServers({ env, signal });
+    const way = await askForModel({ ui, env, servers, askSecret });
+    if (way.type === "scripted") await this.#takeScripted(env);
+    else if (way.type === "model") {
+      this.#setup = { ...this.#setup, settings: { ...settings, model: way.name } };
+      this.#variables = way.variables;
+    }
+    return way.type !== "leave";
+  }
+
+  /** Opens the session that the command line asks for, with an agent in it. */
+  async openFirst(): Promise<Harness | undefined> {
+    const { io, values } = this.#options;
+    return this.#open(await chooseSession(values, this.#setup, io));
+  }
+
+  /** Goes on elsewhere. Gives what is open then, and what is to be put into the editor. */
+  async reopen(request: OpenRequest): Promise<{ harness?: Harness | undefined; edit?: string }> {
+    const talk = this.#options.talk();
+    if (talk?.isWorking) return {};
+    const { harness } = talk ?? {};
+    const { edit, next } = await this.#next(request);
+    if (harness) this.#carryOver(harness, "session" in request);
+    return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
+  }
+
+  /** Closes the agent and the session; does not wait for ever. `begun`: what may still be opening. */
+  async closeSoon(begun: Promise<void>): Promise<void> {
+    let forget = (): void => {};
+    const late = new Promise<void>((settle) => {
+      forget = this.#options.clock.after(LEAVING_MS, settle);
+    });
+    const closed = this.#close().then(() => begun);
+    await Promise.race([closed, late]).finally(forget);
+  }
+
+  /** What was set while it was open holds on; another session has a model of its own. */
+  #carryOver({ agent, givenRules = [], mode, model }: Harness, isOther: boolean): void {
+    const { settings } = this.#setup;
+    const { allow = [] } = settings;
+    const answers = {
+      ...(!this.#models && { model: `${model.provider}/${model.id}` }),
+      thinking: agent.state.thinkingLevel,
+    };
+    const rules = [...new Set([...allow, ...givenRules])];
+    this.#setup = {
+      ...this.#setup,
+      settings: { ...settings, mode, allow: rules, ...(!isOther && answers) },
+      explicit: new Set([...this.#setup.explicit, ...(isOther ? [] : CARRIED)]),
+    };
+  }
+
+  async #takeScripted(env: Environment): Promise<void> {
+    const { demoEnvironment, demoFolder } = await import("./demo-folder.ts");
+    const { scriptedModels } = await import("./scripted.ts");
+    const { path } = await demoFolder();
+    this.#setup = { ...this.#setup, cwd: path };
+    this.#variables = demoEnvironment(env);
+    this.#models = scriptedModels({ folder: path, fast: env["GYRE_FAST"] === "1" });
+    this.#isScripted = true;
+  }
+
+  async #open(chosen: ChosenSession): Promise<Harness | undefined> {
+    const { io } = this.#options;
+    const talk = this.#options.talk();
+    if (!talk) return undefined;
+    const opening = openHarness({
+      ...this.#setup,
+      ...chosen,
+      env: { ...io.env, ...this.#variables },
+      approvals: (request) => talk.approve(request),
+      fileHistory: true,
+      ...(this.#models && { models: this.#models }),
+    });
+    talk.use(opening);
+    this.#session = chosen.session;
+    const harness = await opening;
+    const { allCommands } = await import("../commands/all-commands.ts");
+    this.#commands = allCommands({ harness, setup: this.#setup, io });
+    return harness;
+  }
+
+  /** What to open next; what is open is closed. */
+  async #next(request: OpenRequest): Promise<{ next: ChosenSession; edit?: string | undefined }> {
+    if ("entry" in request) {
+      const session = this.#options.talk()?.harness?.session;
+      if (!session) throw new Error("This conversation is not written down: it has one branch.");
+      await session.branch(request.entry);
+      await this.#close();
+      const { openSession } = await import("@gyre/sessions");
+      return { next: { session: await openSession(session.path) }, edit: request.edit };
+    }
+    const store = await openStore(this.#options.io);
+    // Opened before the other is left: if that fails, nothing has changed.
+    const next: ChosenSession =
+      "session" in request
+        ? { session: await store.open(request.session) }
+        : { newSession: () => store.create({ cwd: this.#setup.cwd }) };
+    await this.#close();
+    return { next, edit: "new" in request ? request.prompt : undefined };
+  }
+
+  async #close(): Promise<void> {
+    await this.#options.talk()?.close();
+    await this.#session?.close();
+    this.#session = undefined;
+  }
+
+  #warnOnce(text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
+    this.#options.ui.warn(text);
+  }
+
+  #telling(setup: Setup): Setup {
+    return { ...setup, warn: (text) => this.#options.ui.warn(text) };
+  }
+}
+
+/** With which code the program ends that was asked to end. */
+export function codeOf({ reason }: AbortSignal): ExitCode {
+  return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
+}

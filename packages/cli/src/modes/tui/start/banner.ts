@@ -1,0 +1,82 @@
+import { homedir } from "node:os";
+import { sep } from "node:path";
+import { shownText } from "../../../text/render.ts";
+import { clustersOf, widthOf } from "../../../text/width.ts";
+import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+
+/** Whether what a folder brings along is used: settings, plugins, hooks, servers. */
+export type FolderTrust = "trusted" | "trusted once" | "not trusted" | "nothing to trust";
+
+export interface BannerFacts {
+  version: string;
+  model: string;
+  /** Absolute. */
+  folder: string;
+  trust: FolderTrust;
+  columns: number;
+  theme: Theme;
+  /** Shown as `~`. Default: the user's. */
+  home?: string;
+}
+
+const GAP = " · ";
+/** Of a folder, less than this says nothing. */
+const MIN_FOLDER_COLUMNS = 6;
+
+/**
+ * The line that the program begins with: version, model, folder, trust. Where it is narrow
+ * the folder loses its beginning; then the trust goes, or the folder where that is not
+ * trusted; version and model stay longest.
+ */
+export function bannerRow(facts: BannerFacts): Row {
+  const { columns, theme, trust, version } = facts;
+  const head = [
+    span("gyre", theme.strong),
+    span(` ${oneLine(version)}${GAP}`, theme.dim),
+    span(oneLine(facts.model), theme.accent),
+  ];
+  const folder = homeAsTilde(oneLine(facts.folder), facts.home ?? homedir());
+  const isTold = trust !== "nothing to trust";
+  const tail = isTold ? [span(GAP, theme.dim), trustSpan(trust, theme)] : [];
+  const room = columns - widthOfRow(head) - widthOf(GAP);
+  const beside = room - widthOfRow(tail);
+  const withFolder = (space: number): Span[] => [
+    span(`${GAP}${shortFolder(folder, space)}`, theme.dim),
+  ];
+  if (canShow(folder, beside)) return [...head, ...withFolder(beside), ...tail];
+  if (trust === "not trusted") return fitRow([...head, ...tail], columns);
+  if (canShow(folder, room)) return [...head, ...withFolder(room)];
+  return fitRow(head, columns);
+}
+
+function trustSpan(trust: FolderTrust, theme: Theme): Span {
+  return span(trust, trust === "not trusted" ? theme.warning : theme.dim);
+}
+
+function canShow(folder: string, columns: number): boolean {
+  return columns >= Math.min(MIN_FOLDER_COLUMNS, widthOf(folder));
+}
+
+function homeAsTilde(folder: string, home: string): string {
+  if (folder === home) return "~";
+  return home !== "" && folder.startsWith(home + sep) ? `~${folder.slice(home.length)}` : folder;
+}
+
+/** The end of a path, from the beginning of a name where one fits. */
+function shortFolder(folder: string, columns: number): string {
+  if (widthOf(folder) <= columns) return folder;
+  let kept = "";
+  let left = columns - 1;
+  for (const { text, width } of clustersOf(folder).reverse()) {
+    left -= width;
+    if (left < 0) break;
+    kept = text + kept;
+  }
+  const name = kept.indexOf(sep);
+  return `…${name > 0 ? kept.slice(name) : kept}`;
+}
+
+function oneLine(text: string): string {
+  return shownText(text).replaceAll("\n", " ");
+}

@@ -1,0 +1,216 @@
+import { httpFetch } from "@gyre/ai/node";
+import { type Fetch, findService } from "@gyre/ai/providers";
+import { shownText } from "../../../text/render.ts";
+import type { Environment } from "../../../core/terminal.ts";
+
+/** A server on this machine answers at once, or is not there. */
+export const LOCAL_LIMIT_MS = 300;
+/** No list of models that a person has is longer. */
+export const MAX_ANSWER_BYTES = 1_048_576;
+const MAX_MODELS = 100;
+const MAX_NAME_CHARS = 200;
+
+/** A server for models that runs here and answers. */
+export interface LocalServer {
+  /** The id of its service: `ollama`. */
+  service: string;
+  /** For people: `Ollama`. */
+  name: string;
+  /** For people: `127.0.0.1:11434`. */
+  place: string;
+  /** Its models, as `--model` takes them: `ollama/llama3.1`. At least one. */
+  models: readonly string[];
+  /** Variables that lead there; none where the service is looked for at that place anyway. */
+  variables: Readonly<Record<string, string>>;
+}
+
+/** A server to look for. */
+export interface LocalService {
+  /** The id of a service that needs no key. */
+  id: string;
+  port: number;
+  /** Where it lists its models: below the address of the service. */
+  path: string;
+  /** What the address of the service ends in. */
+  base: string;
+  /** The names of the models in an answer; nothing if it is none of this kind of server. */
+  modelsIn: (answer: unknown) => readonly unknown[];
+}
+
+export const LOCAL_SERVICES: readonly LocalService[] = [
+  { id: "ollama", port: 11_434, base: "", path: "/api/tags", modelsIn: ollamaModels },
+  { id: "lmstudio", port: 1234, base: "/v1", path: "/models", modelsIn: openAiModels },
+  { id: "llamacpp", port: 8080, base: "/v1", path: "/models", modelsIn: openAiModels },
+  { id: "vllm", port: 8000, base: "/v1", path: "/models", modelsIn: openAiModels },
+];
+
+export interface LocalSearch {
+  env: Environment;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+  /** The rest is for tests. */
+  services?: readonly LocalService[];
+  fetch?: Fetch;
+  /** Fires when the servers have had their time. */
+  timeLimit?: () => AbortSignal;
+}
+
+/**
+ * The servers for models that answer on this machine, in the order of `LOCAL_SERVICES`. Asks
+ * loopback addresses only, all at once, and sends no key: whoever listens there may be anybody.
+ * An address in the environment counts if it is one of loopback. What does not answer in time,
+ * or not as such a server would, is not there. Rejects with the reason of `signal` alone.
+ */
+export async function findLocalServers(search: LocalSearch): Promise<LocalServer[]> {
+  const { services = LOCAL_SERVICES, timeoutMs = LOCAL_LIMIT_MS } = search;
+  const { fetch = httpFetch, timeLimit = () => AbortSignal.timeout(timeoutMs) } = search;
+  const limit = timeLimit();
+  const signal = search.signal ? AbortSignal.any([search.signal, limit]) : limit;
+  const found = await Promise.all(
+    services.map(async (service) => {
+      const answers = await Promise.all(
+        addressesOf(service, search.env).map((address) => ask(service, address, fetch, signal)),
+      );
+      const first = answers.find((answer) => answer !== undefined);
+      return first ? [serverOf(service, first, search.env)] : [];
+    }),
+  );
+  search.signal?.throwIfAborted();
+  return found.flat();
+}
+
+interface Answer {
+  address: string;
+  names: readonly string[];
+}
+
+async function ask(
+  { modelsIn, path }: LocalService,
+  address: string,
+  get: Fetch,
+  signal: AbortSignal,
+): Promise<Answer | undefined> {
+  try {
+    const response = await get(address + path, {
+      method: "GET",
+      headers: { accept: "application/json" },
+      body: "",
+      signal,
+      redirect: "manual",
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      return undefined;
+    }
+    const text = await bodyOf(response.body);
+    const names = text === undefined ? [] : shownNames(modelsIn(JSON.parse(text)));
+    return names.length > 0 ? { address, names } : undefined;
+  } catch {
+    // Whatever is wrong there: it is no server that could be offered.
+    return undefined;
+  }
+}
+
+/** The body as text; nothing if it is too long. */
+async function bodyOf(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
+  if (!body) return undefined;
+  const reader = body.getReader();
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return Buffer.concat(pieces).toString("utf8");
+    bytes += value.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) {
+      await reader.cancel();
+      return undefined;
+    }
+    pieces.push(value);
+  }
+}
+
+/** Names that can be shown as they are: what is chosen is what is used. */
+function shownNames(names: readonly unknown[]): string[] {
+  const fit = names.filter(
+    (name): name is string =>
+      typeof name === "string" &&
+      name !== "" &&
+      name.length <= MAX_NAME_CHARS &&
+      name.trim() === name &&
+      !name.includes("\n") &&
+      shownText(name) === name,
+  );
+  return [...new Set(fit)].slice(0, MAX_MODELS);
+}
+
+function ollamaModels(answer: unknown): readonly unknown[] {
+  return listIn(answer, "models")
+    .filter((entry) => {
+      const can = field(entry, "capabilities");
+      return !Array.isArray(can) || can.includes("completion");
+    })
+    .map((entry) => field(entry, "model") ?? field(entry, "name"));
+}
+
+/** Other programs listen at these ports too: only what says that it lists models is taken. */
+function openAiModels(answer: unknown): readonly unknown[] {
+  if (field(answer, "object") !== "list") return [];
+  return listIn(answer, "data")
+    .filter((entry) => field(entry, "object") === "model")
+    .map((entry) => field(entry, "id"))
+    .filter((id) => typeof id === "string" && !/embed/i.test(id));
+}
+
+function listIn(value: unknown, name: string): readonly unknown[] {
+  const list = field(value, name);
+  return Array.isArray(list) ? list : [];
+}
+
+function field(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
+
+/** Where to look: at the address that is set if it is on this machine, else at the usual ones. */
+function addressesOf({ base, id, port }: LocalService, env: Environment): readonly string[] {
+  const variable = findService(id)?.urlEnv.find((name) => env[name]);
+  const said = variable === undefined ? undefined : env[variable];
+  const set = said === undefined ? [] : loopbackAddresses(said, port);
+  return set.length > 0 ? set : [`http://127.0.0.1:${port}${base}`, `http://[::1]:${port}${base}`];
+}
+
+/** An address as OLLAMA_HOST may say it, without a scheme or a port; none outside of loopback. */
+function loopbackAddresses(said: string, port: number): string[] {
+  const isWhole = said.includes("://");
+  const text = isWhole ? said : `http://${said.startsWith(":") ? "127.0.0.1" : ""}${said}`;
+  if (!URL.canParse(text)) return [];
+  const url = new URL(text);
+  if (url.protocol !== "http:" || url.username !== "" || url.password !== "") return [];
+  // What a server listens on is not what to connect to; a name is not looked up.
+  const hosts = /^127(?:\.\d{1,3}){3}$/.test(url.hostname)
+    ? [url.hostname]
+    : HOSTS.get(url.hostname);
+  const ending = url.pathname.replace(/\/+$/, "");
+  const at = url.port !== "" ? `:${url.port}` : isWhole ? "" : `:${port}`;
+  return (hosts ?? []).map((host) => `http://${host}${at}${ending}`);
+}
+
+const HOSTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["localhost", ["127.0.0.1", "[::1]"]],
+  ["0.0.0.0", ["127.0.0.1"]],
+  ["[::]", ["[::1]"]],
+  ["[::1]", ["[::1]"]],
+]);
+
+function serverOf({ id }: LocalService, { address, names }: Answer, env: Environment): LocalServer {
+  const service = findService(id);
+  const variable = service?.urlEnv[0];
+  const isUsual = !service?.urlEnv.some((name) => env[name]) && service?.baseUrl === address;
+  return {
+    service: id,
+    name: service?.name ?? id,
+    place: new URL(address).host,
+    models: names.map((name) => `${id}/${name}`),
+    variables: isUsual || variable === undefined ? {} : { [variable]: address },
+  };
+}

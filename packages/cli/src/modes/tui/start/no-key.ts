@@ -1,0 +1,220 @@
+import type { KeyStore } from "@gyre/ai/node";
+import { environmentKeys, keyFilePath } from "../../../models/service-places.ts";
+import type { Settings } from "../../../settings/settings.ts";
+import type { Environment } from "../../../core/terminal.ts";
+import type { Choice, Question, Ui } from "../ui/ui.ts";
+import type { LocalServer } from "./local-servers.ts";
+import { SCRIPTED_LABEL } from "./scripted-label.ts";
+
+/** Of a server's models, so many are named in its line. */
+const NAMED_MODELS = 3;
+/** The services whose variables are shown as examples. */
+const EXAMPLES = ["anthropic", "openai", "google", "openrouter"];
+
+/** What to do where there is no model to ask. */
+export type NoKeyAnswer =
+  | { do: "scripted" }
+  | { do: "server"; server: LocalServer }
+  | { do: "store" }
+  | { do: "tell" }
+  | { do: "leave" };
+
+/** What was decided. */
+export type ModelWay =
+  /** The scripted model. */
+  | { type: "scripted" }
+  /** This model, with these variables added to the environment. */
+  | { type: "model"; name: string; variables: Readonly<Record<string, string>> }
+  /** There is a key now: begin as if it had been there. */
+  | { type: "key" }
+  | { type: "leave" };
+
+/** A service that a key can be stored for. */
+export interface KeyService {
+  id: string;
+  name: string;
+  /** The variables that are looked at before the key file. */
+  variables: readonly string[];
+}
+
+/**
+ * Whether there is a model to ask: one is set, or a service has a key. A key file that cannot
+ * be used rejects with `KeyFileError`, where no variable has a key either.
+ */
+export async function hasModel(
+  { model }: Pick<Settings, "model">,
+  env: Environment,
+  keys?: Pick<KeyStore, "list">,
+): Promise<boolean> {
+  if (model !== undefined) return true;
+  const { defaultModel } = await import("../../../models/default-model.ts");
+  const { createKeyStore } = await import("@gyre/ai/node");
+  return (await defaultModel(env, keys ?? createKeyStore({ env }))) !== undefined;
+}
+
+/** What is said first, a line each. */
+export function noKeyLines(servers: readonly LocalServer[]): readonly [string, string, string] {
+  const [first] = servers;
+  return [
+    "There is no model to ask yet: no service has a key here.",
+    first
+      ? `${first.name} answers on this machine, and needs none.`
+      : "No local server answers either (Ollama, LM Studio, llama.cpp, vLLM).",
+    "You can look around with a scripted model: it needs no key and no network.",
+  ];
+}
+
+export function noKeyQuestion(servers: readonly LocalServer[]): Question<NoKeyAnswer> {
+  const local = servers.map((server): Choice<NoKeyAnswer> => ({
+    value: { do: "server", server },
+    label: `Use ${server.name} at ${server.place}`,
+    detail: namesOf(server),
+  }));
+  return {
+    title: "How do you want to begin?",
+    choices: [
+      ...local,
+      { value: { do: "scripted" }, label: "Try the scripted model", detail: "no key, no network" },
+      { value: { do: "store" }, label: "Store a key", detail: "as gyre login does" },
+      { value: { do: "tell" }, label: "How to set a key" },
+      { value: { do: "leave" }, label: "Leave" },
+    ],
+  };
+}
+
+function namesOf({ models, service }: LocalServer): string {
+  const names = models.slice(0, NAMED_MODELS).map((model) => model.slice(service.length + 1));
+  return names.join(", ") + (models.length > NAMED_MODELS ? " …" : "");
+}
+
+/** Which of a server's models. */
+export function serverQuestion({ models, name, service }: LocalServer): Question<string> {
+  return {
+    title: `Which model of ${name}?`,
+    choices: models.map((value) => ({ value, label: value.slice(service.length + 1) })),
+    filter: true,
+  };
+}
+
+/** The services that one key opens. */
+export async function keyServices(): Promise<KeyService[]> {
+  const { SERVICES } = await import("@gyre/ai/providers");
+  const { DEFAULT_MODELS } = await import("../../../models/default-model.ts");
+  const order = Object.keys(DEFAULT_MODELS);
+  return SERVICES.filter(({ id, keyEnv }) => order.includes(id) && keyEnv.length > 0)
+    .sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
+    .map(({ id, keyEnv, name }) => ({ id, name, variables: keyEnv }));
+}
+
+/** For which service a key is to be stored. */
+export function serviceQuestion(services: readonly KeyService[]): Question<KeyService> {
+  return {
+    title: "A key for which service?",
+    choices: services.map((value) => ({
+      value,
+      label: value.name,
+      detail: value.id,
+      search: value.id,
+    })),
+    filter: true,
+  };
+}
+
+/**
+ * Stores a key where `gyre login` does; gives the sentence that says where. Throws what to
+ * tell the user; the key is in none of these words.
+ */
+export async function storeKey(
+  { id, name }: KeyService,
+  key: string,
+  env: Environment,
+): Promise<string> {
+  const { createKeyStore } = await import("@gyre/ai/node");
+  const file = keyFilePath(env);
+  await createKeyStore({ env, file }).set(id, key.trim());
+  const before = environmentKeys(env).get(id);
+  const note = before ? ` ${before.place} is set in the environment, and goes before it.` : "";
+  return `The key for ${name} was stored in ${file}, which only you can read.${note}`;
+}
+
+/** How to have a model, as Markdown. */
+export function howToSetKey(services: readonly KeyService[]): string {
+  const examples = EXAMPLES.flatMap((id) => services.find((service) => service.id === id) ?? []);
+  const lines = examples.map(({ name, variables }) => `export ${variables[0]}=...   # ${name}`);
+  return `A key of one service is enough. In the environment, before \`gyre\` is started:
+
+\`\`\`sh
+${lines.join("\n")}
+\`\`\`
+
+Or stored once, in a file that only you can read:
+
+\`\`\`sh
+gyre login anthropic
+\`\`\`
+
+Or without a key, with a server on this machine:
+
+\`\`\`sh
+ollama serve
+gyre --model ollama/NAME
+\`\`\`
+`;
+}
+
+/** What the questions are asked with. */
+export interface NoKeyWorld {
+  ui: Pick<Ui, "choose" | "say" | "warn">;
+  env: Environment;
+  /** Those that were found. */
+  servers: readonly LocalServer[];
+  /** Asks for a text that is not shown. Undefined: it was left. */
+  askSecret: (title: string) => Promise<string | undefined>;
+}
+
+/**
+ * Says that there is no model, and asks until there is one or the user wants to leave. A
+ * question that is left by Esc leads back to the first; the first leads out.
+ */
+export async function askForModel(world: NoKeyWorld): Promise<ModelWay> {
+  const { servers, ui } = world;
+  ui.say(noKeyLines(servers).join("\n\n"));
+  for (;;) {
+    const answer = (await ui.choose(noKeyQuestion(servers))) ?? { do: "leave" };
+    switch (answer.do) {
+      case "leave":
+        return { type: "leave" };
+      case "scripted":
+        ui.say(`This is a ${SCRIPTED_LABEL}.`);
+        return { type: "scripted" };
+      case "server": {
+        const { models, variables } = answer.server;
+        const [only] = models;
+        const name = models.length === 1 ? only : await ui.choose(serverQuestion(answer.server));
+        if (name !== undefined) return { type: "model", name, variables };
+        break;
+      }
+      case "store":
+        if (await askedKey(world)) return { type: "key" };
+        break;
+      case "tell":
+        ui.say(howToSetKey(await keyServices()));
+        break;
+    }
+  }
+}
+
+/** Whether one was stored. */
+async function askedKey({ askSecret, env, ui }: NoKeyWorld): Promise<boolean> {
+  const service = await ui.choose(serviceQuestion(await keyServices()));
+  if (!service) return false;
+  const key = await askSecret(`Key for ${service.name} (not shown)`);
+  if (key === undefined || key.trim() === "") return false;
+  try {
+    ui.say(await storeKey(service, key, env));
+    return true;
+  } catch (error) {
+    ui.warn(error instanceof Error ? error.message : String(error));
+    return false;
+  }
+}

@@ -1,0 +1,194 @@
+import { type Context, type Message, textOf } from "@gyre/ai";
+import { call, say, type ScriptAnswer, type ScriptFunction, think } from "@gyre/ai/testing";
+import { PROVENANCE_NOTE } from "@gyre/tools";
+import { MENDED_CODE, TASK, TEST_COMMAND } from "../../demo/project.ts";
+import { demoScript } from "../../demo/script.ts";
+import { restoreDemo } from "./demo-folder.ts";
+
+/** Of what was asked, so much is said back. */
+const MAX_QUOTED_CHARS = 200;
+const MAX_QUOTED_LINES = 3;
+/** What the demo cannot do without. */
+const NEEDED_TOOLS = ["read", "edit", "shell"];
+/** What the result of a call begins with that the user has stopped. */
+const ABORTED = "Aborted: ";
+
+export interface PartOptions {
+  /** Where the demo's project is. Absent: the demo is not played. */
+  folder?: string;
+  /** The last messages of requests that were aborted: what was played there is over. */
+  cutShort: { has(message: Message): boolean };
+}
+
+/**
+ * What the scripted model says. It reads from the conversation where it is, so that it goes on
+ * after steering, and begins anew after an abort. The first prompt, and any with the word
+ * "demo", has the demo played; to others it says what it is, and how to get a real model.
+ */
+export function scriptedPart({ cutShort, folder }: PartOptions): ScriptFunction {
+  return async (context) => {
+    // What is asked beside the conversation: for a summary.
+    if (!context.systemPrompt?.includes(PROVENANCE_NOTE)) return summary(context);
+    const { asked, isFirst, played, steering } = sceneOf(context.messages, cutShort);
+    const isDemo = wantsDemo(asked);
+    const obstacle = played === undefined ? undefined : obstacleTo(context, folder);
+    if (isDemo && obstacle !== undefined) return obstacle;
+    if (played === undefined || obstacle !== undefined) return `${introduction(asked)}\n\n${WAYS}`;
+    if (steering !== undefined && /^\s*(?:stop|enough|cancel)\b/i.test(steering)) {
+      return "Stopped, as you said. The folder stays as it is; say `demo` to begin anew.";
+    }
+    const heard = steering === undefined ? [] : [say(answerToSteering(steering))];
+    if (played === 0 && folder !== undefined) {
+      const isRestored = await restoreDemo(folder);
+      return [...heard, ...opening(context, asked, isFirst, isRestored)];
+    }
+    const step = played < demoScript.length - 1 ? demoScript[played] : sumUp;
+    const next = await step?.(context, {}, played);
+    return [...heard, ...partsOf(next ?? "")];
+  };
+}
+
+interface Scene {
+  /** The prompt that is answered, without what was added while it was worked on. */
+  asked: string;
+  /** Nothing was said before it. */
+  isFirst: boolean;
+  /** Steps of the demo that are done; undefined where it is not being played. */
+  played: number | undefined;
+  /** What came in between since the last step. */
+  steering: string | undefined;
+}
+
+function sceneOf(messages: readonly Message[], cutShort: PartOptions["cutShort"]): Scene {
+  const scene: Scene = { asked: "", isFirst: true, played: undefined, steering: undefined };
+  let isAnswered = false;
+  // At work on a prompt: what a user says then is steering.
+  let isAtWork = false;
+  let isOver = true;
+  for (const message of messages) {
+    if (message.role === "user") {
+      const text = textOf(message);
+      if (isAtWork && !isOver) {
+        scene.steering = text;
+      } else {
+        // Several in a row are one prompt: the output of a command, and what is asked of it.
+        scene.asked = isOver ? text : `${scene.asked}\n${text}`;
+        scene.isFirst = !isAnswered;
+        scene.played = scene.isFirst || wantsDemo(scene.asked) ? 0 : undefined;
+        scene.steering = undefined;
+        isAtWork = false;
+        isOver = false;
+      }
+    } else if (message.role === "assistant") {
+      const isCalling = message.content.some(({ type }) => type === "toolCall");
+      if (isCalling && scene.played !== undefined) scene.played++;
+      isAnswered = true;
+      isAtWork = true;
+      isOver = !isCalling && message.stopReason !== "redirected";
+      scene.steering = undefined;
+    } else if (message.isError && textOf(message).startsWith(ABORTED)) isOver = true;
+    if (cutShort.has(message)) isOver = true;
+  }
+  return scene;
+}
+
+function wantsDemo(text: string): boolean {
+  return /\bdemo\b/i.test(text);
+}
+
+/** Why the demo cannot be played here. */
+function obstacleTo({ systemPrompt = "", tools = [] }: Context, folder: string | undefined) {
+  if (folder === undefined || !systemPrompt.includes(folder)) {
+    return "The demo has a folder of its own, and this is another one: here it would change your files. `gyre demo` plays it.";
+  }
+  const missing = NEEDED_TOOLS.filter((name) => !tools.some((tool) => tool.name === name));
+  if (missing.length === 0) return undefined;
+  return `The demo needs tools that are not there: ${missing.join(", ")}. Start without --tools to see it.`;
+}
+
+function opening(
+  { tools = [] }: Context,
+  asked: string,
+  isFirst: boolean,
+  isRestored: boolean,
+): Part[] {
+  const has = (name: string): boolean => tools.some((tool) => tool.name === name);
+  const look = has("ls")
+    ? [call("ls", { path: "." })]
+    : has("find")
+      ? [call("find", { pattern: "*" })]
+      : [];
+  const whatever = isFirst && !wantsDemo(asked) ? `${introduction(asked)}\n\n` : "";
+  const again = isRestored ? " I have put the bug back first." : "";
+  return [
+    think("I know nothing of this project yet. What is in it, and what do its tests say?"),
+    say(
+      `${whatever}Here is the part that I can play, as if you had asked: *${TASK}*${again}\n\nI'll look around and run the tests.`,
+    ),
+    ...look,
+    call("shell", { command: TEST_COMMAND }),
+  ];
+}
+
+async function sumUp(context: Context): Promise<ScriptAnswer> {
+  const run = context.messages.findLast(
+    (message) => message.role === "toolResult" && message.toolName === "shell",
+  );
+  const said = await demoScript.at(-1)?.(context, {}, demoScript.length - 1);
+  if (!run || (run.role === "toolResult" && run.isError)) return said ?? "";
+  return `${typeof said === "string" ? said : ""}
+
+| bill | people | before | now |
+|---:|---:|---|---|
+| 900 | 3 | 300 + 300 + 300 | the same |
+| 1000 | 3 | 333 + 333 + 333 = **999** | 334 + 333 + 333 = **1000** |
+
+What is different in \`splitBill\`:
+
+\`\`\`js
+${MENDED_CODE.replace(/^ {2}/gm, "").trimEnd()}
+\`\`\`
+
+That was my part. ${WAYS}`;
+}
+
+const WAYS = `For a real model:
+
+- \`gyre login anthropic\` stores a key, or another service's
+- \`gyre --model ollama/NAME\` asks a server on this machine
+
+Say \`demo\` to see me mend a small project with the real tools.`;
+
+function introduction(asked: string): string {
+  return `I am a scripted model: I play a small part, and no service is asked. So I cannot answer this:\n\n${quoted(asked)}`;
+}
+
+function answerToSteering(text: string): string {
+  return `I have heard you, and cannot weigh it, being scripted; "stop" I understand:\n\n${quoted(text)}\n\n`;
+}
+
+/** A part of it, so that nobody takes it for an answer. */
+function quoted(text: string): string {
+  const short = text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
+  const lines = short.trim().split("\n");
+  const shown = lines.slice(0, MAX_QUOTED_LINES);
+  return [...shown, ...(lines.length > shown.length ? ["…"] : [])]
+    .map((line) => `> ${line}`)
+    .join("\n");
+}
+
+/** Enough to go on with: a scripted model needs no memory. */
+function summary({ messages }: Context): string {
+  const first = messages.find(({ role }) => role === "user");
+  return `A summary by the scripted model, which only knows how the text began:\n\n${quoted(first ? textOf(first) : "")}`;
+}
+
+type Part = Exclude<ScriptAnswer, readonly unknown[]>;
+
+function partsOf(answer: ScriptAnswer): Part[] {
+  return isList(answer) ? answer.flat() : [answer];
+}
+
+function isList<T, U>(value: T | readonly U[]): value is readonly U[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+import { type Clock, type Message, type Model, type ProtocolClient } from "@gyre/ai";
+import { scriptedModel, scriptedModelInfo, type ScriptedModelOptions } from "@gyre/ai/testing";
+import { EXIT, ExitError } from "../../../core/exit-codes.ts";
+import type { Models } from "../../../models/models.ts";
+import { scriptedPart } from "./scripted-part.ts";
+
+/** As fast as one can just read along. */
+const READING_PACE: ScriptedModelOptions = { delayMs: 500, chunkSize: 3, betweenMs: 20 };
+
+/** The model that takes the place of a real one. */
+export const SCRIPTED_MODEL: Model = {
+  ...scriptedModelInfo,
+  name: "scripted model",
+  input: ["text"],
+};
+
+export interface ScriptedOptions {
+  /** The folder of the demo, as `demoFolder` made it: there alone it is played. */
+  folder?: string;
+  /** The models of services, for who has a key by now. */
+  others?: Models;
+  /** No delays. Default: it writes as fast as one reads. */
+  fast?: boolean;
+  /** For tests. */
+  clock?: Clock;
+}
+
+/**
+ * A scripted model in place of those of services, for a harness without a key. All around it
+ * is real: tools, permissions, sessions. Models of services are found by name where `others`
+ * has them, and asked through it.
+ */
+export function scriptedModels(options: ScriptedOptions = {}): Models {
+  const { clock, fast = false, folder, others } = options;
+  const cutShort = new WeakSet<Message>();
+  const part = scriptedPart({ cutShort, ...(folder !== undefined && { folder }) });
+  const scripted = scriptedModel(part, {
+    ...(!fast && READING_PACE),
+    ...(clock && { clock }),
+    keepCalls: false,
+  });
+  const client: ProtocolClient = {
+    async stream(model, context, request) {
+      if (others && model.provider !== SCRIPTED_MODEL.provider) {
+        return others.client.stream(model, context, request);
+      }
+      const last = context.messages.at(-1);
+      const stream = await scripted.stream(model, context, request);
+      stream.result().then(
+        ({ stopReason }) => stopReason === "aborted" && last && cutShort.add(last),
+        // Who reads the stream is told.
+        () => {},
+      );
+      return stream;
+    },
+  };
+  return {
+    client,
+    fallbacks: [],
+    current: async () => SCRIPTED_MODEL,
+    async find(name) {
+      const { id, provider } = SCRIPTED_MODEL;
+      if (name === id || name === `${provider}/${id}`) return SCRIPTED_MODEL;
+      if (others) return others.find(name);
+      throw new ExitError(
+        EXIT.usage,
+        `There is only the scripted model here, not "${name}". Store a key with gyre login SERVICE, and start again.`,
+      );
+    },
+    list: async () => [SCRIPTED_MODEL, ...((await others?.list()) ?? [])],
+  };
+}

@@ -1,0 +1,212 @@
+import { homedir } from "node:os";
+import { relative } from "node:path";
+import type { Values } from "../../../core/options.ts";
+import { shownText } from "../../../text/render.ts";
+import { findProjectFile, MCP_FILE, realPath } from "../../../settings/project-file.ts";
+import type { TrustOffer } from "../../../settings/trust-offer.ts";
+import type { Trust } from "../../../settings/trust.ts";
+import type { Environment } from "../../../core/terminal.ts";
+import type { Block } from "../ui/block.ts";
+import type { Row } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import type { Choice, Question } from "../ui/ui.ts";
+import { wrapSpans, wrapText } from "../terminal/wrap.ts";
+import type { FolderTrust } from "./banner.ts";
+
+/** `always`: from now on, until a file changes. `leave`: the folder's files are not used. */
+export type TrustAnswer = "always" | "once" | "leave";
+
+export interface TrustPlace {
+  env: Environment;
+  /** The folder to work in, absolute. */
+  cwd: string;
+  /** What paths on the command line are from. Default: `cwd`. */
+  start?: string;
+  flags: Values;
+  theme: Theme;
+  columns: number;
+  /** Default: the user's. */
+  home?: string;
+}
+
+/** What a folder brings along that is used only if it is trusted. */
+export interface TrustFinding {
+  /** How things are before anybody is asked. */
+  trust: FolderTrust;
+  /** To be asked; absent where there is nothing to decide on. */
+  question?: Question<TrustAnswer>;
+  /** What each file sets and starts, in the words of `gyre trust --show`: for above the question. */
+  listing?: Block;
+  /** What is not used because it is broken, a sentence each. */
+  notes: readonly string[];
+  /** What is asked about. */
+  offers: readonly TrustOffer[];
+}
+
+/** What became of an answer. */
+export interface TrustApplied {
+  /** The same as `--trust`: for `readSetup`. */
+  trustOnce: boolean;
+  trust: FolderTrust;
+  /** What was written down, a sentence each. */
+  said: readonly string[];
+}
+
+/**
+ * Looks at what the folder, or the project around it, would have loaded: its settings with
+ * their plugins and hooks, and its MCP servers. Files are read and compared with what was
+ * trusted; nothing of them is used or run.
+ */
+export async function trustQuestion(place: TrustPlace): Promise<TrustFinding> {
+  const { cwd, env, flags, home = homedir() } = place;
+  const project = findProjectFile(cwd, home);
+  const servers = findProjectFile(cwd, home, MCP_FILE);
+  const nothing: TrustFinding = { trust: "nothing to trust", notes: [], offers: [] };
+  if (!project && !servers) return nothing;
+  const options = {
+    env,
+    cwd,
+    home,
+    flags,
+    ...(place.start !== undefined && { start: place.start }),
+  };
+  const found: TrustOffer[] = [];
+  if (project) {
+    const { userSettings } = await import("../../../settings/load.ts");
+    const { settingsOffer } = await import("../../../settings/trust-offer.ts");
+    const { file } = await userSettings(options);
+    // Who names it on the command line has said enough.
+    const isNamed = realPath(file.path) === realPath(project.path);
+    if (!isNamed) found.push(await settingsOffer(project, options));
+  }
+  if (servers) found.push((await import("../../../mcp/trust.ts")).mcpOffer(servers, cwd));
+  if (found.length === 0) return nothing;
+  if (flags.trust) return { ...nothing, trust: "trusted once" };
+  return findingOf(found, place, home);
+}
+
+async function findingOf(
+  found: readonly TrustOffer[],
+  place: TrustPlace,
+  home: string,
+): Promise<TrustFinding> {
+  const { readTrustFile, TrustFileError, trustFile, trustOf } =
+    await import("../../../settings/trust.ts");
+  let folders: ReturnType<typeof readTrustFile> = new Map();
+  let trouble: string | undefined;
+  try {
+    folders = readTrustFile(trustFile(place.env, home));
+  } catch (error) {
+    if (!(error instanceof TrustFileError)) throw error;
+    trouble = `${shownText(error.message)}.`;
+  }
+  const open = found
+    .map((offer) => ({ offer, was: trustOf(folders, offer.key, offer.files) }))
+    .filter(({ was }) => was !== "trusted");
+  if (open.length === 0) return { trust: "trusted", notes: [], offers: [] };
+  const notes = open.flatMap(({ offer }) => offer.refusal ?? []);
+  const asked = open.filter(({ offer }) => offer.refusal === undefined);
+  const offers = asked.map(({ offer }) => offer);
+  const trust = "not trusted";
+  if (offers.length === 0) return { trust, notes, offers };
+  const choices = choicesFor(offers.length, {
+    isWritable: trouble === undefined,
+    isSound: notes.length === 0,
+  });
+  return {
+    trust,
+    notes,
+    offers,
+    listing: listingOf(offers, place.theme),
+    question: {
+      title: `Trust what ${shownText(place.cwd).replaceAll("\n", " ")} brings along?`,
+      about: aboutRows(asked, trouble, place),
+      choices,
+      isGrave: true,
+      // Who presses Enter without reading has trusted nothing.
+      start: choices.length - 1,
+    },
+  };
+}
+
+/** A broken file would be used too if all were trusted this once: then that is not offered. */
+function choicesFor(
+  count: number,
+  { isWritable, isSound }: { isWritable: boolean; isSound: boolean },
+): Choice<TrustAnswer>[] {
+  const them = count === 1 ? "it" : "them";
+  const until = count === 1 ? "until it changes" : "until one of them changes";
+  const always: Choice<TrustAnswer> = {
+    value: "always",
+    label: `Trust ${them} from now on`,
+    detail: until,
+    key: "y",
+  };
+  const once: Choice<TrustAnswer> = {
+    value: "once",
+    label: "This once",
+    detail: "as with --trust",
+    key: "o",
+  };
+  const leave: Choice<TrustAnswer> = {
+    value: "leave",
+    label: `Leave ${them} out`,
+    detail: "and go on without",
+    key: "n",
+  };
+  return [...(isWritable ? [always] : []), ...(isSound ? [once] : []), leave];
+}
+
+/** The files, each with what it can do. */
+function aboutRows(
+  asked: readonly { offer: TrustOffer; was: Trust }[],
+  trouble: string | undefined,
+  { columns, cwd, theme }: TrustPlace,
+): Row[] {
+  const from = realPath(cwd);
+  const files = asked.flatMap(({ offer, was }) => {
+    const name = shownText(relative(from, offer.path)).replaceAll("\n", " ");
+    const spans = [
+      { text: name, style: theme.strong },
+      ...(was === "changed" ? [{ text: " (changed)", style: theme.warning }] : []),
+      { text: `: ${offer.powers.join(", ")}`, style: "" },
+    ];
+    return wrapSpans(spans, columns, { rest: [{ text: "  ", style: "" }] }).map(({ row }) => row);
+  });
+  return [...files, ...(trouble === undefined ? [] : wrapText(trouble, columns, theme.warning))];
+}
+
+function listingOf(offers: readonly TrustOffer[], theme: Theme): Block {
+  const lines = offers.flatMap(({ notes, shown }) => [
+    ...shownText(shown)
+      .trimEnd()
+      .split("\n")
+      .map((text) => ({ text, style: "" })),
+    ...notes.map((text) => ({ text: shownText(text), style: theme.warning })),
+  ]);
+  let last: { columns: number; rows: readonly Row[] } | undefined;
+  return {
+    rows(columns) {
+      if (last?.columns === columns) return last.rows;
+      const rows = lines.flatMap(({ text, style }) => wrapText(text, columns, style));
+      last = { columns, rows };
+      return rows;
+    },
+  };
+}
+
+/**
+ * Does what was answered; no answer leaves all out. What is trusted is what was shown: a file
+ * that has changed since is asked about again. Throws `TrustFileError`.
+ */
+export async function applyTrust(
+  answer: TrustAnswer | undefined,
+  { offers, trust }: Pick<TrustFinding, "offers" | "trust">,
+  { env, home = homedir() }: Pick<TrustPlace, "env" | "home">,
+): Promise<TrustApplied> {
+  if (answer === "once") return { trustOnce: true, trust: "trusted once", said: [] };
+  if (answer !== "always") return { trustOnce: trust === "trusted once", trust, said: [] };
+  const { storeTrust } = await import("../../../settings/trust-offer.ts");
+  const said = offers.map((offer) => storeTrust(offer, env, home));
+  return { trustOnce: false, trust: "trusted", said };
+}

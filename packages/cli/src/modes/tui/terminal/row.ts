@@ -1,0 +1,101 @@
+import { type Cluster, clustersOf, isSureWidth, widthOf } from "../../../text/width.ts";
+
+/** A piece of a row. `style` is what stands in a sequence for styles (`1;36`); empty: none. */
+export interface Span {
+  readonly text: string;
+  readonly style: string;
+}
+
+/** One row of the screen: no line ends, nothing that a terminal obeys. */
+export type Row = readonly Span[];
+
+export const EMPTY_ROW: Row = [];
+
+export function span(text: string, style = ""): Span {
+  return { text, style };
+}
+
+/** A row of one style. */
+export function row(text: string, style = ""): Row {
+  return text === "" ? EMPTY_ROW : [{ text, style }];
+}
+
+export function textOfRow(spans: Row): string {
+  return spans.map(({ text }) => text).join("");
+}
+
+export function widthOfRow(spans: Row): number {
+  let width = 0;
+  for (const { text } of spans) width += widthOf(text);
+  return width;
+}
+
+/** The row if it fits, else as much of it as does, with an ellipsis. */
+export function fitRow(spans: Row, columns: number): Row {
+  if (widthOfRow(spans) <= columns) return spans;
+  const fitted: Span[] = [];
+  let left = columns - 1;
+  for (const { text, style } of spans) {
+    let kept = "";
+    for (const cluster of clustersOf(text)) {
+      left -= cluster.width;
+      if (left < 0) return [...fitted, { text: `${kept}…`, style }];
+      kept += cluster.text;
+    }
+    fitted.push({ text: kept, style });
+  }
+  return fitted;
+}
+
+/** As many spaces as bring the row to a width. */
+export function padRow(spans: Row, columns: number, style = ""): Row {
+  const missing = columns - widthOfRow(spans);
+  return missing > 0 ? [...spans, { text: " ".repeat(missing), style }] : spans;
+}
+
+/** One character of a row, as a reader counts them. */
+export interface Cell extends Cluster {
+  readonly style: string;
+}
+
+export function cellsOf(spans: Row): Cell[] {
+  return spans.flatMap(({ text, style }) =>
+    clustersOf(text).map((cluster) => ({ ...cluster, style })),
+  );
+}
+
+const WRAP_OFF = "\x1b[?7l";
+const WRAP_ON = "\x1b[?7h";
+
+/**
+ * Cells as they are written to a terminal that is at column `from`. Behind a character that
+ * terminals do not agree on the column is set, so that what follows stands where it should;
+ * no row goes on in the next one by that.
+ */
+export function ansiOf(cells: readonly Cell[], from = 0): string {
+  let out = "";
+  let style = "";
+  let column = from;
+  let isUnsure = false;
+  for (const cell of cells) {
+    if (cell.style !== style) {
+      // What a style adds to the one before is not worth finding out: most begin from none.
+      if (style !== "") out += "\x1b[m";
+      if (cell.style !== "") out += `\x1b[${cell.style}m`;
+      style = cell.style;
+    }
+    column += cell.width;
+    if (isPlain(cell.text) || isSureWidth(cell.text)) out += cell.text;
+    else {
+      isUnsure = true;
+      const room = cell.width === 2 ? "\x1b[2X" : "";
+      out += `${room}${cell.text}\x1b[${column + 1}G`;
+    }
+  }
+  if (style !== "") out += "\x1b[m";
+  return isUnsure ? WRAP_OFF + out + WRAP_ON : out;
+}
+
+function isPlain(text: string): boolean {
+  return text.length === 1 && text >= " " && text <= "~";
+}

@@ -1,0 +1,153 @@
+import { clustersOf, widthOf } from "../../../text/width.ts";
+import { EMPTY_ROW, type Row, type Span, widthOfRow } from "./row.ts";
+
+/** A row with the place in the text, all spans joined, where it begins. */
+export interface WrappedRow {
+  readonly row: Row;
+  readonly start: number;
+}
+
+export interface WrapOptions {
+  /** Goes before the first row, and before all others. Default: nothing. */
+  first?: Row;
+  rest?: Row;
+}
+
+interface Word {
+  /** Its pieces, without the spaces before it. */
+  spans: Span[];
+  width: number;
+  /** Where the spaces before it begin, and where it does. */
+  gapAt: number;
+  at: number;
+  gap: Span[];
+  gapWidth: number;
+  /** It begins a new line. */
+  isNewLine: boolean;
+}
+
+/**
+ * Breaks a text between words, and between any two characters of scripts without spaces. A
+ * word that no row can hold is broken where it has to be. A line end in the text begins a row.
+ * Spaces at a break are dropped, those at the beginning of a line stay.
+ */
+export function wrapSpans(
+  spans: readonly Span[],
+  columns: number,
+  { first = EMPTY_ROW, rest = first }: WrapOptions = {},
+): WrappedRow[] {
+  const rows: WrappedRow[] = [];
+  let current: Span[] = [...first];
+  let room = Math.max(1, columns - widthOfRow(first));
+  let used = 0;
+  let start = 0;
+  const flush = (next: number): void => {
+    rows.push({ row: joined(current), start });
+    current = [...rest];
+    room = Math.max(1, columns - widthOfRow(rest));
+    used = 0;
+    start = next;
+  };
+  for (const word of wordsOf(spans)) {
+    if (word.isNewLine) flush(word.gapAt);
+    const isFirst = used === 0;
+    // Spaces at the end of a line are no reason for another row.
+    if (word.spans.length === 0 && !isFirst && used + word.gapWidth > room) continue;
+    if (!isFirst && used + word.gapWidth + word.width > room) flush(word.at);
+    else if (isFirst && word.gapWidth >= room) start = word.at;
+    else {
+      current.push(...word.gap);
+      used += word.gapWidth;
+    }
+    if (used + word.width <= room) {
+      current.push(...word.spans);
+      used += word.width;
+      continue;
+    }
+    let at = word.at;
+    for (const { text, style } of word.spans) {
+      for (const cluster of clustersOf(text)) {
+        if (used > 0 && used + cluster.width > room) flush(at);
+        current.push({ text: cluster.text, style });
+        used += cluster.width;
+        at += cluster.text.length;
+      }
+    }
+  }
+  rows.push({ row: joined(current), start });
+  return rows;
+}
+
+/** The rows of a text in one style. */
+export function wrapText(
+  text: string,
+  columns: number,
+  style = "",
+  options: WrapOptions = {},
+): Row[] {
+  return wrapSpans([{ text, style }], columns, options).map(({ row }) => row);
+}
+
+/** Words, each with the spaces before it. What can be broken behind any character is many words. */
+function wordsOf(spans: readonly Span[]): Word[] {
+  const words: Word[] = [];
+  let word = newWord(0, false);
+  let at = 0;
+  const push = (isNewLine: boolean): void => {
+    words.push(word);
+    word = newWord(at, isNewLine);
+  };
+  for (const { text, style } of spans) {
+    // Pieces: line ends, spaces, single wide characters, runs of everything else.
+    for (const [piece] of text.matchAll(PIECES)) {
+      if (piece === "\n") {
+        at += 1;
+        push(true);
+        continue;
+      }
+      if (piece.startsWith(" ")) {
+        if (word.spans.length > 0) push(false);
+        word.gap.push({ text: piece, style });
+        word.gapWidth += piece.length;
+        at += piece.length;
+        word.at = at;
+        continue;
+      }
+      if (isBreakable(piece) && word.spans.length > 0) push(false);
+      word.spans.push({ text: piece, style });
+      word.width += widthOf(piece);
+      at += piece.length;
+      if (isBreakable(piece)) push(false);
+    }
+  }
+  if (word.spans.length > 0 || word.gap.length > 0 || word.isNewLine) words.push(word);
+  return words;
+}
+
+/** What is written without spaces between words. */
+const UNSPACED = "[\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7a3\\u{20000}-\\u{3fffd}]";
+const PIECES = new RegExp(
+  `\\n| +|${UNSPACED}[\\u3001\\u3002\\uff01\\uff0c\\uff1f]?|(?:(?!${UNSPACED})[^ \\n])+`,
+  "gu",
+);
+const BREAKABLE = new RegExp(`^${UNSPACED}`, "u");
+
+function isBreakable(piece: string): boolean {
+  return BREAKABLE.test(piece);
+}
+
+function newWord(at: number, isNewLine: boolean): Word {
+  return { spans: [], width: 0, gapAt: at, at, gap: [], gapWidth: 0, isNewLine };
+}
+
+/** Neighbours of the same style are one span. */
+function joined(spans: readonly Span[]): Row {
+  const out: Span[] = [];
+  for (const each of spans) {
+    const last = out.at(-1);
+    if (last?.style === each.style)
+      out[out.length - 1] = { text: last.text + each.text, style: each.style };
+    else out.push(each);
+  }
+  return out;
+}

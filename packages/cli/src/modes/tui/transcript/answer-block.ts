@@ -1,0 +1,64 @@
+import type { Block } from "../ui/block.ts";
+import type { Format } from "../markdown/formatters.ts";
+import { MarkdownBlock } from "../markdown/markdown.ts";
+import type { LiveBlock } from "./message-blocks.ts";
+import type { Row } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+
+export interface AnswerOptions {
+  theme: Theme;
+  format?: Format | undefined;
+  /** Something of it looks different, though nothing was fed. */
+  changed: () => void;
+}
+
+/** A text of the model, as Markdown. Its source is kept, so that all of it can be laid out again. */
+export class AnswerBlock implements LiveBlock {
+  readonly #options: AnswerOptions;
+  #markdown: MarkdownBlock;
+  #text = "";
+  #isOver = false;
+  #isDivided = false;
+
+  constructor(options: AnswerOptions) {
+    this.#options = options;
+    this.#markdown = this.#empty();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  feed(delta: string): void {
+    this.#text += delta;
+    this.#markdown.feed(delta);
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#markdown.end();
+  }
+
+  rows(columns: number): readonly Row[] {
+    return this.#markdown.rows(columns);
+  }
+
+  freeze(count: number): Block {
+    this.#isDivided = true;
+    return this.#markdown.freeze(count);
+  }
+
+  restart(): void {
+    if (!this.#isDivided) return;
+    this.#isDivided = false;
+    this.#markdown = this.#empty();
+    this.#markdown.feed(this.#text);
+    if (this.#isOver) this.#markdown.end();
+  }
+
+  #empty(): MarkdownBlock {
+    const { theme, format, changed } = this.#options;
+    return new MarkdownBlock({ theme, changed, ...(format && { format }) });
+  }
+}

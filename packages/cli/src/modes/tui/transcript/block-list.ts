@@ -1,0 +1,138 @@
+import type { Block, OpenBlock } from "../ui/block.ts";
+import type { LiveBlock } from "./message-blocks.ts";
+import { EMPTY_ROW, type Row } from "../terminal/row.ts";
+
+/** Rows that have left the screen and are laid out again when its width changes. */
+export const KEPT_ROWS = 500;
+
+interface Entry {
+  readonly block: Block;
+  /** The block of which this is a part that has left the screen. */
+  readonly partOf?: Block;
+  /** It goes on with what the entry before it began: there is no empty row between them. */
+  isRest: boolean;
+  /** The empty row before it has left the screen. */
+  isGapGone: boolean;
+  /** Of a block that cannot be divided: the rows that have not left the screen. */
+  left?: readonly Row[];
+  /** As laid out last, with the empty row. */
+  hasGap: boolean;
+  shown: readonly Row[];
+}
+
+/**
+ * Blocks one below the other, with an empty row between them. What has left the screen is
+ * not looked at any more: the work of a frame is that of the rows that are left.
+ */
+export class BlockList {
+  #kept: { entry: Entry; count: number }[] = [];
+  #keptRows = 0;
+  #live: Entry[] = [];
+  #base = 0;
+
+  add(block: Block): void {
+    this.#live.push(entryOf(block));
+  }
+
+  /** Blocks that are on the screen, or could be. */
+  get blocks(): readonly Block[] {
+    return this.#live.map(({ block }) => block);
+  }
+
+  /** All rows that have not left the screen; `base` is how many have. */
+  rows(columns: number): { base: number; rows: readonly Row[] } {
+    const rows: Row[] = [];
+    for (const entry of this.#live) {
+      entry.shown = entry.left ?? entry.block.rows(columns);
+      const isFirst = this.#base + rows.length === 0;
+      entry.hasGap =
+        entry.shown.length > 0 && !isFirst && !entry.isRest && !entry.isGapGone && !entry.left;
+      if (entry.hasGap) rows.push(EMPTY_ROW);
+      for (const each of entry.shown) rows.push(each);
+    }
+    return { base: this.#base, rows };
+  }
+
+  /** Rows before `top`, counted as `rows` gave them last, have left the screen. */
+  release(top: number): void {
+    const staying: Entry[] = [];
+    let seen = 0;
+    for (const entry of this.#live) {
+      if (this.#base >= top) break;
+      seen += 1;
+      const count = entry.shown.length + (entry.hasGap ? 1 : 0);
+      const leaving = Math.min(count, top - this.#base);
+      this.#base += leaving;
+      if (leaving === count && !mayGrow(entry)) {
+        this.#keep(entry, count);
+        continue;
+      }
+      if (leaving > 0) this.#divide(entry, leaving);
+      staying.push(entry);
+    }
+    if (seen > 0) this.#live = [...staying, ...this.#live.slice(seen)];
+  }
+
+  /** All that is kept is laid out from its beginning, for another width; `base` is 0 again. */
+  relayout(): void {
+    const all = [...this.#kept.map(({ entry }) => entry), ...this.#live];
+    const whole = new Set<Block>();
+    for (const { block } of all) {
+      if (!isLive(block)) continue;
+      block.restart();
+      whole.add(block);
+    }
+    this.#live = all
+      .filter(({ partOf }) => partOf === undefined || !whole.has(partOf))
+      .map(({ block, partOf, isRest }) => ({
+        ...entryOf(block, partOf),
+        isRest: isRest && !whole.has(block),
+      }));
+    this.#kept = [];
+    this.#keptRows = 0;
+    this.#base = 0;
+  }
+
+  /** The first `count` rows of an entry have left the screen; what is left of it stays. */
+  #divide(entry: Entry, count: number): void {
+    const ofBlock = count - (entry.hasGap ? 1 : 0);
+    entry.isGapGone = true;
+    entry.hasGap = false;
+    if (ofBlock === 0) return;
+    const left = entry.shown.slice(ofBlock);
+    if (isOpen(entry.block)) {
+      const part = entryOf(entry.block.freeze(ofBlock), entry.block);
+      this.#keep({ ...part, isRest: entry.isRest }, count);
+      entry.isRest = true;
+    } else entry.left = left;
+    entry.shown = left;
+  }
+
+  #keep(entry: Entry, count: number): void {
+    this.#kept.push({ entry, count });
+    this.#keptRows += count;
+    for (let first = this.#kept[0]; first; first = this.#kept[0]) {
+      if (this.#keptRows - first.count < KEPT_ROWS) break;
+      this.#keptRows -= first.count;
+      this.#kept.shift();
+    }
+  }
+}
+
+function entryOf(block: Block, partOf?: Block): Entry {
+  const entry = { block, isRest: false, isGapGone: false, hasGap: false, shown: [] };
+  return partOf === undefined ? entry : { ...entry, partOf };
+}
+
+/** Whether there may be more of it, below what has left the screen. */
+function mayGrow({ block, shown }: Entry): boolean {
+  return isLive(block) ? !block.isOver : shown.length === 0;
+}
+
+function isOpen(block: Block): block is OpenBlock {
+  return "freeze" in block;
+}
+
+function isLive(block: Block): block is LiveBlock {
+  return isOpen(block) && "restart" in block;
+}

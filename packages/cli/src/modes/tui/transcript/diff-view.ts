@@ -1,0 +1,323 @@
+import { shownText } from "../../../text/tool-text.ts";
+import { commonParts, partsOf } from "./line-diff.ts";
+import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import { wrapSpans } from "../terminal/wrap.ts";
+
+/** Rows of a diff that are shown; the lines that have no room are counted. */
+export const MAX_DIFF_ROWS = 20;
+/** Lines around a change that are shown with it. */
+const CONTEXT_LINES = 2;
+/** A terminal that has less room than this for the text gets no line numbers. */
+const MIN_TEXT_COLUMNS = 20;
+/** For the sign and the space behind it. */
+const SIGN_COLUMNS = 2;
+
+/** A line of a diff. `note` says something of the lines, `gap` stands for lines left out. */
+export type DiffLine =
+  | { type: "added" | "removed"; number: number; text: string; other?: string }
+  | { type: "same"; number: number; text: string }
+  | { type: "note"; text: string }
+  | { type: "gap" };
+
+/** What became of one file. */
+export interface DiffFile {
+  path: string;
+  lines: readonly DiffLine[];
+  /** Lines that come after these and are only counted. */
+  more?: number;
+}
+
+export interface DiffOptions {
+  theme: Theme;
+  columns: number;
+  /** Default `MAX_DIFF_ROWS`. */
+  maxRows?: number;
+  /** Columns before each row. Default 2. */
+  indent?: number;
+  /** Said behind the count of lines that have no room: how to see them. */
+  hint?: string;
+  /** How a line of a file is made fit to be shown. Default `shownText`. */
+  shown?: (text: string) => string;
+}
+
+/**
+ * A unified diff as rows with line numbers, signs and colours; of one line that replaced
+ * another, what differs stands out. Several files have their names above them. Takes any
+ * text, and does work for as many rows as there may be.
+ */
+export function diffRows(diff: string, options: DiffOptions): Row[] {
+  return fileRows(parseDiff(diff), options);
+}
+
+/** The same of files that are parsed already. */
+export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[] {
+  const { theme, columns, maxRows = MAX_DIFF_ROWS, indent = 2, hint } = options;
+  const rows: Row[] = [];
+  const margin = " ".repeat(indent);
+  let hidden = 0;
+  for (const { path, lines, more = 0 } of files) {
+    hidden += more;
+    if (rows.length >= maxRows) {
+      hidden += countOf(lines);
+      continue;
+    }
+    const shown = (options.shown ?? shownText)(path).replaceAll("\n", " ");
+    if (files.length > 1) rows.push([span(margin), span(shown, theme.strong)]);
+    const digits = digitsOf(lines);
+    const hasNumbers = columns - indent - digits - 1 - SIGN_COLUMNS >= MIN_TEXT_COLUMNS;
+    for (const [index, line] of lines.entries()) {
+      const some = lineRows(line, options, margin, hasNumbers ? digits : 0);
+      const room = maxRows - rows.length;
+      if (some.length > room) {
+        // Of a line that no room is enough for, the beginning.
+        if (index === 0) rows.push(...some.slice(0, room));
+        hidden += countOf(lines.slice(index));
+        break;
+      }
+      rows.push(...some);
+    }
+  }
+  if (hidden > 0) {
+    const how = hint === undefined ? "" : ` (${hint})`;
+    rows.push(row(`${margin}… ${hidden} more ${hidden === 1 ? "line" : "lines"}${how}`, theme.dim));
+  }
+  return rows.map((each) => fitRow(each, columns));
+}
+
+/** Lines of a file, without what is said of them. */
+export function countOf(lines: readonly DiffLine[]): number {
+  return lines.filter(({ type }) => type !== "gap" && type !== "note").length;
+}
+
+function digitsOf(lines: readonly DiffLine[]): number {
+  let highest = 0;
+  for (const line of lines) if ("number" in line) highest = Math.max(highest, line.number);
+  return String(highest).length;
+}
+
+function lineRows(
+  line: DiffLine,
+  options: DiffOptions,
+  margin: string,
+  digits: number,
+): readonly Row[] {
+  const { theme, columns, maxRows = MAX_DIFF_ROWS, shown = shownText } = options;
+  const blank = `${margin}${digits > 0 ? " ".repeat(digits + 1) : ""}`;
+  if (line.type === "gap") return [row(`${blank}⋮`, theme.dim)];
+  if (line.type === "note") return [row(`${blank}  ${shown(line.text)}`, theme.dim)];
+  // What no row could show need not be looked at.
+  const most = columns * (maxRows + 1);
+  const text = shown(line.text.slice(0, most));
+  const other = "other" in line ? line.other : undefined;
+  const number = digits > 0 ? `${String(line.number).padStart(digits)} ` : "";
+  const style = styleOf(line, theme);
+  const spans =
+    other === undefined
+      ? [span(text, style)]
+      : differing(text, shown(other.slice(0, most)), style, theme);
+  return wrapSpans(spans, columns, {
+    first: [span(`${margin}${number}`, theme.dim), span(`${SIGNS[line.type]} `, style)],
+    rest: [span(`${blank}  `)],
+  }).map((wrapped) => wrapped.row);
+}
+
+const SIGNS = { added: "+", removed: "-", same: " " } as const;
+
+function styleOf({ type }: DiffLine, theme: Theme): string {
+  if (type === "added") return theme.added;
+  return type === "removed" ? theme.removed : theme.dim;
+}
+
+/** What the other line has not stands out. */
+function differing(text: string, other: string, style: string, theme: Theme): Span[] {
+  const strong = [style, theme.selected].filter((each) => each !== "").join(";");
+  const parts = partsOf(text, other);
+  if (!parts) return [span(text, style)];
+  return parts.map((part) => span(part.text, part.isCommon ? style : strong));
+}
+
+/** How many lines came, and how many went. */
+export function changesIn(files: readonly DiffFile[]): { added: number; removed: number } {
+  let [added, removed] = [0, 0];
+  for (const { lines } of files) {
+    for (const { type } of lines) {
+      if (type === "added") added += 1;
+      else if (type === "removed") removed += 1;
+    }
+  }
+  return { added, removed };
+}
+
+const PLACE = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+
+/** The files of a unified diff. What is no part of one is skipped; nothing is thrown. */
+export function parseDiff(diff: string): DiffFile[] {
+  const files: { path: string; lines: DiffLine[] }[] = [];
+  const rows = diff.replace(/\n$/, "").split("\n");
+  let file: (typeof files)[number] | undefined;
+  // Lines of the place that are still to come; a file that is made or removed has no places.
+  let left = { old: 0, next: 0 };
+  let at = { old: 1, next: 1 };
+  const isInside = (): boolean => left.old > 0 || left.next > 0;
+  for (const [index, text] of rows.entries()) {
+    const following = rows[index + 1] ?? "";
+    if (!isInside() && text.startsWith("--- ") && following.startsWith("+++ ")) {
+      file = { path: pathOf(text, following), lines: [] };
+      files.push(file);
+      at = { old: 1, next: 1 };
+      const hasPlaces = (rows[index + 2] ?? "").startsWith("@@");
+      left = hasPlaces ? { old: 0, next: 0 } : { old: Infinity, next: Infinity };
+      continue;
+    }
+    const place = isInside() ? null : PLACE.exec(text);
+    if (place) {
+      if (!file) files.push((file = { path: "", lines: [] }));
+      if (file.lines.length > 0) file.lines.push({ type: "gap" });
+      const [, from, old = "1", to, next = "1"] = place;
+      left = { old: Number(old), next: Number(next) };
+      at = { old: Number(from), next: Number(to) };
+      continue;
+    }
+    if (!file || (text.startsWith("+++ ") && file.lines.length === 0)) continue;
+    const line = lineOf(text, at, left);
+    if (line) file.lines.push(line);
+  }
+  return files.map(({ path, lines }) => ({ path, lines: paired(nearChanges(lines)) }));
+}
+
+/** The lines of a unified diff as they are written, and what each does. Names of files do nothing. */
+export function diffLines(diff: string): { text: string; kind?: "added" | "removed" }[] {
+  const rows = diff.split("\n");
+  // Lines of the place that are still to come; without places, all are of the file.
+  let left = { old: Infinity, next: Infinity };
+  let isName = false;
+  return rows.map((text, index) => {
+    const isInside = left.old > 0 || left.next > 0;
+    const place = isInside && left.old !== Infinity ? null : PLACE.exec(text);
+    if (place) {
+      const [, , old = "1", , next = "1"] = place;
+      left = { old: Number(old), next: Number(next) };
+      return { text };
+    }
+    const isSecondName = isName;
+    const mayBeName = !isInside || left.old === Infinity;
+    isName = mayBeName && text.startsWith("--- ") && (rows[index + 1] ?? "").startsWith("+++ ");
+    if (isName || isSecondName) {
+      left = { old: Infinity, next: Infinity };
+      return { text };
+    }
+    const sign = text.charAt(0);
+    if (!isInside || sign === "\\") return { text };
+    if (sign !== "-") left.next -= 1;
+    if (sign !== "+") left.old -= 1;
+    if (sign === "+") return { text, kind: "added" };
+    return sign === "-" ? { text, kind: "removed" } : { text };
+  });
+}
+
+function pathOf(before: string, after: string): string {
+  const name = after === "+++ /dev/null" ? before : after;
+  return name.slice("+++ ".length).replace(/^[ab]\//, "");
+}
+
+interface Counts {
+  old: number;
+  next: number;
+}
+
+function lineOf(row: string, at: Counts, left: Counts): DiffLine | undefined {
+  const text = row.slice(1).replace(/\r$/, "");
+  const sign = row.charAt(0);
+  if (sign === "\\") return { type: "note", text: "(no line end at the end of the file)" };
+  if (row.startsWith("[cut")) return { type: "note", text: row };
+  if (left.old <= 0 && left.next <= 0) return undefined;
+  if (sign === "+") {
+    left.next -= 1;
+    return { type: "added", number: at.next++, text };
+  }
+  left.old -= 1;
+  if (sign === "-") return { type: "removed", number: at.old++, text };
+  left.next -= 1;
+  at.old += 1;
+  return { type: "same", number: at.next++, text };
+}
+
+/** The changes between two texts, with the lines around them. */
+export function changedLines(before: string, after: string): DiffLine[] {
+  const old = splitText(before);
+  const next = splitText(after);
+  const common = commonParts(old, next);
+  const lines: DiffLine[] = [];
+  let a = 0;
+  const removeUpTo = (end: number): void => {
+    for (; a < end; a++) lines.push({ type: "removed", number: a + 1, text: old[a] ?? "" });
+  };
+  for (let b = 0; b < next.length;) {
+    let behind = b;
+    while (behind < next.length && (common[behind] ?? -1) < 0) behind++;
+    removeUpTo(common[behind] ?? old.length);
+    for (; b < behind; b++) lines.push({ type: "added", number: b + 1, text: next[b] ?? "" });
+    if (b < next.length) lines.push({ type: "same", number: b + 1, text: next[b++] ?? "" });
+    a++;
+  }
+  removeUpTo(old.length);
+  return paired(nearChanges(lines));
+}
+
+function splitText(text: string): string[] {
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+/** Without the lines that are far from any change. */
+function nearChanges(lines: readonly DiffLine[]): DiffLine[] {
+  const near: DiffLine[] = [];
+  const isChange = (index: number): boolean => {
+    const type = lines[index]?.type;
+    return type === "added" || type === "removed";
+  };
+  // Where the next change is, from each line on.
+  const ahead = Array.from(lines, () => Infinity);
+  for (let index = lines.length - 1, next = Infinity; index >= 0; index--) {
+    if (isChange(index)) next = index;
+    ahead[index] = next;
+  }
+  let last = -Infinity;
+  for (const [index, line] of lines.entries()) {
+    if (isChange(index)) last = index;
+    const isNear = Math.min(index - last, (ahead[index] ?? Infinity) - index) <= CONTEXT_LINES;
+    const isKept = line.type === "same" ? isNear : line.type !== "gap";
+    if (isKept) near.push(line);
+    else if (near.length > 0 && near.at(-1)?.type !== "gap") near.push({ type: "gap" });
+  }
+  if (near.at(-1)?.type === "gap") near.pop();
+  return near;
+}
+
+/** Where as many lines came as went, each came in the place of one. */
+function paired(lines: readonly DiffLine[]): DiffLine[] {
+  const all = [...lines];
+  for (let start = 0; start < all.length;) {
+    const middle = runEnd(all, start, "removed");
+    const end = runEnd(all, middle, "added");
+    if (middle - start === end - middle) {
+      for (let index = start; index < middle; index++) pair(all, index, index + middle - start);
+    }
+    start = Math.max(end, start + 1);
+  }
+  return all;
+}
+
+function runEnd(lines: readonly DiffLine[], start: number, type: DiffLine["type"]): number {
+  let end = start;
+  while (lines[end]?.type === type) end++;
+  return end;
+}
+
+function pair(lines: DiffLine[], a: number, b: number): void {
+  const removed = lines[a];
+  const added = lines[b];
+  if (removed?.type !== "removed" || added?.type !== "added") return;
+  lines[a] = { ...removed, other: added.text };
+  lines[b] = { ...added, other: removed.text };
+}

@@ -1,0 +1,187 @@
+import { callsOf } from "@gyre/agent";
+import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
+import { type Args, callText, isRecord } from "../../../text/tool-text.ts";
+import { AnswerBlock } from "./answer-block.ts";
+import type { Block } from "../ui/block.ts";
+import type { Format } from "../markdown/formatters.ts";
+import { NoticeBlock, ThinkingBlock } from "./message-blocks.ts";
+import type { RanBy } from "../../../text/ran-command.ts";
+import { span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import { ToolBlock } from "./tool-block.ts";
+
+type Part = AnswerBlock | ThinkingBlock | ToolBlock;
+
+export interface PartsOptions {
+  theme: Theme;
+  cwd: string;
+  now: () => number;
+  format?: Format;
+  changed: () => void;
+  /** Puts a block below the others. */
+  add: (block: Block) => void;
+  isExpanded: () => boolean;
+}
+
+/** The blocks of the message that the model is writing, by their places in its content. */
+export class MessageParts {
+  readonly #options: PartsOptions;
+  readonly #parts = new Map<number, Part>();
+  /** Calls that are written to their end. */
+  readonly #written = new Set<Part>();
+  #isOpen = false;
+
+  constructor(options: PartsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether something of a message has come, and not its end. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Takes a piece. Gives what the model does, where the piece tells. */
+  take(event: AssistantMessageEvent): string | undefined {
+    this.#isOpen = true;
+    switch (event.type) {
+      case "text_start":
+        this.#answerAt(event.contentIndex);
+        return "writing";
+      case "text_delta":
+        this.#answerAt(event.contentIndex)?.feed(event.delta);
+        return "writing";
+      case "thinking_start":
+        this.#thoughtAt(event.contentIndex);
+        return "thinking";
+      case "thinking_delta":
+        this.#thoughtAt(event.contentIndex)?.feed(event.delta);
+        return "thinking";
+      case "text_end":
+      case "thinking_end": {
+        const part = this.#parts.get(event.contentIndex);
+        if (part && !(part instanceof ToolBlock)) part.end();
+        return undefined;
+      }
+      case "toolcall_start":
+      case "toolcall_delta": {
+        const block = event.partial.content[event.contentIndex];
+        if (block?.type !== "toolCall") return undefined;
+        const delta = event.type === "toolcall_delta" ? event.delta : "";
+        this.#callAt(event.contentIndex, block.name)?.arrive(block.name, block.arguments, delta);
+        return "writing";
+      }
+      case "toolcall_end": {
+        const { name, arguments: args } = event.toolCall;
+        const part = this.#callAt(event.contentIndex, name);
+        part?.arrive(name, args, "");
+        if (part) this.#written.add(part);
+        return undefined;
+      }
+      case "service_tool":
+        this.#serviceTool(event.content.name, event.content.input);
+        return undefined;
+      case "image":
+        this.#image();
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /**
+   * The message is whole, or will never be. Gives the blocks of its calls by the ids that
+   * they keep; those that were cut off are not among them.
+   */
+  finish(message: AssistantMessage): Map<string, ToolBlock> {
+    const calls = this.#isOpen ? this.#namedCalls(message) : this.#whole(message);
+    this.close(new Set(calls.values()));
+    return calls;
+  }
+
+  /** Nothing more comes of what is being written, but for some calls. */
+  close(but: ReadonlySet<ToolBlock> = new Set()): void {
+    for (const part of this.#parts.values()) {
+      if (!(part instanceof ToolBlock)) part.end();
+      else if (!but.has(part)) part.leave();
+    }
+    this.#parts.clear();
+    this.#written.clear();
+    this.#isOpen = false;
+  }
+
+  newCall(name: string, args: Args, ranBy?: RanBy): ToolBlock {
+    const { isExpanded, add } = this.#options;
+    const call = new ToolBlock(name, args, { ...this.#options, isExpanded: isExpanded(), ranBy });
+    add(call);
+    return call;
+  }
+
+  #answerAt(index: number): AnswerBlock | undefined {
+    const known = this.#parts.get(index);
+    if (known) return known instanceof AnswerBlock ? known : undefined;
+    const { theme, format, changed, add } = this.#options;
+    const answer = new AnswerBlock({ theme, format, changed });
+    this.#parts.set(index, answer);
+    add(answer);
+    return answer;
+  }
+
+  #thoughtAt(index: number): ThinkingBlock | undefined {
+    const known = this.#parts.get(index);
+    if (known) return known instanceof ThinkingBlock ? known : undefined;
+    const { isExpanded, add } = this.#options;
+    const thought = new ThinkingBlock({ ...this.#options, isExpanded: isExpanded() });
+    this.#parts.set(index, thought);
+    add(thought);
+    return thought;
+  }
+
+  #callAt(index: number, name: string): ToolBlock | undefined {
+    const known = this.#parts.get(index);
+    if (known) return known instanceof ToolBlock ? known : undefined;
+    const call = this.newCall(name, {});
+    this.#parts.set(index, call);
+    return call;
+  }
+
+  #serviceTool(tool: string, input: unknown): void {
+    const { theme, add } = this.#options;
+    const { name, about } = callText(tool, isRecord(input) ? input : {});
+    add(new NoticeBlock(`${name} ${about}`.trim(), theme.dim, [span("● ", theme.good)]));
+  }
+
+  #image(): void {
+    const { theme, add } = this.#options;
+    add(new NoticeBlock("[image]", theme.dim));
+  }
+
+  /** One that came all at once. */
+  #whole({ content }: AssistantMessage): Map<string, ToolBlock> {
+    const calls = new Map<string, ToolBlock>();
+    for (const [index, block] of content.entries()) {
+      if (block.type === "text") this.#answerAt(index)?.feed(block.text);
+      else if (block.type === "thinking") {
+        const thought = this.#thoughtAt(index);
+        thought?.feed(block.thinking);
+        thought?.end(null);
+      } else if (block.type === "toolCall") {
+        calls.set(block.id, this.newCall(block.name, block.arguments));
+      } else if (block.type === "serviceTool") this.#serviceTool(block.name, block.input);
+      else this.#image();
+    }
+    return calls;
+  }
+
+  #namedCalls(message: AssistantMessage): Map<string, ToolBlock> {
+    const inTrouble = ["error", "aborted", "redirected"].includes(message.stopReason);
+    const inOrder = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
+    const named = new Map<string, ToolBlock>();
+    const calls = callsOf(message).values();
+    for (const part of inOrder) {
+      if (!(part instanceof ToolBlock) || (inTrouble && !this.#written.has(part))) continue;
+      const call = calls.next();
+      if (!call.done) named.set(call.value.id, part);
+    }
+    return named;
+  }
+}

@@ -1,0 +1,60 @@
+import type { AgentMessage } from "@gyre/agent";
+import { counted } from "../../../text/tool-text.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** Messages of a session that are shown when it is taken up. */
+export const MAX_REPLAYED_MESSAGES = 40;
+
+export interface ReplayOptions {
+  /** Default `MAX_REPLAYED_MESSAGES`. */
+  maxMessages?: number;
+}
+
+/**
+ * Shows the end of a conversation as it looked when it was over. Earlier messages are
+ * counted and not looked at.
+ */
+export function replay(
+  messages: readonly AgentMessage[],
+  transcript: Transcript,
+  { maxMessages = MAX_REPLAYED_MESSAGES }: ReplayOptions = {},
+): void {
+  const first = Math.max(0, messages.length - maxMessages);
+  if (first > 0) {
+    transcript.note(`… ${counted(first, "earlier message")}`);
+  }
+  const called = new Set<string>();
+  for (let index = first; index < messages.length; index++) {
+    const message = messages[index];
+    if (message?.role === "toolResult") {
+      const { toolCallId, toolName, isError, content, details } = message;
+      // What was called is not in sight: the result alone says nothing.
+      if (!called.has(toolCallId)) continue;
+      const result = { content, ...(details !== undefined && { details }) };
+      transcript.handle({
+        type: "tool_execution_end",
+        toolCallId,
+        toolName,
+        result,
+        isError,
+        durationMs: 0,
+      });
+    } else if (message) {
+      if (message.role === "assistant") {
+        for (const block of message.content) if (block.type === "toolCall") called.add(block.id);
+      }
+      transcript.handle({ type: "message_start", message });
+      transcript.handle({ type: "message_end", message });
+    }
+  }
+  // Calls that have no result will not get one.
+  transcript.handle({
+    type: "agent_end",
+    messages: [],
+    stop: "done",
+    turns: 0,
+    usage: {},
+    undelivered: [],
+    pending: [],
+  });
+}

@@ -1,0 +1,513 @@
+import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
+import type { AssistantMessage, AssistantMessageEvent, StopReason, ToolCall } from "@gyre/ai";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ranCallId, ranText } from "../../../text/ran-command.ts";
+import { replay, type ReplayOptions } from "./replay.ts";
+import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
+import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { Transcript } from "./transcript.ts";
+
+interface Stage {
+  transcript: Transcript;
+  clock: { ms: number };
+  play: (...events: readonly AgentEvent[]) => void;
+  text: (columns?: number) => string;
+}
+
+function stage(): Stage {
+  const clock = { ms: 0 };
+  const now = (): number => clock.ms;
+  const transcript = new Transcript({ theme: NO_COLOURS, cwd: "/p", now, changed: () => {} });
+  return {
+    transcript,
+    clock,
+    play: (...events) => events.forEach((event) => transcript.handle(event)),
+    text: (columns = 80) => shown(transcript.rows(columns).rows),
+  };
+}
+
+function shown(rows: readonly Row[]): string {
+  return rows.map((each) => textOfRow(each).trimEnd()).join("\n");
+}
+
+function messageOf(
+  content: AssistantMessage["content"] = [],
+  more: Partial<AssistantMessage> = {},
+): AssistantMessage {
+  const from = { api: "scripted", provider: "scripted", model: "m" };
+  const end = { usage: {}, stopReason: "stop" as const, timestamp: 0 };
+  return { role: "assistant", content, ...from, ...end, ...more };
+}
+
+const asked = (content: string): AgentEvent => ({
+  type: "message_start",
+  message: { role: "user", content, timestamp: 0 },
+});
+
+const update = (assistantMessageEvent: AssistantMessageEvent): AgentEvent => ({
+  type: "message_update",
+  message: messageOf(),
+  assistantMessageEvent,
+});
+
+function streamed(
+  type: "text" | "thinking",
+  contentIndex: number,
+  ...deltas: string[]
+): AgentEvent[] {
+  const at = { contentIndex, partial: messageOf() };
+  return [
+    update({ type: `${type}_start`, ...at }),
+    ...deltas.map((delta) => update({ type: `${type}_delta`, delta, ...at })),
+    update({ type: `${type}_end`, content: deltas.join(""), ...at }),
+  ];
+}
+
+const callOf = (id: string, name: string, args: Record<string, unknown> = {}): ToolCall => ({
+  type: "toolCall",
+  id,
+  name,
+  arguments: args,
+});
+
+/** A call that the model writes: without `isWhole`, as far as it got. */
+function written(contentIndex: number, toolCall: ToolCall, isWhole = true): AgentEvent[] {
+  const content: AssistantMessage["content"] = [];
+  content[contentIndex] = toolCall;
+  const at = { contentIndex, partial: messageOf(content) };
+  return [
+    update({ type: "toolcall_start", ...at }),
+    update({ type: "toolcall_delta", delta: "{", ...at }),
+    ...(isWhole ? [update({ type: "toolcall_end", toolCall, ...at })] : []),
+  ];
+}
+
+const begin: AgentEvent = { type: "message_start", message: messageOf() };
+
+const end = (
+  content: AssistantMessage["content"] = [],
+  more: Partial<AssistantMessage> = {},
+): AgentEvent => ({
+  type: "message_end",
+  message: messageOf(content, more),
+});
+
+const started = (id: string, toolName: string, args: Record<string, unknown> = {}): AgentEvent => ({
+  type: "tool_execution_start",
+  toolCallId: id,
+  toolName,
+  args,
+});
+
+function result(text: string): AgentToolResult {
+  return { content: [{ type: "text", text }] };
+}
+
+const said = (id: string, text: string): AgentEvent => ({
+  type: "tool_execution_update",
+  toolCallId: id,
+  toolName: "x",
+  args: {},
+  partialResult: result(text),
+});
+
+const ended = (
+  id: string,
+  text: string,
+  isError = false,
+): Extract<AgentEvent, { type: "tool_execution_end" }> => ({
+  type: "tool_execution_end",
+  toolCallId: id,
+  toolName: "x",
+  result: result(text),
+  isError,
+  durationMs: 0,
+});
+
+const over: AgentEvent = {
+  type: "agent_end",
+  messages: [],
+  stop: "done",
+  turns: 1,
+  usage: {},
+  undelivered: [],
+  pending: [],
+};
+
+describe("a run", () => {
+  it("is shown in the order in which it happens, with an empty row between blocks", () => {
+    const { play, text, clock } = stage();
+    const call = callOf("c1", "look", { at: "it" });
+    play(asked("Hello"), begin, ...streamed("thinking", 0, "Hm."));
+    clock.ms = 9_000;
+    play(...streamed("text", 1, "I will ", "look."), ...written(2, call));
+    play(end([{ type: "text", text: "I will look." }, call], { stopReason: "toolUse" }));
+    play(started("c1", "look", { at: "it" }), ended("c1", "nothing"));
+    play(begin, ...streamed("text", 0, "Nothing."), end(), over);
+    expect(text()).toMatchInlineSnapshot(`
+      "› Hello
+
+      ┊ thought
+
+      I will look.
+
+      ● look at: it
+        nothing
+
+      Nothing."
+    `);
+  });
+
+  it("shows an answer as it comes", () => {
+    const { play, text } = stage();
+    const [first, second] = streamed("text", 0, "Hello world");
+    play(begin, ...(first && second ? [first, second] : []));
+    expect(text()).toBe("Hello world");
+  });
+
+  it("shows a message that came all at once", () => {
+    const { play, text } = stage();
+    play(begin, end([{ type: "text", text: "Hello." }, callOf("c", "ls")]));
+    play(started("c", "ls"), ended("c", "a"));
+    expect(text()).toBe("Hello.\n\n● ls .\n  a");
+  });
+
+  it("keeps calls that run at once in their places", () => {
+    const { play, text } = stage();
+    const calls = [callOf("a", "one"), callOf("b", "two")];
+    play(begin, ...calls.flatMap((call, index) => written(index, call)), end(calls));
+    play(started("a", "one"), started("b", "two"), said("a", "1\n2\n3"), said("b", "4\n5\n6"));
+    expect(text()).toBe("○ one\n  2\n  3\n\n○ two\n  5\n  6");
+    play(ended("b", "done"));
+    expect(text()).toBe("○ one\n  1\n  2\n  3\n\n● two\n  done");
+  });
+
+  it("knows a call again whose id was changed", () => {
+    const { play, text } = stage();
+    play(begin, ...written(0, callOf("", "look")), end([callOf("new", "look")]));
+    play(started("new", "look"), ended("new", "x"));
+    expect(text()).toBe("● look\n  x");
+  });
+
+  it("marks a call that was cut off while it was written", () => {
+    const { play, text } = stage();
+    const whole = callOf("a", "one");
+    play(begin, ...written(0, whole), ...written(1, callOf("b", "two"), false));
+    play(end([whole], { stopReason: "aborted" }), started("a", "one"));
+    play(ended("a", "Aborted: the user stopped the run.", true));
+    expect(text()).toBe("⊘ one  interrupted\n\n⊘ two  interrupted\n\ninterrupted");
+  });
+
+  it("leaves nothing open when it is over", () => {
+    const { play, text, transcript } = stage();
+    play({ type: "agent_start" }, started("a", "one"), over);
+    expect(text()).toBe("⊘ one  interrupted");
+    expect(transcript.isWorking).toBe(false);
+  });
+});
+
+describe("trouble", () => {
+  const ends = (stopReason: StopReason, more: Partial<AssistantMessage> = {}): string => {
+    const { play, text } = stage();
+    play(begin, end([], { stopReason, ...more }));
+    return text();
+  };
+
+  it("has one row for each kind", () => {
+    expect(ends("error", { errorMessage: "No such model." })).toBe("✗ No such model.");
+    expect(ends("aborted")).toBe("interrupted");
+    expect(ends("length")).toBe("! The answer is cut short: the model may write no more at once.");
+  });
+
+  it("tells of a service that is asked again, or another", () => {
+    const { play, text } = stage();
+    const errorMessage = "It is overloaded. Try again.";
+    play({ type: "retry", attempt: 1, delayMs: 4_000, kind: "overloaded", errorMessage });
+    const to = { provider: "b", id: "m" };
+    play({ type: "fallback", from: { provider: "a", id: "m" }, to, kind: "quota", errorMessage });
+    expect(text()).toBe(
+      "overloaded, asking again in 4 s (attempt 2)\n\nIt is overloaded. Asking b/m instead.",
+    );
+  });
+
+  it("has one row for all attempts, and says of short waits that there are none", () => {
+    const { play, text } = stage();
+    const errorMessage = "It is overloaded. Try again.";
+    play({ type: "retry", attempt: 1, delayMs: 907, kind: "overloaded", errorMessage });
+    expect(text()).toBe("overloaded, asking again at once (attempt 2)");
+    play({ type: "retry", attempt: 2, delayMs: 1_900, kind: "overloaded", errorMessage });
+    expect(text()).toBe("overloaded, asking again in 2 s (attempt 3)");
+    play({ type: "retry", attempt: 3, delayMs: 4_000, kind: "odd", errorMessage });
+    expect(text()).toBe("It is overloaded, asking again in 4 s (attempt 4)");
+  });
+
+  it("tells of a limit and of a context that was made smaller", () => {
+    const { play, text } = stage();
+    play({ type: "limit", limit: "maxTurns", value: 50 });
+    const compaction = { from: 0, to: 2 };
+    play({ type: "compaction", before: 152_000, after: 61_000, reason: "grown", compaction });
+    expect(text()).toBe(
+      "! The limit of 50 turns is reached.\n\ncontext made smaller: 152,000 → 61,000 tokens",
+    );
+  });
+});
+
+describe("what is done right now", () => {
+  it("is told in a word", () => {
+    const { play, transcript, clock } = stage();
+    clock.ms = 5;
+    play({ type: "agent_start" });
+    expect([transcript.activity, transcript.workingSince]).toEqual(["thinking", 5]);
+    play(begin, ...streamed("text", 0, "x"));
+    expect([transcript.activity, transcript.isStreaming]).toEqual(["writing", true]);
+    play(end(), started("a", "shell", { command: "npm test" }));
+    expect([transcript.activity, transcript.isStreaming]).toEqual(["running npm test", false]);
+    play(started("b", "read", { path: "a.ts" }));
+    expect(transcript.activity).toBe("running 2 calls");
+    play(ended("a", ""));
+    expect(transcript.activity).toBe("running read a.ts");
+    play(ended("b", ""));
+    expect(transcript.activity).toBe("thinking");
+  });
+
+  it("is the user's while a call waits for an answer, and that time is not the call's", () => {
+    const { play, transcript, clock, text } = stage();
+    play(started("a", "shell", { command: "make" }));
+    const answered = transcript.asks("a");
+    expect(transcript.activity).toBe("waiting for your answer");
+    clock.ms = 60_000;
+    answered();
+    expect(transcript.activity).toBe("running make");
+    play({ ...ended("a", "made"), durationMs: 63_000 });
+    expect(text()).toContain("3.0 s");
+  });
+
+  it("counts down to the next attempt", () => {
+    const { play, transcript, clock } = stage();
+    play({ type: "retry", attempt: 1, delayMs: 4_000, kind: "overloaded", errorMessage: "x" });
+    clock.ms = 1_500;
+    expect(transcript.activity).toBe("waiting 3 s to try again");
+    clock.ms = 4_000;
+    expect(transcript.activity).toBe("trying again");
+  });
+
+  it("can be told by others", () => {
+    const { transcript } = stage();
+    transcript.activity = "compacting";
+    expect(transcript.activity).toBe("compacting");
+  });
+});
+
+describe("a command of the user's own", () => {
+  const ARGS = { command: "npm test" };
+  const SHOWN: Readonly<Record<string, string>> = {
+    [ranCallId("1", false)]: "! npm test",
+    [ranCallId("1", true)]: "! npm test  (not told to the model)",
+  };
+
+  it.each(Object.keys(SHOWN))("looks like what was typed, and no call of the model: %s", (id) => {
+    const { play, text } = stage();
+    play({ type: "tool_execution_start", toolCallId: id, toolName: "shell", args: ARGS });
+    expect(text()).toBe(`○ ${SHOWN[id]}`);
+    play({
+      type: "tool_execution_end",
+      toolCallId: id,
+      toolName: "shell",
+      isError: false,
+      durationMs: 0,
+      result: { content: [], details: { stdout: "", stderr: "", exitCode: 0 } },
+    });
+    expect(text()).toBe(SHOWN[id]);
+  });
+
+  it("is said below the prompt that it was sent with, without its output", () => {
+    const { play, text } = stage();
+    const output = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    play(asked(`Why?\n\n${output}`));
+    expect(text()).toBe("› Why?\n  with the output of `npm test`");
+  });
+});
+
+describe("Ctrl+O", () => {
+  it("shows results and thoughts whole, and in short again", () => {
+    const { play, text, transcript } = stage();
+    play(begin, ...streamed("thinking", 0, "Let me see."), end());
+    play(started("a", "x"), ended("a", Array.from({ length: 9 }, (_, at) => `${at}`).join("\n")));
+    const short = text();
+    transcript.expand();
+    expect(text().split("\n")).toHaveLength(12);
+    expect(text()).toContain("┊ Let me see.");
+    transcript.expand();
+    expect(text()).toBe(short);
+  });
+
+  it("cuts what is left of a result whose beginning has left the screen, and shows it again", () => {
+    const { play, text, transcript } = stage();
+    play(started("a", "x"), ended("a", Array.from({ length: 30 }, (_, at) => `${at}`).join("\n")));
+    play(asked("next"));
+    transcript.expand();
+    expect(text().split("\n")).toHaveLength(33);
+    transcript.release(21);
+    const whole = text();
+    expect(whole).toBe(
+      `${Array.from({ length: 10 }, (_, at) => `  ${at + 20}`).join("\n")}\n\n› next`,
+    );
+    transcript.expand();
+    expect(text()).toBe("  … 10 more lines (Ctrl+O)\n\n› next");
+    transcript.expand();
+    expect(text()).toBe(whole);
+  });
+
+  it("cuts what is left of a thought", () => {
+    const { play, text, transcript } = stage();
+    transcript.expand();
+    play(begin, ...streamed("thinking", 0, "one\ntwo\nthree"), end());
+    expect(text()).toBe("┊ one\n┊ two\n┊ three");
+    transcript.release(1);
+    expect(text()).toBe("┊ two\n┊ three");
+    transcript.expand();
+    expect(text()).toBe("┊ thought");
+    transcript.expand();
+    expect(text()).toBe("┊ two\n┊ three");
+  });
+
+  it("shows nothing twice of a thought whose beginning left the screen as it came", () => {
+    const { play, text, transcript } = stage();
+    transcript.expand();
+    const [opened, one, two, closed] = streamed("thinking", 0, "one\ntwo\n", "three\nfour");
+    for (const event of [begin, opened, one, two]) if (event) play(event);
+    expect(text()).toBe("┊ one\n┊ two\n┊ three\n┊ four");
+    transcript.release(2);
+    if (closed) play(closed, end());
+    expect(text()).toBe("┊ three\n┊ four");
+    transcript.expand();
+    transcript.expand();
+    expect(text()).toBe("┊ three\n┊ four");
+  });
+
+  it("shows what was cut in short for another width, too", () => {
+    const { play, text, transcript } = stage();
+    play(started("a", "x"), ended("a", Array.from({ length: 30 }, (_, at) => `${at}`).join("\n")));
+    const short = text();
+    transcript.expand();
+    text();
+    transcript.release(21);
+    transcript.expand();
+    transcript.relayout();
+    expect(text()).toBe(short);
+  });
+});
+
+describe("another width", () => {
+  it("lays an answer out from its beginning, though a part of it had left the screen", () => {
+    const { play, text, transcript } = stage();
+    const words = "one two three four five six seven eight";
+    play(begin, ...streamed("text", 0, words), end());
+    expect(text(12).split("\n")).toHaveLength(4);
+    transcript.release(2);
+    expect(transcript.rows(12).rows).toHaveLength(2);
+    transcript.relayout();
+    expect(transcript.rows(80).base).toBe(0);
+    expect(text(80)).toBe(words);
+  });
+});
+
+describe("a session that is taken up", () => {
+  const call = callOf("c", "look");
+  const messages: readonly AgentMessage[] = [
+    { role: "user", content: "Hello", timestamp: 0 },
+    messageOf([{ type: "thinking", thinking: "Hm." }, call], { stopReason: "toolUse" }),
+    {
+      role: "toolResult",
+      toolCallId: "c",
+      toolName: "look",
+      content: [{ type: "text", text: "seen" }],
+      isError: false,
+      timestamp: 0,
+    },
+    messageOf([{ type: "text", text: "Done." }]),
+  ];
+  const shownOf = (given: readonly AgentMessage[], options: ReplayOptions = {}): string => {
+    const { transcript, text } = stage();
+    replay(given, transcript, options);
+    return text();
+  };
+
+  it("looks as it did when it was left", () => {
+    expect(shownOf(messages)).toBe("› Hello\n\n┊ thought\n\n● look\n  seen\n\nDone.");
+  });
+
+  it("shows its end, counts what was before, and looks at nothing of that", () => {
+    const long = new Proxy(
+      [...Array.from({ length: 301 }, () => messages).flat(), ...messages.slice(-1)],
+      {
+        get(target, key) {
+          if (typeof key === "string" && Number(key) < 1_204) throw new Error("looked at");
+          return Reflect.get(target, key) as unknown;
+        },
+      },
+    );
+    expect(shownOf(long, { maxMessages: 1 })).toBe("… 1,204 earlier messages\n\nDone.");
+  });
+
+  it("leaves out a result whose call is not shown, and ends a call that has none", () => {
+    expect(shownOf(messages, { maxMessages: 2 })).toBe("… 2 earlier messages\n\nDone.");
+    expect(shownOf(messages.slice(0, 2))).toContain("⊘ look  interrupted");
+  });
+});
+
+describe("whatever comes", () => {
+  const piece = fc.oneof(
+    fc.constantFrom("\x1b[2J", "\x1b]0;t\x07", "漢字", "# x\n", "```ts\n", "\n", "| a | b |\n"),
+    fc.string({ maxLength: 30 }),
+  );
+  const id = fc.constantFrom("a", "b", "c");
+  const index = fc.nat(2);
+  const event: fc.Arbitrary<readonly AgentEvent[]> = fc.oneof(
+    piece.map((text) => [asked(text)]),
+    fc.constant([begin]),
+    fc.tuple(index, piece).map(([at, text]) => streamed("text", at, text, text)),
+    fc.tuple(index, piece).map(([at, text]) => streamed("text", at, text).slice(0, 2)),
+    fc.tuple(index, piece).map(([at, text]) => streamed("thinking", at, text).slice(0, 2)),
+    fc.tuple(index, id, piece).map(([at, name, text]) => written(at, callOf(name, text))),
+    fc.tuple(id, piece).map(([name, text]) => [end([callOf(name, text)])]),
+    fc.tuple(id, piece).map(([name, text]) => [started(name, "shell", { command: text })]),
+    fc.tuple(id, piece).map(([name, text]) => [said(name, text)]),
+    fc.tuple(id, piece, fc.boolean()).map(([name, text, isError]) => [ended(name, text, isError)]),
+    piece.map((errorMessage) => [end([], { stopReason: "error", errorMessage })]),
+    fc.constant([over]),
+  );
+
+  it("no row is too wide or obeyed, and what leaves the screen changes nothing else", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(event, fc.nat(4), fc.boolean()), { maxLength: 30 }),
+        fc.integer({ min: 8, max: 100 }),
+        (steps, columns) => {
+          const now = (): number => 0;
+          const options = { theme: COLOURS, cwd: "/p", now, changed: () => {} };
+          const transcript = new Transcript(options);
+          for (const [events, count, isToggled] of steps) {
+            for (const each of events) transcript.handle(each);
+            if (isToggled) transcript.expand();
+            const before = transcript.rows(columns);
+            for (const row of before.rows) {
+              expect(widthOfRow(row)).toBeLessThanOrEqual(columns);
+              expect(textOfRow(row)).not.toMatch(/\p{Cc}/u);
+            }
+            const gone = Math.min(count, before.rows.length);
+            transcript.release(before.base + gone);
+            const after = transcript.rows(columns);
+            expect(after.base).toBe(before.base + gone);
+            expect(shown(after.rows)).toBe(shown(before.rows.slice(gone)));
+          }
+          transcript.relayout();
+          for (const row of transcript.rows(columns + 3).rows) {
+            expect(widthOfRow(row)).toBeLessThanOrEqual(columns + 3);
+          }
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,290 @@
+import type { AgentEvent } from "@gyre/agent";
+import type { AssistantMessage } from "@gyre/ai";
+import { dollars } from "../../../text/dollars.ts";
+import { fallbackText, retryWords } from "../../print/progress.ts";
+import { type Args, counted, duration, elapsed, grouped } from "../../../text/tool-text.ts";
+import type { Block } from "../ui/block.ts";
+import { BlockList } from "./block-list.ts";
+import type { Format } from "../markdown/formatters.ts";
+import { errorBlock, NoticeBlock, RetryBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
+import { MessageParts } from "./message-parts.ts";
+import { ranByOf } from "../../../text/ran-command.ts";
+import { type Row, span } from "../terminal/row.ts";
+import type { Theme } from "../terminal/theme.ts";
+import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
+
+const MS_PER_SECOND = 1_000;
+
+export interface TranscriptOptions {
+  theme: Theme;
+  /** Paths are told from here on. */
+  cwd: string;
+  /** Milliseconds. */
+  now: () => number;
+  /** Makes code look as its language's formatter would have it. */
+  format?: Format;
+  /** Something will look different: draw. */
+  changed: () => void;
+}
+
+type Limit = Extract<AgentEvent, { type: "limit" }>;
+type Retry = Extract<AgentEvent, { type: "retry" }>;
+
+/**
+ * What has happened, as blocks one below the other: pass it each event, in order. A block
+ * stays in its place while it changes. Rows that have left the screen are told by `release`,
+ * and cost nothing from then on.
+ */
+export class Transcript {
+  readonly #options: TranscriptOptions;
+  readonly #list = new BlockList();
+  readonly #parts: MessageParts;
+  /** Calls that have no result yet, by id. */
+  readonly #calls = new Map<string, ToolBlock>();
+  readonly #running = new Set<ToolBlock>();
+  /** Calls that wait for the user's answer since then, and how long others have waited. */
+  readonly #asking = new Map<string, number>();
+  readonly #waited = new Map<string, number>();
+  #workingSince: number | undefined;
+  #activity = "";
+  #retryAt: number | undefined;
+  #isExpanded = false;
+
+  constructor(options: TranscriptOptions) {
+    this.#options = options;
+    this.#parts = new MessageParts({
+      ...options,
+      add: (block) => this.#list.add(block),
+      isExpanded: () => this.#isExpanded,
+    });
+  }
+
+  /** Whether a run is going on. */
+  get isWorking(): boolean {
+    return this.#workingSince !== undefined;
+  }
+
+  /** When it began; undefined where none does. */
+  get workingSince(): number | undefined {
+    return this.#workingSince;
+  }
+
+  /** Whether the model is writing. */
+  get isStreaming(): boolean {
+    return this.#parts.isOpen;
+  }
+
+  /** What is done right now: "thinking", "writing", "running npm test". */
+  get activity(): string {
+    if (this.#retryAt !== undefined) {
+      const left = Math.ceil((this.#retryAt - this.#options.now()) / MS_PER_SECOND);
+      return left > 0 ? `waiting ${elapsed(left * MS_PER_SECOND)} to try again` : "trying again";
+    }
+    if (this.#asking.size > 0) return "waiting for your answer";
+    const [first] = this.#running;
+    if (!first) return this.#activity;
+    return this.#running.size === 1
+      ? `running ${first.activity}`
+      : `running ${this.#running.size} calls`;
+  }
+
+  /** Something that no event tells is being done: "compacting". The next event ends it. */
+  set activity(activity: string) {
+    this.#activity = activity;
+    this.#options.changed();
+  }
+
+  get isExpanded(): boolean {
+    return this.#isExpanded;
+  }
+
+  /** Shows results and thoughts whole, or in short again, as far as they can still be reached. */
+  expand(): void {
+    this.#isExpanded = !this.#isExpanded;
+    for (const block of this.#list.blocks) {
+      if (block instanceof ToolBlock || block instanceof ThinkingBlock) {
+        block.expand(this.#isExpanded);
+      }
+    }
+    this.#options.changed();
+  }
+
+  add(block: Block): void {
+    this.#list.add(block);
+    this.#options.changed();
+  }
+
+  /** Adds a text that leads nobody's eye. */
+  note(text: string): void {
+    this.add(new NoticeBlock(text, this.#options.theme.dim));
+  }
+
+  /** A call waits for the user. The answer tells that it does so no more: such time is not its own. */
+  asks(toolCallId: string): () => void {
+    const { changed, now } = this.#options;
+    this.#asking.set(toolCallId, now());
+    changed();
+    return () => {
+      const waited = now() - (this.#asking.get(toolCallId) ?? now());
+      this.#asking.delete(toolCallId);
+      this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + waited);
+      changed();
+    };
+  }
+
+  /** Rows that can still change or are on the screen; `base` is how many went before them. */
+  rows(columns: number): { base: number; rows: readonly Row[] } {
+    return this.#list.rows(columns);
+  }
+
+  /** Rows before `top` have left the screen and stay as they were shown last. */
+  release(top: number): void {
+    this.#list.release(top);
+  }
+
+  /** The width has changed: all that is kept is laid out anew, and `base` begins at 0. */
+  relayout(): void {
+    this.#list.relayout();
+  }
+
+  handle(event: AgentEvent): void {
+    this.#retryAt = undefined;
+    this.#take(event);
+    this.#options.changed();
+  }
+
+  #take(event: AgentEvent): void {
+    const { theme, now } = this.#options;
+    switch (event.type) {
+      case "agent_start":
+        this.#workingSince ??= now();
+        this.#activity = "thinking";
+        break;
+      case "turn_start":
+        this.#activity = "thinking";
+        break;
+      case "message_start":
+        if (event.message.role === "user") this.add(new UserBlock(theme, event.message.content));
+        // What was left open of another message stays as it is.
+        if (event.message.role === "assistant") this.#parts.close();
+        break;
+      case "message_update":
+        this.#activity = this.#parts.take(event.assistantMessageEvent) ?? this.#activity;
+        break;
+      case "message_end":
+        if (event.message.role === "assistant") this.#finish(event.message);
+        break;
+      case "tool_execution_start": {
+        const call = this.#callOf(event.toolCallId, event.toolName, event.args);
+        call.start(event.toolName, event.args);
+        this.#running.add(call);
+        this.#share();
+        break;
+      }
+      case "tool_execution_update":
+        this.#calls.get(event.toolCallId)?.update(event.partialResult);
+        break;
+      case "tool_execution_end": {
+        const call = this.#callOf(event.toolCallId, event.toolName, {});
+        const waited = this.#waited.get(event.toolCallId) ?? 0;
+        this.#waited.delete(event.toolCallId);
+        call.end(event.result, event.isError, Math.max(0, event.durationMs - waited));
+        this.#calls.delete(event.toolCallId);
+        this.#running.delete(call);
+        this.#share();
+        this.#activity = "thinking";
+        break;
+      }
+      case "retry":
+        this.#retry(event);
+        this.#retryAt = now() + event.delayMs;
+        break;
+      case "fallback":
+        this.note(fallbackText(event));
+        break;
+      case "compaction":
+        this.note(
+          `context made smaller: ${grouped(event.before)} → ${grouped(event.after)} tokens`,
+        );
+        break;
+      case "limit":
+        this.#warn(limitText(event));
+        break;
+      case "agent_end":
+        this.#settle();
+        break;
+      case "turn_end":
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** One row for all attempts, as long as nothing comes between them. */
+  #retry(event: Retry): void {
+    const text = retryWords(event);
+    const last = this.#list.blocks.at(-1);
+    if (last instanceof RetryBlock) last.say(text);
+    else this.#list.add(new RetryBlock(text, this.#options.theme.dim));
+  }
+
+  #warn(text: string): void {
+    const { warning } = this.#options.theme;
+    this.#list.add(new NoticeBlock(text, warning, [span("! ", warning)]));
+  }
+
+  /** The block of a call; one that nobody saw being written gets one now. */
+  #callOf(id: string, name: string, args: Args): ToolBlock {
+    const known = this.#calls.get(id);
+    if (known) return known;
+    const call = this.#parts.newCall(name, args, ranByOf(id));
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  /** Calls that run share the rows that one would have. */
+  #share(): void {
+    const lines = Math.floor(RUNNING_LINES / Math.max(1, this.#running.size));
+    for (const call of this.#running) call.share(lines);
+  }
+
+  /** A message of the model is whole, or will never be. */
+  #finish(message: AssistantMessage): void {
+    const { theme } = this.#options;
+    for (const [id, call] of this.#parts.finish(message)) this.#calls.set(id, call);
+    if (message.stopReason === "error") {
+      const said = message.errorMessage ?? "The model failed.";
+      this.#list.add(errorBlock(theme, said, message.failure?.kind));
+    } else if (message.stopReason === "aborted") this.note("interrupted");
+    else if (message.stopReason === "length") {
+      this.#warn("The answer is cut short: the model may write no more at once.");
+    }
+  }
+
+  /** The run is over: nothing is open any more. */
+  #settle(): void {
+    this.#parts.close();
+    for (const call of this.#calls.values()) call.leave();
+    this.#calls.clear();
+    this.#running.clear();
+    this.#workingSince = undefined;
+    this.#activity = "";
+  }
+}
+
+function limitText({ limit, value }: Limit): string {
+  switch (limit) {
+    case "maxTurns":
+      return `The limit of ${counted(value, "turn")} is reached.`;
+    case "maxCostUsd":
+      return `The limit of the cost is reached: ${dollars(value)}.`;
+    case "maxDurationMs":
+      return `The limit of ${duration(value)} is reached.`;
+    case "maxTotalTokens":
+      return `The limit of the tokens is reached: ${grouped(value)}.`;
+    case "maxIdenticalCalls":
+      return `Stopped: the same call came ${value} times in a row with the same result.`;
+    default:
+      return `Stopped by a limit: ${limit} (${grouped(value)}).`;
+  }
+}

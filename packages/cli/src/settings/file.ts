@@ -1,0 +1,145 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
+import {
+  isSettingName,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+  SETTINGS,
+  type SettingValue,
+} from "./table.ts";
+import type { Settings } from "./settings.ts";
+import type { Environment } from "../core/terminal.ts";
+
+const MAX_FILE_BYTES = 1_048_576;
+/** Editors look for the JSON Schema there. */
+const SCHEMA_KEY = "$schema";
+
+/** The folder of this program in the user's configuration. */
+export function configFolder(env: Environment, home: string): string {
+  const folder = env["XDG_CONFIG_HOME"];
+  // A relative folder is to be ignored, says the standard of that variable.
+  return join(folder && isAbsolute(folder) ? folder : join(home, ".config"), "gyre");
+}
+
+/** What is in a file, or why it cannot be read; undefined where there is none. */
+export type FileContent = { readonly content: Buffer } | { readonly problem: string };
+
+/** Reads a file that is meant to be small. `flags` are added to those for opening it. */
+export function readSmallFile(path: string, flags = 0): FileContent | undefined {
+  let file: number;
+  try {
+    // Without waiting: a pipe would keep us until somebody writes into it.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | flags);
+  } catch (error) {
+    const code = codeOf(error);
+    return code === "ENOENT" || code === "ENOTDIR"
+      ? undefined
+      : { problem: `cannot be opened (${code})` };
+  }
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) return { problem: "is not a file" };
+    if (stats.size > MAX_FILE_BYTES) return { problem: `has more than ${MAX_FILE_BYTES} bytes` };
+    return { content: readFileSync(file) };
+  } catch (error) {
+    return { problem: `cannot be read (${codeOf(error)})` };
+  } finally {
+    closeSync(file);
+  }
+}
+
+export interface FileSettings {
+  readonly settings: Settings;
+  readonly problems: readonly SettingsProblem[];
+}
+
+/**
+ * The settings that a file holds, and all that is wrong with it. What is wrong is left out
+ * of the settings. Paths in it are from the folder of the file.
+ */
+export async function settingsIn(
+  content: Buffer,
+  path: string,
+  home: string,
+): Promise<FileSettings> {
+  const json = await parsed(content.toString("utf8"));
+  if ("problem" in json)
+    return { settings: {}, problems: [settingsError(`${path} ${json.problem}`)] };
+  const object = json.value;
+  if (!SETTINGS.models.kind.is(object)) {
+    return { settings: {}, problems: [settingsError(`${path} must hold a JSON object.`)] };
+  }
+  const problems: SettingsProblem[] = [];
+  const settings: Draft = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (key === SCHEMA_KEY) continue;
+    if (isSettingName(key)) {
+      const wrong = await take(settings, key, value, dirname(path), home);
+      problems.push(...wrong.map((text) => settingsError(`${path}: ${text}`)));
+    } else {
+      const { didYouMean } = await import("./shown.ts");
+      // Without its value, which may be a secret.
+      const text = `${path}: "${key}" is no setting.${didYouMean(key, SETTING_NAMES)}`;
+      problems.push(settingsWarning(text));
+    }
+  }
+  return { settings, problems };
+}
+
+/** Settings that are being put together. */
+export type Draft = { [K in SettingName]?: SettingValue<K> };
+
+/** Puts a value into the settings if it fits; gives what is wrong with it. */
+async function take<K extends SettingName>(
+  settings: Draft,
+  key: K,
+  value: unknown,
+  folder: string,
+  home: string,
+): Promise<readonly string[]> {
+  const { kind, from } = settingOf(key);
+  if (!kind.is(value)) {
+    const { shownBriefly } = await import("./shown.ts");
+    return [`${key} is ${shownBriefly(value)}, but must be ${kind.allowed}.`];
+  }
+  if (key === "models" && SETTINGS.models.kind.is(value)) {
+    const { modelProblems } = await import("./models.ts");
+    const wrong = modelProblems(value);
+    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  }
+  if (key === "mcp" && SETTINGS.mcp.kind.is(value)) {
+    const { mcpProblems } = await import("./mcp.ts");
+    const wrong = mcpProblems(value);
+    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  }
+  if (key === "hooks" && SETTINGS.hooks.kind.is(value)) {
+    const { hookProblems } = await import("./hooks.ts");
+    const wrong = hookProblems(value);
+    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  }
+  settings[key] = from ? from(value, folder, home) : value;
+  return [];
+}
+
+type Parsed = { readonly value: unknown } | { readonly problem: string };
+
+async function parsed(text: string): Promise<Parsed> {
+  try {
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
+    return { value };
+  } catch {
+    // The words of that error quote the file, and tell no place.
+    const { parseJsonText } = await import("@gyre/ai");
+    const result = parseJsonText(text);
+    if (result.ok) return result;
+    const { line, column, error } = result;
+    return { problem: `is not JSON: line ${line}, column ${column}: ${error}` };
+  }
+}
+
+export function codeOf(error: unknown): string {
+  if (error instanceof Error && "code" in error) return String(error.code);
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,346 @@
+import { join, relative, resolve, sep } from "node:path";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import type { Values } from "../core/options.ts";
+import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
+import { configFolder, type Draft, type FileSettings, readSmallFile, settingsIn } from "./file.ts";
+import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
+import {
+  type Kind,
+  type ProjectRule,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+  SETTINGS,
+} from "./table.ts";
+import type { Settings } from "./settings.ts";
+import { shellWord } from "../text/shell-word.ts";
+import type { Environment } from "../core/terminal.ts";
+import type { TrustedFile } from "./trust.ts";
+
+/** Who set something, the first to be replaced first. */
+export type SettingsSource = "user file" | "project file" | "environment" | "command line";
+
+export interface SettingsOptions {
+  env: Environment;
+  /** The folder to work in, absolute: `--cwd` is followed already. */
+  cwd: string;
+  /** What paths on the command line and in variables are from. Default: `cwd`. */
+  start?: string;
+  /** The home folder of the user. */
+  home: string;
+  flags: Values;
+  /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
+  trustOnce?: boolean;
+  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  quietAboutTrust?: boolean;
+}
+
+/** A file that was looked for. */
+export interface SettingsFile {
+  readonly of: "user file" | "project file";
+  readonly path: string;
+  /**
+   * `changed`: it was trusted when it had another content. `refused`: it could not be
+   * read, or is no part of the project. `invalid`: nothing runs before it is mended.
+   */
+  readonly state: "used" | "missing" | "not trusted" | "changed" | "refused" | "invalid";
+}
+
+/** What one source sets. */
+export interface SettingsLayer {
+  readonly source: SettingsSource;
+  readonly settings: Settings;
+}
+
+export interface LoadedSettings {
+  readonly settings: Settings;
+  /** Who set each; of those that add up, who came last. */
+  readonly sources: Readonly<Partial<Record<SettingName, SettingsSource>>>;
+  /** What each source sets, the first to be replaced first. */
+  readonly layers: readonly SettingsLayer[];
+  readonly files: readonly SettingsFile[];
+}
+
+/** The settings cannot be used. `problems` has all that is wrong, a line each. */
+export class SettingsError extends ExitError {
+  readonly code = "bad_settings";
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(EXIT.usage, problems.join("\n"));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads all that is set, wherever it is. `warn` is told a line at a time of keys that are
+ * not known, and of a project's settings that are not used. Rejects with `UsageError` for
+ * what is wrong with the command line, and with `SettingsError` for all that is wrong with
+ * files and variables.
+ */
+export async function loadSettings(
+  options: SettingsOptions & { warn: (text: string) => void },
+): Promise<LoadedSettings> {
+  const { problems, ...loaded } = await inspectSettings(options);
+  const errors: string[] = [];
+  for (const { level, text } of problems) {
+    if (level === "error") errors.push(text);
+    else options.warn(text);
+  }
+  if (errors.length > 0) throw new SettingsError(errors);
+  return loaded;
+}
+
+/**
+ * As `loadSettings`, but gives what is wrong instead of rejecting with it. Rejects with
+ * `UsageError`.
+ */
+export async function inspectSettings(
+  options: SettingsOptions,
+): Promise<LoadedSettings & { readonly problems: readonly SettingsProblem[] }> {
+  const commandLine = await flagSettings(options);
+  const user = await userSettings(options);
+  const project = await projectSettings(options, user);
+  const environment = await variableSettings(options);
+  const layers: SettingsLayer[] = [
+    { source: "user file", settings: user.settings },
+    { source: "project file", settings: project?.settings ?? {} },
+    { source: "environment", settings: environment.settings },
+    { source: "command line", settings: commandLine },
+  ];
+  return {
+    ...merged(layers),
+    layers,
+    files: [user.file, ...(project ? [project.file] : [])],
+    problems: [...user.problems, ...(project?.problems ?? []), ...environment.problems],
+  };
+}
+
+function merged(layers: readonly SettingsLayer[]): Pick<LoadedSettings, "settings" | "sources"> {
+  const settings: Draft = {};
+  const sources: Partial<Record<SettingName, SettingsSource>> = {};
+  for (const { source, settings: said } of layers) {
+    for (const key of SETTING_NAMES) {
+      if (said[key] === undefined) continue;
+      put(settings, key, said);
+      sources[key] = source;
+    }
+  }
+  return { settings, sources };
+}
+
+function put<K extends SettingName>(settings: Draft, key: K, said: Draft): void {
+  const { add } = settingOf(key);
+  const earlier = settings[key];
+  const later = said[key];
+  if (later === undefined) return;
+  settings[key] = add && earlier !== undefined ? add(earlier, later) : later;
+}
+
+export interface ReadFile extends FileSettings {
+  readonly file: SettingsFile;
+}
+
+/** What the user's own file sets. */
+export async function userSettings(options: SettingsOptions): Promise<ReadFile> {
+  const { env, home, flags, cwd, start = cwd } = options;
+  const named = flags.config ?? (env["GYRE_CONFIG"] || undefined);
+  const path =
+    named === undefined ? join(configFolder(env, home), "config.json") : resolve(start, named);
+  const read = readSmallFile(path);
+  const file = { of: "user file", path } as const;
+  if (!read) {
+    const by = flags.config === undefined ? "GYRE_CONFIG" : "--config";
+    const problems = named === undefined ? [] : [settingsError(`${by}: there is no file ${path}.`)];
+    return { file: { ...file, state: "missing" }, settings: {}, problems };
+  }
+  if ("problem" in read) {
+    const problems = [settingsError(`${path} ${read.problem}.`)];
+    return { file: { ...file, state: "refused" }, settings: {}, problems };
+  }
+  const said = await settingsIn(read.content, path, home);
+  return { file: { ...file, state: stateOf(said) }, ...said };
+}
+
+function stateOf({ problems }: FileSettings): SettingsFile["state"] {
+  return problems.some(({ level }) => level === "error") ? "invalid" : "used";
+}
+
+async function projectSettings(
+  options: SettingsOptions,
+  user: ReadFile,
+): Promise<ReadFile | undefined> {
+  const { cwd, env, home, flags, quietAboutTrust, trustOnce = flags.trust ?? false } = options;
+  const project = findProjectFile(cwd, home);
+  // Who names it on the command line has said enough.
+  if (!project || realPath(project.path) === realPath(user.file.path)) return undefined;
+  const { path } = project;
+  const unused = (state: SettingsFile["state"], ...texts: readonly string[]): ReadFile => ({
+    file: { of: "project file", path, state },
+    settings: {},
+    problems: texts.map(settingsWarning),
+  });
+  const read = readProjectFile(project, cwd);
+  if ("problem" in read) return unused("refused", `${path} is not used: it ${read.problem}.`);
+  const said = await settingsIn(read.content, path, home);
+  if (!trustOnce) {
+    const { readTrustFile, TrustFileError, trustFile, trustOf } = await import("./trust.ts");
+    let trust: ReturnType<typeof trustOf>;
+    try {
+      const folders = readTrustFile(trustFile(env, home));
+      // What was never trusted is not looked into any further.
+      const files = folders.has(project.folder)
+        ? await trustedFiles(project, read.content, said.settings)
+        : [];
+      trust = trustOf(folders, project.folder, files);
+    } catch (error) {
+      if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
+      const why = quietAboutTrust ? [] : [`${path} is not used: ${error.message}.`];
+      return unused("not trusted", ...why);
+    }
+    if (quietAboutTrust && trust !== "trusted") {
+      return unused(trust === "changed" ? "changed" : "not trusted");
+    }
+    const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
+    if (trust === "changed") {
+      const what = said.settings.plugins || said.settings.hooks ? "it, or what it runs," : "it";
+      return unused(
+        "changed",
+        `${path} is not used: ${what} has changed since it was trusted. ${how}`,
+      );
+    }
+    if (trust === "unknown") {
+      return unused("not trusted", `${path} is not used: its folder is not trusted. ${how}`);
+    }
+  }
+  const { settings, refused } = await allowedOfProject(said.settings, user.settings);
+  return {
+    file: { of: "project file", path, state: stateOf(said) },
+    settings,
+    problems: [...said.problems, ...refused.map((text) => settingsWarning(`${path}: ${text}`))],
+  };
+}
+
+/** A project's file as it is trusted. */
+export function trustedFile(
+  { folder, path }: ProjectFile,
+  content: Uint8Array,
+): { name: string; content: Uint8Array } {
+  return { name: relative(folder, path).replaceAll(sep, "/"), content };
+}
+
+/** All that is trusted with a project: its file, and what runs because of it. */
+export async function trustedFiles(
+  project: ProjectFile,
+  content: Uint8Array,
+  settings: Settings,
+): Promise<TrustedFile[]> {
+  const files = [trustedFile(project, content)];
+  if (settings.plugins === undefined && settings.hooks === undefined) return files;
+  const { filesThatRun } = await import("../extensions/plugins-files.ts");
+  return [...files, ...filesThatRun(settings, project.folder)];
+}
+
+/** What runs because of a project cannot be trusted; its words say why. */
+export function isPluginError(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === "bad_plugin";
+}
+
+/** What to type, from the folder that the program was started in. */
+function trustCommand({ folder }: ProjectFile, { cwd, start = cwd }: SettingsOptions): string {
+  if (start === cwd) return "gyre trust";
+  return `gyre trust ${shellWord(folder)}`;
+}
+
+/**
+ * What is used of a project's settings, though it is trusted: nothing that takes effect
+ * outside of it. `refused` has a line for each that is left out.
+ */
+export async function allowedOfProject(
+  said: Settings,
+  users: Settings,
+): Promise<{ settings: Settings; refused: string[] }> {
+  const settings: Draft = { ...said };
+  const refused: string[] = [];
+  for (const key of SETTING_NAMES) {
+    const rule = brokenRule(key, said, users);
+    if (!rule) continue;
+    delete settings[key];
+    const what = rule.not === undefined ? "" : ` if it is ${rule.not}`;
+    refused.push(`${key} is not taken from a project${what}. ${rule.why}`);
+  }
+  if (said.models) {
+    const { projectModels } = await import("./models.ts");
+    const taken = projectModels(said.models, users.models);
+    settings.models = taken.models;
+    refused.push(...taken.refused.map((text) => `models: ${text}.`));
+  }
+  return { settings, refused };
+}
+
+function brokenRule<K extends SettingName>(
+  key: K,
+  said: Draft,
+  users: Draft,
+): Pick<ProjectRule<unknown>, "not" | "why"> | undefined {
+  const rule = settingOf(key).project;
+  const value = said[key];
+  return value === undefined || rule?.allows(value, users[key]) ? undefined : rule;
+}
+
+async function variableSettings(options: SettingsOptions): Promise<FileSettings> {
+  const settings: Draft = {};
+  const problems: SettingsProblem[] = [];
+  for (const key of SETTING_NAMES) {
+    const name = SETTINGS[key].env;
+    const text = name === undefined ? undefined : options.env[name];
+    // Set to nothing is how many a shell unsets.
+    if (name === undefined || !text) continue;
+    if (!takeText(settings, key, text, options)) {
+      problems.push(settingsError(await mustBe(name, text, SETTINGS[key].kind)));
+    }
+  }
+  return { settings, problems };
+}
+
+async function flagSettings(options: SettingsOptions): Promise<Settings> {
+  const settings: Draft = {};
+  const problems: string[] = [];
+  for (const key of SETTING_NAMES) {
+    const { flag, kind } = SETTINGS[key];
+    const value = flag === undefined ? undefined : options.flags[flag];
+    if (flag === undefined || value === undefined) continue;
+    const fits =
+      typeof value === "string"
+        ? takeText(settings, key, value, options)
+        : takeValue(settings, key, flag.startsWith("no-") ? !value : value);
+    if (!fits) problems.push(await mustBe(`--${flag}`, value, kind));
+  }
+  if (problems.length > 0) throw new UsageError(problems.join("\n"));
+  return settings;
+}
+
+function takeText<K extends SettingName>(
+  settings: Draft,
+  key: K,
+  text: string,
+  { cwd, start = cwd, home }: SettingsOptions,
+): boolean {
+  const { kind, from } = settingOf(key);
+  const value = kind.read(text);
+  if (value === undefined) return false;
+  settings[key] = from ? from(value, start, home) : value;
+  return true;
+}
+
+function takeValue<K extends SettingName>(settings: Draft, key: K, value: unknown): boolean {
+  const { kind } = settingOf(key);
+  if (!kind.is(value)) return false;
+  settings[key] = value;
+  return true;
+}
+
+async function mustBe(name: string, value: unknown, kind: Kind<unknown>): Promise<string> {
+  const { shownBriefly } = await import("./shown.ts");
+  const allowed = typeof value === "string" ? (kind.allowedText ?? kind.allowed) : kind.allowed;
+  return `${name} is ${shownBriefly(value)}, but must be ${allowed}.`;
+}

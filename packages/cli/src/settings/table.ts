@@ -1,0 +1,487 @@
+import { isAbsolute, join, resolve } from "node:path";
+import { DEFAULT_TOOLS, type OptionName, OPTIONS } from "../core/options.ts";
+import type { Settings } from "./settings.ts";
+
+export type SettingName = keyof Settings;
+export type SettingValue<K extends SettingName> = NonNullable<Settings[K]>;
+
+/** What a timer can hold, in seconds: 24 days. */
+const MAX_SECONDS = 2_147_483;
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+
+/** A kind of value, and the ways to write one. */
+export interface Kind<T> {
+  /** What is allowed in a file, as the end of "must be". */
+  readonly allowed: string;
+  /** What is allowed in a variable or an option, where that is more. */
+  readonly allowedText?: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+  is(value: unknown): value is T;
+  /** The value that a text stands for; undefined if it stands for none. */
+  read(text: string): T | undefined;
+}
+
+export interface Setting<T> {
+  readonly kind: Kind<T>;
+  readonly about: string;
+  /** What holds where nothing sets it: a value, or in words. */
+  readonly standard?: T;
+  readonly otherwise?: string;
+  /** The variable that sets it. */
+  readonly env?: string;
+  /** The option that sets it. */
+  readonly flag?: OptionName;
+  /** Puts a later value to an earlier one. Without it, the later replaces the earlier. */
+  readonly add?: (earlier: T, later: T) => T;
+  /** The value as it is used, if it is written relative to a folder. */
+  readonly from?: (value: T, folder: string, home: string) => T;
+  /** What a project does not set, though it is trusted. */
+  readonly project?: ProjectRule<T>;
+}
+
+export interface ProjectRule<T> {
+  /** For people: the values that are not taken. Without it, none is. */
+  readonly not?: string;
+  /** Why, as a sentence. */
+  readonly why: string;
+  /** `users`: what the user's own file says. */
+  readonly allows: (value: T, users: T | undefined) => boolean;
+}
+
+const isText = (value: unknown): value is string =>
+  typeof value === "string" && value.trim() !== "" && !value.includes("\0");
+const TEXT_SCHEMA = { type: "string", pattern: "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$" };
+
+const TEXT: Kind<string> = {
+  allowed: "a text that is not empty",
+  schema: TEXT_SCHEMA,
+  is: isText,
+  read: (text) => (isText(text) ? text : undefined),
+};
+
+const TEXTS: Kind<readonly string[]> = {
+  allowed: "a list of texts that are not empty",
+  allowedText: 'names with commas between them, or "none"',
+  schema: { type: "array", items: TEXT_SCHEMA },
+  is: (value): value is readonly string[] => Array.isArray(value) && value.every(isText),
+  read(text) {
+    if (text.trim() === "none") return [];
+    const names = text.split(",").map((name) => name.trim());
+    return names.every(isText) ? names : undefined;
+  },
+};
+
+const YES_OR_NO: Kind<boolean> = {
+  allowed: "true or false",
+  allowedText: "true, false, 1 or 0",
+  schema: { type: "boolean" },
+  is: (value) => typeof value === "boolean",
+  read(text) {
+    if (text === "true" || text === "1") return true;
+    return text === "false" || text === "0" ? false : undefined;
+  },
+};
+
+const COUNT: Kind<number> = {
+  allowed: "a whole number above 0",
+  schema: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+  is: (value): value is number => Number.isSafeInteger(value) && Number(value) > 0,
+  read: (text) => numberIn(text, /^\d+$/, COUNT),
+};
+
+const DECIMAL = /^(?:\d+(?:\.\d*)?|\.\d+)$/;
+
+const DOLLARS: Kind<number> = {
+  allowed: "US dollars, a number above 0",
+  schema: { type: "number", exclusiveMinimum: 0 },
+  is: (value): value is number => Number.isFinite(value) && Number(value) > 0,
+  read: (text) => numberIn(text, DECIMAL, DOLLARS),
+};
+
+const DURATION: Kind<number> = {
+  allowed: `seconds, a number above 0 and at most ${MAX_SECONDS}`,
+  allowedText: `seconds above 0 and at most ${MAX_SECONDS}, or a time such as 90s, 5m or 1h`,
+  schema: { type: "number", exclusiveMinimum: 0, maximum: MAX_SECONDS },
+  is: (value): value is number =>
+    Number.isFinite(value) && Number(value) > 0 && Number(value) <= MAX_SECONDS,
+  read(text) {
+    const [, digits = "", unit = "s"] = /^(.*?)([smh])?$/s.exec(text.trim()) ?? [];
+    const value = DECIMAL.test(digits) ? Number(digits) * (SECONDS[unit] ?? 1) : undefined;
+    return DURATION.is(value) ? value : undefined;
+  },
+};
+
+/** Its parts are looked at in settings-models.ts, which is not loaded where there are none. */
+const MODELS: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: 'an object with "models", "services" or both',
+  schema: {
+    type: "object",
+    properties: {
+      models: {
+        description: "Models that are new, or changed.",
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            provider: { description: "The id of the service that it is at.", type: "string" },
+            id: { description: "What the service calls it.", type: "string" },
+          },
+          required: ["provider", "id"],
+        },
+      },
+      services: {
+        description: "Services that are new, or changed, by id.",
+        type: "object",
+        additionalProperties: { type: "object" },
+      },
+    },
+    additionalProperties: false,
+  },
+  is: (value): value is Readonly<Record<string, unknown>> =>
+    typeof value === "object" && value !== null && !Array.isArray(value),
+  read: () => undefined,
+};
+
+/** Its parts are looked at in mcp-settings.ts, which is not loaded where there are none. */
+const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: "an object of servers by name",
+  schema: {
+    type: "object",
+    additionalProperties: {
+      type: "object",
+      properties: {
+        type: { enum: ["stdio", "http"] },
+        command: { description: "A program that is the server.", type: "string" },
+        args: { type: "array", items: { type: "string" } },
+        env: { type: "object", additionalProperties: { type: "string" } },
+        cwd: { description: "Where it is started.", type: "string" },
+        url: { description: "Where the server is.", type: "string" },
+        headers: { type: "object", additionalProperties: { type: "string" } },
+        disabled: { type: "boolean" },
+        timeout: { description: "Milliseconds for a call.", type: "number", exclusiveMinimum: 0 },
+        tools: { description: "The tools that are used.", type: "array", items: TEXT_SCHEMA },
+        direct: { description: "Tells the model of its tools at once.", type: "boolean" },
+      },
+    },
+  },
+  is: (value) => MODELS.is(value),
+  read: () => undefined,
+};
+
+const HOOK_SCHEMA = {
+  type: "object",
+  properties: {
+    matcher: {
+      description: "A regular expression for the whole name of a tool.",
+      type: "string",
+    },
+    command: {
+      description: "For a shell, or a program and its arguments.",
+      anyOf: [TEXT_SCHEMA, { type: "array", items: { type: "string" }, minItems: 1 }],
+    },
+    timeout: { description: "Seconds.", type: "number", exclusiveMinimum: 0 },
+    hooks: { description: "As other agents write them.", type: "array", items: { type: "object" } },
+  },
+};
+
+/** Its parts are looked at in hooks-settings.ts, which is not loaded where there are none. */
+const HOOKS: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: "an object with a list of hooks for each event",
+  schema: {
+    type: "object",
+    properties: {
+      PreToolUse: { type: "array", items: HOOK_SCHEMA },
+      PostToolUse: { type: "array", items: HOOK_SCHEMA },
+      UserPromptSubmit: { type: "array", items: HOOK_SCHEMA },
+      SessionStart: { type: "array", items: HOOK_SCHEMA },
+      Stop: { type: "array", items: HOOK_SCHEMA },
+      PreCompact: { type: "array", items: HOOK_SCHEMA },
+    },
+    additionalProperties: { type: "array" },
+  },
+  is: (value) => MODELS.is(value),
+  read: () => undefined,
+};
+
+function oneOf<const T extends string>(values: readonly T[]): Kind<T> {
+  const is = (value: unknown): value is T => values.some((one) => one === value);
+  return {
+    allowed: `one of ${values.map((value) => `"${value}"`).join(", ")}`,
+    schema: { enum: values },
+    is,
+    read: (text) => (is(text) ? text : undefined),
+  };
+}
+
+function numberIn(text: string, form: RegExp, kind: Kind<number>): number | undefined {
+  const value = form.test(text.trim()) ? Number(text) : undefined;
+  return kind.is(value) ? value : undefined;
+}
+
+const together = (earlier: readonly string[], later: readonly string[]): readonly string[] => [
+  ...new Set([...earlier, ...later]),
+];
+
+/** A project names other services than the user's file, so nothing is there twice. */
+const allModels: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, later) => ({
+  models: [earlier, later].flatMap(({ models }) => (Array.isArray(models) ? models : [])),
+  services: Object.assign({}, earlier["services"], later["services"]),
+});
+
+/** Those of both files, in order. */
+const allHooks: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, later) =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(earlier), ...Object.keys(later)])].map((event) => [
+      event,
+      [earlier[event], later[event]].flatMap((hooks): unknown[] =>
+        Array.isArray(hooks) ? hooks : [],
+      ),
+    ]),
+  );
+
+/** A path as it is used. What is none is a package that is installed for the file's folder. */
+function pluginPath(name: string, folder: string, home: string): string {
+  if (name.startsWith("~/")) return join(home, name.slice(1));
+  if (isAbsolute(name) || /^\.{1,2}[\\/]/.test(name)) return resolve(folder, name);
+  return join(folder, "node_modules", name);
+}
+
+const ownLimit: ProjectRule<number> = {
+  not: "more than your own file says",
+  why: "Your limit is for your money and your time.",
+  allows: (value, users) => users === undefined || value <= users,
+};
+
+/**
+ * Every setting, once: what is checked, read from variables and options, told in the JSON
+ * Schema and listed in docs/configuration.md is all made from this, or held against it.
+ */
+export const SETTINGS: {
+  readonly [K in SettingName]: Setting<SettingValue<K>>;
+} = {
+  model: {
+    kind: TEXT,
+    about: 'The model: a name ("sonnet"), or service/id.',
+    otherwise: "that of the first service that has a key; gyre doctor says which",
+    env: "GYRE_MODEL",
+    flag: "model",
+  },
+  fallbackModels: {
+    kind: TEXTS,
+    about: "Models that are asked, in this order, when the first cannot answer.",
+    otherwise: "none",
+    env: "GYRE_FALLBACK_MODELS",
+  },
+  thinking: {
+    kind: oneOf(OPTIONS.thinking.complete),
+    about: "How much the model thinks.",
+    standard: "off",
+    env: "GYRE_THINKING",
+    flag: "thinking",
+  },
+  tools: {
+    kind: TEXTS,
+    about: "The tools that it has, by name; an empty list is none.",
+    standard: DEFAULT_TOOLS,
+    env: "GYRE_TOOLS",
+    flag: "tools",
+  },
+  mode: {
+    kind: oneOf(OPTIONS.mode.complete),
+    about: "What it may do without being asked about.",
+    standard: "ask",
+    env: "GYRE_MODE",
+    flag: "mode",
+    project: {
+      not: '"full"',
+      why: "Then nothing would be asked about, in a folder that somebody else wrote.",
+      allows: (value) => value !== "full",
+    },
+  },
+  allow: {
+    kind: TEXTS,
+    about: "Rules for what it may do. Adds up.",
+    otherwise: "none",
+    flag: "allow",
+    add: together,
+  },
+  ask: {
+    kind: TEXTS,
+    about: "Rules for what is asked about. Adds up.",
+    otherwise: "none",
+    add: together,
+  },
+  deny: {
+    kind: TEXTS,
+    about: "Rules for what it may not do. Adds up.",
+    otherwise: "none",
+    flag: "deny",
+    add: together,
+  },
+  sandbox: {
+    kind: oneOf(OPTIONS.sandbox.complete),
+    about: "What commands are confined by: that of this system, or nothing.",
+    standard: "auto",
+    env: "GYRE_SANDBOX",
+    flag: "sandbox",
+    project: {
+      why: "The sandbox keeps what is outside of the project safe from it.",
+      allows: () => false,
+    },
+  },
+  network: {
+    kind: YES_OR_NO,
+    about: "Whether commands reach the network.",
+    standard: false,
+    env: "GYRE_NETWORK",
+    flag: "network",
+    project: {
+      not: "true",
+      why: "What commands can read, they could send anywhere.",
+      allows: (value) => !value,
+    },
+  },
+  maxTurns: {
+    kind: COUNT,
+    about: "Ends a run after this many answers.",
+    otherwise: "no limit",
+    env: "GYRE_MAX_TURNS",
+    flag: "max-turns",
+    project: ownLimit,
+  },
+  maxCost: {
+    kind: DOLLARS,
+    about: "Ends a run when it has cost this many US dollars.",
+    otherwise: "no limit",
+    env: "GYRE_MAX_COST",
+    flag: "max-cost",
+    project: ownLimit,
+  },
+  timeout: {
+    kind: DURATION,
+    about: "Ends a run after this many seconds.",
+    otherwise: "no limit",
+    env: "GYRE_TIMEOUT",
+    flag: "timeout",
+    project: ownLimit,
+  },
+  instructions: {
+    kind: TEXT,
+    about: "Added to the system prompt.",
+    otherwise: "none",
+  },
+  instructionFiles: {
+    kind: YES_OR_NO,
+    about: "Whether AGENTS.md or CLAUDE.md are read, yours and the project's.",
+    standard: true,
+    env: "GYRE_INSTRUCTION_FILES",
+    project: {
+      not: "true",
+      why: "Whether its files are read is for you to say.",
+      allows: (value) => !value,
+    },
+  },
+  skills: {
+    kind: YES_OR_NO,
+    about: "Whether skills are looked for, yours and the project's.",
+    standard: true,
+    env: "GYRE_SKILLS",
+    project: {
+      not: "true",
+      why: "Whether its files are read is for you to say.",
+      allows: (value) => !value,
+    },
+  },
+  oracle: {
+    kind: TEXT,
+    about: "The model of the tool oracle.",
+    otherwise: "the model itself",
+    env: "GYRE_ORACLE",
+  },
+  sessions: {
+    kind: YES_OR_NO,
+    about: "Whether what is said and done is written to session files.",
+    standard: true,
+    env: "GYRE_SESSIONS",
+    flag: "no-session",
+    project: {
+      why: "Session files are outside of the project, and tell what was done in it.",
+      allows: () => false,
+    },
+  },
+  log: {
+    kind: TEXT,
+    about: "A file that gets a line for each call of a model or a tool.",
+    otherwise: "none",
+    env: "GYRE_LOG",
+    flag: "log",
+    from: (path, folder, home) =>
+      path.startsWith("~/") ? join(home, path.slice(1)) : resolve(folder, path),
+    project: {
+      why: "A path, or a link in the project, could lead to any file of yours.",
+      allows: () => false,
+    },
+  },
+  models: {
+    kind: MODELS,
+    about: "Models and services of your own. Adds up.",
+    otherwise: "none",
+    add: allModels,
+    project: {
+      not: "services that Gyre or your own file knows, their models and key variables; keyEnv, urlEnv",
+      why: "Else it could have your keys sent to an address of its own.",
+      // Decided part by part in settings-models.ts.
+      allows: () => true,
+    },
+  },
+  mcp: {
+    kind: SERVERS,
+    about: "MCP servers by name. Adds up.",
+    otherwise: "none",
+    // A project does not take the place of a server of the user's.
+    add: (earlier, later) => ({ ...later, ...earlier }),
+  },
+  plugins: {
+    kind: TEXTS,
+    about: "Modules to load: paths that begin with ./, or packages. Adds up.",
+    otherwise: "none",
+    add: together,
+    from: (names, folder, home) => names.map((name) => pluginPath(name, folder, home)),
+  },
+  hooks: {
+    kind: HOOKS,
+    about: "Programs that run at an event. Adds up.",
+    otherwise: "none",
+    add: allHooks,
+  },
+  notify: {
+    kind: oneOf(["off", "bell", "desktop"]),
+    about: "How the terminal says that it is done or asks: by its bell, or by a notification too.",
+    standard: "off",
+    env: "GYRE_NOTIFY",
+  },
+  screenReader: {
+    kind: YES_OR_NO,
+    about: "Whether the terminal gets plain lines, for what reads it aloud.",
+    standard: false,
+    env: "GYRE_SCREEN_READER",
+    flag: "screen-reader",
+  },
+  formatCode: {
+    kind: YES_OR_NO,
+    about: "Whether the code of an answer is shown as a formatter would write it.",
+    standard: true,
+    env: "GYRE_FORMAT_CODE",
+  },
+};
+
+export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filter(isSettingName);
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(SETTINGS, name);
+}
+
+/** What is known of one setting, as the compiler can follow it. */
+export function settingOf<K extends SettingName>(name: K): Setting<SettingValue<K>> {
+  return SETTINGS[name];
+}

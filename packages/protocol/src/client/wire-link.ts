@@ -1,0 +1,281 @@
+import type { Clock } from "@gyre/ai";
+import {
+  encode,
+  type Envelope,
+  isRecord,
+  type Payload,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  versionMismatch,
+} from "../frames/envelope.ts";
+import { type Limits, LIMITS } from "../frames/limits.ts";
+import type { WireRequest } from "./pending-requests.ts";
+import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport } from "../transports/transport.ts";
+import type { Connect } from "./wire-peer.ts";
+
+/** A connection that is not ready by then is given up; so is the wait for its end. */
+export const CONNECT_TIMEOUT_MS = 10_000;
+
+/** What a connection tells. None of these may throw. */
+export interface LinkHandler {
+  ready(server: Payload, limits: Limits): void;
+  /** `ack`, `nack` or `error`, with `re`. */
+  answer(frame: Envelope): void;
+  /** A frame of a stream that is no answer. */
+  event(frame: Envelope): void;
+  /** The connection is over, or never was; called once. */
+  ended(error: Error): void;
+  /** Trouble that changes nothing. */
+  trouble(error: unknown, where: string): void;
+}
+
+export interface LinkOptions {
+  connect: Connect;
+  client: { name: string; version: string } | undefined;
+  clock: Clock;
+  pingMs: number;
+  handler: LinkHandler;
+}
+
+/** The numbers of what is sent on one stream. */
+interface Numbering {
+  readonly key: number;
+  last: number;
+}
+
+/** The asking end of one connection: handshake, numbers of requests, `ping`, `goodbye`. */
+export class WireLink {
+  readonly #options: LinkOptions;
+  readonly #abort = new AbortController();
+  readonly #opened: Promise<void>;
+  readonly #numberings = new Map<string, Numbering>();
+  #transport: Transport | undefined;
+  /** Those of the server, when it is ready. */
+  #limits: Limits | undefined;
+  #isEnded = false;
+  #shutting: Promise<void> | undefined;
+  #made = 0;
+  #keys = 0;
+  #stopTimer: () => void;
+  /** Since the last look. */
+  #wasHeard = false;
+  #isPinged = false;
+
+  /** Connects at once; the handler is called later, never from in here. */
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#stopTimer = options.clock.after(CONNECT_TIMEOUT_MS, () => {
+      this.drop(timeout(`The server was not ready within ${CONNECT_TIMEOUT_MS} ms.`));
+    });
+    this.#opened = this.#open();
+  }
+
+  /**
+   * Sends a request with the next number of its stream, and gives the key of that numbering.
+   * Throws `ProtocolError` where it cannot travel; then it has no number.
+   */
+  ask({ id, type, stream, payload }: WireRequest): number {
+    if (stream === undefined) {
+      this.#sendChecked({ type, id, payload });
+      return 0;
+    }
+    const numbering = this.#numberings.get(stream) ?? this.#number(stream, 0);
+    this.#sendChecked({ type, id, stream, seq: numbering.last + 1, payload });
+    numbering.last++;
+    return numbering.key;
+  }
+
+  /**
+   * A request that was sent under the numbering `key` was refused: the server counts on from
+   * `expected`. What was sent behind it is refused as well, and changes nothing more here.
+   */
+  renumber(stream: string, key: number, expected: number): void {
+    if (this.#numberings.get(stream)?.key === key) this.#number(stream, expected - 1);
+  }
+
+  /** Nothing more is sent on a stream. If something is, the server says where to count on. */
+  forget(stream: string): void {
+    this.#numberings.delete(stream);
+  }
+
+  /** Ends it without a word. */
+  drop(error: Error): void {
+    if (this.#isEnded) return;
+    this.#end(error);
+    void this.#shut();
+  }
+
+  /** Says goodbye, where somebody hears it. Settles when the transport is closed. */
+  async close(reason: Error): Promise<void> {
+    if (this.#isEnded) return;
+    if (this.#limits) this.#transmit({ type: "goodbye", payload: {} });
+    this.#end(reason);
+    let stopTimer = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      stopTimer = this.#options.clock.after(CONNECT_TIMEOUT_MS, resolve);
+    });
+    await Promise.race([this.#opened.then(() => this.#shut()), late]);
+    stopTimer();
+  }
+
+  async #open(): Promise<void> {
+    const { client, connect } = this.#options;
+    try {
+      // In a turn of its own, so that nobody hears of an end before there was a beginning.
+      await Promise.resolve();
+      const transport = await connect(this.#abort.signal);
+      this.#transport = transport;
+      if (this.#isEnded) return await this.#shut();
+      transport.receive({
+        frame: (frame) => this.#take(frame),
+        fault: (error) => this.#options.handler.trouble(error, "a frame"),
+        closed: (error) => this.drop(error ?? new Error("The connection broke.")),
+      });
+      const payload = { versions: PROTOCOL_VERSIONS, ...(client && { client }) };
+      this.#send(this.#envelope({ type: "hello", payload }));
+    } catch (error) {
+      this.drop(error instanceof Error ? error : new Error(messageOf(error), { cause: error }));
+    }
+  }
+
+  #shut(): Promise<void> {
+    // Before there is a transport nothing is closed yet.
+    if (this.#transport) this.#shutting ??= this.#closeTransport(this.#transport);
+    return this.#shutting ?? Promise.resolve();
+  }
+
+  async #closeTransport(transport: Transport): Promise<void> {
+    try {
+      await transport.close();
+    } catch (error) {
+      this.#options.handler.trouble(error, "closing a connection");
+    }
+  }
+
+  #end(error: Error): void {
+    this.#isEnded = true;
+    this.#stopTimer();
+    this.#abort.abort(error);
+    this.#options.handler.ended(error);
+  }
+
+  #take(frame: Envelope): void {
+    if (this.#isEnded) return;
+    this.#wasHeard = true;
+    const { type, id, re, seq, stream } = frame;
+    const { handler } = this.#options;
+    if (type === "goodbye") return this.drop(leftBy(frame));
+    if (!this.#limits) return this.#beGreeted(frame);
+    if (type === "pong" || type === "ready") return;
+    if (type === "ping") return this.#transmit({ type: "pong", re: id, payload: {} });
+    // With a number it is the end of a stream.
+    const isAnswer = type === "ack" || type === "nack" || (type === "error" && seq === undefined);
+    if (!isAnswer) return stream === undefined ? undefined : handler.event(frame);
+    if (re !== undefined) handler.answer(frame);
+    else handler.trouble(errorIn(frame), "what was sent");
+  }
+
+  #beGreeted(frame: Envelope): void {
+    const { type, payload } = frame;
+    if (type === "nack" || type === "error") return this.drop(errorIn(frame));
+    if (type !== "ready") return;
+    const { version, server, limits } = payload;
+    if (version !== PROTOCOL_VERSION) return this.drop(versionMismatch(version));
+    this.#limits = limitsIn(limits);
+    this.#stopTimer();
+    this.#wasHeard = false;
+    this.#keepAwake();
+    this.#options.handler.ready(isRecord(server) ? server : {}, this.#limits);
+  }
+
+  /** Whatever is heard shows that the other end is there; where nothing is, it is asked. */
+  #keepAwake(): void {
+    const { clock, pingMs } = this.#options;
+    this.#stopTimer = clock.after(pingMs, () => {
+      if (this.#isPinged && !this.#wasHeard) {
+        return this.drop(timeout(`The server did not answer a ping within ${pingMs} ms.`));
+      }
+      this.#isPinged = !this.#wasHeard;
+      this.#wasHeard = false;
+      this.#keepAwake();
+      if (this.#isPinged) this.#transmit({ type: "ping", payload: {} });
+    });
+  }
+
+  #number(stream: string, last: number): Numbering {
+    const numbering = { key: ++this.#keys, last };
+    this.#numberings.set(stream, numbering);
+    return numbering;
+  }
+
+  #sendChecked(frame: Outgoing): void {
+    const envelope = this.#envelope(frame);
+    try {
+      // On every transport alike, whether it encodes by itself or not at all.
+      encode(envelope, (this.#limits ?? LIMITS).frameBytes);
+    } catch (cause) {
+      if (cause instanceof ProtocolError) throw cause;
+      const what = `The payload of "${frame.type}" is not JSON: ${messageOf(cause)}`;
+      throw new ProtocolError("invalid_request", what, { cause });
+    }
+    this.#send(envelope);
+  }
+
+  #transmit(frame: Outgoing): void {
+    try {
+      this.#send(this.#envelope(frame));
+    } catch (error) {
+      this.#options.handler.trouble(error, `sending "${frame.type}"`);
+    }
+  }
+
+  #send(envelope: Envelope): void {
+    const wait = this.#transport?.send(envelope);
+    wait?.catch((error: unknown) => this.drop(new Error(messageOf(error), { cause: error })));
+  }
+
+  #envelope({ id = `k_${++this.#made}`, ...frame }: Outgoing): Envelope {
+    return { v: PROTOCOL_VERSION, id, ts: this.#options.clock.now(), ...frame };
+  }
+}
+
+type Outgoing = Pick<Envelope, "type" | "payload"> &
+  Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>;
+
+/** What a `nack` or an `error` tells. */
+export function errorIn({ type, re, payload }: Envelope): ProtocolError {
+  const { code, message, ...details } = payload;
+  return new ProtocolError(
+    isErrorCode(code) ? code : "internal_error",
+    typeof message === "string" ? message : `The server answered with "${type}".`,
+    { details, ...(re !== undefined && { re }) },
+  );
+}
+
+function leftBy({ payload: { reason } }: Envelope): Error {
+  return new Error(`The server said goodbye: ${typeof reason === "string" ? reason : "closed"}.`);
+}
+
+function timeout(what: string): ProtocolError {
+  return new ProtocolError("timeout", what);
+}
+
+/** What the server tells of its limits, or else those that are usual. */
+function limitsIn(given: unknown): Limits {
+  const limits = { ...LIMITS };
+  if (!isRecord(given)) return limits;
+  for (const name of LIMIT_NAMES) {
+    const value = given[name];
+    if (typeof value === "number" && value > 0) limits[name] = value;
+  }
+  return limits;
+}
+
+const LIMIT_NAMES = [
+  "frameBytes",
+  "streams",
+  "requestTimeoutMs",
+  "tailEvents",
+  "tailBytes",
+] as const satisfies readonly (keyof Limits)[];

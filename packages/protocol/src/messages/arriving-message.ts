@@ -1,0 +1,171 @@
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type AssistantMessageEventStream,
+  type DoneReason,
+  emptyAssistantMessage,
+  type Failure,
+  type Model,
+} from "@gyre/ai";
+import { AssistantReader, type MessageHead, type WireAssistantEvent } from "./assistant-wire.ts";
+import { isRecord, type Payload } from "../frames/envelope.ts";
+import { missingEvents } from "./missing-events.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+
+const PARTS: ReadonlySet<unknown> = new Set<AssistantMessageEvent["type"]>([
+  "text_start",
+  "text_delta",
+  "text_end",
+  "thinking_start",
+  "thinking_delta",
+  "thinking_end",
+  "toolcall_start",
+  "toolcall_delta",
+  "toolcall_end",
+  "service_tool",
+  "image",
+]);
+
+const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
+  "stop",
+  "length",
+  "toolUse",
+  "pause",
+]);
+
+/** One response that arrives as numbered events, over any number of connections. */
+export class ArrivingMessage {
+  readonly #stream: AssistantMessageEventStream;
+  readonly #model: Model;
+  readonly #now: () => number;
+  #reader: AssistantReader | undefined;
+  #last = 0;
+
+  constructor(stream: AssistantMessageEventStream, model: Model, now: () => number) {
+    this.#stream = stream;
+    this.#model = model;
+    this.#now = now;
+  }
+
+  /** The number of the last event that was taken. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /**
+   * Takes an event with its number, `seq`, in its data. One that came before changes nothing.
+   * False where one is missing before it; throws `ProtocolError` where it makes no sense.
+   */
+  take(type: string, data: Payload): boolean {
+    const { seq, from = seq, ...payload } = data;
+    return this.takeNumbered(type, payload, seq, from);
+  }
+
+  /** The same, with the number beside the data. `from`: the first of those that were joined. */
+  takeNumbered(type: string, payload: Payload, seq: unknown, from: unknown = seq): boolean {
+    if (!isCount(seq) || !isCount(from)) {
+      throw new ProtocolError("invalid_sequence", `An event, "${type}", has no number.`);
+    }
+    if (seq <= this.#last) return true;
+    if (type !== "snapshot" && from !== this.#last + 1) return false;
+    this.#apply(type, payload);
+    this.#last = seq;
+    return true;
+  }
+
+  /** Ends the response with trouble. What had arrived is kept. */
+  fail(errorMessage: string, failure: Failure): void {
+    if (this.#stream.closed) return;
+    const error = this.#reader?.partial ?? emptyAssistantMessage(this.#model, this.#now());
+    const reason = failure.kind === "aborted" ? "aborted" : "error";
+    Object.assign(error, { stopReason: reason, errorMessage, failure });
+    this.#stream.push({ type: "error", reason, error });
+  }
+
+  #apply(type: string, payload: Payload): void {
+    switch (type) {
+      case "start":
+        this.#begin(payload);
+        return;
+      case "snapshot":
+        this.#restore(payload);
+        return;
+      case "done": {
+        const { reason } = payload;
+        if (!isDoneReason(reason)) throw wrong(type, "reason");
+        this.#stream.push({ type, reason, message: this.#finish(payload) });
+        return;
+      }
+      case "error": {
+        const reason = payload["reason"] === "aborted" ? "aborted" : "error";
+        this.#stream.push({ type, reason, error: this.#finish(payload) });
+        return;
+      }
+      default:
+        // What a newer server tells besides is not for this end.
+        if (PARTS.has(type)) this.#read({ ...payload, type } as WireAssistantEvent);
+    }
+  }
+
+  #begin(payload: Payload): AssistantReader {
+    if (this.#reader) return this.#reader;
+    this.#reader = new AssistantReader(headIn(payload));
+    this.#stream.push({ type: "start", partial: this.#reader.partial });
+    return this.#reader;
+  }
+
+  #read(event: WireAssistantEvent): void {
+    if (!this.#reader) throw new ProtocolError("invalid_sequence", 'The first event is "start".');
+    this.#stream.push(this.#reader.read(event));
+  }
+
+  /** Goes on from what is there to what is told, by the events in between. */
+  #restore(payload: Payload): void {
+    const { events } = payload;
+    if (!Array.isArray(events) || !events.every(isPart)) throw wrong("snapshot", "events");
+    const reader = this.#begin(payload);
+    const missing = missingEvents(reader.catchUp(), events);
+    Object.assign(reader.partial, headIn(payload), { content: reader.partial.content });
+    for (const event of missing) this.#read(event);
+  }
+
+  #finish(payload: Payload): AssistantMessage {
+    const { blocks } = payload;
+    if (!Array.isArray(blocks)) throw wrong("done", "blocks");
+    const message = headIn(payload);
+    return (this.#reader ?? new AssistantReader(message)).finish({ message, blocks });
+  }
+}
+
+function headIn({ message }: Payload): MessageHead {
+  if (isHead(message)) return message;
+  throw new ProtocolError("invalid_request", '"message" is a message without its content.');
+}
+
+/** What is needed of it here; the rest is the sender's word. */
+function isHead(value: unknown): value is MessageHead {
+  if (!isRecord(value) || value["role"] !== "assistant") return false;
+  const { api, provider, model, timestamp, usage } = value;
+  const names = [api, provider, model];
+  return (
+    names.every((name) => typeof name === "string") &&
+    typeof timestamp === "number" &&
+    isRecord(usage)
+  );
+}
+
+function isPart(value: unknown): value is WireAssistantEvent {
+  return isRecord(value) && PARTS.has(value["type"]);
+}
+
+function isDoneReason(value: unknown): value is DoneReason {
+  return DONE_REASONS.has(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function wrong(type: string, key: string): ProtocolError {
+  return new ProtocolError("invalid_request", `"${key}" of "${type}" is missing or not known.`);
+}

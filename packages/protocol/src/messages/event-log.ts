@@ -1,0 +1,126 @@
+import { isRecord, type Payload, utf8Length } from "../frames/envelope.ts";
+import { TAIL_BYTES, TAIL_EVENTS } from "../frames/limits.ts";
+import { plainData } from "../frames/plain-data.ts";
+
+/** An event of a stream with its number. */
+export interface LoggedEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly payload: Payload;
+  /** The length of the payload as JSON. */
+  readonly bytes: number;
+}
+
+/** The JSON around a delta, about. */
+const DELTA_FRAME_BYTES = 64;
+
+/** From `first` on, deltas are of this block, until the next run begins. */
+interface Run {
+  readonly first: number;
+  readonly type: string;
+  readonly contentIndex: number;
+}
+
+/** Numbers events from 1 by 1, and keeps the newest for those who come back. */
+export class EventLog {
+  readonly #maxEvents: number;
+  readonly #maxBytes: number;
+  /** Of a delta only its text: an object for each would be most of what a stream takes. */
+  #events: (LoggedEvent | string)[] = [];
+  #runs: Run[] = [];
+  /** Events before this place are forgotten. */
+  #first = 0;
+  #bytes = 0;
+  #last = 0;
+
+  constructor(maxEvents: number = TAIL_EVENTS, maxBytes: number = TAIL_BYTES) {
+    this.#maxEvents = maxEvents;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The number of the newest event; 0 before the first. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** How long the payloads are that are kept, as JSON. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  append(type: string, given: Payload): LoggedEvent {
+    const { payload, bytes } = measured(given);
+    const event = { seq: ++this.#last, type, payload, bytes };
+    this.#keep(event, bytes);
+    return event;
+  }
+
+  /** The same for a delta of a response, which takes less room than other events. */
+  appendDelta(type: string, contentIndex: number, delta: string): LoggedEvent {
+    const seq = ++this.#last;
+    const run = this.#runs.at(-1);
+    if (run?.type !== type || run.contentIndex !== contentIndex) {
+      this.#runs.push({ first: seq, type, contentIndex });
+    }
+    const bytes = deltaBytes(delta);
+    this.#keep(delta, bytes);
+    return { seq, type, payload: { contentIndex, delta }, bytes };
+  }
+
+  /** The events after one; nothing where some of them are gone, or `seq` has not been yet. */
+  after(seq: number): readonly LoggedEvent[] | undefined {
+    const gone = this.#last - this.#count;
+    if (!Number.isSafeInteger(seq) || seq < gone || seq > this.#last) return undefined;
+    let nth = 0;
+    return this.#events.slice(this.#first + seq - gone).map((kept, at) => {
+      if (typeof kept !== "string") return kept;
+      const number = seq + at + 1;
+      while ((this.#runs[nth + 1]?.first ?? Infinity) <= number) nth++;
+      const { type = "", contentIndex = 0 } = this.#runs[nth] ?? {};
+      const payload = { contentIndex, delta: kept };
+      return { seq: number, type, payload, bytes: deltaBytes(kept) };
+    });
+  }
+
+  #keep(event: LoggedEvent | string, bytes: number): void {
+    this.#events.push(event);
+    this.#bytes += bytes;
+    while (this.#count > this.#maxEvents || this.#bytes > this.#maxBytes) this.#forgetFirst();
+  }
+
+  get #count(): number {
+    return this.#events.length - this.#first;
+  }
+
+  #forgetFirst(): void {
+    const event = this.#events[this.#first] ?? "";
+    this.#bytes -= typeof event === "string" ? deltaBytes(event) : event.bytes;
+    this.#first++;
+    // Moved seldom, so that forgetting one costs the same however many there are.
+    if (this.#first * 2 < this.#events.length) return;
+    this.#events = this.#events.slice(this.#first);
+    this.#first = 0;
+    const kept = this.#last - this.#events.length + 1;
+    this.#runs = this.#runs.filter((_, nth) => (this.#runs[nth + 1]?.first ?? Infinity) > kept);
+  }
+}
+
+function deltaBytes(delta: string): number {
+  return utf8Length(delta) + DELTA_FRAME_BYTES;
+}
+
+/** A payload that is sure to travel, and its length. */
+function measured(payload: Payload): { payload: Payload; bytes: number } {
+  const { event } = payload;
+  const { delta } = isRecord(event) ? event : payload;
+  // Deltas come by the thousand, and are strings.
+  if (typeof delta === "string") {
+    return { payload, bytes: deltaBytes(delta) };
+  }
+  try {
+    return { payload, bytes: utf8Length(JSON.stringify(payload)) };
+  } catch {
+    const plain = plainData(payload);
+    return { payload: plain, bytes: utf8Length(JSON.stringify(plain)) };
+  }
+}

@@ -1,0 +1,49 @@
+import type { WireAssistantEvent } from "./assistant-wire.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+
+interface Block {
+  /** `text`, `thinking`, `toolcall`, …: how the names of its events begin. */
+  kind: string;
+  delta: string;
+  isClosed: boolean;
+}
+
+/**
+ * Of the events that build a message in one go (`catchUp`), those that are left to do for who
+ * has built a part of it: so a reader that comes back late goes on with the message it has.
+ * Throws `ProtocolError` where what it has is not the beginning of that message.
+ */
+export function missingEvents(
+  own: readonly WireAssistantEvent[],
+  whole: readonly WireAssistantEvent[],
+): WireAssistantEvent[] {
+  const [had, all] = [blocksOf(own), blocksOf(whole)];
+  return whole.flatMap((event): WireAssistantEvent[] => {
+    const { contentIndex, delta, type } = event;
+    const mine = had.get(contentIndex);
+    const theirs = all.get(contentIndex);
+    if (!mine || !theirs) return [event];
+    if (mine.isClosed) return [];
+    const goesOn = theirs.delta.startsWith(mine.delta);
+    // The end of a text may say something else than its deltas did.
+    const isReplaced = theirs.isClosed && theirs.kind !== "toolcall";
+    if (mine.kind !== theirs.kind || (!goesOn && !isReplaced)) {
+      throw new ProtocolError("invalid_sequence", `Block ${String(contentIndex)} is another one.`);
+    }
+    if (type.endsWith("_end")) return [goesOn ? event : { ...event, content: theirs.delta }];
+    const rest = goesOn && typeof delta === "string" ? delta.slice(mine.delta.length) : "";
+    return rest === "" ? [] : [{ ...event, delta: rest }];
+  });
+}
+
+function blocksOf(events: readonly WireAssistantEvent[]): Map<unknown, Block> {
+  const blocks = new Map<unknown, Block>();
+  for (const { contentIndex, delta, type } of events) {
+    const kind = type.replace(/_(?:start|delta|end)$/, "");
+    const block = blocks.get(contentIndex) ?? { kind, delta: "", isClosed: false };
+    blocks.set(contentIndex, block);
+    if (typeof delta === "string") block.delta = delta;
+    if (type.endsWith("_end")) block.isClosed = true;
+  }
+  return blocks;
+}

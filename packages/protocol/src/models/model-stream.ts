@@ -1,0 +1,298 @@
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type AssistantMessageEventStream,
+  type Clock,
+  emptyAssistantMessage,
+  type Failure,
+  IncompleteStreamError,
+  isDelta,
+  isTerminal,
+  type Model,
+  redact,
+  secretsOf,
+} from "@gyre/ai";
+import { AnswerMemory } from "../server/answer-memory.ts";
+import { AssistantWriter, headOf, type MessageHead } from "../messages/assistant-wire.ts";
+import { isRecord, utf8Length } from "../frames/envelope.ts";
+import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
+import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+
+/** A provider that does not end an aborted request by itself within this is not waited for. */
+export const ABORT_GRACE_MS = 1_000;
+
+const NOW = Promise.resolve();
+
+type TerminalEvent = Extract<AssistantMessageEvent, { type: "done" | "error" }>;
+
+export interface ModelStreamOptions {
+  clock: Clock;
+  /** Without an event for so long it ends with `timeout`. */
+  idleMs: number;
+  /** So long it runs on without a reader, and so long it is kept after its end. */
+  orphanTtlMs: number;
+  tailEvents: number;
+  tailBytes: number;
+  /** Where the answer to the request for it is kept. */
+  answers?: AnswerMemory;
+  onEnd: (stream: ModelStream) => void;
+  /** Nobody can come back to it any more. */
+  onForget: (stream: ModelStream) => void;
+  onError: (error: unknown, where: string) => void;
+}
+
+/** A model's answer to one request, asked with the signal that ends it. */
+export type AskModel = (
+  signal: AbortSignal,
+) => AssistantMessageEventStream | Promise<AssistantMessageEventStream>;
+
+/**
+ * One response of a model, whose readers may come and go: its events have numbers, the newest
+ * are kept, and of what is gone there is a snapshot. It has exactly one end.
+ */
+export class ModelStream {
+  readonly id: string;
+  readonly answers: AnswerMemory;
+  /** The finished message, also of a response that failed. Never rejects. */
+  readonly result: Promise<AssistantMessage>;
+  readonly #options: ModelStreamOptions;
+  readonly #log: EventLog;
+  readonly #control = new AbortController();
+  readonly #readers = new Set<{ sink: (event: LoggedEvent) => void }>();
+  readonly #settle: (message: AssistantMessage) => void;
+  #model: Model | undefined;
+  #source: AssistantMessageEventStream | undefined;
+  #head: MessageHead | undefined;
+  #writer: AssistantWriter | undefined;
+  #partial: AssistantMessage | undefined;
+  #terminal: LoggedEvent | undefined;
+  #lastEventAt = 0;
+  #isForgotten = false;
+  #stopIdle: () => void = () => {};
+  #stopGrace: () => void = () => {};
+  /** Of the wait for readers: until it is aborted, or forgotten. */
+  #stopWait: () => void = () => {};
+
+  constructor(id: string, options: ModelStreamOptions) {
+    this.id = id;
+    this.answers = options.answers ?? new AnswerMemory();
+    this.#options = options;
+    this.#log = new EventLog(options.tailEvents, options.tailBytes);
+    let settle: (message: AssistantMessage) => void = () => {};
+    this.result = new Promise((resolve) => (settle = resolve));
+    this.#settle = settle;
+    this.#wait();
+  }
+
+  get isEnded(): boolean {
+    return this.#terminal !== undefined;
+  }
+
+  /** About what it takes to keep, in bytes. */
+  get bytes(): number {
+    return this.#log.bytes;
+  }
+
+  /** Asks the model, and reads its answer. Called once. */
+  run(model: Model, ask: AskModel): void {
+    if (this.isEnded || this.#isForgotten) return;
+    this.#model = model;
+    this.#lastEventAt = this.#options.clock.now();
+    this.#watchSilence(this.#options.idleMs);
+    this.#read(ask).catch((error: unknown) => {
+      this.#options.onError(error, `the end of stream ${this.id}`);
+    });
+  }
+
+  /**
+   * Hands on what comes after `after`, or a `snapshot` and what comes after that: what is
+   * there before this returns, then what follows. What it gives ends that; it stops nothing.
+   * Throws `invalid_request` where nothing can be after that.
+   */
+  attach(after: number, sink: (event: LoggedEvent) => void): () => void {
+    if (!Number.isSafeInteger(after) || after < 0 || after > this.#log.last) {
+      const what = `"after" is the number of an event of the stream, at most ${this.#log.last}.`;
+      throw new ProtocolError("invalid_request", what);
+    }
+    for (const event of this.#log.after(after) ?? this.#fromSnapshot()) sink(event);
+    const reader = { sink };
+    this.#readers.add(reader);
+    this.#wait();
+    return () => {
+      if (this.#readers.delete(reader)) this.#wait();
+    };
+  }
+
+  /** Cancels the request to the service. Once is as good as twice. */
+  abort(): void {
+    if (this.isEnded || this.#control.signal.aborted) return;
+    this.#control.abort();
+    this.#stopGrace = this.#options.clock.after(ABORT_GRACE_MS, () => {
+      this.#fail("The request was aborted.", { kind: "aborted", retryable: false });
+    });
+  }
+
+  /** Lets go of it: a stream that never ran, or one that nobody will ask for. */
+  forget(): void {
+    if (this.#isForgotten) return;
+    this.#isForgotten = true;
+    this.#stopAll();
+    this.#settle({ ...this.#empty(), stopReason: "aborted" });
+    this.#options.onForget(this);
+  }
+
+  async #read(ask: AskModel): Promise<void> {
+    try {
+      const source = await ask(this.#control.signal);
+      if (this.isEnded) return source.detach();
+      this.#source = source;
+      source.whenReadable(this.#wake);
+    } catch (error) {
+      this.#fail(messageOf(error), failureOf(error));
+    }
+  }
+
+  /** Each event in a turn of its own: a provider that writes does not wait for who reads. */
+  readonly #wake = (): void => void NOW.then(this.#readNext);
+
+  /** As `for await` does it, without a promise and its closures for each delta. */
+  readonly #readNext = (): void => {
+    const source = this.#source;
+    if (!source || this.isEnded) return;
+    const event = source.take();
+    if (event) {
+      try {
+        this.#take(event);
+      } catch (error) {
+        return this.#fail(messageOf(error), failureOf(error));
+      }
+    }
+    if (this.isEnded) return;
+    if (event || !source.closed) return source.whenReadable(this.#wake);
+    const { failure } = source;
+    if (failure) this.#fail(messageOf(failure.error), failureOf(failure.error));
+    else this.#fail("The response ended early.", { kind: "incomplete" });
+  };
+
+  #take(event: AssistantMessageEvent): void {
+    this.#lastEventAt = this.#options.clock.now();
+    if (isTerminal(event)) return this.#end(event);
+    this.#partial = event.partial;
+    const writer = this.#writerFor(event.partial);
+    const wire = writer.write(event);
+    if (isDelta(event)) {
+      return this.#publish(this.#log.appendDelta(event.type, event.contentIndex, event.delta));
+    }
+    const { type, ...payload } = wire;
+    const told = type === "start" ? { message: this.#head } : payload;
+    this.#publish(this.#log.append(type, told));
+  }
+
+  #writerFor(message: AssistantMessage): AssistantWriter {
+    this.#head ??= openHeadOf(message);
+    return (this.#writer ??= new AssistantWriter(this.#head));
+  }
+
+  #fail(errorMessage: string, failure: Failure): void {
+    if (this.isEnded || this.#isForgotten) return;
+    // A provider that does not listen goes on writing into its own.
+    const base = this.#partial ?? this.#empty();
+    const reason = failure.kind === "aborted" ? "aborted" : "error";
+    this.#end({
+      type: "error",
+      reason,
+      error: { ...base, content: [...base.content], stopReason: reason, errorMessage, failure },
+    });
+    this.#control.abort();
+  }
+
+  #end(event: TerminalEvent): void {
+    const told = event.type === "error" ? { ...event, error: this.#redacted(event.error) } : event;
+    const message = told.type === "error" ? told.error : told.message;
+    const { type, ...payload } = this.#writerFor(message).write(told);
+    this.#stopAll();
+    this.#terminal = this.#log.append(type, payload);
+    this.#source?.detach();
+    this.#publish(this.#terminal);
+    this.#settle(message);
+    this.#wait();
+    this.#options.onEnd(this);
+  }
+
+  #redacted(message: AssistantMessage): AssistantMessage {
+    const { errorMessage } = message;
+    if (errorMessage === undefined) return message;
+    const secrets = this.#model ? secretsOf(this.#model) : [];
+    return { ...message, errorMessage: redact(errorMessage, secrets) };
+  }
+
+  #publish(event: LoggedEvent): void {
+    for (const { sink } of [...this.#readers]) {
+      try {
+        sink(event);
+      } catch (error) {
+        this.#options.onError(error, `an event of stream ${this.id}`);
+      }
+    }
+  }
+
+  /** What stands for events that are gone; the end follows, where it came. */
+  #fromSnapshot(): LoggedEvent[] {
+    const end = this.#terminal;
+    const seq = end ? end.seq - 1 : this.#log.last;
+    const events = this.#writer?.catchUp() ?? [];
+    const payload = { seq, message: this.#head ?? headOf(this.#empty()), events };
+    const bytes = utf8Length(JSON.stringify(payload));
+    const snapshot = { seq, type: "snapshot", payload, bytes };
+    return end ? [snapshot, end] : [snapshot];
+  }
+
+  #empty(): AssistantMessage {
+    const model = this.#model ?? { id: "", name: "", api: "", provider: "" };
+    return emptyAssistantMessage(model, this.#options.clock.now());
+  }
+
+  /** Without readers, or after the end, there is a time when it is over. */
+  #wait(): void {
+    this.#stopWait();
+    if (this.#isForgotten || (!this.isEnded && this.#readers.size > 0)) return;
+    const { clock, orphanTtlMs } = this.#options;
+    this.#stopWait = clock.after(orphanTtlMs, () => (this.isEnded ? this.forget() : this.abort()));
+  }
+
+  /** One timer however many events there are: it looks when the last one was. */
+  #watchSilence(ms: number): void {
+    const { clock, idleMs } = this.#options;
+    this.#stopIdle = clock.after(ms, () => {
+      const leftMs = this.#lastEventAt + idleMs - clock.now();
+      if (leftMs > 0) return this.#watchSilence(leftMs);
+      this.#fail(`The model's service said nothing for ${idleMs} ms.`, {
+        kind: "timeout",
+        retryable: true,
+      });
+    });
+  }
+
+  #stopAll(): void {
+    this.#stopIdle();
+    this.#stopGrace();
+    this.#stopWait();
+  }
+}
+
+/** The message is live: how it ended may be in it already, and is for its end to tell. */
+function openHeadOf(message: AssistantMessage): MessageHead {
+  const { errorMessage: _, failure: __, ...head } = headOf(message);
+  return { ...head, stopReason: "stop" };
+}
+
+/** As the loop has it for what was thrown in its own process. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof IncompleteStreamError) return { kind: "incomplete" };
+  const failure: unknown = error instanceof Error && "failure" in error ? error.failure : undefined;
+  return isFailure(failure) ? failure : { kind: "hook", retryable: false };
+}
+
+function isFailure(value: unknown): value is Failure {
+  return isRecord(value) && typeof value["kind"] === "string";
+}

@@ -1,0 +1,274 @@
+import {
+  type Clock,
+  type Context,
+  type Model,
+  type ProtocolClient,
+  type StreamOptions,
+  systemClock,
+} from "@gyre/ai";
+import { AnswerMemory } from "../server/answer-memory.ts";
+import type { Connection, RequestHandler } from "../server/connection.ts";
+import { ConnectionStreams, type FollowOptions } from "./connection-streams.ts";
+import type { Envelope, Payload } from "../frames/envelope.ts";
+import { IDLE_STREAM_MS, type Limits, LIMITS, ORPHAN_TTL_MS } from "../frames/limits.ts";
+import { factsOf, filterIn, matches } from "./model-facts.ts";
+import { ModelStream } from "./model-stream.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import { requestIn } from "./request-payloads.ts";
+import {
+  type ServedConnection,
+  WireServer,
+  type WireServerOptions,
+  type WireService,
+} from "../server/service.ts";
+import { streamName } from "../frames/stream-name.ts";
+import type { Transport } from "../transports/transport.ts";
+
+/** What is kept of all streams that have ended, in bytes. Beyond it the oldest are forgotten. */
+export const MAX_ENDED_BYTES: number = 64 * 1024 * 1024;
+/** As many streams that have ended are kept. */
+export const MAX_ENDED_STREAMS = 10_000;
+
+export interface ModelServiceOptions {
+  /** How a model is asked, with keys that never leave here. */
+  client: ProtocolClient;
+  /** The models that are listed, and the only ones that are asked. Called for each request. */
+  models: () => readonly Model[] | Promise<readonly Model[]>;
+  /** Default `ORPHAN_TTL_MS`. */
+  orphanTtlMs?: number;
+  /** Default `IDLE_STREAM_MS`. */
+  idleMs?: number;
+  limits?: Partial<Limits>;
+  clock?: Clock;
+  /** Trouble that no client is told of. */
+  onError?: (error: unknown, where: string) => void;
+}
+
+/** Serves models on one transport, with a service and a server of its own. */
+export function serveModels(
+  transport: Transport,
+  options: ModelServiceOptions & WireServerOptions,
+): WireServer {
+  const server = new WireServer([new ModelService(options)], options);
+  server.serve(transport);
+  return server;
+}
+
+interface ReadyRequest {
+  model: Model;
+  context: Context;
+  options: StreamOptions;
+}
+
+/**
+ * Models for any number of clients. A client names a model and gives a context; which service
+ * that is, where, and with what key, is known here alone. A client that goes away may come
+ * back to its streams.
+ */
+export class ModelService implements WireService {
+  readonly #options: ModelServiceOptions;
+  readonly #limits: Limits;
+  readonly #clock: Clock;
+  readonly #streams = new Map<string, ModelStream>();
+  /** Those that have ended, oldest first. */
+  readonly #ended = new Map<ModelStream, number>();
+  #endedBytes = 0;
+  /** A request for a stream is remembered with that stream, from before it is there. */
+  readonly #memories = new WeakMap<Envelope, AnswerMemory>();
+  #isClosed = false;
+
+  constructor(options: ModelServiceOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** How many responses are on their way. */
+  get running(): number {
+    return this.#streams.size - this.#ended.size;
+  }
+
+  connect(connection: () => Connection): ServedConnection {
+    const streams = new ConnectionStreams(connection, this.#limits.streams);
+    return {
+      handlers: this.#handlers(streams),
+      memoryOf: (frame) => this.#memoryOf(frame),
+      // It is answered when the response is whole: silence ends that, not the time it takes.
+      timeoutMsOf: ({ type }) => (type === "complete_request" ? Infinity : undefined),
+      closed: () => streams.close(),
+    };
+  }
+
+  /** Asks a model for somebody without a connection: what comes is had by `attach`. */
+  async open(request: Payload): Promise<ModelStream> {
+    const stream = this.#reserve(streamName());
+    const run = await this.#prepare(stream, request);
+    run();
+    return stream;
+  }
+
+  /** A response that is on its way, or that ended not long ago. */
+  find(id: string): ModelStream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** Aborts what runs, and settles when all have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const streams = [...this.#streams.values()];
+    for (const stream of streams) stream.abort();
+    await Promise.all(streams.map(({ result }) => result));
+    for (const stream of streams) stream.forget();
+  }
+
+  #handlers(streams: ConnectionStreams): Map<string, RequestHandler> {
+    const onStream =
+      (handler: RequestHandler): RequestHandler =>
+      async (frame, ack) => {
+        try {
+          return await handler(frame, ack);
+        } finally {
+          // Its number was counted, whatever came of it.
+          if (frame.stream !== undefined) streams.note(frame.stream);
+        }
+      };
+    return new Map<string, RequestHandler>([
+      ["models", async ({ payload }) => this.#list(payload)],
+      ["stream_request", onStream((frame, ack) => this.#stream(frame, streams, ack))],
+      ["complete_request", onStream((frame) => this.#complete(frame, streams))],
+      ["abort_request", onStream((frame, ack) => this.#abort(frame, ack))],
+      ["resume", onStream((frame, ack) => this.#resume(frame, streams, ack))],
+    ]);
+  }
+
+  async #stream(frame: Envelope, streams: ConnectionStreams, ack: () => void): Promise<void> {
+    const stream = this.#reserve(nameIn(frame), this.#memories.get(frame));
+    const run = await this.#prepare(stream, frame.payload, streams);
+    ack();
+    run();
+  }
+
+  async #complete(frame: Envelope, streams: ConnectionStreams): Promise<Payload> {
+    const stream = this.#reserve(frame.stream ?? streamName(), this.#memories.get(frame));
+    const run = await this.#prepare(stream, frame.payload, streams, { isSilent: true });
+    run();
+    return { message: await stream.result };
+  }
+
+  /** A stream that is over, or not known, is as good as aborted. */
+  #abort(frame: Envelope, ack: () => void): void {
+    const stream = this.#streams.get(nameIn(frame));
+    ack();
+    stream?.abort();
+  }
+
+  #resume(frame: Envelope, streams: ConnectionStreams, ack: () => void): void {
+    const name = nameIn(frame);
+    const stream = this.#streams.get(name);
+    if (!stream) throw new ProtocolError("stream_not_found", `There is no stream "${name}".`);
+    const { after } = frame.payload;
+    if (typeof after !== "number") throw wrong('"after" is the number of an event, or 0.');
+    streams.follow(stream, after, { ack });
+  }
+
+  async #list(payload: Payload): Promise<Payload> {
+    const filter = filterIn(payload);
+    const models = await this.#options.models();
+    return { models: models.filter((model) => matches(model, filter)).map(factsOf) };
+  }
+
+  /** Takes a name at once, so that two requests for it do not both get it. */
+  #reserve(id: string, answers?: AnswerMemory): ModelStream {
+    if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
+    if (this.#streams.has(id)) {
+      throw new ProtocolError("stream_exists", `There is a stream "${id}": use another name.`);
+    }
+    const { orphanTtlMs = ORPHAN_TTL_MS, idleMs = IDLE_STREAM_MS, onError } = this.#options;
+    const { tailEvents, tailBytes } = this.#limits;
+    const stream = new ModelStream(id, {
+      clock: this.#clock,
+      idleMs,
+      orphanTtlMs,
+      tailEvents,
+      tailBytes,
+      ...(answers && { answers }),
+      onEnd: (ended) => this.#keep(ended),
+      onForget: (forgotten) => this.#drop(forgotten),
+      onError: (error, where) => onError?.(error, where),
+    });
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  /** What it gives asks the model. Throws where the request is refused. */
+  async #prepare(
+    stream: ModelStream,
+    payload: Payload,
+    streams?: ConnectionStreams,
+    options: FollowOptions = {},
+  ): Promise<() => void> {
+    try {
+      // From before the model is asked: who goes away meanwhile has left a stream behind.
+      streams?.follow(stream, 0, options);
+      const { model, context, options: asked } = await this.#request(payload);
+      const { client } = this.#options;
+      return () => {
+        stream.run(model, (signal) => client.stream(model, context, { ...asked, signal }));
+      };
+    } catch (error) {
+      stream.forget();
+      streams?.drop(stream.id);
+      throw error;
+    }
+  }
+
+  async #request(payload: Payload): Promise<ReadyRequest> {
+    const { model: wanted, context, options } = requestIn(payload);
+    const models = await this.#options.models();
+    const model = models.find(
+      ({ provider, id }) => provider === wanted.provider && id === wanted.id,
+    );
+    if (!model) {
+      const what = `There is no model "${wanted.provider}/${wanted.id}" here: "models" lists those there are.`;
+      throw new ProtocolError("model_not_found", what);
+    }
+    const { clock } = this.#options;
+    return { model, context, options: { ...options, ...(clock && { clock }) } };
+  }
+
+  #keep(stream: ModelStream): void {
+    this.#ended.set(stream, stream.bytes);
+    this.#endedBytes += stream.bytes;
+    for (const oldest of this.#ended.keys()) {
+      if (this.#endedBytes <= MAX_ENDED_BYTES && this.#ended.size <= MAX_ENDED_STREAMS) break;
+      oldest.forget();
+    }
+  }
+
+  #drop(stream: ModelStream): void {
+    if (this.#streams.get(stream.id) === stream) this.#streams.delete(stream.id);
+    this.#endedBytes -= this.#ended.get(stream) ?? 0;
+    this.#ended.delete(stream);
+  }
+
+  /** What asks for a response is done once, on whichever connection it is sent again. */
+  #memoryOf(frame: Envelope): AnswerMemory | undefined {
+    const { type, stream } = frame;
+    if (type !== "stream_request" && type !== "complete_request") return undefined;
+    if (stream === undefined) return undefined;
+    const memory = this.#streams.get(stream)?.answers ?? new AnswerMemory();
+    this.#memories.set(frame, memory);
+    return memory;
+  }
+}
+
+/** Of the frame, or as the clauses on `resume` have it, of its payload. */
+function nameIn({ stream, payload }: Envelope): string {
+  const name = stream ?? payload["stream"];
+  if (typeof name === "string" && name !== "") return name;
+  throw wrong('"stream" is the name of a stream.');
+}
+
+function wrong(what: string): ProtocolError {
+  return new ProtocolError("invalid_request", what);
+}

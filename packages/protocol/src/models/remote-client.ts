@@ -1,0 +1,81 @@
+import type {
+  AssistantMessage,
+  AssistantMessageEventStream,
+  Context,
+  Model,
+  ProtocolClient,
+  StreamOptions,
+} from "@gyre/ai";
+import { connectUrl, type ConnectUrlOptions } from "../client/connect-url.ts";
+import { type ModelFacts, type ModelFilter, modelsIn } from "./model-facts.ts";
+import { RemoteResponse } from "./remote-response.ts";
+import { requestPayload } from "./request-payloads.ts";
+import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
+import type { WirePeer } from "../client/wire-peer.ts";
+
+/** An address, a peer that is there already and stays the caller's, or how to make one. */
+export type RemoteClientOptions =
+  | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
+  | { peer: WirePeer }
+  | WireClientOptions;
+
+/** Models that a server asks for us: to the loop it is a client like any other. */
+export interface RemoteClient extends ProtocolClient {
+  /** Of the model only `provider` and `id` are told; keys and headers stay here. */
+  stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageEventStream;
+  /** One response, whole. A failed one is a message too: look at `stopReason`. */
+  complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
+  /** The models that the server would ask. Rejects with `ProtocolError`. */
+  models(filter?: ModelFilter): Promise<ModelFacts[]>;
+  /** Aborts what runs. A connection of its own is closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * A client for models behind a wire. Its streams are those of a client in process, event by
+ * event. They outlive a connection that breaks; one that cannot be taken up ends with an
+ * error of kind "network", and keeps what had come.
+ */
+export function createRemoteClient(given: string | RemoteClientOptions): RemoteClient {
+  const options = optionsOf(given);
+  const isOwn = !("peer" in options);
+  const peer: WirePeer = isOwn ? new WireClient(options) : options.peer;
+  const ownClock = isOwn ? options.clock : undefined;
+  const running = new Set<RemoteResponse>();
+
+  const stream: RemoteClient["stream"] = (model, context, asked = {}) => {
+    const { signal, clock = ownClock } = asked;
+    const response: RemoteResponse = new RemoteResponse({
+      peer,
+      model,
+      request: requestPayload(model, context, asked),
+      ...(signal && { signal }),
+      ...(clock && { clock }),
+      onEnd: () => running.delete(response),
+    });
+    running.add(response);
+    response.start();
+    return response.events;
+  };
+
+  return {
+    stream,
+    complete: (model, context, asked) => stream(model, context, asked).result(),
+    async models(filter) {
+      return modelsIn(await peer.request("models", filter ? { filter } : {}));
+    },
+    async close() {
+      for (const response of [...running]) {
+        response.leave("The client was closed.", { kind: "aborted", retryable: false });
+      }
+      if (isOwn) await peer.close();
+    },
+  };
+}
+
+function optionsOf(given: string | RemoteClientOptions): { peer: WirePeer } | WireClientOptions {
+  const options = typeof given === "string" ? { url: given } : given;
+  if (!("url" in options)) return options;
+  const { token, url, ...more } = options;
+  return { ...more, connect: connectUrl(url, token === undefined ? {} : { token }) };
+}

@@ -1,0 +1,145 @@
+import {
+  AssistantMessageEventStream,
+  type Clock,
+  type Failure,
+  type Model,
+  systemClock,
+} from "@gyre/ai";
+import type { Envelope, Payload } from "../frames/envelope.ts";
+import { failureOf } from "../frames/failure-kind.ts";
+import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ArrivingMessage } from "../messages/arriving-message.ts";
+import { streamName } from "../frames/stream-name.ts";
+import type { StreamListener, WirePeer } from "../client/wire-peer.ts";
+
+/** A server that does not end an aborted stream within this is not waited for. */
+const ABORT_ANSWER_MS = 2_000;
+const ABORTED: Failure = { kind: "aborted", retryable: false };
+
+export interface RemoteResponseOptions {
+  peer: WirePeer;
+  model: Model;
+  /** What is asked: the payload of `stream_request`. */
+  request: Payload;
+  signal?: AbortSignal;
+  clock?: Clock;
+  /** It has ended. */
+  onEnd?: () => void;
+}
+
+/** One response that a server streams, over as many connections as it takes. */
+export class RemoteResponse implements StreamListener {
+  readonly events: AssistantMessageEventStream = new AssistantMessageEventStream();
+  readonly #options: RemoteResponseOptions;
+  readonly #clock: Clock;
+  readonly #id = streamName();
+  readonly #message: ArrivingMessage;
+  /** The request went out on a connection. */
+  #isSent = false;
+  #isGranted = false;
+  /** It was sent on an earlier connection too: nobody knows which of them has the events. */
+  #isAstray = false;
+  #stopGrace: () => void = () => {};
+  #unlisten: () => void = () => {};
+
+  constructor(options: RemoteResponseOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#message = new ArrivingMessage(this.events, options.model, () => this.#clock.now());
+  }
+
+  /** Asks. Called once. */
+  start(): void {
+    const { peer, request, signal } = this.#options;
+    if (signal?.aborted) return this.#fail("The request was aborted.", ABORTED);
+    signal?.addEventListener("abort", this.#abort, { once: true });
+    this.#isSent = peer.state.type === "ready";
+    try {
+      this.#unlisten = peer.listen(this.#id, this);
+    } catch (error) {
+      return this.#refused(error);
+    }
+    peer.request("stream_request", request, { stream: this.#id }).then(
+      () => this.#granted(),
+      (error: unknown) => this.#refused(error),
+    );
+  }
+
+  frame({ type, payload, seq, from }: Envelope): void {
+    if (this.events.closed) return;
+    try {
+      if (payload["omitted"] === true) {
+        throw new ProtocolError("too_large", `"${type}" could not be sent.`);
+      }
+      // A snapshot has its number in what it tells.
+      const number = seq ?? payload["seq"];
+      if (!this.#message.takeNumbered(type, payload, number, from)) {
+        throw new ProtocolError("invalid_sequence", `"${type}" came too early.`);
+      }
+      if (this.events.closed) this.#tidy();
+    } catch (error) {
+      this.leave(messageOf(error), { kind: "network", retryable: true });
+    }
+  }
+
+  resume(last: number): { type: string; payload: Payload } | undefined {
+    if (this.#isGranted) return { type: "resume", payload: { after: last } };
+    // There may be nothing to resume: the request itself goes out again first.
+    this.#isAstray = this.#isSent;
+    this.#isSent = true;
+    return undefined;
+  }
+
+  lost(error: ProtocolError): void {
+    this.#fail(error.message, { kind: "network", retryable: true });
+  }
+
+  /** Ends it here and there, with what had come. */
+  leave(errorMessage: string, failure: Failure): void {
+    if (this.events.closed) return;
+    this.#askToAbort();
+    this.#fail(errorMessage, failure);
+  }
+
+  #granted(): void {
+    this.#isGranted = true;
+    if (!this.#isAstray || this.events.closed) return;
+    const payload = { stream: this.#id, after: this.#message.last };
+    this.#options.peer.request("resume", payload).catch((error: unknown) => {
+      this.#fail(messageOf(error), { kind: "network", retryable: true });
+    });
+  }
+
+  #refused(error: unknown): void {
+    const failure: Failure =
+      error instanceof ProtocolError ? failureOf(error) : { kind: "network", retryable: true };
+    this.#fail(messageOf(error), failure);
+  }
+
+  readonly #abort = (): void => {
+    this.#askToAbort();
+    const end = (): void => this.#fail("The request was aborted.", ABORTED);
+    // The server's own end has what was counted by then. Where it is away nobody waits for it.
+    if (this.#options.peer.state.type !== "ready") end();
+    else this.#stopGrace = this.#clock.after(ABORT_ANSWER_MS, end);
+  };
+
+  /** Without a connection this waits for the next one. */
+  #askToAbort(): void {
+    this.#options.peer.request("abort_request", { stream: this.#id }).catch(() => {
+      // The end of the stream, here and there, does not depend on it.
+    });
+  }
+
+  #fail(errorMessage: string, failure: Failure): void {
+    this.#message.fail(errorMessage, failure);
+    this.#tidy();
+  }
+
+  #tidy(): void {
+    this.#stopGrace();
+    this.#unlisten();
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    this.#options.onEnd?.();
+  }
+}

@@ -1,0 +1,242 @@
+import {
+  type CacheRetention,
+  type Context,
+  type Message,
+  type Model,
+  type StreamOptions,
+  type ThinkingBudgets,
+  type ThinkingLevel,
+  type Tool,
+  type ToolChoice,
+  toJsonSchema,
+} from "@gyre/ai";
+import { isRecord, type Payload } from "../frames/envelope.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+
+/** Messages of one request. */
+export const MAX_CONTEXT_MESSAGES = 100_000;
+/** Tools of one request. */
+export const MAX_CONTEXT_TOOLS = 1_000;
+
+/** What of the options travels: nothing that is a secret, a function or of this process. */
+export type WireStreamOptions = Pick<
+  StreamOptions,
+  | "temperature"
+  | "maxTokens"
+  | "sessionId"
+  | "thinkingLevel"
+  | "thinkingBudgets"
+  | "cacheRetention"
+  | "toolChoice"
+  | "maxRetryDelayMs"
+  | "timeoutMs"
+  | "metadata"
+>;
+
+/** A request as a server understands it. */
+export interface ModelRequest {
+  model: { provider: string; id: string };
+  context: Context;
+  options: WireStreamOptions;
+}
+
+/**
+ * A request as it travels: the model by its name, the context without what no model sees,
+ * and of the options those that may. Keys, headers and addresses stay here.
+ */
+export function requestPayload(
+  { provider, id }: Pick<Model, "provider" | "id">,
+  { systemPrompt, messages, tools }: Context,
+  options: StreamOptions = {},
+): Payload {
+  return {
+    model: { provider, id },
+    context: {
+      ...(systemPrompt !== undefined && { systemPrompt }),
+      messages: messages.map(withoutNotes),
+      ...(tools && { tools: tools.map(shownTool) }),
+    },
+    options: travelling(options),
+  };
+}
+
+/** `{model, context, options?}`, read strictly. Throws `invalid_request`, and says why. */
+export function requestIn({ model, context, options = {} }: Payload): ModelRequest {
+  if (!isRecord(model) || !isText(model["provider"]) || !isText(model["id"])) {
+    throw wrong('"model" is {provider, id}, both strings.');
+  }
+  if (!isRecord(context)) throw wrong('"context" is an object.');
+  if (!isRecord(options)) throw wrong('"options" is an object.');
+  const { provider, id } = model;
+  return { model: { provider, id }, context: contextIn(context), options: optionsIn(options) };
+}
+
+/** What the application keeps with a message is not for a model, and may not be JSON. */
+function withoutNotes(message: Message): Message {
+  if (message.role === "toolResult" && message.details !== undefined) {
+    const { details: _, ...seen } = message;
+    return seen;
+  }
+  if (message.role === "assistant" && message.report) {
+    const { report: _, ...seen } = message;
+    return seen;
+  }
+  return message;
+}
+
+function shownTool({ name, description, parameters }: Tool): Tool {
+  return { name, description, parameters: toJsonSchema(parameters) };
+}
+
+function travelling(options: StreamOptions): Payload {
+  const all: Payload = { ...options };
+  const names = Object.keys(OPTIONS).filter((name) => all[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, all[name]]));
+}
+
+function contextIn({ systemPrompt, messages, tools }: Payload): Context {
+  if (systemPrompt !== undefined && !isText(systemPrompt)) {
+    throw wrong('"context.systemPrompt" is a string.');
+  }
+  if (!Array.isArray(messages)) throw wrong('"context.messages" is a list.');
+  if (messages.length > MAX_CONTEXT_MESSAGES) {
+    throw wrong(`"context.messages" has at most ${MAX_CONTEXT_MESSAGES} messages.`);
+  }
+  const at = messages.findIndex((message) => !isMessage(message));
+  if (at >= 0) throw wrong(`Message ${at} of "context.messages" is no message.`);
+  return {
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    messages: messages.filter(isMessage),
+    ...(tools !== undefined && { tools: toolsIn(tools) }),
+  };
+}
+
+function toolsIn(tools: unknown): Tool[] {
+  if (!Array.isArray(tools)) throw wrong('"context.tools" is a list.');
+  if (tools.length > MAX_CONTEXT_TOOLS) {
+    throw wrong(`"context.tools" has at most ${MAX_CONTEXT_TOOLS} tools.`);
+  }
+  return tools.map((tool: unknown, at) => {
+    const { name, description, parameters } = isRecord(tool) ? tool : {};
+    if (isText(name) && isText(description) && isRecord(parameters)) {
+      return { name, description, parameters };
+    }
+    throw wrong(`Tool ${at} of "context.tools" is {name, description, parameters}.`);
+  });
+}
+
+function isMessage(value: unknown): value is Message {
+  if (!isRecord(value) || typeof value["timestamp"] !== "number") return false;
+  const { role, content } = value;
+  if (role === "user") return isText(content) || isContent(content);
+  if (role === "toolResult") {
+    const { toolCallId, toolName, isError } = value;
+    return (
+      isText(toolCallId) && isText(toolName) && typeof isError === "boolean" && isContent(content)
+    );
+  }
+  if (role !== "assistant" || !isRecord(value["usage"])) return false;
+  const { api, provider, model, stopReason } = value;
+  if (![api, provider, model, stopReason].every(isText)) return false;
+  return Array.isArray(content) && content.every(isAssistantBlock);
+}
+
+function isContent(value: unknown): boolean {
+  return Array.isArray(value) && value.every((block) => isTextBlock(block) || isImage(block));
+}
+
+function isTextBlock(block: unknown): boolean {
+  return isRecord(block) && block["type"] === "text" && isText(block["text"]);
+}
+
+function isImage(block: unknown): boolean {
+  if (!isRecord(block) || block["type"] !== "image") return false;
+  return isText(block["data"]) && isText(block["mimeType"]);
+}
+
+function isAssistantBlock(block: unknown): boolean {
+  if (!isRecord(block)) return false;
+  const { type, id, name } = block;
+  if (type === "thinking") return isText(block["thinking"]);
+  if (type === "toolCall") return isText(id) && isText(name) && isRecord(block["arguments"]);
+  if (type === "serviceTool") return isText(id) && isText(name);
+  return isTextBlock(block) || isImage(block);
+}
+
+/** How an option is read: what it is in words, and whether a value is that. */
+interface OptionRule<T> {
+  what: string;
+  is: (value: unknown) => value is T;
+}
+
+const LEVELS: ReadonlySet<unknown> = new Set<ThinkingLevel>([
+  "off",
+  "minimal",
+  "low",
+  "medium",
+  "high",
+  "xhigh",
+]);
+const RETENTIONS: ReadonlySet<unknown> = new Set<CacheRetention>(["none", "short", "long"]);
+const CHOICES: ReadonlySet<unknown> = new Set<ToolChoice>(["auto", "none", "required"]);
+
+const OPTIONS: { [K in keyof WireStreamOptions]-?: OptionRule<NonNullable<WireStreamOptions[K]>> } =
+  {
+    temperature: { what: "a number", is: isFinite },
+    maxTokens: { what: "a whole number above 0", is: isCount },
+    sessionId: { what: "a string", is: isText },
+    thinkingLevel: {
+      what: `one of ${[...LEVELS].join(", ")}`,
+      is: (value): value is ThinkingLevel => LEVELS.has(value),
+    },
+    thinkingBudgets: { what: "an object of whole numbers above 0, by level", is: isBudgets },
+    cacheRetention: {
+      what: `one of ${[...RETENTIONS].join(", ")}`,
+      is: (value): value is CacheRetention => RETENTIONS.has(value),
+    },
+    toolChoice: { what: `one of ${[...CHOICES].join(", ")}, or {name}`, is: isToolChoice },
+    maxRetryDelayMs: { what: "a number that is not below 0", is: isDuration },
+    timeoutMs: { what: "a number that is not below 0", is: isDuration },
+    metadata: { what: "an object", is: isRecord },
+  };
+
+/** What is not known is passed over, keys and headers with it. */
+function optionsIn(options: Payload): WireStreamOptions {
+  const read: Record<string, unknown> = {};
+  for (const [name, { what, is }] of Object.entries(OPTIONS)) {
+    const value = options[name];
+    if (value === undefined) continue;
+    if (!is(value)) throw wrong(`"options.${name}" is ${what}.`);
+    read[name] = value;
+  }
+  return read;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isFinite(value: unknown): value is number {
+  return Number.isFinite(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+function isDuration(value: unknown): value is number {
+  return isFinite(value) && value >= 0;
+}
+
+function isBudgets(value: unknown): value is ThinkingBudgets {
+  if (!isRecord(value)) return false;
+  return Object.entries(value).every(([level, tokens]) => LEVELS.has(level) && isCount(tokens));
+}
+
+function isToolChoice(value: unknown): value is ToolChoice {
+  return CHOICES.has(value) || (isRecord(value) && isText(value["name"]));
+}
+
+function wrong(what: string): ProtocolError {
+  return new ProtocolError("invalid_request", what);
+}

@@ -1,0 +1,350 @@
+import { type Clock, redact, systemClock } from "@gyre/ai";
+import { type Answer, AnswerMemory } from "./answer-memory.ts";
+import {
+  type Envelope,
+  negotiate,
+  type Payload,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+  versionMismatch,
+} from "../frames/envelope.ts";
+import type { LoggedEvent } from "../messages/event-log.ts";
+import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "../frames/limits.ts";
+import { Outbox } from "./outbox.ts";
+import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { SequenceCheck } from "../frames/sequence.ts";
+import type { Transport } from "../transports/transport.ts";
+
+/**
+ * Does what a request asks. It may `ack` by itself, to say something right after that; else
+ * what it gives is the payload of the `ack`. What it throws is a `nack`: `ProtocolError` with
+ * its code, anything else as `internal_error`. Requests of one stream come one after the
+ * other, each when the one before is answered.
+ */
+export type RequestHandler = (
+  frame: Envelope,
+  ack: (payload?: Payload) => void,
+) => Payload | void | Promise<Payload | void>;
+
+/** Frames that are answers, or ends; they are never answered in turn. */
+const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "ready"]);
+
+/** Frames of the protocol that this server has no service for yet. */
+const NOT_IMPLEMENTED: ReadonlySet<string> = new Set([
+  "models",
+  "stream_request",
+  "complete_request",
+  "abort_request",
+  "resume",
+  "tool_register",
+  "tool_update",
+  "tool_result",
+]);
+
+export interface ConnectionOptions {
+  handlers: ReadonlyMap<string, RequestHandler>;
+  /** Told to the client in `ready`. */
+  server?: { name: string; version: string };
+  limits?: Partial<Limits>;
+  /** Where the answer to a request is kept. Default: for the connection's life. */
+  memoryOf?: (frame: Envelope) => AnswerMemory | undefined;
+  /** How long a request may take. Default: `requestTimeoutMs` of the limits. */
+  timeoutMsOf?: (frame: Envelope) => number | undefined;
+  /** Answers of the other end to what was sent. */
+  onAnswer?: (frame: Envelope) => void;
+  /** The connection is over; called once. */
+  onClose?: (reason: string, error?: Error) => void;
+  /** Trouble that no answer tells of. */
+  onError?: (error: unknown, where: string) => void;
+  maxWaitingBytes?: number;
+  clock?: Clock;
+}
+
+/**
+ * The serving end of a transport: handshake, `ping`, `goodbye`, sequence numbers, and one
+ * answer for every request. Whatever comes in, it answers and goes on.
+ */
+export class Connection {
+  readonly #transport: Transport;
+  readonly #options: ConnectionOptions;
+  readonly #clock: Clock;
+  readonly #limits: Limits;
+  readonly #outbox: Outbox;
+  readonly #sequences: SequenceCheck;
+  readonly #memory = new AnswerMemory();
+  /** The last request of each stream, while it is not answered. */
+  readonly #streams = new Map<string, Promise<void>>();
+  #isReady = false;
+  #isClosed = false;
+  #made = 0;
+  #waiting = 0;
+  /** The frame that said goodbye, while requests before it are answered. */
+  #goodbye: string | undefined;
+
+  constructor(transport: Transport, options: ConnectionOptions) {
+    this.#transport = transport;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#sequences = new SequenceCheck(this.#limits.streams);
+    this.#outbox = new Outbox(
+      transport,
+      () => void this.close("slow_reader"),
+      options.maxWaitingBytes ?? MAX_WAITING_BYTES,
+    );
+    transport.receive({
+      frame: (envelope) => this.#take(envelope),
+      fault: (error) => this.#refuse(error),
+      closed: (error) => this.#end("closed", error),
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Sends a frame of our own. `bytes`: about how long its payload is. */
+  send(
+    frame: Pick<Envelope, "type" | "payload"> &
+      Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>,
+    bytes?: number,
+  ): void {
+    const { type, payload, id = `r_${++this.#made}`, ...more } = frame;
+    const envelope = { v: PROTOCOL_VERSION, type, id, ts: this.#clock.now(), ...more, payload };
+    this.#outbox.push(envelope, bytes);
+  }
+
+  /** Sends an event of a stream. They come by the thousand: each is made in one go. */
+  sendEvent(stream: string, { seq, type, payload, bytes }: LoggedEvent): void {
+    const [v, id, ts] = [PROTOCOL_VERSION, `e_${seq}`, this.#clock.now()];
+    this.#outbox.push({ v, type, id, ts, stream, seq, payload }, bytes);
+  }
+
+  /** A stream is over: its numbers may be used anew. */
+  forget(stream: string): void {
+    this.#sequences.forget(stream);
+  }
+
+  /** Says goodbye, in answer to `re` if that is given, and ends the transport after what waits. */
+  async close(reason = "closed", re?: string): Promise<void> {
+    if (this.#isClosed) return;
+    if (reason === "slow_reader") {
+      // What waits is lost, and can be had again by attaching.
+      await this.#leave(reason);
+      return;
+    }
+    this.send({ type: "goodbye", ...(re !== undefined && { re }), payload: { reason } });
+    await this.#outbox.flush();
+    this.#end(reason);
+    await this.#transport.close();
+  }
+
+  async #leave(reason: string): Promise<void> {
+    const id = `r_${++this.#made}`;
+    const ts = this.#clock.now();
+    // Goes behind what the transport holds; who reads on gets to it.
+    void this.#transport.send({
+      v: PROTOCOL_VERSION,
+      type: "goodbye",
+      id,
+      ts,
+      payload: { reason },
+    });
+    this.#end(reason);
+    await this.#transport.close();
+  }
+
+  #end(reason: string, error?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#outbox.close();
+    this.#guard("onClose", () => this.#options.onClose?.(reason, error));
+  }
+
+  #take(frame: Envelope): void {
+    if (this.#isClosed) return;
+    try {
+      this.#dispatch(frame);
+    } catch (error) {
+      this.#answer(frame, nackOf(error));
+    }
+  }
+
+  #dispatch(frame: Envelope): void {
+    const { type, id } = frame;
+    if (ANSWERS.has(type)) return this.#guard("onAnswer", () => this.#options.onAnswer?.(frame));
+    if (type === "hello") return this.#greet(frame);
+    if (type === "ping") return this.send({ type: "pong", re: id, payload: {} });
+    if (type === "goodbye") {
+      this.#goodbye = id;
+      if (this.#waiting === 0) void this.close("goodbye", id);
+      return;
+    }
+    if (this.#goodbye !== undefined) {
+      throw new ProtocolError("invalid_request", "Nothing comes after goodbye.");
+    }
+    const handler = this.#options.handlers.get(type);
+    if (!handler && !NOT_IMPLEMENTED.has(type)) {
+      const what = `There is no frame of type "${type}".`;
+      return this.#refuse(new ProtocolError("invalid_request", what, { re: id }));
+    }
+    if (!this.#isReady) {
+      throw new ProtocolError("invalid_request", 'The first frame of a client is "hello".');
+    }
+    if (!handler) {
+      throw new ProtocolError("not_implemented", `"${type}" is not served here.`);
+    }
+    this.#request(frame, handler);
+  }
+
+  #greet(frame: Envelope): void {
+    const { versions } = frame.payload;
+    if (!Array.isArray(versions)) {
+      throw new ProtocolError("invalid_request", '"hello" has a list "versions".');
+    }
+    if (this.#isReady) throw new ProtocolError("invalid_request", '"hello" was said before.');
+    const version = negotiate(versions);
+    if (version === undefined) throw versionMismatch(versions[0], {}, PROTOCOL_VERSIONS);
+    this.#isReady = true;
+    const { server = { name: "gyre", version: "" } } = this.#options;
+    this.send({ type: "ready", re: frame.id, payload: { version, server, limits: this.#limits } });
+  }
+
+  #request(frame: Envelope, handler: RequestHandler): void {
+    const { stream, seq, from } = frame;
+    const memory = this.#options.memoryOf?.(frame) ?? this.#memory;
+    const isKnown = memory.recall(frame, (answer) => this.#answer(frame, answer));
+    if (isKnown) {
+      // Sent again on a new connection, it is the next one there.
+      if (stream !== undefined && seq !== undefined && this.#sequences.isNext(stream, seq, from)) {
+        this.#sequences.accept(stream, seq, from);
+      }
+      return;
+    }
+    if (this.#waiting >= MAX_WAITING_REQUESTS) {
+      throw new ProtocolError(
+        "rate_limited",
+        `At most ${MAX_WAITING_REQUESTS} requests of a connection wait for their answer.`,
+      );
+    }
+    if (stream !== undefined) this.#sequences.accept(stream, seq, from);
+    const keep = memory.begin(frame);
+    const timeoutMs = this.#options.timeoutMsOf?.(frame) ?? this.#limits.requestTimeoutMs;
+    const work = new Work(this.#clock, timeoutMs, (answer) => {
+      this.#waiting--;
+      this.#answer(frame, answer);
+      keep(answer);
+      // Who leaves gets first what was asked for.
+      if (this.#goodbye !== undefined && this.#waiting === 0) {
+        void this.close("goodbye", this.#goodbye);
+      }
+    });
+    this.#waiting++;
+    if (stream === undefined)
+      return work.start(() => handler(frame, work.ack), this.#report(frame));
+    const before = this.#streams.get(stream);
+    const begin = (): void => work.start(() => handler(frame, work.ack), this.#report(frame));
+    if (before) void before.then(begin);
+    else begin();
+    if (work.isAnswered) return;
+    const answered = work.answered.then(() => {
+      if (this.#streams.get(stream) === answered) this.#streams.delete(stream);
+    });
+    this.#streams.set(stream, answered);
+  }
+
+  #report(frame: Envelope): (error: unknown) => void {
+    return (error) => this.#options.onError?.(error, `"${frame.type}"`);
+  }
+
+  #answer(frame: Envelope, { type, payload }: Answer): void {
+    const { id: re, stream } = frame;
+    this.send({ type, re, ...(stream !== undefined && { stream }), payload });
+  }
+
+  /** What is no request: told in an `error`, or where a version is wrong in a `nack`. */
+  #refuse(error: ProtocolError): void {
+    const type = error.code === "version_mismatch" ? "nack" : "error";
+    const { re } = error;
+    this.send({ type, ...(re !== undefined && { re }), payload: payloadOf(error) });
+  }
+
+  #guard(where: string, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#options.onError?.(error, where);
+    }
+  }
+}
+
+/** One request from its start to its answer, which comes once and in time. */
+class Work {
+  readonly #tell: (answer: Answer) => void;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  #answer: Answer | undefined;
+  #stopTimer: () => void = () => {};
+  #settle: (() => void) | undefined;
+
+  constructor(clock: Clock, timeoutMs: number, tell: (answer: Answer) => void) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#tell = tell;
+  }
+
+  get isAnswered(): boolean {
+    return this.#answer !== undefined;
+  }
+
+  get answered(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#answer) resolve();
+      else this.#settle = resolve;
+    });
+  }
+
+  readonly ack = (payload: Payload = {}): void => this.#finish({ type: "ack", payload });
+
+  start(
+    run: () => Payload | void | Promise<Payload | void>,
+    report: (error: unknown) => void,
+  ): void {
+    const failed = (error: unknown): void => {
+      if (this.#answer || !(error instanceof ProtocolError)) report(error);
+      this.#finish(nackOf(error));
+    };
+    try {
+      const given = run();
+      if (!(given instanceof Promise)) return this.ack(given ?? {});
+      given.then((payload) => this.ack(payload ?? {}), failed);
+    } catch (error) {
+      return failed(error);
+    }
+    if (this.#answer || this.#timeoutMs === Infinity) return;
+    this.#stopTimer = this.#clock.after(this.#timeoutMs, () => {
+      const what = `It was not done within ${this.#timeoutMs} ms.`;
+      this.#finish(nackOf(new ProtocolError("timeout", what)));
+    });
+  }
+
+  #finish(answer: Answer): void {
+    if (this.#answer) return;
+    this.#answer = answer;
+    this.#stopTimer();
+    this.#tell(answer);
+    this.#settle?.();
+  }
+}
+
+function nackOf(error: unknown): Answer {
+  const known =
+    error instanceof ProtocolError
+      ? error
+      : new ProtocolError("internal_error", redact(messageOf(error)), { cause: error });
+  return { type: "nack", payload: payloadOf(known) };
+}
+
+function payloadOf({ code, message, details }: ProtocolError): Payload {
+  return { ...details, code, message };
+}

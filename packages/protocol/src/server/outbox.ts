@@ -1,0 +1,116 @@
+import { type Envelope, type Payload, utf8Length } from "../frames/envelope.ts";
+import { joinFrames } from "../frames/join-frames.ts";
+import { MAX_WAITING_BYTES } from "../frames/limits.ts";
+import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport } from "../transports/transport.ts";
+
+/** What a frame weighs beside its payload, in bytes, about. */
+const FRAME_BYTES = 128;
+
+interface Waiting {
+  frame: Envelope;
+  bytes: number;
+}
+
+/**
+ * Frames on their way into a transport. While its reader lags they wait here, deltas of one
+ * block joined; past a limit the reader is given up on.
+ */
+export class Outbox {
+  readonly #transport: Transport;
+  readonly #maxBytes: number;
+  readonly #onOverflow: () => void;
+  #waiting: Waiting[] = [];
+  #bytes = 0;
+  #isBlocked = false;
+  #isClosed = false;
+  #unblocked: Promise<void> = Promise.resolve();
+
+  constructor(transport: Transport, onOverflow: () => void, maxBytes: number = MAX_WAITING_BYTES) {
+    this.#transport = transport;
+    this.#onOverflow = onOverflow;
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Sends a frame now, or when its turn comes. `bytes`: about how long its payload is, where
+   * that is known.
+   */
+  push(frame: Envelope, bytes?: number): void {
+    if (this.#isClosed) return;
+    if (!this.#isBlocked) return this.#send(frame);
+    this.#wait({ frame, bytes: (bytes ?? lengthOf(frame.payload)) + FRAME_BYTES });
+    if (this.#bytes <= this.#maxBytes) return;
+    this.close();
+    this.#onOverflow();
+  }
+
+  /** What waits is dropped, and what comes. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting = [];
+    this.#bytes = 0;
+  }
+
+  /** Settles when nothing waits any more. */
+  async flush(): Promise<void> {
+    while (this.#isBlocked && !this.#isClosed) await this.#unblocked;
+  }
+
+  #wait(next: Waiting): void {
+    const last = this.#waiting.at(-1);
+    const joined = last && joinFrames(last.frame, next.frame);
+    if (!last || !joined) {
+      this.#waiting.push(next);
+      this.#bytes += next.bytes;
+      return;
+    }
+    const isReplaced = joined.payload === next.frame.payload;
+    const bytes = isReplaced ? next.bytes : last.bytes + next.bytes - FRAME_BYTES;
+    this.#waiting[this.#waiting.length - 1] = { frame: joined, bytes };
+    this.#bytes += bytes - last.bytes;
+  }
+
+  #send(frame: Envelope): void {
+    const wait = this.#transmit(frame);
+    if (!wait) return;
+    this.#isBlocked = true;
+    this.#unblocked = wait.then(
+      () => this.#goOn(),
+      () => this.close(),
+    );
+  }
+
+  /** What cannot travel is said to be missing: its number is taken, and its answer awaited. */
+  #transmit(frame: Envelope): void | Promise<void> {
+    try {
+      return this.#transport.send(frame);
+    } catch (error) {
+      const code = error instanceof ProtocolError ? error.code : "internal_error";
+      const type = frame.type === "ack" ? "nack" : frame.type;
+      const payload = { code, message: messageOf(error), omitted: true };
+      return this.#transport.send({ ...frame, type, payload });
+    }
+  }
+
+  #goOn(): void {
+    this.#isBlocked = false;
+    let sent = 0;
+    while (sent < this.#waiting.length && !this.#isBlocked) {
+      const next = this.#waiting[sent++];
+      if (!next) break;
+      this.#bytes -= next.bytes;
+      this.#send(next.frame);
+    }
+    this.#waiting = this.#waiting.slice(sent);
+  }
+}
+
+function lengthOf(payload: Payload): number {
+  try {
+    return utf8Length(JSON.stringify(payload));
+  } catch {
+    // It cannot travel, and what is sent in its place is short.
+    return 0;
+  }
+}

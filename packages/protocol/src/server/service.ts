@@ -1,0 +1,100 @@
+import type { Clock } from "@gyre/ai";
+import type { AnswerMemory } from "./answer-memory.ts";
+import { Connection, type RequestHandler } from "./connection.ts";
+import type { Envelope } from "../frames/envelope.ts";
+import { type Limits, LIMITS, MAX_CONNECTIONS } from "../frames/limits.ts";
+import type { Transport } from "../transports/transport.ts";
+
+/** What a service does for one connection. */
+export interface ServedConnection {
+  /** What it answers, by the type of the request. */
+  readonly handlers: ReadonlyMap<string, RequestHandler>;
+  /** Where the answer to a request is kept; nothing: for the connection's life. */
+  memoryOf?(frame: Envelope): AnswerMemory | undefined;
+  /** How long a request may take; nothing: as the limits say. `Infinity`: it ends by itself. */
+  timeoutMsOf?(frame: Envelope): number | undefined;
+  /** The connection is over; called once. */
+  closed?(reason: string, error?: Error): void;
+}
+
+/** Something that answers requests, on any number of connections: models, sessions. */
+export interface WireService {
+  /** Called once for each connection, before anything of it arrives. `connection` is there from the first request on. */
+  connect(connection: () => Connection): ServedConnection;
+  /** Ends what runs; connections are closed after it. */
+  close(): Promise<void>;
+}
+
+export interface WireServerOptions {
+  /** Told to clients in `ready`. */
+  server?: { name: string; version: string };
+  limits?: Partial<Limits>;
+  /** Default `MAX_CONNECTIONS`. */
+  maxConnections?: number;
+  maxWaitingBytes?: number;
+  onConnect?: (connection: Connection) => void;
+  onDisconnect?: (reason: string, error?: Error) => void;
+  /** Trouble that no answer tells of. */
+  onError?: (error: unknown, where: string) => void;
+  clock?: Clock;
+}
+
+/** Serves several services on each of its connections. */
+export class WireServer {
+  readonly #services: readonly WireService[];
+  readonly #options: WireServerOptions;
+  readonly #connections = new Set<Connection>();
+  #isClosed = false;
+
+  constructor(services: readonly WireService[], options: WireServerOptions = {}) {
+    this.#services = services;
+    this.#options = options;
+  }
+
+  /** How many connections there are. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Answers what comes in on a transport, until it ends. One too many is told so and closed. */
+  serve(transport: Transport): Connection {
+    const { clock, limits, maxWaitingBytes, onConnect, onDisconnect, onError, server } =
+      this.#options;
+    const served = this.#services.map((service) => service.connect(() => connection));
+    const connection: Connection = new Connection(transport, {
+      handlers: new Map(served.flatMap(({ handlers }) => [...handlers])),
+      limits: { ...LIMITS, ...limits },
+      memoryOf: (frame) => firstOf(served, (each) => each.memoryOf?.(frame)),
+      timeoutMsOf: (frame) => firstOf(served, (each) => each.timeoutMsOf?.(frame)),
+      onClose: (reason, error) => {
+        this.#connections.delete(connection);
+        for (const each of served) each.closed?.(reason, error);
+        onDisconnect?.(reason, error);
+      },
+      ...(maxWaitingBytes !== undefined && { maxWaitingBytes }),
+      ...(server && { server }),
+      ...(onError && { onError }),
+      ...(clock && { clock }),
+    });
+    this.#connections.add(connection);
+    const { maxConnections = MAX_CONNECTIONS } = this.#options;
+    if (this.#connections.size > maxConnections || this.#isClosed) void connection.close("full");
+    else onConnect?.(connection);
+    return connection;
+  }
+
+  /** Lets nobody in any more, closes every service and then every connection. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#services.map((service) => service.close()));
+    await Promise.all([...this.#connections].map((connection) => connection.close("closed")));
+  }
+}
+
+function firstOf<T, R>(all: readonly T[], find: (each: T) => R | undefined): R | undefined {
+  for (const each of all) {
+    const found = find(each);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

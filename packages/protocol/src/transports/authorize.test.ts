@@ -1,0 +1,77 @@
+import { manualClock } from "@gyre/ai/testing";
+import { describe, expect, it } from "vitest";
+import { authorise, withToken } from "./authorize.ts";
+import type { Envelope } from "../frames/envelope.ts";
+import { HELLO_TIMEOUT_MS } from "../frames/limits.ts";
+import { type Transport, transportPair } from "./transport.ts";
+
+function frame(type: string, payload: Envelope["payload"] = {}): Envelope {
+  return { v: 1, type, id: "c_1", payload };
+}
+
+/** A door with the token "right", and what is seen on both sides of it. */
+function door() {
+  const clock = manualClock();
+  const [client, far] = transportPair();
+  const told: string[] = [];
+  const served: Envelope[] = [];
+  let refused = 0;
+  client.receive({
+    frame: ({ type, re, payload }) => told.push(`${type} ${re} ${String(payload["code"])}`),
+    fault: () => told.push("fault"),
+    closed: () => told.push("closed"),
+  });
+  const serve = (transport: Transport): void =>
+    transport.receive({
+      frame: (each) => served.push(each),
+      fault: () => {},
+      closed: () => told.push("served one closed"),
+    });
+  authorise(far, serve, { check: (token) => token === "right", clock, onRefused: () => refused++ });
+  return { client, clock, told, served, refused: () => refused };
+}
+
+describe("a token always: where there are no headers, hello has it", () => {
+  it("lets in who has it, and leaves it out of what is handed on", async () => {
+    const { client, clock, told, served } = door();
+    const known = withToken(client, "right");
+    void known.send(frame("hello", { versions: [1] }));
+    void known.send(frame("ping"));
+    await clock.turn();
+    expect(served).toEqual([frame("hello", { versions: [1] }), frame("ping")]);
+    expect([told, clock.pending]).toEqual([[], 0]);
+    await known.close();
+    await clock.turn();
+    expect(told).toContain("served one closed");
+  });
+
+  it.each([
+    ["a wrong token", frame("hello", { versions: [1], token: "wrong" })],
+    ["no token", frame("hello", { versions: [1] })],
+    ["a token that is no text", frame("hello", { token: 1 })],
+    ["another frame first", frame("ping", { token: "right" })],
+  ])("unauthorized: %s gets a nack and the end, and nothing is served", async (_, first) => {
+    const { client, clock, told, served, refused } = door();
+    void client.send(first);
+    void client.send(frame("hello", { token: "right" }));
+    await clock.turn();
+    expect(told).toEqual(["nack c_1 unauthorized", "closed"]);
+    expect([served, refused(), clock.pending]).toEqual([[], 1, 0]);
+  });
+
+  it("unauthorized: who says nothing is sent away in time", async () => {
+    const { clock, told, refused } = door();
+    await clock.advance(HELLO_TIMEOUT_MS - 1);
+    expect(told).toEqual([]);
+    await clock.advance(1);
+    expect(told).toEqual(["nack undefined unauthorized", "closed"]);
+    expect(refused()).toBe(1);
+  });
+
+  it("forgets who leaves before", async () => {
+    const { client, clock, refused } = door();
+    await client.close();
+    await clock.turn();
+    expect([clock.pending, refused()]).toEqual([0, 0]);
+  });
+});

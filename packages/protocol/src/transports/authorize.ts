@@ -1,0 +1,110 @@
+import { type Clock, systemClock } from "@gyre/ai";
+import { type Envelope, PROTOCOL_VERSION } from "../frames/envelope.ts";
+import { Inbox } from "./inbox.ts";
+import { HELLO_TIMEOUT_MS } from "../frames/limits.ts";
+import type { Transport, TransportHandler } from "./transport.ts";
+
+export interface AuthoriseOptions {
+  /** Whether this is the token. Takes as long for a wrong one as for a right one. */
+  check: (token: string) => boolean;
+  /** Somebody was sent away. */
+  onRefused?: () => void;
+  clock?: Clock;
+  /** Default `HELLO_TIMEOUT_MS`. */
+  timeoutMs?: number;
+}
+
+/**
+ * For transports without headers: waits for `hello` with the right `token` and then calls
+ * `serve` with a transport that begins with it, the token left out. Anything else gets
+ * `nack unauthorized` and the end, also silence; `serve` never hears of it.
+ */
+export function authorise(
+  transport: Transport,
+  serve: (transport: Transport) => void,
+  options: AuthoriseOptions,
+): void {
+  const { check, onRefused, clock = systemClock, timeoutMs = HELLO_TIMEOUT_MS } = options;
+  const inbox = new Inbox();
+  let stage: "waiting" | "known" | "refused" = "waiting";
+  const refuse = (re?: string): void => {
+    if (stage !== "waiting") return;
+    stage = "refused";
+    stopTimer();
+    onRefused?.();
+    void transport.send(unauthorised(clock.now(), re));
+    void transport.close();
+  };
+  const stopTimer = clock.after(timeoutMs, refuse);
+  transport.receive({
+    frame(envelope) {
+      if (stage === "known") return inbox.frame(envelope);
+      const { token, ...payload } = envelope.payload;
+      const isKnown = envelope.type === "hello" && typeof token === "string" && check(token);
+      if (stage !== "waiting" || !isKnown) return refuse(envelope.id);
+      stage = "known";
+      stopTimer();
+      inbox.frame({ ...envelope, payload });
+      serve(new AuthorisedTransport(transport, inbox));
+    },
+    fault(error) {
+      if (stage === "known") inbox.fault(error);
+      else refuse(error.re);
+    },
+    closed(error) {
+      stopTimer();
+      if (stage === "waiting") stage = "refused";
+      inbox.closed(error);
+    },
+  });
+}
+
+class AuthorisedTransport implements Transport {
+  readonly #transport: Transport;
+  readonly #inbox: Inbox;
+
+  constructor(transport: Transport, inbox: Inbox) {
+    this.#transport = transport;
+    this.#inbox = inbox;
+  }
+
+  send(envelope: Envelope): void | Promise<void> {
+    return this.#transport.send(envelope);
+  }
+
+  receive(handler: TransportHandler): void {
+    this.#inbox.open(handler);
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+}
+
+/** The other end of `authorise`: puts the token into the `hello` that is sent. */
+export function withToken(transport: Transport, token: string): Transport {
+  return {
+    send: (envelope) =>
+      transport.send(
+        envelope.type === "hello"
+          ? { ...envelope, payload: { ...envelope.payload, token } }
+          : envelope,
+      ),
+    receive: (handler) => transport.receive(handler),
+    close: () => transport.close(),
+  };
+}
+
+function unauthorised(ts: number, re?: string): Envelope {
+  return {
+    v: PROTOCOL_VERSION,
+    type: "nack",
+    id: "r_0",
+    ts,
+    ...(re !== undefined && { re }),
+    payload: {
+      code: "unauthorized",
+      message: 'The first frame is "hello" with the "token" of this server.',
+    },
+  };
+}

@@ -1,0 +1,215 @@
+import { Transform } from "node:stream";
+import { type ManualClock, manualClock } from "@gyre/ai/testing";
+import { describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import type { Envelope } from "../frames/envelope.ts";
+import { httpTransport } from "./http.ts";
+import { EVENTS_AWAY_MS } from "../frames/limits.ts";
+import { listenHttp } from "../node/http-server.ts";
+import { connectTcp, listenTcp } from "../node/tcp.ts";
+import { connectWebSocket } from "../node/websocket-client.ts";
+import { stdioTransport } from "../node/stdio.ts";
+import { tcpRelay } from "../testing/tcp-relay.ts";
+import {
+  transportChecks,
+  type TransportEnds,
+  type TransportTraits,
+} from "../testing/transport-suite.ts";
+import { type Transport, transportPair } from "./transport.ts";
+import { websocketTransport } from "./websocket.ts";
+
+const TOKEN = "t".repeat(32);
+const HELLO: Envelope = { v: 1, type: "hello", id: "c_0", payload: { versions: [1] } };
+
+function suite(name: string, traits: TransportTraits): void {
+  describe(`one interface for every transport: ${name}`, () => {
+    const checks = transportChecks(traits).map(({ title, run }) => [title, run] as const);
+    it.each(checks)("%s", async (_, run) => {
+      await expect(run()).resolves.toBeUndefined();
+    });
+  });
+}
+
+/** A promise, and what settles it. */
+function later<T>(): { promise: Promise<T>; settle: (value: T) => void } {
+  let settle: (value: T) => void = () => {};
+  const promise = new Promise<T>((resolve) => (settle = resolve));
+  return { promise, settle };
+}
+
+/** Without the frame that opened the door. */
+function afterHello(transport: Transport): Transport {
+  return {
+    send: (envelope) => transport.send(envelope),
+    receive: (handler) =>
+      transport.receive({
+        frame: (envelope) => {
+          if (envelope.type !== "hello") handler.frame(envelope);
+        },
+        fault: (error) => handler.fault(error),
+        closed: (error) => handler.closed(error),
+      }),
+    close: () => transport.close(),
+  };
+}
+
+suite("in process", {
+  lacks: ["limit", "inject", "cut", "stall"],
+  open: async () => {
+    const [one, other] = transportPair();
+    return { one, other };
+  },
+});
+
+/** A pipe that can be held up. */
+class Pipe extends Transform {
+  #isStalled = false;
+  #goOn: (() => void) | undefined;
+
+  override _transform(
+    chunk: Buffer,
+    _encoding: string,
+    done: (error: null, chunk: Buffer) => void,
+  ) {
+    const pass = (): void => done(null, chunk);
+    if (this.#isStalled) this.#goOn = pass;
+    else pass();
+  }
+
+  stall(isStalled: boolean): void {
+    this.#isStalled = isStalled;
+    if (isStalled) return;
+    this.#goOn?.();
+    this.#goOn = undefined;
+  }
+}
+
+suite("stdio", {
+  open: async (maxFrameBytes) => {
+    const there = new Pipe();
+    const back = new Pipe();
+    const one = stdioTransport({ input: back, output: there, maxFrameBytes });
+    const other = stdioTransport({ input: there, output: back, maxFrameBytes });
+    // A process that has said its last ends its output; the transport leaves that to it.
+    const ending = (transport: Transport, output: Transform): Transport => ({
+      send: (envelope) => transport.send(envelope),
+      receive: (handler) => transport.receive(handler),
+      close: async () => {
+        await transport.close();
+        output.end();
+      },
+    });
+    return {
+      one: ending(one, there),
+      other: ending(other, back),
+      inject: (text) => void there.write(`${text}\n`),
+      cut: () => {
+        there.destroy();
+        back.destroy();
+      },
+      stall: (isStalled) => {
+        there.stall(isStalled);
+        back.stall(isStalled);
+      },
+    };
+  },
+});
+
+suite("TCP", {
+  open: async (maxFrameBytes) => {
+    const served = later<Transport>();
+    const serve = served.settle;
+    const listener = await listenTcp({ token: TOKEN, serve, maxFrameBytes });
+    const relay = await tcpRelay();
+    relay.to(listener.port);
+    const one = await connectTcp({ port: relay.port, token: TOKEN, maxFrameBytes });
+    await one.send(HELLO);
+    const other = afterHello(await served.promise);
+    return {
+      one,
+      other,
+      inject: (text) => relay.inject(`${text}\n`),
+      cut: () => relay.cut(),
+      stall: (isStalled) => relay.stall(isStalled),
+      end: async () => {
+        await relay.close();
+        await listener.close();
+      },
+    };
+  },
+});
+
+type Connect = (
+  port: number,
+  maxFrameBytes: number,
+) => Promise<Pick<TransportEnds, "one" | "inject">>;
+
+function overHttp(connect: Connect): (maxFrameBytes: number) => Promise<TransportEnds> {
+  return async (maxFrameBytes) => {
+    const clock: ManualClock = manualClock();
+    const served = later<Transport>();
+    const serve = served.settle;
+    const relay = await tcpRelay();
+    const hosts = [`127.0.0.1:${relay.port}`];
+    const listener = await listenHttp({ token: TOKEN, serve, hosts, maxFrameBytes, clock });
+    relay.to(listener.port);
+    const near = await connect(relay.port, maxFrameBytes);
+    return {
+      ...near,
+      other: await served.promise,
+      cut: async () => {
+        relay.cut();
+        await clock.advance(EVENTS_AWAY_MS);
+      },
+      stall: (isStalled) => relay.stall(isStalled),
+      end: async () => {
+        await relay.close();
+        await listener.close();
+      },
+    };
+  };
+}
+
+suite("WebSocket, from Node", {
+  lacks: ["inject"],
+  open: overHttp(async (port, maxFrameBytes) => ({
+    one: await connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token: TOKEN, maxFrameBytes }),
+  })),
+});
+
+suite("WebSocket, as browsers have it", {
+  endsAtTooLarge: true,
+  open: overHttp(async (port, maxFrameBytes) => {
+    const made: WebSocket[] = [];
+    class Noted extends WebSocket {
+      constructor(url: string, protocols: string[]) {
+        super(url, protocols);
+        made.push(this);
+      }
+    }
+    const one = await websocketTransport(`ws://127.0.0.1:${port}/api/ws`, {
+      token: TOKEN,
+      WebSocket: Noted,
+      maxFrameBytes,
+    });
+    return { one, inject: (text) => made[0]?.send(text) };
+  }),
+});
+
+suite("HTTP with server-sent events", {
+  open: overHttp(async (port, maxFrameBytes) => {
+    const url = `http://127.0.0.1:${port}`;
+    let path = "";
+    const noting: typeof fetch = async (input, init) => {
+      if (typeof input === "string" && input.endsWith("events")) {
+        path = input.replace(/events$/, "frames");
+      }
+      return fetch(input, init);
+    };
+    const one = await httpTransport(url, { token: TOKEN, fetch: noting, maxFrameBytes });
+    const inject = async (body: string): Promise<void> => {
+      await fetch(path, { method: "POST", body, headers: { authorization: `Bearer ${TOKEN}` } });
+    };
+    return { one, inject };
+  }),
+});

@@ -1,0 +1,82 @@
+import type { Envelope } from "../frames/envelope.ts";
+import type { ProtocolError } from "../frames/protocol-error.ts";
+
+/** What comes out of a transport. None of these may throw. */
+export interface TransportHandler {
+  frame(envelope: Envelope): void;
+  /** Something came that is no frame. The transport goes on. */
+  fault(error: ProtocolError): void;
+  /** Nothing more comes, and nothing can be sent. Called once. */
+  closed(error?: Error): void;
+}
+
+/** A way to the other end. Frames arrive whole, in order, and once. */
+export interface Transport {
+  /**
+   * Sends a frame. A promise settles when the other end can take more; who does not wait
+   * for it fills memory. After the end, frames are dropped. Throws `too_large`.
+   */
+  send(envelope: Envelope): void | Promise<void>;
+  /** Called once, before anything arrives. */
+  receive(handler: TransportHandler): void;
+  /** Ends it, after what was sent has gone out. */
+  close(): Promise<void>;
+}
+
+/** Two ends in one process: frames go over as they are, each in a turn of its own. */
+export function transportPair(): [Transport, Transport] {
+  const one = new PairEnd();
+  const other = new PairEnd();
+  one.other = other;
+  other.other = one;
+  return [one, other];
+}
+
+class PairEnd implements Transport {
+  other: PairEnd | undefined;
+  #handler: TransportHandler | undefined;
+  readonly #waiting: Envelope[] = [];
+  #isClosing = false;
+  #isClosed = false;
+  #isScheduled = false;
+
+  send(envelope: Envelope): void {
+    if (!this.#isClosing) this.other?.take(envelope);
+  }
+
+  receive(handler: TransportHandler): void {
+    this.#handler = handler;
+    this.#schedule();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#schedule();
+    this.other?.end();
+  }
+
+  take(envelope: Envelope): void {
+    if (this.#isClosing) return;
+    this.#waiting.push(envelope);
+    this.#schedule();
+  }
+
+  end(): void {
+    this.#isClosing = true;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || !this.#handler) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      for (let frame = this.#waiting.shift(); frame; frame = this.#waiting.shift()) {
+        this.#handler?.frame(frame);
+      }
+      if (!this.#isClosing || this.#isClosed) return;
+      this.#isClosed = true;
+      this.#handler?.closed();
+    });
+  }
+}

@@ -1,0 +1,213 @@
+import { type Clock, systemClock } from "@gyre/ai";
+import { encode, type Envelope, tooLarge } from "../frames/envelope.ts";
+import { Inbox } from "./inbox.ts";
+import { CLOSE_GRACE_MS, MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import type { Transport, TransportHandler } from "./transport.ts";
+
+/** The subprotocol that is spoken. */
+export const WEBSOCKET_PROTOCOL = "gyre.v1";
+/** A subprotocol that carries the token, as base64url: a browser can set no header. */
+export const TOKEN_PROTOCOL_PREFIX = "gyre.token.";
+
+/** How often a buffer that is too full is looked at: sockets of browsers do not tell. */
+const BUFFER_LOOK_MS = 10;
+
+/** The `readyState` of a socket that is open. */
+const OPEN = 1;
+
+const NORMAL_CLOSURE = 1000;
+const GOING_AWAY = 1001;
+const TOO_LARGE_CLOSURE = 1009;
+
+/** What is needed of a WebSocket: that of a browser, of Node 22 and later, of `ws`. */
+export interface WebSocketLike {
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  send(data: string): void;
+  close(code?: number, reason?: string): void;
+  addEventListener(type: "open", listener: () => void): void;
+  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: "error", listener: (event: object) => void): void;
+  addEventListener(
+    type: "close",
+    listener: (event: { code: number; reason: string }) => void,
+  ): void;
+}
+
+/** A class of sockets: the global `WebSocket`, or that of `ws`. */
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
+
+export interface WebSocketOptions {
+  /** Travels as a subprotocol, never in the URL. */
+  token?: string;
+  /** Default: the one that is there; Node 20 has none. */
+  WebSocket?: WebSocketConstructor;
+  /** Gives up opening; an open connection is not touched by it. */
+  signal?: AbortSignal;
+  maxFrameBytes?: number;
+  clock?: Clock;
+}
+
+/** Opens a WebSocket. Rejects where that fails; a browser does not tell why. */
+export async function websocketTransport(
+  url: string,
+  options: WebSocketOptions = {},
+): Promise<Transport> {
+  const { token, WebSocket = globalThis.WebSocket, signal, clock = systemClock } = options;
+  // Types say that it is there; Node 20 does not have it.
+  if (typeof WebSocket !== "function") {
+    throw new Error(
+      "There is no WebSocket here. Pass one as an option, or use connectWebSocket of @gyre/protocol/node.",
+    );
+  }
+  signal?.throwIfAborted();
+  const protocols = [WEBSOCKET_PROTOCOL];
+  if (token !== undefined) protocols.push(TOKEN_PROTOCOL_PREFIX + base64Url(token));
+  const socket: WebSocketLike = new WebSocket(url, protocols);
+  const write = (text: string): void | Promise<void> => {
+    socket.send(text);
+    if (socket.bufferedAmount > MAX_BUFFERED_BYTES) return emptied(socket, clock);
+  };
+  const { maxFrameBytes } = options;
+  const transport = new WebSocketTransport(socket, {
+    write,
+    clock,
+    ...(maxFrameBytes !== undefined && { maxFrameBytes }),
+  });
+  await opened(socket, signal);
+  return transport;
+}
+
+/** A token as base64url of its UTF-8. */
+export function base64Url(token: string): string {
+  const binary = String.fromCharCode(...new TextEncoder().encode(token));
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** Settles when the socket is open. Rejects where it closes before, or is given up. */
+export function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(reasonOf(signal));
+      socket.close();
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    let told = "";
+    socket.addEventListener("error", (event) => (told = wordsOf(event)));
+    socket.addEventListener("open", () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    socket.addEventListener("close", ({ code }) => {
+      signal?.removeEventListener("abort", onAbort);
+      reject(
+        new Error(`The WebSocket could not be opened: ${told || `closed with code ${code}`}.`),
+      );
+    });
+  });
+}
+
+async function emptied(socket: WebSocketLike, clock: Clock): Promise<void> {
+  // One that was closed keeps for ever what it holds.
+  while (socket.readyState === OPEN && socket.bufferedAmount > MAX_BUFFERED_BYTES) {
+    await new Promise<void>((resolve) => clock.after(BUFFER_LOOK_MS, resolve));
+  }
+}
+
+/** How a socket is written to, and ended. */
+export interface WebSocketTransportOptions {
+  /** Sends a text. A promise settles when the socket can take more. */
+  write: (text: string) => void | Promise<void>;
+  /** Ends a socket that does not end by itself. */
+  cut?: () => void;
+  maxFrameBytes?: number;
+  clock?: Clock;
+}
+
+/** A WebSocket as a transport, on either end: a text frame is a frame. */
+export class WebSocketTransport implements Transport {
+  readonly #socket: WebSocketLike;
+  readonly #options: WebSocketTransportOptions;
+  readonly #maxBytes: number;
+  readonly #inbox = new Inbox();
+  readonly #ended: Promise<void>;
+  #end: () => void = () => {};
+  #isOver = false;
+
+  constructor(socket: WebSocketLike, options: WebSocketTransportOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#maxBytes = options.maxFrameBytes ?? MAX_FRAME_BYTES;
+    this.#ended = new Promise((resolve) => (this.#end = resolve));
+    socket.addEventListener("message", ({ data }) => this.#take(data));
+    // What it was is told with the close that follows.
+    socket.addEventListener("error", (event) => this.#failed(event));
+    socket.addEventListener("close", ({ code, reason }) => this.#over(errorOf(code, reason)));
+  }
+
+  send(envelope: Envelope): void | Promise<void> {
+    const text = encode(envelope, this.#maxBytes);
+    if (this.#isOver) return undefined;
+    const wait = this.#options.write(text);
+    // Nobody waits for one that is over.
+    if (wait) return Promise.race([wait, this.#ended]);
+  }
+
+  receive(handler: TransportHandler): void {
+    this.#inbox.open(handler);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#inbox.isClosed) {
+      this.#isOver = true;
+      const { clock = systemClock, cut } = this.#options;
+      const stop = clock.after(CLOSE_GRACE_MS, () => {
+        cut?.();
+        this.#over();
+      });
+      this.#socket.close(NORMAL_CLOSURE);
+      await this.#ended;
+      stop();
+    }
+    await this.#ended;
+  }
+
+  #take(data: unknown): void {
+    if (this.#isOver) return;
+    if (typeof data === "string") return this.#inbox.read(data, this.#maxBytes);
+    this.#inbox.fault(new ProtocolError("invalid_request", "A frame is text, not binary."));
+  }
+
+  /** `ws` tells of a frame above its limit here, and then closes. */
+  #failed(event: object): void {
+    const error = "error" in event ? event.error : undefined;
+    if (!(error instanceof Error) || !("code" in error)) return;
+    if (error.code !== "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") return;
+    this.#inbox.fault(tooLarge(this.#maxBytes));
+  }
+
+  #over(error?: Error): void {
+    this.#isOver = true;
+    this.#end();
+    this.#inbox.closed(error);
+  }
+}
+
+function errorOf(code: number, reason: string): Error | undefined {
+  if (code === NORMAL_CLOSURE || code === GOING_AWAY) return undefined;
+  if (code === TOO_LARGE_CLOSURE) {
+    return new ProtocolError("too_large", reason || "The other end does not take so long a frame.");
+  }
+  const words = reason ? ` (${reason})` : "";
+  return new Error(`The WebSocket was closed with code ${code}${words}.`);
+}
+
+function wordsOf(event: object): string {
+  return "message" in event && typeof event.message === "string" ? event.message : "";
+}
+
+function reasonOf(signal: AbortSignal | undefined): Error {
+  const reason: unknown = signal?.reason;
+  return reason instanceof Error ? reason : new Error("Opening was given up.");
+}

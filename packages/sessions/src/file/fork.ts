@@ -1,0 +1,100 @@
+import type { FileHandle } from "node:fs/promises";
+import type { EntryIndex } from "./entry-index.ts";
+import { writeAll } from "./files.ts";
+import { encodeEntry, type Fields, isEntryType, unbraced } from "../format/line.ts";
+import type { LineReader } from "./line-reader.ts";
+
+const FIRST_EPOCH = 1;
+/** Lines are collected up to this much before they are written. */
+const WRITE_BYTES = 1024 * 1024;
+
+/**
+ * Writes the branch that ends at a place (-1: none) into a new file, with the results of
+ * its calls: numbered anew from 1, and all that refers to an entry with it.
+ */
+export async function writeBranch(
+  handle: FileHandle,
+  index: EntryIndex,
+  reader: LineReader,
+  at: number,
+): Promise<void> {
+  const branch = index.pathTo(at).filter((place) => index.typeAt(place) !== "leaf");
+  const onBranch = new Set(branch.map((place) => index.idAt(place)));
+  const places = new Set(branch);
+  for (let place = 0; place < index.length; place++) {
+    if (index.typeAt(place) === "result" && onBranch.has(index.parentAt(place))) places.add(place);
+  }
+  const renumbered = new Renumbering();
+  let lines: Buffer[] = [];
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    await writeAll(handle, Buffer.concat(lines));
+    lines = [];
+    bytes = 0;
+  };
+  await reader.each(
+    [...places].sort((a, b) => a - b),
+    async (fields, place) => {
+      const line = renumbered.line(fields, index.idAt(place), index.parentAt(place));
+      if (!line) return;
+      lines.push(line);
+      bytes += line.length;
+      if (bytes >= WRITE_BYTES) await flush();
+    },
+  );
+  await flush();
+}
+
+class Renumbering {
+  /** In ascending order, both. */
+  readonly #old: number[] = [];
+  readonly #new = new Map<number, number>();
+  #next = 1;
+
+  /** The line with new numbers; nothing where what it speaks of is not on the branch. */
+  line(fields: Fields, id: number, parentId: number): Buffer | undefined {
+    const { id: _i, parentId: _p, w: _w, crc: _c, type, timestamp, ...rest } = fields;
+    const parent = this.#new.get(parentId) ?? null;
+    const changes = this.#changes(fields);
+    if (!changes) {
+      // What follows it follows its parent.
+      if (parent !== null) this.#new.set(id, parent);
+      return undefined;
+    }
+    const head = {
+      id: this.#next++,
+      parentId: parent,
+      w: FIRST_EPOCH,
+      timestamp: typeof timestamp === "number" ? timestamp : 0,
+    };
+    this.#old.push(id);
+    this.#new.set(id, head.id);
+    if (isEntryType(type)) return encodeEntry({ ...head, type }, unbraced({ ...rest, ...changes }));
+    return encodeEntry({ ...head, type: "custom" }, unbraced({ kind: type, data: rest }));
+  }
+
+  #changes({ type, resultOf, entry, first, until, entries }: Fields): Fields | undefined {
+    if (type === "message" && resultOf !== undefined) return this.#mapped("resultOf", resultOf);
+    if (type === "label") return this.#mapped("entry", entry);
+    if (type !== "compaction") return {};
+    return {
+      first: this.#from(first) ?? this.#next,
+      until: this.#from(until) ?? null,
+      ...(Array.isArray(entries) && {
+        entries: entries.map((each) => this.#new.get(Number(each))).filter((each) => each),
+      }),
+    };
+  }
+
+  #mapped(name: string, id: unknown): Fields | undefined {
+    const mapped = this.#new.get(Number(id));
+    return mapped === undefined ? undefined : { [name]: mapped };
+  }
+
+  /** The new number of an entry, or of the first one behind it that is here. */
+  #from(id: unknown): number | undefined {
+    if (typeof id !== "number") return undefined;
+    const old = this.#old.find((each) => each >= id);
+    return old === undefined ? undefined : this.#new.get(old);
+  }
+}

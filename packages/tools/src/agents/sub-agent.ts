@@ -1,0 +1,248 @@
+import {
+  Agent,
+  type AgentEndEvent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentOptions,
+  type AgentToolResult,
+  isLlmMessage,
+  type Limits,
+  type Middleware,
+  OutputError,
+  type ToolHost,
+} from "@gyre/agent";
+import { type AssistantMessage, type Clock, type JsonSchema, textOf, type Usage } from "@gyre/ai";
+import { counted, grouped } from "../text/text.ts";
+import { cutText } from "../text/truncate.ts";
+
+/** An answer is cut beyond this. */
+export const MAX_ANSWER_CHARS = 50_000;
+/** Progress is told at most this often. */
+export const PROGRESS_MS = 250;
+/** The end of what is being said, shown as progress. */
+const PROGRESS_TEXT_CHARS = 500;
+/** Of the arguments of a call, shown as progress. */
+const PROGRESS_ARGS_CHARS = 200;
+
+/** What an agent that works for another came to; the `details` of the tool's result. */
+export interface SubAgentDetails {
+  stop: AgentEndEvent["stop"];
+  turns: number;
+  usage: Usage;
+  /** With `stop: "limit"`: which one. */
+  limit?: AgentEndEvent["limit"];
+  /** The answer, when a schema was asked for. */
+  value?: unknown;
+  /** All that was said, if it is to be kept. */
+  messages?: readonly AgentMessage[];
+}
+
+/** What an agent that works for another does right now; the `details` of an update. */
+export interface SubAgentProgress {
+  turns: number;
+  /** The last call: name and arguments, shortened. */
+  tool?: string;
+  /** The end of what it says. */
+  text?: string;
+}
+
+export interface SubAgentJob {
+  /** What it is called in what is told of it: "sub-agent". */
+  who: string;
+  agent: AgentOptions & { clock: Clock };
+  prompt: string;
+  /** Asks for an answer of this form. */
+  schema?: JsonSchema;
+  /** The call that it works for: its own calls pass the middleware with this as `parentId`. */
+  callId: string;
+  signal: AbortSignal;
+  onUpdate: (partial: AgentToolResult) => void;
+  keepMessages?: boolean;
+}
+
+type Budget = ReturnType<NonNullable<ToolHost["left"]>>;
+const SHARED_LIMITS = ["maxTotalTokens", "maxCostUsd", "maxDurationMs"] as const;
+
+/** The lower of each limit. */
+export function tighter(limits: Limits, left: Budget): Limits {
+  const both: Limits = { ...limits };
+  for (const name of SHARED_LIMITS) {
+    const most = left[name];
+    if (most !== undefined) both[name] = Math.min(most, limits[name] ?? Infinity);
+  }
+  return both;
+}
+
+/** The first limit of which nothing is left. */
+export function usedUp(left: Budget): keyof Budget | undefined {
+  return SHARED_LIMITS.find((name) => (left[name] ?? 1) <= 0);
+}
+
+/**
+ * Runs an agent on one prompt, for a tool that another agent called. An abort of the call
+ * reaches it. Whatever it comes to is told in the result: an answer, or why there is
+ * none with what it had said until then. Rejects only where it cannot be started.
+ */
+export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
+  const { signal, schema } = job;
+  const middleware = job.agent.middleware?.map((layer) => forCall(layer, job.callId));
+  const agent = new Agent({ ...job.agent, ...(middleware && { middleware }) });
+  const progress = new Progress(job.agent.clock, job.onUpdate);
+  agent.subscribe((event) => progress.see(event));
+  const abort = (): void => agent.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    if (schema === undefined) {
+      const ended = agent.prompt(job.prompt);
+      if (signal.aborted) abort();
+      return resultOf(job, await ended);
+    }
+    const run = agent.run(job.prompt, { output: schema });
+    if (signal.aborted) abort();
+    const end = await run.result();
+    try {
+      return resultOf(job, end, { value: await run.output() });
+    } catch (error) {
+      if (error instanceof OutputError) return resultOf(job, end, { missing: error.message });
+      throw error;
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    progress.stop();
+  }
+}
+
+function resultOf(
+  job: SubAgentJob,
+  end: AgentEndEvent,
+  typed?: { value: unknown } | { missing: string },
+): AgentToolResult {
+  const { stop, turns, usage, limit, messages } = end;
+  const details: SubAgentDetails = {
+    stop,
+    turns,
+    usage,
+    ...(limit !== undefined && { limit }),
+    ...(typed && "value" in typed && { value: typed.value }),
+    ...(job.keepMessages && { messages }),
+  };
+  const give = (text: string, isError: boolean): AgentToolResult => ({
+    content: [{ type: "text", text }],
+    details,
+    usage,
+    ...(isError && { isError }),
+  });
+  if (typed && "value" in typed) return give(JSON.stringify(typed.value), false);
+  const answer = shortened(lastText(messages));
+  const trouble = troubleOf(job.who, end) ?? (typed && typed.missing);
+  if (trouble === undefined && answer !== "") return give(answer, false);
+  const partial = answer === "" ? "It had said nothing." : `What it had said last:\n${answer}`;
+  return give(`${trouble ?? `The ${job.who} ended without an answer.`}\n${partial}`, true);
+}
+
+/** Why an agent did not come to an end of its own, if so. */
+function troubleOf(who: string, end: AgentEndEvent): string | undefined {
+  const after = `after ${counted(end.turns, "turn")}`;
+  switch (end.stop) {
+    case "done":
+    case "terminated":
+      return undefined;
+    case "stopped":
+      // Its last message may have been the answer all the same.
+      return end.finalMessage?.stopReason === "stop"
+        ? undefined
+        : `The ${who} was stopped ${after}, before it was done: what is left of the run's limits is used up.`;
+    case "limit":
+      return `The ${who} was stopped ${after}, before it was done, by its limit ${end.limit ?? ""}. Ask for less at a time, or go on yourself.`;
+    case "aborted":
+      return `The ${who} was stopped ${after}, before it was done.`;
+    case "suspended": {
+      const calls = end.pending.map(({ toolCall, reason }) => `"${toolCall.name}" (${reason})`);
+      return `The ${who} was stopped ${after}: its call of ${calls.join(", ")} waits for a person, and a call inside of a call cannot be left waiting. Make that call yourself.`;
+    }
+    case "error":
+    case "sink":
+      return `The ${who} failed ${after}: ${end.finalMessage?.errorMessage ?? "no reason was given"}`;
+  }
+}
+
+/** The last words, those before a call that was the last included. */
+function lastText(messages: readonly AgentMessage[]): string {
+  for (const message of messages.toReversed()) {
+    if (!isLlmMessage(message) || message.role !== "assistant") continue;
+    const text = textOf(message).trim();
+    if (text !== "") return text;
+  }
+  return "";
+}
+
+function shortened(answer: string): string {
+  if (answer.length <= MAX_ANSWER_CHARS) return answer;
+  return `${cutText(answer, MAX_ANSWER_CHARS)}\n[Cut after ${grouped(MAX_ANSWER_CHARS)} of ${grouped(answer.length)} characters. Ask again for a shorter answer, or for the missing part alone.]`;
+}
+
+/** The same middleware around calls that are made on behalf of another. */
+function forCall(layer: Middleware, callId: string): Middleware {
+  return {
+    ...(layer.run && { run: (run) => layer.run?.(run) }),
+    ...(layer.late && { late: (call, result, run) => layer.late?.(call, result, run) }),
+    ...(layer.model && {
+      model: (call, next) => (layer.model ? layer.model(call, next) : next(call)),
+    }),
+    ...(layer.tool && {
+      tool: (call, next) => {
+        const named = { parentId: callId, ...call };
+        return layer.tool ? layer.tool(named, (changed = named) => next(changed)) : next(named);
+      },
+    }),
+  };
+}
+
+/** Tells what an agent does, not more often than anybody can read. */
+class Progress {
+  readonly #clock: Clock;
+  readonly #send: (partial: AgentToolResult) => void;
+  #turns = 0;
+  #tool: string | undefined;
+  #message: AssistantMessage | undefined;
+  #sentAt: number | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, send: (partial: AgentToolResult) => void) {
+    this.#clock = clock;
+    this.#send = send;
+  }
+
+  see(event: AgentEvent): void {
+    if (event.type === "turn_start") this.#turns++;
+    else if (event.type === "tool_execution_start") {
+      this.#tool = `${event.toolName} ${cutText(JSON.stringify(event.args), PROGRESS_ARGS_CHARS)}`;
+    } else if (event.type === "message_update") this.#message = event.message;
+    else return;
+    this.#touch();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #touch(): void {
+    if (this.#cancel) return;
+    const wait = this.#sentAt === undefined ? 0 : this.#sentAt + PROGRESS_MS - this.#clock.now();
+    if (wait <= 0) this.#tell();
+    else this.#cancel = this.#clock.after(wait, () => this.#tell());
+  }
+
+  #tell(): void {
+    this.#cancel = undefined;
+    this.#sentAt = this.#clock.now();
+    const text = this.#message && textOf(this.#message).slice(-PROGRESS_TEXT_CHARS);
+    const details: SubAgentProgress = {
+      turns: this.#turns,
+      ...(this.#tool !== undefined && { tool: this.#tool }),
+      ...(text && { text }),
+    };
+    const lines = [`Turn ${this.#turns}.`, this.#tool, text].filter((line) => line);
+    this.#send({ content: [{ type: "text", text: lines.join("\n") }], details });
+  }
+}

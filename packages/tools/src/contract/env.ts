@@ -1,0 +1,22 @@
+import type { Clock } from "@gyre/ai";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { SeenFiles } from "../workspace/seen.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+/** What our tools work with. One for an agent; its sub-agents share it. */
+export interface ToolEnv {
+  workspace: Workspace;
+  seen: SeenFiles;
+  /**
+   * Around every program that a tool starts. Asked for when one is about to be: to try a
+   * sandbox out takes a process. Rejects where there is none; nothing is started then.
+   */
+  sandbox: () => Promise<Sandbox>;
+  /** A folder of this agent's own (0700) for what is too long to keep in memory. */
+  spoolFolder: string;
+  /** Environment variables for programs: already clean. */
+  environment: Readonly<Record<string, string>>;
+  clock: Clock;
+  /** The whole of a long result of which the conversation has a short form, by its key. */
+  kept?: (key: string) => Promise<string | undefined>;
+}

@@ -1,0 +1,79 @@
+import { defineTool } from "@gyre/agent";
+import type { Access, GuardedTool } from "../contract/access.ts";
+import type { Tolerance } from "./match.ts";
+import type { ToolEnv } from "../contract/env.ts";
+import { counted } from "../text/text.ts";
+import { PathError } from "../workspace/workspace.ts";
+
+/** A file that is longer is not edited by these tools. */
+export const MAX_EDIT_BYTES: number = 10 * 1024 * 1024;
+/** So many edits go into one call. */
+export const MAX_EDITS = 200;
+
+/** What an edit did to one file, for the application. */
+export interface EditDetails {
+  path: string;
+  /** Unified; cut at `MAX_DIFF_CHARS`. */
+  diff: string;
+  /** In the order of the file. `lines`: as they are now. */
+  edits: { lines: string; tolerance: Tolerance }[];
+}
+
+/**
+ * Replaces texts in a file, each at the one place where it is: all of them or none, and
+ * not where the file is no longer what the agent saw.
+ */
+export function editTool(env: ToolEnv): GuardedTool {
+  const tool = defineTool({
+    name: "edit",
+    description:
+      "Replace texts in a file that you have read. Each oldText must be there exactly once: copy " +
+      "it as it is, with enough lines around it. All edits refer to the file as it is now, may " +
+      "not overlap, and are made all or none. To insert, repeat a neighbouring line in both texts.",
+    parameters: {
+      type: "object",
+      properties: {
+        path: { type: "string" },
+        edits: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: {
+              oldText: { type: "string", description: "Without line numbers" },
+              newText: { type: "string" },
+            },
+            required: ["oldText", "newText"],
+          },
+        },
+      },
+      required: ["path", "edits"],
+    },
+    async execute(_id, { path, edits }, signal) {
+      const { editFile } = await import("./run.ts");
+      return editFile(env, path, edits, signal);
+    },
+  });
+  return {
+    ...tool,
+    async access({ path, edits }): Promise<Access> {
+      const target = await writableTarget(env, path);
+      const count = Array.isArray(edits) ? edits.length : 0;
+      const summary = `Edit ${target} (${counted(count, "place")})`;
+      return { kind: "write", targets: [target], summary };
+    },
+  };
+}
+
+/** Where a path leads that is about to be written; an error where that may not be. */
+export async function writableTarget(env: ToolEnv, path: unknown): Promise<string> {
+  if (typeof path !== "string") throw new PathError("invalid", String(path), "No path was given.");
+  const resolved = await env.workspace.resolve(path);
+  if (resolved.readOnly) {
+    throw new PathError(
+      "read_only",
+      path,
+      `${resolved.path} is protected: tools may not change it.`,
+    );
+  }
+  return resolved.path;
+}

@@ -1,0 +1,21 @@
+import type { Access } from "../contract/access.ts";
+import type { ToolEnv } from "../contract/env.ts";
+
+/** What a tool that only looks at one path would do: read it, where its links lead. */
+export async function readAccess(
+  env: ToolEnv,
+  verb: string,
+  args: Record<string, unknown>,
+): Promise<Access> {
+  const { path } = await env.workspace.resolve(pathOf(args));
+  const target = path || ".";
+  return { kind: "read", targets: [target], summary: `${verb} ${JSON.stringify(target)}` };
+}
+
+/** The path of a call; the workspace itself where it names none. */
+export function pathOf(args: Record<string, unknown>): string {
+  const { path } = args;
+  if (path === undefined || path === "") return ".";
+  if (typeof path !== "string") throw new TypeError(`"path" is to be text, not ${typeof path}.`);
+  return path;
+}

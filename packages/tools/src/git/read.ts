@@ -1,0 +1,239 @@
+import { access as exists } from "node:fs/promises";
+import { join } from "node:path";
+import type { AgentToolResult } from "@gyre/agent";
+import { commandLine, type GitArgs, MAX_GIT_CONTEXT, pathsOf } from "./args.ts";
+import type { Git } from "./program.ts";
+import { checkedRef, GitError, literal } from "./repository.ts";
+import { DIFF_FLAGS, headCommit } from "./targets.ts";
+import { blameLines, LOG_FORMAT, logLines, parseStatus, statusText } from "./text.ts";
+import { fromSource } from "../text/provenance.ts";
+import { grouped, textResult } from "../text/text.ts";
+import { type LineLimits, linesWithin, listedName } from "../text/truncate.ts";
+
+/** Lines of a diff, a commit or a file that one call shows. */
+export const MAX_GIT_LINES = 2_000;
+export const MAX_GIT_BYTES: number = 50 * 1024;
+export const MAX_GIT_LINE_CHARS = 2_000;
+/** Commits of a log, branches of a list, stashes. */
+export const DEFAULT_GIT_ENTRIES = 30;
+export const MAX_GIT_ENTRIES = 300;
+/** Lines of a file that one call of blame shows. */
+export const MAX_BLAME_LINES = 500;
+const LIMITS: LineLimits = {
+  maxLines: MAX_GIT_LINES,
+  maxBytes: MAX_GIT_BYTES,
+  maxLineChars: MAX_GIT_LINE_CHARS,
+};
+
+export async function status(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const paths = await pathsOf(git.env, args);
+  const output = await git.read([
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--untracked-files=all",
+    "--ignore-submodules=dirty",
+    "--",
+    ...paths.map(literal),
+  ]);
+  const parsed = parseStatus(output);
+  const doing = await underWay(git);
+  return textResult(statusText(parsed, doing), { ...parsed, doing });
+}
+
+const UNDER_WAY: readonly (readonly [file: string, what: string])[] = [
+  ["MERGE_HEAD", "a merge"],
+  ["rebase-merge", "a rebase"],
+  ["rebase-apply", "a rebase"],
+  ["CHERRY_PICK_HEAD", "a cherry-pick"],
+  ["REVERT_HEAD", "a revert"],
+  ["BISECT_LOG", "a bisect"],
+];
+
+export async function underWay(git: Git): Promise<string[]> {
+  const found: string[] = [];
+  for (const [file, what] of UNDER_WAY) {
+    const isThere = await exists(join(git.folder, file)).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) found.push(what);
+  }
+  return found;
+}
+
+export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const { ref, to, staged, stat, context } = args;
+  if (to !== undefined && ref === undefined) {
+    throw new GitError("git diff takes `to` only together with `ref`.", null);
+  }
+  const paths = await pathsOf(git.env, args);
+  return shown(git, args, [
+    "diff",
+    ...DIFF_FLAGS,
+    ...(staged ? ["--cached"] : []),
+    ...(stat ? ["--stat"] : []),
+    ...(context === undefined ? [] : [`--unified=${Math.min(context, MAX_GIT_CONTEXT)}`]),
+    ...(ref === undefined ? [] : [checkedRef(ref)]),
+    ...(to === undefined ? [] : [checkedRef(to)]),
+    "--",
+    ...paths.map(literal),
+  ]);
+}
+
+export async function show(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const ref = checkedRef(args.ref ?? "HEAD");
+  const [path, ...others] = await pathsOf(git.env, args);
+  if (others.length > 0) throw new GitError("git show takes one path at a time.", null);
+  if (path !== undefined) {
+    return shown(git, args, ["cat-file", "-p", path === "." ? `${ref}^{tree}` : `${ref}:${path}`]);
+  }
+  return shown(git, args, [
+    "show",
+    ...DIFF_FLAGS,
+    "--no-show-signature",
+    "--format=medium",
+    args.stat ? "--stat" : "--patch",
+    ref,
+    "--",
+  ]);
+}
+
+/** Output as it is, from a line on, with how to go on. */
+async function shown(
+  git: Git,
+  args: GitArgs,
+  command: readonly string[],
+): Promise<AgentToolResult> {
+  const first = args.offset ?? 1;
+  const { lines, total, next } = await git.show(command, first, LIMITS);
+  if (lines.length === 0) {
+    return textResult(
+      total === 0
+        ? "Nothing to show."
+        : `There are only ${total} lines; offset ${first} is beyond them.`,
+    );
+  }
+  const isBinary = lines.some((line) => line.includes("\0"));
+  if (isBinary) return textResult("It is binary, and not shown.");
+  const name = commandLine(args, args.paths ?? []);
+  const text = fromSource({ kind: "command", name }, lines.join("\n"));
+  if (next === undefined) return textResult(text, { lines: total });
+  const note = `[Lines ${first} to ${next - 1} of ${grouped(total)}. Go on with offset=${next}, or ask for less: single paths${args.action === "diff" || args.action === "show" ? ", or stat" : ""}.]`;
+  return textResult(`${text}\n${note}`, { lines: total, next });
+}
+
+function entryRange({ offset = 1, limit = DEFAULT_GIT_ENTRIES }: GitArgs): {
+  first: number;
+  count: number;
+} {
+  return { first: offset, count: Math.min(limit, MAX_GIT_ENTRIES) };
+}
+
+/** Entries of a list, of which one more than wanted was asked for. */
+function listed(
+  args: GitArgs,
+  entries: readonly string[],
+  range: { first: number; count: number },
+  none: string,
+): AgentToolResult {
+  if (entries.length === 0) return textResult(none);
+  const fitting = linesWithin(entries.slice(0, range.count), MAX_GIT_BYTES);
+  const text = fromSource({ kind: "command", name: commandLine(args, []) }, fitting.join("\n"));
+  if (entries.length <= fitting.length) return textResult(text);
+  return textResult(
+    `${text}\n[There are more. Go on with offset=${range.first + fitting.length}.]`,
+  );
+}
+
+export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const range = entryRange(args);
+  const paths = await pathsOf(git.env, args);
+  if (args.ref === undefined && !(await headCommit(git))) {
+    return textResult("There is no commit yet.");
+  }
+  const output = await git.read([
+    "log",
+    "-z",
+    LOG_FORMAT,
+    "--date=short",
+    "--no-show-signature",
+    `--skip=${range.first - 1}`,
+    `--max-count=${range.count + 1}`,
+    checkedRef(args.ref ?? "HEAD"),
+    "--",
+    ...paths.map(literal),
+  ]);
+  return listed(args, logLines(output), range, "No commit fits.");
+}
+
+export async function blame(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const [path, ...others] = await pathsOf(git.env, args);
+  if (path === undefined || others.length > 0) {
+    throw new GitError("git blame takes one path.", null);
+  }
+  const first = args.offset ?? 1;
+  const count = Math.min(args.limit ?? MAX_BLAME_LINES, MAX_BLAME_LINES);
+  const output = await git.read([
+    "blame",
+    "--porcelain",
+    "--no-textconv",
+    // One more, to know whether there are more.
+    `-L${first},+${count + 1}`,
+    ...(args.ref === undefined ? [] : [checkedRef(args.ref)]),
+    "--",
+    path,
+  ]);
+  return listed(args, blameLines(output), { first, count }, "The file is empty.");
+}
+
+export async function branches(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const range = entryRange(args);
+  const fields = [
+    "%(HEAD)",
+    "%(refname:short)",
+    "%(objectname:short)",
+    "%(committerdate:short)",
+    "%(upstream:short)",
+    "%(contents:subject)",
+  ];
+  const output = await git.read([
+    "for-each-ref",
+    "--sort=-committerdate",
+    `--count=${range.first + range.count}`,
+    `--format=${fields.join("%1f")}`,
+    "refs/heads/",
+  ]);
+  const entries = output
+    .split("\n")
+    .filter((line) => line !== "")
+    .slice(range.first - 1)
+    .map((line) => {
+      const [head = "", name = "", id = "", date = "", upstream = "", subject = ""] =
+        line.split("\x1f");
+      const follows = upstream === "" ? "" : ` -> ${listedName(upstream)}`;
+      return `${head === "*" ? "*" : " "} ${listedName(name)} ${id} ${date}${follows}: ${listedName(subject)}`;
+    });
+  return listed(args, entries, range, "There is no branch with a commit yet.");
+}
+
+/** What is stashed. */
+export async function stashes(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const range = entryRange(args);
+  const output = await git.read([
+    "stash",
+    "list",
+    "-z",
+    "--format=%gd: %gs",
+    `--skip=${range.first - 1}`,
+    `--max-count=${range.count + 1}`,
+  ]);
+  const entries = output.split("\0").filter((entry) => entry !== "");
+  return listed(args, entries.map(listedName), range, "Nothing is stashed.");
+}
+
+/** What one stash holds. */
+export function showStash(git: Git, args: GitArgs, ref: string): Promise<AgentToolResult> {
+  return shown(git, args, ["diff", ...DIFF_FLAGS, `${ref}^1`, ref, "--"]);
+}

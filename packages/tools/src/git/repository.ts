@@ -1,0 +1,137 @@
+import { readFile, realpath } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import type { ToolEnv } from "../contract/env.ts";
+import { isWithin } from "../sandbox/places.ts";
+import { listedName } from "../text/truncate.ts";
+
+/** Of a file that tells where a repository is. */
+const MAX_POINTER_BYTES = 4_096;
+
+/** git ran and did not do what was asked. */
+export class GitError extends Error {
+  readonly exitCode: number | null;
+  constructor(message: string, exitCode: number | null) {
+    super(message);
+    this.name = "GitError";
+    this.exitCode = exitCode;
+  }
+}
+
+/** The folders of a repository. */
+export interface RepositoryFolders {
+  folder: string;
+  commonFolder: string;
+}
+
+/** Places in a repository that would carry what is written elsewhere, if they were links. */
+const INNER_PLACES = [
+  "HEAD",
+  "config",
+  "index",
+  "info",
+  "logs",
+  "logs/HEAD",
+  "logs/refs",
+  "objects",
+  "objects/info",
+  "objects/pack",
+  "packed-refs",
+  "refs",
+  "refs/heads",
+  "refs/tags",
+  "refs/remotes",
+  "refs/gyre",
+];
+
+/**
+ * The repository at the root of a workspace. Throws where there is none, and where a file
+ * or link in it leads to a place that is neither in the workspace nor among `allowed`.
+ */
+export async function findRepository(
+  env: ToolEnv,
+  allowed: readonly string[],
+): Promise<RepositoryFolders> {
+  const { workspace } = env;
+  const at = await workspace.resolve(".git");
+  if (!at.exists) {
+    throw new GitError(
+      `There is no git repository at ${workspace.root}. One that is further up is not used: it is outside of the workspace.`,
+      null,
+    );
+  }
+  const { kind } = await workspace.stat(".git");
+  let folder = at.absolute;
+  if (kind === "file") {
+    const { bytes } = await workspace.read(".git", MAX_POINTER_BYTES);
+    const target = /^gitdir: (.+?)\s*$/.exec(new TextDecoder().decode(bytes))?.[1];
+    if (target === undefined) {
+      throw new GitError(
+        'The file .git does not tell where the repository is ("gitdir: ...").',
+        null,
+      );
+    }
+    folder = await allowedFolder(env, allowed, resolve(dirname(folder), target));
+  }
+  const common = await commonFolderOf(folder);
+  const commonFolder =
+    common === undefined ? folder : await allowedFolder(env, allowed, resolve(folder, common));
+  for (const place of new Set([folder, commonFolder])) {
+    if (!isWithin(place, workspace.root)) continue;
+    const path = relative(workspace.root, place);
+    for (const inner of INNER_PLACES) await workspace.resolve(join(path, inner));
+  }
+  return { folder, commonFolder };
+}
+
+async function commonFolderOf(folder: string): Promise<string | undefined> {
+  try {
+    return (await readFile(join(folder, "commondir"), "utf8")).trim();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+/** A folder that a file of the repository names, if it is in the workspace or among those allowed. */
+async function allowedFolder(
+  env: ToolEnv,
+  allowed: readonly string[],
+  folder: string,
+): Promise<string> {
+  const real = await realpath(folder);
+  const inside = [env.workspace.root, ...allowed];
+  for (const place of inside) {
+    if (isWithin(real, await realpath(place))) return real;
+  }
+  throw new GitError(
+    `The repository of this working tree is at ${real}, outside of the workspace, and is not used. It has to be allowed as one of \`repositories\` in the settings of the git tool.`,
+    null,
+  );
+}
+
+/** A path as the model gave it, as git is told it: from the root of the workspace. */
+export async function gitPath(env: ToolEnv, path: string): Promise<string> {
+  const { path: resolved } = await env.workspace.resolve(path, { keepLink: true });
+  return resolved === "" ? "." : resolved;
+}
+
+/** A pathspec that means this path and nothing else, whatever letters it has. */
+export function literal(path: string): string {
+  return path === "." ? ":(top)" : `:(top,literal)${path}`;
+}
+
+/** The name of a revision or branch, as it can be told to git. */
+export function checkedRef(ref: string): string {
+  // oxlint-disable-next-line no-control-regex -- these are what is refused
+  if (ref === "" || ref.startsWith("-") || /[\u0000-\u0020\u007f:?*[\\]/.test(ref)) {
+    throw new GitError(
+      `"${listedName(ref)}" is not the name of a branch, tag or commit. Give it without options, spaces or any of : ? * [ \\.`,
+      null,
+    );
+  }
+  return ref;
+}

@@ -1,0 +1,156 @@
+import type { AgentToolResult } from "@gyre/agent";
+import type { GitArgs } from "./args.ts";
+import type { Git } from "./program.ts";
+import { checkedRef, GitError, literal } from "./repository.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { sanitise } from "../text/sanitize.ts";
+import { textResult } from "../text/text.ts";
+import { listedName } from "../text/truncate.ts";
+import { PathError } from "../workspace/workspace.ts";
+
+/** For all that shows changes: nothing is run for it, and it looks the same everywhere. */
+export const DIFF_FLAGS: readonly string[] = [
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--submodule=short",
+  "--ignore-submodules=dirty",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+];
+
+/** Files that a call would write or remove. */
+export async function changedFiles(
+  git: Git,
+  args: GitArgs,
+  paths: readonly string[],
+): Promise<string[]> {
+  const ref = args.ref === undefined ? undefined : checkedRef(args.ref);
+  const specs = paths.map(literal);
+  if (args.action === "clean") {
+    const output = await git.read([
+      "ls-files",
+      "-z",
+      "--others",
+      "--exclude-standard",
+      "--",
+      ...specs,
+    ]);
+    // A folder is named only where it is a repository of its own, which is left.
+    return output.split("\0").filter((name) => name !== "" && !name.endsWith("/"));
+  }
+  if (args.action === "checkout" && paths.length > 0) {
+    return changedNames(git, ref === undefined ? [] : [ref], specs);
+  }
+  if (args.action === "checkout") {
+    if (ref === undefined) return [];
+    const hasCommit = (await headCommit(git)) !== undefined;
+    return changedNames(git, hasCommit ? ["HEAD", ref] : [ref]);
+  }
+  return args.mode === "hard" ? changedNames(git, [ref ?? "HEAD"]) : [];
+}
+
+export async function changedNames(
+  git: Git,
+  refs: readonly string[],
+  specs: readonly string[] = [],
+): Promise<string[]> {
+  if (refs.includes("HEAD") && (await headCommit(git)) === undefined) return [];
+  const output = await git.read([
+    "diff",
+    ...DIFF_FLAGS,
+    "--name-only",
+    "--no-renames",
+    "-z",
+    ...refs,
+    "--",
+    ...specs,
+  ]);
+  return output.split("\0").filter((name) => name !== "");
+}
+
+/** Throws where one of the files is not a tool's to change. */
+export async function refuseProtected(git: Git, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    if (await isProtected(git, name)) {
+      throw new GitError(
+        `This would change ${listedName(name)}, which tools may not change. Somebody has to do it with git itself.`,
+        null,
+      );
+    }
+  }
+}
+
+async function isProtected(git: Git, name: string): Promise<boolean> {
+  try {
+    return (await git.env.workspace.resolve(name, { keepLink: true })).readOnly;
+  } catch (error) {
+    // A link on the way leads out: git writes through none.
+    if (error instanceof PathError) return false;
+    throw error;
+  }
+}
+
+export function headCommit(git: Git): Promise<string | undefined> {
+  return git.line(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);
+}
+
+export async function commitOf(git: Git, ref: string): Promise<string> {
+  const id = await git.line(["rev-parse", "--quiet", "--verify", `${ref}^{commit}`], {
+    answers: [0, 1, 128],
+  });
+  if (id === undefined) throw new GitError(`There is no ${listedName(ref)}.`, null);
+  return id;
+}
+
+export function notRun({ filters }: Git): string {
+  return filters.length === 0
+    ? ""
+    : ` The filters of this repository's config were not run: ${filters.map(listedName).join(", ")}.`;
+}
+
+/** What was done, and how to get back to what was before. */
+export function undoable(
+  text: string,
+  snapshot: Snapshot,
+  back: readonly GitArgs[],
+): AgentToolResult {
+  const steps = back.map((args) => `  ${JSON.stringify(args)}`);
+  return textResult(
+    [
+      text,
+      `All files that git does not ignore are kept as they were, in ${snapshot.ref}.`,
+      ...(steps.length > 0 ? ["To get back, call git with:", ...steps] : []),
+    ].join("\n"),
+    { snapshot },
+  );
+}
+
+/** Where a push would go. */
+export interface PushTarget {
+  remote: string;
+  branch: string;
+  /** Where the remote is, without passwords. */
+  urls: string[];
+}
+
+export async function pushTarget(git: Git, args: GitArgs): Promise<PushTarget> {
+  const current = await git.line(["symbolic-ref", "--quiet", "--short", "HEAD"]);
+  const name = args.name ?? current;
+  if (name === undefined) {
+    throw new GitError("HEAD is detached: say which branch to push, by name.", null);
+  }
+  const own = git.config.get(`branch.${name}.remote`);
+  const remote = checkedRef(args.remote ?? (own === undefined || own === "." ? "origin" : own));
+  const urls = await git.read(["remote", "get-url", "--push", "--all", "--", remote]);
+  return {
+    remote,
+    branch: checkedRef(name),
+    urls: urls
+      .split("\n")
+      .filter((url) => url !== "")
+      .map((url) =>
+        sanitise(url.replace(/\/\/[^/@]*@/, "//"), { keepNewlines: false, exact: true }),
+      ),
+  };
+}

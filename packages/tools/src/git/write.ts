@@ -1,0 +1,367 @@
+import type { AgentToolResult } from "@gyre/agent";
+import { commandLine, type GitArgs, pathsOf } from "./args.ts";
+import { branches, MAX_GIT_ENTRIES, showStash, stashes, underWay } from "./read.ts";
+import type { Git } from "./program.ts";
+import { checkedRef, GitError, literal } from "./repository.ts";
+import { restoreSnapshot, SNAPSHOT_PREFIX, takeSnapshot } from "./snapshot.ts";
+import {
+  changedFiles,
+  changedNames,
+  commitOf,
+  DIFF_FLAGS,
+  headCommit,
+  notRun,
+  pushTarget,
+  refuseProtected,
+  undoable,
+} from "./targets.ts";
+import { LOG_FORMAT, logLines } from "./text.ts";
+import { fromSource } from "../text/provenance.ts";
+import { sanitise } from "../text/sanitize.ts";
+import { textResult } from "../text/text.ts";
+import { listedName } from "../text/truncate.ts";
+
+/** For a push, which waits for a server. */
+export const PUSH_TIMEOUT_MS = 300_000;
+export async function add(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  if (!args.all === !args.paths?.length) {
+    throw new GitError("git add takes paths, or all: true for everything.", null);
+  }
+  const paths = args.all ? ["."] : await pathsOf(git.env, args);
+  const skipped = await stage(git, paths, ["--all"]);
+  const staged = await git.read([
+    "diff",
+    "--cached",
+    "--name-status",
+    ...DIFF_FLAGS,
+    "--no-renames",
+    "-z",
+    "--",
+    ...paths.map(literal),
+  ]);
+  const fields = staged.split("\0").filter((field) => field !== "");
+  const names: string[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    names.push(`${fields[index] ?? ""} ${listedName(fields[index + 1] ?? "")}`);
+  }
+  const fitting = names.slice(0, MAX_GIT_ENTRIES);
+  const lines = [
+    names.length === 0 ? "Nothing is staged there: nothing has changed." : "Staged there now:",
+    ...fitting,
+    ...(names.length > fitting.length
+      ? [`[${names.length - fitting.length} more. Look at diff with staged and stat.]`]
+      : []),
+    ...skipped.map((name) => `Not added: ${listedName(name)} is a repository of its own.`),
+  ];
+  return textResult(lines.join("\n"), { staged: names.length });
+}
+
+/** Stages what has changed at paths; gives the repositories in there, which are left alone. */
+async function stage(
+  git: Git,
+  paths: readonly string[],
+  how: readonly string[],
+): Promise<string[]> {
+  const specs = paths.map(literal);
+  await refuseFiltered(git, specs);
+  const entries = await git.read(["ls-files", "--stage", "-z", "--", ...specs]);
+  // To see what has changed in there git would start itself with settings that nobody has looked at.
+  const repositories = entries
+    .split("\0")
+    .filter((entry) => entry.startsWith("160000 "))
+    .map((entry) => entry.slice(entry.indexOf("\t") + 1));
+  await git.run(
+    ["add", ...how, "--", ...specs, ...repositories.map((name) => `:(top,literal,exclude)${name}`)],
+    { write: true },
+  );
+  return repositories;
+}
+
+/** A filter that is not run would make other content of a file than its repository expects. */
+async function refuseFiltered(git: Git, specs: readonly string[]): Promise<void> {
+  if (git.filters.length === 0) return;
+  const names = await git.read([
+    "ls-files",
+    "-z",
+    "--modified",
+    "--others",
+    "--exclude-standard",
+    "--",
+    ...specs,
+  ]);
+  if (names === "") return;
+  const attributes = await git.read(["check-attr", "-z", "--stdin", "filter"], { input: names });
+  const fields = attributes.split("\0");
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [path = "", , filter = ""] = fields.slice(index, index + 3);
+    if (!git.filters.includes(filter)) continue;
+    throw new GitError(
+      `${listedName(path)} goes through the filter "${filter}" of this repository's config, which is not run here. Somebody has to add it with git itself.`,
+      null,
+    );
+  }
+}
+
+export async function commit(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const { message } = args;
+  if (message === undefined) throw new GitError("git commit takes a message.", null);
+  const skipped = args.all ? await stage(git, ["."], ["--update"]) : [];
+  const doing = await underWay(git);
+  const { exitCode } = await git.run(["diff", "--cached", "--quiet", ...DIFF_FLAGS], {
+    answers: [0, 1],
+  });
+  if (exitCode === 0 && doing.length === 0) {
+    throw new GitError("Nothing is staged, so there is nothing to commit. Use add first.", null);
+  }
+  await git.run(
+    [
+      "commit",
+      "--quiet",
+      "--no-verify",
+      "--no-gpg-sign",
+      "--no-status",
+      "--cleanup=whitespace",
+      "--file=-",
+    ],
+    { write: true, input: message },
+  );
+  const made = await git.read(["log", "-1", "-z", LOG_FORMAT, "--date=short", "HEAD", "--"]);
+  const id = (await headCommit(git)) ?? "";
+  const notes = skipped.map((name) => `Left out: ${listedName(name)} is a repository of its own.`);
+  return textResult([`Committed ${logLines(made).join("")}`, ...notes].join("\n"), { commit: id });
+}
+
+export async function branch(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  if (args.name === undefined) return branches(git, args);
+  const name = checkedRef(args.name);
+  if (!args.delete) {
+    if (args.force) throw new GitError("git branch takes force only together with delete.", null);
+    const from = args.ref === undefined ? [] : [checkedRef(args.ref)];
+    await git.run(["branch", "--no-track", "--", name, ...from], { write: true });
+    return textResult(`The branch ${listedName(name)} is made. Go to it with checkout.`);
+  }
+  const tip = await commitOf(git, `refs/heads/${name}`);
+  if (!args.force) {
+    await git.run(["branch", "--delete", "--quiet", "--", name], { write: true });
+    return textResult(`The branch ${listedName(name)} is deleted. It was at ${tip}.`);
+  }
+  const snapshot = await takeSnapshot(git, { reason: `deleting branch ${name}`, keep: [tip] });
+  await git.run(["branch", "-D", "--quiet", "--", name], { write: true });
+  return undoable(`The branch ${listedName(name)} is deleted. It was at ${tip}.`, snapshot, [
+    { action: "branch", name, ref: tip },
+  ]);
+}
+
+export async function checkout(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const { create } = args;
+  const ref = args.ref === undefined ? undefined : checkedRef(args.ref);
+  const paths = await pathsOf(git.env, args);
+  if (paths.length > 0) {
+    if (create !== undefined)
+      throw new GitError("git checkout takes create or paths, not both.", null);
+    return checkoutPaths(git, args, ref, paths);
+  }
+  if (ref === undefined && create === undefined) {
+    throw new GitError("git checkout takes a ref to go to, a branch to create, or paths.", null);
+  }
+  await refuseProtected(git, await changedFiles(git, args, paths));
+  await git.run(
+    [
+      "checkout",
+      "--quiet",
+      "--no-guess",
+      "--no-recurse-submodules",
+      // Files that are ignored are somebody's, too.
+      "--no-overwrite-ignore",
+      ...(create === undefined ? [] : ["--no-track", "-b", checkedRef(create)]),
+      ...(ref === undefined ? [] : [ref]),
+      "--",
+    ],
+    { write: true },
+  );
+  const head = await git.line(["symbolic-ref", "--quiet", "--short", "HEAD"]);
+  const at = head === undefined ? "a detached HEAD" : `branch ${listedName(head)}`;
+  return textResult(`Now on ${at}.${notRun(git)}`);
+}
+
+async function checkoutPaths(
+  git: Git,
+  args: GitArgs,
+  ref: string | undefined,
+  paths: readonly string[],
+): Promise<AgentToolResult> {
+  const changed = await changedFiles(git, args, paths);
+  await refuseProtected(git, changed);
+  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
+  if (ref?.startsWith(SNAPSHOT_PREFIX)) {
+    const whole = paths.includes(".");
+    const names = await restoreSnapshot(git, ref, whole ? [] : paths);
+    return undoable(`Put back from the snapshot: ${names.length} files.`, snapshot, [
+      { action: "checkout", ref: snapshot.ref, paths: [...paths] },
+    ]);
+  }
+  await git.run(
+    [
+      "checkout",
+      "--quiet",
+      "--no-recurse-submodules",
+      ...(ref === undefined ? [] : [ref]),
+      "--",
+      ...paths.map(literal),
+    ],
+    { write: true },
+  );
+  const from = ref === undefined ? "what is staged" : ref;
+  return undoable(`Put back to ${from}: ${paths.join(", ")}.${notRun(git)}`, snapshot, [
+    { action: "checkout", ref: snapshot.ref, paths: [...paths] },
+  ]);
+}
+
+export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const { mode = "mixed" } = args;
+  const paths = await pathsOf(git.env, args);
+  const ref = checkedRef(args.ref ?? "HEAD");
+  if (paths.length > 0) {
+    if (args.mode !== undefined)
+      throw new GitError("git reset takes mode or paths, not both.", null);
+    const hasCommit = (await headCommit(git)) !== undefined;
+    await git.run(
+      hasCommit || args.ref !== undefined
+        ? ["reset", "--quiet", ref, "--", ...paths.map(literal)]
+        : ["rm", "--cached", "-r", "--quiet", "--ignore-unmatch", "--", ...paths.map(literal)],
+      { write: true },
+    );
+    return textResult(`No longer staged: ${paths.join(", ")}. The files are as they were.`);
+  }
+  const to = await commitOf(git, ref);
+  const before = await headCommit(git);
+  if (mode !== "hard") {
+    await git.run(["reset", `--${mode}`, "--quiet", to, "--"], { write: true });
+    const was = before === undefined ? "" : ` It was at ${before}.`;
+    return textResult(`HEAD is now at ${to}; the files are as they were.${was}`);
+  }
+  await refuseProtected(git, await changedFiles(git, args, paths));
+  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
+  await git.run(["reset", "--hard", "--quiet", "--no-recurse-submodules", to, "--"], {
+    write: true,
+  });
+  return undoable(`HEAD and all files are now at ${to}.${notRun(git)}`, snapshot, [
+    ...(before === undefined || before === to
+      ? []
+      : [{ action: "reset" as const, mode: "hard" as const, ref: before }]),
+    { action: "checkout", ref: snapshot.ref, paths: ["."] },
+  ]);
+}
+
+export async function clean(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const paths = await pathsOf(git.env, args);
+  const doomed = await changedFiles(git, args, paths);
+  if (doomed.length === 0) return textResult("There is nothing to remove.");
+  await refuseProtected(git, doomed);
+  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
+  await git.run(["clean", "-f", "-d", "--quiet", "--", ...paths.map(literal)], { write: true });
+  const names = doomed.slice(0, MAX_GIT_ENTRIES).map(listedName);
+  const more = doomed.length - names.length;
+  const text = [
+    `Removed ${doomed.length} untracked files. Ignored files were left.`,
+    ...names,
+    ...(more > 0 ? [`[${more} more; all of them are in the snapshot.]`] : []),
+  ];
+  return undoable(text.join("\n"), snapshot, [
+    { action: "checkout", ref: snapshot.ref, paths: paths.length > 0 ? paths : ["."] },
+  ]);
+}
+
+export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const redirects = git.pushRedirects();
+  if (redirects.length > 0) {
+    throw new GitError(
+      `The repository's config sets ${redirects.map(listedName).join(", ")}, so a push may not go where it says, and is not made. Somebody has to look at that.`,
+      null,
+    );
+  }
+  const { remote, branch: name, urls } = await pushTarget(git, args);
+  const known = await git.line([
+    "rev-parse",
+    "--quiet",
+    "--verify",
+    `refs/remotes/${remote}/${name}^{commit}`,
+  ]);
+  const snapshot = args.force
+    ? await takeSnapshot(git, {
+        reason: `push --force to ${remote}`,
+        keep: known === undefined ? [] : [known],
+      })
+    : undefined;
+  const { stdout } = await git.run(
+    [
+      "push",
+      "--porcelain",
+      "--no-verify",
+      "--no-signed",
+      "--recurse-submodules=no",
+      "--receive-pack=git-receive-pack",
+      ...(args.force ? ["--force"] : []),
+      "--",
+      remote,
+      `refs/heads/${name}:refs/heads/${name}`,
+    ],
+    { write: true, network: true, timeoutMs: PUSH_TIMEOUT_MS },
+  );
+  const said = fromSource({ kind: "command", name: "git push" }, sanitise(stdout.head).trimEnd());
+  const text = `Pushed ${listedName(name)} to ${urls.join(", ")}.\n${said}`;
+  if (!snapshot) return textResult(text);
+  const before = known === undefined ? "is not known" : `was at ${known} when last seen`;
+  return undoable(`${text}\nThe branch over there ${before}.`, snapshot, []);
+}
+
+export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
+  const { operation = "list" } = args;
+  const ref = checkedRef(args.ref ?? "stash@{0}");
+  switch (operation) {
+    case "list":
+      return stashes(git, args);
+    case "show":
+      return showStash(git, args, ref);
+    case "push": {
+      await refuseProtected(git, await changedNames(git, ["HEAD"]));
+      const before = await git.line(["rev-parse", "--quiet", "--verify", "refs/stash"]);
+      const message = args.message === undefined ? [] : [`--message=${args.message}`];
+      await git.run(
+        ["stash", "push", "--quiet", ...(args.all ? ["--include-untracked"] : []), ...message],
+        { write: true },
+      );
+      const made = await git.line(["rev-parse", "--quiet", "--verify", "refs/stash"]);
+      return textResult(
+        made === undefined || made === before
+          ? "There was nothing to stash."
+          : `Stashed as stash@{0} (${made}). Get it back with operation "pop".`,
+      );
+    }
+    case "apply":
+    case "pop": {
+      const id = await commitOf(git, ref);
+      const untracked = await git.line(["rev-parse", "--quiet", "--verify", `${id}^3`], {
+        answers: [0, 1, 128],
+      });
+      const kept =
+        untracked === undefined
+          ? ""
+          : await git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", untracked]);
+      await refuseProtected(git, [
+        ...(await changedNames(git, [`${id}^1`, id])),
+        ...kept.split("\0").filter((name) => name !== ""),
+      ]);
+      await git.run(["stash", operation, "--quiet", ref], { write: true });
+      return textResult(`The stash ${ref} (${id}) is applied.${notRun(git)}`);
+    }
+    case "drop": {
+      const id = await commitOf(git, ref);
+      const snapshot = await takeSnapshot(git, { reason: `stash drop ${ref}`, keep: [id] });
+      await git.run(["stash", "drop", "--quiet", ref], { write: true });
+      return undoable(`The stash ${ref} is dropped. It was ${id}.`, snapshot, [
+        { action: "stash", operation: "apply", ref: id },
+      ]);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { Agent, defineTool } from "@gyre/agent";
+import { textOf } from "@gyre/ai";
+import { call, scriptedModel } from "@gyre/ai/testing";
+import { describe, expect, it } from "vitest";
+import type { Access, GuardedTool } from "../contract/access.ts";
+import { type Advice, type PermissionMode, permissions } from "./permissions.ts";
+import type { RuleList } from "./rules.ts";
+
+interface Case {
+  command?: string;
+  access?: Partial<Access>;
+  rules?: RuleList;
+  mode?: PermissionMode;
+  advice?: Advice | undefined;
+}
+
+/** What comes of a command that somebody has given advice on, with nobody to ask. */
+async function outcome({ command = "make", access, rules = {}, mode = "ask", advice }: Case) {
+  const shell: GuardedTool = {
+    ...defineTool({
+      name: "shell",
+      description: "Says that it ran a command.",
+      parameters: { type: "object", properties: { command: { type: "string" } } },
+      execute: () => "ran",
+    }),
+    access: () => ({ kind: "run", targets: [command], summary: "Run it", ...access }),
+  };
+  const guard = permissions({ mode, rules, headless: true, sandboxed: true, advice: () => advice });
+  const script = scriptedModel([call("shell", { command }), "Done."]);
+  const agent = new Agent({
+    protocol: script,
+    initialState: { model: script.model, tools: [shell] },
+    middleware: [guard],
+  });
+  const { messages } = await agent.prompt("Go.");
+  const result = messages.find((message) => message.role === "toolResult");
+  return result ? textOf(result) : "";
+}
+
+const ALLOW: Advice = { effect: "allow", reason: "It is known." };
+
+describe("advice", () => {
+  it("that allows counts as a rule that does", async () => {
+    expect(await outcome({})).toContain("nobody can be asked");
+    expect(await outcome({ advice: ALLOW })).toBe("ran");
+    expect(await outcome({ advice: ALLOW, command: "make > log.txt" })).toBe("ran");
+  });
+
+  it.each<[string, Case, string]>([
+    ["a rule that denies", { rules: { deny: ["shell(make*)"] } }, "forbids it"],
+    ["a rule that asks", { rules: { ask: ["shell"] } }, "wants it asked about"],
+    ["what cannot be undone", { access: { destructive: true } }, "It cannot be undone."],
+    ["what leaves the sandbox", { access: { unsandboxed: true } }, "outside of the sandbox"],
+    ["a plan", { mode: "plan" }, 'In mode "plan" nothing is changed'],
+    [
+      "a command that may be one that is forbidden",
+      { command: 'eval "$X"', rules: { deny: ["shell(rm *)"] } },
+      "nobody can be asked",
+    ],
+  ])("that allows does not go past %s", async (_what, given, words) => {
+    expect(await outcome({ ...given, advice: ALLOW })).toContain(words);
+  });
+
+  it("that asks or denies goes before rules that allow, and before the mode", async () => {
+    const rules = { allow: ["shell"] };
+    expect(await outcome({ rules })).toBe("ran");
+    const ask: Advice = { effect: "ask", reason: "Look at it." };
+    expect(await outcome({ rules, mode: "full", advice: ask })).toContain("Look at it.");
+    const deny: Advice = { effect: "deny", reason: "Never." };
+    expect(await outcome({ rules, mode: "full", advice: deny })).toContain("Denied: Never.");
+  });
+});

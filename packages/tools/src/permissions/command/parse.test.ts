@@ -1,0 +1,271 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseCommandLine, type Word } from "./parse.ts";
+
+/** Commands as lists of words; what is not literal in angle brackets. */
+function commandsOf(text: string): string[][] {
+  return parseCommandLine(text).commands.map(({ words }) =>
+    words.map((word) => (word.literal ? word.text : `<${word.text}>`)),
+  );
+}
+
+function unclearOf(text: string): string | undefined {
+  return parseCommandLine(text).unclear;
+}
+
+describe("parseCommandLine", () => {
+  it.each<[string, string[][]]>([
+    ["git status", [["git", "status"]]],
+    ["a && b || c; d | e & f", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]],
+    ["a\nb\n\n# c\nd # e", [["a"], ["b"], ["d"]]],
+    ["a |& b", [["a"], ["b"]]],
+    ["! a; time { b; }; time -p (c)", [["a"], ["b"], ["c"]]],
+    ["time a", [["time", "a"]]],
+    ["echo a#b '#' \\# x", [["echo", "a#b", "#", "#", "x"]]],
+    ["echo 'a b' \"c d\" e\\ f", [["echo", "a b", "c d", "e f"]]],
+    [String.raw`r"m" -r\f '/'x`, [["rm", "-rf", "/x"]]],
+    [String.raw`$'\x72\155' $'\u0061\n'`, [["rm", "a\n"]]],
+    ["r\\\nm x \\\n y", [["rm", "x", "y"]]],
+    ['echo "a;b|c&d(e)"', [["echo", "a;b|c&d(e)"]]],
+    ["(a; b) && { c; d; }", [["a"], ["b"], ["c"], ["d"]]],
+    ["if a; then b; elif c; then d; else e; fi", [["a"], ["b"], ["c"], ["d"], ["e"]]],
+    ["while a; do b; done; until c; do d; done", [["a"], ["b"], ["c"], ["d"]]],
+    ["for x in 1 2; do a; done\nfor y\ndo b; done", [["a"], ["b"]]],
+    ["case x in (a|b) c;; d) e;& *) f;; esac; g", [["c"], ["e"], ["f"], ["g"]]],
+    ["echo if then fi", [["echo", "if", "then", "fi"]]],
+    ["[[ -f a && b < c ]] && d", [["[[", "-f", "a", "b", "c"], ["d"]]],
+    ["a 2>&1 >/dev/null <b &>c", [["a"]]],
+    ["a <<E b\n$ no expansion\nE\nc", [["a", "b"], ["c"]]],
+    ["a <<-E\n\tx; rm\n\tE\nb", [["a"], ["b"]]],
+    ["a <<'E' <<F\nrm\nE\nrm\nF\nb", [["a"], ["b"]]],
+    ["a <<E\nE\\\n\nb", [["a"], ["b"]]],
+    ["echo $((1 + 2))", [["echo", "<$((1 + 2))>"]]],
+    ["a {} x{ }y [ ]", [["a", "{}", "x{", "}y", "[", "]"]]],
+    ["a<b>c", [["a"]]],
+  ])("%j", (text, commands) => {
+    expect(commandsOf(text)).toEqual(commands);
+    expect(unclearOf(text)).toBeUndefined();
+  });
+
+  it.each<[string, string[][]]>([
+    ["a $(b $(c)) `d`", [["c"], ["b", "<$(c)>"], ["d"], ["a", "<$(b $(c))>", "<`d`>"]]],
+    ['a "x $(b) y"', [["b"], ["a", '<"x $(b) y">']]],
+    ["a `b \\`c\\``", [["c"], ["b", "<`c`>"], ["a", "<`b \\`c\\``>"]]],
+    ["a <(b) >(c)", [["b"], ["c"], ["a", "<<(b)>", "<>(c)>"]]],
+    ["a ${x:-$(b)}", [["b"], ["a", "<${x:-$(b)}>"]]],
+    ["X=$(a) b", [["a"], ["b"]]],
+    ["X=(1 $(a))", [["a"], []]],
+    ["a <<E\n$(b) `c`\nE", [["b"], ["c"], ["a"]]],
+    ["a <<<$(b)", [["b"], ["a"]]],
+    ["a > $(b)", [["b"], ["a"]]],
+    ["for x in $(a); do b $x; done", [["a"], ["b", "<$x>"]]],
+    ["case $(a) in $(b)) c;; esac", [["a"], ["b"], ["c"]]],
+    ["[[ $(a) == b ]]", [["a"], ["[[", "<$(a)>", "==", "b"]]],
+  ])("finds what is run inside of words: %j", (text, commands) => {
+    const found = commandsOf(text);
+    expect(found).toHaveLength(commands.length);
+    expect(found).toEqual(expect.arrayContaining(commands));
+  });
+
+  it.each(["$x", "*.sh a", "a?", "[a]b", "{a,b}", "$(a)", "~/a", "a$IFS", "`a`", '"$x"', "{1..2}"])(
+    "does not claim to know the words of %j",
+    (text) => {
+      expect(parseCommandLine(text).commands.at(-1)?.words[0]?.literal).toBe(false);
+    },
+  );
+
+  it.each([
+    "a 'b",
+    'a "b',
+    "a $(b",
+    "a `b",
+    "(a",
+    "{ a",
+    "a)",
+    "a;;",
+    "if a; then b",
+    "fi",
+    "i\\\nf a; then b; fi",
+    "a ${b",
+    "a $((b) | c)",
+    "((a); b)",
+    "a <<E\nb",
+    "a <<$E\nb\n$E",
+    "a $'\\'; b #'",
+    "a $'\\x00'",
+    "a\0b",
+    "a @(b|c)",
+    "a $[1]",
+    'a "${b:-\'}"',
+    "a() { b; }; a",
+    "function a { b; }",
+    "a ${b:=c}",
+    "a ${b@P}",
+    "a ${!b}",
+    "a ${b[0]}",
+    "a $((b))",
+    "((a++))",
+    "for PATH in .; do a; done",
+    "[[ $a -eq 1 ]]",
+    "coproc a",
+    "a <<E $(b\nE\n)",
+  ])("says that it cannot tell: %j", (text) => {
+    expect(unclearOf(text)).toMatch(/\.$/);
+  });
+
+  it("gives up on what is nested too deeply, or too long for any shell", () => {
+    for (const text of ["(", "$(", "{ ", '"$(', "`\\`", "${x:-"].map((piece) =>
+      piece.repeat(10_000),
+    )) {
+      expect(unclearOf(text)).toBeDefined();
+    }
+    expect(unclearOf("x".repeat(1024 * 1024))).toMatch("more than");
+  });
+
+  it("tells which files the shell itself opens", () => {
+    const { commands } = parseCommandLine("a >b 2>>c <d >|e &>f >&g <>h 2>&1 <<<i");
+    expect(commands[0]?.redirects.map(({ kind, target }) => [kind, target.text])).toEqual([
+      ["write", "b"],
+      ["write", "c"],
+      ["read", "d"],
+      ["write", "e"],
+      ["write", "f"],
+      ["write", "g"],
+      ["write", "h"],
+      ["input", "i"],
+    ]);
+    expect(parseCommandLine("{ a; } > b").commands.at(-1)?.redirects[0]?.target.text).toBe("b");
+    const [here] = parseCommandLine("sh <<'E'\nrm $x\nE").commands[0]?.redirects ?? [];
+    expect(here?.body).toBe("rm $x");
+  });
+
+  it("keeps assignments apart", () => {
+    const [command] = parseCommandLine('A=1 B="$x" c D=2').commands;
+    expect(command?.assignments.map(({ text }) => text)).toEqual(["A=1", 'B="$x"']);
+    expect(command?.words.map(({ text }) => text)).toEqual(["c", "D=2"]);
+    expect(commandsOf('"A"=1')).toEqual([["A=1"]]);
+  });
+
+  it("looks at each character a bounded number of times", () => {
+    const pieces = [
+      ..."a'\"`\\;|&(){}[]<>$#!\n ~*=,",
+      ..."$( ${ $(( <( << <<E\n $' \\\n $x a=( (( [[ ]] if case esac \"$( `\\` {a, [] ]]]".split(
+        " ",
+      ),
+    ];
+    for (const piece of pieces) {
+      for (const frame of ["", "a ", "'", '"', "`", "a <<E\n", "[[ ", "case x in ", "x="]) {
+        const long = (chars: number): number =>
+          parseCommandLine(frame + piece.repeat(Math.ceil(chars / piece.length))).steps;
+        expect(long(64 * 1024), JSON.stringify([frame, piece])).toBeLessThanOrEqual(
+          5 * long(16 * 1024) + 1000,
+        );
+        expect(long(64 * 1024), JSON.stringify([frame, piece])).toBeLessThan(16 * 64 * 1024);
+      }
+    }
+  });
+
+  it("finds all that bash runs, in random lines", () => {
+    const seed = Number(process.env["GYRE_SEED"] ?? Date.now() % 2 ** 31);
+    const count = Number(process.env["GYRE_COMMANDS"] ?? 500);
+    const next = random(seed);
+    const folder = mkdtempSync(join(tmpdir(), "gyre-commands-"));
+    try {
+      const chosen: string[] = [];
+      while (chosen.length < count) {
+        const line = randomLine(next);
+        if (unclearOf(line) === undefined) chosen.push(line);
+      }
+      for (const { at, run } of runsOf(chosen, folder)) {
+        const line = chosen[at] ?? "";
+        const found = parseCommandLine(line).commands.some(({ words }) => couldBe(run, words));
+        const what = `seed ${seed}: ${JSON.stringify(line)} runs ${JSON.stringify(run)}`;
+        expect(found, what).toBe(true);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+const PIECES = [
+  ..."abcxyz".split("").map((name) => `c${name} `),
+  ..."; ;; & && | || ( ) { } ! \n \\ ' \" ` # $ < > = ~ * [ ] [[ ]] , - ..".split(" "),
+  ..."$( $(( )) ${ ${x $' $\" <( >( << <<- <<E <<'E' <<< >& &> 2> |& ;& \\\n \\\\ \\' \\\"".split(
+    " ",
+  ),
+  ..."if then elif else fi while do done for in case esac function time true false"
+    .split(" ")
+    .map((word) => `${word} `),
+  ..."x X= x= E \nE\n \n\tE\n \\nE\n f() 1 2 a,b {a,b} ${x:-ca} $(cb) `cc` \"$(cx)\" 'cy' (cz) {_cz;}"
+    .split(" ")
+    .map((piece) => piece.replace("_", " ")),
+  " ",
+  "\t",
+  "; do ",
+  "; then ",
+  "; done ",
+  "; fi ",
+  " in ",
+  ";; esac ",
+];
+
+function randomLine(next: () => number): string {
+  const length = 1 + Math.floor(next() * 12);
+  return Array.from(
+    { length },
+    () => `${PIECES[Math.floor(next() * PIECES.length)]}${next() < 0.5 ? " " : ""}`,
+  ).join("");
+}
+
+/** Whether a command, up to the first word that is not known, is the one that was run. */
+function couldBe(run: readonly string[], words: readonly Word[]): boolean {
+  // What it runs is found out elsewhere: it may be a program.
+  if (words[0]?.text === "time" && run[0] !== "time") {
+    const program = words.findIndex(({ text }, index) => index > 0 && !/^\w+=/.test(text));
+    return program > 0 && couldBe(run, words.slice(program));
+  }
+  const unknown = words.findIndex(({ literal }) => !literal);
+  if (unknown < 0 && run.length !== words.length) return false;
+  const known = unknown < 0 ? words : words.slice(0, unknown);
+  return known.every(({ text }, index) => run[index] === text);
+}
+
+const RUNNER = `
+PATH=/nowhere
+command_not_found_handle() { local run; printf -v run "%s\\001" "$AT" "$@"; printf "%s\\002" "$run" >>"$LOG"; }
+AT=0
+for line; do
+  (ulimit -t 1; eval "$line"; wait) </dev/null >/dev/null 2>&1
+  AT=$((AT + 1))
+done
+printf "" >>"$LOG"`;
+
+/** What a real bash runs, and for which line, in a folder where there is nothing to run. */
+function runsOf(lines: readonly string[], folder: string): { at: number; run: string[] }[] {
+  const log = join(folder, "log");
+  execFileSync("bash", ["-c", RUNNER, "bash", ...lines], {
+    cwd: folder,
+    stdio: "ignore",
+    env: { PATH: process.env["PATH"], LOG: log },
+  });
+  return readFileSync(log, "utf8")
+    .split("\u0002")
+    .slice(0, -1)
+    .map((entry) => {
+      const [at, ...run] = entry.split("\u0001").slice(0, -1);
+      return { at: Number(at), run };
+    });
+}
+
+/** A small generator of numbers from 0 to 1, the same for the same seed. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
+}

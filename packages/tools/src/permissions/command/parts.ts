@@ -1,0 +1,328 @@
+import { type Escape, findEscape } from "./escapes.ts";
+import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
+
+/** A longer command line is asked about, whatever rules allow. */
+export const MAX_COMMAND_CHARS: number = 10 * 1024;
+/** So is one of more parts. All of them are looked at nevertheless. */
+export const MAX_COMMAND_PARTS = 50;
+/** Commands that are arguments of commands, and so on. */
+const MAX_WRAPPERS = 8;
+
+/** One command that a command line runs, in the form that rules are matched with. */
+export interface CommandPart {
+  /** Assignments, program and arguments; in quotes where they need some. */
+  text: string;
+  /** The same as a person might write it in a rule that forbids: bare name, no quotes. */
+  plain: readonly string[];
+  /** What each of `plain` surely begins with, where a word is not known. */
+  known?: readonly string[];
+  redirects: readonly Redirect[];
+  /** It can do more than it seems to. */
+  escape?: Escape;
+  /** It does nothing by itself: no rule is needed. */
+  inert: boolean;
+}
+
+export interface CommandParts {
+  parts: CommandPart[];
+  /** Why these may not be all of it: no rule allows it then. */
+  unclear?: string;
+  /** It changes folders: what its paths mean is not known. */
+  moves: boolean;
+  steps: number;
+}
+
+/**
+ * All that a command line would run: also in substitutions, and as arguments of commands
+ * that run others (`env`, `xargs`, `find -exec`, `bash -c`, ...).
+ */
+export function commandParts(text: string): CommandParts {
+  const found: CommandParts = { parts: [], moves: false, steps: 0 };
+  addScript(found, text, 0);
+  if (text.length > MAX_COMMAND_CHARS) {
+    found.unclear = `It has more than ${MAX_COMMAND_CHARS} characters.`;
+  } else if (found.parts.length > MAX_COMMAND_PARTS) {
+    found.unclear = `It has more than ${MAX_COMMAND_PARTS} parts.`;
+  } else if (found.parts.length === 0) {
+    found.unclear ??= "There is nothing to run in it.";
+  }
+  return found;
+}
+
+function addScript(found: CommandParts, text: string, depth: number): void {
+  const { commands, unclear, steps } = parseCommandLine(text);
+  found.steps += steps;
+  if (unclear !== undefined) found.unclear ??= unclear;
+  for (const command of commands) addCommand(found, command, depth);
+}
+
+const INERT = new Set(["true", "false", ":", "exit", "break", "continue", "[", "[[", "test"]);
+const MOVERS = new Set(["cd", "pushd", "popd"]);
+
+function addCommand(found: CommandParts, command: SimpleCommand, depth: number): void {
+  const { assignments, words, redirects } = command;
+  const [first, ...args] = words;
+  const program = first ? baseName(first.text) : "";
+  if (first && (!first.literal || /[\s\\]/.test(first.text) || first.text === "")) {
+    found.unclear ??= `Which command "${first.text}" is cannot be told.`;
+  }
+  found.moves ||= MOVERS.has(program);
+  const wrapped = first?.literal ? unwrap(program, args, redirects) : undefined;
+  if (wrapped?.unclear !== undefined) found.unclear ??= wrapped.unclear;
+  if (wrapped && depth >= MAX_WRAPPERS) {
+    found.unclear ??= "Commands run commands that run commands, too deeply.";
+  } else {
+    for (const inner of wrapped?.commands ?? []) {
+      addCommand(found, { assignments: [], words: [...inner], redirects: [] }, depth + 1);
+    }
+    if (wrapped?.script !== undefined) addScript(found, wrapped.script, depth + 1);
+  }
+  const escape = first?.literal && !wrapped ? findEscape(program, args) : undefined;
+  found.parts.push({
+    text: [...assignments, ...words].map(written).join(" "),
+    ...plainForms(words, program),
+    redirects: [...redirects, ...teeFiles(program, args)],
+    ...(escape && { escape }),
+    inert:
+      !escape &&
+      assignments.length === 0 &&
+      (words.length === 0 ||
+        wrapped?.alone === false ||
+        (INERT.has(program) && first?.text === program)),
+  });
+}
+
+/** The forms that a forbidding rule is matched with, and what is known of them. */
+function plainForms(words: readonly Word[], program: string): Pick<CommandPart, "plain" | "known"> {
+  const texts = words.map(({ text }) => text);
+  const [name = "", ...rest] = texts;
+  const names = name === program ? [name] : [name, program];
+  const plain = names.map((each) => [each, ...rest].join(" "));
+  const unknown = words.findIndex(({ literal }) => !literal);
+  if (unknown < 0) return { plain };
+  const prefix = words[unknown]?.prefix ?? "";
+  const known = names.map((each) =>
+    unknown === 0 ? prefix : [each, ...texts.slice(1, unknown), prefix].join(" "),
+  );
+  return { plain, known };
+}
+
+/** A word as it may stand in a command line: two that differ never look the same. */
+function written({ text, literal }: Word): string {
+  if (!literal || /^[\w@%+=:,./-]+$/.test(text)) return text;
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** `tee` is a redirection with another name. */
+function teeFiles(program: string, args: readonly Word[]): Redirect[] {
+  if (program !== "tee") return [];
+  return args
+    .filter(({ text }) => !text.startsWith("-"))
+    .map((target) => ({ kind: "write", target }));
+}
+
+/** What a command runs that is given to it. */
+interface Wrapped {
+  commands?: readonly (readonly Word[])[];
+  script?: string | undefined;
+  unclear?: string | undefined;
+  /** The wrapper has to be allowed itself, not only what it runs. */
+  alone: boolean;
+}
+
+interface Wrapper {
+  /** Short options without and with a value. */
+  flags?: string;
+  valued?: string;
+  long?: readonly string[];
+  /** Arguments before the command. */
+  operands?: number;
+  assignments?: boolean;
+  alone?: boolean;
+}
+
+const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
+  [
+    "env",
+    { flags: "i0v", valued: "u", long: ["--ignore-environment"], assignments: true, alone: true },
+  ],
+  ["sudo", { flags: "EHnbkKPSA", valued: "ugpCThDRrt", assignments: true, alone: true }],
+  ["doas", { flags: "n", valued: "uC", alone: true }],
+  ["nice", { flags: "0123456789", valued: "n" }],
+  [
+    "timeout",
+    {
+      flags: "v",
+      valued: "ks",
+      long: ["--foreground", "--preserve-status", "--verbose"],
+      operands: 1,
+    },
+  ],
+  ["nohup", {}],
+  ["setsid", { flags: "cfw" }],
+  ["stdbuf", { valued: "ioe" }],
+  ["ionice", { flags: "t", valued: "cn" }],
+  ["builtin", {}],
+  ["exec", { flags: "cl", valued: "a", alone: true }],
+  ["time", { flags: "pv", assignments: true }],
+  ["busybox", {}],
+  ["toybox", {}],
+]);
+
+const OTHER_SHELLS = new Set(["zsh", "ksh", "mksh", "fish", "csh", "tcsh"]);
+const SHELLS = new Set(["sh", "bash", "dash", "ash", "rbash", ...OTHER_SHELLS]);
+const HARMLESS_SHELL_OPTIONS = new Set(["--norc", "--noprofile", "--login", "--posix"]);
+const UNKNOWN: Word = { text: "{}", literal: false, prefix: "" };
+
+function unwrap(
+  program: string,
+  args: readonly Word[],
+  redirects: readonly Redirect[],
+): Wrapped | undefined {
+  if (SHELLS.has(program)) return unwrapShell(program, args, redirects);
+  const wrapper = WRAPPERS.get(program);
+  if (wrapper) return unwrapOptions(program, wrapper, args);
+  switch (program) {
+    case "command":
+      // With these it only tells what the command is.
+      if (/^-[vV]$/.test(args[0]?.text ?? "")) return undefined;
+      return unwrapOptions(program, { flags: "p" }, args);
+    case "eval":
+      return unwrapText(program, args);
+    case "trap":
+      return { ...unwrapText(program, args.slice(0, 1)), alone: true };
+    case "watch": {
+      const inner = unwrapOptions(program, { flags: "bcdegtwx", valued: "n" }, args);
+      const text = unwrapText(program, inner?.commands?.[0] ?? []);
+      return { ...text, unclear: inner?.unclear ?? text.unclear };
+    }
+    case "xargs": {
+      const options = { flags: "0rtxpo", valued: "ILnPsdEa" };
+      const inner = unwrapOptions(program, options, args);
+      const words = inner?.commands?.[0];
+      return {
+        ...(words && { commands: [[...words, UNKNOWN]] }),
+        unclear: '"xargs" takes arguments from elsewhere.',
+        alone: true,
+      };
+    }
+    case "parallel": {
+      const command = args.slice(args.findIndex(({ text }) => !text.startsWith("-")));
+      return {
+        commands: [[...command, UNKNOWN]],
+        unclear: '"parallel" puts commands together.',
+        alone: true,
+      };
+    }
+    case "find":
+    case "fd":
+      return unwrapSearch(program, args);
+    default:
+      return undefined;
+  }
+}
+
+/** Options, then a command. Without a command it is one itself. */
+function unwrapOptions(
+  program: string,
+  wrapper: Wrapper,
+  args: readonly Word[],
+): Wrapped | undefined {
+  const { flags = "", valued = "", long = [], operands = 0, assignments, alone = false } = wrapper;
+  const strange = (word: Word): Wrapped => ({
+    commands: [args.slice(args.indexOf(word) + 1)],
+    unclear: `What "${word.text}" means to "${program}" is not known.`,
+    alone: true,
+  });
+  let at = 0;
+  for (; at < args.length; at++) {
+    const word = args[at];
+    if (!word) break;
+    const { text, literal } = word;
+    if (!literal) return strange(word);
+    if (text === "--") {
+      at++;
+      break;
+    }
+    if (!text.startsWith("-") || text === "-") break;
+    if (long.includes(text)) continue;
+    const letters = /^-([^-].*)$/s.exec(text)?.[1];
+    if (letters === undefined) return strange(word);
+    const place = [...letters].findIndex((letter) => !flags.includes(letter));
+    if (place < 0) continue;
+    if (!valued.includes(letters.charAt(place))) return strange(word);
+    if (place === letters.length - 1) at++;
+  }
+  const first = at;
+  while (assignments && /^[^=-][^=]*=/.test(args[at]?.text ?? "")) at++;
+  const words = args.slice(at + operands);
+  if (words.length === 0) return undefined;
+  const sets = at > first ? `"${program}" sets variables for what it runs.` : undefined;
+  return { commands: [words], unclear: sets, alone };
+}
+
+function unwrapShell(
+  program: string,
+  args: readonly Word[],
+  redirects: readonly Redirect[],
+): Wrapped | undefined {
+  let at = 0;
+  let letters = "";
+  let strange = OTHER_SHELLS.has(program) ? `"${program}" has a language of its own.` : undefined;
+  for (; at < args.length; at++) {
+    const { text = "", literal = true } = args[at] ?? {};
+    if (literal && !/^[-+]./.test(text)) break;
+    if (literal && HARMLESS_SHELL_OPTIONS.has(text)) continue;
+    if (!literal || !/^[-+][A-Za-z]+$/.test(text)) {
+      strange ??= `What "${text}" means to "${program}" is not known.`;
+      continue;
+    }
+    letters += text.slice(1);
+    // Each "o" takes the name of an option along.
+    at += text.replace(/[^oO]/g, "").length;
+  }
+  const next = args[at];
+  if (letters.includes("c") && next) {
+    const text = unwrapText(program, [next]);
+    return { ...text, unclear: strange ?? text.unclear };
+  }
+  if (next && !letters.includes("s")) {
+    return strange === undefined ? undefined : { unclear: strange, alone: true };
+  }
+  const input = redirects.findLast(({ kind }) => kind === "input");
+  return {
+    script: input && (input.body ?? input.target.text),
+    unclear: `"${program}" runs what it reads.`,
+    alone: true,
+  };
+}
+
+/** Words that are a command line together. */
+function unwrapText(program: string, words: readonly Word[]): Wrapped {
+  const script = words.map(({ text }) => text).join(" ");
+  if (words.every(({ literal }) => literal)) return { script, alone: false };
+  return { script, unclear: `What "${program}" runs is put together elsewhere.`, alone: true };
+}
+
+const SEARCH_RUNS = /^(?:-exec(?:dir)?|-ok(?:dir)?|-x|-X|--exec(?:-batch)?)$/;
+
+function unwrapSearch(program: string, args: readonly Word[]): Wrapped | undefined {
+  const commands: Word[][] = [];
+  let open: Word[] | undefined;
+  for (const word of args) {
+    const { text, literal } = word;
+    if (open && (text === ";" || text === "+")) open = undefined;
+    else if (open) open.push(text.includes("{}") ? UNKNOWN : word);
+    else if (literal && SEARCH_RUNS.test(text)) commands.push((open = []));
+  }
+  if (commands.length === 0) return undefined;
+  return {
+    commands: commands.map((words) => [...words, UNKNOWN]),
+    unclear: `"${program}" runs a command on what it finds.`,
+    alone: true,
+  };
+}

@@ -1,0 +1,489 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Agent, type AgentTool, defineTool, Suspend, type ToolInvocation } from "@gyre/agent";
+import { call, scriptedModel } from "@gyre/ai/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Access, GuardedTool } from "../contract/access.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  approvalRequest,
+  type PermissionDecision,
+  type PermissionMode,
+  type PermissionOptions,
+  permissions,
+} from "./permissions.ts";
+import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
+
+let folder: string;
+let workspace: Workspace;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-permissions-"));
+  await mkdir(join(folder, "src"));
+  await writeFile(join(folder, "src/a.ts"), "a");
+  await writeFile(join(folder, "secret"), "s");
+  workspace = await openWorkspace(folder);
+});
+afterEach(async () => {
+  await workspace.close();
+  await rm(folder, { recursive: true });
+});
+
+/** A tool that tells of itself what it is told to tell. */
+function toolOf(
+  name: string,
+  access?: Partial<Access> | (() => Access | Promise<Access>),
+): AgentTool {
+  const tool = defineTool({
+    name,
+    description: "For tests.",
+    parameters: { type: "object", properties: {} },
+    execute: () => "done",
+  });
+  if (access === undefined) return tool;
+  const whole: Access = { kind: "none", targets: [], summary: "Does it", ...access };
+  const guarded: GuardedTool = {
+    ...tool,
+    access: typeof access === "function" ? access : () => whole,
+  };
+  return guarded;
+}
+
+const shell = (command: string, more: Partial<Access> = {}): AgentTool =>
+  toolOf("shell", { kind: "run", targets: [command], ...more });
+
+function invocation(tool: AgentTool, more: Partial<ToolInvocation> = {}): ToolInvocation {
+  return {
+    toolCall: { type: "toolCall", id: "c1", name: tool.name, arguments: {} },
+    tool,
+    args: {},
+    signal: new AbortController().signal,
+    run: { sessionId: undefined, model: scriptedModel([]).model },
+    ...more,
+  };
+}
+
+/** "ran", "asked", or the words of the denial. */
+async function outcome(
+  tool: AgentTool,
+  options: Partial<PermissionOptions>,
+  more: Partial<ToolInvocation> = {},
+): Promise<string> {
+  const guard = permissions({
+    sandboxed: true,
+    ask: () => Promise.reject(new Error("asked")),
+    tools: ["shell", "write", "edit", "read", "fetch", "git", tool.name].map((name) => ({ name })),
+    ...options,
+  });
+  try {
+    await guard.tool?.(invocation(tool, more), () => Promise.resolve({ content: [] }));
+    return "ran";
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return message.endsWith("may run: asked") ? "asked" : message;
+  }
+}
+
+const approve = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
+  Promise.resolve({ allow: true, fingerprint: request.fingerprint });
+
+describe("the modes", () => {
+  const rows: [string, AgentTool, Record<PermissionMode, string>][] = [
+    ["none", toolOf("x", { kind: "none" }), table("ran ran ran ran")],
+    ["read", toolOf("x", { kind: "read", targets: ["a"] }), table("ran ran ran ran")],
+    ["agent", toolOf("x", { kind: "agent" }), table("ran ran ran ran")],
+    ["write", toolOf("x", { kind: "write", targets: ["a"] }), table("asked ran denied ran")],
+    [
+      "write outside",
+      toolOf("x", { kind: "write", targets: ["/a"] }),
+      table("asked asked denied ran"),
+    ],
+    ["run", shell("ls"), table("asked asked denied ran")],
+    ["network", toolOf("fetch", { kind: "network" }), table("asked asked asked ran")],
+    [
+      "destructive",
+      toolOf("x", { kind: "write", destructive: true }),
+      table("asked asked denied ran"),
+    ],
+    ["unsandboxed", shell("ls", { unsandboxed: true }), table("asked asked denied asked")],
+    ["a tool that does not tell", toolOf("x"), table("asked asked denied ran")],
+  ];
+  function table(row: string): Record<PermissionMode, string> {
+    const [ask = "", autoEdit = "", plan = "", full = ""] = row.split(" ");
+    return { ask, "auto-edit": autoEdit, plan, full };
+  }
+
+  it.each(rows)("%s", async (_name, tool, expected) => {
+    for (const mode of ["ask", "auto-edit", "plan", "full"] as const) {
+      const got = await outcome(tool, { mode });
+      expect(got.startsWith("Denied") ? "denied" : got, mode).toBe(expected[mode]);
+    }
+  });
+
+  it("may change between calls", async () => {
+    let mode: PermissionMode = "ask";
+    const options = { mode: () => mode };
+    expect(await outcome(shell("ls"), options)).toBe("asked");
+    mode = "full";
+    expect(await outcome(shell("ls"), options)).toBe("ran");
+  });
+
+  it("is an error if there is no such mode, or denies where it is found out late", async () => {
+    const wrong = "yolo" as PermissionMode;
+    expect(() => permissions({ mode: wrong, sandboxed: true })).toThrow('no mode "yolo"');
+    expect(await outcome(toolOf("x", {}), { mode: () => wrong })).toMatch(/^Denied: .*no mode/);
+  });
+
+  it("lets rules that deny and ask go first, whatever the mode", async () => {
+    const read = toolOf("read", { kind: "read", targets: [".env"] });
+    expect(await outcome(read, { mode: "full", rules: { deny: ["read(.env)"] } })).toMatch(
+      "forbids",
+    );
+    expect(await outcome(read, { mode: "full", rules: { ask: ["read"] } })).toBe("asked");
+  });
+
+  it("asks in full about what may be a forbidden command", async () => {
+    const rules = { deny: ["shell(rm *)"] };
+    expect(await outcome(shell("$X a"), { mode: "full" })).toBe("ran");
+    expect(await outcome(shell("$X a"), { mode: "full", rules })).toBe("asked");
+    expect(await outcome(shell(`echo "`), { mode: "full", rules })).toBe("asked");
+    expect(await outcome(shell("ls"), { mode: "full", rules })).toBe("ran");
+  });
+
+  it("asks about what is destructive or leaves the sandbox, also where a rule allows it", async () => {
+    const rules = { allow: ["shell", "git"] };
+    expect(await outcome(toolOf("git", { kind: "write", destructive: true }), { rules })).toBe(
+      "asked",
+    );
+    const out = shell("ls", { unsandboxed: true });
+    expect(await outcome(out, { rules })).toBe("asked");
+    expect(await outcome(out, { rules, mode: "full" })).toBe("ran");
+  });
+
+  it("asks in plan about other ways to the network than fetching", async () => {
+    const push = toolOf("git", { kind: "network", targets: ["https://example.org/x"] });
+    expect(await outcome(push, { mode: "plan", rules: { allow: ["git"] } })).toBe("asked");
+  });
+});
+
+describe("commands", () => {
+  const rules = { allow: ["shell(ls*)", "shell(npm test)", "write(out/**)"] };
+
+  it("run without a question where rules allow all of it, in a sandbox", async () => {
+    expect(await outcome(shell("ls -l && npm test"), { rules })).toBe("ran");
+    expect(await outcome(shell("ls; rm x"), { rules })).toBe("asked");
+    expect(await outcome(shell("ls -l"), { rules, sandboxed: false })).toBe("asked");
+    expect(await outcome(shell("npm test"), { rules, sandboxed: false })).toBe("ran");
+  });
+
+  it("may be confined by what is known only when one is to run", async () => {
+    let asked = 0;
+    const sandboxed = async (): Promise<boolean> => ++asked > 1;
+    const read = toolOf("read", { kind: "read", targets: ["a"] });
+    expect(await outcome(read, { rules, sandboxed })).toBe("ran");
+    expect(asked).toBe(0);
+    expect(await outcome(shell("ls -l"), { rules, sandboxed })).toBe("asked");
+    expect(await outcome(shell("ls -l"), { rules, sandboxed })).toBe("ran");
+    const broken = (): Promise<boolean> => Promise.reject(new Error("no bwrap"));
+    expect(await outcome(shell("ls -l"), { rules, sandboxed: broken })).toContain(
+      "it could not be decided whether it may run: no bwrap",
+    );
+  });
+
+  it("may write by redirection only where writing is allowed", async () => {
+    const options = { rules, workspace };
+    expect(await outcome(shell("ls > out/x 2>/dev/null"), options)).toBe("ran");
+    expect(await outcome(shell("ls > other"), options)).toBe("asked");
+    expect(await outcome(shell("ls > other"), { ...options, mode: "auto-edit" })).toBe("ran");
+    expect(await outcome(shell("ls > /elsewhere"), { ...options, mode: "auto-edit" })).toBe(
+      "asked",
+    );
+    expect(await outcome(shell("ls > out/$X"), options)).toBe("asked");
+    expect(await outcome(shell("ls > out/x"), { rules })).toBe("asked");
+    expect(await outcome(shell("ls > x"), options, { args: { cwd: "out" } })).toBe("ran");
+    expect(await outcome(shell("ls < src/a.ts"), options)).toBe("ran");
+    const moving = { allow: [...rules.allow, "shell(cd *)"] };
+    expect(await outcome(shell("cd src; ls > out/x"), { rules: moving, workspace })).toBe("asked");
+  });
+
+  it("never write to what is read-only for tools, nor where a rule forbids it", async () => {
+    const options = { mode: "full", workspace } as const;
+    expect(await outcome(shell("echo x > .mcp.json"), options)).toMatch("read-only for tools");
+    expect(await outcome(shell("echo x | tee .git/hooks/a"), options)).toMatch(
+      "read-only for tools",
+    );
+    const forbidden = { deny: ["edit(src/**)", "read(secret)"] };
+    expect(await outcome(shell("echo x > src/b"), { ...options, rules: forbidden })).toMatch(
+      "forbids",
+    );
+    expect(await outcome(shell("cat < secret"), { ...options, rules: forbidden })).toMatch(
+      "forbids",
+    );
+    await symlink("src", join(folder, "link"));
+    expect(await outcome(shell("echo x > link/b"), { ...options, rules: forbidden })).toMatch(
+      "forbids",
+    );
+  });
+});
+
+describe("asking", () => {
+  /** A tool that tells where a link leads at the moment. */
+  const edit = (): AgentTool =>
+    toolOf("edit", async () => {
+      const { path } = await workspace.resolve("link");
+      return { kind: "write", targets: [path], summary: `Edit ${path}` };
+    });
+  async function point(to: string): Promise<void> {
+    await unlink(join(folder, "link")).catch(() => undefined);
+    await symlink(to, join(folder, "link"));
+  }
+
+  it("shows where it leads, safely, and why", async () => {
+    const requests: ApprovalRequest[] = [];
+    const ask = (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      requests.push(request);
+      return approve(request);
+    };
+    const tool = shell("ls \u001b[2K\u202e", { summary: "Run ls \u001b[2K\u202e\nx" });
+    expect(await outcome(tool, { ask }, { args: { command: "ls" } })).toBe("ran");
+    const [request] = requests;
+    expect(request).toMatchObject({ callId: "c1", tool: "shell", args: { command: "ls" } });
+    expect(request?.reason).toBe('In mode "ask" "run" is asked about.');
+    expect(request?.access?.summary).toBe("Run ls ␛[2K<U+202E>␊x");
+    expect(request?.access?.targets).toEqual(["ls ␛[2K<U+202E>"]);
+    expect(request?.fingerprint).toMatch(/^[0-9a-f]{64}$/);
+  });
+  it("runs what was approved, and asks again if a link leads elsewhere by then", async () => {
+    await point("src/a.ts");
+    const asked: (readonly string[] | undefined)[] = [];
+    const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      asked.push(request.access?.targets);
+      if (asked.length === 1) await point("secret");
+      return approve(request);
+    };
+    expect(await outcome(edit(), { ask })).toBe("ran");
+    expect(asked).toEqual([["src/a.ts"], ["secret"]]);
+  });
+
+  it("denies after the answer what is forbidden by then", async () => {
+    await point("src/a.ts");
+    const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      await point("secret");
+      return approve(request);
+    };
+    expect(await outcome(edit(), { ask, rules: { deny: ["edit(secret)"] } })).toMatch("forbids");
+  });
+
+  it("gives up on what is never what was approved", async () => {
+    let count = 0;
+    const tool = toolOf("x", () => ({ kind: "write", targets: [`${count++}`], summary: "" }));
+    expect(await outcome(tool, { ask: approve })).toMatch("changes all the time");
+  });
+
+  it("notices arguments that change while a person thinks", async () => {
+    const args: Record<string, unknown> = { content: "harmless" };
+    let asks = 0;
+    const ask = (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      if (asks++ === 0) args["content"] = "evil";
+      else return Promise.resolve({ allow: false, reason: "not that" });
+      return approve(request);
+    };
+    expect(await outcome(toolOf("write", { kind: "write" }), { ask }, { args })).toBe(
+      "Denied: a person said no: not that",
+    );
+  });
+
+  it.each<[string, unknown]>([
+    ["another call", { allow: true, fingerprint: "0".repeat(64) }],
+    ["another call", { allow: "yes" }],
+    ["a person said no.", { allow: false }],
+    ["could not be decided", undefined],
+    ["could not be decided", { allow: "always", rule: "shel(ls)" }],
+  ])("denies (%s) on the answer %j", async (words, answer) => {
+    const ask = (): Promise<ApprovalAnswer> => Promise.resolve(answer as ApprovalAnswer);
+    expect(await outcome(shell("ls"), { ask })).toMatch(words);
+  });
+
+  it("remembers a rule", async () => {
+    let asks = 0;
+    const guard = permissions({
+      sandboxed: true,
+      ask: () => Promise.resolve({ allow: "always", rule: `shell(git log*)${asks++ ? "!" : ""}` }),
+    });
+    const next = () => Promise.resolve({ content: [] });
+    await guard.tool?.(invocation(shell("git log")), next);
+    await guard.tool?.(invocation(shell("git log -p")), next);
+    expect(asks).toBe(1);
+    await expect(guard.tool?.(invocation(shell("git push")), next)).rejects.toThrow("is wrong");
+  });
+
+  it("denies where something fails on the way", async () => {
+    const broken = toolOf("x", () => Promise.reject(new Error("The path leads out.")));
+    expect(await outcome(broken, { mode: "full" })).toBe("Denied: The path leads out.");
+    expect(
+      await outcome(shell("ls"), { ask: () => Promise.reject(new Error("no screen")) }),
+    ).toMatch(/^Denied: .*no screen/);
+    const onDecision = (): void => {
+      throw new Error("disk full");
+    };
+    expect(await outcome(toolOf("x", {}), { onDecision })).toMatch(/^Denied: .*disk full/);
+  });
+
+  it("denies what would be asked about where nobody can be asked", async () => {
+    expect(await outcome(shell("ls"), { headless: true })).toMatch(
+      "nobody can be asked here. In mode",
+    );
+  });
+
+  it("denies when the run was stopped meanwhile", async () => {
+    const controller = new AbortController();
+    const ask = (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+      controller.abort();
+      return approve(request);
+    };
+    expect(await outcome(shell("ls"), { ask }, { signal: controller.signal })).toMatch("stopped");
+  });
+
+  it("tells of each decision", async () => {
+    const decisions: PermissionDecision[] = [];
+    const onDecision = (decision: PermissionDecision): void => void decisions.push(decision);
+    await outcome(toolOf("x", {}), { onDecision });
+    await outcome(shell("ls"), { onDecision, ask: approve });
+    await outcome(shell("ls"), { onDecision, mode: "plan" });
+    expect(decisions.map(({ tool, effect, asked }) => [tool, effect, asked])).toEqual([
+      ["x", "allow", false],
+      ["shell", "allow", true],
+      ["shell", "deny", false],
+    ]);
+  });
+});
+
+describe("what is told of a call that was denied as nobody can be asked", () => {
+  async function told(tool: AgentTool, options: Partial<PermissionOptions> = {}) {
+    const decisions: PermissionDecision[] = [];
+    const onDecision = (decision: PermissionDecision): void => void decisions.push(decision);
+    await outcome(tool, { headless: true, onDecision, ...options });
+    const [{ effect, summary, rule } = { effect: "none" }] = decisions;
+    return { effect, summary, rule };
+  }
+
+  it("is what it would have done, and the rule that would do", async () => {
+    const npm = shell("npm test", { summary: "Run npm\u001b[2J test" });
+    expect(await told(npm)).toEqual({
+      effect: "deny",
+      summary: expect.stringMatching(/^Run npm\P{Cc}* test$/u),
+      rule: "shell(npm test)",
+    });
+    expect(await outcome(npm, { headless: true, rules: { allow: ["shell(npm test)"] } })).toBe(
+      "ran",
+    );
+    expect((await told(toolOf("x"))).rule).toBe("x");
+  });
+
+  it.each<[string, AgentTool, Partial<PermissionOptions>]>([
+    ["a mode that forbids", shell("ls"), { mode: "plan" }],
+    ["a rule that forbids", shell("ls"), { rules: { deny: ["shell"] } }],
+    ["a rule that wants it asked about", shell("ls"), { rules: { ask: ["shell(ls)"] } }],
+    ["what cannot be undone", shell("ls", { destructive: true }), {}],
+    ["what leaves the sandbox", shell("ls", { unsandboxed: true }), {}],
+    ["a command that no rule can stand for", shell("ls; id"), {}],
+    ["advice against it", shell("ls"), { advice: () => ({ effect: "ask", reason: "Hm." }) }],
+    ["a name that no rule can have", toolOf("a b"), {}],
+  ])("is no rule for %s", async (_, tool, options) => {
+    expect(await told(tool, options)).toMatchObject({ effect: "deny", rule: undefined });
+  });
+
+  it("is no rule where a person can be asked", async () => {
+    const ask = (): Promise<ApprovalAnswer> => Promise.resolve({ allow: false });
+    expect(await told(shell("ls"), { headless: false, ask })).toMatchObject({ rule: undefined });
+  });
+});
+
+describe("an approval that comes later", () => {
+  const runs: string[] = [];
+  const write = (): AgentTool => {
+    const tool = defineTool({
+      name: "write",
+      description: "For tests.",
+      parameters: { type: "object", properties: { count: { type: "number" } } },
+      execute: async () => {
+        runs.push((await workspace.resolve("link")).path);
+        return "done";
+      },
+    });
+    const guarded: GuardedTool<typeof tool.parameters> = {
+      ...tool,
+      async access() {
+        const { path } = await workspace.resolve("link");
+        return { kind: "write", targets: [path], summary: `Write ${path}` };
+      },
+    };
+    return guarded;
+  };
+
+  async function suspended(): Promise<{ agent: Agent; tool: AgentTool }> {
+    runs.length = 0;
+    await symlink("src/a.ts", join(folder, "link"));
+    const model = scriptedModel([call("write", { count: "1" }), "Done"]);
+    const tool = write();
+    const agent = new Agent({
+      protocol: model,
+      initialState: { model: model.model, tools: [tool] },
+      middleware: [permissions({ sandboxed: true })],
+    });
+    expect((await agent.prompt("Go"))?.stop).toBe("suspended");
+    return { agent, tool };
+  }
+
+  it("is bound to what was shown", async () => {
+    const { agent, tool } = await suspended();
+    const [pending] = agent.state.pending;
+    if (!pending) throw new Error("Nothing is pending.");
+    expect(pending.reason).toMatch('needs approval. In mode "ask"');
+    const { fingerprint, access } = await approvalRequest(tool, pending);
+    expect(access?.targets).toEqual(["src/a.ts"]);
+    const decisions = { [pending.toolCall.id]: { type: "approve", fingerprint } } as const;
+
+    // From another process: nothing is remembered there.
+    const again = scriptedModel(["Done"]);
+    const { messages } = agent.state;
+    const other = new Agent({
+      protocol: again,
+      initialState: { model: again.model, tools: [tool], messages },
+      middleware: [permissions({ sandboxed: true })],
+    });
+    await unlink(join(folder, "link"));
+    await symlink("secret", join(folder, "link"));
+    expect((await other.continue({ decisions })).stop).toBe("suspended");
+    expect(other.state.pending[0]?.reason).toMatch("not what was approved");
+    expect(runs).toEqual([]);
+
+    await unlink(join(folder, "link"));
+    await symlink("src/a.ts", join(folder, "link"));
+    expect((await other.continue({ decisions })).stop).toBe("done");
+    expect(runs).toEqual(["src/a.ts"]);
+  });
+
+  it("needs no fingerprint in the process that asked, as long as nothing changed", async () => {
+    const { agent } = await suspended();
+    const id = agent.state.pending[0]?.toolCall.id ?? "";
+    const decisions = { [id]: { type: "approve" } } as const;
+    await unlink(join(folder, "link"));
+    await symlink("secret", join(folder, "link"));
+    expect((await agent.continue({ decisions })).stop).toBe("suspended");
+    expect((await agent.continue({ decisions })).stop).toBe("done");
+    expect(runs).toEqual(["secret"]);
+  });
+
+  it("does not hold for what the tool calls in its turn", async () => {
+    const guard = permissions({ sandboxed: true });
+    const more = { parentId: "c0", decision: { type: "approve" } } as const;
+    const nested = guard.tool?.(invocation(shell("ls"), more), () =>
+      Promise.resolve({ content: [] }),
+    );
+    await expect(nested).rejects.toThrow("inside of another call");
+    await expect(nested).rejects.not.toBeInstanceOf(Suspend);
+  });
+});

@@ -1,0 +1,570 @@
+import { createHash } from "node:crypto";
+import { isAbsolute, join } from "node:path";
+import {
+  type AgentTool,
+  type Middleware,
+  type PendingCall,
+  Suspend,
+  type ToolInvocation,
+} from "@gyre/agent";
+import { validateToolArguments } from "@gyre/ai";
+import { type Access, isGuarded } from "../contract/access.ts";
+import type { CommandParts } from "./command/parts.ts";
+import { ruleFor } from "./rule-for.ts";
+import { type Finding, type RuleList, Rules, type Subject } from "./rules.ts";
+import { sanitise } from "../text/sanitize.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+/**
+ * How much an agent may do without being asked about:
+ *
+ * | access                        | ask   | auto-edit | plan  | full  |
+ * |-------------------------------|-------|-----------|-------|-------|
+ * | none, read, agent             | allow | allow     | allow | allow |
+ * | write inside of the workspace | ask   | allow     | deny  | allow |
+ * | run                           | ask   | ask       | deny  | allow |
+ * | network                       | ask   | ask       | ask   | allow |
+ * | destructive                   | ask   | ask       | deny  | allow |
+ * | outside of the sandbox        | ask   | ask       | deny  | ask   |
+ * | a tool that does not tell     | ask   | ask       | deny  | allow |
+ *
+ * A rule that denies or asks goes before this table. A rule that allows turns "ask" into
+ * "allow", but for what is destructive and, outside of `full`, for what leaves the sandbox.
+ * A command is allowed by rules only if every part of it is and nothing about it is
+ * unclear; without a sandbox, only by rules without wildcards.
+ */
+export type PermissionMode = "ask" | "auto-edit" | "plan" | "full";
+
+const MODES: ReadonlySet<unknown> = new Set<PermissionMode>(["ask", "auto-edit", "plan", "full"]);
+
+/** A call that a person is to decide on. `access` and `reason` are safe to show; `args` are not. */
+export interface ApprovalRequest {
+  callId: string;
+  tool: string;
+  args: Record<string, unknown>;
+  /** What it would do, links followed. Absent for a tool that does not tell. */
+  access?: Access;
+  /** Why it is asked about. */
+  reason: string;
+  /** Of tool, arguments and all that `access` says: what is approved is exactly this. */
+  fingerprint: string;
+  /** Fires when the answer does not matter any more. */
+  signal?: AbortSignal;
+  /** The call that this one is made for. */
+  parentId?: string;
+}
+
+/** What a person says to an `ApprovalRequest`. */
+export type ApprovalAnswer =
+  /** This once. `fingerprint` is that of the request. */
+  | { allow: true; fingerprint: string }
+  /** This once, and from now on whatever the rule allows, as long as the process lives. */
+  | { allow: "always"; rule: string }
+  | { allow: false; reason?: string };
+
+/** What became of a call, for a log. */
+export interface PermissionDecision {
+  callId: string;
+  tool: string;
+  effect: "allow" | "deny" | "suspend";
+  /** The rule, the mode or the person's words. */
+  reason: string;
+  /** A person was asked, or had been. */
+  asked: boolean;
+  /** What it would do, on one line that is safe to show. Absent where that is not known. */
+  summary?: string;
+  /** Of a call that was denied as nobody can be asked: a rule that would have allowed it. */
+  rule?: string;
+}
+
+/** What somebody beside the rules says of one call. It counts as a rule of that effect would. */
+export interface Advice {
+  effect: "allow" | "ask" | "deny";
+  /** For people, as a sentence. */
+  reason: string;
+}
+
+/** What decides on a call: mode, rules, and a person to ask. */
+export interface PermissionOptions {
+  /** Default "ask". A function is called for each call, and may change its mind. */
+  mode?: PermissionMode | (() => PermissionMode);
+  rules?: RuleList;
+  /**
+   * Asks a person. Without it the run is suspended, and the approval comes with
+   * `continue({decisions})`: see `approvalRequest`.
+   */
+  ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
+  /** Nobody can be asked, now or later: what would be asked about is denied. */
+  headless?: boolean;
+  /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
+  sandboxed: boolean | (() => boolean | Promise<boolean>);
+  /** The tools that there are: a rule for another one is an error. Default: ours. */
+  tools?: Iterable<Pick<AgentTool, "name">>;
+  /** Where redirections of commands are resolved. Without it those to files are asked about. */
+  workspace?: PathResolver | (() => PathResolver);
+  /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
+  advice?: (call: ToolInvocation) => Advice | undefined;
+  /** Told of each decision before it takes effect. If it throws, the call is denied. */
+  onDecision?: (decision: PermissionDecision) => void;
+}
+
+/** Tells where a path leads. */
+export type PathResolver = Pick<Workspace, "resolve">;
+
+/** Asked about again this often when a call turns out to be another one each time. */
+const MAX_ASKS = 3;
+/** Calls that wait for an approval, remembered to know what they were. */
+const MAX_REMEMBERED = 1000;
+/** The tools that rules may name unless `tools` says otherwise: ours. */
+export const TOOL_NAMES: readonly string[] =
+  "read write edit apply_patch ls find grep shell jobs git oracle task fetch todo notes".split(" ");
+
+/**
+ * Decides which calls run: by rules, then by mode, then by asking. Give it as the last of
+ * an agent's middleware, so that nothing changes a call after it was approved, and to
+ * sub-agents as well. Whatever goes wrong on the way to a decision is a denial. Throws
+ * `RuleError` at once where a rule is wrong.
+ */
+export function permissions(options: PermissionOptions): Middleware {
+  const { mode = "ask", tools, onDecision } = options;
+  if (typeof mode !== "function" && !MODES.has(mode)) throw unknownMode(mode);
+  const names = tools ? [...tools].map(({ name }) => name) : TOOL_NAMES;
+  const guard = new Guard(options, new Rules(options.rules ?? {}, names));
+  return {
+    async tool(call, next) {
+      const about = { callId: call.toolCall.id, tool: call.tool.name };
+      const outcome = await guard.decide(call);
+      try {
+        onDecision?.({ ...about, ...outcome });
+      } catch (error) {
+        throw denied(`the decision could not be recorded: ${messageOf(error)}`);
+      }
+      if (outcome.effect === "suspend") throw new Suspend(outcome.reason);
+      if (outcome.effect === "deny") throw denied(outcome.reason);
+      return next();
+    },
+  };
+}
+
+/**
+ * The request for a call that a suspended run left pending, in whichever process: show it,
+ * then go on with `{type: "approve", fingerprint}`. An approval of something else than what
+ * the call is by then leaves it pending again.
+ */
+export async function approvalRequest(
+  tool: AgentTool,
+  { toolCall, reason }: PendingCall,
+): Promise<ApprovalRequest> {
+  const checked = await validateToolArguments(tool, structuredClone(toolCall.arguments));
+  if (!checked.ok) throw new Error(checked.error);
+  const args = checked.value;
+  const access = isGuarded(tool) ? await tool.access(args) : undefined;
+  return requestOf({ callId: toolCall.id, tool: tool.name, args, reason }, access);
+}
+
+type Outcome = Omit<PermissionDecision, "callId" | "tool">;
+
+class Guard {
+  readonly #options: PermissionOptions;
+  readonly #rules: Rules;
+  /** What calls were when the run was suspended for them. */
+  readonly #suspended = new Map<string, string>();
+
+  constructor(options: PermissionOptions, rules: Rules) {
+    this.#options = options;
+    this.#rules = rules;
+  }
+
+  async decide(call: ToolInvocation): Promise<Outcome> {
+    const seen: { view?: View } = {};
+    const outcome = await this.#decide(call, seen);
+    if (!seen.view) return outcome;
+    const { access } = seen.view;
+    const rule = outcome.effect === "deny" ? this.#wayOut(call, seen.view) : undefined;
+    return {
+      ...outcome,
+      ...(access && { summary: sanitise(access.summary, SHOWN) }),
+      ...(rule !== undefined && { rule }),
+    };
+  }
+
+  /** A rule that would allow a call which nobody can be asked about, if there is one. */
+  #wayOut(call: ToolInvocation, view: View): string | undefined {
+    if (!this.#options.headless) return undefined;
+    const { access } = view;
+    const rule = ruleFor({ tool: call.tool.name, access });
+    if (rule === undefined) return undefined;
+    try {
+      const isAllowed = this.#judge(view, this.#rules.with("allow", rule)).effect === "allow";
+      return isAllowed && this.#judge(view).effect === "ask" ? rule : undefined;
+    } catch {
+      // A name that no rule can have, or what made it a denial: that is told already.
+      return undefined;
+    }
+  }
+
+  async #decide(call: ToolInvocation, seen: { view?: View }): Promise<Outcome> {
+    let asked = false;
+    try {
+      let approved = this.#decidedBefore(call);
+      for (let asks = 0; ; asks++) {
+        // Looked at again after each answer: a link may lead elsewhere by now.
+        const view = await this.#look(call);
+        seen.view = view;
+        const { effect, reason } = this.#judge(view);
+        const { fingerprint } = view;
+        asked ||= approved !== undefined;
+        if (effect !== "ask") return { effect, reason, asked };
+        if (approved?.fingerprint === fingerprint) {
+          return { effect: "allow", reason: approved.reason, asked };
+        }
+        if (asks >= MAX_ASKS) {
+          return { effect: "deny", reason: "what it would do changes all the time.", asked };
+        }
+        const why = approved ? `It is not what was approved any more. ${reason}` : reason;
+        const answer = await this.#ask(call, view, why);
+        if ("effect" in answer) return { ...answer, asked: asked || answer.effect === "deny" };
+        approved = answer;
+      }
+    } catch (error) {
+      const reason =
+        error instanceof Senseless
+          ? error.message
+          : `it could not be decided whether it may run: ${messageOf(error)}`;
+      return { effect: "deny", reason, asked };
+    }
+  }
+
+  /** An approval that came with the run, for this very call. */
+  #decidedBefore({ decision, toolCall, parentId }: ToolInvocation): Approved | undefined {
+    // What a tool calls in its turn is handed the decision on the tool itself.
+    if (decision?.type !== "approve" || parentId !== undefined) return undefined;
+    const fingerprint = decision.fingerprint ?? this.#suspended.get(toolCall.id) ?? "";
+    this.#suspended.delete(toolCall.id);
+    return { fingerprint, reason: "A person approved it." };
+  }
+
+  async #look(call: ToolInvocation): Promise<View> {
+    const { tool, args } = call;
+    const access = await accessOf(tool, args);
+    const fingerprint = fingerprintOf(tool.name, args, access);
+    const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
+    const targets = access?.targets ?? [];
+    const isRun = access?.kind === "run";
+    const subject: Subject = {
+      tool: tool.name,
+      ...(access && { kind: access.kind }),
+      targets,
+      asked,
+      commands: isRun ? await partsOf(targets) : [],
+    };
+    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
+    const files = await filesOf(subject.commands, cwd, this.#workspace());
+    const sandboxed = isRun && (await this.#isSandboxed());
+    const advice = this.#options.advice?.(call);
+    return { access, subject, files, fingerprint, sandboxed, advice };
+  }
+
+  #workspace(): PathResolver | undefined {
+    const { workspace } = this.#options;
+    return typeof workspace === "function" ? workspace() : workspace;
+  }
+
+  async #isSandboxed(): Promise<boolean> {
+    const { sandboxed } = this.#options;
+    const answer: unknown = typeof sandboxed === "function" ? await sandboxed() : sandboxed;
+    return answer === true;
+  }
+
+  #mode(): PermissionMode {
+    const { mode = "ask" } = this.#options;
+    const now = typeof mode === "function" ? mode() : mode;
+    if (!MODES.has(now)) throw unknownMode(now);
+    return now;
+  }
+
+  #judge(view: View, rules: Rules = this.#rules): Finding {
+    const { access, subject, files, advice } = view;
+    const mode = this.#mode();
+    const { kind } = subject;
+    const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
+      (each) => rules.objection(each) ?? [],
+    );
+    if (advice && advice.effect !== "allow") objections.push(advice);
+    const forbidden = objections.find(({ effect }) => effect === "deny");
+    if (forbidden) return forbidden;
+    const locked = files.find(({ isProtected }) => isProtected);
+    if (locked) return deny(`"${locked.shown}" is read-only for tools, and it would write there.`);
+    const changes = kind === undefined || kind === "write" || kind === "run" || access?.destructive;
+    if (mode === "plan" && (changes || access?.unsandboxed)) {
+      return deny('In mode "plan" nothing is changed and nothing is run. Plan it instead.');
+    }
+    const doubtful = objections[0];
+    if (doubtful) return doubtful;
+    const permission = this.#permission(view, mode, rules);
+    if (access?.unsandboxed) {
+      if (mode === "full" && permission) return permission;
+      return ask("It would run outside of the sandbox.");
+    }
+    if (mode === "full") return this.#judgeFull(subject);
+    if (access?.destructive) return ask("It cannot be undone.");
+    if (kind === "none" || kind === "read" || kind === "agent") {
+      return allow(`In every mode "${kind}" is allowed.`);
+    }
+    // The plan may be to push: only what fetches is known to leave things as they are.
+    if (mode === "plan" && subject.tool !== "fetch")
+      return ask('In mode "plan" it is asked about.');
+    if (permission) return permission;
+    if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
+      return allow('In mode "auto-edit" files of the workspace are changed.');
+    }
+    return ask(whyAsked(view, mode));
+  }
+
+  #judgeFull({ commands }: Subject): Finding {
+    const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
+    if (unclear !== undefined && this.#rules.forbidsCommands) {
+      return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
+    }
+    return allow('In mode "full" it is allowed.');
+  }
+
+  /** What rules allow: the call, and the files that the shell itself would open for it. */
+  #permission(view: View, mode: PermissionMode, rules: Rules): Finding | undefined {
+    const { subject, files, sandboxed, advice } = view;
+    const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
+    if (advice?.effect === "allow") {
+      // What cannot be taken apart may be what a rule forbids.
+      return isHidden && rules.forbidsCommands ? undefined : advice;
+    }
+    const exact = subject.kind === "run" && !sandboxed;
+    const found = rules.permission(subject, exact);
+    const all = files.every(({ subject: file }) => {
+      if (!file) return false;
+      return file.kind === "read" || mode === "auto-edit" || rules.permission(file);
+    });
+    return all ? found : undefined;
+  }
+
+  async #ask(call: ToolInvocation, view: View, reason: string): Promise<Approved | Asked> {
+    const { ask, headless } = this.#options;
+    const { toolCall, tool, parentId, signal } = call;
+    const { fingerprint } = view;
+    if (headless) {
+      return {
+        effect: "deny",
+        reason: `it needs an approval, and nobody can be asked here. ${reason} Go on without it, or say what is needed.`,
+      };
+    }
+    if (!ask) {
+      if (parentId !== undefined) {
+        return {
+          effect: "deny",
+          reason: `it needs an approval, which cannot be waited for inside of another call. ${reason}`,
+        };
+      }
+      this.#remember(toolCall.id, fingerprint);
+      return {
+        effect: "suspend",
+        reason: sanitise(`Tool "${tool.name}" needs approval. ${reason}`, SHOWN),
+      };
+    }
+    const about = {
+      callId: toolCall.id,
+      tool: tool.name,
+      args: structuredClone(call.args),
+      reason,
+      signal,
+      ...(parentId !== undefined && { parentId }),
+    };
+    const request = { ...requestOf(about, view.access), fingerprint };
+    const answer = await ask(request);
+    if (signal.aborted) return { effect: "deny", reason: "the run was stopped meanwhile." };
+    if (answer.allow === false) {
+      const words = answer.reason ? `: ${answer.reason}` : ".";
+      return { effect: "deny", reason: `a person said no${words}` };
+    }
+    if (answer.allow === "always") {
+      this.#rules.add("allow", answer.rule, "The rule of the answer");
+      return { fingerprint, reason: `A person approved it, and ${answer.rule} from now on.` };
+    }
+    // An answer may come from a program that was never checked.
+    const said: unknown = answer.allow;
+    if (said !== true || answer.fingerprint !== fingerprint) {
+      return { effect: "deny", reason: "the approval was for another call than this one." };
+    }
+    return { fingerprint, reason: "A person approved it." };
+  }
+
+  #remember(callId: string, fingerprint: string): void {
+    this.#suspended.set(callId, fingerprint);
+    for (const [oldest] of this.#suspended) {
+      if (this.#suspended.size <= MAX_REMEMBERED) break;
+      this.#suspended.delete(oldest);
+    }
+  }
+}
+
+/** A call that its own tool refuses, in the words of the tool. */
+class Senseless extends Error {}
+
+async function accessOf(
+  tool: AgentTool,
+  args: Record<string, unknown>,
+): Promise<Access | undefined> {
+  if (!isGuarded(tool)) return undefined;
+  try {
+    return await tool.access(args);
+  } catch (error) {
+    throw new Senseless(messageOf(error), { cause: error });
+  }
+}
+
+/** Arguments that say where a call goes, as the model wrote it. */
+const ASKED = ["path", "paths", "files", "cwd", "url"] as const;
+
+/** A call as it is right now. */
+interface View {
+  access: Access | undefined;
+  subject: Subject;
+  files: readonly OpenedByShell[];
+  fingerprint: string;
+  /** Known of what runs a command. */
+  sandboxed: boolean;
+  advice: Advice | undefined;
+}
+
+interface Approved {
+  fingerprint: string;
+  reason: string;
+}
+
+interface Asked {
+  effect: "deny" | "suspend";
+  reason: string;
+}
+
+/** A file that a command line opens itself, by a redirection. */
+interface OpenedByShell {
+  /** Absent where it is not known which file it is, or it is not in the workspace. */
+  subject?: Subject;
+  isProtected: boolean;
+  shown: string;
+}
+
+/** Written to without a trace. */
+const SINKS = new Set(["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"]);
+
+async function filesOf(
+  commands: readonly CommandParts[],
+  cwd: string,
+  workspace: PathResolver | undefined,
+): Promise<OpenedByShell[]> {
+  const files: OpenedByShell[] = [];
+  for (const { parts, moves } of commands) {
+    for (const { kind, target } of parts.flatMap((part) => part.redirects)) {
+      if (kind === "input" || (target.literal && SINKS.has(target.text))) continue;
+      const unknown = { isProtected: false, shown: target.text };
+      const isKnown = target.literal && (!moves || isAbsolute(target.text));
+      if (!isKnown || !workspace) {
+        files.push(unknown);
+        continue;
+      }
+      const path = isAbsolute(target.text) ? target.text : join(cwd, target.text);
+      // Where it leads out of the workspace it is none of the files that rules are about.
+      const resolved = await workspace.resolve(path).catch(() => undefined);
+      if (!resolved) {
+        files.push(unknown);
+        continue;
+      }
+      const subject = { tool: kind, kind, targets: [resolved.path], asked: [path], commands: [] };
+      files.push({ ...unknown, subject, isProtected: kind === "write" && resolved.readOnly });
+    }
+  }
+  return files;
+}
+
+function isInside(target: string): boolean {
+  return !isAbsolute(target) && target !== ".." && !target.startsWith("../");
+}
+
+/** What each command line would run. Most runs of an agent have other calls first. */
+async function partsOf(commands: readonly string[]): Promise<CommandParts[]> {
+  const { commandParts } = await import("./command/parts.ts");
+  return commands.map((command) => commandParts(command));
+}
+
+/** Why a call is asked about that no rule allows. */
+function whyAsked({ subject, files, sandboxed }: View, mode: PermissionMode): string {
+  const { kind, commands } = subject;
+  const base = `In mode "${mode}" ${kind === undefined ? `"${subject.tool}"` : `"${kind}"`} is asked about.`;
+  if (kind !== "run") return base;
+  const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
+  const escape = commands.flatMap(({ parts }) => parts).find((part) => part.escape)?.escape?.why;
+  const file = files.find((each) => !each.subject)?.shown;
+  return [
+    base,
+    ...(unclear === undefined ? [] : [unclear]),
+    ...(escape === undefined ? [] : [`${escape}.`]),
+    ...(file === undefined ? [] : [`It opens "${file}".`]),
+    ...(sandboxed ? [] : ["There is no sandbox around it."]),
+  ].join(" ");
+}
+
+const SHOWN = { keepNewlines: false, exact: true } as const;
+
+function requestOf(
+  about: Omit<ApprovalRequest, "access" | "fingerprint">,
+  access: Access | undefined,
+): ApprovalRequest {
+  const fingerprint = fingerprintOf(about.tool, about.args, access);
+  const reason = sanitise(about.reason, SHOWN);
+  if (!access) return { ...about, reason, fingerprint };
+  const targets = access.targets.map((target) => sanitise(target, { exact: true }));
+  const summary = sanitise(access.summary, SHOWN);
+  return { ...about, reason, fingerprint, access: { ...access, targets, summary } };
+}
+
+/** The same for the same call, and for no other. */
+function fingerprintOf(
+  tool: string,
+  args: Record<string, unknown>,
+  access: Access | undefined,
+): string {
+  return createHash("sha256")
+    .update(canonical([tool, args, access ?? null]))
+    .digest("hex");
+}
+
+/** JSON with keys in order. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function allow(reason: string): Finding {
+  return { effect: "allow", reason };
+}
+
+function ask(reason: string): Finding {
+  return { effect: "ask", reason };
+}
+
+function deny(reason: string): Finding {
+  return { effect: "deny", reason };
+}
+
+function denied(reason: string): Error {
+  return new Error(`Denied: ${reason}`);
+}
+
+function unknownMode(mode: unknown): Error {
+  return new Error(`There is no mode ${JSON.stringify(mode)}. There is: ${[...MODES].join(", ")}.`);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

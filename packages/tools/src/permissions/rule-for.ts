@@ -1,0 +1,40 @@
+import type { Access } from "../contract/access.ts";
+
+/** A command that one rule can stand for: nothing that the shell takes apart or fills in. */
+const PLAIN_COMMAND = /^[\w./:=@%+,-]+(?: [\w./:=@%+,-]+)*$/;
+/** A path that means itself as a pattern. */
+const PLAIN_PATH = /^[\w./@+,= -]+$/;
+/** A rule with more is refused. */
+const MAX_RULE_CHARS = 900;
+
+/**
+ * The rule by which calls like this one need no approval. Nothing where no rule would do:
+ * what cannot be undone and what leaves the sandbox is asked about each time.
+ */
+export function ruleFor({
+  tool,
+  access,
+}: {
+  tool: string;
+  /** Absent for a tool that does not tell. */
+  access?: Access | undefined;
+}): string | undefined {
+  if (!access) return tool;
+  // What a server does is not known: the rule is for the tool.
+  if (tool.startsWith("mcp__")) return tool;
+  const { kind, targets, destructive, unsandboxed } = access;
+  const [target] = targets;
+  if (destructive || unsandboxed || target === undefined || targets.length > 1) return undefined;
+  if (target.length > MAX_RULE_CHARS) return undefined;
+  switch (kind) {
+    case "run":
+      return PLAIN_COMMAND.test(target) ? `${tool}(${target})` : undefined;
+    case "write":
+    case "read":
+      return PLAIN_PATH.test(target) && !target.startsWith("/") ? `${tool}(${target})` : undefined;
+    case "network":
+      return URL.canParse(target) ? `${tool}(${new URL(target).origin}/**)` : undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import type { Access } from "../contract/access.ts";
+import { commandParts } from "./command/parts.ts";
+import { type RuleList, RuleError, Rules, type Subject } from "./rules.ts";
+
+const TOOLS = ["read", "write", "edit", "shell", "fetch", "grep", "jobs", "git"];
+
+function subject(
+  tool: string,
+  kind: Access["kind"] | undefined,
+  targets: string[],
+  asked: string[] = [],
+): Subject {
+  const commands = kind === "run" ? targets.map((line) => commandParts(line)) : [];
+  return { tool, ...(kind && { kind }), targets, asked, commands };
+}
+
+function says(list: RuleList, about: Subject): string {
+  const rules = new Rules(list, TOOLS);
+  return (rules.objection(about) ?? rules.permission(about))?.effect ?? "nothing";
+}
+
+const run = (line: string): Subject => subject("shell", "run", [line]);
+
+describe("Rules", () => {
+  it.each([
+    ["", "write the name of a tool"],
+    ["shell(", "write the name of a tool"],
+    ["shell()", "pattern is empty"],
+    ["shel(ls)", 'there is no tool "shel". Did you mean shell?'],
+    ["nothing", "There is: read, write"],
+    ["write(/etc/**)", "told from the workspace"],
+    ["write(../x)", "told from the workspace"],
+    ["read([a)", "not a path pattern"],
+    ["fetch(https://exa*mple.org/)", "is not a host"],
+    ["fetch(https://**)", "is not a host"],
+    [`shell(${"x".repeat(2000)})`, "more than 1000"],
+  ])("refuses %.40j", (rule, message) => {
+    const make = (): Rules => new Rules({ allow: ["read", rule] }, TOOLS);
+    expect(make).toThrow(RuleError);
+    expect(make).toThrow(message);
+    expect(make).toThrow("rules.allow[1]");
+  });
+
+  it("knows tools of servers that come later", () => {
+    expect(says({ allow: ["mcp__tracker__*"] }, subject("mcp__tracker__list", undefined, []))).toBe(
+      "allow",
+    );
+    expect(says({ allow: ["mcp__tracker__*"] }, subject("mcp__other", undefined, []))).toBe(
+      "nothing",
+    );
+  });
+
+  it("puts deny before ask before allow", () => {
+    const list = { allow: ["shell(git *)"], ask: ["shell(git p*)"], deny: ["shell(git push*)"] };
+    expect(says(list, run("git log"))).toBe("allow");
+    expect(says(list, run("git pull"))).toBe("ask");
+    expect(says(list, run("git push"))).toBe("deny");
+  });
+
+  it("allows a command line only if every part is allowed", () => {
+    const list = { allow: ["shell(git status*)", "shell(ls*)"] };
+    expect(says(list, run("git status && ls | ls -l; true"))).toBe("allow");
+    expect(says(list, run("git status && rm x"))).toBe("nothing");
+    expect(says(list, run("git status $(rm x)"))).toBe("nothing");
+    expect(says(list, run("./git status"))).toBe("nothing");
+    expect(says(list, run("A=1 git status"))).toBe("nothing");
+    expect(says(list, run("true"))).toBe("nothing");
+  });
+
+  it("forbids a command line if any part is forbidden", () => {
+    const list = { allow: ["shell"], deny: ["shell(rm *)"] };
+    for (const line of [
+      "ls; rm x",
+      "echo $(rm x)",
+      "/bin/rm x",
+      "'r'm x",
+      "sudo rm x",
+      "find . -exec rm {} +",
+      `${"true;".repeat(60)}rm x`,
+      `${" ".repeat(20_000)}rm x`,
+    ]) {
+      expect(says(list, run(line)), line.slice(0, 40)).toBe("deny");
+    }
+    expect(says(list, subject("jobs", "run", ["rm x"]))).toBe("deny");
+  });
+
+  it("asks where a part that is not known could be forbidden", () => {
+    const list = { allow: ["shell"], deny: ["shell(npm publish*)"] };
+    expect(says(list, run("npm $X"))).toBe("ask");
+    expect(says(list, run("npm pub$X"))).toBe("ask");
+    expect(says(list, run("$X publish"))).toBe("ask");
+    expect(says(list, run("npm run $X"))).toBe("allow");
+  });
+
+  it("allows what a program can do beyond its name only where the rule names it", () => {
+    expect(says({ allow: ["shell(sed *)"] }, run("sed -i s/a/b/ x"))).toBe("nothing");
+    expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
+    expect(says({ allow: ["shell(sed -i s/a/b/ x)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
+    expect(says({ allow: ["shell(*)"] }, run("ssh host"))).toBe("nothing");
+    expect(says({ allow: ["shell(ssh host*)"] }, run("ssh host ls"))).toBe("allow");
+  });
+
+  it("can want an exact rule", () => {
+    const rules = new Rules({ allow: ["shell(ls *)", "shell(npm test)", "shell"] }, TOOLS);
+    expect(rules.permission(run("npm test"), true)?.effect).toBe("allow");
+    expect(rules.permission(run("ls -l"), true)).toBeUndefined();
+  });
+
+  it("matches paths where they lead, and those that forbid also as they were written", () => {
+    const list = { allow: ["edit(src/**)"], deny: ["write(src/secret/**)"] };
+    expect(says(list, subject("edit", "write", ["src/a.ts"]))).toBe("allow");
+    expect(says(list, subject("edit", "write", ["other/a.ts"], ["src/link.ts"]))).toBe("nothing");
+    expect(says(list, subject("edit", "write", ["src/a.ts", "b.ts"]))).toBe("nothing");
+    expect(says(list, subject("edit", "write", ["src/secret/a"]))).toBe("deny");
+    expect(says(list, subject("edit", "write", ["x"], ["src/secret/a"]))).toBe("deny");
+    expect(says(list, subject("edit", "write", ["SRC/Secret/a"]))).toBe("deny");
+    expect(says({ deny: ["read(**/.env*)"] }, subject("read", "read", [".env"]))).toBe("deny");
+    expect(says({ deny: ["read(**/.env*)"] }, subject("grep", "read", ["a/.env\nx"]))).toBe("deny");
+    expect(says({ deny: ["write(.github)"] }, subject("edit", "write", [".github/x"]))).toBe(
+      "deny",
+    );
+  });
+
+  it("compares hosts as a whole, and takes no query that was not named", () => {
+    const list = { allow: ["fetch(https://example.org/docs/**)", "fetch(https://*.example.com)"] };
+    const fetch = (url: string): string => says(list, subject("fetch", "network", [url]));
+    expect(fetch("https://example.org/docs/a/b")).toBe("allow");
+    expect(fetch("https://example.org/docs/../x")).toBe("nothing");
+    expect(fetch("https://example.org/docs/a?data=secret")).toBe("nothing");
+    expect(fetch("https://example.org.evil.net/docs/a")).toBe("nothing");
+    expect(fetch("https://example.org@evil.net/docs/a")).toBe("nothing");
+    expect(fetch("http://example.org/docs/a")).toBe("nothing");
+    expect(fetch("https://a.example.com/x")).toBe("allow");
+    expect(fetch("https://evilexample.com/x")).toBe("nothing");
+    const withQuery = { allow: ["fetch(https://example.org/find?q=**)"] };
+    expect(says(withQuery, subject("fetch", "network", ["https://example.org/find?q=a"]))).toBe(
+      "allow",
+    );
+  });
+
+  it("does not let a rule for fetching allow another way to the network", () => {
+    const push = subject("git", "network", ["https://example.org/docs/x"]);
+    expect(says({ allow: ["fetch(https://example.org/docs/**)"] }, push)).toBe("nothing");
+    expect(says({ deny: ["fetch(https://example.org/**)"] }, push)).toBe("deny");
+  });
+
+  it("asks about a tool that does not tell where a rule has a pattern", () => {
+    expect(says({ deny: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("ask");
+    expect(says({ allow: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("nothing");
+  });
+});

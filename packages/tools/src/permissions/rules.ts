@@ -1,0 +1,318 @@
+import { nearNames } from "@gyre/ai";
+import picomatch from "picomatch";
+import type { Access } from "../contract/access.ts";
+import type { CommandPart, CommandParts } from "./command/parts.ts";
+
+/**
+ * Rules by what they do. Each is the name of a tool, or a name and a pattern in brackets:
+ * `write`, `shell(git status*)`, `edit(src/**)`, `read(**\/.env*)`,
+ * `fetch(https://example.org/docs/**)`, `mcp__tracker__*`.
+ */
+export interface RuleList {
+  allow?: readonly string[];
+  ask?: readonly string[];
+  deny?: readonly string[];
+}
+
+export type RuleEffect = keyof RuleList;
+
+/** A rule that makes no sense: what is wrong, and where. */
+export class RuleError extends Error {
+  readonly rule: string;
+  constructor(rule: string, message: string) {
+    super(message);
+    this.name = "RuleError";
+    this.rule = rule;
+  }
+}
+
+/** What a rule is held against. */
+export interface Subject {
+  tool: string;
+  /** Absent for a tool that does not tell. */
+  kind?: Access["kind"];
+  /** Resolved: paths, an address, or whatever the tool names. */
+  targets: readonly string[];
+  /** As the model wrote it. Counts where a rule forbids, never where one allows. */
+  asked: readonly string[];
+  /** With `run`: what each target would run. */
+  commands: readonly CommandParts[];
+}
+
+/** What rules say, and which one, in words. */
+export interface Finding {
+  effect: RuleEffect;
+  reason: string;
+}
+
+/** The tools whose rules hold for everything of a kind: forbidding one way forbids the others. */
+const FAMILIES: Partial<Record<Access["kind"], readonly string[]>> = {
+  read: ["read"],
+  write: ["write", "edit"],
+  run: ["shell"],
+  network: ["fetch"],
+};
+/** Of these, a pattern that allows holds for the other tools as well. */
+const SHARED_ALLOW = new Set<Access["kind"] | undefined>(["read", "write", "run"]);
+
+const PATH_TOOLS = new Set("read write edit apply_patch ls find grep".split(" "));
+const RULE = /^([\w*.-]+)(?:\((.*)\))?$/s;
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+const MAX_PATTERN_CHARS = 1000;
+
+interface Rule {
+  effect: RuleEffect;
+  source: string;
+  names: (tool: string) => boolean;
+  /** Absent: all calls of the tool. */
+  pattern?: string;
+  matchesPath: (path: string) => boolean;
+  matchesText: (text: string) => boolean;
+}
+
+/** Rules, checked and ready. Deny goes before ask, ask before allow. */
+export class Rules {
+  readonly #rules: Rule[] = [];
+  readonly #tools: readonly string[] | undefined;
+
+  /** Throws `RuleError` on the first rule that is wrong. `tools`: the names that there are. */
+  constructor(list: RuleList, tools?: readonly string[]) {
+    this.#tools = tools;
+    for (const effect of ["deny", "ask", "allow"] as const) {
+      for (const [index, source] of (list[effect] ?? []).entries()) {
+        this.add(effect, source, `rules.${effect}[${index}]`);
+      }
+    }
+  }
+
+  /** One more. `where` is for the message if it is wrong. */
+  add(effect: RuleEffect, source: string, where = `the new ${effect} rule`): void {
+    this.#rules.push(parseRule(effect, source, where, this.#tools));
+  }
+
+  /** The same rules and one more. Throws `RuleError` if that is wrong. */
+  with(effect: RuleEffect, source: string): Rules {
+    const more = new Rules({}, this.#tools);
+    more.#rules.push(...this.#rules);
+    more.add(effect, source);
+    return more;
+  }
+
+  /** What forbids a call or wants it asked about, if anything does. */
+  objection(subject: Subject): Finding | undefined {
+    for (const effect of ["deny", "ask"] as const) {
+      for (const rule of this.#rules) {
+        if (rule.effect !== effect || !concerns(rule, subject)) continue;
+        const hit = hits(rule, subject);
+        if (hit === undefined) continue;
+        const told = effect === "deny" ? "forbids it" : "wants it asked about";
+        if (hit === "surely") return { effect, reason: `The rule "${rule.source}" ${told}.` };
+        return { effect: "ask", reason: `${hit} The rule "${rule.source}" may concern it.` };
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * Which rules allow all of a call, if they do. `exact`: only those without wildcards
+   * count, which name the one thing that they allow.
+   */
+  permission(subject: Subject, exact = false): Finding | undefined {
+    const rules = this.#rules.filter(
+      (rule) =>
+        rule.effect === "allow" &&
+        concerns(rule, subject) &&
+        !(exact && (rule.pattern === undefined || rule.pattern.includes("*"))),
+    );
+    const used = allowing(rules, subject);
+    if (!used) return undefined;
+    return { effect: "allow", reason: `Allowed by ${[...used].map(quoted).join(" and ")}.` };
+  }
+
+  /** Whether a rule forbids certain commands: what cannot be told may then be one of them. */
+  get forbidsCommands(): boolean {
+    return this.#rules.some(
+      ({ effect, pattern, names }) => effect !== "allow" && pattern !== undefined && names("shell"),
+    );
+  }
+}
+
+function parseRule(
+  effect: RuleEffect,
+  source: string,
+  where: string,
+  tools: readonly string[] | undefined,
+): Rule {
+  const wrong = (what: string): RuleError =>
+    new RuleError(source, `${where}, ${JSON.stringify(source)}, is wrong: ${what}`);
+  const [, name, pattern] = RULE.exec(source.trim()) ?? [];
+  if (name === undefined) {
+    throw wrong("write the name of a tool, or a name and a pattern, as in shell(git status*).");
+  }
+  const names = wildcard(name);
+  if (tools && !name.startsWith("mcp__") && !tools.some((tool) => names(tool))) {
+    const near = nearNames(name, tools);
+    const hint =
+      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There is: ${tools.join(", ")}.`;
+    throw wrong(`there is no tool "${name}". ${hint}`);
+  }
+  const rule = { effect, source: source.trim(), names };
+  if (pattern === undefined) return { ...rule, matchesPath: () => true, matchesText: () => true };
+  if (pattern.trim() === "")
+    throw wrong("its pattern is empty. Leave the brackets out for all calls.");
+  if (pattern.length > MAX_PATTERN_CHARS) {
+    throw wrong(`its pattern has more than ${MAX_PATTERN_CHARS} characters.`);
+  }
+  if (SCHEME.test(pattern)) {
+    const matches = addressMatcher(pattern, effect);
+    if (typeof matches === "string") throw wrong(matches);
+    return { ...rule, pattern, matchesPath: matches, matchesText: matches };
+  }
+  if (PATH_TOOLS.has(name) && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
+    throw wrong("paths are told from the workspace, without a slash in front.");
+  }
+  const glob = pathMatcher(pattern, effect);
+  if (typeof glob === "string" && PATH_TOOLS.has(name)) throw wrong(glob);
+  return {
+    ...rule,
+    pattern,
+    matchesPath: typeof glob === "string" ? () => effect !== "allow" : glob,
+    matchesText: wildcard(pattern),
+  };
+}
+
+/** Text in which `*` stands for anything. In time that grows with both lengths at most. */
+function wildcard(pattern: string): (text: string) => boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  return (text) => {
+    if (last === undefined) return text === first;
+    if (!text.startsWith(first)) return false;
+    let at = first.length;
+    for (const piece of rest) {
+      const found = text.indexOf(piece, at);
+      if (found < 0) return false;
+      at = found + piece.length;
+    }
+    return text.length - last.length >= at && text.endsWith(last);
+  };
+}
+
+function pathMatcher(pattern: string, effect: RuleEffect): ((path: string) => boolean) | string {
+  const relative = pattern.replace(/^(?:\.\/)+/, "");
+  const forbids = effect !== "allow";
+  try {
+    // Where it forbids, it holds for what is in a folder, too, and a file system that does
+    // not care for case is not a way around it.
+    const matches = picomatch(forbids ? [relative, `${relative}/**`] : relative, {
+      dot: true,
+      nonegate: true,
+      noextglob: true,
+      strictBrackets: true,
+      nocase: forbids,
+    });
+    // A wildcard ends at a line break, which a name may have.
+    return (path) => matches(forbids ? path.replace(/[\n\r\u2028\u2029]/g, "_") : path);
+  } catch (error) {
+    return `its pattern is not a path pattern: ${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
+
+/** The host is compared as a whole; `*` is one part of a path, `**` any. No query unless named. */
+function addressMatcher(pattern: string, effect: RuleEffect): ((url: string) => boolean) | string {
+  const [, scheme = "", host = "", path = "/**"] =
+    /^([^:]+):\/\/([^/?#]*)(.*)$/s.exec(pattern) ?? [];
+  if (!/^(?:\*\.)?[a-z0-9.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/i.test(host)) {
+    return `"${host}" is not a host. Write it whole, or as *.example.org.`;
+  }
+  const folded = host.toLowerCase();
+  const ofHost = folded.startsWith("*.")
+    ? (given: string): boolean => given.endsWith(folded.slice(1))
+    : (given: string): boolean => given === folded;
+  const inPath = new RegExp(
+    `^${(path || "/**")
+      .split(/(\*\*|\*)/)
+      .map((piece) => (piece === "**" ? "[^]*" : piece === "*" ? "[^/]*" : escaped(piece)))
+      .join("")}$`,
+  );
+  const takesQuery = effect !== "allow" || path.includes("?");
+  return (text) => {
+    if (!URL.canParse(text)) return false;
+    const url = new URL(text);
+    if (url.protocol !== `${scheme.toLowerCase()}:` || !ofHost(url.host)) return false;
+    if (url.username !== "" || url.password !== "") return effect !== "allow";
+    if (!takesQuery) return url.search === "" && url.hash === "" && inPath.test(url.pathname);
+    return inPath.test(url.pathname) || inPath.test(url.pathname + url.search);
+  };
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
+
+function concerns({ effect, pattern, names }: Rule, { tool, kind }: Subject): boolean {
+  if (names(tool)) return true;
+  const family = kind === undefined ? [] : (FAMILIES[kind] ?? []);
+  if (effect === "allow" && (pattern === undefined || !SHARED_ALLOW.has(kind))) return false;
+  return family.some((member) => names(member));
+}
+
+/** Whether a forbidding rule is meant: surely, or why perhaps. */
+function hits(rule: Rule, subject: Subject): string | undefined {
+  const { kind, targets, asked, commands } = subject;
+  if (rule.pattern === undefined) return "surely";
+  if (kind === undefined) return `What "${subject.tool}" would do is not known.`;
+  if (kind === "run") return hitsCommands(rule, rule.pattern, commands);
+  const matches = kind === "read" || kind === "write" ? rule.matchesPath : rule.matchesText;
+  return [...targets, ...asked].some((target) => matches(target)) ? "surely" : undefined;
+}
+
+function hitsCommands(
+  { matchesText }: Rule,
+  pattern: string,
+  commands: readonly CommandParts[],
+): string | undefined {
+  const parts = commands.flatMap((line) => line.parts);
+  if (parts.some(({ text, plain }) => [text, ...plain].some(matchesText))) return "surely";
+  const [fixed = ""] = pattern.split("*", 1);
+  const open = parts.find(({ known }) =>
+    known?.some((start) => start.startsWith(fixed) || fixed.startsWith(start)),
+  );
+  return open && `A part of "${open.text}" is not known before it runs.`;
+}
+
+/** The rules that allow all of a call together; nothing if something is left. */
+function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undefined {
+  const { kind, targets, asked, commands } = subject;
+  const used = new Set<string>();
+  const isAllowed = (test: (rule: Rule) => boolean): boolean => {
+    const rule = rules.find(test);
+    if (rule) used.add(rule.source);
+    return rule !== undefined;
+  };
+  if (kind === "run") {
+    const all = commands.every(
+      (line) =>
+        line.unclear === undefined &&
+        line.parts.every((part) => part.inert || isAllowed((rule) => allowsPart(rule, part))),
+    );
+    return all && commands.length > 0 && used.size > 0 ? used : undefined;
+  }
+  // An address that was asked for may have more to it than the place that it leads to.
+  const all = kind === "network" ? [...targets, ...asked] : targets;
+  const matches = (rule: Rule, target: string): boolean =>
+    rule.pattern === undefined ||
+    (kind === "read" || kind === "write" ? rule.matchesPath(target) : rule.matchesText(target));
+  if (all.length === 0) return isAllowed(({ pattern }) => pattern === undefined) ? used : undefined;
+  return all.every((target) => isAllowed((rule) => matches(rule, target))) ? used : undefined;
+}
+
+function allowsPart({ pattern, matchesText }: Rule, { text, escape }: CommandPart): boolean {
+  if (pattern === undefined) return true;
+  if (!matchesText(text)) return false;
+  return escape === undefined || pattern === text || pattern.split(/[\s*]+/).includes(escape.word);
+}
+
+function quoted(text: string): string {
+  return `"${text}"`;
+}

@@ -1,0 +1,309 @@
+import { type ChildProcess, spawn, type StdioNull, type StdioPipe } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { reapLeftovers } from "./leftovers.ts";
+import { processInfo } from "./process-tree.ts";
+import { runProgram } from "./processes.ts";
+
+/*
+ * What can only be seen of a host from outside: what it leaves when it is killed, and
+ * how much memory it takes. Its code is bundled, so that any Node can run it.
+ */
+
+const isLinux = process.platform === "linux";
+const OUTPUT_MB = Number(process.env["GYRE_OUTPUT_MB"] ?? 64);
+/** Stated. */
+const MAX_MORE_MB = 32;
+const MB = 1024 * 1024;
+const DEADLINE_MS = 10_000;
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+let built: string;
+let folder: string;
+const hosts: ChildProcess[] = [];
+
+beforeAll(async () => {
+  built = await mkdtemp(join(tmpdir(), "gyre-host-"));
+  const entry = join(built, "entry.ts");
+  await writeFile(
+    entry,
+    `export * from ${JSON.stringify(source("processes.ts"))};
+     export * from ${JSON.stringify(source("jobs.ts"))};
+     export { systemClock as clock } from "@gyre/ai";`,
+  );
+  const bundle = await rolldown({
+    input: entry,
+    platform: "node",
+    resolve: {
+      alias: {
+        "@gyre/ai": source("../../../ai/src/index.ts"),
+        "@gyre/agent": source("../../../agent/src/index.ts"),
+      },
+    },
+  });
+  await bundle.write({ file: join(built, "tools.mjs"), format: "esm", codeSplitting: false });
+  await bundle.close();
+});
+afterAll(() => rm(built, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gyre-state-"));
+});
+afterEach(async () => {
+  for (const host of hosts.splice(0)) host.kill("SIGKILL");
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A script for a host; `$` stands for what it needs of us. */
+function hostScript(script: string): string[] {
+  const tools = JSON.stringify(join(built, "tools.mjs"));
+  const prelude = `
+    const { runProgram, startProgram, JobTable, clock } = await import(${tools});
+    const spoolFolder = ${JSON.stringify(folder)};
+    const bash = (script) => ({
+      argv: ["bash", "-c", script],
+      cwd: spoolFolder,
+      env: { PATH: process.env.PATH },
+    });`;
+  return ["--input-type=module", "-e", `${prelude}\n${script}`];
+}
+
+/** Starts a host and answers when it has written a line; gives the line. */
+function startHost(script: string): Promise<{ host: ChildProcess; line: string }> {
+  const host = spawn(process.execPath, hostScript(script), {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  hosts.push(host);
+  return new Promise((resolve, reject) => {
+    let text = "";
+    host.stdout?.on("data", (piece: Buffer) => {
+      text += piece.toString();
+      if (text.includes("\n")) resolve({ host, line: text.slice(0, text.indexOf("\n")) });
+    });
+    host.once("exit", (code) => reject(new Error(`The host ended with ${code}: ${text}`)));
+  });
+}
+
+function exited(host: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (host.exitCode !== null || host.signalCode !== null) resolve();
+    else host.once("exit", () => resolve());
+  });
+}
+
+const isGone = (pid: number): boolean => processInfo(pid)?.isZombie ?? true;
+async function untilGone(pids: readonly number[]): Promise<void> {
+  await expect.poll(() => pids.every(isGone), { timeout: DEADLINE_MS, interval: 10 }).toBe(true);
+}
+
+/** A tree that says the pids of three that would stay. */
+const TREE = `
+  trap '' TERM
+  setsid sleep 61 & a=$!
+  (trap '' TERM HUP; setsid bash -c 'trap "" TERM; echo $$ > c; sleep 62; sleep 62' & )
+  until [ -s c ]; do :; done
+  sleep 63 & echo $$ $a $! $(cat c)
+  wait; sleep 64`;
+const START_TREE = `
+  await startProgram(bash(${JSON.stringify(TREE)}), {
+    spoolFolder,
+    onOutput: (piece) => console.log(piece.trim()),
+  });
+  setInterval(() => {}, 1000);`;
+
+const pidsOf = (line: string): number[] => line.split(" ").map(Number);
+const notes = async (): Promise<string[]> =>
+  (await readdir(folder)).filter((name) => name.startsWith("running-"));
+
+describe.runIf(isLinux)("a host that is killed", () => {
+  it("leaves what the next start ends", async () => {
+    const { host, line } = await startHost(START_TREE);
+    const pids = pidsOf(line);
+    expect(pids.length).toBe(4);
+    host.kill("SIGKILL");
+    await exited(host);
+    expect(pids.every((pid) => !isGone(pid))).toBe(true);
+    expect((await notes()).length).toBe(1);
+    const [note = ""] = await notes();
+    expect((await stat(join(folder, note))).mode & 0o777).toBe(0o600);
+
+    expect(await reapLeftovers(folder)).toBeGreaterThanOrEqual(pids.length);
+    expect(pids.every(isGone)).toBe(true);
+    expect(await notes()).toEqual([]);
+    expect(await reapLeftovers(folder)).toBe(0);
+  });
+
+  it("leaves background jobs that the next start ends, found also from the folder above", async () => {
+    const { host, line } = await startHost(`
+      const jobs = new JobTable({ spoolFolder, clock });
+      const id = await jobs.start(bash("trap '' TERM; setsid sleep 61 & echo $$ $!; sleep 61; sleep 61"), "x");
+      await jobs.wait(id, 60000);
+      console.log(jobs.read(id).text.trim());
+      setInterval(() => {}, 1000);`);
+    host.kill("SIGKILL");
+    await exited(host);
+    const above = `${folder}-above`;
+    await mkdir(above, { mode: 0o700 });
+    try {
+      const moved = join(above, "agent");
+      await mkdir(moved, { mode: 0o700 });
+      for (const name of await notes()) {
+        await writeFile(join(moved, name), readFileSync(join(folder, name)));
+      }
+      expect(await reapLeftovers(above)).toBeGreaterThanOrEqual(2);
+      expect(pidsOf(line).every(isGone)).toBe(true);
+    } finally {
+      await rm(above, { recursive: true });
+    }
+  });
+
+  it("is told from one that lives", async () => {
+    const { host, line } = await startHost(START_TREE);
+    expect(await reapLeftovers(folder)).toBe(0);
+    expect(pidsOf(line).every((pid) => !isGone(pid))).toBe(true);
+    expect((await notes()).length).toBe(1);
+    host.kill("SIGKILL");
+    await exited(host);
+    await reapLeftovers(folder);
+  });
+});
+
+describe.runIf(isLinux)("notes of what runs", () => {
+  const ID = "0123456789abcdef0123456789abcdef";
+  const note = (name: string, ...lines: unknown[]): Promise<void> =>
+    writeFile(join(folder, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const self = processInfo("self");
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+
+  it("of before the machine was started are removed, and nobody is killed", async () => {
+    await note(`running-${ID}.jsonl`, { boot: "other", namespace: "x", pid: 1, start: 1 }, self);
+    expect(await reapLeftovers(folder)).toBe(0);
+    expect(await notes()).toEqual([]);
+  });
+
+  it("of another container are left alone", async () => {
+    await note(`running-${ID}.jsonl`, { boot, namespace: "pid:[1]", pid: 1, start: 1 });
+    expect(await reapLeftovers(folder)).toBe(0);
+    expect((await notes()).length).toBe(1);
+  });
+
+  it("that are cut off, or are something else, harm nobody", async () => {
+    await writeFile(join(folder, `running-${ID}.jsonl`), '{"boot');
+    await note("running-x.jsonl", { pid: process.pid });
+    expect(await reapLeftovers(folder)).toBe(0);
+    expect(await notes()).toEqual(["running-x.jsonl"]);
+  });
+
+  it("may be gone before they are read", async () => {
+    await symlink("nowhere", join(folder, `running-${ID}.jsonl`));
+    expect(await reapLeftovers(folder)).toBe(0);
+  });
+
+  it("never lead to ourselves", async () => {
+    const namespace = readlinkSync("/proc/self/ns/pid");
+    await note(`running-${ID}.jsonl`, { boot, namespace, pid: 1, start: 0 }, self);
+    expect(await reapLeftovers(folder)).toBe(0);
+  });
+
+  it("are not believed in a folder that others can write", async () => {
+    const open = join(folder, "open");
+    await mkdir(open);
+    await chmod(open, 0o777);
+    await writeFile(join(open, `running-${ID}.jsonl`), "x");
+    expect(await reapLeftovers(folder)).toBe(0);
+    expect(await reapLeftovers(open)).toBe(0);
+    expect((await readdir(open)).length).toBe(1);
+  });
+});
+
+describe.runIf(isLinux)("a host that exits", () => {
+  it("takes with it what it runs", async () => {
+    const { host, line } = await startHost(`
+      await startProgram(bash(${JSON.stringify(TREE)}), {
+        spoolFolder,
+        onOutput: (piece) => {
+          console.log(piece.trim());
+          setImmediate(() => process.exit(3));
+        },
+      });`);
+    await exited(host);
+    expect(host.exitCode).toBe(3);
+    await untilGone(pidsOf(line));
+  });
+
+  it("is ended with all of it by the host that runs it", async () => {
+    const stop = new AbortController();
+    let line = "";
+    const end = await runProgram(
+      {
+        argv: [process.execPath, ...hostScript(`process.on("SIGTERM", () => {});${START_TREE}`)],
+        cwd: folder,
+        env: { PATH: process.env["PATH"] ?? "" },
+      },
+      {
+        spoolFolder: folder,
+        signal: stop.signal,
+        onOutput: (piece) => {
+          line += piece;
+          if (line.includes("\n")) stop.abort();
+        },
+      },
+    );
+    expect(end.aborted).toBe(true);
+    expect(pidsOf(line).every(isGone)).toBe(true);
+  });
+});
+
+describe.runIf(isLinux)("memory", () => {
+  it(
+    `grows by at most ${MAX_MORE_MB} MB for ${OUTPUT_MB} MB of output`,
+    { timeout: 30_000 + OUTPUT_MB * 200 },
+    async () => {
+      const { host, line } = await startHost(`
+        const run = (mb) => runProgram(bash("yes 0123456789abcdef | head -c " + mb * ${MB}), {
+          spoolFolder,
+          onOutput() {},
+        });
+        await run(1);
+        let most = 0;
+        const before = process.memoryUsage().rss;
+        const timer = setInterval(() => { most = Math.max(most, process.memoryUsage().rss); }, 5);
+        const { stdout } = await run(${OUTPUT_MB});
+        clearInterval(timer);
+        console.log(JSON.stringify({ more: most - before, bytes: stdout.bytes }));`);
+      await exited(host);
+      const { more, bytes } = JSON.parse(line) as { more: number; bytes: number };
+      expect(bytes).toBe(OUTPUT_MB * MB);
+      console.log(`${OUTPUT_MB} MB of output: ${(more / MB).toFixed(1)} MB more memory`);
+      expect(more).toBeLessThanOrEqual(MAX_MORE_MB * MB);
+      const spooled = readdirSync(folder).filter((name) => name.startsWith("output-"));
+      expect(spooled.length).toBe(2);
+    },
+  );
+});
+
+describe.runIf(isLinux)("handles that the host was started with", () => {
+  it("are not handed on to programs", async () => {
+    const high = 40;
+    const script = `const { stdout } = await runProgram(bash("ls /proc/self/fd/${high}/; echo x > /proc/self/fd/${high}/made; echo done"), { spoolFolder, clock });
+      console.log(stdout.head);`;
+    await mkdir(join(folder, "outside"));
+    const outside = openSync(join(folder, "outside"), "r");
+    const stdio: (StdioNull | StdioPipe)[] = ["ignore", "pipe", "ignore"];
+    while (stdio.length < high) stdio.push("ignore");
+    const host = spawn(process.execPath, hostScript(script), { stdio: [...stdio, outside] });
+    hosts.push(host);
+    closeSync(outside);
+    let said = "";
+    host.stdout?.on("data", (piece: Buffer) => (said += piece.toString()));
+    await once(host, "close");
+    expect(said).toContain("done");
+    expect(await readdir(join(folder, "outside"))).toEqual([]);
+  });
+});

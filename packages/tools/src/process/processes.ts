@@ -1,0 +1,344 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { type Clock, systemClock } from "@gyre/ai";
+import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
+import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import { noteRun } from "./run-notes.ts";
+import type { ProgramSpec } from "../sandbox/sandbox.ts";
+import { unwatch, watch } from "./running-trees.ts";
+
+export type { CapturedOutput } from "./output.ts";
+
+/** After a program has exited, its pipes are let go once nothing came for this long. */
+const PIPE_GRACE_MS = 100;
+const PIPE_POLL_MS = 10;
+/** Pipes are let go even if something still comes. */
+const PIPE_LIMIT_MS = 2_000;
+
+/** Of standard input, output and error. */
+const STANDARD_HANDLES = 3;
+/** Among the flags of a handle in Linux's `/proc`: it is closed when a program starts. */
+const CLOSE_ON_EXEC = 0o2000000;
+const OCTAL = 8;
+
+type StreamName = "stdout" | "stderr";
+
+/** How a program ended. */
+export interface ProgramEnd {
+  exitCode: number | null;
+  /** The signal that ended it. */
+  signal: string | null;
+  timedOut: boolean;
+  aborted: boolean;
+  durationMs: number;
+  stdout: CapturedOutput;
+  stderr: CapturedOutput;
+  /** Processes that even SIGKILL did not end in time: the kernel holds them. */
+  left?: readonly number[];
+}
+
+/** How a program is run, and what becomes of its output. */
+export interface RunOptions {
+  /** Default: none. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  /** If it throws, the program is ended and the error is the answer. */
+  onOutput?: (piece: string, stream: StreamName) => void;
+  /** A folder (0700) for what is too long for memory, and for notes of what runs. */
+  spoolFolder: string;
+  /** Written to its standard input, which is then closed; absent: closed at once. */
+  input?: string;
+  clock?: Clock;
+}
+
+/** A program that was started. */
+export interface RunningProgram {
+  readonly pid: number;
+  /** How it ended; never rejects but for what `onOutput` threw. */
+  readonly ended: Promise<ProgramEnd>;
+  /** What it has written so far. */
+  output(): { stdout: CapturedOutput; stderr: CapturedOutput };
+}
+
+interface Exit {
+  code: number | null;
+  signal: string | null;
+}
+
+/**
+ * Runs a program in a process group of its own and answers when it has exited, not when
+ * the last of its descendants lets go of a pipe. On abort, on time-out and at its end
+ * nothing that it started is left. Rejects only where it cannot be started at all.
+ */
+export async function runProgram(program: ProgramSpec, options: RunOptions): Promise<ProgramEnd> {
+  if (options.signal?.aborted) return notStarted();
+  const { ended } = await startProgram(program, options);
+  return ended;
+}
+
+/** Like `runProgram`, answering as soon as it runs. Throws on a signal that was aborted before. */
+export async function startProgram(
+  program: ProgramSpec,
+  options: RunOptions,
+): Promise<RunningProgram> {
+  const { signal, timeoutMs, spoolFolder, onOutput, input, clock = systemClock } = options;
+  signal?.throwIfAborted();
+  const id = newRunId();
+  const note = noteRun(spoolFolder, id);
+  const startedAt = clock.now();
+  let child: StartedChild;
+  try {
+    child = await spawnChild(program, id, input !== undefined);
+  } catch (error) {
+    note.remove();
+    throw error;
+  }
+  const { pid, start, exited } = child;
+  if (start !== undefined) note.started(pid, start);
+  const tree = new ProcessTree({ id, pid, ...(start !== undefined && { start }), isWatched: true });
+  watch(tree);
+
+  let failure: { error: unknown } | undefined;
+  const onPiece = (name: StreamName) => (piece: string) => {
+    if (failure) return;
+    try {
+      onOutput?.(piece, name);
+    } catch (error) {
+      failure = { error };
+      stop();
+    }
+  };
+  const stdout = readPipe(child.stdout, spoolFolder, onPiece("stdout"));
+  const stderr = readPipe(child.stderr, spoolFolder, onPiece("stderr"));
+  // A program need not read what it is given.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+
+  let endedBy: "itself" | "abort" | "timeout" | undefined;
+  let giveUp: (exit: Exit) => void = () => {};
+  const givenUp = new Promise<Exit>((resolve) => {
+    giveUp = resolve;
+  });
+  function stop(): void {
+    void tree.end().then((left) => {
+      if (left.includes(pid)) giveUp({ code: null, signal: null });
+    });
+  }
+  const endBy = (reason: "abort" | "timeout"): void => {
+    if (endedBy) return;
+    endedBy = reason;
+    stop();
+  };
+  const onAbort = (): void => endBy("abort");
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  const cancelTimeout =
+    timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => endBy("timeout"));
+
+  async function settle(): Promise<ProgramEnd> {
+    const exit = await Promise.race([exited, givenUp]);
+    endedBy ??= "itself";
+    cancelTimeout?.();
+    signal?.removeEventListener("abort", onAbort);
+    const durationMs = clock.now() - startedAt;
+    child.stdin?.destroy();
+    const isOwnEnd = endedBy === "itself" && !failure;
+    const [left] = await Promise.all([
+      tree.end(),
+      letGo([stdout, stderr], isOwnEnd ? PIPE_LIMIT_MS : PIPE_GRACE_MS),
+    ]);
+    unwatch(tree);
+    if (left.length === 0) note.remove();
+    if (failure) throw failure.error;
+    return {
+      exitCode: exit.code,
+      signal: exit.signal,
+      timedOut: endedBy === "timeout",
+      aborted: endedBy === "abort",
+      durationMs,
+      stdout: stdout.capture.get(),
+      stderr: stderr.capture.get(),
+      ...(left.length > 0 && { left }),
+    };
+  }
+  return {
+    pid,
+    ended: settle(),
+    output: () => ({ stdout: stdout.capture.get(), stderr: stderr.capture.get() }),
+  };
+}
+
+function notStarted(): ProgramEnd {
+  const nothing = { head: "", tail: "", bytes: 0, lines: 0 };
+  return {
+    exitCode: null,
+    signal: null,
+    timedOut: false,
+    aborted: true,
+    durationMs: 0,
+    stdout: nothing,
+    stderr: nothing,
+  };
+}
+
+interface StartedChild {
+  pid: number;
+  /** Nothing where the system does not tell. */
+  start: number | undefined;
+  stdin: Writable | null;
+  stdout: Readable;
+  stderr: Readable;
+  exited: Promise<Exit>;
+}
+
+function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promise<StartedChild> {
+  return new Promise((resolve, reject) => {
+    const [file, ...args] = program.argv;
+    if (file === undefined) throw new Error("There is no program to start: argv is empty.");
+    const fail = (error: Error): void => reject(startError(program, error));
+    let child: ChildProcess;
+    let nothing: number | undefined;
+    try {
+      const inherited = inheritedHandles();
+      if (inherited.length > 0) nothing = openSync("/dev/null", "r");
+      child = spawn(file, args, {
+        cwd: program.cwd,
+        env: { ...program.env, [RUN_VARIABLE]: runMark(id) },
+        // A session of its own, and with it a group that can be ended as one.
+        detached: process.platform !== "win32",
+        stdio: [withInput ? "pipe" : "ignore", "pipe", "pipe", ...covered(inherited, nothing)],
+        windowsHide: true,
+      });
+    } catch (error) {
+      fail(error instanceof Error ? error : new Error(String(error)));
+      return;
+    } finally {
+      if (nothing !== undefined) closeSync(nothing);
+    }
+    child.on("error", fail);
+    const { pid, stdin, stdout, stderr } = child;
+    // Without these the error event comes.
+    if (pid === undefined || !stdout || !stderr) return;
+    const exited = new Promise<Exit>((resolve) => {
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    // Asked now: as long as the event loop does not turn, a dead child keeps its number.
+    const start = processInfo(pid)?.start;
+    resolve({ pid, start, stdin, stdout, stderr, exited });
+  });
+}
+
+/**
+ * Handles that whoever started this process left open, and that each program would get as
+ * well: by a folder among them it would reach what its sandbox keeps from it. Those that
+ * Node opens are closed by themselves. Known on Linux alone.
+ */
+function inheritedHandles(): number[] {
+  if (process.platform !== "linux" || !existsSync("/proc/self/fdinfo")) return [];
+  return readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((handle) => handle >= STANDARD_HANDLES && isInherited(handle));
+}
+
+function isInherited(handle: number): boolean {
+  let info: string;
+  try {
+    info = readFileSync(`/proc/self/fdinfo/${handle}`, "utf8");
+  } catch {
+    // Closed since it was listed, as that of the list itself.
+    return false;
+  }
+  const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", OCTAL);
+  return (flags & CLOSE_ON_EXEC) === 0;
+}
+
+/** What a program gets from its fourth handle on: `nothing` in the place of those inherited. */
+function covered(inherited: readonly number[], nothing: number | undefined): (number | "ignore")[] {
+  const length = Math.max(STANDARD_HANDLES, ...inherited.map((handle) => handle + 1));
+  return Array.from({ length: length - STANDARD_HANDLES }, (_, index) =>
+    nothing !== undefined && inherited.includes(index + STANDARD_HANDLES) ? nothing : "ignore",
+  );
+}
+
+function startError(program: ProgramSpec, error: Error): Error {
+  const [file] = program.argv;
+  const code = "code" in error ? error.code : undefined;
+  let reason = error.message;
+  if (!existsSync(program.cwd)) reason = `its working folder ${program.cwd} is not there.`;
+  else if (code === "ENOENT") reason = "there is no such program on the PATH.";
+  else if (code === "EACCES") reason = "it may not be executed.";
+  else if (code === "E2BIG") reason = "its arguments and environment are too long. Use a file.";
+  return new Error(`Cannot start ${file}: ${reason}`, { cause: error });
+}
+
+interface Pipe {
+  capture: OutputCapture;
+  stream: Readable;
+  /** A piece is on its way to the disk. */
+  isBusy: boolean;
+  closed: Promise<void>;
+}
+
+function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => void): Pipe {
+  const decoder = new StringDecoder("utf8");
+  const capture = new OutputCapture(() => openSpool(folder));
+  const closed = new Promise<void>((resolve) => {
+    stream.once("close", () => {
+      const rest = decoder.end();
+      if (rest) onPiece(rest);
+      resolve();
+    });
+  });
+  const pipe: Pipe = { capture, stream, isBusy: false, closed };
+  stream.on("data", (bytes: Buffer) => {
+    const written = capture.add(bytes);
+    if (written) {
+      pipe.isBusy = true;
+      stream.pause();
+      void written.then(() => {
+        pipe.isBusy = false;
+        stream.resume();
+      });
+    }
+    const piece = decoder.write(bytes);
+    if (piece) onPiece(piece);
+  });
+  // A pipe that breaks is a pipe that ends: "close" follows.
+  stream.on("error", () => {});
+  return pipe;
+}
+
+/**
+ * Reads pipes of a program that has exited to their end, or until they are quiet for
+ * as long as a process that still holds them may take to be ended.
+ */
+async function letGo(pipes: readonly Pipe[], limitMs: number): Promise<void> {
+  const exitedAt = Date.now();
+  const closed = Promise.all(pipes.map((pipe) => pipe.closed));
+  let bytesBefore = -1;
+  for (let waited = 0; waited < limitMs; waited = Date.now() - exitedAt) {
+    const bytes = pipes.reduce((sum, pipe) => sum + pipe.capture.bytes, 0);
+    const isQuiet = bytes === bytesBefore && !pipes.some((pipe) => pipe.isBusy);
+    if (isQuiet && waited >= PIPE_GRACE_MS) break;
+    if (await within(closed, PIPE_POLL_MS)) break;
+    bytesBefore = bytes;
+  }
+  for (const pipe of pipes) pipe.stream.destroy();
+  await within(
+    closed.then(() => Promise.all(pipes.map((pipe) => pipe.capture.close()))),
+    PIPE_GRACE_MS,
+  );
+}
+
+/** Whether a promise was there in time. */
+function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    promise.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    }, reject);
+  });
+}

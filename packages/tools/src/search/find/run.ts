@@ -1,0 +1,132 @@
+import type { AgentToolResult } from "@gyre/agent";
+import type { ToolEnv } from "../../contract/env.ts";
+import {
+  FIND_MAX_BYTES,
+  FIND_MAX_DATED,
+  FIND_MAX_LIMIT,
+  type FindDetails,
+  type FindToolOptions,
+} from "./tool.ts";
+import { type Glob, parseGlob } from "../../workspace/globs.ts";
+import { pathIn } from "../../workspace/ignore-files.ts";
+import { counted, grouped, textResult } from "../../text/text.ts";
+import { linesWithin, listedName } from "../../text/truncate.ts";
+import { MAX_WALK_ENTRIES, walk, type WalkedEntry } from "../../workspace/walk.ts";
+import { PathError } from "../../workspace/workspace.ts";
+
+/** Paths are matched in bundles: each costs a little by itself. */
+const BUNDLE_PATHS = 1000;
+
+/** Looks for what matches and answers as the tool does. */
+export async function findFiles(
+  env: ToolEnv,
+  query: { pattern: string; path: string; limit: number },
+  options: FindToolOptions,
+  signal: AbortSignal,
+): Promise<AgentToolResult> {
+  const { pattern, limit } = query;
+  const { maxEntries = MAX_WALK_ENTRIES } = options;
+  const glob = parseGlob(pattern, env.workspace.root);
+  const { path } = await env.workspace.resolve(query.path);
+  const { files, folders, stopped } = await search(env, glob, path, maxEntries, signal);
+  const wanted = glob.foldersOnly || files.length === 0 ? folders : files;
+  const found = wanted.length;
+  const sorted = await newestFirst(env, wanted, signal);
+  const shown = linesWithin(sorted.slice(0, limit), FIND_MAX_BYTES);
+  const said: string[] = [];
+  if (shown.length < found) {
+    const more = shown.length === limit && limit < FIND_MAX_LIMIT ? ", or a larger limit," : "";
+    said.push(
+      `${shown.length} of ${grouped(found)} matches shown. ` +
+        `Use a narrower pattern or path${more} to see the others.`,
+    );
+  }
+  if (found > FIND_MAX_DATED) {
+    said.push(`Too many to sort by age: only the first ${FIND_MAX_DATED} were.`);
+  }
+  if (stopped) {
+    said.push(
+      `Stopped after ${counted(maxEntries, "file")}: not all was looked at. ` +
+        "Give a path to look in.",
+    );
+  }
+  const none = `Nothing matches ${JSON.stringify(pattern)} in ${listedName(path || ".")}.`;
+  const hint = pattern.includes("[") ? " A bracket itself is written as \\[." : "";
+  const text = found === 0 ? none + hint : shown.join("\n");
+  const details: FindDetails = {
+    pattern,
+    path,
+    shown: shown.length,
+    found,
+    stopped,
+  };
+  return textResult(said.length > 0 ? `${text}\n\n[${said.join(" ")}]` : text, details);
+}
+
+interface Found {
+  files: string[];
+  folders: string[];
+  stopped: boolean;
+}
+
+async function search(
+  env: ToolEnv,
+  glob: Glob,
+  folder: string,
+  maxEntries: number,
+  signal: AbortSignal,
+): Promise<Found> {
+  const found: Found = { files: [], folders: [], stopped: false };
+  // What the pattern names before its first wildcard need not be searched for.
+  const named = glob.base === "" ? folder : pathIn(folder, glob.base);
+  const { path: start } = await env.workspace.resolve(named || ".");
+  // Tells a folder that is missing, with near names, and a file that is given as folder.
+  await env.workspace.list(named || ".");
+  let bundle: WalkedEntry[] = [];
+  const flush = (): void => {
+    // Links on the way to the base were followed; the pattern speaks of the way as written.
+    const paths = bundle.map(({ path }) =>
+      pathIn(glob.base, start === "" ? path : path.slice(start.length + 1)),
+    );
+    glob.filter(paths).forEach((matches, index) => {
+      const entry = bundle[index];
+      if (!matches || !entry) return;
+      (entry.kind === "folder" ? found.folders : found.files).push(entry.path);
+    });
+    bundle = [];
+  };
+  const walked = walk(env.workspace, start, { signal, maxEntries });
+  for await (const entries of walked) {
+    for (const entry of entries) bundle.push(entry);
+    if (bundle.length >= BUNDLE_PATHS) flush();
+  }
+  flush();
+  found.stopped = walked.stopped;
+  found.folders = found.folders.map((path) => `${path}/`);
+  return found;
+}
+
+async function newestFirst(
+  env: ToolEnv,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const dated: { path: string; time: bigint }[] = [];
+  for (const path of paths.slice(0, FIND_MAX_DATED)) {
+    signal.throwIfAborted();
+    dated.push({ path, time: await changedAt(env, path) });
+  }
+  // The order of the walk stays where the times are the same.
+  dated.sort((a, b) => (a.time === b.time ? 0 : a.time > b.time ? -1 : 1));
+  return dated.map(({ path }) => listedName(path));
+}
+
+/** When it was changed; long ago for what went away or leads out. */
+async function changedAt(env: ToolEnv, path: string): Promise<bigint> {
+  try {
+    return (await env.workspace.stat(`./${path}`)).mtimeNs;
+  } catch (error) {
+    if (error instanceof PathError) return 0n;
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { constants } from "node:fs";
+import { cp, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { ToolEnv } from "../contract/env.ts";
+import { ANYWHERE } from "../workspace/protected.ts";
+import type { Entry } from "../workspace/types.ts";
+
+/** Folders that are looked into: some things in them are protected, others not. */
+const LOOKED_INTO = ["", ".vscode", ".git"];
+
+/** Leads git to another config. It makes none itself in the folder of a whole repository. */
+const GIT_POINTER = "commondir";
+
+/** Linux's `O_PATH`, which Node does not name: a hold that needs no right to read. */
+const O_PATH = 0x200000;
+/** Where folders are held while something in them is moved. */
+const HOLDS = process.platform === "linux";
+
+/**
+ * What is there of the protected places at the top of the workspace, which tell agents and
+ * editors what to do. A sandbox keeps what is there from being changed, and cannot keep what
+ * is missing from being made: so what a command made is put aside when it has ended. A new
+ * repository's own files stay: git is to be used.
+ */
+export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]> {
+  const found: string[] = [];
+  const links = new Set<string>();
+  for (const folder of LOOKED_INTO) {
+    // What is behind a link has another place; the link itself is what counts.
+    if (links.has(folder)) continue;
+    const entries = await workspace
+      .list(folder === "" ? "." : folder)
+      // Missing; or a command took the right to list it, and left that to use what is in it.
+      .catch(() => knownEntries(join(workspace.root, folder), folder));
+    for (const { name, kind } of entries) {
+      const path = folder === "" ? name : `${folder}/${name}`;
+      if (name === ".git" || (folder === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
+      const { readOnly } = await workspace.resolve(path, { keepLink: true });
+      const isLinkedFolder = kind === "link" && LOOKED_INTO.includes(path.toLowerCase());
+      if (isLinkedFolder) links.add(path);
+      if (readOnly || isLinkedFolder) found.push(path);
+    }
+  }
+  return found;
+}
+
+/** Which of the names that are known to be protected are in a folder. */
+async function knownEntries(at: string, folder: string): Promise<Entry[]> {
+  const places = [...ANYWHERE.map((names) => names.join("/")), ".vscode", `.git/${GIT_POINTER}`];
+  const names = places
+    .filter((path) => dirname(path) === (folder === "" ? "." : folder))
+    .map((path) => basename(path));
+  const found: Entry[] = [];
+  for (const name of names) {
+    const stats = await lstat(join(at, name)).catch(() => undefined);
+    if (stats) found.push({ name, kind: stats.isSymbolicLink() ? "link" : "other" });
+  }
+  return found;
+}
+
+/** Puts aside what came since `before`; answers what it was and where it is now. */
+export async function putAside(
+  env: ToolEnv,
+  before: readonly string[],
+): Promise<{ path: string; now: string }[]> {
+  const made = (await protectedEntries(env)).filter((path) => !before.includes(path));
+  const moved: { path: string; now: string }[] = [];
+  for (const path of made) {
+    const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${basename(path)}`);
+    await move(join(env.workspace.root, path), now);
+    moved.push({ path, now });
+  }
+  return moved;
+}
+
+/**
+ * A background job may put a link in the place of the folder meanwhile, to have something
+ * outside moved: so the folder is opened, without following one, and reached by its handle.
+ */
+async function move(from: string, to: string): Promise<void> {
+  const folder = HOLDS ? await holdFolder(dirname(from)) : undefined;
+  const held = folder ? `/proc/self/fd/${folder.fd}/${basename(from)}` : from;
+  try {
+    await rename(held, to);
+  } catch {
+    // On another file system.
+    await cp(held, to, { recursive: true, verbatimSymlinks: true });
+    await rm(held, { recursive: true, force: true });
+  } finally {
+    await folder?.close();
+  }
+}
+
+function holdFolder(path: string): Promise<FileHandle> {
+  return open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+}

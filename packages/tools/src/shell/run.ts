@@ -1,0 +1,263 @@
+import { accessSync, constants } from "node:fs";
+import nodePath, { join, type PlatformPath } from "node:path";
+import type { AgentToolResult } from "@gyre/agent";
+import type { Clock } from "@gyre/ai";
+import type { ToolEnv } from "../contract/env.ts";
+import type { JobTable } from "./jobs.ts";
+import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
+import { type ProgramEnd, runProgram } from "../process/processes.ts";
+import { howEnded } from "../process/program-end.ts";
+import { fromSource } from "../text/provenance.ts";
+import { protectedEntries, putAside } from "./quarantine.ts";
+import type { ProgramSpec, SandboxPolicy } from "../sandbox/sandbox.ts";
+import { sanitise } from "../text/sanitize.ts";
+import {
+  SHELL_MAX_BYTES,
+  SHELL_MAX_TIMEOUT_MS,
+  SHELL_PROGRESS_BYTES,
+  SHELL_PROGRESS_MS,
+  SHELL_STDERR_BYTES,
+  SHELL_TIMEOUT_MS,
+  type ShellDetails,
+  type ShellOptions,
+} from "./tool.ts";
+import { counted, textResult, within } from "../text/text.ts";
+import { humanSize } from "../text/truncate.ts";
+import { workingFolder } from "./working-folder.ts";
+
+/** Folders in which some things are read-only and others not. */
+const PARTLY_PROTECTED = new Set([".git", ".vscode"]);
+
+export interface ShellArguments {
+  command: string;
+  timeoutMs?: number;
+  background?: unknown;
+  cwd?: string;
+  unsandboxed?: { reason: string };
+}
+
+/** Runs a command, or starts it as a job, and answers as the tool does. */
+export async function runShell(
+  env: ToolEnv,
+  options: ShellOptions,
+  args: ShellArguments,
+  signal: AbortSignal,
+  onUpdate: (progress: AgentToolResult) => void,
+): Promise<AgentToolResult> {
+  const { command } = args;
+  const timeoutMs = within("timeoutMs", args.timeoutMs ?? SHELL_TIMEOUT_MS, {
+    least: 1,
+    most: SHELL_MAX_TIMEOUT_MS,
+  });
+  const isJob = args.background === true;
+  if (isJob && !options.jobs) {
+    throw new Error("There are no background jobs here. Run it without background.");
+  }
+  const cwd = await workingFolder(env, args.cwd);
+  const plain: ProgramSpec = {
+    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
+    cwd,
+    env: env.environment,
+  };
+  const program = args.unsandboxed
+    ? plain
+    : (await env.sandbox()).wrap(plain, await policyOf(env, options));
+  if (isJob && options.jobs) return startJob(options.jobs, program, args);
+  const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitise(text))));
+  const before = await protectedEntries(env);
+  try {
+    const end = await runProgram(program, {
+      timeoutMs,
+      signal,
+      spoolFolder: env.spoolFolder,
+      clock: env.clock,
+      onOutput: (piece) => progress.add(piece),
+    });
+    return await shellResult(env, options, command, end, await putAside(env, before));
+  } finally {
+    progress.stop();
+  }
+}
+
+async function startJob(
+  jobs: JobTable,
+  program: ProgramSpec,
+  { command, timeoutMs }: ShellArguments,
+): Promise<AgentToolResult> {
+  const id = await jobs.start(program, command, timeoutMs);
+  return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
+}
+
+/** The first bash on the PATH that programs are given; without one `sh`, wherever it is found. */
+export function shellOn(
+  path: string,
+  isProgram: (path: string) => boolean = isExecutable,
+  system: Pick<PlatformPath, "delimiter" | "join"> = nodePath,
+): string {
+  const folders = path.split(system.delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => system.join(folder, "bash")).find(isProgram) ?? "sh";
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The workspace can be changed but for what tools may not change in it. What is too long
+ * to be shown can be read: it is in the spool folder, which may be in a /tmp that the
+ * sandbox has another one of.
+ */
+async function policyOf(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
+  const { root } = env.workspace;
+  return {
+    writable: [root],
+    readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
+    hidden: options.hidden ?? [],
+    network: options.network ?? false,
+  };
+}
+
+/**
+ * What is read-only at the top of the workspace, and what of it is inside of folders
+ * that are not. A link cannot be held in its place: the sandbox does not take it.
+ */
+async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
+  const places: string[] = [];
+  const look = async (folder: string): Promise<void> => {
+    const entries = await workspace.list(folder);
+    for (const { name, kind } of entries) {
+      const path = folder === "." ? name : `${folder}/${name}`;
+      if (kind === "link") continue;
+      const { absolute, readOnly } = await workspace.resolve(path);
+      if (kind === "folder" && PARTLY_PROTECTED.has(path)) await look(path);
+      else if (readOnly) places.push(absolute);
+    }
+    // Where there are no hooks yet, none are to be made.
+    const lacksHooks = folder === ".git" && !entries.some(({ name }) => name === "hooks");
+    if (lacksHooks) places.push(`${join(workspace.root, ".git", "hooks")}/`);
+  };
+  await look(".");
+  return places;
+}
+
+/** Tells the end of the output, not more often than it can be looked at. */
+class Progress {
+  readonly #clock: Clock;
+  readonly #tell: (text: string) => void;
+  #tail = "";
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, tell: (text: string) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  add(piece: string): void {
+    // One more than is shown, for a character that is cut in two.
+    this.#tail = (this.#tail + piece).slice(-SHELL_PROGRESS_BYTES - 1);
+    if (this.#cancel) return;
+    const wait = this.#toldAt + SHELL_PROGRESS_MS - this.#clock.now();
+    if (wait <= 0) this.#now();
+    else this.#cancel = this.#clock.after(wait, () => this.#now());
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #now(): void {
+    this.#cancel = undefined;
+    this.#toldAt = this.#clock.now();
+    this.#tell(lastBytes(this.#tail, SHELL_PROGRESS_BYTES));
+  }
+}
+
+async function shellResult(
+  env: ToolEnv,
+  { jobs }: ShellOptions,
+  command: string,
+  end: ProgramEnd,
+  aside: readonly { path: string; now: string }[],
+): Promise<AgentToolResult> {
+  const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
+  const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
+  const shownStderr = await shownOutput(env, command, stderr, forStderr);
+  const forStdout = SHELL_MAX_BYTES - Math.min(stderr.bytes, forStderr);
+  const shownStdout = await shownOutput(env, command, stdout, forStdout);
+  const parts = [howEnded(end)];
+  if (timedOut) {
+    parts.push(
+      `Give it more with timeoutMs (at most ${SHELL_MAX_TIMEOUT_MS})` +
+        `${jobs ? ", or start it with background: true" : ""}.`,
+    );
+  }
+  for (const { path, now } of aside) {
+    parts.push(
+      `It made ${path}, which tells agents or editors what to do, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
+    );
+  }
+  if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
+  if (shownStdout !== "") parts.push(shownStdout);
+  if (shownStderr !== "") parts.push("stderr:", shownStderr);
+  if (shownStdout + shownStderr === "") parts.push("No output.");
+  const details: ShellDetails = {
+    stdout: inMemory(stdout),
+    stderr: inMemory(stderr),
+    exitCode,
+    durationMs,
+    timedOut,
+    aborted,
+  };
+  return {
+    ...textResult(parts.join("\n"), details),
+    isError: exitCode !== 0 || timedOut || aborted,
+  };
+}
+
+function inMemory({ head, tail, path }: CapturedOutput): string {
+  return tail === "" ? head : `${head}\n[… the rest is in ${path ?? "no file"} …]\n${tail}`;
+}
+
+/** A stream as the model is shown it: nothing, all, or beginning and end. */
+async function shownOutput(
+  env: ToolEnv,
+  command: string,
+  output: CapturedOutput,
+  maxBytes: number,
+): Promise<string> {
+  if (output.bytes === 0) return "";
+  const source = { kind: "command", name: command } as const;
+  const head = sanitise(output.head);
+  const tail = output.tail === "" ? head : sanitise(output.tail);
+  const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
+  if (isShort) return fromSource(source, head.replace(/\n$/, ""));
+
+  const first = firstBytes(head, Math.floor(maxBytes / 3));
+  const last = lastBytes(tail, maxBytes - Buffer.byteLength(first));
+  const path =
+    output.path ?? (output.lost ? undefined : await saveOutput(env.spoolFolder, output.head));
+  const shownBytes = Buffer.byteLength(first) + Buffer.byteLength(last);
+  const lines = Math.max(0, output.lines - linesOf(first) - linesOf(last));
+  const size = humanSize(Math.max(0, output.bytes - shownBytes));
+  const amount = lines > 0 ? `${counted(lines, "line")} (${size})` : size;
+  const lost = output.lost === undefined ? "" : ` (not whole: ${output.lost})`;
+  const where =
+    path === undefined
+      ? `they are lost${lost}`
+      : `all of it is in ${path}${lost}: read shows parts of it`;
+  return [
+    fromSource(source, first.replace(/\n$/, "")),
+    `[… ${amount} left out; ${where} …]`,
+    fromSource(source, last.replace(/\n$/, "")),
+  ].join("\n");
+}
+
+function linesOf(text: string): number {
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}

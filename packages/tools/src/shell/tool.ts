@@ -1,0 +1,126 @@
+import { defineTool } from "@gyre/agent";
+import type { GuardedTool } from "../contract/access.ts";
+import type { ToolEnv } from "../contract/env.ts";
+import type { JobTable } from "./jobs.ts";
+import { sanitise } from "../text/sanitize.ts";
+import { counted } from "../text/text.ts";
+import { cutText } from "../text/truncate.ts";
+import { workingFolder } from "./working-folder.ts";
+
+/** How long a command may take, unless the call says otherwise. */
+export const SHELL_TIMEOUT_MS = 120_000;
+/** The most time that a call of `shell` may ask for. */
+export const SHELL_MAX_TIMEOUT_MS = 600_000;
+/** Shown to the model of both streams together. */
+export const SHELL_MAX_BYTES: number = 30 * 1024;
+/** Of these, for stderr where stdout needs the rest. */
+export const SHELL_STDERR_BYTES: number = 10 * 1024;
+/** Progress is told at most this often. */
+export const SHELL_PROGRESS_MS = 100;
+/** The end of the output that is told as progress. */
+export const SHELL_PROGRESS_BYTES: number = 4 * 1024;
+/** Of a command, in the line for the person who is asked. */
+export const SHELL_SUMMARY_CHARS = 300;
+/** From the end of its time, or an abort, to the answer: more than it takes. */
+const SETTLE_MS = 2_000;
+
+export interface ShellOptions {
+  /** Whether commands reach the network. Default false. */
+  network?: boolean;
+  /** For `background`; without it there are no background jobs. */
+  jobs?: JobTable;
+  /** Places that commands may not read, absolute. */
+  hidden?: readonly string[];
+}
+
+/** What an application is told of a command. */
+export interface ShellDetails {
+  /** What is in memory of it: all, or the beginning and the end. */
+  stdout: string;
+  stderr: string;
+  exitCode: number | null;
+  durationMs: number;
+  timedOut: boolean;
+  aborted: boolean;
+}
+
+const properties = {
+  command: { type: "string" },
+  timeoutMs: {
+    type: "integer",
+    description: `Default ${SHELL_TIMEOUT_MS}, at most ${SHELL_MAX_TIMEOUT_MS}`,
+  },
+  description: { type: "string", description: "Purpose, in a few words" },
+  cwd: { type: "string" },
+  unsandboxed: {
+    type: "object",
+    properties: { reason: { type: "string", description: "Shown to the user" } },
+    required: ["reason"],
+    description: "Ask the user to run it outside of the sandbox, if it cannot work inside",
+  },
+} as const;
+
+const propertiesWithJobs = {
+  ...properties,
+  background: {
+    type: "boolean",
+    description: "Return a job id at once, without a time limit; see jobs",
+  },
+} as const;
+
+/** Runs a command. It and all that it started has ended when the answer is there. */
+export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool {
+  const tool = defineTool({
+    name: "shell",
+    label: "Shell",
+    description:
+      "Run a bash command in the workspace, without stdin. What it starts ends with it" +
+      `${options.jobs ? "; use background for servers" : ""}. In the sandbox only the workspace ` +
+      `and /tmp are writable${options.network ? "" : ", and there is no network"}. ` +
+      "Long output is cut in the middle; a file keeps all of it.",
+    parameters: {
+      type: "object",
+      properties: options.jobs ? propertiesWithJobs : properties,
+      required: ["command"],
+    } as const,
+    timeoutMs: SHELL_MAX_TIMEOUT_MS + SETTLE_MS,
+    abortGraceMs: SETTLE_MS,
+    async execute(_id, args, signal, onUpdate) {
+      const { runShell } = await import("./run.ts");
+      return runShell(env, options, args, signal, onUpdate);
+    },
+  });
+  return {
+    ...tool,
+    async access(args) {
+      const { command, cwd, unsandboxed } = args;
+      if (typeof command !== "string" || command.trim() === "") {
+        throw new Error("There is no command to run.");
+      }
+      const folder = await workingFolder(env, typeof cwd === "string" ? cwd : undefined);
+      const isElsewhere = folder !== env.workspace.root;
+      return {
+        kind: "run",
+        targets: [command],
+        ...(unsandboxed !== undefined && { unsandboxed: true }),
+        summary:
+          `Run ${shownCommand(command)}` +
+          (isElsewhere ? ` in ${shownCommand(folder)}` : "") +
+          (unsandboxed === undefined ? "" : ` outside of the sandbox: ${reasonOf(unsandboxed)}`),
+      };
+    },
+  };
+}
+
+function shownCommand(command: string): string {
+  const shown = sanitise(command, { keepNewlines: false, exact: true });
+  const cut = cutText(shown, SHELL_SUMMARY_CHARS);
+  return cut === shown ? shown : `${cut}… (${counted(shown.length, "character")} in all)`;
+}
+
+function reasonOf(unsandboxed: unknown): string {
+  const hasReason =
+    typeof unsandboxed === "object" && unsandboxed !== null && "reason" in unsandboxed;
+  const reason = hasReason ? unsandboxed.reason : undefined;
+  return typeof reason === "string" ? shownCommand(reason) : "no reason given";
+}

@@ -1,0 +1,210 @@
+import { readdirSync, readFileSync, existsSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { readModule } from "./imports.mjs";
+import { packagesOf } from "../shared/workspace.mjs";
+
+/**
+ * @typedef {import("../shared/workspace.mjs").Package} Package
+ * @typedef {import("./imports.mjs").Import} Import
+ */
+
+/**
+ * Which room may import which. A new room gets its line here.
+ *
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const ARROWS = {
+  cli: ["server", "tools", "sessions", "protocol", "agent", "ai"],
+  server: ["sessions", "protocol", "agent", "ai"],
+  durable: ["sessions", "agent", "ai"],
+  tools: ["agent", "ai"],
+  sessions: ["agent", "ai"],
+  protocol: ["ai"],
+  agent: ["ai"],
+  ai: [],
+};
+
+/** Rooms that run in a browser, all but their `src/node/`. */
+const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
+
+/** Entry points of other packages that are for Node. */
+const NOT_FOR_BROWSERS = ["node", "stdio"];
+
+/** The agent knows streams and helpers, never a provider. */
+const WITHOUT_PROVIDERS = ["agent"];
+
+/**
+ * Reads every module of every package, without tests and what they are made of, and checks what it imports:
+ * only along the arrows, only through entry points, only what its package declares,
+ * and nothing of Node where a browser is to run it. Reports too what is declared and
+ * never imported.
+ *
+ * @param {string} root
+ * @returns {import("./parts.mjs").Findings}
+ */
+export function checkLayers(root) {
+  const packages = packagesOf(root);
+  const problems = packages.flatMap((at) => checkPackage(root, at, packages));
+  return { problems };
+}
+
+/**
+ * @param {string} root
+ * @param {Package} at
+ * @param {readonly Package[]} packages
+ */
+function checkPackage(root, at, packages) {
+  /** @type {string[]} */
+  const problems = [];
+  /** @type {Set<string>} */
+  const imported = new Set();
+  if (ARROWS[at.room] === undefined) {
+    problems.push(`packages/${at.room}: scripts/check/layers.mjs has no arrows for this room`);
+  }
+  for (const file of sourcesOf(join(at.folder, "src"))) {
+    const { imports, nodeGlobals } = readModule(readFileSync(file, "utf8"), file);
+    const inBrowser =
+      BROWSER_ROOMS.includes(at.room) && !file.startsWith(join(at.folder, "src", "node") + sep);
+    /** @param {number} line */
+    const place = (line) => `${relative(root, file)}:${line}`;
+    for (const one of imports) {
+      if (one.specifier !== undefined) imported.add(packageName(one.specifier));
+      const problem = checkImport(one, file, inBrowser, at, packages);
+      if (problem !== undefined) problems.push(`${place(one.line)}: ${problem}`);
+    }
+    if (!inBrowser) continue;
+    for (const { name, line } of nodeGlobals) {
+      problems.push(`${place(line)}: uses Node's global ${name} in code for browsers`);
+    }
+  }
+  const { dependencies, peerDependencies, optionalDependencies } = at.manifest;
+  for (const name of Object.keys({
+    ...dependencies,
+    ...peerDependencies,
+    ...optionalDependencies,
+  })) {
+    if (imported.has(name) || isBroughtAlong(name, at, packages)) continue;
+    problems.push(
+      `packages/${at.room}/package.json: declares ${name}, which nothing in src imports`,
+    );
+  }
+  return problems;
+}
+
+/**
+ * @param {Import} one
+ * @param {string} file
+ * @param {boolean} inBrowser
+ * @param {Package} at
+ * @param {readonly Package[]} packages
+ * @returns {string | undefined} what is wrong with it
+ */
+function checkImport({ specifier, typeOnly }, file, inBrowser, at, packages) {
+  if (specifier === undefined) {
+    return inBrowser ? "imports what no check can see: the specifier is not a string" : undefined;
+  }
+  if (specifier.startsWith(".") || specifier.startsWith("/")) {
+    const target = resolve(dirname(file), specifier);
+    if (!target.startsWith(at.folder + sep)) return `imports ${specifier}, outside its package`;
+    if (inBrowser && target.startsWith(join(at.folder, "src", "node") + sep)) {
+      return `imports ${specifier}, which is for Node, in code for browsers`;
+    }
+    return undefined;
+  }
+  const name = packageName(specifier);
+  if (isBuiltin(specifier) || name === "node") {
+    return inBrowser ? `imports ${specifier} of Node in code for browsers` : undefined;
+  }
+  if (name === at.manifest.name) return `imports its own package by name (${specifier})`;
+  return (
+    checkArrow(
+      specifier,
+      inBrowser,
+      at,
+      packages.find(({ manifest }) => manifest.name === name),
+    ) ?? checkDeclared(name, typeOnly, at)
+  );
+}
+
+/**
+ * @param {string} specifier
+ * @param {boolean} inBrowser
+ * @param {Package} at
+ * @param {Package | undefined} target undefined: not one of ours
+ */
+function checkArrow(specifier, inBrowser, at, target) {
+  if (target === undefined) {
+    return specifier.startsWith("@gyre/")
+      ? `imports ${specifier}, and there is no such package`
+      : undefined;
+  }
+  if (!ARROWS[at.room]?.includes(target.room)) {
+    return `imports ${specifier}, but there is no arrow ${at.room} -> ${target.room}`;
+  }
+  const entry = specifier.slice(target.manifest.name.length + 1);
+  if (target.manifest.exports?.[entry === "" ? "." : `./${entry}`] === undefined) {
+    return `imports ${specifier}, which is no entry point of ${target.manifest.name}`;
+  }
+  const [part = ""] = entry.split("/");
+  if (inBrowser && NOT_FOR_BROWSERS.includes(part)) {
+    return `imports ${specifier}, which is not for code for browsers`;
+  }
+  if (part === "providers" && WITHOUT_PROVIDERS.includes(at.room)) {
+    return `imports ${specifier}, but knows no provider`;
+  }
+  return undefined;
+}
+
+/**
+ * A package that is published as a bundle needs, of what our other packages need, what is
+ * not bundled: in the same version.
+ *
+ * @param {string} name
+ * @param {Package} at
+ * @param {readonly Package[]} packages
+ */
+function isBroughtAlong(name, { manifest }, packages) {
+  const version = manifest.dependencies?.[name];
+  if (manifest.bundled !== true || version === undefined) return false;
+  return packages.some(
+    (other) =>
+      other.manifest.dependencies?.[name] === version &&
+      other.manifest.name in (manifest.devDependencies ?? {}),
+  );
+}
+
+/**
+ * Types that are gone in what is built may come from a devDependency, and so may all that
+ * is part of the bundle that is published.
+ *
+ * @param {string} name
+ * @param {boolean} typeOnly
+ * @param {Package} at
+ */
+function checkDeclared(name, typeOnly, { room, manifest }) {
+  const { dependencies, peerDependencies, optionalDependencies, devDependencies } = manifest;
+  const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies };
+  const isBuiltIn = typeOnly || manifest.bundled === true;
+  if (name in declared || (isBuiltIn && name in (devDependencies ?? {}))) return undefined;
+  return `imports ${name}, which packages/${room}/package.json does not declare`;
+}
+
+/** @param {string} specifier */
+function packageName(specifier) {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+/**
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function sourcesOf(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    // What tests are made of is not published.
+    if (entry.isDirectory()) return entry.name === "testing" ? [] : sourcesOf(path);
+    return /\.[mc]?tsx?$/.test(path) && !/\.test(-d)?\.tsx?$/.test(path) ? [path] : [];
+  });
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { bundleForBrowser } from "../release/bundle.mjs";
+import { pack } from "../release/pack.mjs";
+import { inTemporaryFolder } from "../shared/temporary.mjs";
+import { packagesOf } from "../shared/workspace.mjs";
+
+/**
+ * Measures what sizes.json has a limit for, in bytes: for a package's name its packed
+ * `tarball`, and the `browser` bundle of all that it exports with all that it needs,
+ * minified and compressed with gzip.
+ *
+ * @param {string} root
+ * @returns {Promise<import("./parts.mjs").Findings>}
+ */
+export async function checkSizes(root) {
+  /** @type {Record<string, { tarball?: number, browser?: number }>} */
+  const limits = JSON.parse(readFileSync(join(root, "sizes.json"), "utf8"));
+  /** @type {string[]} */
+  const problems = [];
+  /** @type {string[]} */
+  const figures = [];
+  /**
+   * @param {string} what
+   * @param {number} bytes
+   * @param {number} limit
+   */
+  const compare = (what, bytes, limit) => {
+    const figure = `${what.padEnd(22)} ${String(bytes).padStart(7)} of at most ${limit} bytes`;
+    figures.push(figure);
+    if (bytes > limit) problems.push(`too large: ${figure}`);
+  };
+  const packages = packagesOf(root);
+  for (const [name, { tarball, browser }] of Object.entries(limits)) {
+    const one = packages.find(({ manifest }) => manifest.name === name);
+    if (one === undefined) {
+      problems.push(`sizes.json: there is no package ${name}`);
+      continue;
+    }
+    if (tarball !== undefined) {
+      const { bytes } = await inTemporaryFolder((folder) => pack(one, folder));
+      compare(`${name} tarball`, bytes, tarball);
+    }
+    if (browser !== undefined) compare(`${name} browser`, await browserBytes(name, root), browser);
+  }
+  return { problems, figures };
+}
+
+/**
+ * @param {string} name
+ * @param {string} root
+ */
+async function browserBytes(name, root) {
+  const chunks = await bundleForBrowser(`export * from ${JSON.stringify(name)};`, root);
+  return chunks.reduce((sum, { code }) => sum + gzipSync(code, { level: 9 }).length, 0);
+}

@@ -1,0 +1,196 @@
+// The library in Chromium: in a page, in a worker, where `eval` is forbidden, and over the wire
+// with a server: `npm run test:browser`.
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { entriesInPage, exampleInPages } from "./browser-wire.mjs";
+import { bundleForBrowser } from "../release/bundle.mjs";
+import { runParts } from "../check/parts.mjs";
+
+/**
+ * @typedef {import("playwright-core").Page} Page
+ * @typedef {import("../release/consumer/browser.mjs").Outcome} Outcome
+ */
+
+const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'";
+const TIMEOUT_MS = 20_000;
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** @returns {string | undefined} */
+function findChromium() {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) =>
+    existsSync(path),
+  );
+}
+
+/**
+ * Serves an empty page, with and without a policy, and the bundle. A worker is bound by
+ * the policy of its own file, so that is there twice too.
+ *
+ * @param {ReadonlyMap<string, string>} files
+ */
+async function serve(files) {
+  const server = createServer(({ url = "/" }, response) => {
+    const [, mode, name = ""] = url.split("/");
+    const code = files.get(name);
+    const isPage = name === "";
+    if (mode === "strict") response.setHeader("content-security-policy", STRICT);
+    response.setHeader("content-type", isPage ? "text/html" : "text/javascript");
+    response.statusCode = isPage || code !== undefined ? 200 : 404;
+    response.end(isPage ? "<!doctype html><title>Gyre</title>" : code);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return { server, base: `http://127.0.0.1:${address.port}` };
+}
+
+/**
+ * @param {Outcome} outcome
+ * @returns {import("../check/parts.mjs").Findings}
+ */
+function findingsOf(outcome) {
+  return "error" in outcome
+    ? { problems: [outcome.error] }
+    : { problems: [], figures: [outcome.stops.join(", ")] };
+}
+
+/** @param {Page} page */
+async function inPage(page) {
+  /** @type {Outcome} */
+  const outcome = await page.evaluate(async () => {
+    const script = document.createElement("script");
+    script.type = "module";
+    script.src = "main.js";
+    const loaded = new Promise((resolve, reject) => {
+      script.addEventListener("load", resolve);
+      script.addEventListener("error", () => reject(new Error("the bundle did not load")));
+    });
+    document.head.append(script);
+    await loaded;
+    return Reflect.get(globalThis, "outcome");
+  });
+  return findingsOf(outcome);
+}
+
+/**
+ * @param {Page} page
+ * @param {"file" | "blob"} from
+ */
+async function inWorker(page, from) {
+  /** @type {Outcome} */
+  const outcome = await page.evaluate((from) => {
+    const main = new URL("main.js", location.href).href;
+    const blob = new Blob([`import ${JSON.stringify(main)};`], { type: "text/javascript" });
+    const url = from === "blob" ? URL.createObjectURL(blob) : main;
+    const worker = new Worker(url, { type: "module" });
+    return new Promise((resolve, reject) => {
+      worker.addEventListener("message", ({ data }) => resolve(data));
+      worker.addEventListener("error", ({ message }) =>
+        reject(new Error(`the worker failed: ${message || "it did not load"}`)),
+      );
+    });
+  }, from);
+  return findingsOf(outcome);
+}
+
+/**
+ * A policy that is not in force proves nothing: what the page itself tries must fail.
+ * It tries it in a script of its own, since a debugger's evaluation may be exempt.
+ *
+ * @param {Page} page
+ */
+async function evalIsForbidden(page) {
+  const message = await page.evaluate(async () => {
+    const url = new URL("eval.js", location.href).href;
+    return (await import(url)).tryEval();
+  });
+  return /unsafe-eval/.test(message)
+    ? { problems: [] }
+    : { problems: [`eval works under the policy (${message})`] };
+}
+
+/** @param {string} executablePath */
+async function main(executablePath) {
+  const entry = fileURLToPath(new URL("consumer/browser.mjs", import.meta.url));
+  const chunks = await bundleForBrowser(entry, root);
+  const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
+  const wireEntry = fileURLToPath(new URL("consumer/wire.mjs", import.meta.url));
+  for (const { fileName, code } of await bundleForBrowser(wireEntry, root)) {
+    files.set(fileName === "main.js" ? "wire.js" : fileName, code);
+  }
+  files.set(
+    "eval.js",
+    'export function tryEval() { try { return "got " + new Function("return 1")(); } catch (error) { return String(error); } }',
+  );
+  const { server, base } = await serve(files);
+  const browser = await chromium.launch({ executablePath, args: FLAGS, timeout: TIMEOUT_MS });
+  /**
+   * @param {"plain" | "strict"} mode
+   * @param {(page: Page) => Promise<import("../check/parts.mjs").Findings>} check
+   */
+  const on = (mode, check) => async () => {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    /** @type {string[]} */
+    const problems = [];
+    page.on("pageerror", (error) => problems.push(`the page: ${error.message}`));
+    page.on("console", (message) => {
+      if (message.type() === "error") problems.push(`the console: ${message.text()}`);
+    });
+    await page.goto(`${base}/${mode}/`);
+    const found = await Promise.race([check(page), tooLate()]);
+    await page.close();
+    return { ...found, problems: [...found.problems, ...problems] };
+  };
+  try {
+    return await runParts(
+      [
+        { name: "page", check: on("plain", inPage) },
+        { name: "blob worker", check: on("plain", (page) => inWorker(page, "blob")) },
+        { name: "policy", check: on("strict", evalIsForbidden) },
+        { name: "strict page", check: on("strict", inPage) },
+        { name: "strict work", check: on("strict", (page) => inWorker(page, "file")) },
+        { name: "wire", check: on("plain", entriesInPage) },
+        { name: "example", check: () => exampleInPages(browser, root) },
+      ],
+      (line) => console.log(line),
+    );
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+/** @returns {Promise<import("../check/parts.mjs").Findings>} */
+function tooLate() {
+  return new Promise((resolve) => {
+    const problems = [`there was no outcome after ${TIMEOUT_MS / 1000} s`];
+    setTimeout(() => resolve({ problems }), TIMEOUT_MS).unref();
+  });
+}
+
+const executablePath = findChromium();
+if (executablePath === undefined) {
+  console.error(
+    "There is no Chromium here: install it with `apt-get install chromium-headless-shell`.",
+  );
+  process.exitCode = 1;
+} else {
+  process.exitCode = (await main(executablePath)) ? 0 : 1;
+}

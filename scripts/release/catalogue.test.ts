@@ -1,0 +1,156 @@
+import { expect, it } from "vitest";
+import { decode } from "../../packages/ai/src/models/catalogue.ts";
+import type { Model } from "../../packages/ai/src/messages/messages.ts";
+import { catalogueSource } from "./catalogue.mjs";
+import { plant } from "../shared/tree.ts";
+
+const FILES = [
+  "anthropic",
+  "openai",
+  "google",
+  "xai",
+  "deepseek",
+  "mistral",
+  "moonshotai",
+  "zai",
+  "groq",
+  "cerebras",
+  "together",
+  "fireworks",
+  "huggingface",
+  "google-vertex",
+  "amazon-bedrock",
+  "azure",
+  "openrouter",
+];
+const DATA = "dist/providers/data";
+
+interface Entry {
+  id: string;
+  [fact: string]: unknown;
+}
+
+/** A package with facts: of each service a model "plain", and what is given. */
+function facts(given: Record<string, Entry[]>, license = "MIT"): string {
+  const files = FILES.map((file) => {
+    const entries = [{ id: "plain" }, ...(given[file] ?? [])].map((entry) => [
+      `chat:${entry.id}`,
+      { type: "chat", ...entry },
+    ]);
+    const api = file === "azure" ? "azure-openai-responses" : "wire";
+    return [`${DATA}/${file}.json`, { [api]: Object.fromEntries(entries) }];
+  });
+  return plant({
+    "package.json": { name: "facts", version: "1.2.3", license },
+    [`${DATA}/.manifest.json`]: { generatedAt: "2030-02-03T04:05:06.789Z" },
+    ...Object.fromEntries(files),
+  });
+}
+
+function modelsOf(given: Record<string, Entry[]>, provider: string): Model[] {
+  const [, data = ""] = /`([^`]*)`;\n$/.exec(catalogueSource(facts(given))) ?? [];
+  return decode(data).filter((model) => model.provider === provider && model.id !== "plain");
+}
+
+const idsOf = (given: Record<string, Entry[]>, provider: string): string[] =>
+  modelsOf(given, provider).map(({ id }) => id);
+
+it("writes the date, and of each source name, version and licence", () => {
+  const source = catalogueSource(facts({}));
+  expect(source).toContain('export const DATE: string = "2030-02-03";');
+  expect(source).toContain('"facts@1.2.3 (MIT)"');
+  expect(source).toMatch(/"@pydantic\/genai-prices@[\d.]+ \(MIT\)"/);
+});
+
+it("takes nothing from a package whose licence does not allow it", () => {
+  expect(() => catalogueSource(facts({}, "GPL-3.0"))).toThrow("facts has the licence GPL-3.0");
+});
+
+it("writes what decode reads", () => {
+  const entry = {
+    id: "m-1",
+    name: "M  1 (latest)",
+    reasoning: true,
+    input: ["text", "image"],
+    cost: {
+      input: 1.25,
+      output: 10.000000001,
+      cacheRead: 0.125,
+      cacheWrite: 2,
+      tiers: [{ inputTokensAbove: 200_000, input: 2.5, output: 15, cacheRead: 0, cacheWrite: 0 }],
+    },
+    contextWindow: 1_048_576,
+    maxTokens: 65_535,
+  };
+  expect(modelsOf({ anthropic: [entry] }, "anthropic")).toEqual([
+    {
+      id: "m-1",
+      name: "M 1",
+      api: "anthropic-messages",
+      provider: "anthropic",
+      reasoning: true,
+      input: ["text", "image"],
+      price: {
+        input: 1.25,
+        output: 10,
+        cacheRead: 0.125,
+        cacheWrite: 2,
+        tiers: [{ above: 200_000, input: 2.5, output: 15 }],
+      },
+      contextWindow: 1_048_576,
+      maxTokens: 65_535,
+    },
+  ]);
+});
+
+it("knows no price of 0, but of what is called free", () => {
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  const [paid, free] = modelsOf(
+    {
+      openrouter: [
+        { id: "a", cost },
+        { id: "b:free", cost },
+      ],
+    },
+    "openrouter",
+  );
+  expect(paid?.price).toBeUndefined();
+  expect(free?.price).toEqual(cost);
+});
+
+it("leaves out what is no conversation in text", () => {
+  const out = ["gpt-audio", "lab/x-image-2", "m:batch", "~lab/latest", "text-embedding-3", "y-tts"];
+  const entries = [...out, "gemini-live-view", "imagine", "olive"].map((id) => ({ id }));
+  expect(idsOf({ openrouter: entries }, "openrouter")).toEqual(["imagine", "olive"]);
+  expect(idsOf({ openai: [{ id: "m", type: "classifier" }] }, "openai")).toEqual([]);
+});
+
+it("has whole windows of OpenAI's models", () => {
+  const given = {
+    openai: [{ id: "gpt", contextWindow: 272_000 }],
+    azure: [{ id: "gpt", contextWindow: 272_000 }],
+    openrouter: [{ id: "openai/gpt", contextWindow: 1_050_000 }],
+  };
+  for (const provider of ["openai", "azure-openai-responses"]) {
+    expect(modelsOf(given, provider)[0]?.contextWindow).toBe(1_050_000);
+  }
+});
+
+it("does not take a made-up limit for one", () => {
+  const window = { contextWindow: 100_000 };
+  const given = [
+    { id: "a", maxTokens: 4096, ...window },
+    { id: "b", maxTokens: 90_000, ...window },
+    { id: "c", maxTokens: 64_000, ...window },
+  ];
+  const limits = modelsOf({ openrouter: given }, "openrouter").map(({ maxTokens }) => maxTokens);
+  expect(limits).toEqual([undefined, undefined, 64_000]);
+});
+
+it("refuses what would break the file", () => {
+  for (const name of ["a|b", "a`b", "a\\b", "a${b}"]) {
+    expect(() => catalogueSource(facts({ groq: [{ id: "m", name }] }))).toThrow(
+      "cannot be written down",
+    );
+  }
+});

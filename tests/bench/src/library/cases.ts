@@ -1,0 +1,587 @@
+import { execFileSync } from "node:child_process";
+import { agentLoop, type AgentLoopConfig, type AgentMessage, type AgentTool } from "@gyre/agent";
+import type { AssistantMessage, StreamFn } from "@gyre/ai";
+import { floorLoop, type FloorMessage, type FloorTool, type RawEvent } from "./floor.ts";
+import { collect, cpuMs, interleaved, median } from "../measure/measure.ts";
+import {
+  argumentsSource,
+  benchModel,
+  instant,
+  instantSource,
+  type Source,
+  textSource,
+  wire,
+} from "./models.ts";
+
+/** One line of the table. `ratio` or `value` is held against `limit`. */
+export interface Line {
+  what: string;
+  floor?: string;
+  gyre: string;
+  measured: number;
+  limit: number;
+  unit: string;
+}
+
+export interface Case {
+  name: string;
+  run: () => Promise<Line[]>;
+}
+
+const ROUNDS = 7;
+const user: AgentMessage = { role: "user", content: "go", timestamp: 0 };
+const floorUser: FloorMessage = { role: "user", content: [{ type: "text", text: "go" }] };
+
+function fail(what: string): never {
+  throw new Error(`The benchmark is not measuring what it says: ${what}`);
+}
+
+async function floorRun(
+  source: (messages: number) => Source,
+  tools: Readonly<Record<string, FloorTool>>,
+  messages: FloorMessage[] = [floorUser],
+): Promise<number> {
+  let deltas = 0;
+  const model = (sent: readonly FloorMessage[]): AsyncIterable<RawEvent> => source(sent.length)();
+  for await (const event of floorLoop(messages, model, tools)) {
+    if (event.type === "message_update" && event.kind === "delta") deltas++;
+  }
+  return deltas;
+}
+
+async function gyreRun(
+  streamFn: StreamFn,
+  tools: AgentTool[] = [],
+  config: Partial<AgentLoopConfig> = {},
+): Promise<number> {
+  let deltas = 0;
+  const context = { messages: [], tools };
+  const stream = agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
+  for await (const event of stream) {
+    if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
+    else if (event.type === "agent_end" && event.stop !== "done")
+      fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
+  }
+  return deltas;
+}
+
+function expect(what: string, got: number, wanted: number): void {
+  if (got !== wanted) fail(`${what}: ${got} instead of ${wanted}`);
+}
+
+const ratio = (one: number, other: number): number => one / other;
+const us = (ms: number, count: number): string => `${((ms * 1000) / count).toFixed(2)} us`;
+
+async function textDeltas(count: number): Promise<{ floor: number; gyre: number }> {
+  const source = textSource(count);
+  const times = await interleaved(ROUNDS, {
+    floor: async () => expect("floor deltas", await floorRun(() => source, {}), count),
+    gyre: async () => expect("gyre deltas", await gyreRun(wire(() => source)), count),
+  });
+  return { floor: times["floor"] ?? 0, gyre: times["gyre"] ?? 0 };
+}
+
+const text: Case = {
+  name: "text",
+  async run() {
+    const many = 100_000;
+    const { floor, gyre } = await textDeltas(many);
+    // Many short runs, so that a run of 1,000 deltas is long enough to be measured.
+    const few = 1_000;
+    const repeat = async (): Promise<void> => {
+      for (let i = 0; i < many / few; i++) await gyreRun(wire(() => textSource(few)));
+    };
+    const growth = await interleaved(ROUNDS, {
+      few: repeat,
+      many: async () => void (await gyreRun(wire(() => textSource(many)))),
+    });
+    return [
+      {
+        what: "100,000 text deltas",
+        floor: us(floor, many),
+        gyre: us(gyre, many),
+        measured: ratio(gyre, floor),
+        limit: 1.5,
+        unit: "x",
+      },
+      {
+        what: "growth per delta, 1,000 to 100,000",
+        gyre: us(growth["many"] ?? 0, many),
+        measured: ratio(growth["many"] ?? 0, growth["few"] ?? 1),
+        limit: 1.2,
+        unit: "x",
+      },
+    ];
+  },
+};
+
+function bigJson(bytes: number): string {
+  const line = 'const answer = "forty-two"; // a line of code\n';
+  const encoded = JSON.stringify(line).length - 2;
+  return JSON.stringify({ path: "src/a.ts", content: line.repeat(Math.ceil(bytes / encoded)) });
+}
+
+const writeTool: AgentTool = {
+  name: "write",
+  description: "Writes",
+  parameters: {
+    type: "object",
+    properties: { path: { type: "string" }, content: { type: "string" } },
+    required: ["path", "content"],
+  },
+  execute: () => ({ content: [{ type: "text", text: "ok" }] }),
+};
+
+function argumentRuns(bytes: number): Record<string, () => Promise<void>> {
+  const json = bigJson(bytes);
+  const deltas = Math.ceil(json.length / 16) + 1;
+  const source = (messages: number): Source =>
+    messages > 1 ? textSource(1) : argumentsSource(json, 16);
+  return {
+    floor: async () =>
+      expect("floor", await floorRun(source, { write: () => Promise.resolve("ok") }), deltas),
+    gyre: async () => expect("gyre", await gyreRun(wire(source), [writeTool]), deltas),
+  };
+}
+
+const args: Case = {
+  name: "arguments",
+  async run() {
+    const small = await interleaved(ROUNDS, argumentRuns(800_000));
+    const large = await interleaved(3, argumentRuns(4_000_000));
+    const [floor = 0, gyre = 0] = [small["floor"], small["gyre"]];
+    return [
+      {
+        what: "800 KB of arguments in 16-byte deltas",
+        floor: `${floor.toFixed(0)} ms`,
+        gyre: `${gyre.toFixed(0)} ms`,
+        measured: ratio(gyre, floor),
+        limit: 2,
+        unit: "x",
+      },
+      {
+        what: "growth per byte, 800 KB to 4 MB",
+        gyre: `${(large["gyre"] ?? 0).toFixed(0)} ms`,
+        measured: ratio((large["gyre"] ?? 0) / 5, gyre),
+        limit: 1.2,
+        unit: "x",
+      },
+    ];
+  },
+};
+
+const addTool: AgentTool = {
+  name: "add",
+  description: "Adds",
+  parameters: {
+    type: "object",
+    properties: { a: { type: "number" }, b: { type: "number" } },
+    required: ["a", "b"],
+  },
+  execute: (_id, given) => {
+    const { a, b } = given as { a: number; b: number };
+    return { content: [{ type: "text", text: String(a + b) }] };
+  },
+};
+
+const floorAdd: FloorTool = (given) =>
+  Promise.resolve(String(Number(given["a"]) + Number(given["b"])));
+
+type Responses = (messages: number) => readonly RawEvent[];
+
+function floorInstant(
+  responses: Responses,
+  tools: Readonly<Record<string, FloorTool>>,
+): Promise<number> {
+  return floorRun((messages) => instantSource(responses(messages)), tools);
+}
+
+/** A model that calls a tool `turns` times, then answers. */
+function calling(turns: number): Responses {
+  return (messages) => {
+    const made = (messages - 1) / 2;
+    if (made >= turns) return [{ type: "text", delta: "done" }, { type: "end" }];
+    return [
+      { type: "call", id: `c${made}`, name: "add" },
+      { type: "arguments", delta: `{"a":${made},"b":1}` },
+      { type: "end" },
+    ];
+  };
+}
+
+const turns: Case = {
+  name: "turns",
+  async run() {
+    const many = 1_000;
+    const times = await interleaved(15, {
+      floor: async () => void (await floorInstant(calling(many), { add: floorAdd })),
+      gyre: async () => void (await gyreRun(instant(calling(many)), [addTool])),
+    });
+    const few = 10;
+    const growth = await interleaved(25, {
+      few: async () => {
+        for (let i = 0; i < many / few; i++) await gyreRun(instant(calling(few)), [addTool]);
+      },
+      many: async () => void (await gyreRun(instant(calling(many)), [addTool])),
+    });
+    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
+    return [
+      {
+        what: "1,000 turns, a tool call each",
+        floor: us(floor, many),
+        gyre: us(gyre, many),
+        measured: ratio(gyre, floor),
+        limit: 4,
+        unit: "x",
+      },
+      {
+        what: "growth per turn, 10 to 1,000",
+        gyre: us(growth["many"] ?? 0, many),
+        // A run of 10 turns has 11 responses, so its turns look a little dearer than they are.
+        measured: ratio(growth["many"] ?? 0, growth["few"] ?? 1),
+        limit: 1.2,
+        unit: "x",
+      },
+    ];
+  },
+};
+
+const tools: Case = {
+  name: "tools",
+  async run() {
+    const count = 100;
+    const sleep = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+    const calls = Array.from({ length: count }, (_, i): RawEvent[] => [
+      { type: "call", id: `c${i}`, name: "wait" },
+      { type: "arguments", delta: `{"i":${i}}` },
+    ]).flat();
+    const responses: Responses = (messages) =>
+      messages > 1
+        ? [{ type: "text", delta: "done" }, { type: "end" }]
+        : [...calls, { type: "end" }];
+    const waitTool: AgentTool = {
+      name: "wait",
+      description: "Waits",
+      parameters: { type: "object", properties: { i: { type: "number" } } },
+      concurrent: true,
+      execute: async () => {
+        await sleep();
+        return "ok";
+      },
+    };
+    const floorWait: FloorTool = async () => {
+      await sleep();
+      return "ok";
+    };
+    const wall = { floor: [] as number[], gyre: [] as number[] };
+    for (let round = -200; round < 51; round++) {
+      let before = performance.now();
+      await floorInstant(responses, { wait: floorWait });
+      if (round >= 0) wall.floor.push(performance.now() - before);
+      before = performance.now();
+      await gyreRun(instant(responses), [waitTool], {
+        maxToolConcurrency: Number.POSITIVE_INFINITY,
+      });
+      if (round >= 0) wall.gyre.push(performance.now() - before);
+    }
+    const [floor, gyre] = [median(wall.floor), median(wall.gyre)];
+    return [
+      {
+        what: "100 tools of 10 ms in one turn, wall",
+        floor: `${floor.toFixed(2)} ms`,
+        gyre: `${gyre.toFixed(2)} ms`,
+        measured: ratio(gyre, floor),
+        limit: 1.1,
+        unit: "x",
+      },
+    ];
+  },
+};
+
+/** A model for three turns of 50 deltas: two with a call, one without. */
+function chatty(messages: number): RawEvent[] {
+  const made = (messages - 1) / 2;
+  const events = Array.from({ length: 50 }, (): RawEvent => ({ type: "text", delta: "word " }));
+  if (made < 2) {
+    events.push({ type: "call", id: `c${made}`, name: "add" });
+    events.push({ type: "arguments", delta: `{"a":${made},"b":1}` });
+  }
+  events.push({ type: "end" });
+  return events;
+}
+
+const AGENTS = 1_000;
+
+const agents: Case = {
+  name: "agents",
+  async run() {
+    const floorAll = async (): Promise<void> => {
+      const runs = Array.from({ length: AGENTS }, () => floorInstant(chatty, { add: floorAdd }));
+      for (const deltas of await Promise.all(runs)) expect("floor deltas", deltas, 152);
+    };
+    const gyreAll = async (): Promise<void> => {
+      const runs = Array.from({ length: AGENTS }, () => gyreRun(instant(chatty), [addTool]));
+      for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
+    };
+    const times = await interleaved(ROUNDS, { floor: floorAll, gyre: gyreAll });
+    // The same where a delta comes at a time: our wire then reads a generator, as the floor does.
+    const oneByOne = wire((messages) => instantSource(chatty(messages)));
+    const paced = await interleaved(ROUNDS, {
+      floor: floorAll,
+      gyre: async () => {
+        const runs = Array.from({ length: AGENTS }, () => gyreRun(oneByOne, [addTool]));
+        for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
+      },
+    });
+    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
+    const memory = agentMemory();
+    return [
+      {
+        what: "1,000 agents, 3 turns of 50 deltas, emitted at once",
+        floor: `${floor.toFixed(0)} ms`,
+        gyre: `${gyre.toFixed(0)} ms`,
+        measured: ratio(gyre, floor),
+        limit: 1.6,
+        unit: "x",
+      },
+      {
+        what: "the same, one delta at a time",
+        floor: `${(paced["floor"] ?? 0).toFixed(0)} ms`,
+        gyre: `${(paced["gyre"] ?? 0).toFixed(0)} ms`,
+        measured: ratio(paced["gyre"] ?? 0, paced["floor"] ?? 1),
+        limit: 1.6,
+        unit: "x",
+      },
+      {
+        what: "memory an agent, at the peak",
+        floor: `${memory.floor.toFixed(0)} KB`,
+        gyre: `${memory.gyre.toFixed(0)} KB`,
+        measured: memory.gyre,
+        limit: 100,
+        unit: " KB",
+      },
+    ];
+  },
+};
+
+/** Growth of the resident set at its peak, in a process of its own for each. */
+function agentMemory(): { floor: number; gyre: number } {
+  const one = (which: string): number => {
+    const samples = Array.from({ length: 3 }, () =>
+      Number(
+        execFileSync(
+          process.execPath,
+          [...process.execArgv, process.argv[1] ?? "", "--memory", which],
+          { encoding: "utf8" },
+        ),
+      ),
+    );
+    return median(samples);
+  };
+  return { floor: one("floor"), gyre: one("gyre") };
+}
+
+/** KB an agent by which the process grew while a thousand ran at once. */
+export async function measureMemory(which: string): Promise<number> {
+  const runOne = (): Promise<number> =>
+    which === "floor"
+      ? floorInstant(chatty, { add: floorAdd })
+      : gyreRun(instant(chatty), [addTool]);
+  // Compiled before it counts: the compiler takes memory of its own.
+  for (let i = 0; i < 2_000; i++) await runOne();
+  collect();
+  const before = process.memoryUsage.rss();
+  await Promise.all(Array.from({ length: AGENTS }, runOne));
+  return (process.resourceUsage().maxRSS * 1024 - before) / 1024 / AGENTS;
+}
+
+function longHistory(count: number): AgentMessage[] {
+  const messages: AgentMessage[] = [];
+  const base = {
+    api: "bench",
+    provider: "bench",
+    model: "bench",
+    usage: {},
+    timestamp: 0,
+  } as const;
+  for (let i = 0; messages.length < count; i++) {
+    const call: AssistantMessage = {
+      ...base,
+      role: "assistant",
+      stopReason: "toolUse",
+      content: [
+        { type: "text", text: `step ${i}` },
+        { type: "toolCall", id: `h${i}`, name: "add", arguments: { a: i, b: 1 } },
+      ],
+    };
+    messages.push(
+      { role: "user", content: `question ${i}`, timestamp: 0 },
+      call,
+      {
+        role: "toolResult",
+        toolCallId: `h${i}`,
+        toolName: "add",
+        content: [{ type: "text", text: String(i + 1) }],
+        isError: false,
+        timestamp: 0,
+      },
+      { ...base, role: "assistant", stopReason: "stop", content: [{ type: "text", text: "done" }] },
+    );
+  }
+  return messages.slice(0, count);
+}
+
+/** From the call to the moment when the model is asked. */
+async function callToModel(messages: readonly AgentMessage[]): Promise<number> {
+  let asked = 0;
+  const inner = wire(() => textSource(1));
+  const streamFn: StreamFn = (...given) => {
+    asked = performance.now();
+    return inner(...given);
+  };
+  const before = performance.now();
+  await agentLoop([user], { messages }, { model: benchModel }, undefined, streamFn).result();
+  return asked - before;
+}
+
+const history: Case = {
+  name: "history",
+  async run() {
+    const messages = longHistory(10_000);
+    const cold = await callToModel(messages);
+    for (let i = 0; i < 500; i++) await callToModel(messages);
+    const warm: number[] = [];
+    for (let i = 0; i < 200; i++) warm.push(await callToModel(messages));
+    return [
+      {
+        what: "call to model on 10,000 messages, seen before",
+        gyre: `${median(warm).toFixed(3)} ms (first: ${cold.toFixed(1)} ms)`,
+        measured: median(warm),
+        limit: 0.2,
+        unit: " ms",
+      },
+    ];
+  },
+};
+
+const firstEvent: Case = {
+  name: "first",
+  async run() {
+    const streamFn = wire(() => textSource(1));
+    const samples: number[] = [];
+    for (let i = 0; i < 6_000; i++) {
+      const before = performance.now();
+      const stream = agentLoop(
+        [user],
+        { messages: [] },
+        { model: benchModel },
+        undefined,
+        streamFn,
+      );
+      const iterator = stream[Symbol.asyncIterator]();
+      await iterator.next();
+      if (i >= 3_000) samples.push(performance.now() - before);
+      await stream.result();
+    }
+    return [
+      {
+        what: "first event after the call, warm",
+        gyre: `${(median(samples) * 1000).toFixed(1)} us`,
+        measured: median(samples) * 1000,
+        limit: 12,
+        unit: " us",
+      },
+    ];
+  },
+};
+
+const slowConsumer: Case = {
+  name: "slow",
+  async run() {
+    const deltas = 200_000;
+    const delta = "word ";
+    let flat = delta.repeat(deltas);
+    flat = Buffer.from(flat).toString("latin1");
+    collect();
+    const withFlat = process.memoryUsage().heapUsed;
+    const length = flat.length;
+    flat = "";
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const flatMb = (withFlat - before) / 1e6;
+    const stream = agentLoop(
+      [user],
+      { messages: [] },
+      { model: benchModel },
+      undefined,
+      wire(() => textSource(deltas, delta)),
+    );
+    let worst = 0;
+    let seen = 0;
+    let events = 0;
+    for await (const event of stream) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      if (event.type === "message_update" && event.assistantMessageEvent.type === "text_delta") {
+        seen += event.assistantMessageEvent.delta.length;
+      }
+      if (++events % 20 === 0) {
+        collect();
+        worst = Math.max(worst, process.memoryUsage().heapUsed - before);
+      }
+    }
+    expect("characters", seen, length);
+    return [
+      {
+        what: `slow consumer on 200,000 deltas (${events} events), heap above the flat text`,
+        gyre: `${(worst / 1e6).toFixed(2)} MB, flat ${flatMb.toFixed(2)} MB`,
+        measured: worst / 1e6 - flatMb,
+        limit: 2,
+        unit: " MB",
+      },
+    ];
+  },
+};
+
+const importing: Case = {
+  name: "import",
+  run() {
+    const agent = import.meta.resolve("@gyre/agent");
+    const cpu = (code: string): number => {
+      const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
+      return Number(
+        execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }),
+      );
+    };
+    const bare: number[] = [];
+    const ours: number[] = [];
+    for (let i = 0; i < 15; i++) {
+      bare.push(cpu(""));
+      ours.push(cpu(`await import(${JSON.stringify(agent)})`));
+    }
+    const over = median(ours) - median(bare);
+    return Promise.resolve([
+      {
+        what: "importing @gyre/agent, CPU over bare node",
+        floor: `${median(bare).toFixed(0)} ms`,
+        gyre: `${median(ours).toFixed(0)} ms`,
+        measured: over,
+        limit: 40,
+        unit: " ms",
+      },
+    ]);
+  },
+};
+
+export const cases: readonly Case[] = [
+  text,
+  args,
+  turns,
+  tools,
+  agents,
+  history,
+  firstEvent,
+  slowConsumer,
+  importing,
+];
+
+export { cpuMs };

@@ -1,0 +1,170 @@
+import { execFileSync, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { ApiProvider, Model } from "@gyre/ai";
+import { anthropicMessages } from "@gyre/ai/providers/anthropic-messages";
+import { openaiCompletions } from "@gyre/ai/providers/openai-completions";
+import { openaiResponses } from "@gyre/ai/providers/openai-responses";
+import { createParser } from "eventsource-parser";
+import type { Case, Line } from "./cases.ts";
+import { interleaved, median } from "../measure/measure.ts";
+import { streamedChars } from "./stream-bodies.ts";
+
+const DELTAS = 20_000;
+const ROUNDS = 15;
+const IMPORT_ROUNDS = 15;
+
+/** Runs `work` with a server of made-up streams in a process of its own. */
+async function withServer<T>(work: (origin: string) => Promise<T>): Promise<T> {
+  const child = fork(fileURLToPath(new URL("./stream-server.js", import.meta.url)));
+  const { port } = await new Promise<{ port: number }>((resolve) => child.once("message", resolve));
+  try {
+    return await work(`http://127.0.0.1:${port}`);
+  } finally {
+    child.disconnect();
+  }
+}
+
+/** What is needed at the very least: fetch, a decoder of the format, and JSON. */
+async function bare(url: string, isDelta: (event: never) => boolean): Promise<number> {
+  let deltas = 0;
+  const parser = createParser({
+    onEvent({ data }) {
+      if (data !== "[DONE]" && isDelta(JSON.parse(data) as never)) deltas++;
+    },
+  });
+  const response = await fetch(url, { method: "POST", body: "{}" });
+  const decoder = new TextDecoder();
+  if (!response.body) throw new Error("The server sent no body.");
+  for await (const piece of response.body) parser.feed(decoder.decode(piece, { stream: true }));
+  return deltas;
+}
+
+async function gyre(provider: ApiProvider, baseUrl: string): Promise<number> {
+  const model: Model = {
+    id: "bench",
+    name: "Bench",
+    api: provider.api,
+    provider: "bench",
+    baseUrl,
+  };
+  const messages = [{ role: "user", content: "go", timestamp: 0 }] as const;
+  const stream = await provider.stream(model, { messages }, { apiKey: "key" });
+  let chars = 0;
+  for await (const event of stream) if (event.type === "text_delta") chars += event.delta.length;
+  const { errorMessage, stopReason } = await stream.result();
+  if (stopReason !== "stop") throw new Error(`The response ended in trouble: ${errorMessage}`);
+  return chars;
+}
+
+const CHARS = streamedChars(DELTAS);
+
+function expect(what: string, got: number, wanted: number): void {
+  if (got !== wanted) throw new Error(`${what}: ${got} instead of ${wanted}.`);
+}
+
+/** The wires, and how the bare reader of each knows a delta. */
+const WIRES: readonly [ApiProvider, (event: never) => boolean][] = [
+  [anthropicMessages(), (event: { type?: string }) => event.type === "content_block_delta"],
+  [
+    openaiCompletions(),
+    (event: { choices?: { delta?: { content?: string } }[] }) =>
+      (event.choices?.[0]?.delta?.content ?? "") !== "",
+  ],
+  [openaiResponses(), (event: { type?: string }) => event.type === "response.output_text.delta"],
+];
+
+const decode: Case = {
+  name: "services",
+  run: () =>
+    withServer(async (origin) => {
+      const lines: Line[] = [];
+      for (const [provider, isDelta] of WIRES) {
+        const url = `${origin}/${provider.api}/${DELTAS}`;
+        const times = await interleaved(ROUNDS, {
+          floor: async () => expect("deltas", await bare(url, isDelta), DELTAS),
+          gyre: async () => expect("characters", await gyre(provider, url), CHARS),
+        });
+        const { floor = Number.NaN, gyre: ours = Number.NaN } = times;
+        lines.push({
+          what: `${provider.api}: ${DELTAS} deltas over loopback, decoded and accumulated`,
+          floor: `${((floor * 1000) / DELTAS).toFixed(2)} us`,
+          gyre: `${((ours * 1000) / DELTAS).toFixed(2)} us`,
+          measured: ours / floor,
+          limit: 1.25,
+          unit: "x",
+        });
+      }
+      return lines;
+    }),
+};
+
+const LONG_MB = 16;
+const SHORT_MB = 4;
+
+const longLine: Case = {
+  name: "line",
+  run: () =>
+    withServer(async (origin) => {
+      const read = async (mb: number): Promise<void> => {
+        const chars = await gyre(anthropicMessages(), `${origin}/line/${mb}`);
+        expect("characters", chars, mb * 1_000_000);
+      };
+      const times = await interleaved(ROUNDS, {
+        short: () => read(SHORT_MB),
+        long: () => read(LONG_MB),
+      });
+      const { long = Number.NaN, short = Number.NaN } = times;
+      return [
+        {
+          what: `one line of ${LONG_MB} MB: a byte against one of ${SHORT_MB} MB`,
+          floor: `${(short / SHORT_MB).toFixed(1)} ms a MB`,
+          gyre: `${(long / LONG_MB).toFixed(1)} ms a MB`,
+          measured: long / LONG_MB / (short / SHORT_MB),
+          limit: 1.5,
+          unit: "x",
+        },
+      ];
+    }),
+};
+
+const ENTRIES = [
+  "anthropic-messages",
+  "bedrock-converse-stream",
+  "google-generative-ai",
+  "ollama",
+  "openai-completions",
+  "openai-responses",
+];
+
+const importing: Case = {
+  name: "import-wires",
+  run() {
+    const cpu = (code: string): number => {
+      const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
+      const args = ["--input-type=module", "-e", script];
+      return Number(execFileSync(process.execPath, args, { encoding: "utf8" }));
+    };
+    const imports = ENTRIES.map(
+      (wire) =>
+        `await import(${JSON.stringify(import.meta.resolve(`@gyre/ai/providers/${wire}`))})`,
+    );
+    const none: number[] = [];
+    const each: number[][] = imports.map(() => []);
+    for (let round = 0; round < IMPORT_ROUNDS; round++) {
+      none.push(cpu(""));
+      for (const [nth, code] of imports.entries()) each[nth]?.push(cpu(code));
+    }
+    return Promise.resolve(
+      ENTRIES.map((wire, nth) => ({
+        what: `importing the wire ${wire}, CPU over bare node`,
+        floor: `${median(none).toFixed(0)} ms`,
+        gyre: `${median(each[nth] ?? []).toFixed(0)} ms`,
+        measured: median(each[nth] ?? []) - median(none),
+        limit: 15,
+        unit: " ms",
+      })),
+    );
+  },
+};
+
+export const serviceCases: readonly Case[] = [decode, longLine, importing];

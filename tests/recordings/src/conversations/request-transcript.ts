@@ -1,0 +1,282 @@
+import { readBedrock, readGoogle } from "./clouds.ts";
+import {
+  addImage,
+  blocks,
+  choice,
+  imageOf,
+  isRecord,
+  type Json,
+  modelIn,
+  parsed,
+  record,
+  records,
+  seal,
+  string,
+  SYSTEM_PARTS,
+  textsOf,
+  type ToldChoice,
+  type ToldImage,
+  toolOf,
+  Turns,
+} from "./parts.ts";
+
+/**
+ * What a request tells a model, whichever format it is written in: enough of it to say
+ * it again in another way, and to compare two requests that ought to say the same.
+ */
+export interface Told {
+  model: string;
+  system: string;
+  /** Where the system prompt stands: a field's name, or the role of a message. */
+  systemAs: string;
+  /** The first turn may be either's; two turns of one role never follow each other. */
+  turns: ToldTurn[];
+  tools: ToldTool[];
+  /** Types of the tools that the service itself runs. */
+  serviceTools: string[];
+  /** Absent: the model may choose. */
+  toolChoice?: ToldChoice;
+  /** The request asks for thinking, or for thinking that is sealed. */
+  thinks: boolean;
+}
+
+export interface ToldTurn {
+  role: "user" | "assistant";
+  texts: ToldText[];
+  images: ToldImage[];
+  thinking: ToldThinking[];
+  calls: ToldCall[];
+  results: ToldResult[];
+  /** Blocks of tools that the service ran. */
+  service: Json[];
+  /** Kinds of what is there too and has no place here: documents, sounds. */
+  other: string[];
+}
+
+/** A seal is what the service wants back beside it, unread: a signature, citations. */
+export interface ToldText {
+  text: string;
+  seal?: string;
+}
+
+export interface ToldThinking extends ToldText {
+  /** All of it, where text and seal are only a part. */
+  raw?: unknown;
+  redacted?: boolean;
+}
+
+export interface ToldCall {
+  /** Empty where the format has none. */
+  id: string;
+  name: string;
+  arguments: unknown;
+  seal?: string;
+}
+
+export interface ToldResult {
+  id: string;
+  name?: string;
+  text: string;
+  images: ToldImage[];
+  isError: boolean;
+}
+
+export interface ToldTool {
+  name: string;
+  description: string;
+  parameters: Json;
+}
+
+/** Reads a request; `path` is where it went, which tells the model where the body does not. */
+type ToldReader = (body: Json, path: string) => Told;
+
+const READERS: Readonly<Record<string, ToldReader>> = {
+  "anthropic-messages": readAnthropic,
+  "openai-completions": readChat,
+  "openai-responses": readResponses,
+  "google-generative-ai": readGoogle,
+  "bedrock-converse-stream": readBedrock,
+  "bedrock-invoke-stream": readBedrock,
+  ollama: readChat,
+};
+
+/** What a request of one of our wires tells. Throws where there is no reader for it. */
+export function readTold(api: string, body: Json, path: string): Told {
+  // Bedrock's other operation takes the format of the model's maker.
+  const format = "anthropic_version" in body ? "anthropic-messages" : api;
+  const reader = READERS[format];
+  if (!reader) throw new Error(`There is no reader for requests of "${api}".`);
+  return reader(body, path);
+}
+
+function readAnthropic(body: Json, path: string): Told {
+  const turns = new Turns();
+  for (const { role, content } of records(body["messages"])) {
+    const turn = turns.of(role === "assistant" ? "assistant" : "user");
+    for (const block of blocks(content)) readAnthropicBlock(turn, block);
+  }
+  const tools = records(body["tools"]);
+  const { type, name } = record(body["tool_choice"]);
+  return {
+    model: modelIn(body, path),
+    turns: turns.list,
+    ...choice(type === "tool" ? { name: string(name) } : type),
+    system: textsOf(body["system"], SYSTEM_PARTS),
+    systemAs: body["system"] === undefined ? "" : "system",
+    tools: tools.flatMap(({ input_schema, ...tool }) =>
+      input_schema === undefined ? [] : [toolOf(tool, input_schema)],
+    ),
+    serviceTools: tools.flatMap((tool) => (tool["input_schema"] ? [] : [string(tool["type"])])),
+    thinks: isRecord(body["thinking"]),
+  };
+}
+
+function readAnthropicBlock(turn: ToldTurn, block: Json): void {
+  const { type, signature, thinking, data, id, name, input, caller } = block;
+  if (type === "text") {
+    turn.texts.push({ text: string(block["text"]), ...seal(block["citations"]) });
+  } else if (type === "thinking") {
+    turn.thinking.push({ text: string(thinking), ...seal(signature) });
+  } else if (type === "redacted_thinking") {
+    turn.thinking.push({ text: "", redacted: true, ...seal(data) });
+  } else if (type === "tool_use") {
+    turn.calls.push({ id: string(id), name: string(name), arguments: input, ...seal(caller) });
+  } else if (type === "tool_result") {
+    const { content } = block;
+    const isError = block["is_error"] === true;
+    const images = records(content).flatMap(imageOf);
+    const text = textsOf(content, "\n");
+    turn.results.push({ id: string(block["tool_use_id"]), text, images, isError });
+  } else if (type === "image") addImage(turn, block);
+  else if (turn.role === "assistant") turn.service.push(block);
+  else turn.other.push(string(type));
+}
+
+/** Chat completions, the older text completions, and Ollama's own format. */
+function readChat(body: Json, path: string): Told {
+  const turns = new Turns();
+  const system: string[] = [];
+  let systemAs = "";
+  if (typeof body["prompt"] === "string") turns.of("user").texts.push({ text: body["prompt"] });
+  for (const message of records(body["messages"])) {
+    const { role, content } = message;
+    if (role === "system" || role === "developer") {
+      if (turns.list.length > 0) turns.of("user").other.push(`${role} in between`);
+      system.push(textsOf(content, SYSTEM_PARTS));
+      systemAs = role;
+    } else if (role === "tool") {
+      const name = message["tool_name"] ?? message["name"];
+      turns.of("user").results.push({
+        id: string(message["tool_call_id"]),
+        ...(typeof name === "string" && { name }),
+        text: textsOf(content, "\n"),
+        images: [],
+        isError: false,
+      });
+    } else readChatMessage(turns.of(role === "assistant" ? "assistant" : "user"), message);
+  }
+  const { type, function: named } = record(body["tool_choice"]);
+  const chosen =
+    type === "function" ? { name: string(record(named)["name"]) } : body["tool_choice"];
+  return {
+    model: modelIn(body, path),
+    turns: turns.list,
+    ...choice(chosen),
+    system: system.join(SYSTEM_PARTS),
+    systemAs,
+    tools: records(body["tools"]).flatMap(({ function: declared }) =>
+      isRecord(declared) ? [toolOf(declared, declared["parameters"])] : [],
+    ),
+    serviceTools: records(body["tools"]).flatMap((tool) =>
+      tool["function"] === undefined ? [string(tool["type"])] : [],
+    ),
+    thinks: ["reasoning_effort", "reasoning", "thinking", "think"].some((field) => body[field]),
+  };
+}
+
+function readChatMessage(turn: ToldTurn, message: Json): void {
+  const { content, reasoning_content, reasoning, reasoning_details, thinking } = message;
+  const thought = reasoning_content ?? reasoning ?? thinking;
+  if (Array.isArray(reasoning_details)) {
+    // What else is said of the thinking says the same again.
+    turn.thinking.push({ text: "", raw: reasoning_details, ...seal(reasoning_details) });
+  } else if (typeof thought === "string") turn.thinking.push({ text: thought });
+  for (const part of blocks(content)) {
+    const { type, text } = part;
+    if (type === "text") turn.texts.push({ text: string(text) });
+    else if (type === "thinking") turn.thinking.push({ text: textsOf(part["thinking"], "") });
+    else if (type === "image_url") addImage(turn, part);
+    else turn.other.push(string(type));
+  }
+  for (const data of Array.isArray(message["images"]) ? message["images"] : []) {
+    turn.images.push({ mimeType: "image/png", data: string(data) });
+  }
+  for (const { id, function: called, extra_content } of records(message["tool_calls"])) {
+    const { name, arguments: given } = record(called);
+    turn.calls.push({
+      id: string(id),
+      name: string(name),
+      arguments: parsed(given),
+      ...seal(extra_content),
+    });
+  }
+}
+
+function readResponses(body: Json, path: string): Told {
+  const turns = new Turns();
+  const { input, instructions } = body;
+  const system = typeof instructions === "string" ? [instructions] : [];
+  let systemAs = system.length > 0 ? "instructions" : "";
+  if (typeof input === "string") turns.of("user").texts.push({ text: input });
+  for (const item of records(input)) {
+    const { role, content } = item;
+    if (role === "system" || role === "developer") {
+      if (turns.list.length > 0) turns.of("user").other.push(`${role} in between`);
+      system.push(textsOf(content, SYSTEM_PARTS));
+      systemAs = role;
+    } else readItem(turns, item);
+  }
+  const tools = records(body["tools"]);
+  const { type, name } = record(body["tool_choice"]);
+  return {
+    model: modelIn(body, path),
+    turns: turns.list,
+    ...choice(type === "function" ? { name: string(name) } : body["tool_choice"]),
+    system: system.join(SYSTEM_PARTS),
+    systemAs,
+    tools: tools.flatMap((tool) =>
+      tool["type"] === "function" ? [toolOf(tool, tool["parameters"])] : [],
+    ),
+    serviceTools: tools.flatMap((tool) =>
+      tool["type"] === "function" ? [] : [string(tool["type"])],
+    ),
+    thinks:
+      isRecord(body["reasoning"]) || JSON.stringify(body["include"] ?? "").includes("encrypted"),
+  };
+}
+
+function readItem(turns: Turns, item: Json): void {
+  const { type, call_id, content, name, output, role, summary } = item;
+  if (type === "function_call") {
+    turns.of("assistant").calls.push({
+      id: string(call_id),
+      name: string(name),
+      arguments: parsed(item["arguments"]),
+    });
+  } else if (type === "function_call_output") {
+    const text = textsOf(output, "\n");
+    const images = records(output).flatMap(imageOf);
+    turns.of("user").results.push({ id: string(call_id), text, images, isError: false });
+  } else if (type === "reasoning") {
+    const { encrypted_content } = item;
+    const text = textsOf(summary, "\n\n");
+    turns.of("assistant").thinking.push({ text, raw: item, ...seal(encrypted_content) });
+  } else if (type === "message" || role !== undefined) {
+    const turn = turns.of(role === "assistant" ? "assistant" : "user");
+    for (const part of blocks(content)) {
+      if (typeof part["text"] === "string") turn.texts.push({ text: part["text"] });
+      else if (part["type"] === "input_image") addImage(turn, part);
+      else turn.other.push(string(part["type"]));
+    }
+  } else turns.of("assistant").service.push(item);
+}

@@ -1,0 +1,97 @@
+import type { AgentEvent } from "@gyre/agent";
+import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
+import type { World } from "../world/world.ts";
+import { isTroubled } from "./transcript.ts";
+
+interface ReplayedBlock {
+  type: "text" | "thinking" | "toolCall" | "other";
+  text: string;
+  ended: boolean;
+}
+
+/** Builds each assistant message again from its updates, and compares. */
+export class Replay {
+  readonly #world: World;
+  #blocks: ReplayedBlock[] = [];
+  #updates = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** `whole`: nothing of the answer was to be ignored. */
+  take(event: AgentEvent, whole: boolean): void {
+    if (event.type === "message_start") {
+      this.#blocks = [];
+      this.#updates = 0;
+    } else if (event.type === "message_update") {
+      this.#updates++;
+      if (whole) this.#update(event.assistantMessageEvent);
+    } else if (event.type === "message_end" && event.message.role === "assistant") {
+      if (whole && this.#updates > 0) this.#compare(event.message);
+    }
+  }
+
+  #update(event: AssistantMessageEvent): void {
+    switch (event.type) {
+      case "text_start":
+      case "thinking_start":
+      case "toolcall_start": {
+        const type = blockTypeOf(event.type);
+        if (event.contentIndex !== this.#blocks.length) this.#fail("a block begins out of order");
+        this.#blocks.push({ type, text: "", ended: false });
+        return;
+      }
+      case "text_delta":
+      case "thinking_delta":
+      case "toolcall_delta": {
+        const block = this.#blocks[event.contentIndex];
+        if (!block || block.ended) this.#fail(`a ${event.type} comes for a block that is not open`);
+        else block.text += event.delta;
+        return;
+      }
+      case "text_end":
+      case "thinking_end":
+      case "toolcall_end": {
+        const block = this.#blocks[event.contentIndex];
+        if (!block || block.ended) this.#fail(`a ${event.type} comes for a block that is not open`);
+        else block.ended = true;
+        return;
+      }
+      case "service_tool":
+      case "image":
+        this.#blocks.push({ type: "other", text: "", ended: true });
+        return;
+      default:
+        this.#fail(`message_update carries ${event.type}`);
+    }
+  }
+
+  #compare(message: AssistantMessage): void {
+    const dropsCalls = message.stopReason === "redirected";
+    const kept = this.#blocks.filter((block) => {
+      if (block.type !== "toolCall" || !isTroubled(message)) return true;
+      return block.ended && !dropsCalls;
+    });
+    const told = kept.map((block) => `${block.type} ${block.text}`);
+    const final = message.content.map((block, index) => {
+      if (block.type === "text") return `text ${block.text}`;
+      if (block.type === "thinking") return `thinking ${block.thinking}`;
+      // What arguments come to is the accumulator's matter; that the call is there is ours.
+      return block.type === "toolCall" ? `toolCall ${kept[index]?.text}` : "other ";
+    });
+    if (told.join("\n") === final.join("\n")) return;
+    this.#fail(`the deltas make ${JSON.stringify(told)}, the message is ${JSON.stringify(final)}`);
+  }
+
+  #fail(text: string): void {
+    this.#world.fail("replay", text);
+  }
+}
+
+function blockTypeOf(
+  type: "text_start" | "thinking_start" | "toolcall_start",
+): ReplayedBlock["type"] {
+  if (type === "text_start") return "text";
+  return type === "thinking_start" ? "thinking" : "toolCall";
+}
