@@ -14,7 +14,7 @@ const agent = { name: "@gyre/agent", dependencies: { "@gyre/ai": "0.1.0" }, expo
 const house: Tree = {
   "packages/ai/package.json": ai,
   "packages/ai/src/index.ts": 'export * from "./text.ts";',
-  "packages/ai/src/messages/text.ts": "export const text = 1;",
+  "packages/ai/src/text.ts": "export const text = 1;",
   "packages/ai/src/node/index.ts": 'import "node:fs"; import "../text.ts"; process.exit();',
   "packages/agent/package.json": agent,
   "packages/agent/src/index.ts": 'import type { A } from "@gyre/ai";',
@@ -29,8 +29,8 @@ it("a house in order has no problems", () => {
 
 it("an arrow that is not in the list is a problem, for types too", () => {
   const upwards = 'import type { Agent } from "@gyre/agent";';
-  expect(problems({ "packages/ai/src/messages/text.ts": upwards })).toEqual([
-    "packages/ai/src/messages/text.ts:1: imports @gyre/agent, but there is no arrow ai -> agent",
+  expect(problems({ "packages/ai/src/text.ts": upwards })).toEqual([
+    "packages/ai/src/text.ts:1: imports @gyre/agent, but there is no arrow ai -> agent",
   ]);
 });
 
@@ -54,14 +54,14 @@ it.each([
   ['import "@gyre/nowhere";', "imports @gyre/nowhere, and there is no such package"],
   ['import "left-pad";', "imports left-pad, which packages/ai/package.json does not declare"],
 ])("in ai, %s is a problem", (source, problem) => {
-  expect(problems({ "packages/ai/src/messages/text.ts": source })).toEqual([
-    `packages/ai/src/messages/text.ts:1: ${problem}`,
+  expect(problems({ "packages/ai/src/text.ts": source })).toEqual([
+    `packages/ai/src/text.ts:1: ${problem}`,
   ]);
 });
 
 it.each([
-  ["@gyre/ai/src/messages/text.ts", "which is no entry point of @gyre/ai"],
-  ["@gyre/ai/dist/messages/text.js", "which is no entry point of @gyre/ai"],
+  ["@gyre/ai/src/text.ts", "which is no entry point of @gyre/ai"],
+  ["@gyre/ai/dist/text.js", "which is no entry point of @gyre/ai"],
   ["@gyre/ai/node", "which is not for code for browsers"],
   ["@gyre/ai/providers", "but knows no provider"],
 ])("in agent, to import %s is a problem", (specifier, problem) => {
@@ -80,7 +80,7 @@ it("a dependency that nothing imports is a problem", () => {
 it("a devDependency is good for types alone", () => {
   const manifest = { ...ai, devDependencies: { wire: "1.0.0" } };
   const withSource = (source: string): readonly string[] =>
-    problems({ "packages/ai/package.json": manifest, "packages/ai/src/messages/text.ts": source });
+    problems({ "packages/ai/package.json": manifest, "packages/ai/src/text.ts": source });
   expect(withSource('import type { A } from "wire";')).toEqual([]);
   expect(withSource('import { a } from "wire";')).toHaveLength(1);
 });
@@ -93,7 +93,7 @@ it("a room that has no arrows yet is a problem", () => {
 
 it("tests may import what they like", () => {
   const source = 'import "node:fs"; import "vitest";';
-  expect(problems({ "packages/ai/src/messages/text.test.ts": source })).toEqual([]);
+  expect(problems({ "packages/ai/src/text.test.ts": source })).toEqual([]);
   expect(problems({ "packages/ai/src/testing/world.ts": source })).toEqual([]);
 });
 

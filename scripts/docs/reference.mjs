@@ -121,7 +121,7 @@ function refuseTwins({ specifier, names }) {
 }
 
 async function main() {
-  const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+  const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
   const { values } = parseArgs({
     options: { check: { type: "boolean" }, missing: { type: "boolean" } },
   });

@@ -277,7 +277,7 @@ async function fetchFacts(folder) {
   return join(folder, "package");
 }
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const target = join(root, "packages/ai/src/models/data.ts");
 
 async function main() {

@@ -35,5 +35,34 @@ export function packagesOf(root) {
     .toSorted()
     .map((room) => ({ room, folder: join(packages, room) }))
     .filter(({ folder }) => existsSync(join(folder, "package.json")))
-    .map(({ room, folder }) => ({ room, folder, manifest: readManifest(folder) }));
+    .map(({ room, folder }) => ({
+      room,
+      folder,
+      manifest: expandPatterns(folder, readManifest(folder)),
+    }));
+}
+
+/**
+ * A pattern among the entry points (`./providers/*`) stands for one entry point for each
+ * source file that it matches.
+ *
+ * @param {string} folder
+ * @param {Manifest} manifest
+ * @returns {Manifest}
+ */
+function expandPatterns(folder, manifest) {
+  if (manifest.exports === undefined || typeof manifest.exports !== "object") return manifest;
+  const entries = Object.entries(manifest.exports).flatMap(([path, target]) => {
+    const source = /** @type {{ source?: string }} */ (target).source;
+    if (!path.includes("*") || source === undefined) return [[path, target]];
+    const [before = "", after = ""] = source.split("*");
+    const parent = join(folder, before);
+    return readdirSync(parent)
+      .filter((name) => existsSync(join(parent, `${name}${after}`)))
+      .map((name) => [
+        path.replace("*", name),
+        JSON.parse(JSON.stringify(target).replaceAll("*", name)),
+      ]);
+  });
+  return { ...manifest, exports: Object.fromEntries(entries) };
 }

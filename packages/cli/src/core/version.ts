@@ -1,9 +1,15 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
-/** The version of this program. Stands in the folder of the entry, so that the path holds in the bundle too. */
+/** The manifest as seen from the bundle (`bundle/*.js`), and from here. */
+const MANIFESTS = ["../package.json", "../../package.json"];
+
+/** The version of this program. */
 export function version(): string {
-  const manifest: { version: string } = JSON.parse(
-    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  const file = MANIFESTS.map((path) => new URL(path, import.meta.url)).find((url) =>
+    existsSync(url),
   );
+  if (file === undefined)
+    throw new Error("The program's package.json is missing. Install gyre again.");
+  const manifest: { version: string } = JSON.parse(readFileSync(file, "utf8"));
   return manifest.version;
 }
