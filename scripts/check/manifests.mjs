@@ -52,7 +52,7 @@ export function checkManifests(root) {
   return { problems };
 }
 
-const PEERS = "bench/peers";
+const PEERS = "tests/bench/peers";
 
 /**
  * The folders with the libraries that we are measured against.

@@ -106,9 +106,9 @@ it("the lockfile has the builds for every platform", () => {
 
 const library = { name: "bench-b", private: true, dependencies: { b: "1.0.0" } };
 const measured: Tree = {
-  "bench/peers/package.json": { name: "bench", private: true },
-  "bench/peers/b/package.json": library,
-  "bench/peers/b/package-lock.json": { packages: { "": {}, "node_modules/b": {} } },
+  "tests/bench/peers/package.json": { name: "bench", private: true },
+  "tests/bench/peers/b/package.json": library,
+  "tests/bench/peers/b/package-lock.json": { packages: { "": {}, "node_modules/b": {} } },
 };
 
 it("a library that we are measured against may run on any Node and have scripts", () => {
@@ -117,13 +117,13 @@ it("a library that we are measured against may run on any Node and have scripts"
   expect(
     problems({
       ...measured,
-      "bench/peers/b/package-lock.json": lock,
-      "bench/peers/b/node_modules/b/package.json": installed,
+      "tests/bench/peers/b/package-lock.json": lock,
+      "tests/bench/peers/b/node_modules/b/package.json": installed,
     }),
   ).toEqual([]);
 });
 
-it.each(["bench/peers", "bench/peers/b"])("what is measured in %s is pinned", (folder) => {
+it.each(["tests/bench/peers", "tests/bench/peers/b"])("what is measured in %s is pinned", (folder) => {
   const manifest = { ...library, dependencies: { b: "^1.0.0" } };
   const lock = { packages: { "node_modules/b": { resolved: "https://registry.example/b.tgz" } } };
   expect(
@@ -139,8 +139,8 @@ it.each(["bench/peers", "bench/peers/b"])("what is measured in %s is pinned", (f
 });
 
 it("a library that we are measured against has a lockfile", () => {
-  const { "bench/peers/b/package-lock.json": _, ...without } = measured;
+  const { "tests/bench/peers/b/package-lock.json": _, ...without } = measured;
   expect(problems(without)).toEqual([
-    "bench/peers/b: no package-lock.json, so each install may bring something else",
+    "tests/bench/peers/b: no package-lock.json, so each install may bring something else",
   ]);
 });
