@@ -289,7 +289,7 @@ it("the check names a page that is not what the types say, and what to run", asy
   writeFileSync(join(root, "packages/one/dist/index.d.ts"), "export type It = 2;");
   expect(await checkReference(root)).toEqual({
     problems: [
-      "docs/reference/one.md is not what the types say. Run: npx tsc -b && node scripts/reference.mjs",
+      "docs/reference/one.md is not what the types say. Run: npx tsc -b && node scripts/docs/reference.mjs",
     ],
   });
 });

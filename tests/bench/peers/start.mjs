@@ -34,7 +34,7 @@ async function npm(folder, ...command) {
   try {
     await mustRun("npm", [...command, ...INSTALL], { cwd: join(here, folder) });
   } catch (error) {
-    const place = join("bench/peers", folder);
+    const place = join("tests/bench/peers", folder);
     throw new Error(`Nothing could be installed in ${place}.`, { cause: error });
   }
 }

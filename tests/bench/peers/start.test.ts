@@ -10,7 +10,7 @@ const scripts = fileURLToPath(new URL("../../../scripts", import.meta.url));
 it.skipIf(process.platform === "win32")("an install that fails says where, and why", async () => {
   const root = plant({
     "tests/bench/peers/start.mjs": readFileSync(new URL("./start.mjs", import.meta.url), "utf8"),
-    "bench/peers/package-lock.json": {},
+    "tests/bench/peers/package-lock.json": {},
     "bin/npm": "#!/bin/sh\necho made-up trouble >&2\nexit 1\n",
   });
   cpSync(scripts, join(root, "scripts"), { recursive: true });
@@ -21,7 +21,7 @@ it.skipIf(process.platform === "win32")("an install that fails says where, and w
     env: { ...before, PATH: `${join(root, "bin")}${delimiter}${before["PATH"]}` },
   });
   expect(code).toBe(1);
-  expect(output).toContain("Nothing could be installed in bench/peers.\nnpm ci ");
+  expect(output).toContain("Nothing could be installed in tests/bench/peers.\nnpm ci ");
   expect(output).toContain("made-up trouble");
   expect(output).not.toMatch(/\n +at /);
 });

@@ -63,7 +63,7 @@ describe("the list of faults", () => {
     expect(new Set(FAULTS.map(({ name }) => name)).size).toBe(FAULTS.length);
     for (const { file } of FAULTS) {
       const source = file.replace("/dist/", "/src/").replace(/\.js$/, ".ts");
-      const path = fileURLToPath(new URL(`../../packages/${source}`, import.meta.url));
+      const path = fileURLToPath(new URL(`../../../packages/${source}`, import.meta.url));
       expect(readFileSync(path, "utf8")).not.toBe("");
     }
   });

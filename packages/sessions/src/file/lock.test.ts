@@ -26,14 +26,9 @@ let home: string;
 beforeAll(async () => {
   home = await mkdtemp(join(await realpath(tmpdir()), "gyre-writer-"));
   const bundle = await rolldown({
-    input: at("testing/writer.ts"),
+    input: at("../testing/writer.ts"),
     platform: "node",
-    resolve: {
-      alias: {
-        "@gyre/ai": at("../../../ai/src/index.ts"),
-        "@gyre/agent": at("../../../agent/src/index.ts"),
-      },
-    },
+    resolve: { conditionNames: ["source", "import"] },
   });
   await bundle.write({ dir: home, entryFileNames: "writer.mjs" });
   await bundle.close();
