@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { plant } from "../tree.ts";
+import { plant } from "../shared/tree.ts";
 import { splitSource } from "./source-parts.mjs";
 import { parseTerms } from "./terms.mjs";
 import {
