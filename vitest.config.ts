@@ -11,7 +11,13 @@ export default defineConfig({
       "tests/*/src/**/*.test.ts",
       "tests/bench/peers/*.test.ts",
     ],
+    // No test replaces modules or leaves globals changed, so files share the modules they load.
     pool: "threads",
-    testTimeout: 20_000,
+    isolate: false,
+    maxWorkers: "100%",
+    // Limits for a test that hangs. On a busy machine a test takes several times as long.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });
