@@ -8,13 +8,8 @@ import {
   type StreamOptions,
   systemClock,
 } from "@gyre/ai";
-import {
-  type FetchedResponse,
-  joinUrl,
-  parseObject,
-  ProviderError,
-  SseDecoder,
-} from "@gyre/ai/providers";
+import { type FetchedResponse, joinUrl, parseObject, ProviderError } from "@gyre/ai/providers";
+import { SseDecoder } from "@gyre/ai/stream";
 import { Backoff, RECONNECT_MAX_MS } from "../client/backoff.ts";
 import type { Payload } from "../frames/envelope.ts";
 import { ArrivingMessage } from "../messages/arriving-message.ts";

@@ -8,7 +8,7 @@ import {
   type ScriptStep,
   stall,
 } from "@gyre/ai/testing";
-import { SseDecoder } from "@gyre/ai/providers";
+import { SseDecoder } from "@gyre/ai/stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Payload } from "../frames/envelope.ts";
 import { KEEP_ALIVE_MS } from "../frames/limits.ts";

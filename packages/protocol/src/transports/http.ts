@@ -1,4 +1,4 @@
-import { SseDecoder } from "@gyre/ai/providers";
+import { SseDecoder } from "@gyre/ai/stream";
 import { encode, type Envelope, isRecord, utf8Length } from "../frames/envelope.ts";
 import { Inbox } from "./inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { SseDecoder } from "@gyre/ai/providers";
+import { SseDecoder } from "@gyre/ai/stream";
 import type { Case } from "./manifest.ts";
 
 /** Recordings and vectors that are about the stream format alone, with no model behind them. */
