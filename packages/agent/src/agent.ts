@@ -15,14 +15,14 @@ import {
   type Usage,
 } from "@gyre/ai";
 import type { Compaction } from "./context/compaction.ts";
-import { compactNow } from "./context/context.ts";
-import { isThenable, SinkError } from "./loop/emitter.ts";
+import { compactNow } from "./context/compactor.ts";
+import { isThenable, SinkError } from "./run/emitter.ts";
 import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
 import { MessageQueue, type QueuedMessage } from "./queue.ts";
-import { contained, type Injected, Run, warn } from "./loop/run.ts";
+import { contained, type Injected, Run, warn } from "./run/run.ts";
 import type {
   AgentContext,
   AgentEndEvent,

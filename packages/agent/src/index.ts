@@ -1,6 +1,6 @@
 export * from "./agent.ts";
 export * from "./context/breakdown.ts";
-export { SKIPPED_TEXT } from "./loop/calls.ts";
+export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export {
   applyCompaction,
   type Compaction,
@@ -11,8 +11,8 @@ export {
   planCompaction,
   type PlanOptions,
 } from "./context/compaction.ts";
-export { ContextOverflowError } from "./context/context.ts";
-export { SinkError } from "./loop/emitter.ts";
+export { ContextOverflowError } from "./context/compactor.ts";
+export { SinkError } from "./run/emitter.ts";
 export { type CallTrace, type CompactionFacts, traceOf } from "./context/facts.ts";
 export { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
 export { type PromptInput, toMessages, userMessage } from "./transcript/input.ts";

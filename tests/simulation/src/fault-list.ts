@@ -89,7 +89,7 @@ const LOOP = inFile("agent/dist/loop/loop.js", {
   ],
 });
 
-const CALLS = inFile("agent/dist/loop/calls.js", {
+const CALLS = inFile("agent/dist/loop/tool-calls.js", {
   "no result for calls that were not started": [
     "R8",
     "for (const call of calls.slice(started)) {",
@@ -231,7 +231,7 @@ const RETRY = inFile("agent/dist/loop/retry.js", {
   "no retry event": ["R22", "await policy.onRetry({", "void ({"],
 });
 
-const FALLBACK = inFile("agent/dist/loop/fallback.js", {
+const FALLBACK = inFile("agent/dist/run/fallback.js", {
   "fallback after content": [
     "fallback",
     "if (shown || !message.failure ||",
@@ -240,7 +240,7 @@ const FALLBACK = inFile("agent/dist/loop/fallback.js", {
   "the old model is asked after a fallback": ["fallback", "run.use(error.next);", ""],
 });
 
-const RESPONSE = inFile("agent/dist/loop/response.js", {
+const RESPONSE = inFile("agent/dist/loop/model-call.js", {
   "the watchdog sleeps": ["R22", "this.#bark();", ";"],
   "the watchdog's timer stays": ["idle", "watch.stop();", ""],
   "start before content": ["R22", "if (isContent(event))", "if (true)"],
@@ -283,7 +283,7 @@ const RESPONSE = inFile("agent/dist/loop/response.js", {
   ],
 });
 
-const RUN = inFile("agent/dist/loop/run.js", {
+const RUN = inFile("agent/dist/run/run.js", {
   "prepareTurn does not start the list anew": ["fallback", "this.fallbacks.startAnew();", ""],
   "nothing is handed back": [
     "R16",
@@ -331,7 +331,7 @@ const RUN = inFile("agent/dist/loop/run.js", {
   ],
 });
 
-const EMITTER = inFile("agent/dist/loop/emitter.js", {
+const EMITTER = inFile("agent/dist/run/emitter.js", {
   "the sink is called after it failed": [
     "R25",
     "emit(event) {\n        if (this.#failure)",
@@ -418,7 +418,7 @@ const REST = [
     ],
     "all takes one": ["R17", 'this.mode === "all" ? this.#items.length : 1', "1"],
   }),
-  ...inFile("agent/dist/loop/limits.js", {
+  ...inFile("agent/dist/run/limits.js", {
     "one turn too many": ["R23", "this.#turns >= maxTurns", "this.#turns > maxTurns"],
     "tokens not counted": ["R23", "this.#tokens += tokensOf(message);", ";"],
     "money not counted": ["R23", "this.#cost += usage.cost?.total ?? 0;", ""],
@@ -453,7 +453,7 @@ const REST = [
       "return [...messages, result];",
     ],
   }),
-  ...inFile("agent/dist/loop/cancellation.js", {
+  ...inFile("agent/dist/run/cancellation.js", {
     "an abort comes twice": ["R21", "if (this.#reason)\n            return;", "", "slow"],
     "who waits already is not told": [
       "R21",

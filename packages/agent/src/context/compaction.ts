@@ -9,7 +9,7 @@ import {
   type ToolResultMessage,
   type UserMessage,
 } from "@gyre/ai";
-import { cutMiddle } from "../transcript/cut.ts";
+import { cutMiddle } from "../transcript/truncate.ts";
 import { type CallTrace, type CompactionFacts, factsText } from "./facts.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";

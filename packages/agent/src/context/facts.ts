@@ -1,5 +1,5 @@
 import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
-import { oneLine } from "../transcript/cut.ts";
+import { oneLine } from "../transcript/truncate.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";
 

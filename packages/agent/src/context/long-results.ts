@@ -1,7 +1,7 @@
 import { estimateTokens, textOf, type ToolCall, type ToolResultMessage } from "@gyre/ai";
 import { type ContextConfig, contextLimits } from "./compaction.ts";
-import { cutMiddle, oneLine } from "../transcript/cut.ts";
-import { contained, type Run } from "../loop/run.ts";
+import { cutMiddle, oneLine } from "../transcript/truncate.ts";
+import { contained, type Run } from "../run/run.ts";
 import { summaryWithin } from "./summaries.ts";
 import type { AgentToolResult } from "../contract/types.ts";
 

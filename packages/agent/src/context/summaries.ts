@@ -1,6 +1,6 @@
 import type { Compaction, ContextConfig } from "./compaction.ts";
-import { messageOf } from "../loop/emitter.ts";
-import type { Run } from "../loop/run.ts";
+import { messageOf } from "../run/emitter.ts";
+import type { Run } from "../run/run.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
 export const DEFAULT_SUMMARY_WAIT_MS = 30_000;

@@ -3,8 +3,8 @@ import { call, fail, say, scriptedModel, type ScriptStep } from "@gyre/ai/testin
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Agent } from "../agent.ts";
-import { SinkError } from "./emitter.ts";
-import { isUnavailable } from "./fallback.ts";
+import { SinkError } from "../run/emitter.ts";
+import { isUnavailable } from "../run/fallback.ts";
 import { logging, type LogLine } from "../observe/logging.ts";
 import { ANSWER_TOOL } from "../output.ts";
 import { checkGrammar } from "../testing/grammar.ts";

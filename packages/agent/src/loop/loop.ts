@@ -6,12 +6,12 @@ import {
   mayRun,
   neverRunResult,
   noAnswers,
-} from "./calls.ts";
-import { SinkError } from "./emitter.ts";
+} from "./tool-calls.ts";
+import { SinkError } from "../run/emitter.ts";
 import { callsOf, endedInTrouble, isLlmMessage } from "../transcript/history.ts";
 import { repair } from "./repair.ts";
-import { failedMessage, respond } from "./response.ts";
-import { Cancelled, type Injected, Run } from "./run.ts";
+import { failedMessage, respond } from "./model-call.ts";
+import { Cancelled, type Injected, Run } from "../run/run.ts";
 import type {
   AgentContext,
   AgentEndEvent,

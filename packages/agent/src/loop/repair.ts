@@ -7,9 +7,9 @@ import {
   noAnswers,
   publishAll,
   start,
-} from "./calls.ts";
-import { SinkError } from "./emitter.ts";
-import type { Run } from "./run.ts";
+} from "./tool-calls.ts";
+import { SinkError } from "../run/emitter.ts";
+import type { Run } from "../run/run.ts";
 import { errorResult, notStartedResult, toResult } from "./tools.ts";
 
 /**

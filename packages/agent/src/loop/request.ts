@@ -1,7 +1,7 @@
 import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/ai";
-import { keepSmall, sentBy } from "../context/context.ts";
+import { keepSmall, sentBy } from "../context/compactor.ts";
 import type { Outgoing } from "../transcript/history.ts";
-import type { Run } from "./run.ts";
+import type { Run } from "../run/run.ts";
 
 /** What is about to be sent is not what a service accepts: a fault of ours, or of a hook. */
 export class InvalidTranscriptError extends Error {

@@ -9,7 +9,7 @@ import {
 } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
-import { SinkError } from "./emitter.ts";
+import { SinkError } from "../run/emitter.ts";
 import { runAgentLoop } from "./loop.ts";
 import { later, never, Recorder, text, tool, user } from "../testing/play.ts";
 import { render } from "../testing/render.ts";

@@ -1,7 +1,7 @@
 import { type ArgumentsResult, nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
-import { isThenable } from "./emitter.ts";
+import { isThenable } from "../run/emitter.ts";
 import { compose, Suspend, type ToolInvocation } from "../contract/middleware.ts";
-import { messageOf, type Run } from "./run.ts";
+import { messageOf, type Run } from "../run/run.ts";
 import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;

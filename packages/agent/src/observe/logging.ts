@@ -1,5 +1,5 @@
 import { type Clock, redact, secretsOf, type StopReason, systemClock, type Usage } from "@gyre/ai";
-import { fallbacksOf } from "../loop/fallback.ts";
+import { fallbacksOf } from "../run/fallback.ts";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "../contract/types.ts";

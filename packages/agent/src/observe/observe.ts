@@ -5,7 +5,7 @@ import {
   IncompleteStreamError,
   toAssistantStream,
 } from "@gyre/ai";
-import { isThenable } from "../loop/emitter.ts";
+import { isThenable } from "../run/emitter.ts";
 import {
   type Middleware,
   type ModelInvocation,
@@ -13,7 +13,7 @@ import {
   Suspend,
   type ToolInvocation,
 } from "../contract/middleware.ts";
-import { messageOf, warn } from "../loop/run.ts";
+import { messageOf, warn } from "../run/run.ts";
 import type { AgentEndEvent, AgentToolResult } from "../contract/types.ts";
 
 /** What went wrong: a kind of failure, or the name of an error's class. */

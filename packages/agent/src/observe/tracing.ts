@@ -9,10 +9,10 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
-import { fallbacksOf } from "../loop/fallback.ts";
+import { fallbacksOf } from "../run/fallback.ts";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
-import { messageOf } from "../loop/run.ts";
+import { messageOf } from "../run/run.ts";
 
 /** What an attribute of a span can be. */
 export type TelemetryValue = string | number | boolean | string[];

@@ -11,7 +11,7 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import { Breath } from "./breath.ts";
+import { Breath } from "./event-loop-yield.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
 import type { Compaction } from "../context/compaction.ts";
 import { Emitter, isThenable, messageOf } from "./emitter.ts";

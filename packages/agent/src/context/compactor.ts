@@ -20,11 +20,11 @@ import {
   standIn,
   SUMMARY_SHARE,
 } from "./compaction.ts";
-import { cutMiddle } from "../transcript/cut.ts";
+import { cutMiddle } from "../transcript/truncate.ts";
 import { factsOf, fitFacts } from "./facts.ts";
 import { isLlmMessage } from "../transcript/history.ts";
 import { shortForm } from "./long-results.ts";
-import { contained, messageOf, type Run } from "../loop/run.ts";
+import { contained, messageOf, type Run } from "../run/run.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
 /** Of the trigger: from here on a summary is asked for, before it is needed. */

@@ -1,7 +1,7 @@
 import { estimateTokens } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutMiddle, oneLine } from "./cut.ts";
+import { cutMiddle, oneLine } from "./truncate.ts";
 
 const NOTE = "[...]";
 const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;

@@ -13,15 +13,15 @@ import {
   type StreamOptions,
   toAssistantStream,
 } from "@gyre/ai";
-import { calibrate, makeSmaller } from "../context/context.ts";
-import { isThenable } from "./emitter.ts";
-import { withFallback } from "./fallback.ts";
+import { calibrate, makeSmaller } from "../context/compactor.ts";
+import { isThenable } from "../run/emitter.ts";
+import { withFallback } from "../run/fallback.ts";
 import { callsOf, endedInTrouble } from "../transcript/history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "../contract/middleware.ts";
-import { Redirect } from "./redirect.ts";
+import { Redirect } from "../run/redirect.ts";
 import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
-import { contained, messageOf, type Run } from "./run.ts";
+import { contained, messageOf, type Run } from "../run/run.ts";
 import type { AgentEvent } from "../contract/types.ts";
 
 export const DEFAULT_FIRST_EVENT_MS = 300_000;

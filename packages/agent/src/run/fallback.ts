@@ -1,6 +1,6 @@
 import type { AssistantMessage, Failure, Model } from "@gyre/ai";
 import type { RunInfo } from "../contract/middleware.ts";
-import type { Attempt } from "./retry.ts";
+import type { Attempt } from "../loop/retry.ts";
 import type { Run } from "./run.ts";
 import type { AgentEvent } from "../contract/types.ts";
 

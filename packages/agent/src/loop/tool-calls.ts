@@ -1,8 +1,8 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { isThenable, SinkError } from "./emitter.ts";
+import { isThenable, SinkError } from "../run/emitter.ts";
 import { endedInTrouble } from "../transcript/history.ts";
 import { capResult } from "../context/long-results.ts";
-import { messageOf, type Run } from "./run.ts";
+import { messageOf, type Run } from "../run/run.ts";
 import {
   abortedResult,
   type CallOutcome,
