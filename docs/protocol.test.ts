@@ -363,7 +363,7 @@ describe("the tables of docs/protocol.md", () => {
   });
 
   it("list every request to sessions, as docs/rpc.md does", async () => {
-    const lending = firstNames("### Requests of those who lend");
+    const lending = firstNames("### Registering client tools");
     const asking = firstNames("### Requests to sessions");
     expect(new Set([...asking, ...lending])).toEqual(new Set(servedSessions()));
     const rpc = await readFile(join(root, "docs/rpc.md"), "utf8");
