@@ -30,7 +30,7 @@ for (const { toolCall, reason } of asked?.pending ?? []) {
   console.log(`${toolCall.id}: ${reason}`, toolCall.arguments);
 }
 
-// What was said and what waits is plain data: it can be kept and taken up elsewhere.
+// What was said and what waits is plain data: it can be kept and resumed elsewhere.
 const kept = JSON.stringify({ messages: first.state.messages, pending: first.state.pending });
 
 const second = new Agent({

@@ -8,7 +8,7 @@ const visit = defineTool({
   parameters: { type: "object", properties: { page: { type: "number" } }, required: ["page"] },
   execute(_id, { page }) {
     // The user changes their mind while the first page is being read.
-    if (page === 1) agent.steer("Stop reading, tell me what you have.");
+    if (page === 1) agent.steer("Stop reading, show me what you have.");
     return `page ${page}`;
   },
 });

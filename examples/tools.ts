@@ -4,7 +4,7 @@ import { call, callAll, scriptedModel } from "@gyre/ai/testing";
 
 const prices: Readonly<Record<string, number>> = { tea: 3, cake: 5 };
 
-/** Two calls of it that are neighbours run together: it says `concurrent`. */
+/** Adjacent calls of it run together: it says `concurrent`. */
 const price = defineTool({
   name: "price",
   description: "The price of a thing.",
@@ -18,7 +18,7 @@ const price = defineTool({
   },
 });
 
-/** Asks another tool, and tells how far it is. */
+/** Asks another tool, and reports progress. */
 const bill = defineTool({
   name: "bill",
   description: "Adds up the prices of several things.",

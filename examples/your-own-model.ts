@@ -10,7 +10,7 @@ import {
 
 const parrot: Model = { id: "parrot-1", name: "Parrot", api: "parrot", provider: "cage" };
 
-/** Says what it was told, word by word, as a service would over a wire. */
+/** Repeats the prompt, word by word, as a service would over a wire. */
 const stream: StreamFn = (model, context, options) => {
   const events = new AssistantMessageEventStream();
   const answer = new Accumulator(events, model, Date.now());

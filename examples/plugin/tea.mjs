@@ -16,7 +16,7 @@ export function registerTools(registry, api) {
   };
   registry.register({
     name: "steep",
-    description: "Tells how long a kind of tea takes.",
+    description: "Gives the time that a kind of tea takes.",
     parameters: {
       type: "object",
       properties: { kind: { type: "string", enum: Object.keys(TIMES) } },
