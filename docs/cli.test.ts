@@ -22,7 +22,7 @@ import {
   scriptedService,
 } from "../packages/cli/src/testing/scripted-service.ts";
 import { ENTRY_TYPES } from "../packages/sessions/src/format/line.ts";
-import { compile, type Fence, fencesOf, pages, root, snippetsOf } from "./snippets.ts";
+import { compile, type Fence, readFences, pages, root, readSnippets } from "./snippets.ts";
 
 /** A program that takes longer is ended. */
 const PROGRAM_MS = 30_000;
@@ -65,8 +65,8 @@ interface Block {
  * and the name of a program that not everybody has. The `text` after it is what they print,
  * both streams together.
  */
-function blocksOf(page: string, name: string): Block[] {
-  const fences = fencesOf(page);
+function readBlocks(page: string, name: string): Block[] {
+  const fences = readFences(page);
   return fences.flatMap((fence, index) => {
     const { language, note, body, line } = fence;
     const [found, needs] = /^run(?: if (\S+))?$/.exec(note) ?? [];
@@ -86,8 +86,9 @@ function blocksOf(page: string, name: string): Block[] {
 /** What the service says, in a comment before a block. */
 function answersTo(page: string, { line }: Fence): Answer[] {
   const before = page.split("\n").slice(0, line - 1);
-  const [, said = "[]"] = /<!-- answers: ((?:(?!-->)[\s\S])*)-->\n?$/.exec(before.join("\n")) ?? [];
-  return JSON.parse(said) as Answer[];
+  const [, answers = "[]"] =
+    /<!-- answers: ((?:(?!-->)[\s\S])*)-->\n?$/.exec(before.join("\n")) ?? [];
+  return JSON.parse(answers) as Answer[];
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -156,7 +157,7 @@ async function withPlace<T>(work: (place: Place) => Promise<T>): Promise<T> {
 }
 
 /** What is wrong with commands, which are run in order in one folder. */
-function problemsOf(blocks: readonly Block[]): Promise<string[]> {
+function findProblems(blocks: readonly Block[]): Promise<string[]> {
   return withPlace(async (place) => {
     const wrong: string[] = [];
     for (const { answers, needs, output, where, script } of blocks) {
@@ -189,36 +190,36 @@ describe("the commands in the pages", () => {
   it.each(PAGES)(
     "of %s print what it says",
     async (name) => {
-      expect(await problemsOf(blocksOf(all.get(name) ?? "", name))).toEqual([]);
+      expect(await findProblems(readBlocks(all.get(name) ?? "", name))).toEqual([]);
     },
     PAGE_MS,
   );
 
-  it("are run, or it is told why not", () => {
-    const told = /^(run|run if \S+|no-run .+)$/;
-    const fences = PAGES.flatMap((name) => fencesOf(all.get(name) ?? ""));
+  it("are run, or say why not", () => {
+    const reason = /^(run|run if \S+|no-run .+)$/;
+    const fences = PAGES.flatMap((name) => readFences(all.get(name) ?? ""));
     const commands = fences.filter(({ language }) => language === "sh");
     expect(commands.length).toBeGreaterThan(20);
-    expect(commands.filter(({ note }) => !told.test(note))).toEqual([]);
+    expect(commands.filter(({ note }) => !reason.test(note))).toEqual([]);
   });
 
   it("would be found if they were wrong", async () => {
     const page = (script: string, output: string): Block[] =>
-      blocksOf(
+      readBlocks(
         `# Page\n\n\`\`\`sh run\n${script}\n\`\`\`\n\n\`\`\`text\n${output}\`\`\`\n`,
         "page.md",
       );
-    expect(await problemsOf(page("echo one", "one\n"))).toEqual([]);
-    expect(await problemsOf(page("echo one; echo two >&2", "one\n…o\n"))).toEqual([]);
-    expect(await problemsOf(page("echo one", "two\n"))).toHaveLength(1);
-    expect(await problemsOf(page("echo one; echo two", "one…\n"))).toHaveLength(1);
-    const [unforeseen] = await problemsOf(page("gyre -p Hi 2>/dev/null", ""));
+    expect(await findProblems(page("echo one", "one\n"))).toEqual([]);
+    expect(await findProblems(page("echo one; echo two >&2", "one\n…o\n"))).toEqual([]);
+    expect(await findProblems(page("echo one", "two\n"))).toHaveLength(1);
+    expect(await findProblems(page("echo one; echo two", "one…\n"))).toHaveLength(1);
+    const [unforeseen] = await findProblems(page("gyre -p Hi 2>/dev/null", ""));
     expect(unforeseen).toBe("page.md:3 asked 1 times, and has 0 answers");
   });
 });
 
 /** The rows of the tables below a heading, cell by cell. */
-function rowsOf(page: string, heading: string): string[][] {
+function readRows(page: string, heading: string): string[][] {
   const start = page.indexOf(`\n${heading}\n`);
   if (start < 0) throw new Error(`There is no heading "${heading}".`);
   const [section = ""] = page.slice(start + heading.length + 2).split(/^#+ /m, 1);
@@ -250,12 +251,12 @@ describe("docs/cli.md", () => {
 
   it("lists the exit codes as the program has them", () => {
     const names = Object.keys(EXIT) as (keyof typeof EXIT)[];
-    const [, , ...rows] = rowsOf(page(), "## Exit codes");
+    const [, , ...rows] = readRows(page(), "## Exit codes");
     expect(rows).toEqual(names.map((name) => [String(EXIT[name]), EXIT_MEANINGS[name]]));
   });
 
   it("lists every command, with what it takes", () => {
-    const listed = rowsOf(page(), "## Commands").map(([command = ""]) => command);
+    const listed = readRows(page(), "## Commands").map(([command = ""]) => command);
     for (const [name, { takes }] of typedCommands()) {
       // The verbs of sessions have a table of their own.
       const rest = takes === undefined || name === "sessions" ? "" : ` ${takes}`;
@@ -263,15 +264,17 @@ describe("docs/cli.md", () => {
     }
   });
 
-  it("tells of every option of a run", () => {
+  it("names every option of a run", () => {
     const options = RUN_GROUPS.flatMap((group) => group.options);
-    // `--config`, `--sandbox` and `--trust` are told of where settings are.
-    const told = page() + (all.get("docs/configuration.md") ?? "");
-    expect(options.filter((name) => !told.includes(`--${name}`) && name !== "print")).toEqual([]);
+    // `--config`, `--sandbox` and `--trust` are described where settings are.
+    const described = page() + (all.get("docs/configuration.md") ?? "");
+    expect(options.filter((name) => !described.includes(`--${name}`) && name !== "print")).toEqual(
+      [],
+    );
   });
 
   it("lists the fields of a result", async () => {
-    const listed = rowsOf(page(), "### json").flatMap(([cell = ""]) => namesIn(cell));
+    const listed = readRows(page(), "### json").flatMap(([cell = ""]) => namesIn(cell));
     await withPlace(async (place) => {
       const schema = join(place.cwd, "schema.json");
       writeFileSync(schema, `{ "type": "string" }`);
@@ -296,7 +299,7 @@ describe("docs/cli.md", () => {
   });
 
   it("lists the events and their fields", () => {
-    const rows = rowsOf(page(), "### stream-json").map(([type = "", fields = ""]) => ({
+    const rows = readRows(page(), "### stream-json").map(([type = "", fields = ""]) => ({
       type: namesIn(type)[0]?.name,
       fields: namesIn(fields),
     }));
@@ -321,7 +324,7 @@ const ANSWER = {
   timestamp: 0,
 } as const;
 const CALL = { toolCallId: "1", toolName: "brew" };
-const TROUBLE = { kind: "network", errorMessage: "No water." };
+const FAILURE = { kind: "network", errorMessage: "No water." };
 
 /** One of each; what is missing here does not compile. */
 const EVENTS: { [T in AgentEvent["type"]]: Extract<AgentEvent, { type: T }> } = {
@@ -354,8 +357,8 @@ const EVENTS: { [T in AgentEvent["type"]]: Extract<AgentEvent, { type: T }> } = 
     durationMs: 1,
   },
   turn_end: { type: "turn_end", message: { ...ANSWER, content: [] }, toolResults: [] },
-  retry: { type: "retry", attempt: 1, delayMs: 1, ...TROUBLE },
-  fallback: { type: "fallback", from: MODEL, to: MODEL, ...TROUBLE },
+  retry: { type: "retry", attempt: 1, delayMs: 1, ...FAILURE },
+  fallback: { type: "fallback", from: MODEL, to: MODEL, ...FAILURE },
   compaction: {
     type: "compaction",
     before: 2,
@@ -379,7 +382,7 @@ const EVENTS: { [T in AgentEvent["type"]]: Extract<AgentEvent, { type: T }> } = 
 describe("docs/sessions.md", () => {
   const page = (): string => all.get("docs/sessions.md") ?? "";
   const firstNames = (heading: string): (string | undefined)[] =>
-    rowsOf(page(), heading).map(([cell = ""]) => namesIn(cell)[0]?.name);
+    readRows(page(), heading).map(([cell = ""]) => namesIn(cell)[0]?.name);
 
   it("lists what can be done to a session", () => {
     const [verbs = ""] = COMMANDS.sessions.takes.slice(1).split(" ");
@@ -428,7 +431,7 @@ describe("docs/rpc.md", () => {
   const page = (): string => all.get("docs/rpc.md") ?? "";
 
   it("has a conversation as the program has it", async () => {
-    const conversation = fencesOf(page()).find(({ note }) => note === "conversation");
+    const conversation = readFences(page()).find(({ note }) => note === "conversation");
     if (!conversation) throw new Error("There is no conversation.");
     await withPlace(async (place) => {
       place.service.play(answersTo(page(), conversation));
@@ -454,9 +457,9 @@ describe("docs/rpc.md", () => {
   it(
     "has a client that works",
     async () => {
-      const fences = fencesOf(page());
+      const fences = readFences(page());
       const fence = fences.find(({ language }) => language === "ts");
-      const [client] = snippetsOf(page(), "docs/rpc.md");
+      const [client] = readSnippets(page(), "docs/rpc.md");
       if (!fence || !client) throw new Error("There is no client.");
       await mkdir(join(root, ".tmp"), { recursive: true });
       const folder = await mkdtemp(join(root, ".tmp", "docs-rpc-"));
@@ -477,7 +480,7 @@ describe("docs/rpc.md", () => {
   );
 
   it("lists requests that are served", async () => {
-    const rows = rowsOf(page(), "## Frames").filter((row) => row.length === 3);
+    const rows = readRows(page(), "## Frames").filter((row) => row.length === 3);
     const requests = rows.slice(2).flatMap(([cell = ""]) => namesIn(cell));
     expect(requests.length).toBeGreaterThan(15);
     const [, unserved = ""] = /Not served yet \(`not_implemented`\): ([^.]*)\./.exec(page()) ?? [];

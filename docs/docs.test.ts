@@ -6,13 +6,13 @@ import { run } from "../scripts/shared/command.mjs";
 import {
   compile,
   type Compiled,
-  eachOf,
-  fencesOf,
+  forEachParallel,
+  readFences,
   pages,
-  problemOf,
+  findProblem,
   root,
   type Snippet,
-  snippetsOf,
+  readSnippets,
 } from "./snippets.ts";
 
 /** Programs that run at the same time: starting Node is most of what one takes. */
@@ -32,13 +32,13 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function outcomeOf(snippets: readonly Snippet[], where: string): Promise<string[]> {
+async function runSnippets(snippets: readonly Snippet[], where: string): Promise<string[]> {
   const { problems, programs }: Compiled = await compile(snippets, join(folder, where));
   const found = [...problems];
   if (found.length > 0) return found;
-  await eachOf([...programs], WIDTH, async ([snippet, program]) => {
+  await forEachParallel([...programs], WIDTH, async ([snippet, program]) => {
     if (snippet.notRun !== undefined) return;
-    const problem = await problemOf(snippet, program);
+    const problem = await findProblem(snippet, program);
     if (problem !== undefined) found.push(problem);
   });
   return found;
@@ -46,14 +46,14 @@ async function outcomeOf(snippets: readonly Snippet[], where: string): Promise<s
 
 describe("the programs in the pages", () => {
   it("compile, run and print what the page says", async () => {
-    const snippets = [...all].flatMap(([name, page]) => snippetsOf(page, name));
+    const snippets = [...all].flatMap(([name, page]) => readSnippets(page, name));
     expect(snippets.length).toBeGreaterThan(30);
-    expect(await outcomeOf(snippets, "pages")).toEqual([]);
+    expect(await runSnippets(snippets, "pages")).toEqual([]);
   }, 60_000);
 
   it("give a reason where they are not run", () => {
     const silent = [...all]
-      .flatMap(([name, page]) => snippetsOf(page, name))
+      .flatMap(([name, page]) => readSnippets(page, name))
       .filter(({ notRun }) => notRun === "");
     expect(silent).toEqual([]);
   });
@@ -61,7 +61,7 @@ describe("the programs in the pages", () => {
 
 describe("a page that is wrong is found", () => {
   const page = (code: string, output = ""): Snippet[] =>
-    snippetsOf(`# Page\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`text\n${output}\`\`\`\n`, "page.md");
+    readSnippets(`# Page\n\n\`\`\`ts\n${code}\n\`\`\`\n\n\`\`\`text\n${output}\`\`\`\n`, "page.md");
 
   it.each([
     ["a name that is not there", `import { Agnet } from "@gyre/agent";\nnew Agnet();`, "", "Agnet"],
@@ -71,13 +71,13 @@ describe("a page that is wrong is found", () => {
     ["output that no page shows", `console.log("one");`, "", "page.md:3 printed\none\n"],
     ["a warning", `console.error("careful");`, "", "careful"],
   ])("%s", async (what, code, output, words) => {
-    const problems = await outcomeOf(page(code, output), what.replaceAll(" ", "-"));
+    const problems = await runSnippets(page(code, output), what.replaceAll(" ", "-"));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(words);
   });
 
   it("and one that is right is not", async () => {
-    expect(await outcomeOf(page(`console.log("one");`, "one\n"), "right")).toEqual([]);
+    expect(await runSnippets(page(`console.log("one");`, "one\n"), "right")).toEqual([]);
   });
 });
 
@@ -88,9 +88,9 @@ describe("the examples", () => {
     const sections = shown.split(/^## /m).slice(1);
     expect(sections.length).toBeGreaterThan(3);
     const wrong: string[] = [];
-    await eachOf(sections, WIDTH, async (section) => {
+    await forEachParallel(sections, WIDTH, async (section) => {
       const [name = ""] = section.split("\n", 1);
-      const expected = fencesOf(section).find(({ language }) => language === "text")?.body;
+      const expected = readFences(section).find(({ language }) => language === "text")?.body;
       const script = join(root, "scripts/drive/example.mjs");
       const { code, output } = await run(process.execPath, [script, name], { cwd: root });
       if (code !== 0 || output !== expected) wrong.push(`${name} ended with ${code}:\n${output}`);
@@ -127,7 +127,7 @@ describe("the pages", () => {
 
   it("link to nothing that is not there", () => {
     const broken = [...all].flatMap(([name, page]) =>
-      linksOf(page)
+      findLinks(page)
         .filter((link) => !leadsSomewhere(name, link))
         .map((link) => `${name}: ${link}`),
     );
@@ -142,7 +142,7 @@ describe("the pages", () => {
 });
 
 /** Relative links and pictures, outside of code. */
-function linksOf(page: string): string[] {
+function findLinks(page: string): string[] {
   const prose = page.replaceAll(/^```[\s\S]*?^```/gm, "").replaceAll(/`[^`\n]*`/g, "");
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
     .map((match) => match[1] ?? "")
@@ -155,11 +155,11 @@ function leadsSomewhere(from: string, link: string): boolean {
   if (!existsSync(join(root, target))) return false;
   if (anchor === undefined) return true;
   const headings = (all.get(target) ?? "").matchAll(/^#+ (.*)$/gm);
-  return [...headings].some((match) => anchorOf(match[1] ?? "") === anchor);
+  return [...headings].some((match) => toAnchor(match[1] ?? "") === anchor);
 }
 
 /** As the usual hosts of repositories make it. */
-function anchorOf(heading: string): string {
+function toAnchor(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")

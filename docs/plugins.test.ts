@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { HOOK_EVENTS, namesOfTool } from "../packages/cli/src/settings/hooks.ts";
 import { buildProgram, type Ended, type Program } from "../packages/cli/src/testing/program.ts";
 import { type Script, scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
-import { type Fence, fencesOf, root } from "./snippets.ts";
+import { type Fence, readFences, root } from "./snippets.ts";
 
 // The plugin and the hooks of docs/plugins.md, as they stand there, and the example.
 
@@ -22,9 +22,9 @@ beforeEach(() => {
 });
 
 /** The files of a section, by the names that stand behind their languages. */
-function filesOf(heading: string): Fence[] {
+function readFiles(heading: string): Fence[] {
   const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? "";
-  return fencesOf(section).filter(({ note }) => /^[\w./-]+$/.test(note));
+  return readFences(section).filter(({ note }) => /^[\w./-]+$/.test(note));
 }
 
 function write(path: string, text: string): void {
@@ -47,7 +47,7 @@ const sent = ({ requests }: Ended, nth: number): string => requests[nth]?.text ?
 
 describe("docs/plugins.md", () => {
   it("has a plugin in 15 lines that works", async () => {
-    const files = filesOf("A plugin in 15 lines");
+    const files = readFiles("A plugin in 15 lines");
     expect(files.map(({ note }) => note)).toEqual(["words.mjs", "config.json"]);
     expect(files[0]?.body.trim().split("\n")).toHaveLength(15);
     for (const { note, body } of files) write(`config/gyre/${note}`, body);
@@ -63,8 +63,11 @@ describe("docs/plugins.md", () => {
   });
 
   it("has hooks that work", async () => {
-    const files = filesOf("Hooks");
-    expect(files.map(({ note }) => note)).toEqual(["config.json", ".gyre/hooks/no-licence.sh"]);
+    const files = readFiles("Hooks");
+    expect(files.map(({ note }) => note)).toEqual([
+      "config.json",
+      ".gyre/hooks/protect-license.sh",
+    ]);
     const [config, script] = files;
     write("work/.gyre/config.json", config?.body ?? "");
     write(`work/${script?.note}`, script?.body ?? "");
@@ -89,7 +92,7 @@ describe("docs/plugins.md", () => {
     );
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     expect(sent(ended, 0)).toContain("The last commit is: A first step");
-    expect(sent(ended, 1)).toContain("Denied by a hook: The licence is for people to change.");
+    expect(sent(ended, 1)).toContain("Denied by a hook: The license is for people to change.");
     expect(readFileSync(join(home, "work/tea.txt"), "utf8")).toBe("green");
   });
 
@@ -100,12 +103,12 @@ describe("docs/plugins.md", () => {
     const names = page
       .replaceAll("\n  ", " ")
       .matchAll(/`([A-Z]\w+)` (?:is )?(`\w+`(?: and `\w+`)?)/g);
-    const told = [...names].map(([, name = "", tools = ""]) => ({
+    const described = [...names].map(([, name = "", tools = ""]) => ({
       name,
       tools: tools.replaceAll("`", "").split(" and "),
     }));
-    expect(told.length).toBeGreaterThan(8);
-    for (const { name, tools } of told) {
+    expect(described.length).toBeGreaterThan(8);
+    for (const { name, tools } of described) {
       for (const tool of tools) expect(namesOfTool(tool)).toContain(name);
     }
   });

@@ -11,7 +11,7 @@ import * as limits from "../packages/protocol/src/frames/limits.ts";
 import type { WireStreamOptions } from "../packages/protocol/src/models/request-payloads.ts";
 import { ScriptedHost } from "../packages/server/src/testing/scripted-host.ts";
 import { type ServedWorld, servedWorld } from "../packages/server/src/testing/served-world.ts";
-import { type Fence, fencesOf, root } from "./snippets.ts";
+import { type Fence, readFences, root } from "./snippets.ts";
 
 const PAGE = "docs/protocol.md";
 /** The time that the page has in its examples, in milliseconds since 1970. */
@@ -22,7 +22,7 @@ const THE_END = "(the end)";
 /** What the model of the examples says. */
 const ANSWERS: Readonly<Record<string, ScriptAnswer>> = {
   "Which tea?": { parts: [think("Which one?", { signature: "c2ln" }), "Green."], chunkSize: 10 },
-  "Tell me a story.": ["Once", stall()],
+  "Write me a story.": ["Once", stall()],
   "Count to four.": { parts: ["1 2 3 4"], chunkSize: 2 },
 };
 
@@ -131,7 +131,7 @@ function inOrder(line: string): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, frame[name]])));
 }
 
-function linesOf(socket: Socket): Lines {
+function readLines(socket: Socket): Lines {
   const lines = new Lines();
   socket.setEncoding("utf8").on("data", (text: string) => lines.feed(text));
   socket.on("close", () => lines.end());
@@ -140,7 +140,7 @@ function linesOf(socket: Socket): Lines {
 
 /** The blocks of the page that are run, by what follows their language. */
 function examples(language: string): Fence[] {
-  return fencesOf(page).filter((fence) => fence.language === language && fence.note !== "");
+  return readFences(page).filter((fence) => fence.language === language && fence.note !== "");
 }
 
 /** `name key=value …`, as it follows the language of a block. */
@@ -155,12 +155,12 @@ function limitsIn({ note }: Fence): Partial<Limits> {
 }
 
 /** Plays a block of frames over TCP. Gives the lines that came and are not as the page has them. */
-async function problemsOf(fence: Fence): Promise<string[]> {
+async function findProblems(fence: Fence): Promise<string[]> {
   const { tcp, token } = await serve(limitsIn(fence));
   const names = new Names({ TOKEN: token });
   const open = (): Socket => connect({ host: tcp.host, port: tcp.port });
   let socket = open();
-  let lines = linesOf(socket);
+  let lines = readLines(socket);
   const wrong: string[] = [];
   let isSkipping = false;
   for (const shown of fence.body.trimEnd().split("\n")) {
@@ -169,7 +169,7 @@ async function problemsOf(fence: Fence): Promise<string[]> {
     else if (shown.startsWith("-- ")) {
       socket.destroy();
       socket = open();
-      lines = linesOf(socket);
+      lines = readLines(socket);
     } else if (text === "…") isSkipping = true;
     else {
       let line = await lines.next();
@@ -221,7 +221,7 @@ async function read({ body }: Response, lines: Lines): Promise<void> {
 }
 
 /** Lines of one kind that stand together. */
-function groupsOf(body: string): { kind: string; lines: string[] }[] {
+function groupLines(body: string): { kind: string; lines: string[] }[] {
   const groups: { kind: string; lines: string[] }[] = [];
   for (const line of body.trimEnd().split("\n")) {
     const kind = line.slice(0, 2);
@@ -233,13 +233,13 @@ function groupsOf(body: string): { kind: string; lines: string[] }[] {
 }
 
 /** Plays a block of requests. `<<` is what comes later on the response that is still open. */
-async function httpProblemsOf(fence: Fence): Promise<string[]> {
+async function findHttpProblems(fence: Fence): Promise<string[]> {
   const { http, token } = await serve();
   const names = new Names({ TOKEN: token });
   const wrong: string[] = [];
   let response: Response | undefined;
   let events: AsyncGenerator<string> | undefined;
-  for (const { kind, lines } of groupsOf(fence.body)) {
+  for (const { kind, lines } of groupLines(fence.body)) {
     if (kind === "->") {
       response = await ask(
         http.url,
@@ -248,10 +248,10 @@ async function httpProblemsOf(fence: Fence): Promise<string[]> {
       continue;
     }
     if (!response) throw new Error("An answer without a request.");
-    const said = kind === "<<" && events ? events : answerLines(response, lines);
-    if (response.headers.get("content-type")?.startsWith("text/event-stream")) events ??= said;
+    const received = kind === "<<" && events ? events : answerLines(response, lines);
+    if (response.headers.get("content-type")?.startsWith("text/event-stream")) events ??= received;
     for (const shown of lines) {
-      const { value: line = "" } = await said.next();
+      const { value: line = "" } = await received.next();
       if (!names.fits(line, shown)) wrong.push(`${kind} ${line}`);
     }
   }
@@ -264,14 +264,14 @@ describe("the examples of docs/protocol.md are what a server says", () => {
     async (name) => {
       const fence = examples("jsonl").find(({ note }) => note.split(" ")[0] === name);
       if (!fence) throw new Error(`There is no example "${name}".`);
-      expect(await problemsOf(fence)).toEqual([]);
+      expect(await findProblems(fence)).toEqual([]);
     },
   );
 
   it.each(["stream", "connection"])("over HTTP: %s", async (name) => {
     const fence = examples("http").find(({ note }) => note === name);
     if (!fence) throw new Error(`There is no example "${name}".`);
-    expect(await httpProblemsOf(fence)).toEqual([]);
+    expect(await findHttpProblems(fence)).toEqual([]);
   });
 
   it("and all of them are played", () => {
@@ -280,7 +280,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
 });
 
 /** The rows of the tables below a heading, cell by cell. */
-function rowsOf(text: string, heading: string): string[][] {
+function readRows(text: string, heading: string): string[][] {
   const [, section] = text.split(`\n${heading}\n`);
   if (section === undefined) throw new Error(`There is no heading "${heading}".`);
   const [own = ""] = section.replaceAll(/^```[\s\S]*?^```/gm, "").split(/^#+ /m, 1);
@@ -301,7 +301,7 @@ function namesIn(text: string): string[] {
 
 /** The names in the first column of a table. */
 function firstNames(heading: string, text: string = page): string[] {
-  return rowsOf(text, heading).flatMap(([cell = ""]) => namesIn(cell));
+  return readRows(text, heading).flatMap(([cell = ""]) => namesIn(cell));
 }
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -332,26 +332,26 @@ const OPTIONS: Record<keyof WireStreamOptions, true> = {
   metadata: true,
 };
 
-function nobody(): Connection {
+function noClient(): Connection {
   throw new Error("There is no connection here.");
 }
 
 describe("the tables of docs/protocol.md", () => {
   it("list every error code, with its status over HTTP", () => {
-    const [, ...rows] = rowsOf(page, "## Errors");
+    const [, ...rows] = readRows(page, "## Errors");
     expect(rows.map((row) => row.slice(0, 2))).toEqual(
       ERROR_CODES.map((code) => [`\`${code}\``, String(statusOf(code))]),
     );
   });
 
   it("list every limit as it is", () => {
-    const rows = rowsOf(page, "## Limits").slice(1);
+    const rows = readRows(page, "## Limits").slice(1);
     const listed = rows.map(([name = "", value = ""]) => [namesIn(name)[0], amountIn(value)]);
     const known = Object.entries(limits).filter(([, value]) => typeof value === "number");
     expect(listed).toEqual(expect.arrayContaining(known));
     expect(listed).toHaveLength(known.length);
-    const told = rows.flatMap(([, , words = ""]) => namesIn(words));
-    expect(told).toEqual(expect.arrayContaining(Object.keys(LIMITS)));
+    const listed = rows.flatMap(([, , words = ""]) => namesIn(words));
+    expect(listed).toEqual(expect.arrayContaining(Object.keys(LIMITS)));
   });
 
   it("list every request to models, and what travels of the options", () => {
@@ -363,9 +363,9 @@ describe("the tables of docs/protocol.md", () => {
   });
 
   it("list every request to sessions, as docs/rpc.md does", async () => {
-    const lending = firstNames("### Registering client tools");
+    const registering = firstNames("### Registering client tools");
     const asking = firstNames("### Requests to sessions");
-    expect(new Set([...asking, ...lending])).toEqual(new Set(servedSessions()));
+    expect(new Set([...asking, ...registering])).toEqual(new Set(servedSessions()));
     const rpc = await readFile(join(root, "docs/rpc.md"), "utf8");
     const connection = firstNames("## A connection");
     expect(firstNames("## Frames", rpc)).toEqual([...connection, ...asking]);
@@ -376,18 +376,18 @@ describe("the tables of docs/protocol.md", () => {
       16_777_216, 1000, 30_000,
     ]);
     expect(amountIn("16 things")).toBeNaN();
-    expect(() => rowsOf(page, "## No such heading")).toThrow("no heading");
+    expect(() => readRows(page, "## No such heading")).toThrow("no heading");
   });
 });
 
 function servedModels(): string[] {
-  const client = { stream: () => nobody() as never };
+  const client = { stream: () => noClient() as never };
   const service = new ModelService({ client, models: () => [] });
-  return [...service.connect(nobody).handlers.keys()];
+  return [...service.connect(noClient).handlers.keys()];
 }
 
 function servedSessions(): string[] {
-  return [...new SessionService(new ScriptedHost()).connect(nobody).handlers.keys()];
+  return [...new SessionService(new ScriptedHost()).connect(noClient).handlers.keys()];
 }
 
 /** What a row of the last table names: code, and tests with their titles. */
@@ -397,8 +397,8 @@ interface Clause {
   tests: { file: string; titles: string[] }[];
 }
 
-function clausesOf(text: string): Clause[] {
-  const [, ...rows] = rowsOf(text, "## From clause to test");
+function readClauses(text: string): Clause[] {
+  const [, ...rows] = readRows(text, "## From clause to test");
   return rows.map(([clause = "", code = "", shown = ""]) => ({
     clause,
     code: [...code.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? ""),
@@ -429,14 +429,14 @@ async function problemsIn(clauses: readonly Clause[]): Promise<string[]> {
 
 describe("from clause to test", () => {
   it("names code and tests that are there", async () => {
-    const clauses = clausesOf(page);
+    const clauses = readClauses(page);
     expect(clauses.length).toBeGreaterThan(45);
     expect(await problemsIn(clauses)).toEqual([]);
   });
 
   it("would be found if it were wrong", async () => {
     const row = (code: string, shown: string): Clause[] =>
-      clausesOf(
+      readClauses(
         `\n## From clause to test\n\n| a | b | c |\n|---|---|---|\n| One | ${code} | ${shown} |\n`,
       );
     const code = "[x](../packages/protocol/src/frames/envelope.ts)";

@@ -34,7 +34,7 @@ export interface Fence {
 }
 
 /** The fenced blocks of a page, in order. */
-export function fencesOf(page: string): Fence[] {
+export function readFences(page: string): Fence[] {
   return [...page.matchAll(/^```(\S*)[ \t]*(.*)\n([\s\S]*?)^```[ \t]*$/gm)].map((match) => ({
     language: match[1] ?? "",
     note: match[2] ?? "",
@@ -44,9 +44,9 @@ export function fencesOf(page: string): Fence[] {
 }
 
 /** The TypeScript of a page. A block is not run if `no-run` and a reason follow its language. */
-export function snippetsOf(page: string, name: string): Snippet[] {
+export function readSnippets(page: string, name: string): Snippet[] {
   if (name.startsWith(REFERENCE)) return [];
-  const fences = fencesOf(page);
+  const fences = readFences(page);
   return fences.flatMap(({ language, note, body, line }, index) => {
     if (language !== "ts") return [];
     const next = fences[index + 1];
@@ -63,16 +63,17 @@ export function snippetsOf(page: string, name: string): Snippet[] {
 /** Every page of the repository, by its path from the root. */
 export async function pages(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (const path of await pathsOf(root)) found.set(path, await readFile(join(root, path), "utf8"));
+  for (const path of await listPages(root))
+    found.set(path, await readFile(join(root, path), "utf8"));
   return found;
 }
 
-async function pathsOf(folder: string): Promise<string[]> {
+async function listPages(folder: string): Promise<string[]> {
   const paths: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.name.startsWith(".") || ["node_modules", "dist"].includes(entry.name)) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) paths.push(...(await pathsOf(path)));
+    if (entry.isDirectory()) paths.push(...(await listPages(path)));
     else if (entry.name.endsWith(".md")) paths.push(relative(root, path));
   }
   return paths;
@@ -145,7 +146,7 @@ async function compileGroup(
 }
 
 /** Runs a compiled snippet and says what is wrong with what it did; nothing if all is well. */
-export async function problemOf(snippet: Snippet, program: string): Promise<string | undefined> {
+export async function findProblem(snippet: Snippet, program: string): Promise<string | undefined> {
   const { code, stdout, stderr } = await runInWorker(program);
   if (code !== 0) return `${snippet.place} ended with ${code}:\n${stderr}`;
   if (stderr !== "") return `${snippet.place} wrote to stderr:\n${stderr}`;
@@ -172,7 +173,7 @@ async function runInWorker(
 }
 
 /** Does `work` for each, `width` at a time. */
-export async function eachOf<T>(
+export async function forEachParallel<T>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<void>,

@@ -14,7 +14,7 @@ import { cell } from "../packages/cli/src/modes/tui/commands/markdown-text.ts";
 import { lineCommands } from "../packages/cli/src/modes/screen-reader/line-commands.ts";
 import type { CommandWorld } from "../packages/cli/src/modes/tui/ui/ui.ts";
 import { mustRun, run } from "../scripts/shared/command.mjs";
-import { fencesOf, root } from "./snippets.ts";
+import { readFences, root } from "./snippets.ts";
 
 let page: string;
 /** For all that is made here. */
@@ -38,14 +38,14 @@ function rowsBelow(heading: string): string[] {
 }
 
 /** The rows of a table in Markdown. */
-function rowsOf(table: string): string[] {
+function readRows(table: string): string[] {
   return table.split("\n").slice(2);
 }
 
 describe("the keys of the page", () => {
   it.each(KEY_GROUPS)("are those of /help: $title", ({ title, keys }) => {
-    const told = keys.map((key) => `| ${cell(key.keys)} | ${key.about} |`);
-    expect(rowsBelow(`### ${title}`)).toEqual(told);
+    const listed = keys.map((key) => `| ${cell(key.keys)} | ${key.about} |`);
+    expect(rowsBelow(`### ${title}`)).toEqual(listed);
   });
 
   it("have all that the editor takes", () => {
@@ -80,7 +80,7 @@ const NAMED = "enter tab backspace delete up down left right home end pageUp pag
 const SIGNS = [..."abcdefghijklmnopqrstuvwxyz_/-<>"];
 const HELD = ["", "ctrl+", "alt+", "shift+", "ctrl+shift+"];
 
-/** Keys as they are told to the editor: what is typed without Ctrl or Alt is text. */
+/** Keys as the editor gets them: what is typed without Ctrl or Alt is text. */
 function allKeys(): string[] {
   const held = HELD.flatMap((each) => NAMED.map((name) => each + name));
   return [
@@ -98,15 +98,15 @@ function isTaken(key: string): boolean {
 
 describe("the commands of the page", () => {
   it("are those of the program, in its words", () => {
-    expect(rowsBelow("## Commands")).toEqual(rowsOf(commandsText(ownCommands(() => []))));
+    expect(rowsBelow("## Commands")).toEqual(readRows(commandsText(ownCommands(() => []))));
   });
 
-  it("are told apart by whether they work while the agent does", () => {
+  it("are listed apart by whether they work while the agent does", () => {
     const [, listed = ""] =
       /hold for all\. ((?:`\/\w+`(?:,\s| and\s|\s))+)work while/.exec(page) ?? [];
     const anytime = ownCommands(() => []).filter((command) => command.anytime);
-    const told = listed.match(/(?<=`\/)\w+/g) ?? [];
-    expect(told.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
+    const listed = listed.match(/(?<=`\/)\w+/g) ?? [];
+    expect(listed.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
   });
 
   it("are those of the screen-reader mode, too", () => {
@@ -120,11 +120,11 @@ describe("the commands of the page", () => {
       send: async () => {},
       say: nothing,
     });
-    expect(rowsBelow("### Screen readers")).toEqual(rowsOf(commandsText(commands)));
+    expect(rowsBelow("### Screen readers")).toEqual(readRows(commandsText(commands)));
   });
 
   it("can be added to as the example does it", async () => {
-    const [example] = fencesOf(page).filter(({ language }) => language === "markdown");
+    const [example] = readFences(page).filter(({ language }) => language === "markdown");
     const cwd = join(folder, "example");
     const file = join(cwd, example?.note ?? "");
     mkdirSync(dirname(file), { recursive: true });

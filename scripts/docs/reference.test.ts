@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { snippetsOf } from "../../docs/snippets.ts";
+import { readSnippets } from "../../docs/snippets.ts";
 import { checkReference, missingDocs, referencePages, writeReference } from "./reference.mjs";
 import { plant, type Tree } from "../shared/tree.ts";
 
@@ -314,6 +314,6 @@ it("writing takes away the page of an entry point that is gone", async () => {
 
 it("no block of these pages is run as a program", () => {
   const block = "```ts\ntype It = 1;\n```\n";
-  expect(snippetsOf(block, join("docs", "page.md"))).toHaveLength(1);
-  expect(snippetsOf(block, join("docs", "reference", "one.md"))).toEqual([]);
+  expect(readSnippets(block, join("docs", "page.md"))).toHaveLength(1);
+  expect(readSnippets(block, join("docs", "reference", "one.md"))).toEqual([]);
 });
