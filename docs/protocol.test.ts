@@ -350,8 +350,8 @@ describe("the tables of docs/protocol.md", () => {
     const known = Object.entries(limits).filter(([, value]) => typeof value === "number");
     expect(listed).toEqual(expect.arrayContaining(known));
     expect(listed).toHaveLength(known.length);
-    const listed = rows.flatMap(([, , words = ""]) => namesIn(words));
-    expect(listed).toEqual(expect.arrayContaining(Object.keys(LIMITS)));
+    const described = rows.flatMap(([, , words = ""]) => namesIn(words));
+    expect(described).toEqual(expect.arrayContaining(Object.keys(LIMITS)));
   });
 
   it("list every request to models, and what travels of the options", () => {

@@ -105,8 +105,8 @@ describe("the commands of the page", () => {
     const [, listed = ""] =
       /hold for all\. ((?:`\/\w+`(?:,\s| and\s|\s))+)work while/.exec(page) ?? [];
     const anytime = ownCommands(() => []).filter((command) => command.anytime);
-    const listed = listed.match(/(?<=`\/)\w+/g) ?? [];
-    expect(listed.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
+    const names = listed.match(/(?<=`\/)\w+/g) ?? [];
+    expect(names.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
   });
 
   it("are those of the screen-reader mode, too", () => {

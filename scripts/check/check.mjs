@@ -8,6 +8,7 @@ import { runParts } from "./parts.mjs";
 import { checkPublishable } from "./publishable.mjs";
 import { checkReference } from "../docs/reference.mjs";
 import { checkSizes } from "./sizes.mjs";
+import { checkWords } from "./words.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/[/\\]$/, "");
 
@@ -40,6 +41,7 @@ const ok = await runParts(
     { name: "reference", check: () => checkReference(root) },
     { name: "loop", check: () => checkLoopLines(root) },
     { name: "sizes", check: () => checkSizes(root) },
+    { name: "words", check: () => checkWords(root) },
   ],
   (line) => console.log(line),
 );

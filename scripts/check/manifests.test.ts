@@ -123,20 +123,23 @@ it("a library that we are measured against may run on any Node and have scripts"
   ).toEqual([]);
 });
 
-it.each(["tests/bench/peers", "tests/bench/peers/b"])("what is measured in %s is pinned", (folder) => {
-  const manifest = { ...library, dependencies: { b: "^1.0.0" } };
-  const lock = { packages: { "node_modules/b": { resolved: "https://registry.example/b.tgz" } } };
-  expect(
-    problems({
-      ...measured,
-      [`${folder}/package.json`]: manifest,
-      [`${folder}/package-lock.json`]: lock,
-    }),
-  ).toEqual([
-    `${folder}/package.json: b is ^1.0.0, not an exact version`,
-    `${folder}/package-lock.json: b has the address of a registry in "resolved"`,
-  ]);
-});
+it.each(["tests/bench/peers", "tests/bench/peers/b"])(
+  "what is measured in %s is pinned",
+  (folder) => {
+    const manifest = { ...library, dependencies: { b: "^1.0.0" } };
+    const lock = { packages: { "node_modules/b": { resolved: "https://registry.example/b.tgz" } } };
+    expect(
+      problems({
+        ...measured,
+        [`${folder}/package.json`]: manifest,
+        [`${folder}/package-lock.json`]: lock,
+      }),
+    ).toEqual([
+      `${folder}/package.json: b is ^1.0.0, not an exact version`,
+      `${folder}/package-lock.json: b has the address of a registry in "resolved"`,
+    ]);
+  },
+);
 
 it("a library that we are measured against has a lockfile", () => {
   const { "tests/bench/peers/b/package-lock.json": _, ...without } = measured;
