@@ -89,6 +89,13 @@ export class Recorder {
   }
 }
 
+/** The events of a stream, rendered. */
+export async function linesOf(stream: AsyncIterable<AgentEvent>): Promise<string[]> {
+  const recorder = new Recorder();
+  for await (const event of stream) recorder.sink(event);
+  return recorder.lines;
+}
+
 /** Makes a value read-only all the way down: writing to it later throws. */
 export function freeze(value: unknown): void {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;

@@ -1,0 +1,234 @@
+import type { AssistantMessage } from "@gyre/ai";
+import { scriptedModel } from "@gyre/ai/testing";
+import { describe, expect, it } from "vitest";
+import { agentLoop, agentLoopContinue } from "./loop.ts";
+import { anAnswer, asked, resultOf } from "../testing/messages.ts";
+import { play, start, text, tool, user } from "../testing/play.ts";
+import { empty, injected, ran } from "../testing/render.ts";
+import { GO, run, textTurn, turn } from "../testing/sequences.ts";
+import type { AgentLoopConfig } from "../contract/types.ts";
+
+describe("R19: resuming a transcript", () => {
+  const interrupted = (name: string): string =>
+    `error "Interrupted: the run ended before tool "${name}" gave its result. Whether it had effects is not known; look before you call it again."`;
+
+  it("R19: continue throws on an empty context", () => {
+    const script = scriptedModel([]);
+    const config = { model: script.model, protocol: script };
+    expect(() => agentLoopContinue({ messages: [] }, config)).toThrow(
+      "Cannot continue: no messages in context",
+    );
+  });
+
+  it("R19: continue throws on an assistant message", () => {
+    const script = scriptedModel([]);
+    const config = { model: script.model, protocol: script };
+    expect(() => agentLoopContinue({ messages: [user("A"), anAnswer] }, config)).toThrow(
+      "Cannot continue from message role: assistant",
+    );
+  });
+
+  it("R19: runAgentLoop without prompts continues, and refuses the same", async () => {
+    const bad = start({ prompts: [], messages: [user("A"), anAnswer] });
+    await expect(bad.done).rejects.toThrow("Cannot continue from message role: assistant");
+    expect(bad.recorder.lines).toEqual([]);
+    const { lines } = await play({ prompts: [], messages: [user("A")], script: ["B"] });
+    expect(lines).toEqual(run("done", textTurn("B")));
+  });
+
+  it.each(["error", "aborted"] as const)(
+    "R19: trailing %s messages are looked past",
+    async (stopReason) => {
+      const failed: AssistantMessage = { ...anAnswer, stopReason, errorMessage: "x" };
+      const { model, end } = await play({
+        prompts: [],
+        messages: [user("A"), { ...failed, content: [] }, failed],
+        script: ["B"],
+      });
+      expect(end.stop).toBe("done");
+      expect(model.calls[0]?.messages).toEqual([user("A")]);
+    },
+  );
+
+  it("R19: calls without results are answered in place, before anything else", async () => {
+    const { lines, model, transcript } = await play({
+      messages: [user("A"), asked("x1", "x2"), resultOf("x2"), user("B"), asked("y1")],
+      prompts: [user("C")],
+      script: ["D"],
+      tools: [tool("x", () => expect.unreachable())],
+    });
+    expect(lines).toEqual(
+      run(
+        "done",
+        textTurn("D", ran("x#x1", interrupted("x")), ran("y#y1", interrupted("y")), injected("C")),
+      ),
+    );
+    expect(transcript.map((m) => (m.role === "toolResult" ? m.toolCallId : m.role))).toEqual([
+      "user",
+      "assistant",
+      "x1",
+      "x2",
+      "user",
+      "assistant",
+      "y1",
+      "user",
+      "assistant",
+    ]);
+    expect(model.calls[0]?.messages).toEqual(transcript.slice(0, -1));
+  });
+
+  it("R19: continue answers the calls of the last message and goes on", async () => {
+    const { lines } = await play({
+      prompts: [],
+      messages: [user("A"), asked("x1")],
+      script: ["B"],
+    });
+    expect(lines).toEqual(run("done", textTurn("B", ran("x#x1", interrupted("x")))));
+  });
+
+  it("R19: a result that a journal recorded is used, before the tool is run again", async () => {
+    const { lines } = await play({
+      messages: [user("A"), asked("x1", "x2")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => "again", { idempotent: true })],
+      config: { recordedResult: (id) => (id === "x1" ? text("recorded") : undefined) },
+    });
+    expect(lines.slice(2, -5)).toEqual([
+      ...ran("x#x1", 'ok "recorded"'),
+      ...ran("x#x2", 'ok "again"'),
+    ]);
+  });
+
+  it("R19: an idempotent tool runs again through the middleware", async () => {
+    const seen: string[] = [];
+    const { lines } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => "again", { idempotent: true })],
+      config: {
+        middleware: [
+          {
+            tool(invocation, next) {
+              seen.push(invocation.toolCall.id);
+              return next();
+            },
+          },
+        ],
+      },
+    });
+    expect(seen).toEqual(["x1"]);
+    expect(lines.slice(2, 6)).toEqual(ran("x#x1", 'ok "again"'));
+  });
+
+  it("R19: repair comes before the prompts and the first steering poll", async () => {
+    const { recorder, done } = start({
+      messages: [user("A"), asked("x1")],
+      script: ["B"],
+      config: { getSteeringMessages: () => void recorder.lines.push("poll") },
+    });
+    const { lines } = await done;
+    expect(lines.slice(0, 9)).toEqual([
+      "agent_start",
+      "turn_start",
+      ...ran("x#x1", interrupted("x")),
+      "poll",
+      ...injected("Go"),
+    ]);
+  });
+
+  it("R19: a signal that fired before answers the calls as aborted and runs nothing", async () => {
+    const { lines } = await play({
+      messages: [user("A"), asked("x1")],
+      signal: AbortSignal.abort(),
+      tools: [tool("x", () => expect.unreachable(), { idempotent: true })],
+    });
+    expect(lines).toEqual(
+      run(
+        "aborted",
+        turn(
+          "aborted",
+          ran("x#x1", 'error "Aborted: the user stopped the run before tool "x" was started."'),
+          GO,
+          empty("aborted", "Aborted."),
+        ),
+      ),
+    );
+  });
+
+  it("R19: a recordedResult that throws ends the run with an error, and the calls are answered", async () => {
+    const { end, transcript } = await play({
+      messages: [user("A"), asked("x1", "x2")],
+      config: {
+        recordedResult: () => {
+          throw new Error("the journal is gone");
+        },
+      },
+    });
+    expect(end.stop).toBe("error");
+    expect(end.finalMessage?.errorMessage).toBe("the journal is gone");
+    expect(transcript.map((m) => m.role)).toEqual([
+      "user",
+      "assistant",
+      "toolResult",
+      "toolResult",
+      "user",
+      "assistant",
+    ]);
+  });
+
+  it("R19: a recorded result that is none is an error result", async () => {
+    const { end, recorder } = await play({
+      messages: [user("A"), asked("x1")],
+      script: ["Ok"],
+      config: { recordedResult: () => ({}) as never },
+    });
+    expect(end.stop).toBe("done");
+    expect(recorder.only("tool_execution_end")).toEqual([
+      expect.stringMatching(/^tool_end x#x1 error "Tool "x" .*content/),
+    ]);
+  });
+
+  it.each(["error", "aborted", "length"] as const)(
+    "R19: a call of a message that ended %s is not run, idempotent or not",
+    async (stopReason) => {
+      const { end, recorder } = await play({
+        messages: [user("A"), { ...asked("x1"), stopReason }],
+        script: ["Ok"],
+        tools: [tool("x", () => expect.unreachable(), { idempotent: true })],
+      });
+      expect(end.stop).toBe("done");
+      expect(recorder.only("tool_execution_end")).toEqual([
+        expect.stringMatching(/^tool_end x#x1 error "Tool "x" was not run/),
+      ]);
+    },
+  );
+
+  it("R19: prompts that hold unanswered calls end with a clear error, and the next run mends them", async () => {
+    const script = scriptedModel(["Ok"]);
+    const config: AgentLoopConfig = { model: script.model, protocol: script };
+    const made = await agentLoop(
+      [user("A"), asked("x1"), user("B")],
+      { messages: [] },
+      config,
+    ).result();
+    const last = made.at(-1);
+    expect(last?.role === "assistant" && last.failure?.kind).toBe("invalid_transcript");
+    expect(script.requests).toBe(0);
+    const next = await agentLoop([user("C")], { messages: made }, config).result();
+    expect(next.map((m) => m.role)).toEqual(["toolResult", "user", "assistant"]);
+    script.assertComplete();
+  });
+
+  it("R19: in a long history only what is missing is made", async () => {
+    const long = Array.from({ length: 200 }, (_, i) => user(`${i}`));
+    const { model, transcript } = await play({
+      messages: [...long, asked("x1"), ...long.map((m) => ({ ...m }))],
+      script: ["Ok"],
+    });
+    expect(transcript.length).toBe(404);
+    expect(transcript[201]?.role).toBe("toolResult");
+    model.assertComplete();
+  });
+});
