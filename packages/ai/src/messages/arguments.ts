@@ -1,8 +1,10 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { errorMessage } from "../common/errors.ts";
+import { isThenable } from "../common/promises.ts";
+import { isRecord } from "../common/records.ts";
 import { coerce, fillDefaults } from "../schema/coerce.ts";
 import {
   compileJsonSchema,
-  isRecord,
   type JsonSchemaValidator,
   pointerTo,
   type Problem,
@@ -51,7 +53,7 @@ export function validateToolArguments<S extends AnySchema>(
       : { ok: false, error: errorText(tool.name, outcome.problems) };
   const broken = (error: unknown): ArgumentsResult<InferArguments<S>> => ({
     ok: false,
-    error: `Cannot check the arguments of tool "${tool.name}": ${error instanceof Error ? error.message : String(error)}`,
+    error: `Cannot check the arguments of tool "${tool.name}": ${errorMessage(error)}`,
   });
   try {
     const schema: AnySchema = tool.parameters;
@@ -124,11 +126,6 @@ function checkByStandard(schema: StandardSchema, args: unknown): Outcome | Promi
     return Promise.resolve(first).then((result) => afterFirst(schema, args, result));
   }
   return afterFirst(schema, args, first);
-}
-
-/** Not every promise is this realm's; one that is taken for a result would fit everything. */
-function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown }).then === "function";
 }
 
 function afterFirst(

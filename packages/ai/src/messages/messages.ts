@@ -198,8 +198,11 @@ export interface Failure {
   requestId?: string;
 }
 
-/** How much a model is to think, as far as its service can be told. */
-export type ThinkingLevel = "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
+/** How much a model can be asked to think, from nothing to the most. */
+export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
+
+/** How much a model is asked to think, as far as its service has a setting for it. */
+export type ThinkingLevel = (typeof THINKING_LEVELS)[number];
 
 /** US dollars for a million tokens. An absent price is unknown. */
 export interface TokenPrice {

@@ -1,4 +1,5 @@
-import { isRecord, listOf, mapOf } from "../schema/json-schema.ts";
+import { isRecord } from "../common/records.ts";
+import { listOf, mapOf } from "../schema/json-schema.ts";
 import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
 import type { ServicePreset } from "../providers/services/presets.ts";
 import { redact, secretsOf } from "../common/redact.ts";

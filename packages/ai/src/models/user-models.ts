@@ -1,4 +1,5 @@
-import { isRecord, listOf, mapOf } from "../schema/json-schema.ts";
+import { isRecord } from "../common/records.ts";
+import { listOf, mapOf } from "../schema/json-schema.ts";
 import type { Model, ModelPrice, PriceTier } from "../messages/messages.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { findService, type ServicePreset, serviceOf } from "../providers/services/presets.ts";

@@ -1,3 +1,5 @@
+import { errnoOf } from "../common/errors.ts";
+
 /** The key file cannot be used. The message has the path and what to do, never the contents. */
 export class KeyFileError extends Error {
   readonly code = "key_file";
@@ -28,6 +30,5 @@ export class KeyCommandError extends Error {
 
 /** The code of a system error: its words may quote what must not be shown. */
 export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+  return errnoOf(error) ?? (error instanceof Error ? error.name : typeof error);
 }

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readlink, realpath, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { isRecord } from "../common/records.ts";
 import { PartialJsonParser } from "../stream/partial-json.ts";
 import { codeOf, KeyFileError } from "./key-error.ts";
 
@@ -164,8 +165,4 @@ function placeOfError(text: string): string {
 /** A path as one types it. */
 function inShell(path: string): string {
   return /^[\w./~+-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

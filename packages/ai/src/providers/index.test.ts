@@ -39,17 +39,18 @@ describe("the wires of this package", () => {
   // Bedrock's other operation is made of two of them.
   const alone = WIRES.filter((api) => api !== "bedrock-invoke-stream");
   it.each(alone)("%s loads nothing of the others", (api) => {
-    const loaded = [...loadedBy(`./${api}.ts`)];
+    const loaded = [...loadedBy(`./${api}/index.ts`)];
     for (const other of WIRES) {
-      if (other !== api) expect(loaded.filter((file) => file.endsWith(`/${other}.ts`))).toEqual([]);
+      if (other !== api)
+        expect(loaded.filter((file) => file.endsWith(`/${other}/index.ts`))).toEqual([]);
     }
-    expect(loaded.some((file) => file.endsWith("/errors.ts"))).toBe(false);
+    expect(loaded.some((file) => file.endsWith("/http/errors.ts"))).toBe(false);
   });
 
   it("are not loaded with the registry", () => {
     const loaded = [...loadedBy("./index.ts")];
     for (const api of WIRES) {
-      expect(loaded.filter((file) => file.endsWith(`/${api}.ts`))).toEqual([]);
+      expect(loaded.filter((file) => file.endsWith(`/${api}/index.ts`))).toEqual([]);
     }
   });
 

@@ -1,7 +1,7 @@
+import { isRecord } from "../common/records.ts";
 import {
   has,
   isOfType,
-  isRecord,
   itemSchemas,
   type JsonSchemaValidator,
   listOf,

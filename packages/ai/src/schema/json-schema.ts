@@ -1,3 +1,4 @@
+import { isRecord } from "../common/records.ts";
 import { nearNames } from "./near-names.ts";
 import type { JsonSchema } from "./schema.ts";
 
@@ -308,7 +309,7 @@ function isMultiple(value: number, step: number): boolean {
 
 function stringChecks(schema: JsonSchema): Check[] {
   const rules: Check[] = [];
-  const { minLength, maxLength, pattern } = schema as Record<string, unknown>;
+  const { minLength, maxLength, pattern } = schema;
   if (typeof minLength === "number") {
     const text = `at least ${count(minLength, "character")}`;
     rules.push(
@@ -358,7 +359,7 @@ function arrayChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): C
   const rule = (test: (value: readonly unknown[], at: Report | undefined) => boolean) => {
     rules.push((value, at) => !Array.isArray(value) || test(value, at));
   };
-  const { minItems, maxItems } = schema as Record<string, unknown>;
+  const { minItems, maxItems } = schema;
   if (typeof minItems === "number") {
     const text = `at least ${count(minItems, "item")}`;
     rule((value, at) => value.length >= minItems || fail(at, "expected", text, value));
@@ -486,7 +487,7 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
       return fail(at && below(at, bad), "stated", "a name that is not allowed", value);
     });
   }
-  const { minProperties, maxProperties } = schema as Record<string, unknown>;
+  const { minProperties, maxProperties } = schema;
   if (typeof minProperties === "number") {
     const text = `at least ${count(minProperties, "property")}`;
     rule(
@@ -564,7 +565,7 @@ function indexSchema(root: JsonSchema): SchemaIndex {
   };
   const visit = (schema: unknown, parent: JsonSchema): void => {
     if (!isRecord(schema) || index.resources.has(schema)) return;
-    const { $id, $anchor } = schema as Record<string, unknown>;
+    const { $id, $anchor } = schema;
     const resource = typeof $id === "string" ? schema : parent;
     index.resources.set(schema, resource);
     if (typeof $id === "string") index.named.set($id.replace(/#$/, ""), schema);
@@ -640,11 +641,6 @@ export function isOfType(value: unknown, type: string): boolean {
 export function typesOf(schema: JsonSchema): string[] {
   const type = schema["type"];
   return typeof type === "string" ? [type] : stringsOf(type);
-}
-
-/** Any object but an array; its keys may be inherited, so ask `Object.hasOwn`. */
-export function isRecord(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether a property is there. One that is `undefined` is not: JSON cannot say so. */

@@ -1,3 +1,4 @@
+import { errorMessage } from "../common/errors.ts";
 import type {
   StandardJSONSchemaV1,
   StandardSchemaV1,
@@ -60,7 +61,7 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
     result = jsonSchema.input({ target: JSON_SCHEMA_TARGET });
   } catch (cause) {
     throw new TypeError(
-      `The ${vendor} schema has no JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}. ` +
+      `The ${vendor} schema has no JSON Schema: ${errorMessage(cause)}. ` +
         "Use types that JSON can hold for the input of a tool.",
       { cause },
     );

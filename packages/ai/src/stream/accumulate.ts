@@ -1,3 +1,4 @@
+import { isRecord } from "../common/records.ts";
 import type { AssistantMessageEventStream } from "./assistant-stream.ts";
 import type { DoneReason } from "./events.ts";
 import { GrowingText } from "./growing-text.ts";
@@ -248,8 +249,4 @@ function finishedArguments(
     rawArguments: raw,
     argumentsError: `Expected a JSON object, got ${kind}`,
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,8 @@ import { Accumulator } from "../stream/accumulate.ts";
 import { AssistantMessageEventStream, isTerminal } from "../stream/assistant-stream.ts";
 import type { ProtocolClient, StreamOptions } from "../client/client.ts";
 import { systemClock } from "../common/clock.ts";
+import { errorMessage } from "../common/errors.ts";
+import { isRecord } from "../common/records.ts";
 import { IncompleteStreamError } from "../stream/event-stream.ts";
 import type { AssistantMessageEvent, DeltaEvent, DoneReason } from "../stream/events.ts";
 import type {
@@ -101,7 +103,7 @@ export function record(client: ProtocolClient, write: (line: string) => void): P
         const source = await client.stream(model, context, options);
         return passOn(source, response.events, finish);
       } catch (error) {
-        finish({ thrown: textOf(error) });
+        finish({ thrown: recordedMessage(error) });
         throw error;
       }
     },
@@ -152,7 +154,7 @@ function passOn(
       (message) => close({ message }, () => target.end(message)),
       (error: unknown) => {
         if (error instanceof IncompleteStreamError) close({}, () => target.end());
-        else close({ failed: textOf(error) }, () => target.fail(error));
+        else close({ failed: recordedMessage(error) }, () => target.fail(error));
       },
     );
   };
@@ -363,7 +365,7 @@ interface Difference {
 
 function firstDifference(recorded: unknown, now: unknown, path: string): Difference | undefined {
   if (recorded === now) return undefined;
-  if (!isObject(recorded) || !isObject(now) || Array.isArray(recorded) !== Array.isArray(now)) {
+  if (!hasKeys(recorded) || !hasKeys(now) || Array.isArray(recorded) !== Array.isArray(now)) {
     return { path, recorded, now };
   }
   const step = (key: string): string =>
@@ -373,6 +375,10 @@ function firstDifference(recorded: unknown, now: unknown, path: string): Differe
     if (found) return found;
   }
   return undefined;
+}
+
+function hasKeys(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) || Array.isArray(value);
 }
 
 /** Both values, cut so that the place where they part is in sight. */
@@ -428,9 +434,9 @@ function parseLine(line: number, text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new CassetteError(line, `is not JSON: ${textOf(error)}`);
+    throw new CassetteError(line, `is not JSON: ${errorMessage(error)}`);
   }
-  if (!isObject(value)) throw new CassetteError(line, "is not a JSON object.");
+  if (!isRecord(value)) throw new CassetteError(line, "is not a JSON object.");
   return value;
 }
 
@@ -439,19 +445,16 @@ function isRecordedResponse(value: object): value is RecordedResponse {
     "number" in value &&
     typeof value.number === "number" &&
     "request" in value &&
-    isObject(value.request) &&
+    isRecord(value.request) &&
     "events" in value &&
     Array.isArray(value.events) &&
     value.events.every(
-      (event: unknown) => isObject(event) && EVENT_TYPES.has(String(event["type"])),
+      (event: unknown) => isRecord(event) && EVENT_TYPES.has(String(event["type"])),
     )
   );
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** The message to replay. An empty one stays empty, unlike with `errorMessage`. */
+function recordedMessage(error: unknown): string {
+  return error instanceof Error ? error.message : errorMessage(error);
 }

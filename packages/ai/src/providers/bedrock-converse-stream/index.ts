@@ -1,3 +1,4 @@
+import { isRecord } from "../../common/records.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
@@ -7,7 +8,6 @@ import { writeRequest } from "../aws/bedrock-request.ts";
 import { type Framing, type OnPayload, SseDecoder } from "../../stream/sse.ts";
 import {
   createProvider,
-  isRecord,
   parsedOr,
   parseObject,
   type ProviderConfig,

@@ -1,6 +1,8 @@
 import type { Failure, FailureKind } from "../../messages/messages.ts";
 import { redact as redactKeys, REDACTED } from "../../common/redact.ts";
-import { isRecord, isTransient, ProviderError, type ResponseHeaders } from "./wire.ts";
+import { isRecord } from "../../common/records.ts";
+import { isRetryable } from "../../messages/failure.ts";
+import { ProviderError, type ResponseHeaders } from "./wire.ts";
 import { longest, parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-after.ts";
 
 /** The service's own words are cut here, in characters. */
@@ -44,7 +46,7 @@ export function errorOfResponse(
   if (page) {
     // It comes from something in between, which knows nothing of keys.
     if (verdict.kind === "auth") verdict.kind = "unknown";
-    verdict.retryable = isTransient(verdict.kind, status);
+    verdict.retryable = isRetryable({ kind: verdict.kind, status });
   }
   const told = longest(report.waits);
   const wait =
@@ -107,7 +109,7 @@ export function errorOfTransport(
   if (error instanceof ProviderError) return error;
   const chain = causes(error);
   const { kind, retryable, sign, what, todo } = transportTrouble(chain, at);
-  const failure: Failure = { kind, retryable: retryable ?? isTransient(kind, undefined) };
+  const failure: Failure = { kind, retryable: retryable ?? isRetryable({ kind }) };
   const message = `${what}${sign === "" ? "" : ` (${redact(sign, at.model)})`}. ${todo}`;
   const clean = chain.every(({ message }) => redact(message, at.model) === message);
   return new ProviderError(message, failure, clean ? { cause: error } : {});
@@ -478,7 +480,7 @@ function failureOf(
   status: number | undefined,
   retryAfterMs: number | undefined,
 ): Failure {
-  const failure: Failure = { kind, retryable: retryable ?? isTransient(kind, status) };
+  const failure: Failure = { kind, retryable: retryable ?? isRetryable({ kind, status }) };
   if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
   if (status !== undefined) failure.status = status;
   return failure;

@@ -2,6 +2,9 @@ import { Accumulator } from "../../stream/accumulate.ts";
 import { AssistantMessageEventStream } from "../../stream/assistant-stream.ts";
 import type { ServiceResponse, StreamOptions } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../common/clock.ts";
+import { errorMessage } from "../../common/errors.ts";
+import { isRecord } from "../../common/records.ts";
+import { isRetryable } from "../../messages/failure.ts";
 import type { Context, Failure, FailureKind, Model } from "../../messages/messages.ts";
 import type { ApiProvider } from "../../client/registry.ts";
 import { type Framing, FramingError, type OnPayload, SseDecoder } from "../../stream/sse.ts";
@@ -416,8 +419,7 @@ class Exchange {
 
   #fail({ failure, message }: Told): void {
     if (this.#out.closed) return;
-    const retryable = failure.retryable ?? isTransient(failure.kind, failure.status);
-    this.#out.fail(message, { ...failure, retryable });
+    this.#out.fail(message, { ...failure, retryable: isRetryable(failure) });
     this.#stop();
   }
 
@@ -445,7 +447,7 @@ class Exchange {
       return errorInStream(error.payload, this.#askedOf, error.fault);
     }
     if (this.#url === "") {
-      return { message: wordsOf(error), failure: { kind: "bad_request", retryable: false } };
+      return { message: errorMessage(error), failure: { kind: "bad_request", retryable: false } };
     }
     const { baseUrl, id } = this.#model;
     const setBy = baseUrl ? `baseUrl of model "${id}"` : this.#service.urlEnv.join(" or ");
@@ -528,15 +530,11 @@ async function hooked<T>(name: string, run: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (isFailed(error)) throw error;
     throw new ProviderError(
-      `${name} threw: ${wordsOf(error)}`,
+      `${name} threw: ${errorMessage(error)}`,
       { kind: "hook", retryable: false },
       { cause: error },
     );
   }
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Where the same request is to be sent instead: only within the same origin. */
@@ -628,11 +626,6 @@ export function parsedOr(text: string, otherwise: unknown): unknown {
   }
 }
 
-/** Any object but an array. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The fields of an object; of anything else, none. */
 export function recordOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
@@ -645,7 +638,7 @@ function toJson(payload: unknown, { name }: ServicePreset): string {
   try {
     text = JSON.stringify(payload);
   } catch (error) {
-    why = wordsOf(error);
+    why = errorMessage(error);
   }
   if (text === undefined) {
     throw new ProviderError(`The request for ${name} cannot be written as JSON: ${why}`, {
@@ -676,19 +669,6 @@ export function joinUrl(baseUrl: string, path: string): string {
   return `${base.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}${query}`;
 }
 
-const TRANSIENT_KINDS = new Set<FailureKind>([
-  "rate_limit",
-  "overloaded",
-  "network",
-  "timeout",
-  "stalled",
-  "incomplete",
-  "empty",
-]);
-
-const TRANSIENT_STATUS = new Set([408, 409, 424, 425, 429]);
-const FIRST_SERVER_ERROR = 500;
-
 /** What went wrong with a service, for programs (`failure`) and for people (`message`). */
 export class ProviderError extends Error {
   readonly failure: Failure;
@@ -705,7 +685,7 @@ export class ProviderError extends Error {
 
   /** Whether the same request may succeed later. */
   get retryable(): boolean {
-    return this.failure.retryable ?? isTransient(this.failure.kind, this.failure.status);
+    return isRetryable(this.failure);
   }
 
   get retryAfterMs(): number | undefined {
@@ -736,11 +716,4 @@ export class ServiceFault extends Error {
     this.payload = payload;
     this.fault = fault;
   }
-}
-
-/** Whether trouble of this kind is likely to pass by itself. */
-export function isTransient(kind: FailureKind, status: number | undefined): boolean {
-  if (TRANSIENT_KINDS.has(kind)) return true;
-  if (kind !== "unknown" || status === undefined) return false;
-  return TRANSIENT_STATUS.has(status) || status >= FIRST_SERVER_ERROR;
 }
