@@ -1,4 +1,4 @@
-import type { Environment } from "./terminal.ts";
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where a command writes. */
 export interface Sink {

@@ -1,3 +1,4 @@
+import type { Environment } from "./io.ts";
 import { clustersOf, widthOf } from "../text/width.ts";
 
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */
@@ -9,10 +10,9 @@ const DEFAULT_COLUMNS = 80;
 export interface Output {
   write(text: string): unknown;
   readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
   readonly isTTY?: boolean | undefined;
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type StyleName = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -22,6 +22,7 @@ export type Style = Readonly<Record<StyleName, (text: string) => string>>;
 /** What the terminal can do, decided once. */
 export interface Terminal {
   readonly columns: number;
+  readonly hasColours: boolean;
   readonly style: Style;
   /** The line that the cursor is in may be written again. */
   readonly live: boolean;
@@ -31,9 +32,11 @@ export interface Terminal {
 /** Looks at an output and its environment. A width is read now: a later resize is not followed. */
 export function openTerminal(output: Output, env: Environment): Terminal {
   const isTerminal = output.isTTY === true && env["TERM"] !== "dumb";
+  const hasColours = wantsColour(isTerminal, env);
   return {
     columns: Math.min(MAX_COLUMNS, Math.max(MIN_COLUMNS, output.columns || DEFAULT_COLUMNS)),
-    style: styleFor(wantsColour(isTerminal, env)),
+    hasColours,
+    style: styleFor(hasColours),
     live: isTerminal,
     write: (text) => void output.write(text),
   };

@@ -412,7 +412,7 @@ it("nothing of this is loaded where nothing is configured", () => {
     loaded.add(chunk.fileName);
     for (const other of chunk.imports) visit(other);
   };
-  for (const file of ["main.ts", "print.ts", "harness/harness.ts", "settings/settings-load.ts"])
+  for (const file of ["main.ts", "modes/print/print.ts", "harness/harness.ts", "settings/load.ts"])
     visit(chunkOf(file));
   expect(loaded.size).toBeGreaterThan(0);
   for (const file of [
@@ -420,7 +420,7 @@ it("nothing of this is loaded where nothing is configured", () => {
     "extensions/plugins.ts",
     "extensions/hooks.ts",
     "extensions/hook-run.ts",
-    "extensions/plugins-files.ts",
+    "settings/files-that-run.ts",
   ]) {
     expect(chunkOf(file)).toBeDefined();
     expect(loaded).not.toContain(chunkOf(file));

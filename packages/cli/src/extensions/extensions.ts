@@ -14,7 +14,7 @@ import { findProjectFile } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StoppableAgent } from "./stoppable-agent.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 import { within } from "./time-limit.ts";
 import { version } from "../core/version.ts";
 

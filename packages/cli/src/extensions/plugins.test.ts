@@ -5,7 +5,7 @@ import { manualClock } from "@gyre/ai/testing";
 import type { PluginApi, PluginRegistry } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadPlugins, PLUGIN_TIMEOUT_MS, type PluginOptions } from "./plugins.ts";
-import { findPlugin } from "./plugins-entry.ts";
+import { findPlugin } from "../settings/plugin-entry.ts";
 
 let folder: string;
 beforeEach(() => {

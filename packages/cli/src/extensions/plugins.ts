@@ -5,7 +5,7 @@ import type { GyrePlugin } from "@gyre/tools";
 import { CommandRegistry } from "./command-registry.ts";
 import { foreignCode } from "../core/exit-codes.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
-import { findPlugin, PluginError } from "./plugins-entry.ts";
+import { findPlugin, PluginError } from "../settings/plugin-entry.ts";
 import type { Settings } from "../settings/settings.ts";
 import { within } from "./time-limit.ts";
 

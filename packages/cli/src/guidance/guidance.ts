@@ -11,7 +11,7 @@ import { configFolder } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import { findSkills, type Skill, SKILL_TOOL, skillsText } from "./skills.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 
 /** What the user and the project have written for agents. */
 export interface Guidance {

@@ -59,7 +59,8 @@ async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
   if (servers.length === 0) return toolset;
   try {
     const { openProgramMcp } = await import("../mcp/open.ts");
-    const mcp = await openProgramMcp({ servers, cwd, env, warn, approvals, toolset });
+    const ask = typeof approvals === "function" ? { ask: approvals } : {};
+    const mcp = await openProgramMcp({ servers, cwd, env, warn, toolset, ...ask });
     for (const tool of mcp.tools) toolset.registry.register(tool);
     parts.mcp = mcp;
     return {

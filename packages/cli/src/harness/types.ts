@@ -12,7 +12,7 @@ import type { Skill } from "../guidance/skills.ts";
 import type { KeptResults } from "./kept-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 
 /** Who decides on what would be asked about. */
 export type Approvals =

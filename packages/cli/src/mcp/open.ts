@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import type { Toolset } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, Toolset } from "@gyre/tools";
 import {
   filePins,
   type Mcp,
@@ -10,14 +10,15 @@ import {
   type McpServerEntry,
   openMcp,
 } from "@gyre/tools/mcp";
-import type { Approvals } from "../harness/harness.ts";
 import { EDITOR_SCOPE } from "./editor.ts";
 import { mcpLog } from "./log.ts";
 import { oneLine } from "../settings/problem.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 import { version } from "../core/version.ts";
 
 const MAX_SHOWN_CHARS = 4_000;
+
+type AskUser = (request: ApprovalRequest) => Promise<ApprovalAnswer>;
 
 export interface McpSetup {
   servers: readonly McpServerEntry[];
@@ -25,8 +26,8 @@ export interface McpSetup {
   cwd: string;
   env: Environment;
   warn: (text: string) => void;
-  /** Who decides on changed tools. Default: nobody, and they are left out. */
-  approvals?: Approvals;
+  /** Asks the user about changed tools. Default: changed tools are left out. */
+  ask?: AskUser;
   toolset?: Toolset;
 }
 
@@ -39,7 +40,7 @@ export function mcpFolder(env: Environment): string {
 
 /** MCP as the program has it: pins and logs in the user's state folder, changes asked about. */
 export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
-  const { servers, cwd, env, warn, approvals, toolset } = setup;
+  const { servers, cwd, env, warn, ask, toolset } = setup;
   const folder = mcpFolder(env);
   const mcp = await openMcp({
     servers,
@@ -52,9 +53,7 @@ export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
     log: mcpLog(join(folder, "logs")),
     fetch: lateFetch(env),
     ...(toolset && { spoolFolder: toolset.env.spoolFolder }),
-    ...(typeof approvals === "function" && {
-      acceptChanges: (changes, signal) => isAccepted(approvals, changes, signal),
-    }),
+    ...(ask && { acceptChanges: (changes, signal) => isAccepted(ask, changes, signal) }),
   });
   // An editor shows them as connected.
   if (servers.some(({ scope }) => scope === EDITOR_SCOPE)) void mcp.connect();
@@ -71,7 +70,7 @@ function lateFetch(env: Environment): McpFetch {
 }
 
 async function isAccepted(
-  approvals: Exclude<Approvals, string>,
+  ask: AskUser,
   { server, changed, added, tools }: McpChanges,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
@@ -87,7 +86,7 @@ async function isAccepted(
   const more = ` [Cut here: "gyre mcp trust ${server}" shows all.]`;
   const summary = asked.length > MAX_SHOWN_CHARS ? asked.slice(0, MAX_SHOWN_CHARS) + more : asked;
   const args = { server, changed, added };
-  const answer = await approvals({
+  const answer = await ask({
     callId: `mcp-${randomUUID()}`,
     tool: "mcp",
     args,

@@ -7,7 +7,7 @@ import {
   readProjectFile,
 } from "../settings/project-file.ts";
 import { trustedFile } from "../settings/load.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 import {
   readTrustFile,
   type Trust,

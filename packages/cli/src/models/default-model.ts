@@ -1,7 +1,7 @@
 import { findModel } from "@gyre/ai/models";
 import { KeyFileError, type KeyStore } from "@gyre/ai/node";
 import { environmentKeys, type KeyPlace, keyPlaces } from "./service-places.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 
 /**
  * The services that are taken where no model is set, in this order, and of each a model

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { KeyStore } from "@gyre/ai/node";
 import { SERVICES, type ServicePreset } from "@gyre/ai/providers";
 import { configFolder } from "../settings/file.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 
 /** Where the key of a service is. Never the key. */
 export interface KeyPlace {

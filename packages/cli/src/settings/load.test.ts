@@ -349,7 +349,7 @@ it("loads nothing of other packages where there is nothing to complain about", (
       else if (!["node:fs", "node:path"].includes(name)) foreign.push(name);
     }
   };
-  visit(new URL("settings-load.ts", import.meta.url));
+  visit(new URL("load.ts", import.meta.url));
   expect(seen.size).toBeGreaterThan(4);
   expect(foreign).toEqual([]);
 });

@@ -14,7 +14,7 @@ import {
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
 import { shellWord } from "../text/shell-word.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 import type { TrustedFile } from "./trust.ts";
 
 /** Who set something, the first to be replaced first. */
@@ -236,7 +236,7 @@ export async function trustedFiles(
 ): Promise<TrustedFile[]> {
   const files = [trustedFile(project, content)];
   if (settings.plugins === undefined && settings.hooks === undefined) return files;
-  const { filesThatRun } = await import("../extensions/plugins-files.ts");
+  const { filesThatRun } = await import("./files-that-run.ts");
   return [...files, ...filesThatRun(settings, project.folder)];
 }
 

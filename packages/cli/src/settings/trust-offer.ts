@@ -20,7 +20,7 @@ import {
   trustOf,
   writeTrustFile,
 } from "./trust.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 
 const MARGIN = 2;
 /** Of what a project's plugins consist of. */

@@ -5,7 +5,7 @@ import type { Values } from "../core/options.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import { readSmallFile } from "../settings/file.ts";
 import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
-import type { Environment } from "../core/terminal.ts";
+import type { Environment } from "../core/io.ts";
 import { fingerprintOf, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /** A home folder and a repository in it, for one test. */

@@ -1,7 +1,6 @@
 import type { AgentToolResult } from "@gyre/agent";
-import { sanitise } from "@gyre/tools";
 import { patchedPaths } from "../modes/acp/tool-call.ts";
-import { plainText } from "./plain-text.ts";
+import { shownLine, shownText } from "./shown-text.ts";
 
 /** Lines of a tool's output that are shown; the rest is counted. */
 export const MAX_SHOWN_LINES = 8;
@@ -12,16 +11,6 @@ const MAX_LINE_CHARS = 1_000;
 const MAX_PATCH_CHARS = 20_000;
 
 export type Args = Readonly<Record<string, unknown>>;
-
-/** A text without what a terminal obeys, and without what nobody sees. */
-export function shownText(text: string): string {
-  return sanitise(plainText(text));
-}
-
-/** The same on one line, and no longer than a line can be. */
-export function shownLine(text: string): string {
-  return shownText(text.slice(0, MAX_LINE_CHARS)).replaceAll("\n", " ");
-}
 
 /** How long something took, for people. */
 export function duration(ms: number): string {
@@ -113,27 +102,6 @@ function argumentsText(args: Args): string {
     return `${name}: ${text.slice(0, MAX_LINE_CHARS)}`;
   });
   return shownLine(told.join(", "));
-}
-
-/** Of a test run: its verdicts, differences and counts. Of anything else: its end. */
-export function tellingLines(lines: readonly string[]): string[] {
-  const telling = lines.filter((line) =>
-    /^\s*[✔✖] .*\)$|^\s*\S+ !== \S+$|^ℹ (pass|fail) /.test(line),
-  );
-  // Some versions of Node show a failed test in its place and again at the end.
-  const once = [...new Set(telling)];
-  return (once.length > 0 ? once : lines).slice(-MAX_SHOWN_LINES);
-}
-
-/** A test runner's times, `1.352805ms`, to a tenth. */
-export function roundTimes(line: string): string {
-  return line.replace(/(\d+\.\d{2,})ms/g, (_, ms: string) => `${Number(ms).toFixed(1)} ms`);
-}
-
-/** Whether a line says that a test went well, or not. */
-export function verdictOf(line: string): "good" | "bad" | undefined {
-  if (/^\s*✔/.test(line)) return "good";
-  return /^\s*✖/.test(line) ? "bad" : undefined;
 }
 
 /** Lines with something on them. */

@@ -3,7 +3,7 @@ import { type Check, withoutSecrets } from "./checks.ts";
 import { configFolder } from "../../settings/file.ts";
 import type { SettingsLayer } from "../../settings/load.ts";
 import type { Settings } from "../../settings/settings.ts";
-import type { Environment } from "../../core/terminal.ts";
+import type { Environment } from "../../core/io.ts";
 
 /** Names that are listed; of more, how many there are. */
 const MAX_NAMES = 20;
@@ -36,7 +36,7 @@ export async function checkExtensions(place: ExtensionPlace): Promise<Check[]> {
 async function checkPlugins({ settings: { plugins = [] } }: ExtensionPlace): Promise<Check[]> {
   if (plugins.length === 0) return [ok("plugins", "none")];
   const [{ findPlugin, PluginError }, { refuseTypes }] = await Promise.all([
-    import("../../extensions/plugins-entry.ts"),
+    import("../../settings/plugin-entry.ts"),
     import("../../extensions/plugins.ts"),
   ]);
   return [...new Set(plugins)].map((path) => {

@@ -11,8 +11,10 @@ import { demoScript } from "./script.ts";
 import { type DemoTools, openDemoTools } from "./tools.ts";
 import { dollars } from "../../text/dollars.ts";
 import type { LiveModel } from "./live-model.ts";
-import { duration, Renderer } from "../../text/render.ts";
-import { type Environment, openTerminal, type Output } from "../../core/terminal.ts";
+import { duration } from "../../text/tool-text.ts";
+import type { Environment } from "../../core/io.ts";
+import type { Output } from "../../core/terminal.ts";
+import { DemoScreen } from "./screen.ts";
 
 export const EXIT_MENDED = 0;
 export const EXIT_NOT_MENDED = 1;
@@ -44,12 +46,11 @@ export interface DemoOptions {
  */
 export async function runDemo(options: DemoOptions): Promise<number> {
   const { env, keep = false, live, output, signal } = options;
-  const terminal = openTerminal(output, env);
-  const { style } = terminal;
-  const screen = new Renderer(terminal);
   const startedAt = performance.now();
   const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
   const stateFolder = `${folder}-state`;
+  const screen = new DemoScreen(output, env, folder);
+  const { theme } = screen;
   const passing = keep ? [stateFolder] : [folder, stateFolder];
   // Where the process is made to end at once, nothing else would take the folders away.
   const removeAtExit = (): void => {
@@ -65,14 +66,13 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       await writeFile(join(folder, name), text);
     }
     own = await openDemoTools(folder, stateFolder);
-    screen.paragraph("gyre demo", style.bold);
-    screen.paragraph(
+    screen.say("gyre demo", theme.strong);
+    screen.say(
       live
         ? `The model is ${live.model.name} at ${live.service}. It may read, edit and run the tests in the folder below, nothing else.`
         : "The model here is scripted: no key, no network. The tools, the files and the test runs are real.",
     );
-    screen.line(`Folder: ${folder}`, style.dim);
-    screen.line(sandboxLine(own.sandbox), style.dim);
+    screen.say(`Folder: ${folder}\n${sandboxLine(own.sandbox)}`, theme.dim);
     const tools = options.tools?.(own.tools, folder) ?? own.tools;
     await runAgent(tools, options, (event) => {
       outcome.take(event);
@@ -86,27 +86,27 @@ export async function runDemo(options: DemoOptions): Promise<number> {
 
   const place = keep ? `Kept: ${folder}` : "The folder is removed; --keep leaves it.";
   if (signal?.aborted) {
-    screen.paragraph("Aborted.", style.yellow);
-    screen.line(place);
-    screen.line("");
+    screen.say("Aborted.", theme.warning);
+    screen.say(place);
+    screen.end();
     return EXIT_ABORTED;
   }
   const { mended, turns, calls } = outcome;
-  screen.paragraph(
+  screen.say(
     mended
       ? "✔ Mended: the tests failed before, and pass now."
       : "✗ Not mended: the tests did not go from failing to passing.",
-    mended ? style.green : style.red,
+    mended ? theme.good : theme.bad,
   );
   const elapsed = duration(performance.now() - startedAt);
-  screen.line(`${turns} turns · ${calls} tool calls · ${elapsed}${outcome.spent}`, style.dim);
+  screen.say(`${turns} turns · ${calls} tool calls · ${elapsed}${outcome.spent}`, theme.dim);
   if (!live) {
-    screen.paragraph("The model was scripted; the tools, the files and the test runs were real.");
+    screen.say("The model was scripted; the tools, the files and the test runs were real.");
   }
-  screen.line(place);
-  screen.paragraph("Try next", style.bold);
-  for (const next of nextSteps(env)) screen.line(`  ${next}`);
-  screen.line("");
+  screen.say(place);
+  screen.say("Try next", theme.strong);
+  screen.say(nextSteps(env).join("\n"));
+  screen.end();
   return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
 }
 

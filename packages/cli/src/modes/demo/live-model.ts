@@ -1,7 +1,7 @@
 import type { Model, ProtocolClient } from "@gyre/ai";
 import { findService } from "@gyre/ai/providers";
 import { openModels } from "../../models/models.ts";
-import type { Environment } from "../../core/terminal.ts";
+import type { Environment } from "../../core/io.ts";
 
 /** A model of a service, and the way to it. */
 export interface LiveModel {

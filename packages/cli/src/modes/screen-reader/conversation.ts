@@ -2,7 +2,7 @@ import type { ImageContent } from "@gyre/ai";
 import type { TalkOptions } from "../tui/start/agent-opener.ts";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor } from "@gyre/tools";
 import type { Harness, Outcome } from "../../harness/harness.ts";
-import { shownText } from "../../text/render.ts";
+import { shownText } from "../../text/shown-text.ts";
 import { keepInterruptions, wasInterrupted } from "../tui/app/interrupted.ts";
 import { runCommand } from "../tui/app/run-command.ts";
 import { waitingOf } from "../tui/app/status.ts";

@@ -1,15 +1,8 @@
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
 import { fallbackText, retryText } from "../print/progress.ts";
-import { shownText } from "../../text/render.ts";
-import {
-  type CallText,
-  callText,
-  counted,
-  grouped,
-  isRecord,
-  shownLine,
-} from "../../text/tool-text.ts";
+import { shownLine, shownText } from "../../text/shown-text.ts";
+import { type CallText, callText, counted, grouped, isRecord } from "../../text/tool-text.ts";
 import { errorBlock, userText } from "../tui/transcript/message-blocks.ts";
 import { NO_COLOURS } from "../tui/terminal/theme.ts";
 import { Paragraphs } from "./paragraphs.ts";

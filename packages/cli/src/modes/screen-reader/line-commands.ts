@@ -1,4 +1,4 @@
-import { shownLine } from "../../text/tool-text.ts";
+import { shownLine } from "../../text/shown-text.ts";
 import type { Waiting } from "../tui/app/status.ts";
 import type { TerminalCommand } from "../tui/ui/ui.ts";
 

@@ -1,6 +1,6 @@
 import type { Session } from "@gyre/sessions";
 import { promptsOf, promptText } from "../../file-history/prompts.ts";
-import { shownText } from "../../text/render.ts";
+import { shownText } from "../../text/shown-text.ts";
 import { grouped } from "../../text/tool-text.ts";
 import type { Block } from "../tui/ui/block.ts";
 import { titleText } from "../tui/commands/session-words.ts";

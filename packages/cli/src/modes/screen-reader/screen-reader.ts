@@ -4,7 +4,7 @@ import type { Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Models } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
-import { shownLine } from "../../text/tool-text.ts";
+import { shownLine } from "../../text/shown-text.ts";
 import { version } from "../../core/version.ts";
 import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../tui/start/agent-opener.ts";
 import type { OpenRequest } from "../tui/ui/ui.ts";

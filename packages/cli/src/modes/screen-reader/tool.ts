@@ -5,9 +5,8 @@ import {
   detailsOf,
   exitOf,
   MAX_SHOWN_LINES,
-  verdictOf,
 } from "../../text/tool-text.ts";
-import { shownText } from "../../text/render.ts";
+import { shownText } from "../../text/shown-text.ts";
 import { changesIn, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
 import { type CallEnd, toolView, type ToolView } from "../tui/transcript/tool-view.ts";
 import { spokenTime } from "./format.ts";
@@ -68,15 +67,7 @@ function resultLines({ body }: ToolView): string[] {
 
 function withRest(lines: readonly string[], total: number): string[] {
   const hidden = lines.length > 0 ? total - lines.length : 0;
-  return [...lines.map(inWords), ...(hidden > 0 ? [`${counted(hidden, "more line")}.`] : [])];
-}
-
-/** A line of a test run: how the test went, in a word. */
-function inWords(line: string): string {
-  const verdict = verdictOf(line);
-  const text = line.replace(/^(\s*)[✔✖ℹ] /, "$1");
-  if (verdict === undefined) return text;
-  return `${verdict === "good" ? "Passed" : "Failed"}: ${text.trimStart()}`;
+  return [...lines, ...(hidden > 0 ? [`${counted(hidden, "more line")}.`] : [])];
 }
 
 /** What became of files: a sentence for each, then what came and what went. */

@@ -5,7 +5,7 @@ import { serviceOf, type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { environmentKeys, type KeyPlace, keyPlaces } from "../../models/service-places.ts";
 import type { Models } from "../../models/models.ts";
 import type { Settings } from "../../settings/settings.ts";
-import type { Environment } from "../../core/terminal.ts";
+import type { Environment } from "../../core/io.ts";
 
 export interface UsableModelsOptions {
   models: Models;

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 
 /** Terminals take no longer text than about this, in base64. */
 export const MAX_SEQUENCE_CHARS = 100_000;

@@ -1,9 +1,8 @@
 import { systemClock } from "@gyre/ai";
 import { EXIT, type ExitCode } from "../../../core/exit-codes.ts";
 import type { Harness } from "../../../harness/harness.ts";
-import type { Io } from "../../../core/io.ts";
+import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";
-import type { Environment } from "../../../core/terminal.ts";
 import { version } from "../../../core/version.ts";
 import { completionsFrom } from "../editor/completion.ts";
 import { Conversation } from "./conversation.ts";

@@ -1,5 +1,5 @@
 import type { Agent, AgentMessage, QueueName } from "@gyre/agent";
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { userText } from "../transcript/message-blocks.ts";
 import { fitRow, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
 import { type ProgramEnd, runProgram, type Toolset } from "@gyre/tools";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 import { ranCallId, ranText } from "../../../text/ran-command.ts";
 
 /** Of what a command said, so much is told to the model: its end. */

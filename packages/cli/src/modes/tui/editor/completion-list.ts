@@ -1,5 +1,5 @@
 import { widthOf } from "../../../text/width.ts";
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import type { Completion, CompletionRequest, Completions } from "./completion.ts";
 import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
 import type { Choice, CommandWorld, TerminalCommand } from "../ui/ui.ts";

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { clustersOf, widthOf } from "../../../text/width.ts";
 import { listRows } from "./completion-list.ts";
 import type { TerminalEvent } from "../terminal/key.ts";

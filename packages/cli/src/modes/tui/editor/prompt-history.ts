@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Clock } from "@gyre/ai";
 import { logFile } from "../../../core/log-file.ts";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 
 /** Prompts that are remembered of a folder. */
 export const MAX_PROMPTS = 1_000;

@@ -11,7 +11,7 @@ import {
 } from "@gyre/ai";
 import type { Entry, Session } from "@gyre/sessions";
 import { timeText } from "../../../text/session-text.ts";
-import { aboutOf } from "../../../text/render.ts";
+import { aboutOf } from "../../../text/tool-text.ts";
 import { usageText } from "../commands/session/session-info.ts";
 import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, parse, relative, sep } from "node:path";
 import { cleanEnvironment } from "@gyre/tools";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 
 /** How long a program may take. */
 export const FORMAT_TIMEOUT_MS = 2_000;

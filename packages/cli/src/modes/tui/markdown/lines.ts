@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import type { LexedBlock } from "./tree.ts";
 
 /** A line that is not complete, on one row whatever is in it. */

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import type { Block, OpenBlock } from "../ui/block.ts";
 import type { Format } from "./formatters.ts";
 import {

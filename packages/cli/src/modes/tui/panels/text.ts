@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { clustersOf } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { lineAround, LineInput } from "../editor/line-input.ts";

@@ -1,7 +1,7 @@
 import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { aboutOf } from "../../../text/render.ts";
+import { aboutOf } from "../../../text/tool-text.ts";
 import { promptOf } from "../../../text/ran-command.ts";
 import { oneLine } from "./text.ts";
 

@@ -3,7 +3,7 @@ import type { Session } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { EXIT, type ExitCode, ExitError } from "../../../core/exit-codes.ts";
 import { type Harness, openHarness } from "../../../harness/harness.ts";
-import type { Io } from "../../../core/io.ts";
+import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "../../../models/models.ts";
 import type { Values } from "../../../core/options.ts";
 import {
@@ -13,7 +13,6 @@ import {
   readSetup,
   type Setup,
 } from "../../../harness/setup.ts";
-import type { Environment } from "../../../core/terminal.ts";
 import type { OpenRequest, TerminalCommand, Ui } from "../ui/ui.ts";
 import type { FolderTrust } from "./banner.ts";
 

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { sep } from "node:path";
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { clustersOf, widthOf } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { PROJECT_FILES } from "../../demo/project.ts";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 
 /** A folder with the demo's small project. */
 export interface DemoFolder {

@@ -1,7 +1,7 @@
 import { httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
-import { shownText } from "../../../text/render.ts";
-import type { Environment } from "../../../core/terminal.ts";
+import { shownText } from "../../../text/shown-text.ts";
+import type { Environment } from "../../../core/io.ts";
 
 /** A server on this machine answers at once, or is not there. */
 export const LOCAL_LIMIT_MS = 300;

@@ -1,7 +1,7 @@
 import type { KeyStore } from "@gyre/ai/node";
 import { environmentKeys, keyFilePath } from "../../../models/service-places.ts";
 import type { Settings } from "../../../settings/settings.ts";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 import type { Choice, Question, Ui } from "../ui/ui.ts";
 import type { LocalServer } from "./local-servers.ts";
 import { SCRIPTED_LABEL } from "./scripted-label.ts";

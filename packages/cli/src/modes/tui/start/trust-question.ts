@@ -1,11 +1,11 @@
 import { homedir } from "node:os";
 import { relative } from "node:path";
 import type { Values } from "../../../core/options.ts";
-import { shownText } from "../../../text/render.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { findProjectFile, MCP_FILE, realPath } from "../../../settings/project-file.ts";
 import type { TrustOffer } from "../../../settings/trust-offer.ts";
 import type { Trust } from "../../../settings/trust.ts";
-import type { Environment } from "../../../core/terminal.ts";
+import type { Environment } from "../../../core/io.ts";
 import type { Block } from "../ui/block.ts";
 import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

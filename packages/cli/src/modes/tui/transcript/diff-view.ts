@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/tool-text.ts";
+import { shownText } from "../../../text/shown-text.ts";
 import { commonParts, partsOf } from "./line-diff.ts";
 import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,5 +1,6 @@
 import type { FailureKind, UserMessage } from "@gyre/ai";
-import { counted, elapsed, shownLine, shownText } from "../../../text/tool-text.ts";
+import { shownLine, shownText } from "../../../text/shown-text.ts";
+import { counted, elapsed } from "../../../text/tool-text.ts";
 import type { Block, OpenBlock } from "../ui/block.ts";
 import { promptOf, withOutputText } from "../../../text/ran-command.ts";
 import { EMPTY_ROW, fitRow, type Row, row, span } from "../terminal/row.ts";

@@ -1,4 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
+import { shownLine } from "../../../text/shown-text.ts";
 import {
   type Args,
   type CallText,
@@ -8,7 +9,6 @@ import {
   elapsed,
   linesOf,
   resultText,
-  shownLine,
   wordOf,
 } from "../../../text/tool-text.ts";
 import { widthOf } from "../../../text/width.ts";

@@ -1,6 +1,7 @@
 import { SKIPPED_TEXT, type AgentToolResult } from "@gyre/agent";
 import { withoutMarks } from "../../acp/tool-call.ts";
 import { deniedReason } from "../../print/progress.ts";
+import { shownLine, shownText } from "../../../text/shown-text.ts";
 import {
   type Args,
   counted,
@@ -11,11 +12,7 @@ import {
   linesOf,
   listedName,
   resultText,
-  roundTimes,
-  shownLine,
-  shownText,
-  tellingLines,
-  verdictOf,
+  MAX_SHOWN_LINES,
   wordOf,
 } from "../../../text/tool-text.ts";
 import {
@@ -126,14 +123,14 @@ function linesBody(all: readonly string[], short: readonly string[]): ViewBody {
 
 function shellView(details: Args, isError: boolean): ToolView {
   const { stdout, stderr, exitCode } = details;
-  const all = linesOf(`${wordOf(stdout)}\n${wordOf(stderr)}`).map(roundTimes);
+  const all = linesOf(`${wordOf(stdout)}\n${wordOf(stderr)}`);
   const exit = exitOf(details).replace("exit code", "exit");
   return {
     end: isError ? "bad" : "good",
     facts: exitCode === 0 ? [] : [exit],
     body: {
       type: "lines",
-      short: tellingLines(all),
+      short: all.slice(-MAX_SHOWN_LINES),
       long: all.slice(-MAX_WHOLE_ROWS),
       total: all.length,
     },
@@ -226,7 +223,7 @@ function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
   }
   if (body.type === "lines") {
     const shown = isExpanded ? body.long : body.short;
-    const rows = shown.map((line) => row(MARGIN + line, theme[verdictOf(line) ?? "dim"]));
+    const rows = shown.map((line) => row(MARGIN + line, theme.dim));
     return [...rows, ...moreRows((body.total ?? 0) - shown.length, options)];
   }
   const most = isExpanded ? MAX_WHOLE_ROWS : MAX_TEXT_ROWS;

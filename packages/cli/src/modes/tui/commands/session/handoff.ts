@@ -1,6 +1,6 @@
 import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { aboutOf } from "../../../../text/render.ts";
+import { aboutOf } from "../../../../text/tool-text.ts";
 import type { TerminalCommand } from "../../ui/ui.ts";
 
 /** Of one message, and of the whole conversation, so much is sent. */

@@ -2,17 +2,17 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseHooks } from "../settings/hooks.ts";
+import { parseHooks } from "./hooks.ts";
 import {
   findPackage,
   findPlugin,
   type PluginEntry,
   PluginError,
   readManifest,
-} from "./plugins-entry.ts";
-import { codeOf } from "../settings/file.ts";
-import type { Settings } from "../settings/settings.ts";
-import type { TrustedFile } from "../settings/trust.ts";
+} from "./plugin-entry.ts";
+import { codeOf } from "./file.ts";
+import type { Settings } from "./settings.ts";
+import type { TrustedFile } from "./trust.ts";
 
 /** What one project may have trusted. Past this it is better bundled. */
 const MAX_FILES = 5000;

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { filesThatRun } from "./plugins-files.ts";
-import type { Settings } from "../settings/settings.ts";
+import { filesThatRun } from "./files-that-run.ts";
+import type { Settings } from "./settings.ts";
 
 let folder: string;
 beforeEach(() => {

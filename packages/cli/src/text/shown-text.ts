@@ -1,0 +1,15 @@
+import { sanitise } from "@gyre/tools";
+import { plainText } from "./plain-text.ts";
+
+/** Of a text that has to stay on one line: wider than any terminal. */
+const MAX_LINE_CHARS = 1_000;
+
+/** The text without anything that a terminal obeys, and without characters that are invisible. */
+export function shownText(text: string): string {
+  return sanitise(plainText(text));
+}
+
+/** The same on one line of limited length. */
+export function shownLine(text: string): string {
+  return shownText(text.slice(0, MAX_LINE_CHARS)).replaceAll("\n", " ");
+}
