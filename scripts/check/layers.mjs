@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, existsSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { readModule } from "./imports.mjs";
-import { packagesOf } from "../shared/workspace.mjs";
+import { listPackages } from "../shared/workspace.mjs";
 
 /**
  * @typedef {import("../shared/workspace.mjs").Package} Package
@@ -44,7 +44,7 @@ const WITHOUT_PROVIDERS = ["agent"];
  * @returns {import("./parts.mjs").Findings}
  */
 export function checkLayers(root) {
-  const packages = packagesOf(root);
+  const packages = listPackages(root);
   const problems = packages.flatMap((at) => checkPackage(root, at, packages));
   return { problems };
 }
@@ -62,7 +62,7 @@ function checkPackage(root, at, packages) {
   if (ARROWS[at.room] === undefined) {
     problems.push(`packages/${at.room}: scripts/check/layers.mjs has no arrows for this room`);
   }
-  for (const file of sourcesOf(join(at.folder, "src"))) {
+  for (const file of listSources(join(at.folder, "src"))) {
     const { imports, nodeGlobals } = readModule(readFileSync(file, "utf8"), file);
     const inBrowser =
       BROWSER_ROOMS.includes(at.room) && !file.startsWith(join(at.folder, "src", "node") + sep);
@@ -199,12 +199,12 @@ function packageName(specifier) {
  * @param {string} folder
  * @returns {string[]}
  */
-function sourcesOf(folder) {
+function listSources(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     // What tests are made of is not published.
-    if (entry.isDirectory()) return entry.name === "testing" ? [] : sourcesOf(path);
+    if (entry.isDirectory()) return entry.name === "testing" ? [] : listSources(path);
     return /\.[mc]?tsx?$/.test(path) && !/\.test(-d)?\.tsx?$/.test(path) ? [path] : [];
   });
 }

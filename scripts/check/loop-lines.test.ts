@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { checkLoopLines, codeLines, MAX_LOOP_LINES } from "./loop-lines.mjs";
 import { plant } from "../shared/tree.ts";
 
-const loopOf = (lines: number): string =>
+const plantLoop = (lines: number): string =>
   plant({ "packages/agent/src/loop/loop.ts": `// The loop\n\n${"step();\n".repeat(lines)}` });
 
 it("300 lines of code are enough, 301 are too many", () => {
-  expect(checkLoopLines(loopOf(MAX_LOOP_LINES)).problems).toEqual([]);
-  expect(checkLoopLines(loopOf(MAX_LOOP_LINES + 1)).problems).toEqual([
+  expect(checkLoopLines(plantLoop(MAX_LOOP_LINES)).problems).toEqual([]);
+  expect(checkLoopLines(plantLoop(MAX_LOOP_LINES + 1)).problems).toEqual([
     "packages/agent/src/loop/loop.ts: 301 lines of code of at most 300",
   ]);
 });

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packagesOf, readManifest } from "../shared/workspace.mjs";
+import { listPackages, readManifest } from "../shared/workspace.mjs";
 
 /** @typedef {import("../shared/workspace.mjs").Manifest} Manifest */
 
@@ -26,7 +26,7 @@ export const MAY_RUN_SCRIPTS = {
  */
 export function checkManifests(root) {
   const top = readManifest(root);
-  const packages = packagesOf(root);
+  const packages = listPackages(root);
   const versions = new Map(packages.map(({ manifest }) => [manifest.name, manifest.version]));
   const problems = [
     ...checkManifest("package.json", top, versions),
@@ -47,7 +47,7 @@ export function checkManifests(root) {
     }),
     ...checkLockfile(root, "package-lock.json"),
     ...checkScripts(root),
-    ...peerFoldersOf(root).flatMap((folder) => checkPeer(root, folder, versions)),
+    ...listPeerFolders(root).flatMap((folder) => checkPeer(root, folder, versions)),
   ];
   return { problems };
 }
@@ -59,7 +59,7 @@ const PEERS = "tests/bench/peers";
  *
  * @param {string} root
  */
-function peerFoldersOf(root) {
+function listPeerFolders(root) {
   if (!existsSync(join(root, PEERS))) return [];
   const below = readdirSync(join(root, PEERS)).toSorted();
   return [PEERS, ...below.map((name) => `${PEERS}/${name}`)].filter((folder) =>
@@ -159,7 +159,7 @@ function checkLockfile(root, file) {
 }
 
 /**
- * A lockfile made without the registry's full answer does not tell of scripts, so
+ * A lockfile made without the registry's full answer does not list scripts, so
  * the installed packages are asked as well.
  *
  * @param {string} root

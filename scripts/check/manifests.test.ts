@@ -59,7 +59,7 @@ it("every package says which Node it needs, and all say the same", () => {
   ]);
 });
 
-it("a public package has a licence, a list of files and is a module", () => {
+it("a public package has a license, a list of files and is a module", () => {
   const bare = { name: "@gyre/ai", version: "0.1.0", engines };
   expect(problems({ "packages/ai/package.json": bare })).toHaveLength(3);
   expect(problems({ "packages/ai/package.json": { ...bare, private: true } })).toEqual([]);
@@ -72,7 +72,7 @@ it("nothing of ours runs a script when it is installed", () => {
   ]);
 });
 
-it("no dependency runs a script when it is installed, whoever tells", () => {
+it("no dependency runs a script when it is installed, whatever names it", () => {
   const problem = ["package-lock.json: a runs a script when it is installed"];
   const lock = { packages: { "node_modules/b/node_modules/a": { hasInstallScript: true } } };
   expect(problems({ "package-lock.json": lock })).toEqual(problem);

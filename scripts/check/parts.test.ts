@@ -3,30 +3,32 @@ import { run } from "../shared/command.mjs";
 import { runParts, type Part } from "./parts.mjs";
 import { plant } from "../shared/tree.ts";
 
-async function outcome(parts: readonly Part[]): Promise<{ ok: boolean; said: string }> {
+async function outcome(parts: readonly Part[]): Promise<{ ok: boolean; printed: string }> {
   const lines: string[] = [];
   const ok = await runParts(parts, (line) => lines.push(line));
-  return { ok, said: lines.join("\n").replaceAll(/\d+\.\d s/g, "_ s") };
+  return { ok, printed: lines.join("\n").replaceAll(/\d+\.\d s/g, "_ s") };
 }
 
 it("holds when every part does, and shows figures", async () => {
-  const { ok, said } = await outcome([
+  const { ok, printed } = await outcome([
     { name: "a", check: () => ({ problems: [] }) },
     { name: "b", check: async () => ({ problems: [], figures: ["42"] }) },
   ]);
   expect(ok).toBe(true);
-  expect(said).toMatch(/^a +_ s {2}ok\nb +_ s {2}ok\n {4}42$/);
+  expect(printed).toMatch(/^a +_ s {2}ok\nb +_ s {2}ok\n {4}42$/);
 });
 
-it("runs the parts after one that failed, and shows what it said", async () => {
-  const { ok, said } = await outcome([
+it("runs the parts after one that failed, and shows what it printed", async () => {
+  const { ok, printed } = await outcome([
     { name: "a", check: () => ({ problems: ["one\ntwo\n"] }) },
     { name: "b", check: () => Promise.reject(new Error("broken")) },
     { name: "c", check: () => ({ problems: [] }) },
   ]);
   expect(ok).toBe(false);
-  expect(said).toMatch(/^a +_ s {2}FAILED\n {4}one\n {4}two\nb +_ s {2}FAILED\n {4}Error: broken/);
-  expect(said).toMatch(/\nc +_ s {2}ok$/);
+  expect(printed).toMatch(
+    /^a +_ s {2}FAILED\n {4}one\n {4}two\nb +_ s {2}FAILED\n {4}Error: broken/,
+  );
+  expect(printed).toMatch(/\nc +_ s {2}ok$/);
 });
 
 it("a program's code and both of its streams come back", async () => {

@@ -3,7 +3,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { pack } from "../release/pack.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
-import { packagesOf } from "../shared/workspace.mjs";
+import { listPackages } from "../shared/workspace.mjs";
 
 /**
  * Packs every public package and lets publint read the tarball; its suggestions count.
@@ -15,7 +15,7 @@ export function checkPublishable(root) {
   return inTemporaryFolder(async (folder) => {
     /** @type {string[]} */
     const problems = [];
-    for (const one of packagesOf(root)) {
+    for (const one of listPackages(root)) {
       if (one.manifest.private === true) continue;
       const { tarball } = await pack(one, folder);
       const { messages, pkg } = await publint({

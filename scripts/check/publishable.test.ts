@@ -28,7 +28,7 @@ it("a package whose entry is left out of the tarball is not", async () => {
   ]);
 });
 
-it("a private package is nobody's business", async () => {
+it("a private package is not checked", async () => {
   const root = plant({ "packages/ai/package.json": { ...manifest, private: true } });
   expect((await checkPublishable(root)).problems).toEqual([]);
 });

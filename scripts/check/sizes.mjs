@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { bundleForBrowser } from "../release/bundle.mjs";
 import { pack } from "../release/pack.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
-import { packagesOf } from "../shared/workspace.mjs";
+import { listPackages } from "../shared/workspace.mjs";
 
 /**
  * Measures what sizes.json has a limit for, in bytes: for a package's name its packed
@@ -31,7 +31,7 @@ export async function checkSizes(root) {
     figures.push(figure);
     if (bytes > limit) problems.push(`too large: ${figure}`);
   };
-  const packages = packagesOf(root);
+  const packages = listPackages(root);
   for (const [name, { tarball, browser }] of Object.entries(limits)) {
     const one = packages.find(({ manifest }) => manifest.name === name);
     if (one === undefined) {

@@ -41,7 +41,7 @@ const KINDS = {
 
 /**
  * Reads a file as the compiler writes it (`.d.ts`). Throws where it is not there, or has
- * something in it that no page could tell of.
+ * something in it that no page could show.
  *
  * @param {string} file
  * @returns {Promise<Module>}
@@ -68,8 +68,8 @@ export async function readDeclarationFile(file) {
       file,
       kind,
       doc: docBefore(start, code, parsed),
-      text: textOf(node, code, parsed),
-      uses: usesOf(node),
+      text: printDeclaration(node, code, parsed),
+      uses: findUses(node),
     });
     found.declared.set(name, list);
     return name;
@@ -85,7 +85,7 @@ export async function readDeclarationFile(file) {
         }
         break;
       case "ExportAllDeclaration":
-        if (node.exported !== null) throw new Error(`${file}: cannot tell of \`export * as\`.`);
+        if (node.exported !== null) throw new Error(`${file}: cannot show \`export * as\`.`);
         found.stars.push(node.source.value);
         break;
       case "ExportNamedDeclaration": {
@@ -98,7 +98,7 @@ export async function readDeclarationFile(file) {
         break;
       }
       case "ExportDefaultDeclaration":
-        throw new Error(`${file}: cannot tell of \`export default\`.`);
+        throw new Error(`${file}: cannot show \`export default\`.`);
       default:
         declare(node, node.start);
     }
@@ -155,7 +155,7 @@ function docBefore(start, code, parsed) {
  * @param {string} code
  * @param {Parsed} parsed
  */
-function textOf(node, code, parsed) {
+function printDeclaration(node, code, parsed) {
   let text = "";
   let at = node.start;
   for (const member of node.type === "ClassDeclaration" ? node.body.body : []) {
@@ -181,7 +181,7 @@ function isPrivate({ key, accessibility, kind }) {
  * @param {unknown} declaration
  * @returns {Lead[]}
  */
-function usesOf(declaration) {
+function findUses(declaration) {
   /** @type {Map<string, Lead>} */
   const found = new Map();
   /**

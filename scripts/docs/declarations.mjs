@@ -26,8 +26,8 @@ export async function readDeclarations(files, entries) {
     if (modules.has(file)) continue;
     const found = await readDeclarationFile(file);
     modules.set(file, found);
-    for (const specifier of specifiersOf(found)) {
-      const target = targetOf(file, specifier);
+    for (const specifier of listSpecifiers(found)) {
+      const target = resolveTarget(file, specifier);
       if (target !== specifier) waiting.push(target);
     }
   }
@@ -37,7 +37,7 @@ export async function readDeclarations(files, entries) {
    * @param {string} specifier
    * @returns {string} the file, or the specifier of what is not ours
    */
-  function targetOf(file, specifier) {
+  function resolveTarget(file, specifier) {
     if (!specifier.startsWith(".")) return entries.get(specifier) ?? specifier;
     return resolve(dirname(file), specifier.replace(/(\.d)?\.[jt]s$/, "") + ".d.ts");
   }
@@ -57,11 +57,11 @@ export async function readDeclarations(files, entries) {
     const onward = new Set(seen).add(`${from} ${name}`);
     const lead = at.exports.get(name);
     if (lead?.specifier !== undefined) {
-      return exported(targetOf(from, lead.specifier), lead.name, onward);
+      return exported(resolveTarget(from, lead.specifier), lead.name, onward);
     }
     if (lead !== undefined) return local(from, lead.name);
     for (const specifier of at.stars) {
-      const target = targetOf(from, specifier);
+      const target = resolveTarget(from, specifier);
       const origin = modules.has(target) ? exported(target, name, onward) : undefined;
       if (origin !== undefined) return origin;
     }
@@ -87,7 +87,9 @@ export async function readDeclarations(files, entries) {
    * @param {Lead} lead
    */
   function follow(from, { specifier, name }) {
-    return specifier === undefined ? local(from, name) : exported(targetOf(from, specifier), name);
+    return specifier === undefined
+      ? local(from, name)
+      : exported(resolveTarget(from, specifier), name);
   }
 
   /**
@@ -95,11 +97,13 @@ export async function readDeclarations(files, entries) {
    * @param {Set<string>} seen
    * @returns {Set<string>}
    */
-  function namesOf(file, seen = new Set()) {
+  function collectNames(file, seen = new Set()) {
     const at = modules.get(file);
     if (at === undefined || seen.has(file)) return new Set();
     seen.add(file);
-    const further = at.stars.flatMap((specifier) => [...namesOf(targetOf(file, specifier), seen)]);
+    const further = at.stars.flatMap((specifier) => [
+      ...collectNames(resolveTarget(file, specifier), seen),
+    ]);
     return new Set([...at.exports.keys(), ...further]);
   }
 
@@ -109,10 +113,10 @@ export async function readDeclarations(files, entries) {
      *
      * @param {string} file
      */
-    exportsOf(file) {
+    resolveExports(file) {
       /** @type {Map<string, Origin>} */
       const found = new Map();
-      for (const name of namesOf(file)) {
+      for (const name of collectNames(file)) {
         const origin = exported(file, name);
         if (origin !== undefined) found.set(name, origin);
       }
@@ -146,7 +150,7 @@ export async function readDeclarations(files, entries) {
  * @param {Module} module
  * @returns {string[]}
  */
-function specifiersOf({ declared, imports, exports, stars }) {
+function listSpecifiers({ declared, imports, exports, stars }) {
   const uses = [...declared.values()].flat().flatMap((one) => one.uses);
   const leads = [...imports.values(), ...exports.values(), ...uses];
   return [...stars, ...leads.flatMap(({ specifier }) => specifier ?? [])];

@@ -26,7 +26,7 @@ const TITLES = {
  * @returns {string}
  */
 export function docMarkdown(doc) {
-  const [{ text } = { text: "" }, ...tags] = blocksOf(doc);
+  const [{ text } = { text: "" }, ...tags] = parseBlocks(doc);
   /** @type {Map<string, string[]>} */
   const titled = new Map();
   for (const block of tags) {
@@ -51,7 +51,7 @@ export function docMarkdown(doc) {
  * @returns {string}
  */
 export function firstSentence(doc) {
-  const [paragraph = ""] = (blocksOf(doc)[0]?.text ?? "").split(/\n\s*\n/, 1);
+  const [paragraph = ""] = (parseBlocks(doc)[0]?.text ?? "").split(/\n\s*\n/, 1);
   const line = proseMarkdown(paragraph.replaceAll(/\s+/g, " ").trim());
   // A full stop in code ends nothing, and neither does one of an abbreviation.
   const whole = /^(?:`[^`]*`|[^`])*?(?<!\b(?:e\.g|i\.e|etc))[.!?](?=\s|$)/.exec(line)?.[0] ?? line;
@@ -65,7 +65,7 @@ export function firstSentence(doc) {
  * @param {string} doc
  * @returns {Block[]}
  */
-function blocksOf(doc) {
+function parseBlocks(doc) {
   /** @type {Block[]} */
   const blocks = [{ tag: "", text: "" }];
   let inFence = false;

@@ -1,6 +1,6 @@
 import { join, relative, sep } from "node:path";
 import { readDeclarations } from "./declarations.mjs";
-import { packagesOf } from "../shared/workspace.mjs";
+import { listPackages } from "../shared/workspace.mjs";
 
 /**
  * @typedef {import("./declarations.mjs").Origin} Origin
@@ -10,8 +10,8 @@ import { packagesOf } from "../shared/workspace.mjs";
  */
 
 /**
- * A name that an entry point exports, with the page that tells of it. `parts`: declarations
- * that it is made of and that nobody can import. `see`: the names that it speaks of.
+ * A name that an entry point exports, with the page that documents it. `parts`: declarations
+ * that it is made of and that cannot be imported. `see`: the names that it mentions.
  *
  * @typedef {{
  *   name: string, specifier: string, page: string, source: string,
@@ -35,19 +35,19 @@ import { packagesOf } from "../shared/workspace.mjs";
  * @returns {Promise<Library[]>}
  */
 export async function readLibraries(root) {
-  const packages = packagesOf(root).filter(({ manifest }) => manifest.exports !== undefined);
-  const points = packages.flatMap(pointsOf);
+  const packages = listPackages(root).filter(({ manifest }) => manifest.exports !== undefined);
+  const points = packages.flatMap(listEntryPoints);
   const files = new Map(points.map(({ specifier, file }) => [specifier, file]));
   const declarations = await readDeclarations([...files.values()], files);
 
-  const homes = homesOf(root, points, declarations);
+  const homes = findHomes(root, points, declarations);
   for (const home of homes.values()) relate(home, homes, declarations);
   return packages.map(({ folder, manifest }) => ({
     name: manifest.name,
     description: descriptionOf(manifest),
     entries: points
       .filter((point) => point.folder === folder)
-      .map((point) => entryOf(point, homes, declarations)),
+      .map((point) => describeEntryPoint(point, homes, declarations)),
   }));
 }
 
@@ -73,7 +73,7 @@ function descriptionOf({ description = "" }) {
  *
  * @param {Package} package_
  */
-function pointsOf({ room, folder, manifest }) {
+function listEntryPoints({ room, folder, manifest }) {
   return Object.entries(manifest.exports ?? {}).flatMap(([path, target]) => {
     if (typeof target !== "object" || target === null || !("types" in target)) return [];
     const below = path.slice(1);
@@ -82,7 +82,7 @@ function pointsOf({ room, folder, manifest }) {
   });
 }
 
-/** @typedef {ReturnType<typeof pointsOf>[number]} Point */
+/** @typedef {ReturnType<typeof listEntryPoints>[number]} Point */
 
 /**
  * Each name by its origin. It has its place at the first entry point of its own package
@@ -92,17 +92,17 @@ function pointsOf({ room, folder, manifest }) {
  * @param {readonly Point[]} points
  * @param {Declarations} declarations
  */
-function homesOf(root, points, declarations) {
+function findHomes(root, points, declarations) {
   /** @type {Map<string, Documented>} */
   const homes = new Map();
   for (const { specifier, page, file, folder } of points) {
-    for (const [name, origin] of declarations.exportsOf(file)) {
-      if (homes.has(keyOf(origin)) || !origin.from.startsWith(folder + sep)) continue;
-      homes.set(keyOf(origin), {
+    for (const [name, origin] of declarations.resolveExports(file)) {
+      if (homes.has(formatKey(origin)) || !origin.from.startsWith(folder + sep)) continue;
+      homes.set(formatKey(origin), {
         name,
         specifier,
         page,
-        source: sourceOf(relative(root, origin.from)),
+        source: toSourcePath(relative(root, origin.from)),
         declared: declarations.declared(origin).map((one) => renamed(one, origin.name, name)),
         parts: [],
         see: [],
@@ -113,7 +113,7 @@ function homesOf(root, points, declarations) {
 }
 
 /**
- * Finds what a name speaks of. A type that nobody can import is shown with it.
+ * Finds what a name mentions. A type that cannot be imported is shown with it.
  *
  * @param {Documented} home
  * @param {ReadonlyMap<string, Documented>} homes
@@ -125,9 +125,9 @@ function relate(home, homes, declarations) {
   const waiting = [...home.declared];
   for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
     for (const origin of declarations.usedBy(one)) {
-      const target = homes.get(keyOf(origin));
-      if (target === home || seen.has(keyOf(origin))) continue;
-      seen.add(keyOf(origin));
+      const target = homes.get(formatKey(origin));
+      if (target === home || seen.has(formatKey(origin))) continue;
+      seen.add(formatKey(origin));
       if (target !== undefined) {
         home.see.push(target);
         continue;
@@ -145,11 +145,11 @@ function relate(home, homes, declarations) {
  * @param {Declarations} declarations
  * @returns {EntryPoint}
  */
-function entryOf({ specifier, page, file }, homes, declarations) {
+function describeEntryPoint({ specifier, page, file }, homes, declarations) {
   /** @type {EntryPoint} */
   const entry = { specifier, page, names: [], others: [] };
-  for (const [name, origin] of declarations.exportsOf(file)) {
-    const home = homes.get(keyOf(origin));
+  for (const [name, origin] of declarations.resolveExports(file)) {
+    const home = homes.get(formatKey(origin));
     if (home?.page === page && home.name === name) entry.names.push(home);
     else entry.others.push({ name, home: home ?? origin.from });
   }
@@ -159,12 +159,12 @@ function entryOf({ specifier, page, file }, homes, declarations) {
 }
 
 /** @param {Origin} origin */
-function keyOf({ from, name }) {
+function formatKey({ from, name }) {
   return `${from} ${name}`;
 }
 
 /** @param {string} built the path of a declaration file */
-function sourceOf(built) {
+function toSourcePath(built) {
   return built
     .replaceAll(sep, "/")
     .replace("/dist/", "/src/")

@@ -139,7 +139,7 @@ async function still(program, options, about, work) {
   let drawn = "";
   await inProject(program, options, async (run) => {
     await work(run);
-    drawn = drawStill(screenOf(run), { columns: options.columns, title: "gyre", about });
+    drawn = drawStill(captureScreen(run), { columns: options.columns, title: "gyre", about });
   });
   return drawn;
 }
@@ -170,13 +170,13 @@ async function inProject(program, { script, args = [], columns, rows }, work) {
 }
 
 /** @param {TerminalRun} run */
-function screenOf(run) {
+function captureScreen(run) {
   const { row, column, isShown } = run.cursor();
   return { rows: run.styled(), ...(isShown && { cursor: { row, column } }) };
 }
 
 /**
- * Keeps what is shown from now on. What is told too soon after one another is one frame.
+ * Records what is shown from now on. Changes that follow each other too soon are one frame.
  *
  * @param {TerminalRun} run
  */
@@ -187,7 +187,7 @@ function film(run) {
     const at = performance.now();
     const last = taken.at(-1);
     if (last && at - last.at < MIN_FRAME_MS) taken.pop();
-    taken.push({ ...screenOf(run), at: last && at - last.at < MIN_FRAME_MS ? last.at : at });
+    taken.push({ ...captureScreen(run), at: last && at - last.at < MIN_FRAME_MS ? last.at : at });
   };
   take();
   const end = run.watch(take);

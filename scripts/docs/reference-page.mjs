@@ -49,7 +49,7 @@ export function entryPage({ specifier, page, names, others }) {
     ...(others.length === 0 ? [] : ["**From elsewhere**", othersList(others, page)]),
     ...sections.flatMap(({ title, names: documented }) => [
       `## ${title}`,
-      ...documented.flatMap((one) => entryOf(one, page)),
+      ...documented.flatMap((one) => renderEntry(one, page)),
     ]),
   ]);
 }
@@ -66,16 +66,16 @@ export function indexPage(libraries) {
   return join([
     "# Reference",
     NOTE,
-    "Every name that the packages export, with its types, as the code declares it. What the" +
-      "\nnames are for and how they go together, the pages one folder up tell.",
+    "Every name that the packages export, with its types, as the code declares it. The pages" +
+      "\none folder up say what the names are for and how they go together.",
     ...libraries.flatMap(({ name, description, entries: own }) => [
       `## ${name}`,
       `${description}.`,
-      own.map((entry) => `- [${entry.specifier}](${entry.page}): ${countOf(entry)}`).join("\n"),
+      own.map((entry) => `- [${entry.specifier}](${entry.page}): ${formatCount(entry)}`).join("\n"),
     ]),
     "## All names",
     names
-      .map((one) => `- ${linkTo(one, "README.md")}: ${kindsOf(one)} of \`${one.specifier}\``)
+      .map((one) => `- ${linkTo(one, "README.md")}: ${formatKinds(one)} of \`${one.specifier}\``)
       .join("\n"),
   ]);
 }
@@ -90,13 +90,13 @@ export function docOf({ declared }) {
 }
 
 /** @param {Documented} one */
-export function kindsOf({ declared }) {
+export function formatKinds({ declared }) {
   return [...new Set(declared.map(({ kind }) => kind))].join(" and ");
 }
 
 /** @param {Documented} one */
-function headingOf(one) {
-  return `${kindsOf(one)} ${one.name}`;
+function formatHeading(one) {
+  return `${formatKinds(one)} ${one.name}`;
 }
 
 /**
@@ -104,8 +104,8 @@ function headingOf(one) {
  *
  * @param {Documented} one
  */
-export function anchorOf(one) {
-  return headingOf(one).toLowerCase().replaceAll("$", "").replaceAll(" ", "-");
+export function toAnchor(one) {
+  return formatHeading(one).toLowerCase().replaceAll("$", "").replaceAll(" ", "-");
 }
 
 /**
@@ -114,7 +114,7 @@ export function anchorOf(one) {
  */
 function linkTo(one, page) {
   const path = one.page === page ? "" : posix.relative(posix.dirname(page), one.page);
-  return `[${one.name}](${path}#${anchorOf(one)})`;
+  return `[${one.name}](${path}#${toAnchor(one)})`;
 }
 
 /**
@@ -145,12 +145,12 @@ function othersList(others, page) {
  * @param {string} page
  * @returns {string[]}
  */
-function entryOf(one, page) {
+function renderEntry(one, page) {
   const doc = docOf(one);
   const up = posix.relative(posix.dirname(`${FOLDER}/${page}`), one.source);
   const see = one.see.map((other) => linkTo(other, page)).join(", ");
   return [
-    `### ${headingOf(one)}`,
+    `### ${formatHeading(one)}`,
     ...(doc === undefined ? [] : [docMarkdown(doc)]),
     `\`\`\`ts\n${[...one.declared, ...one.parts].map((each) => withDoc(each, doc)).join("\n\n")}\n\`\`\``,
     `${see === "" ? "" : `See: ${see}. `}Source: [${posix.basename(one.source)}](${up}).`,
@@ -158,7 +158,7 @@ function entryOf(one, page) {
 }
 
 /**
- * What stands above the block is not told again in it.
+ * What stands above the block is not repeated in it.
  *
  * @param {Declared} declared
  * @param {string | undefined} above
@@ -171,7 +171,7 @@ function withDoc({ doc, text }, above) {
 }
 
 /** @param {EntryPoint} entry */
-function countOf({ names, others }) {
+function formatCount({ names, others }) {
   const count = names.length + others.length;
   return count === 1 ? "1 name" : `${count} names`;
 }

@@ -3,7 +3,7 @@ import { dirname, join, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { readLibraries } from "./libraries.mjs";
-import { anchorOf, docOf, entryPage, FOLDER, indexPage, kindsOf } from "./reference-page.mjs";
+import { toAnchor, docOf, entryPage, FOLDER, indexPage, formatKinds } from "./reference-page.mjs";
 
 /**
  * Writes docs/reference, a page for each entry point of each library, from the built
@@ -89,7 +89,7 @@ export async function missingDocs(root) {
       entries
         .flatMap(({ names }) => names)
         .filter((one) => docOf(one) === undefined)
-        .map((one) => `${one.source}: ${kindsOf(one)} ${one.name}`),
+        .map((one) => `${one.source}: ${formatKinds(one)} ${one.name}`),
     ]),
   );
 }
@@ -112,11 +112,11 @@ function refuseTwins({ specifier, names }) {
   /** @type {Map<string, string>} */
   const taken = new Map();
   for (const one of names) {
-    const twin = taken.get(anchorOf(one));
+    const twin = taken.get(toAnchor(one));
     if (twin !== undefined) {
       throw new Error(`${specifier} exports ${twin} and ${one.name}, which differ in case alone.`);
     }
-    taken.set(anchorOf(one), one.name);
+    taken.set(toAnchor(one), one.name);
   }
 }
 

@@ -22,11 +22,11 @@ const house = (index: string, more: Tree = {}): string =>
     ...more,
   });
 
-const pageOf = async (index: string, more: Tree = {}, page = "one.md"): Promise<string> =>
+const renderPage = async (index: string, more: Tree = {}, page = "one.md"): Promise<string> =>
   (await referencePages(house(index, more))).get(page) ?? "";
 
 /** What stands under a heading. */
-const entryOf = (page: string, heading: string): string =>
+const findEntry = (page: string, heading: string): string =>
   page.split(/^#{2,3} /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
 
 it.each([
@@ -40,29 +40,29 @@ it.each([
   ["type", 'export type it = "a" | "b";', 'type it = "a" | "b";'],
   ["const", "export declare const it = 30;", "const it = 30;"],
 ])("a %s has a heading of its kind, and its declaration", async (kind, source, shown) => {
-  const page = await pageOf(source);
+  const page = await renderPage(source);
   expect(page).toContain(`- [it](#${kind}-it)`);
-  expect(entryOf(page, `${kind} it`)).toContain(`\`\`\`ts\n${shown}\n\`\`\``);
+  expect(findEntry(page, `${kind} it`)).toContain(`\`\`\`ts\n${shown}\n\`\`\``);
 });
 
-it("a doc comment is told above the block, those of members in it", async () => {
+it("a doc comment stands above the block, those of members in it", async () => {
   const source =
     "/**\n * What it\n * is.\n */\nexport interface It {\n  /** What a is. */\n  a: string;\n}";
-  expect(entryOf(await pageOf(source), "interface It")).toBe(
+  expect(findEntry(await renderPage(source), "interface It")).toBe(
     "interface It\n\nWhat it\nis.\n\n```ts\ninterface It {\n  /** What a is. */\n  a: string;\n}\n```\n\n" +
       "Source: [index.ts](../../packages/one/src/index.ts).\n",
   );
 });
 
 it("the contents have the first sentence of each, whole", async () => {
-  const page = await pageOf(
+  const page = await renderPage(
     "/**\n * Reads `a.b. c`, e.g. files,\n * in one go. Then more.\n */\nexport type It = 1;",
   );
   expect(page).toContain("- [It](#type-it): Reads `a.b. c`, e.g. files, in one go.\n");
 });
 
 it("sections go by kind, names by the alphabet whatever their case", async () => {
-  const page = await pageOf(
+  const page = await renderPage(
     "export type b = 1; export type A = 1; export type c = 1; export declare function z(): void;",
   );
   expect([...page.matchAll(/^#+ (.*)$/gm)].map((match) => match[1])).toEqual([
@@ -84,24 +84,24 @@ it.each([
   ["an import", 'import { It } from "./deep.ts";\nexport { It };', "It"],
   ["another module", 'export * from "./middle.js";', "It"],
 ])("what is exported by way of %s is found where it is declared", async (_, index, name) => {
-  const page = await pageOf(index, {
+  const page = await renderPage(index, {
     "packages/one/dist/deep.d.ts": "/** Deep down. */\nexport interface It {\n  a: It;\n}",
     "packages/one/dist/middle.d.ts": 'export { It } from "./deep.ts";',
   });
   expect(page).toContain(`- [${name}](#interface-${name.toLowerCase()}): Deep down.`);
-  expect(entryOf(page, `interface ${name}`)).toContain(`\ninterface ${name} {`);
+  expect(findEntry(page, `interface ${name}`)).toContain(`\ninterface ${name} {`);
   expect(page).toContain("Source: [deep.ts](../../packages/one/src/deep.ts).");
 });
 
 it("modules that export each other are read once", async () => {
-  const page = await pageOf('export * from "./other.ts";\nexport type Here = 1;', {
+  const page = await renderPage('export * from "./other.ts";\nexport type Here = 1;', {
     "packages/one/dist/other.d.ts": 'export * from "./index.ts";\nexport type There = Here;',
   });
   expect(page.match(/^### .*$/gm)).toEqual(["### type Here", "### type There"]);
 });
 
-it("a name of the module itself goes before one that comes with a star", async () => {
-  const page = await pageOf('export * from "./other.ts";\nexport type It = "mine";', {
+it("a name of the module itself takes precedence over one that comes with a star", async () => {
+  const page = await renderPage('export * from "./other.ts";\nexport type It = "mine";', {
     "packages/one/dist/other.d.ts": 'export type It = "other";',
   });
   expect(page).toContain('type It = "mine"');
@@ -109,26 +109,26 @@ it("a name of the module itself goes before one that comes with a star", async (
 });
 
 it("overloads share a heading, and keep the words of each", async () => {
-  const page = await pageOf(
+  const page = await renderPage(
     "/** One way. */\nexport declare function it(a: string): void;\n" +
       "/** Another. */\nexport declare function it(a: number): void;",
   );
   expect(page.match(/^### /gm)).toHaveLength(1);
-  expect(entryOf(page, "function it")).toContain(
+  expect(findEntry(page, "function it")).toContain(
     "One way.\n\n```ts\nfunction it(a: string): void;\n\n/** Another. */\nfunction it(a: number): void;\n```",
   );
 });
 
 it("a type and a value of one name share a heading", async () => {
-  const page = await pageOf("export declare const It: It;\nexport type It = { a: string };");
-  expect(entryOf(page, "const and type It")).toContain(
+  const page = await renderPage("export declare const It: It;\nexport type It = { a: string };");
+  expect(findEntry(page, "const and type It")).toContain(
     "const It: It;\n\ntype It = { a: string };\n",
   );
 });
 
 it("private members are left out with their words, a private constructor is not", async () => {
-  const page = await pageOf(
-    "export declare class It {\n  #private;\n  a: string;\n  /** Nobody's. */\n  private b;\n" +
+  const page = await renderPage(
+    "export declare class It {\n  #private;\n  a: string;\n  /** Hidden. */\n  private b;\n" +
       "  private constructor();\n  private static c;\n  /** Ours. */\n  protected d: string;\n}",
   );
   expect(page).toContain(
@@ -137,11 +137,13 @@ it("private members are left out with their words, a private constructor is not"
 });
 
 it("a class with nothing to show is shown empty", async () => {
-  expect(await pageOf("export declare class It {\n  #private;\n}")).toContain("\nclass It {}\n");
+  expect(await renderPage("export declare class It {\n  #private;\n}")).toContain(
+    "\nclass It {}\n",
+  );
 });
 
 it("a code example of a doc comment stays one, whatever is in it", async () => {
-  const page = await pageOf(
+  const page = await renderPage(
     "/**\n * Use it so:\n *\n * ```ts\n * @it<string>()\n * ```\n */\nexport declare function it(): void;",
   );
   expect(page).toContain("Use it so:\n\n```ts\n@it<string>()\n```\n\n```ts\nfunction it");
@@ -149,12 +151,12 @@ it("a code example of a doc comment stays one, whatever is in it", async () => {
 });
 
 it("an example without a fence gets one", async () => {
-  const page = await pageOf("/**\n * It.\n *\n * @example\n * it();\n */\nexport type It = 1;");
+  const page = await renderPage("/**\n * It.\n *\n * @example\n * it();\n */\nexport type It = 1;");
   expect(page).toContain("It.\n\nExample:\n\n```ts\nit();\n```\n\n```ts\ntype It = 1;");
 });
 
-it("tags are told as lists and sentences", async () => {
-  const page = await pageOf(
+it("tags become lists and sentences", async () => {
+  const page = await renderPage(
     "/**\n * It.\n * @param a - the first\n * @param b the second,\n *   on two lines\n" +
       " * @returns nothing\n * @throws often\n */\nexport declare function it(a: 1, b: 2): void;",
   );
@@ -164,15 +166,15 @@ it("tags are told as lists and sentences", async () => {
   );
 });
 
-it("what looks like HTML in the words is told as it is written", async () => {
-  const page = await pageOf(
+it("what looks like HTML in the words is shown as it is written", async () => {
+  const page = await renderPage(
     "/** A List<T>, `Set<T>`, {@link Map} and 1 < 2. */\nexport type It = 1;",
   );
   expect(page).toContain("A List&lt;T>, `Set<T>`, `Map` and 1 < 2.\n\n```ts");
 });
 
 it("leads to what a declaration speaks of, on its page and on others", async () => {
-  const page = await pageOf(
+  const page = await renderPage(
     'import type { Far as Away } from "@gyre/two/deep";\nimport type { Near } from "./near.ts";\n' +
       "export { Near };\n" +
       'export declare class It extends Near implements Away { a(b: typeof it, c: import("./near.ts").Beside): It; }\n' +
@@ -185,14 +187,14 @@ it("leads to what a declaration speaks of, on its page and on others", async () 
       "packages/two/dist/deep.d.ts": "export interface Far {}",
     },
   );
-  expect(entryOf(page, "class It")).toContain(
+  expect(findEntry(page, "class It")).toContain(
     "See: [Near](#class-near), [Far](two/deep.md#interface-far), [it](#const-it), " +
       "[Beside](one/near.md#type-beside). Source:",
   );
 });
 
-it("a type that nobody can import is shown with what is made of it", async () => {
-  const page = await pageOf(
+it("a type that cannot be imported is shown with what is made of it", async () => {
+  const page = await renderPage(
     'import type { Deeper } from "./deeper.ts";\nexport interface It { a: Part }\n' +
       "/** Of it. */\ninterface Part { b: Deeper }\ntype Unused = 2;\nexport {};",
     { "packages/one/dist/deeper.d.ts": "export type Deeper = 1;" },
@@ -203,17 +205,20 @@ it("a type that nobody can import is shown with what is made of it", async () =>
 });
 
 it("a name of another package is a link to its page there, not a copy", async () => {
-  const page = await pageOf('export { It } from "@gyre/two";\nexport { Theirs } from "far-away";', {
-    "packages/two/package.json": manifest("two"),
-    "packages/two/dist/index.d.ts": "export type It = 1;",
-  });
+  const page = await renderPage(
+    'export { It } from "@gyre/two";\nexport { Theirs } from "far-away";',
+    {
+      "packages/two/package.json": manifest("two"),
+      "packages/two/dist/index.d.ts": "export type It = 1;",
+    },
+  );
   expect(page).toContain(
     "**From elsewhere**\n\n- [It](two.md#type-it), of `@gyre/two`\n- `Theirs`, of `far-away`\n",
   );
   expect(page).not.toContain("```");
 });
 
-it("a name at two entry points is told of at the first", async () => {
+it("a name at two entry points is documented at the first", async () => {
   const pages = await referencePages(
     house('export * from "./shared.ts";', {
       "packages/one/package.json": manifest("one", "deep/other"),
@@ -226,7 +231,7 @@ it("a name at two entry points is told of at the first", async () => {
 });
 
 it("the index leads to each entry point and each name", async () => {
-  const index = await pageOf(
+  const index = await renderPage(
     "export type b = 1;",
     {
       "packages/one/package.json": manifest("one", "node"),
@@ -244,10 +249,10 @@ it("the index leads to each entry point and each name", async () => {
 });
 
 it("names that differ in case alone have anchors of their own, or are refused", async () => {
-  const page = await pageOf("export type It = 1;\nexport declare const it: It;");
+  const page = await renderPage("export type It = 1;\nexport declare const it: It;");
   expect(page).toContain("(#type-it)");
   expect(page).toContain("(#const-it)");
-  await expect(pageOf("export type It = 1;\nexport type IT = 2;")).rejects.toThrow(
+  await expect(renderPage("export type It = 1;\nexport type IT = 2;")).rejects.toThrow(
     "@gyre/one exports IT and It, which differ in case alone.",
   );
 });
@@ -259,19 +264,19 @@ it("a package without entry points has no page", async () => {
 });
 
 it("what was not built is named, with what to run", async () => {
-  const gone = pageOf('export * from "./gone.ts";');
+  const gone = renderPage('export * from "./gone.ts";');
   await expect(gone).rejects.toThrow(/packages.one.dist.gone\.d\.ts is missing\. Run: npx tsc -b/);
 });
 
 it.each(["export default It;", 'export * as all from "./index.ts";'])(
   "%s is refused, not left out",
   async (source) => {
-    await expect(pageOf(`type It = 1;\n${source}`)).rejects.toThrow("cannot tell of `export");
+    await expect(renderPage(`type It = 1;\n${source}`)).rejects.toThrow("cannot show `export");
   },
 );
 
 it("names without a doc comment are listed by package", async () => {
-  const root = house("export type It = 1;\n/** Told. */\nexport type That = 1;");
+  const root = house("export type It = 1;\n/** Shown. */\nexport type That = 1;");
   expect(await missingDocs(root)).toEqual(
     new Map([["@gyre/one", ["packages/one/src/index.ts: type It"]]]),
   );

@@ -23,14 +23,14 @@ const TITLE_HEIGHT = 34;
 const BACKGROUND = "#171b22";
 const TEXT = "#d5dae3";
 const FAINT = "#7f8899";
-/** The sixteen colours that a theme sets; the rest of the 256 are the same everywhere. */
+/** The sixteen colors that a theme sets; the rest of the 256 are the same everywhere. */
 const PALETTE =
   "#2b313c #f07c82 #8fc98b #e5c07b #7aa7ec #c49aea #6cc1d3 #d5dae3 #5c6677 #ff9aa0 #a9e0a5 #f3d497 #9fc1f7 #d9b8f7 #8ed9e8 #ffffff".split(
     " ",
   );
 const CUBE_STEPS = [0, 95, 135, 175, 215, 255];
 const CUBE_START = 16;
-const GREY_START = 232;
+const GRAY_START = 232;
 const BASE_36 = 36;
 
 /**
@@ -45,13 +45,13 @@ export function drawStill(screen, caption) {
 
 /**
  * The frames stand side by side and are drawn past a window, one after the other, again and
- * again. Who wants no motion, or cannot show it, sees the last one.
+ * again. Viewers that want no motion, or cannot show it, see the last one.
  *
  * @param {readonly Frame[]} frames
  * @param {Caption} caption
  */
 export function drawFilm(frames, caption) {
-  const { width } = sizeOf(caption.columns, 0);
+  const { width } = computeSize(caption.columns, 0);
   const count = Math.max(...frames.map(({ rows }) => rows.length));
   const whole = frames.reduce((sum, { ms }) => sum + ms, 0);
   /** @type {Map<string, string>} */
@@ -86,7 +86,7 @@ export function drawFilm(frames, caption) {
  * @param {number} columns
  * @param {number} rows
  */
-function sizeOf(columns, rows) {
+function computeSize(columns, rows) {
   return {
     width: Math.ceil(columns * CHARACTER_WIDTH + 2 * PADDING),
     height: TITLE_HEIGHT + rows * LINE_HEIGHT + 2 * PADDING,
@@ -100,11 +100,11 @@ function sizeOf(columns, rows) {
  * @param {string} inside
  */
 function page({ columns, title, about }, rows, style, inside) {
-  const { width, height } = sizeOf(columns, rows);
+  const { width, height } = computeSize(columns, rows);
   const top = TITLE_HEIGHT + PADDING;
   const dots = [1, 3, 2].map(
-    (colour, nth) =>
-      `<circle cx="${20 + nth * 18}" cy="${TITLE_HEIGHT / 2 + 2}" r="5.5" fill="${PALETTE[colour]}"/>`,
+    (color, nth) =>
+      `<circle cx="${20 + nth * 18}" cy="${TITLE_HEIGHT / 2 + 2}" r="5.5" fill="${PALETTE[color]}"/>`,
   );
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
 <title>${escaped(about)}</title>
@@ -120,20 +120,20 @@ ${inside}
 }
 
 /**
- * Of the colours, those that are used.
+ * Of the colors, those that are used.
  *
  * @param {string} inside
  */
 function styleSheet(inside) {
-  const colours = PALETTE.flatMap((colour, nth) =>
-    new RegExp(`class="[^"]*\\bc${nth}\\b`).test(inside) ? [`.c${nth}{fill:${colour}}`] : [],
+  const colors = PALETTE.flatMap((color, nth) =>
+    new RegExp(`class="[^"]*\\bc${nth}\\b`).test(inside) ? [`.c${nth}{fill:${color}}`] : [],
   );
   const font = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace";
   return (
     `text{font:${FONT_SIZE}px ${font};fill:${TEXT};white-space:pre}` +
     `.faint{fill:${FAINT}}.b{font-weight:bold}.d{fill-opacity:.6}.i{font-style:italic}` +
     `.u{text-decoration:underline}.s{text-decoration:line-through}.k{fill:${TEXT};fill-opacity:.55}` +
-    colours.join("")
+    colors.join("")
   );
 }
 
@@ -160,9 +160,9 @@ function drawRow(row) {
 
 /** @param {Piece} piece */
 function drawBack({ column, columns, look }) {
-  const colour = look.inverse ? (colourOf(look.foreground) ?? TEXT) : colourOf(look.background);
-  if (colour === undefined) return "";
-  return `<rect x="${left(column)}" width="${length(columns)}" height="${LINE_HEIGHT}" fill="${colour}"/>`;
+  const color = look.inverse ? (toColor(look.foreground) ?? TEXT) : toColor(look.background);
+  if (color === undefined) return "";
+  return `<rect x="${left(column)}" width="${length(columns)}" height="${LINE_HEIGHT}" fill="${color}"/>`;
 }
 
 /**
@@ -213,26 +213,26 @@ function paint(look) {
     look.underline ? "u" : "",
     look.struck ? "s" : "",
   ].filter((name) => name !== "");
-  const colour = look.inverse ? (look.background ?? BACKGROUND) : look.foreground;
-  if (typeof colour === "number" && colour < CUBE_START) classes.push(`c${colour}`);
-  else if (colour !== undefined) {
-    return { classes: classes.join(" "), attributes: ` style="fill:${colourOf(colour)}"` };
+  const color = look.inverse ? (look.background ?? BACKGROUND) : look.foreground;
+  if (typeof color === "number" && color < CUBE_START) classes.push(`c${color}`);
+  else if (color !== undefined) {
+    return { classes: classes.join(" "), attributes: ` style="fill:${toColor(color)}"` };
   }
   return { classes: classes.join(" "), attributes: "" };
 }
 
 /**
- * @param {number | string | undefined} colour
+ * @param {number | string | undefined} color
  * @returns {string | undefined}
  */
-function colourOf(colour) {
-  if (typeof colour !== "number") return colour;
-  if (colour < CUBE_START) return PALETTE[colour];
-  if (colour >= GREY_START) {
-    const grey = 8 + (colour - GREY_START) * 10;
-    return `rgb(${grey},${grey},${grey})`;
+function toColor(color) {
+  if (typeof color !== "number") return color;
+  if (color < CUBE_START) return PALETTE[color];
+  if (color >= GRAY_START) {
+    const gray = 8 + (color - GRAY_START) * 10;
+    return `rgb(${gray},${gray},${gray})`;
   }
-  const cube = colour - CUBE_START;
+  const cube = color - CUBE_START;
   const parts = [Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6];
   return `rgb(${parts.map((part) => CUBE_STEPS[part]).join(",")})`;
 }

@@ -19,7 +19,7 @@ describe("a picture of a terminal", () => {
     expect(drawn).toContain("<title>What &lt;this&gt; shows</title>");
   });
 
-  it("draws looks, and of colours only those that are used", () => {
+  it("draws looks, and of colors only those that are used", () => {
     const look = { foreground: 2, bold: true, underline: true } as const;
     const drawn = drawStill({ rows: [[row("green", look)]] }, CAPTION);
     expect(drawn).toContain('class="b u c2"');
@@ -27,7 +27,7 @@ describe("a picture of a terminal", () => {
     expect(drawn).not.toContain(".c1{");
   });
 
-  it("gives what is inverse a ground in its colour", () => {
+  it("gives what is inverse a ground in its color", () => {
     const drawn = drawStill(
       { rows: [[row("on", { foreground: "#aabbcc", inverse: true })]] },
       CAPTION,

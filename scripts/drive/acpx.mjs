@@ -72,12 +72,12 @@ class Client {
  * @param {{ code?: number, shows?: readonly string[] }} expected
  */
 function differences(what, ended, { code = 0, shows = [] }) {
-  const said = `${ended.stdout}\n${ended.stderr}`;
+  const output = `${ended.stdout}\n${ended.stderr}`;
   const wrong = ended.code === code ? [] : [`it ended with ${ended.code}, not ${code}`];
   for (const text of shows) {
-    if (!said.includes(text)) wrong.push(`it does not show ${JSON.stringify(text)}`);
+    if (!output.includes(text)) wrong.push(`it does not show ${JSON.stringify(text)}`);
   }
-  return wrong.map((each) => `${what}: ${each}:\n${said}`);
+  return wrong.map((each) => `${what}: ${each}:\n${output}`);
 }
 
 /**

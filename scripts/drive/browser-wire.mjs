@@ -103,7 +103,7 @@ export async function exampleInPages(browser, root) {
     await cutAt(page, "10 11 12", problems);
     await cutAt(page, "40 41 42", problems);
     await waitForIdle(page);
-    expectTalk(problems, await talkOf(page), [HELLO, answer], "two cuts");
+    expectConversation(problems, await readConversation(page), [HELLO, answer], "two cuts");
     const shown = await seen();
     if (shown.length < MIN_STEPS) problems.push(`the answer came in ${shown.length} steps`);
     const wrong = shown.find((text) => !answer.startsWith(text));
@@ -115,8 +115,8 @@ export async function exampleInPages(browser, root) {
     await waitForText(page, 'You said "Stop counting". 1 2 3');
     await page.click("#stop");
     await waitForIdle(page);
-    const talk = await talkOf(page);
-    const [, , , counted = "", steered = "", stopped = ""] = talk;
+    const conversation = await readConversation(page);
+    const [, , , counted = "", steered = "", stopped = ""] = conversation;
     if (!/^You said "Count"\. 1 2 3.* \[Steered\]$/.test(counted)) {
       problems.push(`count: ${counted}`);
     }
@@ -124,11 +124,24 @@ export async function exampleInPages(browser, root) {
     if (!/1 2 3.* \[Stopped\]$/.test(stopped)) problems.push(`stopped: ${stopped}`);
 
     const second = await openPage(context, address, problems);
-    expectTalk(problems, await talkOf(second), talk, "a second page was opened");
+    expectConversation(
+      problems,
+      await readConversation(second),
+      conversation,
+      "a second page was opened",
+    );
     await second.reload();
     await waitForReady(second);
-    expectTalk(problems, await talkOf(second), talk, "it was loaded again");
-    return { problems, figures: [`${talk.length} messages, ${shown.length} steps over two cuts`] };
+    expectConversation(
+      problems,
+      await readConversation(second),
+      conversation,
+      "it was loaded again",
+    );
+    return {
+      problems,
+      figures: [`${conversation.length} messages, ${shown.length} steps over two cuts`],
+    };
   } catch (error) {
     return { problems: [...problems, String(error)] };
   } finally {
@@ -152,15 +165,15 @@ async function startExample(root) {
   };
   /** @type {Promise<string>} */
   const found = new Promise((resolve) => {
-    let said = "";
+    let output = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
-      said += text;
-      const address = /Open (http:\S+)\n/.exec(said)?.[1];
+      output += text;
+      const address = /Open (http:\S+)\n/.exec(output)?.[1];
       if (address !== undefined) resolve(address);
     });
   });
   const address = await Promise.race([found, ended.then(() => undefined)]);
-  if (address === undefined) throw new Error("the example ended before it told its address");
+  if (address === undefined) throw new Error("the example ended before it printed its address");
   return { address, end };
 }
 
@@ -182,7 +195,7 @@ async function openPage(context, address, problems) {
 }
 
 /**
- * The page is connected, and shows the talk.
+ * The page is connected, and shows the conversation.
  *
  * @param {Page} page
  */
@@ -192,7 +205,8 @@ async function waitForReady(page) {
 }
 
 /**
- * Notes each state of the first answer, as a person would see it. What it gives tells them.
+ * Notes each state of the first answer, as a person would see it. Returns a function that
+ * lists them.
  *
  * @param {Page} page
  * @returns {Promise<() => Promise<string[]>>}
@@ -244,7 +258,7 @@ async function sayAt(page, text) {
  */
 async function waitForText(page, text) {
   const isThere = (/** @type {string} */ wanted) =>
-    (document.querySelector("#talk")?.textContent ?? "").includes(wanted);
+    (document.querySelector("#conversation")?.textContent ?? "").includes(wanted);
   await page.waitForFunction(isThere, text);
 }
 
@@ -254,7 +268,7 @@ async function waitForIdle(page) {
 }
 
 /** @param {Page} page */
-function talkOf(page) {
+function readConversation(page) {
   return page.$$eval("article", (articles) =>
     articles.map(({ textContent, dataset: { note } }) =>
       note === undefined ? textContent : `${textContent} [${note}]`,
@@ -264,11 +278,11 @@ function talkOf(page) {
 
 /**
  * @param {string[]} problems
- * @param {readonly string[]} talk
+ * @param {readonly string[]} conversation
  * @param {readonly string[]} expected
  * @param {string} after
  */
-function expectTalk(problems, talk, expected, after) {
-  const [got, wanted] = [JSON.stringify(talk), JSON.stringify(expected)];
+function expectConversation(problems, conversation, expected, after) {
+  const [got, wanted] = [JSON.stringify(conversation), JSON.stringify(expected)];
   if (got !== wanted) problems.push(`after ${after} there is ${got} instead of ${wanted}`);
 }

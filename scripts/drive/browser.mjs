@@ -64,7 +64,7 @@ async function serve(files) {
  * @param {Outcome} outcome
  * @returns {import("../check/parts.mjs").Findings}
  */
-function findingsOf(outcome) {
+function toFindings(outcome) {
   return "error" in outcome
     ? { problems: [outcome.error] }
     : { problems: [], figures: [outcome.stops.join(", ")] };
@@ -85,7 +85,7 @@ async function inPage(page) {
     await loaded;
     return Reflect.get(globalThis, "outcome");
   });
-  return findingsOf(outcome);
+  return toFindings(outcome);
 }
 
 /**
@@ -106,7 +106,7 @@ async function inWorker(page, from) {
       );
     });
   }, from);
-  return findingsOf(outcome);
+  return toFindings(outcome);
 }
 
 /**

@@ -1,7 +1,7 @@
 // MCP proven with what its project publishes: the reference server on stdio and on streamable
 // HTTP as seen by the built program, and the program as a server as seen by the inspector.
 // `node scripts/drive/mcp.mjs`, or `node scripts/drive/mcp.mjs PROGRAM` for one that is elsewhere. Needs the
-// registry of npm; all that is spoken to is on loopback.
+// registry of npm; all that it connects to is on loopback.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -166,13 +166,13 @@ async function overHttp(place, service) {
   });
   try {
     await new Promise((resolve, reject) => {
-      let said = "";
+      let output = "";
       child.stderr.setEncoding("utf8").on("data", (text) => {
-        said += text;
-        if (said.includes("listening")) resolve(undefined);
+        output += text;
+        if (output.includes("listening")) resolve(undefined);
       });
       child.once("error", reject);
-      child.once("exit", () => reject(new Error(`the reference server has ended: ${said}`)));
+      child.once("exit", () => reject(new Error(`the reference server has ended: ${output}`)));
     });
     place.use({ type: "http", url: `http://127.0.0.1:${port}/mcp` });
     return await client(place, service);

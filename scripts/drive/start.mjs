@@ -1,4 +1,4 @@
-// `npm start`: the agent, where somebody sits at a terminal; else the demo, which ends by itself.
+// `npm start`: the agent, where there is a terminal; else the demo, which ends by itself.
 // The program runs in this process, so that its signals and its exit code are its own.
 const isAtTerminal = process.stdin.isTTY && process.stdout.isTTY;
 if (!isAtTerminal) process.argv.splice(2, 0, "demo");

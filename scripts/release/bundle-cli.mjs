@@ -1,5 +1,5 @@
 // The program as one folder: `node scripts/release/bundle-cli.mjs` writes packages/cli/bundle, from
-// what was built; with --sources --into FOLDER another one, from the sources. --json tells
+// what was built; with --sources --into FOLDER another one, from the sources. --json prints
 // what is in it.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -7,7 +7,7 @@ import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { rolldown } from "rolldown";
-import { packagesOf, readManifest } from "../shared/workspace.mjs";
+import { listPackages, readManifest } from "../shared/workspace.mjs";
 
 /**
  * @typedef {{
@@ -17,7 +17,7 @@ import { packagesOf, readManifest } from "../shared/workspace.mjs";
  */
 
 const ENTRY = "gyre";
-const LICENCES = "THIRD-PARTY-LICENSES.txt";
+const LICENSES = "THIRD-PARTY-LICENSES.txt";
 const EXECUTABLE = 0o755;
 
 /** It brings a program along, one a system: what cannot be put into a file of ours. */
@@ -59,7 +59,7 @@ const packageName = (/** @type {string} */ specifier) =>
 
 /**
  * Bundles the program into a folder, which is emptied first: `gyre.js`, the parts that it
- * loads when they are needed, and the licences of what others wrote. Throws if something
+ * loads when they are needed, and the licenses of what others wrote. Throws if something
  * is imported that is neither in it, nor of Node, nor installed along with it.
  *
  * @param {{ into: string, sources?: boolean }} options `sources`: from the TypeScript files
@@ -97,7 +97,10 @@ export async function bundleCli({ into, sources = false }) {
       });
     refuseForeign(chunks);
     chmodSync(join(into, `${ENTRY}.js`), EXECUTABLE);
-    writeFileSync(join(into, LICENCES), licencesOf(chunks.flatMap(({ moduleIds }) => moduleIds)));
+    writeFileSync(
+      join(into, LICENSES),
+      collectLicenses(chunks.flatMap(({ moduleIds }) => moduleIds)),
+    );
     return chunks;
   } finally {
     await bundle.close();
@@ -112,7 +115,7 @@ export async function bundleCli({ into, sources = false }) {
 function fromSources() {
   /** @type {Map<string, string>} */
   const files = new Map();
-  for (const { folder, manifest } of packagesOf(root)) {
+  for (const { folder, manifest } of listPackages(root)) {
     for (const [path, target] of Object.entries(manifest.exports ?? {})) {
       const built = String(/** @type {{ default?: string }} */ (target).default);
       const source = built.replace("./dist/", "./src/").replace(/\.js$/, ".ts");
@@ -133,22 +136,22 @@ function refuseForeign(chunks) {
 }
 
 /**
- * The licences, and notices where there are any, of the packages that files belong to.
+ * The licenses, and notices where there are any, of the packages that files belong to.
  *
  * @param {readonly string[]} files
  */
-function licencesOf(files) {
+function collectLicenses(files) {
   const inPackages = files.filter((file) => file.includes(`${sep}node_modules${sep}`));
   const folders = [...new Set(inPackages.map(packageFolder))].toSorted();
   const parts = folders.map((folder) => {
     const { name, version, license } = readManifest(folder);
     const texts = readdirSync(folder).filter((file) => /^(licen[cs]e|notice)\b/i.test(file));
-    if (!texts.some((file) => /^licen/i.test(file))) throw new Error(`${name} has no licence`);
+    if (!texts.some((file) => /^licen/i.test(file))) throw new Error(`${name} has no license`);
     const text = texts.map((file) => readFileSync(join(folder, file), "utf8").trim());
     return [`${name} ${version} (${license})`, ...text].join("\n\n");
   });
   const rule = `\n\n${"-".repeat(80)}\n\n`;
-  return `gyre contains the work of others, under these licences.${rule}${parts.join(rule)}\n`;
+  return `gyre contains the work of others, under these licenses.${rule}${parts.join(rule)}\n`;
 }
 
 /** @param {string} file of a package @returns {string} */

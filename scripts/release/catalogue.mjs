@@ -30,7 +30,7 @@ const FACTS_FOLDER = "dist/providers/data";
 const FACTS_MANIFEST = ".manifest.json";
 /** For the services that the first package does not have. */
 const PRICES = "@pydantic/genai-prices";
-const LICENCES = ["MIT", "Apache-2.0"];
+const LICENSES = ["MIT", "Apache-2.0"];
 
 const CHAT = "openai-completions";
 const RESPONSES = "openai-responses";
@@ -89,18 +89,18 @@ export function catalogueSource(folder) {
   const manifest = readManifest(folder);
   const prices = readManifest(join(root, "node_modules", PRICES));
   for (const { name, license } of [manifest, prices]) {
-    if (!LICENCES.includes(license ?? "")) {
-      throw new Error(`${name} has the licence ${license}; allowed: ${LICENCES.join(", ")}.`);
+    if (!LICENSES.includes(license ?? "")) {
+      throw new Error(`${name} has the license ${license}; allowed: ${LICENSES.join(", ")}.`);
     }
   }
   const facts = join(folder, FACTS_FOLDER);
   const { generatedAt } = readJson(join(facts, FACTS_MANIFEST));
   if (typeof generatedAt !== "string") throw new Error(`${FACTS_MANIFEST} has no date.`);
   const routed = new Map(
-    entriesOf(join(facts, "openrouter.json")).map((entry) => [entry.id, entry]),
+    readEntries(join(facts, "openrouter.json")).map((entry) => [entry.id, entry]),
   );
   const sections = SERVICES.map(({ id: service, file, api, of }) => {
-    const entries = entriesOf(join(facts, `${file}.json`), of).filter(
+    const entries = readEntries(join(facts, `${file}.json`), of).filter(
       ({ id }) => !LEFT_OUT.test(id),
     );
     const whole = WITH_CUT_WINDOWS.has(service)
@@ -132,7 +132,7 @@ export function catalogueSource(folder) {
  * @param {string} [api] only the models on this wire
  * @returns {Entry[]}
  */
-function entriesOf(file, api) {
+function readEntries(file, api) {
   /** @type {Record<string, Record<string, Entry>>} */
   const byApi = readJson(file);
   return Object.entries(byApi)
@@ -173,11 +173,11 @@ function perplexity() {
  */
 function section(service, api, entries) {
   if (entries.length === 0) throw new Error(`There are no models of ${service}.`);
-  const lines = entries.map((entry) => lineOf(entry, service === "openrouter")).sort();
+  const lines = entries.map((entry) => formatLine(entry, service === "openrouter")).sort();
   return [`@${service}|${api}`, ...lines].join("\n");
 }
 
-/** What the package writes where OpenRouter tells no limit: this, or this part of the window. */
+/** What the package writes where OpenRouter gives no limit: this, or this part of the window. */
 const UNKNOWN_LIMIT = 4096;
 const UNKNOWN_PART = 0.9;
 
@@ -194,7 +194,7 @@ function isMadeUp(limit, window = 0) {
  * @param {boolean} routed whether it is at OpenRouter
  * @returns {string}
  */
-function lineOf({ id, name, reasoning, input, cost, contextWindow, maxTokens }, routed) {
+function formatLine({ id, name, reasoning, input, cost, contextWindow, maxTokens }, routed) {
   const free = id.endsWith(":free");
   // OpenRouter writes the maker in front of each name, others a note behind it.
   const plainName = (name ?? "")

@@ -47,23 +47,23 @@ function facts(given: Record<string, Entry[]>, license = "MIT"): string {
   });
 }
 
-function modelsOf(given: Record<string, Entry[]>, provider: string): Model[] {
+function decodeModels(given: Record<string, Entry[]>, provider: string): Model[] {
   const [, data = ""] = /`([^`]*)`;\n$/.exec(catalogueSource(facts(given))) ?? [];
   return decode(data).filter((model) => model.provider === provider && model.id !== "plain");
 }
 
-const idsOf = (given: Record<string, Entry[]>, provider: string): string[] =>
-  modelsOf(given, provider).map(({ id }) => id);
+const decodeIds = (given: Record<string, Entry[]>, provider: string): string[] =>
+  decodeModels(given, provider).map(({ id }) => id);
 
-it("writes the date, and of each source name, version and licence", () => {
+it("writes the date, and of each source name, version and license", () => {
   const source = catalogueSource(facts({}));
   expect(source).toContain('export const DATE: string = "2030-02-03";');
   expect(source).toContain('"facts@1.2.3 (MIT)"');
   expect(source).toMatch(/"@pydantic\/genai-prices@[\d.]+ \(MIT\)"/);
 });
 
-it("takes nothing from a package whose licence does not allow it", () => {
-  expect(() => catalogueSource(facts({}, "GPL-3.0"))).toThrow("facts has the licence GPL-3.0");
+it("takes nothing from a package whose license does not allow it", () => {
+  expect(() => catalogueSource(facts({}, "GPL-3.0"))).toThrow("facts has the license GPL-3.0");
 });
 
 it("writes what decode reads", () => {
@@ -82,7 +82,7 @@ it("writes what decode reads", () => {
     contextWindow: 1_048_576,
     maxTokens: 65_535,
   };
-  expect(modelsOf({ anthropic: [entry] }, "anthropic")).toEqual([
+  expect(decodeModels({ anthropic: [entry] }, "anthropic")).toEqual([
     {
       id: "m-1",
       name: "M 1",
@@ -105,7 +105,7 @@ it("writes what decode reads", () => {
 
 it("knows no price of 0, but of what is called free", () => {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-  const [paid, free] = modelsOf(
+  const [paid, free] = decodeModels(
     {
       openrouter: [
         { id: "a", cost },
@@ -121,8 +121,8 @@ it("knows no price of 0, but of what is called free", () => {
 it("leaves out what is no conversation in text", () => {
   const out = ["gpt-audio", "lab/x-image-2", "m:batch", "~lab/latest", "text-embedding-3", "y-tts"];
   const entries = [...out, "gemini-live-view", "imagine", "olive"].map((id) => ({ id }));
-  expect(idsOf({ openrouter: entries }, "openrouter")).toEqual(["imagine", "olive"]);
-  expect(idsOf({ openai: [{ id: "m", type: "classifier" }] }, "openai")).toEqual([]);
+  expect(decodeIds({ openrouter: entries }, "openrouter")).toEqual(["imagine", "olive"]);
+  expect(decodeIds({ openai: [{ id: "m", type: "classifier" }] }, "openai")).toEqual([]);
 });
 
 it("has whole windows of OpenAI's models", () => {
@@ -132,7 +132,7 @@ it("has whole windows of OpenAI's models", () => {
     openrouter: [{ id: "openai/gpt", contextWindow: 1_050_000 }],
   };
   for (const provider of ["openai", "azure-openai-responses"]) {
-    expect(modelsOf(given, provider)[0]?.contextWindow).toBe(1_050_000);
+    expect(decodeModels(given, provider)[0]?.contextWindow).toBe(1_050_000);
   }
 });
 
@@ -143,7 +143,9 @@ it("does not take a made-up limit for one", () => {
     { id: "b", maxTokens: 90_000, ...window },
     { id: "c", maxTokens: 64_000, ...window },
   ];
-  const limits = modelsOf({ openrouter: given }, "openrouter").map(({ maxTokens }) => maxTokens);
+  const limits = decodeModels({ openrouter: given }, "openrouter").map(
+    ({ maxTokens }) => maxTokens,
+  );
   expect(limits).toEqual([undefined, undefined, 64_000]);
 });
 

@@ -10,11 +10,11 @@ import { mustRun } from "../shared/command.mjs";
  * @returns {Promise<{ tarball: string, bytes: number }>}
  */
 export async function pack({ folder }, into) {
-  const said = await mustRun("npm", ["pack", "--json", "--pack-destination", into], {
+  const output = await mustRun("npm", ["pack", "--json", "--pack-destination", into], {
     cwd: folder,
   });
   /** @type {[{ filename: string }]} */
-  const [{ filename }] = JSON.parse(said);
+  const [{ filename }] = JSON.parse(output);
   const tarball = join(into, filename);
   return { tarball, bytes: statSync(tarball).size };
 }

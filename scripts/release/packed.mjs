@@ -6,7 +6,7 @@ import { mustRun, run } from "../shared/command.mjs";
 import { pack } from "./pack.mjs";
 import { runParts } from "../check/parts.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
-import { packagesOf } from "../shared/workspace.mjs";
+import { listPackages } from "../shared/workspace.mjs";
 
 /** Ours and all that they bring along. */
 const MAX_INSTALLED = 8;
@@ -17,7 +17,7 @@ const consumer = fileURLToPath(new URL("consumer/", import.meta.url));
 /** @param {string} folder */
 async function install(folder) {
   writeJson(join(folder, "package.json"), { name: "consumer", private: true, type: "module" });
-  const ours = packagesOf(root).filter(({ room }) => room === "ai" || room === "agent");
+  const ours = listPackages(root).filter(({ room }) => room === "ai" || room === "agent");
   const tarballs = [];
   for (const one of ours) tarballs.push((await pack(one, folder)).tarball);
   await mustRun("npm", ["install", "--no-audit", "--no-fund", ...tarballs], { cwd: folder });
@@ -40,8 +40,8 @@ async function walk(folder) {
     'import { tour } from "./tour.mjs";\nconsole.log((await tour()).join(", "));\n',
   );
   const { code, output } = await run(process.execPath, ["main.mjs"], { cwd: folder });
-  const said = `on Node ${process.version}: ${output}`;
-  return code === 0 ? { problems: [], figures: [said] } : { problems: [said] };
+  const figure = `on Node ${process.version}: ${output}`;
+  return code === 0 ? { problems: [], figures: [figure] } : { problems: [figure] };
 }
 
 /**
@@ -78,7 +78,7 @@ async function compile(folder, moduleResolution) {
  */
 async function program(folder) {
   writeJson(join(folder, "package.json"), { name: "user", private: true });
-  const one = packagesOf(root).find(({ room }) => room === "cli");
+  const one = listPackages(root).find(({ room }) => room === "cli");
   if (one === undefined) return { problems: ["there is no packages/cli"] };
   const { tarball } = await pack(one, folder);
   await mustRun("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: folder });
@@ -104,10 +104,10 @@ async function program(folder) {
   await expect(["sessions"], "Say good day.");
   await expect(["demo", "--fast"], "Mended");
   await service.close();
-  const licences = readFileSync(join(folder, "node_modules/gyre/bundle/THIRD-PARTY-LICENSES.txt"));
+  const licenses = readFileSync(join(folder, "node_modules/gyre/bundle/THIRD-PARTY-LICENSES.txt"));
   return {
     problems,
-    figures: [`gyre runs from its tarball; ${licences.length} bytes of licences`],
+    figures: [`gyre runs from its tarball; ${licenses.length} bytes of licenses`],
   };
 }
 

@@ -29,7 +29,7 @@ export function readManifest(folder) {
  * @param {string} root
  * @returns {Package[]}
  */
-export function packagesOf(root) {
+export function listPackages(root) {
   const packages = join(root, "packages");
   return readdirSync(packages)
     .toSorted()

@@ -31,17 +31,17 @@ export async function tourOfTheWire({ url, token, model, text }) {
   for (const [name, connect] of ways) {
     const peer = new WireClient({ connect });
     const stream = createRemoteClient({ peer }).stream(model, context);
-    assertStreamed(await deltasOf(stream), text, name);
+    assertStreamed(await collectDeltas(stream), text, name);
     assertStreamed(await deltasOfSession(peer), text, `${name} session`);
     stops.push(name, `${name} session`);
     await peer.close();
   }
-  assertStreamed(await deltasOf(streamProxy(model, context, { url, token })), text, "proxy");
+  assertStreamed(await collectDeltas(streamProxy(model, context, { url, token })), text, "proxy");
   return [...stops, "proxy"];
 }
 
 /** @param {import("@gyre/ai").AssistantMessageEventStream} stream */
-async function deltasOf(stream) {
+async function collectDeltas(stream) {
   /** @type {string[]} */
   const deltas = [];
   for await (const event of stream) {

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { mustRun, plainEnvironment } from "../../../scripts/shared/command.mjs";
 import { pack } from "../../../scripts/release/pack.mjs";
 import { inTemporaryFolder } from "../../../scripts/shared/temporary.mjs";
-import { packagesOf } from "../../../scripts/shared/workspace.mjs";
+import { listPackages } from "../../../scripts/shared/workspace.mjs";
 
 const OURS = ["ai", "agent"];
 const LEAST_NODE = 24;
@@ -55,7 +55,7 @@ async function install(folder) {
 async function installOurselves() {
   console.error("Packing and installing Gyre");
   await inTemporaryFolder(async (folder) => {
-    const packed = packagesOf(root).filter(({ room }) => OURS.includes(room));
+    const packed = listPackages(root).filter(({ room }) => OURS.includes(room));
     const tarballs = [];
     for (const one of packed) tarballs.push((await pack(one, folder)).tarball);
     await npm("gyre", "install", "--no-save", "--no-package-lock", ...tarballs);
