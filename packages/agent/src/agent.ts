@@ -14,15 +14,16 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import type { Compaction } from "./context/compaction.ts";
-import { compactNow } from "./context/compactor.ts";
-import { isThenable, SinkError } from "./run/emitter.ts";
+import { ContextMemory } from "./context/memory.ts";
+import type { Compaction } from "./contract/compaction.ts";
+import { contain, isThenable, warn } from "./contract/contain.ts";
+import { SinkError } from "./run/emitter.ts";
 import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
 import { MessageQueue, type QueuedMessage } from "./queue.ts";
-import { contained, type Injected, Run, warn } from "./run/run.ts";
+import { type Injected, Run } from "./run/run.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -184,6 +185,8 @@ export class Agent {
   #compaction: Compaction | undefined;
   /** How the service of a model counts, as far as its runs have told. */
   #counted: { model: Model; calibration: TokenCalibration } | undefined;
+  /** What earlier runs have computed of the messages; only where the context is compacted. */
+  #contextMemory: ContextMemory | undefined;
   #active: { controller: AbortController; idle: Promise<void> } | undefined;
   #calling = 0;
 
@@ -424,7 +427,7 @@ export class Agent {
     const controller = new AbortController();
     const run = this.#open({ injected: [] }, controller.signal);
     try {
-      return await this.#during(run, controller, signal, () => compactNow(run, keep));
+      return await this.#during(run, controller, signal, () => run.compactor.compactNow(keep));
     } finally {
       run.close();
     }
@@ -543,8 +546,15 @@ export class Agent {
         this.#counted.model === this.#model && { calibration: this.#counted.calibration }),
     };
     const { sink = () => {}, streamFn } = this.#options;
-    return new Run(context, this.#config(launch), sink, signal, streamFn, (event) =>
-      this.#handle(event, launch.watch),
+    if (this.#options.context) this.#contextMemory ??= new ContextMemory();
+    return new Run(
+      context,
+      this.#config(launch),
+      sink,
+      signal,
+      streamFn,
+      (event) => this.#handle(event, launch.watch),
+      this.#contextMemory,
     );
   }
 
@@ -725,7 +735,7 @@ export class Agent {
   #report(error: unknown, where: string): void {
     const { onError } = this.#options;
     if (!onError) return warn(where, error);
-    contained(`onError, told of ${where}, threw`, () => onError(error, where));
+    contain(`onError, told of ${where}, threw`, () => onError(error, where));
   }
 
   /** Notes which calls wait for a person; no other is open then. */

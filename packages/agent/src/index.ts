@@ -3,9 +3,7 @@ export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export {
   applyCompaction,
-  type Compaction,
   type CompactionPlan,
-  type ContextConfig,
   contextLimits,
   type ContextLimits,
   planCompaction,
@@ -13,7 +11,8 @@ export {
 } from "./context/compaction.ts";
 export { ContextOverflowError } from "./context/compactor.ts";
 export { SinkError } from "./run/emitter.ts";
-export { type CallTrace, type CompactionFacts, traceOf } from "./context/facts.ts";
+export * from "./contract/compaction.ts";
+export { traceOf } from "./context/facts.ts";
 export { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
 export { type PromptInput, toMessages, userMessage } from "./transcript/input.ts";
 export * from "./observe/logging.ts";

@@ -1,11 +1,6 @@
-import { estimateContextTokens, type Model, type ToolCall } from "@gyre/ai";
-import {
-  applyCompaction,
-  type Compaction,
-  type ContextConfig,
-  contextLimits,
-  tokensOf,
-} from "./compaction.ts";
+import { estimateContextTokens, estimateMessageTokens, type Model, type ToolCall } from "@gyre/ai";
+import type { Compaction, ContextConfig } from "../contract/compaction.ts";
+import { applyCompaction, contextLimits } from "./compaction.ts";
 import { traceOf } from "./facts.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
@@ -55,7 +50,7 @@ export function contextBreakdown(
     if (message.role === "assistant") {
       for (const call of callsOf(message)) if (readsFiles(call)) reading.add(call.id);
     }
-    const size = tokensOf(message);
+    const size = estimateMessageTokens(message);
     if (message.role !== "toolResult") said += size;
     else if (reading.has(message.toolCallId)) files += size;
     else results += size;

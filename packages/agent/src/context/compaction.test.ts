@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
 import {
   applyCompaction,
-  type Compaction,
   type CompactionPlan,
   contextLimits,
   LEFT_OUT_TEXT,
@@ -14,12 +13,14 @@ import {
   readable,
   SHORT_RESULT_TOKENS,
   standIn,
-  tokensOf,
 } from "./compaction.ts";
+import type { Compaction } from "../contract/compaction.ts";
 import { shortText } from "./long-results.ts";
+import { ContextMemory } from "./memory.ts";
 import { never, play, start, tool, user } from "../testing/play.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
+const memory = new ContextMemory();
 const base = { api: "a", provider: "p", model: "m", usage: {}, timestamp: 0 } as const;
 
 function answered(text: string): AgentMessage {
@@ -48,7 +49,7 @@ function worked(ids: readonly string[], text: string): AgentMessage[] {
 
 const words = (count: number): string => "word ".repeat(count).trim();
 const sizeOf = (messages: readonly AgentMessage[]): number =>
-  messages.reduce((sum, message) => sum + tokensOf(message), 0);
+  messages.reduce((sum, message) => sum + memory.countTokens(message), 0);
 const limits = { trigger: 500, target: 250, keepTurns: 2, window: Number.POSITIVE_INFINITY };
 
 /** What a plan comes to where nobody sums up, and nobody keeps anything. */

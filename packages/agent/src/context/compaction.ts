@@ -1,16 +1,16 @@
 import {
   type AssistantMessage,
-  estimateMessageTokens,
   estimateTokens,
   type Model,
   textOf,
   type TextContent,
-  type ToolCall,
   type ToolResultMessage,
   type UserMessage,
 } from "@gyre/ai";
 import { cutMiddle } from "../transcript/truncate.ts";
-import { type CallTrace, type CompactionFacts, factsText } from "./facts.ts";
+import type { Compaction, CompactionFacts, ContextConfig } from "../contract/compaction.ts";
+import { factsText } from "./facts.ts";
+import { ContextMemory } from "./memory.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
@@ -44,66 +44,6 @@ const FRAME_TOKENS = 32;
 const MIN_CUT_TOKENS = 64;
 /** A result in a text that is to be summed up. */
 const READABLE_RESULT_TOKENS = 600;
-
-/** When the context is made smaller, and how (R24). Sizes are in tokens, estimated. */
-export interface ContextConfig {
-  /** Above this it is compacted. Default: 160,000, or 80 % of the model's window if that is less. */
-  triggerTokens?: number;
-  /** What it is brought down to. Default: half of the trigger. */
-  targetTokens?: number;
-  /** Turns at the end that are kept as they are. Default 2. */
-  keepTurns?: number;
-  /**
-   * A tool's result that is longer is made shorter before anybody sees it. Default: 12,000,
-   * or half of the trigger if that is less.
-   */
-  maxResultTokens?: number;
-  /**
-   * Makes a short text of a long one; a model may do that. Asked for old turns before room
-   * gets scarce, and for a result that is too long. Without it, or when it throws or takes
-   * too long, a list of facts stands for the turns, and the result is cut. `keep` is what
-   * somebody who asked for a compaction wants kept above all.
-   */
-  summarise?: (
-    text: string,
-    signal: AbortSignal,
-    what: "turns" | "result",
-    keep?: string,
-  ) => string | Promise<string>;
-  /** How long a summary is waited for once it is needed. Default 30,000. */
-  summaryWaitMs?: number;
-  /**
-   * Keeps the whole of a result of which a short form is sent. What it gives is told to the
-   * model as the way to read it back: a call of a tool, say.
-   */
-  keep?: (key: string, text: string) => string | void | Promise<string | void>;
-  /** A text that is in sight after every compaction as it is then: a scratch-pad. */
-  pinned?: () => string | undefined | Promise<string | undefined>;
-  /**
-   * Told before earlier messages are changed in what is sent. `false` puts it off to the next
-   * request, as long as the model's window has room. What it throws is the run's error (R5).
-   * `manual`: somebody asked for it with `Agent.compact`, which `false` refuses.
-   */
-  beforeCompaction?: (
-    signal: AbortSignal,
-    trigger: "auto" | "manual",
-  ) => boolean | void | Promise<boolean | void>;
-  /** What a call was for. Default: told by the names of the tool and its arguments. */
-  traceOf?: (call: ToolCall) => CallTrace;
-}
-
-/** What is sent in place of parts of the transcript, which itself stays whole. Plain data. */
-export interface Compaction {
-  /** `messages[from]` up to, not including, `messages[to]` is what `message` stands for. */
-  from: number;
-  to: number;
-  /** Absent: nothing is left out. */
-  message?: UserMessage;
-  /** What is sent in place of a result's text, by call id. */
-  shortened?: Readonly<Record<string, string>>;
-  /** What is known of all that was left out so far. */
-  facts?: CompactionFacts;
-}
 
 /** The sizes that `ContextConfig` comes to for one model, in tokens. */
 export interface ContextLimits {
@@ -167,7 +107,17 @@ export function planCompaction(
   limits: ContextLimits,
   options: PlanOptions = {},
 ): CompactionPlan | undefined {
-  const draft = new Draft(messages, limits, options);
+  return planWith(new ContextMemory(), messages, limits, options);
+}
+
+/** The same for a run that has measured the messages before. */
+export function planWith(
+  memory: ContextMemory,
+  messages: readonly AgentMessage[],
+  limits: ContextLimits,
+  options: PlanOptions,
+): CompactionPlan | undefined {
+  const draft = new Draft(memory, messages, limits, options);
   const before = draft.size;
   const { trigger, target, keepTurns, window } = limits;
   const urgent = options.force || before > Math.max(trigger, window * URGENT_SHARE);
@@ -200,6 +150,7 @@ export function makesProgress(
 
 /** A plan while it is made: what would be sent, and how large that is. */
 class Draft {
+  readonly #memory: ContextMemory;
   readonly #messages: readonly AgentMessage[];
   readonly #limits: ContextLimits;
   readonly #options: PlanOptions;
@@ -212,8 +163,14 @@ class Draft {
   #tokens: number;
   readonly #sizes: number[] = [];
 
-  constructor(messages: readonly AgentMessage[], limits: ContextLimits, options: PlanOptions) {
+  constructor(
+    memory: ContextMemory,
+    messages: readonly AgentMessage[],
+    limits: ContextLimits,
+    options: PlanOptions,
+  ) {
     const { earlier } = options;
+    this.#memory = memory;
     this.#messages = messages;
     this.#limits = limits;
     this.#options = options;
@@ -225,7 +182,7 @@ class Draft {
       if (index === this.#from) index = this.#start;
       const message = messages[index];
       if (!message) break;
-      const size = tokensOf(sentAs(message, earlier?.shortened));
+      const size = memory.countTokens(memory.toSent(message, earlier?.shortened));
       this.#sizes[index] = size;
       this.#tokens += size;
     }
@@ -235,7 +192,7 @@ class Draft {
   get size(): number {
     const { correct = Math.round, allowance = 0, added = 0, earlier } = this.#options;
     if (this.#to > this.#start) return correct(this.#tokens + allowance + FRAME_TOKENS);
-    const standing = earlier?.message ? tokensOf(earlier.message) : 0;
+    const standing = earlier?.message ? this.#memory.countTokens(earlier.message) : 0;
     const isSame = this.#shorten.size === 0 || added === 0;
     return correct(this.#tokens + standing + (isSame ? 0 : added + FRAME_TOKENS));
   }
@@ -336,29 +293,9 @@ export function applyCompaction(
       ? messages
       : messages.toSpliced(from, to - from, message);
   if (!shortened) return sent;
-  const short = sent.map((each) => sentAs(each, shortened));
+  const memory = new ContextMemory();
+  const short = sent.map((each) => memory.toSent(each, shortened));
   return short.every((each, index) => each === sent[index]) ? sent : short;
-}
-
-/** A result in its short form, and what it is the short form of. */
-const shortForms = new WeakMap<AgentMessage, ToolResultMessage>();
-
-/** A message as it is sent: the same object each time, so that lists can be compared. */
-export function sentAs(message: AgentMessage, shortened: Compaction["shortened"]): AgentMessage {
-  if (!shortened || !isLlmMessage(message) || message.role !== "toolResult") return message;
-  const { toolCallId: id } = message;
-  const text = Object.hasOwn(shortened, id) ? shortened[id] : undefined;
-  if (text === undefined || isText(message, text)) return message;
-  const known = shortForms.get(message);
-  if (known && isText(known, text)) return known;
-  const short: ToolResultMessage = { ...message, content: [{ type: "text", text }] };
-  shortForms.set(message, short);
-  return short;
-}
-
-function isText({ content }: ToolResultMessage, text: string): boolean {
-  const [only] = content;
-  return content.length === 1 && only?.type === "text" && only.text === text;
 }
 
 /** What happened in some messages, for somebody to sum up. */
@@ -412,19 +349,6 @@ function withPinned(text: string, pinned: string | undefined, timestamp: number)
   const lead = text ? "\n\n" : "";
   content.push({ type: "text", text: `${lead}Notes, as they were then:\n\n${pinned}` });
   return { role: "user", content, timestamp };
-}
-
-const sizes = new WeakMap<AgentMessage, number>();
-
-/** About how many tokens a message is; remembered. A custom message is not sent. */
-export function tokensOf(message: AgentMessage): number {
-  if (!isLlmMessage(message)) return 0;
-  let size = sizes.get(message);
-  if (size === undefined) {
-    size = estimateMessageTokens(message);
-    sizes.set(message, size);
-  }
-  return size;
 }
 
 /** What is to be reserved for the message that will stand in. */

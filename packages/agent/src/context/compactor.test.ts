@@ -4,13 +4,8 @@ import fc from "fast-check";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
-import {
-  applyCompaction,
-  type Compaction,
-  type ContextConfig,
-  LEFT_OUT_TEXT,
-  planCompaction,
-} from "./compaction.ts";
+import { applyCompaction, LEFT_OUT_TEXT, planCompaction } from "./compaction.ts";
+import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { later, never, play, start, text, tool, user } from "../testing/play.ts";
 import type { AgentEvent, AgentMessage, AgentTool } from "../contract/types.ts";
 import { View } from "./view.ts";
@@ -618,11 +613,11 @@ describe("R24: many turns", () => {
     });
     const compaction = { from: 1, to: 19_900, message: user(LEFT_OUT_TEXT) };
     const view = new View();
-    view.of(watched, compaction);
+    view.update(watched, compaction);
     reads = 0;
     for (let i = 0; i < 100; i++) {
       messages.push(user(`More ${i}`));
-      expect(view.of(watched, compaction)).toHaveLength(104 + i);
+      expect(view.update(watched, compaction)).toHaveLength(104 + i);
     }
     expect(reads).toBeLessThanOrEqual(200);
     reads = 0;

@@ -5,47 +5,50 @@ import {
   type Failure,
   textOf,
 } from "@gyre/ai";
+import type { Compaction, ContextConfig } from "../contract/compaction.ts";
+import { contain, errorMessage } from "../contract/contain.ts";
+import type { AgentMessage } from "../contract/types.ts";
+import { isLlmMessage } from "../transcript/history.ts";
+import { cutMiddle } from "../transcript/truncate.ts";
 import {
   allowanceFor,
-  type Compaction,
   type CompactionPlan,
-  type ContextConfig,
   contextLimits,
   FACTS_SHARE,
   makesProgress,
   PINNED_SHARE,
-  planCompaction,
+  planWith,
   readable,
   repinned,
   standIn,
   SUMMARY_SHARE,
 } from "./compaction.ts";
-import { cutMiddle } from "../transcript/truncate.ts";
 import { factsOf, fitFacts } from "./facts.ts";
-import { isLlmMessage } from "../transcript/history.ts";
+import type { ContextHost } from "./host.ts";
 import { shortForm } from "./long-results.ts";
-import { contained, messageOf, type Run } from "../run/run.ts";
-import type { AgentMessage } from "../contract/types.ts";
+import { ContextMemory } from "./memory.ts";
+import { Summaries } from "./summaries.ts";
+import { View } from "./view.ts";
 
-/** Of the trigger: from here on a summary is asked for, before it is needed. */
+/** Share of the trigger from which on a run asks for a summary, before it needs one. */
 const PREPARE_SHARE = 0.75;
-/** Of what a service has refused: what is left of it for the next try. */
+/** Share of a context that a service refused that is left for the next attempt. */
 const AFTER_OVERFLOW_SHARE = 0.5;
+/** Share of the context that `Agent.compact` leaves. */
+const ON_DEMAND_SHARE = 0.5;
 const GROWN = "The context had grown above its limit.";
 const REFUSED = "The service said that the context is too large.";
 const ASKED = "It was asked for.";
-/** Of what is sent: what is left of it where somebody asks for a smaller context. */
-const ON_DEMAND_SHARE = 0.5;
 
-/** What a compaction is for. */
-interface Aim {
+/** What a compaction is to achieve. */
+interface CompactionGoal {
   target: number;
   /** Above this even the last turns are cut. */
   trigger: number;
   reason: string;
   /** Also below the trigger, and for any gain. */
   force: boolean;
-  /** Nobody has waited for it: all but the last turns goes, with a summary of its own. */
+  /** A caller asked: everything but the last turns goes, with a summary of its own. */
   onDemand?: { keep?: string | undefined };
 }
 
@@ -60,280 +63,310 @@ export class ContextOverflowError extends Error {
   }
 }
 
-/** The transcript as it is sent. Valid until the next call. */
-export function sentBy(run: Run): readonly AgentMessage[] {
-  return run.view.of(run.history.messages, run.compaction);
-}
+/** Keeps the context of one run small: what of the transcript is sent, and in which form. */
+export class Compactor {
+  readonly #host: ContextHost;
+  readonly #memory: ContextMemory;
+  readonly #view: View;
+  readonly #summaries: Summaries;
+  #compaction: Compaction | undefined;
+  /** Tokens that a request has besides messages, as last computed. */
+  #overhead:
+    | {
+        systemPrompt: string | undefined;
+        toolbox: ContextHost["toolbox"];
+        tokens: number;
+      }
+    | undefined;
 
-/** What the next request is estimated to be, before it is corrected. */
-function estimate(run: Run): number {
-  sentBy(run);
-  return run.view.tokens + overheadOf(run);
-}
-
-/** The same as the service would count. */
-function sizeOf(run: Run): number {
-  return run.calibration.correct(estimate(run));
-}
-
-/** Makes the context smaller, if it is too large (R24), and gets ready for it before. */
-export async function keepSmall(run: Run, config: ContextConfig): Promise<void> {
-  const { trigger, target, window } = contextLimits(config, run.model);
-  const size = sizeOf(run);
-  if (size <= trigger) {
-    if (size > trigger * PREPARE_SHARE) prepareSummary(run, config, target - (trigger - size));
-    return;
+  constructor(
+    host: ContextHost,
+    compaction: Compaction | undefined,
+    memory: ContextMemory = new ContextMemory(),
+  ) {
+    this.#host = host;
+    this.#memory = memory;
+    this.#view = new View(memory);
+    this.#summaries = new Summaries(memory);
+    this.#compaction = compaction;
   }
-  if (!(await mayCompact(run, config, "auto")) && size <= window) return;
-  const plan = await compact(run, config, { target, trigger, reason: GROWN, force: false });
-  const after = sizeOf(run);
-  if (plan?.why && after > window) throw new ContextOverflowError(after, window, plan.why);
-}
 
-/**
- * Makes the context smaller because somebody asked for it, whatever its size. Answers with the
- * tokens before and after; with nothing where nothing is to be gained.
- */
-export async function compactNow(
-  run: Run,
-  keep?: string,
-): Promise<{ before: number; after: number } | undefined> {
-  const config = run.config.context ?? {};
-  const limits = contextLimits(config, run.model);
-  const before = sizeOf(run);
-  const target = Math.min(limits.target, before * ON_DEMAND_SHARE);
-  if (!(await mayCompact(run, config, "manual"))) {
-    throw new Error("The context is not compacted: beforeCompaction has put it off.");
+  /** The compaction in force. */
+  get compaction(): Compaction | undefined {
+    return this.#compaction;
   }
-  const earlier = run.compaction;
-  await compact(run, config, {
-    target,
-    trigger: limits.trigger,
-    reason: ASKED,
-    force: true,
-    onDemand: { keep },
-  });
-  return run.compaction === earlier ? undefined : { before, after: sizeOf(run) };
-}
 
-/**
- * Makes the context smaller because a service would not take it. Answers with what is
- * wrong where that is not possible.
- */
-export async function makeSmaller(run: Run): Promise<string | undefined> {
-  const { context } = run.config;
-  if (!context) return "No context option says how to make it smaller.";
-  const { target, window } = contextLimits(context, run.model);
-  const estimated = estimate(run);
-  // It counts at least so much, or it would have taken it.
-  if (Number.isFinite(window) && run.calibration.correct(estimated) < window) {
-    run.calibration.observe(estimated, window);
+  /** The transcript as it is sent. Valid until the next call. */
+  messagesToSend(): readonly AgentMessage[] {
+    return this.#view.update(this.#host.history.messages, this.#compaction);
   }
-  const size = run.calibration.correct(estimated);
-  const aim = Math.min(target, size * AFTER_OVERFLOW_SHARE);
-  const plan = await compact(run, context, {
-    target: aim,
-    trigger: aim,
-    reason: REFUSED,
-    force: true,
-  });
-  if (plan && plan.after < plan.before) return undefined;
-  return `It cannot be made smaller. ${plan?.why ?? ""}`.trim();
-}
 
-async function mayCompact(
-  run: Run,
-  { beforeCompaction }: ContextConfig,
-  trigger: "auto" | "manual",
-): Promise<boolean> {
-  if (!beforeCompaction) return true;
-  const ask = (): ReturnType<typeof beforeCompaction> => beforeCompaction(run.signal, trigger);
-  return (await run.hook("beforeCompaction", ask)) !== false;
-}
+  /** Compacts the context if it is too large (R24), and prepares a summary shortly before. */
+  async compactIfNeeded(config: ContextConfig): Promise<void> {
+    const { trigger, target, window } = contextLimits(config, this.#host.model);
+    const size = this.#size();
+    if (size <= trigger) {
+      if (size > trigger * PREPARE_SHARE) this.#prepareSummary(config, target - (trigger - size));
+      return;
+    }
+    if (!(await this.#mayCompact(config, "auto")) && size <= window) return;
+    const plan = await this.#compact(config, { target, trigger, reason: GROWN, force: false });
+    const after = this.#size();
+    if (plan?.why && after > window) throw new ContextOverflowError(after, window, plan.why);
+  }
 
-/** Plans, gathers what the plan needs, and applies it. Answers with what was planned. */
-async function compact(
-  run: Run,
-  config: ContextConfig,
-  { target, trigger, force, onDemand, ...aim }: Aim,
-): Promise<CompactionPlan | undefined> {
-  const { messages } = run.history;
-  const earlier = run.compaction;
-  const limits = { ...contextLimits(config, run.model), target, trigger };
-  const pinned = await pinnedText(run, config, Math.ceil(target * PINNED_SHARE));
-  const news = pinned && !isIn(earlier, pinned) ? pinned : "";
-  const planned = (atLeast = onDemand ? messages.length : 0): CompactionPlan | undefined =>
-    planCompaction(messages, limits, {
-      earlier,
-      overhead: overheadOf(run),
-      correct: (estimated) => run.calibration.correct(estimated),
-      allowance: allowanceFor(target, config.summarise !== undefined, pinned),
-      added: estimateTokens(news),
-      atLeast,
-      force,
+  /**
+   * Compacts the context because a caller asked, whatever its size. Returns the tokens before and
+   * after, or nothing where nothing is to be gained.
+   */
+  async compactNow(keep?: string): Promise<{ before: number; after: number } | undefined> {
+    const config = this.#host.config.context ?? {};
+    const limits = contextLimits(config, this.#host.model);
+    const before = this.#size();
+    const target = Math.min(limits.target, before * ON_DEMAND_SHARE);
+    if (!(await this.#mayCompact(config, "manual"))) {
+      throw new Error("The context is not compacted: beforeCompaction has put it off.");
+    }
+    const earlier = this.#compaction;
+    await this.#compact(config, {
+      target,
+      trigger: limits.trigger,
+      reason: ASKED,
+      force: true,
+      onDemand: { keep },
     });
-  let plan = planned();
-  if (!plan || !makesProgress(plan, earlier)) return plan;
-  const start = earlier?.message ? earlier.to : plan.from;
-  let { reason } = aim;
-  let message = earlier?.message;
-  let facts = earlier?.facts;
-  const asked =
-    config.summarise && !onDemand ? run.summaries.asked(messages, earlier, start) : undefined;
-  if (asked && (asked.isReady || plan.to > start)) plan = planned(asked.to) ?? plan;
-  const { to } = plan;
-  if (to > start) {
-    if (!asked) beginSummary(run, config, start, to, onDemand?.keep);
-    const { summary, why } = await summaryFor(run, config, target);
-    if (why) reason = `${reason} ${why}`;
-    const all = factsOf(messages.slice(start, to), facts, config.traceOf);
-    // What the summary tells need not be told twice.
-    const told =
-      summary === undefined ? all : { ...all, steps: stepsOf(messages, asked?.to ?? to, to) };
-    facts = fitFacts(told, target * FACTS_SHARE);
-    message = standIn({ summary, facts, pinned }, run.clock.now());
-  } else if (news) message = repinned(message, news, run.clock.now());
-  const shortened = await shortForms(run, config, plan);
-  run.summaries.stop();
-  run.compaction = {
-    ...(message ? { from: plan.from, to, message } : { from: 0, to: 0 }),
-    ...(Object.keys(shortened).length > 0 && { shortened }),
-    ...(facts && { facts }),
-  };
-  await run.emit({
-    type: "compaction",
-    before: plan.before,
-    after: sizeOf(run),
-    reason: plan.why ? `${reason} It stays above its target. ${plan.why}` : reason,
-    compaction: run.compaction,
-  });
-  return plan;
+    return this.#compaction === earlier ? undefined : { before, after: this.#size() };
+  }
+
+  /** Compacts the context after a service refused it. Returns why that is not possible, if it is not. */
+  async compactAfterOverflow(): Promise<string | undefined> {
+    const { calibration, config, model } = this.#host;
+    const { context } = config;
+    if (!context) return "No context option says how to make it smaller.";
+    const { target, window } = contextLimits(context, model);
+    const estimated = this.#estimate();
+    // The service counts at least the window, or it would have accepted the request.
+    if (Number.isFinite(window) && calibration.correct(estimated) < window) {
+      calibration.observe(estimated, window);
+    }
+    const size = calibration.correct(estimated);
+    const goal = Math.min(target, size * AFTER_OVERFLOW_SHARE);
+    const plan = await this.#compact(context, {
+      target: goal,
+      trigger: goal,
+      reason: REFUSED,
+      force: true,
+    });
+    if (plan && plan.after < plan.before) return undefined;
+    return `It cannot be made smaller. ${plan?.why ?? ""}`.trim();
+  }
+
+  /** Learns from what the service counted how far the estimates are off. */
+  calibrate({ usage }: AssistantMessage): void {
+    if (usage.input === undefined) return;
+    const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+    this.#host.calibration.observe(this.#estimate(), reported);
+  }
+
+  /** Stops a summary that is still being made. */
+  stop(): void {
+    this.#summaries.stop();
+  }
+
+  /** Tokens of the next request, estimated, before the correction. */
+  #estimate(): number {
+    this.messagesToSend();
+    return this.#view.tokens + this.#overheadTokens();
+  }
+
+  /** The same as the service would count. */
+  #size(): number {
+    return this.#host.calibration.correct(this.#estimate());
+  }
+
+  async #mayCompact(
+    { beforeCompaction }: ContextConfig,
+    trigger: "auto" | "manual",
+  ): Promise<boolean> {
+    if (!beforeCompaction) return true;
+    const ask = (): ReturnType<typeof beforeCompaction> =>
+      beforeCompaction(this.#host.signal, trigger);
+    return (await this.#host.hook("beforeCompaction", ask)) !== false;
+  }
+
+  /** Makes a plan, gathers what it needs, and applies it. Returns the plan. */
+  async #compact(
+    config: ContextConfig,
+    { target, trigger, force, onDemand, ...goal }: CompactionGoal,
+  ): Promise<CompactionPlan | undefined> {
+    const { calibration, clock, history, model } = this.#host;
+    const { messages } = history;
+    const earlier = this.#compaction;
+    const limits = { ...contextLimits(config, model), target, trigger };
+    const pinned = await this.#pinnedText(config, Math.ceil(target * PINNED_SHARE));
+    const news = pinned && !includesPinned(earlier, pinned) ? pinned : "";
+    const makePlan = (atLeast = onDemand ? messages.length : 0): CompactionPlan | undefined =>
+      planWith(this.#memory, messages, limits, {
+        earlier,
+        overhead: this.#overheadTokens(),
+        correct: (estimated) => calibration.correct(estimated),
+        allowance: allowanceFor(target, config.summarise !== undefined, pinned),
+        added: estimateTokens(news),
+        atLeast,
+        force,
+      });
+    let plan = makePlan();
+    if (!plan || !makesProgress(plan, earlier)) return plan;
+    const start = earlier?.message ? earlier.to : plan.from;
+    let { reason } = goal;
+    let message = earlier?.message;
+    let facts = earlier?.facts;
+    const prepared =
+      config.summarise && !onDemand ? this.#summaries.find(messages, earlier, start) : undefined;
+    if (prepared && (prepared.isReady || plan.to > start)) plan = makePlan(prepared.to) ?? plan;
+    const { to } = plan;
+    if (to > start) {
+      if (!prepared) this.#beginSummary(config, start, to, onDemand?.keep);
+      const { summary, why } = await this.#takeSummary(config, target);
+      if (why) reason = `${reason} ${why}`;
+      const all = factsOf(messages.slice(start, to), facts, config.traceOf);
+      // The summary covers its steps: they are not listed again.
+      const listed =
+        summary === undefined
+          ? all
+          : { ...all, steps: listSteps(messages, prepared?.to ?? to, to) };
+      facts = fitFacts(listed, target * FACTS_SHARE);
+      message = standIn({ summary, facts, pinned }, clock.now());
+    } else if (news) message = repinned(message, news, clock.now());
+    const shortened = await this.#shortForms(config, plan);
+    this.#summaries.stop();
+    const compaction: Compaction = {
+      ...(message ? { from: plan.from, to, message } : { from: 0, to: 0 }),
+      ...(Object.keys(shortened).length > 0 && { shortened }),
+      ...(facts && { facts }),
+    };
+    this.#compaction = compaction;
+    await this.#host.emit({
+      type: "compaction",
+      before: plan.before,
+      after: this.#size(),
+      reason: plan.why ? `${reason} It stays above its target. ${plan.why}` : reason,
+      compaction,
+    });
+    return plan;
+  }
+
+  /** Short forms of results: those in force that are still sent, and those of the plan. */
+  async #shortForms(
+    config: ContextConfig,
+    { from, to, shorten }: CompactionPlan,
+  ): Promise<Record<string, string>> {
+    const { messages } = this.#host.history;
+    const earlier = new Map(Object.entries(this.#compaction?.shortened ?? {}));
+    const shortened = new Map<string, string>();
+    for (let index = 0; index < messages.length; index++) {
+      if (index === from) index = to;
+      const message = messages[index];
+      if (!message || !isLlmMessage(message) || message.role !== "toolResult") continue;
+      const { toolCallId: id } = message;
+      const tokens = shorten.get(id);
+      const text =
+        tokens === undefined
+          ? earlier.get(id)
+          : await shortForm(this.#host, config, message, tokens);
+      if (text !== undefined) shortened.set(id, text);
+    }
+    return Object.fromEntries(shortened);
+  }
+
+  /** Asks for a summary of what will have to go, so that it is there when it has to. */
+  #prepareSummary(config: ContextConfig, target: number): void {
+    const { calibration, history, model, turns } = this.#host;
+    // A run that has called nothing yet may be over soon, and would not use it.
+    if (!config.summarise || turns < 2) return;
+    const { messages } = history;
+    const earlier = this.#compaction;
+    const start = earlier?.message ? earlier.to : 0;
+    if (this.#summaries.find(messages, earlier, start)) return;
+    const limits = contextLimits(config, model);
+    const plan = planWith(
+      this.#memory,
+      messages,
+      { ...limits, target: Math.max(0, target) },
+      {
+        force: true,
+        earlier,
+        overhead: this.#overheadTokens(),
+        correct: (estimated) => calibration.correct(estimated),
+        allowance: allowanceFor(limits.target, true, undefined),
+      },
+    );
+    const from = earlier?.message ? earlier.to : (plan?.from ?? 0);
+    if (plan && plan.to > from) this.#beginSummary(config, from, plan.to);
+  }
+
+  #beginSummary({ summarise }: ContextConfig, start: number, to: number, keep?: string): void {
+    if (!summarise) return;
+    const { messages } = this.#host.history;
+    const { message } = this.#compaction ?? {};
+    const left = messages.slice(start, to);
+    const text = readable(message ? [message, ...left] : left);
+    this.#summaries.begin(messages, this.#compaction, to, (signal) =>
+      summarise(text, signal, "turns", keep),
+    );
+  }
+
+  /** A summary that helps, or why there is none: it failed, came too late, or is too long. */
+  async #takeSummary(
+    config: ContextConfig,
+    target: number,
+  ): Promise<{ summary?: string; why?: string }> {
+    if (!config.summarise) return {};
+    try {
+      const { summary, why } = await this.#summaries.take(this.#host, config);
+      if (summary === undefined) {
+        return { why: `There is no summary: ${why ?? "nobody made one."}` };
+      }
+      if (estimateTokens(summary) <= target * SUMMARY_SHARE) return { summary };
+      return { why: "The summary was too long, and is left out." };
+    } catch (error) {
+      if (this.#host.cancelled) throw error;
+      return { why: `There is no summary: ${errorMessage(error)}` };
+    }
+  }
+
+  async #pinnedText({ pinned }: ContextConfig, maxTokens: number): Promise<string | undefined> {
+    if (!pinned) return undefined;
+    try {
+      const text = await this.#host.hook("pinned", pinned);
+      return text && cutMiddle(text, maxTokens, "[Here a part is left out.]");
+    } catch (error) {
+      if (this.#host.cancelled) throw error;
+      contain("pinned failed", () => {
+        throw error;
+      });
+      return undefined;
+    }
+  }
+
+  #overheadTokens(): number {
+    const { systemPrompt, toolbox } = this.#host;
+    const known = this.#overhead;
+    if (known?.systemPrompt === systemPrompt && known?.toolbox === toolbox) return known.tokens;
+    const tokens = estimateContextTokens({
+      messages: [],
+      tools: toolbox.specs,
+      ...(systemPrompt && { systemPrompt }),
+    });
+    this.#overhead = { systemPrompt, toolbox, tokens };
+    return tokens;
+  }
 }
 
-function isIn(earlier: Compaction | undefined, pinned: string): boolean {
+function includesPinned(earlier: Compaction | undefined, pinned: string): boolean {
   return earlier?.message !== undefined && textOf(earlier.message).includes(pinned);
 }
 
-function stepsOf(messages: readonly AgentMessage[], from: number, to: number): readonly string[] {
+function listSteps(messages: readonly AgentMessage[], from: number, to: number): readonly string[] {
   return factsOf(messages.slice(from, to), undefined).steps;
-}
-
-/** Short forms of results: those in force that are still sent, and those of the plan. */
-async function shortForms(
-  run: Run,
-  config: ContextConfig,
-  { from, to, shorten }: CompactionPlan,
-): Promise<Record<string, string>> {
-  const { messages } = run.history;
-  const earlier = new Map(Object.entries(run.compaction?.shortened ?? {}));
-  const shortened = new Map<string, string>();
-  for (let index = 0; index < messages.length; index++) {
-    if (index === from) index = to;
-    const message = messages[index];
-    if (!message || !isLlmMessage(message) || message.role !== "toolResult") continue;
-    const { toolCallId: id } = message;
-    const tokens = shorten.get(id);
-    const text =
-      tokens === undefined ? earlier.get(id) : await shortForm(run, config, message, tokens);
-    if (text !== undefined) shortened.set(id, text);
-  }
-  return Object.fromEntries(shortened);
-}
-
-/** Asks for a summary of what will have to go, so that it is there when it has to. */
-function prepareSummary(run: Run, config: ContextConfig, target: number): void {
-  // A run that has called nothing yet may be over soon, and would not use it.
-  if (!config.summarise || run.turns < 2) return;
-  const { messages } = run.history;
-  const earlier = run.compaction;
-  const start = earlier?.message ? earlier.to : 0;
-  if (run.summaries.asked(messages, earlier, start)) return;
-  const limits = contextLimits(config, run.model);
-  const plan = planCompaction(
-    messages,
-    { ...limits, target: Math.max(0, target) },
-    {
-      force: true,
-      earlier,
-      overhead: overheadOf(run),
-      correct: (estimated) => run.calibration.correct(estimated),
-      allowance: allowanceFor(limits.target, true, undefined),
-    },
-  );
-  const from = earlier?.message ? earlier.to : (plan?.from ?? 0);
-  if (plan && plan.to > from) beginSummary(run, config, from, plan.to);
-}
-
-function beginSummary(
-  run: Run,
-  { summarise }: ContextConfig,
-  start: number,
-  to: number,
-  keep?: string,
-): void {
-  if (!summarise) return;
-  const { messages } = run.history;
-  const { message } = run.compaction ?? {};
-  const left = messages.slice(start, to);
-  const text = readable(message ? [message, ...left] : left);
-  run.summaries.begin(messages, run.compaction, to, (signal) =>
-    summarise(text, signal, "turns", keep),
-  );
-}
-
-/** A summary that helps, or why there is none: it failed, came too late, or is too long. */
-async function summaryFor(
-  run: Run,
-  config: ContextConfig,
-  target: number,
-): Promise<{ summary?: string; why?: string }> {
-  if (!config.summarise) return {};
-  try {
-    const { summary, why } = await run.summaries.take(run, config);
-    if (summary === undefined) return { why: `There is no summary: ${why ?? "nobody made one."}` };
-    if (estimateTokens(summary) <= target * SUMMARY_SHARE) return { summary };
-    return { why: "The summary was too long, and is left out." };
-  } catch (error) {
-    if (run.cancelled) throw error;
-    return { why: `There is no summary: ${messageOf(error)}` };
-  }
-}
-
-async function pinnedText(
-  run: Run,
-  { pinned }: ContextConfig,
-  most: number,
-): Promise<string | undefined> {
-  if (!pinned) return undefined;
-  try {
-    const text = await run.hook("pinned", pinned);
-    return text && cutMiddle(text, most, "[Here a part is left out.]");
-  } catch (error) {
-    if (run.cancelled) throw error;
-    contained("pinned failed", () => {
-      throw error;
-    });
-    return undefined;
-  }
-}
-
-/** What a request holds besides messages. */
-function overheadOf(run: Run): number {
-  const { systemPrompt, toolbox } = run;
-  const known = run.overhead;
-  if (known?.systemPrompt === systemPrompt && known?.toolbox === toolbox) return known.tokens;
-  const tokens = estimateContextTokens({
-    messages: [],
-    tools: toolbox.specs,
-    ...(systemPrompt && { systemPrompt }),
-  });
-  run.overhead = { systemPrompt, toolbox, tokens };
-  return tokens;
-}
-
-/** Learns from what the service counted how far our estimates are off. */
-export function calibrate(run: Run, { usage }: AssistantMessage): void {
-  if (usage.input === undefined) return;
-  const reported = usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-  run.calibration.observe(estimate(run), reported);
 }

@@ -1,30 +1,8 @@
 import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
 import { oneLine } from "../transcript/truncate.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
+import type { CallTrace, CompactionFacts } from "../contract/compaction.ts";
 import type { AgentMessage } from "../contract/types.ts";
-
-/** What a call was for, as far as a summary or a breakdown wants to know. */
-export interface CallTrace {
-  /** It looked at files. */
-  reads?: boolean;
-  /** Paths that it changed, if it did not fail. */
-  changed?: readonly string[];
-  /** A command that it ran. */
-  command?: string;
-}
-
-/**
- * What stays known of turns that were left out, word for word and without a model, from
- * one compaction to the next. The newest are last.
- */
-export interface CompactionFacts {
-  requests: readonly string[];
-  changed: readonly string[];
-  decisions: readonly string[];
-  commands: readonly string[];
-  /** What the model said it does, as far as no summary tells it. */
-  steps: readonly string[];
-}
 
 const REQUEST_CHARS = 600;
 /** The newest request is what is being worked on. */

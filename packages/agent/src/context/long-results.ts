@@ -1,9 +1,11 @@
 import { estimateTokens, textOf, type ToolCall, type ToolResultMessage } from "@gyre/ai";
-import { type ContextConfig, contextLimits } from "./compaction.ts";
-import { cutMiddle, oneLine } from "../transcript/truncate.ts";
-import { contained, type Run } from "../run/run.ts";
-import { summaryWithin } from "./summaries.ts";
+import type { ContextConfig } from "../contract/compaction.ts";
+import { contain } from "../contract/contain.ts";
 import type { AgentToolResult } from "../contract/types.ts";
+import { cutMiddle, oneLine } from "../transcript/truncate.ts";
+import { contextLimits } from "./compaction.ts";
+import type { ContextHost } from "./host.ts";
+import { askForSummary } from "./summaries.ts";
 
 export const DEFAULT_MAX_RESULT_TOKENS = 12_000;
 /** Of the trigger, where that is less. */
@@ -25,31 +27,31 @@ const KEPT_CHARS = 200;
  * its beginning and end. What is the same when done again is what a journal has recorded.
  */
 export function capResult(
-  run: Run,
+  host: ContextHost,
   call: ToolCall,
   result: AgentToolResult,
 ): AgentToolResult | Promise<AgentToolResult> {
-  const { context } = run.config;
+  const { context } = host.config;
   if (!context) return result;
-  const most = maxResultTokens(run, context);
+  const most = maxResultTokens(host, context);
   const text = textOf(result);
   // A token has at least about a character.
   if (text.length <= most) return result;
   const tokens = estimateTokens(text);
-  return tokens <= most ? result : shorter(run, context, call, result, { text, tokens, most });
+  return tokens <= most ? result : shorter(host, context, call, result, { text, tokens, most });
 }
 
 async function shorter(
-  run: Run,
+  host: ContextHost,
   context: ContextConfig,
   call: ToolCall,
   result: AgentToolResult,
   { text, tokens, most }: { text: string; tokens: number; most: number },
 ): Promise<AgentToolResult> {
-  const kept = await keepWhole(run, context, call.id, text);
+  const kept = await keepWhole(host, context, call.id, text);
   const where = kept ? `[The whole result is kept: ${kept}]` : "[The rest was not kept.]";
   const room = Math.max(most / 2, most - NOTE_TOKENS);
-  const summary = await summaryOf(run, context, text, room);
+  const summary = await summaryOf(host, context, text, room);
   const short =
     summary === undefined
       ? cutMiddle(text, room, `[Here a part of ${tokens} tokens in all is left out.]`)
@@ -59,14 +61,14 @@ async function shorter(
 }
 
 async function summaryOf(
-  run: Run,
+  host: ContextHost,
   context: ContextConfig,
   text: string,
   room: number,
 ): Promise<string | undefined> {
   const { summarise } = context;
-  if (!summarise || run.cancelled) return undefined;
-  const given = summaryWithin(run, context, (signal) => summarise(text, signal, "result"));
+  if (!summarise || host.cancelled) return undefined;
+  const given = askForSummary(host, context, (signal) => summarise(text, signal, "result"));
   // A tool's result is not lost with its summary, nor when the run is stopped meanwhile.
   const { summary } = await given.catch(() => ({ summary: undefined }));
   return summary !== undefined && estimateTokens(summary) <= room ? summary : undefined;
@@ -74,7 +76,7 @@ async function summaryOf(
 
 /** The line that is sent in place of an old result, or of a fresh one that must be cut. */
 export async function shortForm(
-  run: Run,
+  host: ContextHost,
   context: ContextConfig,
   message: ToolResultMessage,
   tokens: number,
@@ -82,7 +84,7 @@ export async function shortForm(
   const text = textOf(message);
   const kept =
     KEPT.exec(text.slice(-KEPT_CHARS))?.[1] ??
-    (await keepWhole(run, context, message.toolCallId, text));
+    (await keepWhole(host, context, message.toolCallId, text));
   return shortText(message, tokens, kept);
 }
 
@@ -99,7 +101,7 @@ export function shortText(message: ToolResultMessage, tokens: number, kept?: str
 }
 
 async function keepWhole(
-  run: Run,
+  host: ContextHost,
   { keep }: ContextConfig,
   callId: string,
   text: string,
@@ -107,17 +109,17 @@ async function keepWhole(
   if (!keep) return undefined;
   const key = callId.replaceAll(/[^\w-]/g, "_").slice(0, MAX_KEY_CHARS);
   try {
-    const hint = await run.hook("keep", () => keep(key, text));
+    const hint = await host.hook("keep", () => keep(key, text));
     return oneLine(hint || `under the key "${key}"`, MAX_HINT_CHARS);
   } catch (error) {
-    contained("keep failed", () => {
+    contain("keep failed", () => {
       throw error;
     });
     return undefined;
   }
 }
 
-function maxResultTokens(run: Run, context: ContextConfig): number {
-  const { trigger } = contextLimits(context, run.model);
+function maxResultTokens(host: ContextHost, context: ContextConfig): number {
+  const { trigger } = contextLimits(context, host.model);
   return context.maxResultTokens ?? Math.min(DEFAULT_MAX_RESULT_TOKENS, trigger * MAX_RESULT_SHARE);
 }

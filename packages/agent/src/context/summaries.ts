@@ -1,7 +1,8 @@
-import type { Compaction, ContextConfig } from "./compaction.ts";
-import { messageOf } from "../run/emitter.ts";
-import type { Run } from "../run/run.ts";
+import type { Compaction, ContextConfig } from "../contract/compaction.ts";
+import { errorMessage } from "../contract/contain.ts";
 import type { AgentMessage } from "../contract/types.ts";
+import type { ContextHost } from "./host.ts";
+import type { ContextMemory } from "./memory.ts";
 
 export const DEFAULT_SUMMARY_WAIT_MS = 30_000;
 
@@ -21,21 +22,23 @@ interface Job {
   stop: () => void;
 }
 
-/** Finished ones, by the last message that they are about: for the next run, too. */
-const finished = new WeakMap<AgentMessage, { base: Compaction | undefined; summary: string }>();
-
 /** The summary that a run has asked for before it is needed. */
 export class Summaries {
+  readonly #memory: ContextMemory;
   #job: Job | undefined;
 
-  /** How far one was asked for on top of what is in force, and whether it is there. */
-  asked(
+  constructor(memory: ContextMemory) {
+    this.#memory = memory;
+  }
+
+  /** How far the summary on top of `base` reaches that was asked for, and whether it is ready. */
+  find(
     messages: readonly AgentMessage[],
     base: Compaction | undefined,
     start: number,
   ): { to: number; isReady: boolean } | undefined {
     if (this.#job && this.#job.base !== base) this.stop();
-    this.#job ??= found(messages, base, start);
+    this.#job ??= this.#findFinished(messages, base, start);
     return this.#job && { to: this.#job.to, isReady: this.#job.isReady() };
   }
 
@@ -53,12 +56,12 @@ export class Summaries {
     const given = (async (): Promise<Summary> => {
       try {
         const summary = await ask(controller.signal);
-        if (last) finished.set(last, { base, summary });
+        if (last) this.#memory.storeSummary(last, base, summary);
         state = "ready";
         return { summary };
       } catch (error) {
         state = "failed";
-        return { why: messageOf(error) };
+        return { why: errorMessage(error) };
       }
     })();
     const stop = (): void => {
@@ -68,48 +71,49 @@ export class Summaries {
   }
 
   /** The one that was asked for, once it is there or has been waited for long enough. */
-  async take(run: Run, config: ContextConfig): Promise<Summary> {
+  async take(host: ContextHost, config: ContextConfig): Promise<Summary> {
     const job = this.#job;
     if (!job) return {};
     try {
-      return await within(run, config, job.given);
+      return await waitForSummary(host, config, job.given);
     } finally {
       this.stop();
     }
   }
 
-  /** Lets go of it, and stops it if it is not finished. */
+  /** Drops the summary, and aborts it if it is not finished. */
   stop(): void {
     this.#job?.stop();
     this.#job = undefined;
   }
-}
 
-/** One that an earlier run has left. */
-function found(
-  messages: readonly AgentMessage[],
-  base: Compaction | undefined,
-  start: number,
-): Job | undefined {
-  for (let to = messages.length; to > start; to--) {
-    const left = finished.get(messages[to - 1] as AgentMessage);
-    if (!left || left.base !== base) continue;
-    const given = Promise.resolve({ summary: left.summary });
-    return { base, to, given, isReady: () => true, stop: () => {} };
+  /** A summary that an earlier run has finished. */
+  #findFinished(
+    messages: readonly AgentMessage[],
+    base: Compaction | undefined,
+    start: number,
+  ): Job | undefined {
+    for (let to = messages.length; to > start; to--) {
+      const last = messages[to - 1];
+      const summary = last && this.#memory.findSummary(last, base);
+      if (summary === undefined) continue;
+      const given = Promise.resolve({ summary });
+      return { base, to, given, isReady: () => true, stop: () => {} };
+    }
+    return undefined;
   }
-  return undefined;
 }
 
-/** Asks for a summary, and waits for it as long as is allowed. Throws where the run is stopped. */
-export async function summaryWithin(
-  run: Run,
+/** Asks for a summary, and waits for it up to `summaryWaitMs`. Throws when the run is canceled. */
+export async function askForSummary(
+  host: ContextHost,
   config: ContextConfig,
   ask: (signal: AbortSignal) => string | Promise<string>,
 ): Promise<Summary> {
   const controller = new AbortController();
   try {
     const asked = (async (): Promise<Summary> => ({ summary: await ask(controller.signal) }))();
-    const given = await within(run, config, asked);
+    const given = await waitForSummary(host, config, asked);
     if (given.summary === undefined) controller.abort();
     return given;
   } catch (error) {
@@ -118,14 +122,18 @@ export async function summaryWithin(
   }
 }
 
-async function within(run: Run, config: ContextConfig, given: Promise<Summary>): Promise<Summary> {
+async function waitForSummary(
+  host: ContextHost,
+  config: ContextConfig,
+  given: Promise<Summary>,
+): Promise<Summary> {
   const ms = config.summaryWaitMs ?? DEFAULT_SUMMARY_WAIT_MS;
   let cut: () => void = () => {};
-  const late = run
+  const late = host
     .wait(ms, (give) => (cut = give))
     .then((): Summary => ({ why: `It did not come within ${ms} ms.` }));
   try {
-    return await run.hook("summarise", () => Promise.race([given, late]));
+    return await host.hook("summarise", () => Promise.race([given, late]));
   } finally {
     cut();
   }

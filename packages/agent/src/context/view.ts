@@ -1,16 +1,22 @@
-import { type Compaction, sentAs, tokensOf } from "./compaction.ts";
+import type { Compaction } from "../contract/compaction.ts";
 import type { AgentMessage } from "../contract/types.ts";
+import { ContextMemory } from "./memory.ts";
 
 /**
  * The transcript as it is sent, kept up to date: what has been looked at is not looked at
  * again until a compaction changes it.
  */
 export class View {
+  readonly #memory: ContextMemory;
   #messages: readonly AgentMessage[] | undefined;
   #compaction: Compaction | undefined;
   #seen = 0;
   #list: AgentMessage[] = [];
   #tokens = 0;
+
+  constructor(memory: ContextMemory = new ContextMemory()) {
+    this.#memory = memory;
+  }
 
   /** Estimated. */
   get tokens(): number {
@@ -18,7 +24,7 @@ export class View {
   }
 
   /** The same as `applyCompaction`. Valid until the next call. */
-  of(
+  update(
     messages: readonly AgentMessage[],
     compaction: Compaction | undefined,
   ): readonly AgentMessage[] {
@@ -41,8 +47,8 @@ export class View {
 
   #add(message: AgentMessage | undefined): void {
     if (!message) return;
-    const sent = sentAs(message, this.#compaction?.shortened);
+    const sent = this.#memory.toSent(message, this.#compaction?.shortened);
     this.#list.push(sent);
-    this.#tokens += tokensOf(sent);
+    this.#tokens += this.#memory.countTokens(sent);
   }
 }

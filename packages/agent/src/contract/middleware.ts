@@ -6,12 +6,18 @@ import type {
   StreamOptions,
   ToolCall,
 } from "@gyre/ai";
-import type { AgentEndEvent, AgentTool, AgentToolResult, Decision } from "./types.ts";
+import type { AgentEndEvent, AgentEvent, AgentTool, AgentToolResult, Decision } from "./types.ts";
+
+/** A run has moved on to another model of `fallbackModels`. */
+export type FallbackEvent = Extract<AgentEvent, { type: "fallback" }>;
 
 /** The run that a call belongs to: one object a run. */
 export interface RunInfo {
   readonly sessionId: string | undefined;
+  /** The model that the run started with. */
   readonly model: Model;
+  /** The fallbacks that led to the model in use, the newest last. */
+  readonly fallbacks: readonly FallbackEvent[];
 }
 
 /** A tool call on its way to the tool, arguments validated and coerced. */

@@ -19,7 +19,7 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
-import type { Compaction, ContextConfig } from "../context/compaction.ts";
+import type { Compaction, ContextConfig } from "./compaction.ts";
 import type { Middleware } from "./middleware.ts";
 
 /**

@@ -13,15 +13,14 @@ import {
   type StreamOptions,
   toAssistantStream,
 } from "@gyre/ai";
-import { calibrate, makeSmaller } from "../context/compactor.ts";
-import { isThenable } from "../run/emitter.ts";
+import { contain, errorMessage, isThenable } from "../contract/contain.ts";
 import { withFallback } from "../run/fallback.ts";
 import { callsOf, endedInTrouble } from "../transcript/history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "../contract/middleware.ts";
 import { Redirect } from "../run/redirect.ts";
 import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
-import { contained, messageOf, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import type { AgentEvent } from "../contract/types.ts";
 
 export const DEFAULT_FIRST_EVENT_MS = 300_000;
@@ -65,7 +64,7 @@ async function orSmaller(
   first: Outcome,
 ): Promise<Outcome> {
   const { errorMessage = "" } = first.message;
-  const obstacle = await makeSmaller(run);
+  const obstacle = await run.compactor.compactAfterOverflow();
   if (obstacle) {
     const message = { ...first.message, errorMessage: `${errorMessage} ${obstacle}`.trim() };
     return { ...first, message };
@@ -371,7 +370,7 @@ function conclude(
   } else if (interruption === "stalled") {
     message = trouble(snapshot(base), "The model's service went silent.", { kind: "stalled" });
   } else if (thrown && !final) {
-    message = trouble(snapshot(base), messageOf(thrown.error), failureOf(thrown.error));
+    message = trouble(snapshot(base), errorMessage(thrown.error), failureOf(thrown.error));
   } else if (final) {
     const what = emptiness(final);
     message = what ? trouble(final, what, { kind: "empty" }) : final;
@@ -383,7 +382,7 @@ function conclude(
 
 /** Takes out what may not stay (R26), gives every call an id of its own, and publishes. */
 async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
-  if (run.config.context) calibrate(run, message);
+  if (run.config.context) run.compactor.calibrate(message);
   const settled = withCost(run, withOwnIds(run, withoutUnfinishedCalls(message, finished)));
   const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
   const emitted = run.emitEach([...events, { type: "message_end", message: settled }]);
@@ -429,7 +428,7 @@ function withOwnIds(run: Run, message: AssistantMessage): AssistantMessage {
 
 /** One of the application's, where it has a free one to give. */
 function newId(run: Run, isTaken: (id: string) => boolean): string {
-  const given = contained("generateId threw", () => {
+  const given = contain("generateId threw", () => {
     for (let tries = 0; run.config.generateId && tries < MAX_ID_TRIES; tries++) {
       const id = run.config.generateId();
       if (!isTaken(id)) return id;
@@ -461,7 +460,7 @@ function failedBeforeRequest(run: Run, error: unknown): Outcome {
 export function failedMessage(run: Run, error: unknown): AssistantMessage {
   const empty = emptyAssistantMessage(run.model, run.clock.now());
   if (run.cancelled) return trouble(empty, whyCancelled(run), { kind: "aborted" });
-  return trouble(empty, messageOf(error), failureOf(error));
+  return trouble(empty, errorMessage(error), failureOf(error));
 }
 
 function whyCancelled(run: Run): string {

@@ -1,5 +1,4 @@
 import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/ai";
-import { keepSmall, sentBy } from "../context/compactor.ts";
 import type { Outgoing } from "../transcript/history.ts";
 import type { Run } from "../run/run.ts";
 
@@ -24,11 +23,11 @@ export function buildContext(run: Run): Context | Promise<Context> {
     return contextOf(run, run.history.outgoing());
   }
   return (async () => {
-    if (context) await keepSmall(run, context);
+    if (context) await run.compactor.compactIfNeeded(context);
     if (!run.compaction && !transformContext && !convertToLlm) {
       return contextOf(run, run.history.outgoing());
     }
-    const messages = sentBy(run);
+    const messages = run.compactor.messagesToSend();
     const transformed = transformContext
       ? await run.hook("transformContext", () => transformContext(messages, run.signal))
       : messages;

@@ -1,8 +1,9 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { isThenable, SinkError } from "../run/emitter.ts";
+import { errorMessage, isThenable } from "../contract/contain.ts";
+import { SinkError } from "../run/emitter.ts";
 import { endedInTrouble } from "../transcript/history.ts";
 import { capResult } from "../context/long-results.ts";
-import { messageOf, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import {
   abortedResult,
   type CallOutcome,
@@ -77,7 +78,7 @@ export async function answerCalls(
     trouble = { error };
     refuse = run.cancelled
       ? (left) => notStartedResult(run, left)
-      : (left) => errorResult(`Tool "${left.name}" was not run: ${messageOf(error)}`);
+      : (left) => errorResult(`Tool "${left.name}" was not run: ${errorMessage(error)}`);
   }
   for (const call of calls.slice(started)) {
     await answerWith(run, call, refuse?.(call) ?? abortedResult(run, call), answers);

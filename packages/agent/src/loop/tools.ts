@@ -1,7 +1,7 @@
 import { type ArgumentsResult, nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
-import { isThenable } from "../run/emitter.ts";
+import { errorMessage, isThenable } from "../contract/contain.ts";
 import { compose, Suspend, type ToolInvocation } from "../contract/middleware.ts";
-import { messageOf, type Run } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
@@ -323,7 +323,7 @@ export function toResult(name: string, value: AgentToolResult | string): AgentTo
 
 function thrownResult(name: string, error: unknown): AgentToolResult {
   if (error instanceof TimedOut) return errorResult(error.message);
-  return errorResult(`Tool "${name}" failed: ${messageOf(error)}`);
+  return errorResult(`Tool "${name}" failed: ${errorMessage(error)}`);
 }
 
 export function abortedResult(run: Run, call: ToolCall): AgentToolResult {

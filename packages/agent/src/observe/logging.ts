@@ -1,5 +1,4 @@
 import { type Clock, redact, secretsOf, type StopReason, systemClock, type Usage } from "@gyre/ai";
-import { fallbacksOf } from "../run/fallback.ts";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
@@ -185,7 +184,7 @@ function logError({ kind, message }: Trouble, secrets: Iterable<string> = []): L
 }
 
 function fallbackOf(run: RunInfo): Pick<ModelCallLine, "fallback"> {
-  const last = fallbacksOf(run).at(-1);
+  const last = run.fallbacks.at(-1);
   if (!last) return {};
   const { from, kind } = last;
   return { fallback: { provider: from.provider, model: from.id, kind } };

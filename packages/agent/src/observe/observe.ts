@@ -5,7 +5,7 @@ import {
   IncompleteStreamError,
   toAssistantStream,
 } from "@gyre/ai";
-import { isThenable } from "../run/emitter.ts";
+import { errorMessage, isThenable, warn } from "../contract/contain.ts";
 import {
   type Middleware,
   type ModelInvocation,
@@ -13,7 +13,6 @@ import {
   Suspend,
   type ToolInvocation,
 } from "../contract/middleware.ts";
-import { messageOf, warn } from "../run/run.ts";
 import type { AgentEndEvent, AgentToolResult } from "../contract/types.ts";
 
 /** What went wrong: a kind of failure, or the name of an error's class. */
@@ -164,7 +163,7 @@ export function observe(contained: Contained, observer: Observer): Middleware {
         settled(
           error instanceof Suspend
             ? { suspended: error.message }
-            : { trouble: { kind: classOf(error), message: messageOf(error) } },
+            : { trouble: { kind: classOf(error), message: errorMessage(error) } },
         );
         throw error;
       }
@@ -193,7 +192,7 @@ function messageTrouble({
 function modelTrouble(error: unknown): Trouble {
   const { failure } = (error ?? {}) as { failure?: Failure };
   const kind = error instanceof IncompleteStreamError ? "incomplete" : "hook";
-  return { kind: failure?.kind ?? kind, message: messageOf(error) };
+  return { kind: failure?.kind ?? kind, message: errorMessage(error) };
 }
 
 function runTrouble(end: AgentEndEvent | undefined): Trouble | undefined {

@@ -588,7 +588,7 @@ describe("looking on", () => {
     const model = protocol.model;
     const context = { messages: [user] };
     const given = await protocol.stream(model, context, {});
-    const info = { sessionId: undefined, model };
+    const info = { sessionId: undefined, model, fallbacks: [] };
     const call = { model, context, options: {}, run: info };
     const answer = await tracing(api).model?.(call, () => Promise.resolve(given));
     expect(answer).toBe(given);

@@ -9,10 +9,9 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
-import { fallbacksOf } from "../run/fallback.ts";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
-import { messageOf } from "../run/run.ts";
+import { errorMessage } from "../contract/contain.ts";
 
 /** What an attribute of a span can be. */
 export type TelemetryValue = string | number | boolean | string[];
@@ -247,7 +246,7 @@ function modelAttributes({ id, provider }: Model): TelemetryAttributes {
 
 /** Which model was to be asked in place of the one in use, and why it was not. */
 function fallbackAttributes(run: RunInfo): TelemetryAttributes {
-  const last = fallbacksOf(run).at(-1);
+  const last = run.fallbacks.at(-1);
   if (!last) return {};
   const { from, kind } = last;
   return { "gyre.fallback.from": `${from.provider}/${from.id}`, "gyre.fallback.kind": kind };
@@ -356,6 +355,6 @@ function json(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch (error) {
-    return `Not recorded: ${messageOf(error)}`;
+    return `Not recorded: ${errorMessage(error)}`;
   }
 }

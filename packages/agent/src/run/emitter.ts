@@ -1,3 +1,4 @@
+import { errorMessage, isThenable } from "../contract/contain.ts";
 import type { AgentEvent, AgentSink } from "../contract/types.ts";
 
 /** The sink threw, or did not settle in time; nothing was emitted after `event`. */
@@ -5,7 +6,7 @@ export class SinkError extends Error {
   readonly code = "sink";
   readonly event: AgentEvent;
   constructor(event: AgentEvent, cause: unknown) {
-    const why = messageOf(cause);
+    const why = errorMessage(cause);
     super(`The sink failed on "${event.type}": ${why}`, { cause });
     this.name = "SinkError";
     this.event = event;
@@ -117,23 +118,5 @@ export class Emitter {
     this.#failure = new SinkError(event, cause);
     this.#onFailure(this.#failure);
     throw this.#failure;
-  }
-}
-
-export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    typeof (value as { then?: unknown }).then === "function"
-  );
-}
-
-/** What an error says, for people. */
-export function messageOf(error: unknown): string {
-  try {
-    if (error instanceof Error) return error.message || error.name;
-    return String(error);
-  } catch {
-    return "an error without words";
   }
 }

@@ -1,18 +1,7 @@
 import type { AssistantMessage, Failure, Model } from "@gyre/ai";
-import type { RunInfo } from "../contract/middleware.ts";
+import type { FallbackEvent } from "../contract/middleware.ts";
 import type { Attempt } from "../loop/retry.ts";
 import type { Run } from "./run.ts";
-import type { AgentEvent } from "../contract/types.ts";
-
-export type FallbackEvent = Extract<AgentEvent, { type: "fallback" }>;
-
-/** Whoever looks on from a middleware knows a run by this object alone. */
-const byRun = new WeakMap<RunInfo, Fallbacks>();
-
-/** The fallbacks that led to the model in use, the newest last. */
-export function fallbacksOf(run: RunInfo): readonly FallbackEvent[] {
-  return byRun.get(run)?.events ?? [];
-}
 
 /** Whether another model may do where this one fails so. A key that was refused is not missing. */
 export function isUnavailable({ kind, status }: Failure): boolean {
@@ -22,14 +11,12 @@ export function isUnavailable({ kind, status }: Failure): boolean {
 /** How far a run has gone down its list of models. */
 export class Fallbacks {
   readonly #models: readonly Model[];
-  readonly #run: RunInfo;
   #passed: Model[] = [];
   /** One for each model that was passed over since the run began, or began anew. */
   events: FallbackEvent[] = [];
 
-  constructor(models: readonly Model[], run: RunInfo) {
+  constructor(models: readonly Model[]) {
     this.#models = models;
-    this.#run = run;
   }
 
   /** The model to ask in place of `model`, if that has failed so that another may do better. */
@@ -49,7 +36,6 @@ export class Fallbacks {
     };
     this.#passed.push(from);
     this.events.push(event);
-    byRun.set(this.#run, this);
     return event;
   }
 

@@ -1,4 +1,5 @@
-import { contained, type Run } from "./run.ts";
+import { contain } from "../contract/contain.ts";
+import type { Run } from "./run.ts";
 
 /**
  * Whether a steering message came that is to cut off the response (R15). Watches from
@@ -30,6 +31,6 @@ export class Redirect {
   }
 
   stop(): void {
-    contained("What onSteering gave threw", () => this.#undo?.());
+    contain("What onSteering gave threw", () => this.#undo?.());
   }
 }

@@ -13,15 +13,17 @@ import {
 } from "@gyre/ai";
 import { Breath } from "./event-loop-yield.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
-import type { Compaction } from "../context/compaction.ts";
-import { Emitter, isThenable, messageOf } from "./emitter.ts";
+import { Compactor } from "../context/compactor.ts";
+import type { ContextMemory } from "../context/memory.ts";
+import type { Compaction } from "../contract/compaction.ts";
+import { contain, isThenable } from "../contract/contain.ts";
+import { Emitter } from "./emitter.ts";
 import { Fallbacks } from "./fallback.ts";
 import { History } from "../transcript/history.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "../contract/middleware.ts";
 import type { Redirect } from "./redirect.ts";
-import { Summaries } from "../context/summaries.ts";
-import { type Toolbox, toolboxOf } from "./toolbox.ts";
+import { makeToolbox, type Toolbox } from "./toolbox.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -37,9 +39,6 @@ import type {
   TurnChanges,
   TurnSummary,
 } from "../contract/types.ts";
-import { View } from "../context/view.ts";
-
-export { messageOf };
 
 export const DEFAULT_HOOK_TIMEOUT_MS = 120_000;
 
@@ -69,15 +68,9 @@ export class Run {
   readonly gauge: LimitGauge;
   readonly info: RunInfo;
   readonly breath: Breath;
-  compaction: Compaction | undefined;
   redirect: Redirect | undefined;
   /** Of the model in use. */
   calibration: TokenCalibration;
-  /** What is sent of the transcript. */
-  readonly view: View = new View();
-  readonly summaries: Summaries = new Summaries();
-  /** What a request holds besides messages, as it was last worked out. */
-  overhead: { systemPrompt: string | undefined; toolbox: Toolbox; tokens: number } | undefined;
   /** Messages that the sink has taken, in order. */
   readonly produced: AgentMessage[] = [];
   readonly pending: PendingCall[] = [];
@@ -98,6 +91,9 @@ export class Run {
   readonly #startedAt: number;
   readonly #stopDeadline: () => void;
   readonly #undelivered: AgentMessage[] = [];
+  readonly #earlierCompaction: Compaction | undefined;
+  readonly #contextMemory: ContextMemory | undefined;
+  #compactor: Compactor | undefined;
   #stopController: AbortController | undefined;
 
   /** Throws on a configuration that cannot work. */
@@ -108,6 +104,7 @@ export class Run {
     signal?: AbortSignal,
     streamFn?: StreamFn,
     listeners?: AgentSink,
+    contextMemory?: ContextMemory,
   ) {
     const { protocol } = config;
     if (!streamFn && !protocol) {
@@ -123,7 +120,7 @@ export class Run {
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
-    this.toolbox = toolboxOf(config.tools ?? context.tools ?? NO_TOOLS);
+    this.toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
     this.cancellation = new Cancellation(signal);
@@ -133,12 +130,20 @@ export class Run {
       () => this.cancellation.cancel("sink"),
       listeners,
     );
-    this.info = { sessionId: config.sessionId, model: config.model };
+    const fallbacks = new Fallbacks(config.fallbackModels ?? []);
+    this.fallbacks = fallbacks;
+    this.info = {
+      sessionId: config.sessionId,
+      model: config.model,
+      get fallbacks() {
+        return fallbacks.events;
+      },
+    };
     this.model = config.model;
-    this.fallbacks = new Fallbacks(config.fallbackModels ?? [], this.info);
     this.thinkingLevel = config.thinkingLevel;
     this.systemPrompt = context.systemPrompt;
-    this.compaction = context.compaction;
+    this.#earlierCompaction = context.compaction;
+    this.#contextMemory = contextMemory;
     this.calibration = context.calibration ?? new TokenCalibration();
     this.#stopDeadline =
       limits.maxDurationMs === undefined
@@ -160,6 +165,17 @@ export class Run {
     return this.#stopController.signal;
   }
 
+  /** The compaction in force. */
+  get compaction(): Compaction | undefined {
+    return this.#compactor?.compaction ?? this.#earlierCompaction;
+  }
+
+  /** Made at its first use: most runs neither measure nor compact their context. */
+  get compactor(): Compactor {
+    this.#compactor ??= new Compactor(this, this.#earlierCompaction, this.#contextMemory);
+    return this.#compactor;
+  }
+
   tool(name: string): AgentTool | undefined {
     return this.toolbox.byName.get(name);
   }
@@ -176,7 +192,7 @@ export class Run {
       this.fallbacks.startAnew();
       this.use(changes.model);
     }
-    if (changes.tools) this.toolbox = toolboxOf(changes.tools);
+    if (changes.tools) this.toolbox = makeToolbox(changes.tools);
     if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
     if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;
   }
@@ -253,7 +269,7 @@ export class Run {
     let left = false;
     promise.then(
       (value) => {
-        if (left) contained(`What ${name} gave too late`, () => late?.(value));
+        if (left) contain(`What ${name} gave too late`, () => late?.(value));
       },
       () => {},
     );
@@ -325,9 +341,9 @@ export class Run {
   /** Gives what arrived after its call was answered to whoever wants to know. */
   reportLate(call: ToolCall, result: AgentToolResult): void {
     const { middleware = [], onLateResult } = this.config;
-    contained("onLateResult threw", () => onLateResult?.(call, result));
+    contain("onLateResult threw", () => onLateResult?.(call, result));
     for (const each of middleware) {
-      contained("A middleware's late threw", () => each.late?.(call, result, this.info));
+      contain("A middleware's late threw", () => each.late?.(call, result, this.info));
     }
   }
 
@@ -338,7 +354,7 @@ export class Run {
     for (const queue of ["steering", "followUp"] as const) {
       const messages = undelivered.filter((m) => m.source === queue).map((m) => m.message);
       if (messages.length > 0)
-        contained("requeue threw", () => this.config.requeue?.(queue, messages));
+        contain("requeue threw", () => this.config.requeue?.(queue, messages));
     }
     this.#undelivered.push(...undelivered.map(({ message }) => message));
     return this.#undelivered;
@@ -359,17 +375,17 @@ export class Run {
   /** Tells the middleware that the run starts; what this gives tells it of the end. */
   open(): (end: AgentEndEvent | undefined) => void {
     const ends = (this.config.middleware ?? []).map((middleware) =>
-      contained("A middleware's run threw", () => middleware.run?.(this.info)),
+      contain("A middleware's run threw", () => middleware.run?.(this.info)),
     );
     return (end) => {
-      for (const tell of ends) contained("A middleware's end of run threw", () => tell?.(end));
+      for (const tell of ends) contain("A middleware's end of run threw", () => tell?.(end));
     };
   }
 
   close(): void {
     this.#stopDeadline();
     this.redirect?.stop();
-    this.summaries.stop();
+    this.#compactor?.stop();
     this.cancellation.release();
   }
 
@@ -402,26 +418,4 @@ export class Run {
       );
     });
   }
-}
-
-/** What a callback gives that may not harm the run; its throw, or its promise's, is a warning. */
-export function contained<T>(what: string, call: () => T): T | undefined {
-  try {
-    const given = call();
-    if (isThenable(given)) given.then(undefined, (error: unknown) => warn(what, error));
-    return given;
-  } catch (error) {
-    warn(what, error);
-    return undefined;
-  }
-}
-
-/** For trouble that has no other way out: a process warning, or the console. */
-export function warn(what: string, error: unknown): void {
-  const { process } = globalThis as {
-    process?: { emitWarning?: (warning: string, type: string) => void };
-  };
-  const text = `${what}: ${messageOf(error)}`;
-  if (process?.emitWarning) process.emitWarning(text, "GyreWarning");
-  else console.warn(text);
 }

@@ -7,6 +7,7 @@ import { type Access, type GuardedTool, openWorkspace, type Workspace } from "@g
 import { FileRecorder, type RecorderOptions } from "../file-history/recorder.ts";
 
 const RUN: RunInfo = {
+  fallbacks: [],
   sessionId: "test",
   model: { id: "none", name: "none", api: "none", provider: "none" },
 };

@@ -148,6 +148,7 @@ async function execute(
 
 /** There is no run: the model is the client's. */
 const RUN: RunInfo = {
+  fallbacks: [],
   sessionId: undefined,
   model: { id: "mcp-client", name: "MCP client", api: "mcp", provider: "mcp" },
 };

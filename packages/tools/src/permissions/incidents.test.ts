@@ -127,7 +127,7 @@ async function attempt(
     tool,
     args,
     signal,
-    run: { sessionId: undefined, model: scriptedModel([]).model },
+    run: { sessionId: undefined, model: scriptedModel([]).model, fallbacks: [] },
   };
   const run = async (): Promise<AgentToolResult> => {
     const given = await tool.execute("c1", args, signal, () => {}, {

@@ -60,7 +60,7 @@ function invocation(tool: AgentTool, more: Partial<ToolInvocation> = {}): ToolIn
     tool,
     args: {},
     signal: new AbortController().signal,
-    run: { sessionId: undefined, model: scriptedModel([]).model },
+    run: { sessionId: undefined, model: scriptedModel([]).model, fallbacks: [] },
     ...more,
   };
 }

@@ -1,0 +1,91 @@
+import type { ToolCall, UserMessage } from "@gyre/ai";
+
+/** What a call was for, as far as a summary or a breakdown wants to know. */
+export interface CallTrace {
+  /** It looked at files. */
+  reads?: boolean;
+  /** Paths that it changed, if it did not fail. */
+  changed?: readonly string[];
+  /** A command that it ran. */
+  command?: string;
+}
+
+/**
+ * What stays known of turns that a compaction left out, word for word and without a model, from
+ * one compaction to the next. The newest are last.
+ */
+export interface CompactionFacts {
+  requests: readonly string[];
+  changed: readonly string[];
+  decisions: readonly string[];
+  commands: readonly string[];
+  /** What the model said it does, as far as no summary covers it. */
+  steps: readonly string[];
+}
+
+/**
+ * What a run sends in place of parts of the transcript. The transcript itself stays whole.
+ * Plain data.
+ */
+export interface Compaction {
+  /** `messages[from]` up to, not including, `messages[to]` is what `message` stands for. */
+  from: number;
+  to: number;
+  /** Absent: nothing is left out. */
+  message?: UserMessage;
+  /** What is sent in place of a result's text, by call id. */
+  shortened?: Readonly<Record<string, string>>;
+  /** What is known of all that was left out so far. */
+  facts?: CompactionFacts;
+}
+
+/**
+ * When a run compacts its context, and how. The run compacts before a request that would be
+ * larger than the trigger, and once after a request that the service refused as too large (R24).
+ * Sizes are in tokens, estimated.
+ */
+export interface ContextConfig {
+  /** Larger contexts are compacted. Default: 160,000, or 80 % of the model's window if that is less. */
+  triggerTokens?: number;
+  /** The size that a compaction aims at. Default: half of the trigger. */
+  targetTokens?: number;
+  /** Turns at the end that are kept as they are. Default 2. */
+  keepTurns?: number;
+  /**
+   * The run shortens a tool's result that is longer, before any listener sees it. Default:
+   * 12,000, or half of the trigger if that is less.
+   */
+  maxResultTokens?: number;
+  /**
+   * Makes a short text of a long one; a model may do that. The run asks for a summary of old
+   * turns before it needs one, and for one of each result that is too long. Without it, or when
+   * it throws or takes too long, a list of facts stands for the turns, and the result is
+   * truncated. `keep` is what the caller of `Agent.compact` wants kept above all.
+   */
+  summarise?: (
+    text: string,
+    signal: AbortSignal,
+    what: "turns" | "result",
+    keep?: string,
+  ) => string | Promise<string>;
+  /** How long a run waits for a summary once it needs one. Default 30,000. */
+  summaryWaitMs?: number;
+  /**
+   * Stores the whole text of a result of which only a short form is sent. It returns how the
+   * model can read the text back (a call of a tool, say), which the short form then mentions.
+   */
+  keep?: (key: string, text: string) => string | void | Promise<string | void>;
+  /** A text that every compaction includes as it is at that moment: a scratch-pad. */
+  pinned?: () => string | undefined | Promise<string | undefined>;
+  /**
+   * Called before a compaction. `false` postpones it to the next request, as long as the
+   * model's window has room. If it throws, the run ends with an error message (R5).
+   * `manual`: `Agent.compact` asks, and rejects on `false`.
+   */
+  beforeCompaction?: (
+    signal: AbortSignal,
+    trigger: "auto" | "manual",
+  ) => boolean | void | Promise<boolean | void>;
+  /** What a call was for. Default: by the names of the tool and its arguments. */
+  traceOf?: (call: ToolCall) => CallTrace;
+}
