@@ -353,6 +353,7 @@ const EVENTS: { [T in AgentEvent["type"]]: Extract<AgentEvent, { type: T }> } = 
     type: "tool_execution_end",
     ...CALL,
     result: { content: [] },
+    outcome: "ok",
     isError: false,
     durationMs: 1,
   },

@@ -6,7 +6,7 @@ const remove = defineTool({
   name: "remove",
   description: "Removes a file.",
   parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-  execute: (_id, { path }) => `${path} is removed.`,
+  execute: ({ path }) => `${path} is removed.`,
 });
 const model = scriptedModel([
   callAll([

@@ -10,7 +10,7 @@ const add = defineTool({
     properties: { a: { type: "number" }, b: { type: "number" } },
     required: ["a", "b"],
   },
-  execute: (_id, { a, b }) => String(a + b),
+  execute: ({ a, b }) => String(a + b),
 });
 const model = scriptedModel([call("add", { a: 19, b: 23 }), "It is 42."]);
 const agent = new Agent({ protocol: model, initialState: { model: model.model, tools: [add] } });

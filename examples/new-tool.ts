@@ -25,7 +25,7 @@ function headingsTool(env: ToolEnv): GuardedTool {
       required: ["path"],
     },
     concurrent: true,
-    async execute(_id, { path, from = 1 }) {
+    async execute({ path, from = 1 }) {
       const { bytes, info } = await env.workspace.read(path, MAX_PAGE_BYTES);
       const lines = new TextDecoder().decode(bytes).split("\n");
       const found = lines.flatMap((text, at) => (text.startsWith("#") ? `${at + 1}: ${text}` : []));

@@ -6,7 +6,7 @@ const visit = defineTool({
   name: "visit",
   description: "Visits a page.",
   parameters: { type: "object", properties: { page: { type: "number" } }, required: ["page"] },
-  execute(_id, { page }) {
+  execute({ page }) {
     // The user changes their mind while the first page is being read.
     if (page === 1) agent.steer("Stop reading, show me what you have.");
     return `page ${page}`;

@@ -10,7 +10,7 @@ const price = defineTool({
   description: "The price of a thing.",
   parameters: { type: "object", properties: { of: { type: "string" } }, required: ["of"] },
   concurrent: true,
-  execute(_id, { of }) {
+  execute({ of }) {
     const found = prices[of];
     // What a tool throws, the model reads.
     if (found === undefined) throw new Error(`${of} is not on the card.`);
@@ -27,7 +27,7 @@ const bill = defineTool({
     properties: { things: { type: "array", items: { type: "string" } } },
     required: ["things"],
   },
-  async execute(_id, { things }, signal, onUpdate, host) {
+  async execute({ things }, { signal, update: onUpdate, host }) {
     let sum = 0;
     for (const of of things) {
       signal.throwIfAborted();

@@ -24,7 +24,7 @@ export function registerTools(registry, api) {
     },
     // It touches nothing, and so it needs no approval.
     access: () => ({ kind: "none", targets: [], summary: "Look up a tea" }),
-    execute: (_id, args) => timeOf(String(Object(args).kind)),
+    execute: (args) => timeOf(String(Object(args).kind)),
   });
   api.command({ name: "tea", about: "how long a tea takes", hint: "a kind", run: timeOf });
   api.hook("UserPromptSubmit", ({ prompt }) =>

@@ -719,7 +719,7 @@ describe("R21: the signal of one run", () => {
 
   it("R21: while tools run, their signals fire and each call has its result", async () => {
     const controller = new AbortController();
-    const slow = tool("slow", (_id, _args, signal) => {
+    const slow = tool("slow", (_args, { signal }) => {
       controller.abort();
       return signal.aborted ? "heard" : "deaf";
     });
@@ -802,7 +802,7 @@ describe("R21: abort", () => {
     );
     const agent = new Agent({
       protocol: model,
-      initialState: { model: model.model, tools: [tool("x", (_id, args) => JSON.stringify(args))] },
+      initialState: { model: model.model, tools: [tool("x", (args) => JSON.stringify(args))] },
     });
     let fired = 0;
     const again = (): void => {
@@ -1194,7 +1194,7 @@ it("middleware is told when a run starts and ends, and its throws are contained"
 });
 
 it("messages are deeply read-only once published: nothing writes to them in a long conversation", async () => {
-  const tools: AgentTool[] = [tool("x", (_id, args) => JSON.stringify(args))];
+  const tools: AgentTool[] = [tool("x", (args) => JSON.stringify(args))];
   const { agent, model, recorder } = make(
     (_context, _options, index) =>
       index % 3 === 2

@@ -26,6 +26,7 @@ export {
 export {
   type Approval,
   approval,
+  DeniedError,
   type Middleware,
   type ModelAnswer,
   type ModelInvocation,
@@ -33,6 +34,7 @@ export {
   Suspend,
   type ToolInvocation,
 } from "./contract/middleware.ts";
+export * from "./contract/presentation.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
 export { InvalidTranscriptError } from "./loop/request.ts";

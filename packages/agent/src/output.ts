@@ -37,7 +37,7 @@ export class TypedOutput<S extends AnySchema> {
       description:
         "Gives your final answer. Call it once, when you are done, with the answer as its arguments; do not answer in any other way.",
       parameters: schema,
-      execute: (_id, args) => {
+      execute: (args) => {
         this.#answer = { value: args as InferArguments<S> };
         return { content: [{ type: "text", text: "Answer taken." }], terminate: true };
       },

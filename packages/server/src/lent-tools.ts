@@ -171,7 +171,7 @@ class Lender {
   #toolOf(spec: ToolSpec): AgentTool {
     return {
       ...spec,
-      execute: (id, args, signal, onUpdate) =>
+      execute: (args, { id, signal, update: onUpdate }) =>
         this.#execute({ toolCallId: id, name: spec.name, arguments: args }, signal, onUpdate),
     };
   }

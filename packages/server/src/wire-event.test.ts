@@ -33,7 +33,7 @@ const tools: AgentTool[] = [
     description: "",
     parameters: { type: "object" },
     concurrent: true,
-    execute: (_id, _args, _signal, onUpdate) => {
+    execute: (_args, { update: onUpdate }) => {
       for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
       return { content: [{ type: "text", text: "abc" }], details: { n: 3 } };
     },

@@ -48,8 +48,18 @@ class Notes {
       this.#transcript.add(message, id);
     } else if (event.type === "tool_execution_end") {
       if (this.#isRecorded(event)) return;
-      const { toolCallId, toolName, result, isError } = event;
-      await this.#session.append({ type: "result", toolCallId, toolName, result, isError });
+      const { toolCallId, toolName, isError, outcome, reason } = event;
+      // Once: they are fields of the entry.
+      const { outcome: _outcome, reason: _reason, ...result } = event.result;
+      await this.#session.append({
+        type: "result",
+        toolCallId,
+        toolName,
+        result,
+        isError,
+        outcome,
+        ...(reason !== undefined && { reason }),
+      });
     } else if (event.type === "compaction") {
       await this.#session.append(await this.#compaction(event));
     }

@@ -61,9 +61,10 @@ describe("openToolset", () => {
     const host = { call: () => Promise.reject(new Error("no")) };
     const args = { command: "sleep 1000", background: true };
     const shell = tools.registry.get("shell");
-    await expect((async () => shell.execute("1", args, signal, () => {}, host))()).rejects.toThrow(
-      "There are no background jobs here.",
-    );
+    await expect(
+      (async () =>
+        shell.execute(args, { id: "1", signal, update: () => {}, host, messages: [] }))(),
+    ).rejects.toThrow("There are no background jobs here.");
   });
 
   it.each([

@@ -22,7 +22,7 @@ const add = defineTool({
     properties: { a: { type: "number" }, b: { type: "number" } },
     required: ["a", "b"],
   }),
-  execute: (_id, { a, b }) => String(a + b),
+  execute: ({ a, b }) => String(a + b),
 });
 
 /** Its schema has a keyword that only the full validator knows, which is loaded for it. */

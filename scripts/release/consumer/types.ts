@@ -19,7 +19,7 @@ const read = defineTool({
     properties: { path: { type: "string" }, lines: { type: "number" } },
     required: ["path"],
   },
-  execute: (_id, args) => {
+  execute: (args) => {
     const path: string = args.path;
     const lines: number | undefined = args.lines;
     return `${path} ${lines ?? "all"}`;

@@ -126,7 +126,7 @@ describe("R24: what stays in sight", () => {
     const kept = new Map<string, string>();
     const { events, model } = await play({
       script: [...steps(12), "Done"],
-      tools: [tool("x", (_, args) => words(500, `w${String(args["i"])}`))],
+      tools: [tool("x", (args) => words(500, `w${String(args["i"])}`))],
       config: { context: { ...context, keep: (key, whole) => void kept.set(key, whole) } },
     });
     const [first] = compactions(events);
@@ -143,7 +143,7 @@ describe("R24: what stays in sight", () => {
     const { events, model } = await play({
       script: [...steps(40), "Done"],
       tools: [
-        tool("x", (_, args) => {
+        tool("x", (args) => {
           notes = `Notes ${String(args["i"])}`;
           return words(args["i"] === 3 ? 900 : 300);
         }),
@@ -476,7 +476,7 @@ describe("R24: whatever happens", () => {
         };
         const { clock, done } = start({
           script: [...script, "Done"],
-          tools: [tool("x", (_, args) => words(Number(args["size"])), { concurrent: true })],
+          tools: [tool("x", (args) => words(Number(args["size"])), { concurrent: true })],
           config: {
             limits: { maxIdenticalCalls: 1_000 },
             context: {

@@ -47,8 +47,8 @@ export type ModelAnswer = AssistantMessageEventStream | AsyncIterable<AssistantM
 
 /**
  * Wraps what the run does. The first in the list is the outermost. Around a tool:
- * throwing before `next()` denies the call, throwing after it makes an error
- * result, `Suspend` leaves the call pending. `next` may be given a changed
+ * throwing before `next()` keeps the tool from running (`DeniedError` says that it was
+ * refused), throwing after it makes an error result, `Suspend` leaves the call pending. `next` may be given a changed
  * invocation.
  */
 export interface Middleware {
@@ -72,6 +72,20 @@ export class Suspend extends Error {
   constructor(reason: string) {
     super(reason);
     this.name = "Suspend";
+  }
+}
+
+/**
+ * Thrown by middleware before `next()`: the call is refused. The model gets the message, the
+ * result has the outcome `denied` and the reason.
+ */
+export class DeniedError extends Error {
+  readonly code = "denied";
+  readonly reason: string;
+  constructor(reason: string, message = `Denied: ${reason}`) {
+    super(message);
+    this.name = "DeniedError";
+    this.reason = reason;
   }
 }
 
@@ -103,7 +117,7 @@ export function approval<const Answer extends Approval>(
       const answer: Approval = await ask(call);
       if (answer === "allow") return next();
       if (answer === "suspend") throw new Suspend(`Tool "${call.tool.name}" needs approval.`);
-      throw new Error(`Denied: ${answer.deny}`);
+      throw new DeniedError(answer.deny);
     },
   };
 }

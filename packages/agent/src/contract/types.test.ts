@@ -52,7 +52,7 @@ describe("the arguments of a tool", () => {
       name: "read",
       description: "Reads a file.",
       parameters: Type.Object({ path: Type.String(), lines: Type.Optional(Type.Number()) }),
-      execute(id, args, signal, onUpdate, host) {
+      execute(args, { id, signal, update: onUpdate, host }) {
         expectTypeOf(id).toBeString();
         expectTypeOf(args).toEqualTypeOf<{ path: string; lines?: number }>();
         expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
@@ -75,7 +75,7 @@ describe("the arguments of a tool", () => {
       name: "read",
       description: "Reads a file.",
       parameters,
-      execute(_id, args) {
+      execute(args) {
         expectTypeOf(args).toEqualTypeOf<{ path: string; deep: boolean; size: number }>();
         return "a plain string is a result";
       },
@@ -96,7 +96,7 @@ describe("the arguments of a tool", () => {
         },
         required: ["path", "kind"],
       },
-      execute(_id, args) {
+      execute(args) {
         expectTypeOf(args.path).toBeString();
         expectTypeOf(args.kind).toEqualTypeOf<"file" | "folder">();
         expectTypeOf(args.tags).toEqualTypeOf<string[] | undefined>();
@@ -111,7 +111,7 @@ describe("the arguments of a tool", () => {
       name: "any",
       description: "Anything.",
       parameters: { type: "object" },
-      execute(_id, args) {
+      execute(args) {
         expectTypeOf(args).toEqualTypeOf<Record<string, unknown>>();
         return done;
       },
@@ -125,13 +125,13 @@ describe("the arguments of a tool", () => {
         name: "a",
         description: "a",
         parameters: Type.Object({ n: Type.Number() }),
-        execute: (_id, { n }) => `${n}`,
+        execute: ({ n }) => `${n}`,
       }),
       defineTool({
         name: "b",
         description: "b",
         parameters: z.object({ s: z.string() }),
-        execute: (_id, { s }) => s,
+        execute: ({ s }) => s,
       }),
     ];
     expect(tools).toHaveLength(2);

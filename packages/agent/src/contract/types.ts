@@ -14,6 +14,7 @@ import {
   type TokenCalibration,
   type Tool,
   type ToolCall,
+  type ToolOutcome,
   type ToolResultMessage,
   type ToolSchema,
   type Usage,
@@ -21,6 +22,7 @@ import {
 } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "./compaction.ts";
 import type { Middleware } from "./middleware.ts";
+import type { ToolPresentation } from "./presentation.ts";
 
 /**
  * An application's own messages, added by declaration merging. They live in the
@@ -31,11 +33,15 @@ export interface CustomAgentMessages {}
 /** What a transcript is made of: messages for a model, and those of the application. */
 export type AgentMessage = Message | CustomAgentMessages[keyof CustomAgentMessages];
 
-/** What a tool gives back. `details` is for the application; the model sees `content`. */
+/** What a tool returns. `details` is for the application; the model sees `content`. */
 export interface AgentToolResult<D = unknown> {
   content: UserContent[];
   details?: D;
   isError?: boolean;
+  /** How the call ended. Set by the loop; a tool sets it to say more than `isError` does. */
+  outcome?: ToolOutcome;
+  /** Why it ended so, in a sentence for people, if it is not `ok`. */
+  reason?: string;
   /** When every result of a message has this, the run ends after the turn. */
   terminate?: boolean;
   /** What the tool spent on models of its own: counted into the run's usage and limits. */
@@ -53,6 +59,19 @@ export interface ToolHost {
   left?(): Pick<Limits, "maxTotalTokens" | "maxCostUsd" | "maxDurationMs">;
 }
 
+/** What a tool gets beside its arguments. */
+export interface ToolContext {
+  /** The id of the call. */
+  id: string;
+  /** Fires when the run is aborted and when the call times out. */
+  signal: AbortSignal;
+  /** Reports a partial result, for those who watch. */
+  update: (partial: AgentToolResult) => void;
+  host: ToolHost;
+  /** The transcript so far, live: results of calls that run beside this one may be added. */
+  messages: readonly AgentMessage[];
+}
+
 /** A tool that an agent can run. `defineTool` works out the type of its arguments. */
 export interface AgentTool<
   S extends ToolSchema = ToolSchema,
@@ -61,17 +80,16 @@ export interface AgentTool<
   /** For people; the name, if absent. */
   label?: string;
   /**
-   * Does the work. A throw becomes an error result. `signal` fires on abort and on
-   * time-out; a tool that does not listen is left behind after the grace time, and
-   * what it gives later goes to `onLateResult`. A plain string is a text result.
+   * Does the work. A throw becomes an error result. `context.signal` fires on abort and on
+   * timeout; a tool that ignores it is abandoned after the grace time, and what it returns
+   * later goes to `onLateResult`. A plain string is a text result.
    */
   execute(
-    id: string,
     args: Args,
-    signal: AbortSignal,
-    onUpdate: (partial: AgentToolResult) => void,
-    host: ToolHost,
+    context: ToolContext,
   ): AgentToolResult | string | Promise<AgentToolResult | string>;
+  /** How its calls are shown, and what they do. Without it, calls are shown by their arguments. */
+  presentation?: ToolPresentation;
   /** May run together with neighbours that say so too. */
   concurrent?: boolean;
   /** Running it twice is as good as once: it is run again after a crash. */
@@ -180,6 +198,10 @@ export type AgentEvent =
       toolCallId: string;
       toolName: string;
       result: AgentToolResult;
+      outcome: ToolOutcome;
+      /** Why it is not `ok`, in a sentence for people. */
+      reason?: string;
+      /** Whether `outcome` is anything but `ok`. */
       isError: boolean;
       durationMs: number;
     }

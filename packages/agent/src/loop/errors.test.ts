@@ -67,7 +67,7 @@ const ways: [string, () => never, string][] = [
 
 it("R27: approving a call approves what it calls in its turn", async () => {
   const tools = [
-    tool("outer", async (_id, _args, _signal, _onUpdate, host) => host.call("inner", {})),
+    tool("outer", async (_args, { host }) => host.call("inner", {})),
     tool("inner", () => "done"),
   ];
   const middleware = [approval(({ tool: { name } }) => (name === "inner" ? "suspend" : "allow"))];

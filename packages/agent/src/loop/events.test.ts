@@ -17,7 +17,7 @@ describe("the event grammar", () => {
   it("R2: a run with calls one after the other: each result follows its own end", async () => {
     const { lines, model } = await play({
       script: [[say("I look"), call("read", { a: 1 }, "c1"), call("read", { a: 2 }, "c2")], "Done"],
-      tools: [tool("read", (_id, args) => JSON.stringify(args))],
+      tools: [tool("read", (args) => JSON.stringify(args))],
     });
     expect(lines).toEqual(
       run(

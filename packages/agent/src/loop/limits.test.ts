@@ -488,7 +488,7 @@ describe("R23: what tools spend on models of their own", () => {
   });
 
   it("R23: a call that a tool made of a tool counts once, also where its result is passed on", async () => {
-    const passesOn = tool("outer", (_id, _args, _signal, _update, host) => host.call("ask", {}));
+    const passesOn = tool("outer", (_args, { host }) => host.call("ask", {}));
     const { end } = await play({
       script: [call("outer"), "Done"],
       tools: [asking, passesOn],
@@ -514,7 +514,7 @@ describe("R23: what tools spend on models of their own", () => {
 
   it("R23: a tool is told what is left of tokens, cost and time", async () => {
     const told: unknown[] = [];
-    const looks = tool("look", async (_id, _args, _signal, _update, host) => {
+    const looks = tool("look", async (_args, { host }) => {
       told.push(host.left?.());
       await clock.advance(100);
       return { ...text("answer"), usage: spent };
@@ -541,7 +541,7 @@ describe("R23: what tools spend on models of their own", () => {
 
   it("R23: a run without limits has nothing to tell", async () => {
     let told: unknown;
-    const looks = tool("look", (_id, _args, _signal, _update, host) => {
+    const looks = tool("look", (_args, { host }) => {
       told = host.left?.();
       return "seen";
     });

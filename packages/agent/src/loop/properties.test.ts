@@ -36,7 +36,7 @@ function toolsOn(clock: Clock): AgentTool[] {
   return [
     tool("fast"),
     tool("together", async () => "together", { concurrent: true }),
-    tool("slow", (_id, _args, signal) =>
+    tool("slow", (_args, { signal }) =>
       Promise.race([
         after(30),
         new Promise<string>((_, reject) => {
@@ -49,7 +49,7 @@ function toolsOn(clock: Clock): AgentTool[] {
     }),
     tool("deaf", () => never<string>(), { concurrent: true }),
     tool("late", () => after(500), { timeoutMs: 100 }),
-    tool("talks", async (_id, _args, _signal, onUpdate) => {
+    tool("talks", async (_args, { update: onUpdate }) => {
       for (let i = 0; i < 5; i++) {
         onUpdate(text(`${i}`));
         if (i === 2) await after(5);
@@ -59,7 +59,7 @@ function toolsOn(clock: Clock): AgentTool[] {
     tool("strict", () => "strict", {
       parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
     }),
-    tool("nests", (_id, _args, _signal, _onUpdate, host) => host.call("slow", {})),
+    tool("nests", (_args, { host }) => host.call("slow", {})),
     tool("ends", () => ({ ...text("bye"), terminate: true })),
     tool("asks", () => "asked"),
   ];

@@ -56,7 +56,12 @@ async function answer(
   }
   if (decision?.type === "deny") {
     const why = decision.reason ? `: ${decision.reason}` : ".";
-    return answerWith(run, call, errorResult(`Tool "${call.name}" was denied${why}`), answers);
+    return answerWith(
+      run,
+      call,
+      errorResult(`Tool "${call.name}" was denied${why}`, "denied", decision.reason),
+      answers,
+    );
   }
   const recorded = run.config.recordedResult?.(call.id);
   if (recorded) return answerWith(run, call, toResult(call.name, recorded), answers);
@@ -73,5 +78,7 @@ async function answer(
 function interrupted(call: ToolCall): ReturnType<typeof errorResult> {
   return errorResult(
     `Interrupted: the run ended before tool "${call.name}" gave its result. Whether it had effects is not known; look before you call it again.`,
+    "interrupted",
+    "the run ended before it gave its result; its effects are unknown",
   );
 }

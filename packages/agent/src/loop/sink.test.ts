@@ -65,13 +65,13 @@ function everything(clock: ManualClock): {
     context: {
       messages: [user("Before"), orphan],
       tools: [
-        tool("alone", (_id, _args, _signal, onUpdate) => {
+        tool("alone", (_args, { update: onUpdate }) => {
           onUpdate(text("half"));
           return "alone";
         }),
         tool(
           "both",
-          async (_id, _args, _signal, onUpdate) => {
+          async (_args, { update: onUpdate }) => {
             onUpdate(text("1"));
             await Promise.resolve();
             onUpdate(text("2"));
@@ -222,7 +222,7 @@ describe("R25: the sink", () => {
       {
         messages: [],
         tools: [
-          tool("slow", (_id, _args, signal) => {
+          tool("slow", (_args, { signal }) => {
             signals.push(signal);
             return never<string>();
           }),
@@ -252,7 +252,7 @@ describe("R25: the sink", () => {
       {
         messages: [],
         tools: [
-          tool("x", (_id, _args, given, onUpdate) => {
+          tool("x", (_args, { signal: given, update: onUpdate }) => {
             signal = given;
             onUpdate(text("1"));
             onUpdate(text("2"));
@@ -285,7 +285,7 @@ describe("R25: the sink", () => {
     ]);
     const seen: string[] = [];
     const reports = (name: string): AgentTool =>
-      tool(name, async (_id, _args, _signal, onUpdate) => {
+      tool(name, async (_args, { update: onUpdate }) => {
         for (let i = 1; i <= 1_000; i++) onUpdate(text(`${name}${i}`));
         await gate.promise;
         return name;

@@ -139,7 +139,7 @@ describe("steering and follow-up", () => {
         "Done",
       ],
       tools: [
-        tool("slow", (_id, _args, signal) => gate.promise.then(() => `aborted: ${signal.aborted}`)),
+        tool("slow", (_args, { signal }) => gate.promise.then(() => `aborted: ${signal.aborted}`)),
         tool("x"),
       ],
       config: { toolExecution: "parallel", getSteeringMessages: gives([], [], ["S"]) },

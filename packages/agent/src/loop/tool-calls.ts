@@ -1,4 +1,4 @@
-import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
+import { type AssistantMessage, outcomeOf, type ToolCall, type ToolResultMessage } from "@gyre/ai";
 import { errorMessage, isThenable } from "../contract/contain.ts";
 import { SinkError } from "../run/emitter.ts";
 import { endedInTrouble } from "../transcript/history.ts";
@@ -60,7 +60,7 @@ export async function answerCalls(
           const polled = mayPoll && run.poll("steering");
           if (isThenable(polled) ? await polled : polled) {
             answers.steered = true;
-            refuse = () => errorResult(SKIPPED_TEXT);
+            refuse = () => errorResult(SKIPPED_TEXT, "skipped");
           }
           if (run.cancelled) refuse = (left) => notStartedResult(run, left);
           if (refuse) break;
@@ -100,6 +100,8 @@ export function neverRunResult(
   if (message.stopReason === "length") {
     return errorResult(
       `${what} was cut off at its length limit, and the call may be incomplete. Send it again in smaller pieces.`,
+      "truncated",
+      "the response was cut off at its length limit",
     );
   }
   if (run.cancelled) return notStartedResult(run, call);
@@ -191,12 +193,15 @@ function emitEnd(
   result: AgentToolResult,
   durationMs: number,
 ): void | Promise<void> {
+  const outcome = outcomeOf(result);
   return run.emit({
     type: "tool_execution_end",
     toolCallId: call.id,
     toolName: call.name,
     result,
-    isError: result.isError === true,
+    outcome,
+    ...(outcome !== "ok" && result.reason !== undefined && { reason: result.reason }),
+    isError: outcome !== "ok",
     durationMs,
   });
 }
@@ -214,13 +219,16 @@ async function publishResult(
 }
 
 function resultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
+  const outcome = outcomeOf(result);
   return {
     role: "toolResult",
     toolCallId: call.id,
     toolName: call.name,
     content: result.content.length > 0 ? result.content : [{ type: "text", text: "(no output)" }],
     ...(result.details !== undefined && { details: result.details }),
-    isError: result.isError === true,
+    isError: outcome !== "ok",
+    outcome,
+    ...(outcome !== "ok" && result.reason !== undefined && { reason: result.reason }),
     timestamp: run.clock.now(),
   };
 }

@@ -103,6 +103,7 @@ describe("R9: what a result says", () => {
       content: [image],
       details: { lines: 3 },
       isError: true,
+      outcome: "error",
       timestamp: 0,
     });
   });
@@ -211,7 +212,7 @@ describe("R11, R12: arguments", () => {
     await play({
       script: calling(["x", "", "c1"], ["x", "  ", "c2"]),
       tools: [
-        tool("x", (_id, args) => {
+        tool("x", (args) => {
           seen.push(args);
           return "ok";
         }),
@@ -228,7 +229,7 @@ describe("R11, R12: arguments", () => {
       tools: [
         tool(
           "x",
-          (_id, args) => {
+          (args) => {
             seen.push(args);
             return "ok";
           },
@@ -277,7 +278,7 @@ describe("R11, R12: arguments", () => {
     const { transcript } = await play({
       script: calling(["x", { list: [1], inner: { a: 1 } }, "c1"]),
       tools: [
-        tool("x", (_id, args) => {
+        tool("x", (args) => {
           const given = args as { list: number[]; inner: { a?: number } };
           given.list.push(2);
           delete given.inner.a;
@@ -303,7 +304,7 @@ describe("R11, R12: arguments", () => {
       tools: [
         tool(
           "x",
-          (_id, args) => {
+          (args) => {
             seen.push(JSON.stringify(args));
             return "ok";
           },
@@ -423,7 +424,7 @@ describe("R13: together, or one after the other", () => {
     const log = (name: string, more: Partial<AgentTool> = {}): AgentTool =>
       tool(
         name,
-        async (id) => {
+        async (_args, { id }) => {
           order.push(`+${id}`);
           await new Promise(setImmediate);
           order.push(`-${id}`);
@@ -592,7 +593,7 @@ describe("R14: middleware and updates", () => {
   it("R14: middleware may change what the tool gets and what it gives", async () => {
     const told = await resultText({
       script: calling(["x", { a: 1 }, "c1"]),
-      tools: [tool("x", (_id, args) => JSON.stringify(args))],
+      tools: [tool("x", (args) => JSON.stringify(args))],
       config: {
         middleware: [
           {
@@ -652,7 +653,7 @@ describe("R14: middleware and updates", () => {
     const { lines } = await play({
       script: calling(["x", {}, "c1"]),
       tools: [
-        tool("x", async (_id, _args, _signal, onUpdate) => {
+        tool("x", async (_args, { update: onUpdate }) => {
           onUpdate(text("10 %"));
           await Promise.resolve();
           onUpdate(text("90 %"));
@@ -677,7 +678,7 @@ describe("R14: middleware and updates", () => {
     const { clock, done } = start({
       script: calling(["x", {}, "c1"]),
       tools: [
-        tool("x", (_id, _args, _signal, onUpdate) => {
+        tool("x", (_args, { update: onUpdate }) => {
           report = onUpdate;
           return "all";
         }),
@@ -709,7 +710,7 @@ describe("R14: middleware and updates", () => {
       const told = await resultText({
         script: calling(["outer", {}, "c1"]),
         tools: [
-          tool("outer", async (_id, _args, _signal, _onUpdate, host) => {
+          tool("outer", async (_args, { host }) => {
             const inner = await host.call("inner", { n: "2" });
             const wrong = await host.call("inner", { n: "no" });
             const missing = await host.call("nosuch", {});
@@ -717,7 +718,7 @@ describe("R14: middleware and updates", () => {
               .map((each) => (each.content[0]?.type === "text" ? each.content[0].text : ""))
               .join("|");
           }),
-          tool("inner", (_id, args) => JSON.stringify(args), {
+          tool("inner", (args) => JSON.stringify(args), {
             parameters: { type: "object", properties: { n: { type: "number" } } },
           }),
         ],
@@ -745,11 +746,11 @@ describe("R14: middleware and updates", () => {
       await resultText({
         script: calling(["outer", {}, "c1"]),
         tools: [
-          tool("outer", async (_id, _args, _signal, _onUpdate, host) => {
+          tool("outer", async (_args, { host }) => {
             await Promise.all([host.call("inner", {}), host.call("inner", {})]);
             return "ok";
           }),
-          tool("inner", (id) => {
+          tool("inner", (_args, { id }) => {
             ids.push(id);
             return "ok";
           }),
@@ -762,7 +763,7 @@ describe("R14: middleware and updates", () => {
       const told = await resultText({
         script: calling("outer"),
         tools: [
-          tool("outer", (_id, _args, _signal, _onUpdate, host) =>
+          tool("outer", (_args, { host }) =>
             host.call("inner", {}).catch((error: unknown) => `caught ${String(error)}`),
           ),
           tool("inner", () => expect.unreachable()),
@@ -784,7 +785,7 @@ describe("R14: middleware and updates", () => {
     it("R14: nesting is bounded", async () => {
       const told = await resultText({
         script: calling("again"),
-        tools: [tool("again", (_id, _args, _signal, _onUpdate, host) => host.call("again", {}))],
+        tools: [tool("again", (_args, { host }) => host.call("again", {}))],
       });
       expect(told).toMatch(/"again".*16 deep/);
     });
@@ -793,7 +794,7 @@ describe("R14: middleware and updates", () => {
       const { clock, done } = start({
         script: calling(["outer", {}, "c1"]),
         tools: [
-          tool("outer", async (_id, _args, signal, _onUpdate, host) => {
+          tool("outer", async (_args, { signal, host }) => {
             const error = await host.call("inner", {}).catch((error: unknown) => String(error));
             return `${signal.aborted} ${typeof error === "string" ? error : "no error"}`;
           }),
@@ -812,7 +813,7 @@ describe("R14: middleware and updates", () => {
       const { clock, done, abort } = start({
         script: calling(["outer", {}, "c1"]),
         tools: [
-          tool("outer", async (_id, _args, _signal, _onUpdate, host) => {
+          tool("outer", async (_args, { host }) => {
             await gate.promise;
             return host.call("inner", {});
           }),
@@ -842,7 +843,7 @@ describe("time-outs", () => {
       tools: [
         tool(
           "x",
-          (_id, _args, given) => {
+          (_args, { signal: given }) => {
             signal = given;
             return gate.promise;
           },
@@ -940,7 +941,7 @@ describe("R21: abort among tools", () => {
     const { clock, done, abort, recorder, model } = start({
       script: calling(["deaf", {}, "c1"], ["x", {}, "c2"]),
       tools: [
-        tool("deaf", (_id, _args, given) => {
+        tool("deaf", (_args, { signal: given }) => {
           signal = given;
           return gate.promise;
         }),
@@ -1010,7 +1011,7 @@ describe("R21: abort among tools", () => {
       tools: [
         tool(
           "x",
-          (_id, _args, signal) =>
+          (_args, { signal }) =>
             new Promise((resolve) => signal.addEventListener("abort", () => resolve("what I had"))),
         ),
       ],
@@ -1030,7 +1031,7 @@ describe("R21: abort among tools", () => {
       tools: [
         tool(
           "x",
-          (_id, _args, signal) =>
+          (_args, { signal }) =>
             new Promise((_resolve, reject) =>
               signal.addEventListener("abort", () => reject(new Error("AbortError"))),
             ),
@@ -1109,7 +1110,10 @@ describe("R21: abort among tools", () => {
       toolCallId: "c1",
       isError: true,
       durationMs: 5_000,
-      result: errorResult('Tool "x" was given up: its middleware did not settle within 5000 ms.'),
+      result: errorResult(
+        'Tool "x" was given up: its middleware did not settle within 5000 ms.',
+        "timeout",
+      ),
     });
     expect(clock.pending).toBe(0);
   });
@@ -1182,7 +1186,7 @@ describe("what middleware and nested calls are given", () => {
     const fired: boolean[] = [];
     const slow = tool(
       "slow",
-      (_id, _args, signal) => {
+      (_args, { signal }) => {
         fired.push(signal.aborted);
         return fired.length === 1 ? never() : "ok";
       },
@@ -1204,7 +1208,7 @@ describe("what middleware and nested calls are given", () => {
     const signals: AbortSignal[] = [];
     const slow = tool(
       "slow",
-      (_id, _args, signal) => {
+      (_args, { signal }) => {
         signals.push(signal);
         return never();
       },
@@ -1231,7 +1235,7 @@ describe("what middleware and nested calls are given", () => {
       },
     };
     const calls = (name: string, inner: string): AgentTool =>
-      tool(name, (_id, _args, _signal, _update, host) => host.call(inner, {}));
+      tool(name, (_args, { host }) => host.call(inner, {}));
     await play({
       script: calling(["a", {}, "c1"]),
       tools: [calls("a", "b"), calls("b", "c"), tool("c")],

@@ -1,6 +1,12 @@
-import { type ArgumentsResult, nearNames, type ToolCall, validateToolArguments } from "@gyre/ai";
+import {
+  type ArgumentsResult,
+  nearNames,
+  type ToolCall,
+  type ToolOutcome,
+  validateToolArguments,
+} from "@gyre/ai";
 import { errorMessage, isThenable } from "../contract/contain.ts";
-import { compose, Suspend, type ToolInvocation } from "../contract/middleware.ts";
+import { compose, DeniedError, Suspend, type ToolInvocation } from "../contract/middleware.ts";
 import type { Run } from "../run/run.ts";
 import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
 
@@ -22,8 +28,13 @@ function copyOf<T>(value: T): T {
   return Object.fromEntries(entries) as T;
 }
 
-export function errorResult(text: string): AgentToolResult {
-  return { content: [{ type: "text", text }], isError: true };
+/** A result that is not `ok`. `reason`: for people, where the text says more than they need. */
+export function errorResult(
+  text: string,
+  outcome: ToolOutcome = "error",
+  reason: string = text,
+): AgentToolResult {
+  return { content: [{ type: "text", text }], isError: true, outcome, reason };
 }
 
 /**
@@ -63,11 +74,13 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
     return {
       result: errorResult(
         `The arguments for tool "${call.name}" are not valid JSON, and it was not run: ${call.argumentsError}`,
+        "invalid",
+        call.argumentsError,
       ),
     };
   }
   const judge = (checked: ArgumentsResult): Prepared =>
-    checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error) };
+    checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error, "invalid") };
   const checked = run.hook(`The schema of tool "${call.name}"`, () =>
     validateToolArguments(tool, copyOf(call.arguments)),
   );
@@ -128,6 +141,7 @@ function invoke(
         answer({
           result: errorResult(
             `Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`,
+            "timeout",
           ),
         });
       };
@@ -211,7 +225,10 @@ function executeTool(
   if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
   if (execution.isAnswered()) {
     return Promise.resolve(
-      errorResult(`Tool "${tool.name}" was not run: the call that asked for it is over.`),
+      errorResult(
+        `Tool "${tool.name}" was not run: the call that asked for it is over.`,
+        "aborted",
+      ),
     );
   }
   // Middleware may try again what has timed out, and whose signal has fired.
@@ -255,7 +272,13 @@ function executeTool(
       if (settled(thrownResult(tool.name, error))) reject(error);
     };
     try {
-      const given = tool.execute(toolCall.id, args, own.controller.signal, update, host);
+      const given = tool.execute(args, {
+        id: toolCall.id,
+        signal: own.controller.signal,
+        update,
+        host,
+        messages: run.history.messages,
+      });
       if (isThenable(given)) given.then(returned, threw);
       else returned(given);
     } catch (error) {
@@ -273,11 +296,15 @@ async function callNested(
   if (depth > MAX_NESTED_CALLS) {
     return errorResult(
       `Tool "${name}" was not run: tools call tools more than ${MAX_NESTED_CALLS} deep.`,
+      "limit",
     );
   }
   const { run, call, controller } = execution;
   if (controller.signal.aborted || execution.isAnswered()) {
-    return errorResult(`Tool "${name}" was not run: the call that asked for it was stopped.`);
+    return errorResult(
+      `Tool "${name}" was not run: the call that asked for it was stopped.`,
+      "aborted",
+    );
   }
   const toolCall: ToolCall = {
     type: "toolCall",
@@ -322,31 +349,41 @@ export function toResult(name: string, value: AgentToolResult | string): AgentTo
 }
 
 function thrownResult(name: string, error: unknown): AgentToolResult {
-  if (error instanceof TimedOut) return errorResult(error.message);
-  return errorResult(`Tool "${name}" failed: ${errorMessage(error)}`);
+  if (error instanceof TimedOut) return errorResult(error.message, "timeout");
+  const text = `Tool "${name}" failed: ${errorMessage(error)}`;
+  if (error instanceof DeniedError) return errorResult(text, "denied", error.reason);
+  return errorResult(text, "error", errorMessage(error));
 }
 
 export function abortedResult(run: Run, call: ToolCall): AgentToolResult {
-  const why =
-    run.cancelled === "limit"
-      ? "the time limit of the run was reached"
-      : "the user stopped the run";
+  const { why, outcome } = whyStopped(run);
   return errorResult(
     `Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`,
+    outcome,
+    `${why} while it was running`,
   );
 }
 
 export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
-  const why =
-    run.cancelled === "limit"
-      ? "the time limit of the run was reached"
-      : "the user stopped the run";
-  return errorResult(`Aborted: ${why} before tool "${call.name}" was started.`);
+  const { why, outcome } = whyStopped(run);
+  return errorResult(
+    `Aborted: ${why} before tool "${call.name}" was started.`,
+    outcome,
+    `${why} before it was started`,
+  );
+}
+
+function whyStopped(run: Run): { why: string; outcome: ToolOutcome } {
+  return run.cancelled === "limit"
+    ? { why: "the time limit of the run was reached", outcome: "limit" }
+    : { why: "the user stopped the run", outcome: "aborted" };
 }
 
 function repeated(call: ToolCall): AgentToolResult {
   return errorResult(
     `Tool "${call.name}" was not run: it was called with the same arguments and gave the same result several times in a row. Do something else.`,
+    "limit",
+    "the same call gave the same result several times in a row",
   );
 }
 
@@ -359,5 +396,5 @@ function unknownTool(run: Run, name: string): AgentToolResult {
       : all.length > 0
         ? `. Available: ${all.join(", ")}.`
         : "";
-  return errorResult(`Tool ${name} not found${hint}`);
+  return errorResult(`Tool ${name} not found${hint}`, "unknown_tool");
 }

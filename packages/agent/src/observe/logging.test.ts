@@ -342,7 +342,7 @@ describe("log lines", () => {
 
   it("concurrent runs with one middleware are not mixed", async () => {
     const { clock, lines, run } = logged();
-    const wait = tool("wait", (id) => {
+    const wait = tool("wait", (_args, { id }) => {
       return new Promise((resolve) => clock.after(id === "a" ? 20 : 5, () => resolve("ok")));
     });
     const ids = ["a", "b", "c"];

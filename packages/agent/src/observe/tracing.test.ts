@@ -287,7 +287,7 @@ describe("spans of a run", () => {
     });
     const both = tool(
       "both",
-      async (id) => {
+      async (_args, { id }) => {
         if (++arrived === 2) open();
         await gate;
         active[id] = api.trace.getActiveSpan();
@@ -325,7 +325,7 @@ describe("spans of a run", () => {
 
   it("a tool that a tool called is in the caller's span", async () => {
     const inner = tool("inner", () => "ok");
-    const outer = tool("outer", (_id, _args, _signal, _update, host) => host.call("inner", {}));
+    const outer = tool("outer", (_args, { host }) => host.call("inner", {}));
     await run([call("outer"), "Done"], [inner, outer]);
     expect(spans.map(told).slice(2, 4)).toEqual([
       { name: "execute_tool outer", in: "invoke_agent", attributes: executed("outer", "call_1") },
@@ -339,7 +339,7 @@ describe("spans of a run", () => {
 
   it("so is one that this tool called in its turn", async () => {
     const calls = (name: string, next: string): AgentTool =>
-      tool(name, (_id, _args, _signal, _update, host) => host.call(next, {}));
+      tool(name, (_args, { host }) => host.call(next, {}));
     await run([call("a"), "Done"], [calls("a", "b"), calls("b", "c"), tool("c", () => "ok")]);
     expect(spans.slice(2, 5).map(({ name, parent }) => [name, parent?.name])).toEqual([
       ["execute_tool a", "invoke_agent"],
@@ -548,7 +548,7 @@ describe("what is cut off", () => {
 describe("looking on", () => {
   it("concurrent runs with one middleware are not mixed", async () => {
     const shared = [tracing(api)];
-    const wait = tool("wait", async (id) => {
+    const wait = tool("wait", async (_args, { id }) => {
       await new Promise((resolve) => setTimeout(resolve, id === "a" ? 5 : 1));
       return id;
     });
@@ -602,7 +602,7 @@ describe("looking on", () => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     startFault = new Error("exporter is broken");
     const ran: string[] = [];
-    const note = tool("note", (id) => {
+    const note = tool("note", (_args, { id }) => {
       ran.push(id);
       return "ok";
     });

@@ -148,7 +148,36 @@ export interface ServiceReport {
   details?: Record<string, unknown>;
 }
 
-/** What became of a tool call. */
+/**
+ * How a tool call ended. `ok`: it did its work. `error`: it failed. `denied`: a rule, a hook or
+ * a person refused it. `aborted`: the run was stopped. `skipped`: a steering message came first.
+ * `timeout`: it took too long. `invalid`: its arguments did not fit the schema. `unknown_tool`:
+ * there is no tool of that name. `interrupted`: the process ended while it ran, and its effects
+ * are unknown. `limit`: a limit of the run was reached. `truncated`: the response was cut off at
+ * its length limit, so the call was not run.
+ */
+export type ToolOutcome = (typeof TOOL_OUTCOMES)[number];
+
+export const TOOL_OUTCOMES = [
+  "ok",
+  "error",
+  "denied",
+  "aborted",
+  "skipped",
+  "timeout",
+  "invalid",
+  "unknown_tool",
+  "interrupted",
+  "limit",
+  "truncated",
+] as const;
+
+/** Whether a value from outside is one of `TOOL_OUTCOMES`. */
+export function isToolOutcome(value: unknown): value is ToolOutcome {
+  return TOOL_OUTCOMES.some((outcome) => outcome === value);
+}
+
+/** The result of a tool call, for the model and for the application. */
 export interface ToolResultMessage {
   role: "toolResult";
   toolCallId: string;
@@ -157,7 +186,16 @@ export interface ToolResultMessage {
   /** For the application that shows the result; the model never sees it. */
   details?: unknown;
   isError: boolean;
+  /** How the call ended; absent in transcripts that do not record it: see `outcomeOf`. */
+  outcome?: ToolOutcome;
+  /** Why it is not `ok`, in a sentence for people. */
+  reason?: string;
   timestamp: number;
+}
+
+/** How a call ended, also where a transcript does not record it. */
+export function outcomeOf(result: { outcome?: ToolOutcome; isError?: boolean }): ToolOutcome {
+  return result.outcome ?? (result.isError === true ? "error" : "ok");
 }
 
 /** What a model reads and writes. */

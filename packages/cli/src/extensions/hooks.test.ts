@@ -58,7 +58,7 @@ async function run(
         properties: { text: { type: "string" }, times: { type: "integer" } },
         required: ["text"],
       },
-      execute: (_id, given) => {
+      execute: (given) => {
         ran.push(given);
         if (given.text === "fail") throw new Error("It cannot be said.");
         return given.text;

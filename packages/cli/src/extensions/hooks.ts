@@ -1,6 +1,7 @@
 import {
   type AgentToolResult,
   ANSWER_TOOL,
+  DeniedError,
   type Middleware,
   type ToolInvocation,
 } from "@gyre/agent";
@@ -166,7 +167,7 @@ export class Hooks {
 
   #refused(call: ToolInvocation, reason: string): Error {
     this.#desk.denied(call, reason);
-    return new Error(`Denied by a hook: ${reason}`);
+    return new DeniedError(reason, `Denied by a hook: ${reason}`);
   }
 
   async #run(

@@ -23,7 +23,13 @@ const fox = (): Skill => ({ name: "fox", description: "Makes a fox.", folder: jo
 async function call(args: Record<string, unknown>, skills = [fox()]): Promise<unknown> {
   const { signal } = new AbortController();
   const host = { call: () => Promise.reject(new Error("Calls nothing.")) };
-  return skillTool(skills, join(world, "work")).execute("1", args, signal, () => {}, host);
+  return skillTool(skills, join(world, "work")).execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
 }
 
 describe("the tool for skills", () => {

@@ -44,7 +44,7 @@ export function skillTool(skills: readonly Skill[], root: string): GuardedTool {
     parameters,
     concurrent: true,
     idempotent: true,
-    async execute(_id, { name, file }) {
+    async execute({ name, file }) {
       if (!name) return skills.length > 0 ? skills.map(lineOf).join("\n") : "There are no skills.";
       const skill = find(name);
       const folder = await openWorkspace(skill.folder);

@@ -33,7 +33,7 @@ describe("a client can lend tools to a session", () => {
     const agent = await RemoteAgent.create(client().peer);
     const calls: unknown[] = [];
     await agent.lendTools([
-      testTool("look", (id, args) => {
+      testTool("look", (args, { id }) => {
         calls.push([id, args]);
         return { content: [{ type: "text", text: "seen" }], details: { n: 1 } };
       }),
@@ -59,7 +59,7 @@ describe("a client can lend tools to a session", () => {
       if (block?.type === "text" && block.text === "99") saw.now();
     });
     await agent.lendTools([
-      testTool("look", async (_id, _args, _signal, onUpdate) => {
+      testTool("look", async (_args, { update: onUpdate }) => {
         for (let n = 0; n < 100; n++) onUpdate({ content: [{ type: "text", text: `${n}` }] });
         await saw.happened;
         return "seen";
@@ -147,7 +147,7 @@ describe("a client can lend tools to a session", () => {
     const [started, stopped] = [signal(), signal()];
     await agent.lendTools([
       {
-        ...testTool("look", (_id, _args, own) => {
+        ...testTool("look", (_args, { signal: own }) => {
           started.now();
           return new Promise((resolve) => {
             own.addEventListener("abort", () => {
@@ -174,7 +174,7 @@ describe("tool_cancel", () => {
     const agent = await RemoteAgent.create(client().peer);
     const started = signal();
     await agent.lendTools([
-      testTool("look", (_id, _args, own) => {
+      testTool("look", (_args, { signal: own }) => {
         started.now();
         return new Promise((resolve) => {
           own.addEventListener("abort", () => resolve("stopped in time"));
@@ -191,7 +191,7 @@ describe("tool_cancel", () => {
 
 describe("a client that goes away fails its calls at once", () => {
   const never = (started: () => void, cancelled: () => void): AgentTool =>
-    testTool("look", (_id, _args, own) => {
+    testTool("look", (_args, { signal: own }) => {
       started();
       own.addEventListener("abort", cancelled);
       return new Promise(() => {});
@@ -235,7 +235,7 @@ describe("a client that goes away fails its calls at once", () => {
     made.push(agent);
     const cancelled = signal();
     let calls = 0;
-    const cutsFirst = testTool("look", (_id, _args, own) => {
+    const cutsFirst = testTool("look", (_args, { signal: own }) => {
       if (calls++ > 0) return "seen";
       own.addEventListener("abort", cancelled.now);
       queueMicrotask(cut);

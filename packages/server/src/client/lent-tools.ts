@@ -103,13 +103,13 @@ export class LentTools {
       // The server has the schema as JSON; a library may make more of the arguments than that.
       const checked = await validateToolArguments(tool, isRecord(args) ? args : {});
       if (!checked.ok) return { error: checked.error };
-      const given = await tool.execute(
-        String(toolCallId),
-        checked.value,
-        running.controller.signal,
-        (partial) => this.#tell(call, running, partial),
-        ALONE,
-      );
+      const given = await tool.execute(checked.value, {
+        id: String(toolCallId),
+        signal: running.controller.signal,
+        update: (partial) => this.#tell(call, running, partial),
+        host: ALONE,
+        messages: [],
+      });
       return { result: typeof given === "string" ? textResult(given) : given };
     } catch (error) {
       return { error: messageOf(error) };

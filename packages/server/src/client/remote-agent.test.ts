@@ -10,7 +10,7 @@ import { comparable, remoteWorld, testTool } from "../testing/remote-world.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 import type { RemoteState } from "./remote-state.ts";
 
-const talks: AgentTool = testTool("talks", (_id, _args, _signal, onUpdate) => {
+const talks: AgentTool = testTool("talks", (_args, { update: onUpdate }) => {
   for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
   return { content: [{ type: "text", text: "abc" }], details: { n: 3 } };
 });

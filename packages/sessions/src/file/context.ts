@@ -66,7 +66,16 @@ export async function buildContext(
       ...(compaction && { compaction: restored(compaction, from) }),
       settings,
       ...(title !== undefined && { title }),
-      recordedResult: (toolCallId) => recorded.get(toolCallId)?.result,
+      recordedResult: (toolCallId) => {
+        const entry = recorded.get(toolCallId);
+        if (entry === undefined) return undefined;
+        const { result, outcome, reason } = entry;
+        return {
+          ...result,
+          ...(outcome !== undefined && { outcome }),
+          ...(reason !== undefined && { reason }),
+        };
+      },
     },
     recorded,
   };

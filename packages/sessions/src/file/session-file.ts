@@ -27,6 +27,7 @@ import {
   MAX_ENTRY_ID,
   MAX_LINE_BYTES,
   referenceOf,
+  resultMessage,
   unbraced,
 } from "../format/line.ts";
 import { LineReader } from "./line-reader.ts";
@@ -544,12 +545,6 @@ function isToolResult(message: AgentMessage): message is ToolResultMessage {
 }
 
 /** Whether a message says what was recorded, and nothing else. */
-function isMessageOf(
-  { toolCallId, toolName, result, isError }: ResultEntry,
-  message: ToolResultMessage,
-): boolean {
-  const { role, timestamp } = message;
-  const { content, details } = result;
-  const same = { role, toolCallId, toolName, content, isError, timestamp };
-  return isDeepStrictEqual(message, details === undefined ? same : { ...same, details });
+function isMessageOf(entry: ResultEntry, message: ToolResultMessage): boolean {
+  return isDeepStrictEqual(message, resultMessage(entry, message.timestamp));
 }

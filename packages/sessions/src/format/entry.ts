@@ -1,5 +1,5 @@
 import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
-import type { ThinkingLevel, UserMessage } from "@gyre/ai";
+import type { ThinkingLevel, ToolOutcome, UserMessage } from "@gyre/ai";
 
 /** The version of the format that is written. A file of a newer one is not opened. */
 export const SESSION_VERSION = 1;
@@ -41,6 +41,9 @@ export type EntryBody =
       toolName: string;
       result: AgentToolResult;
       isError: boolean;
+      /** Absent in files of versions that did not record it. */
+      outcome?: ToolOutcome;
+      reason?: string;
     }
   | { type: "settings"; settings: SessionSettings }
   | {

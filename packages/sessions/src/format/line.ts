@@ -1,5 +1,5 @@
 import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent";
-import type { UserMessage } from "@gyre/ai";
+import { isToolOutcome, type UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
@@ -155,10 +155,18 @@ export function bodyOf(fields: Fields, recorded?: Fields): EntryBody | undefined
       return isMessage(message) ? { type, message } : undefined;
     }
     case "result": {
-      const { toolCallId, toolName, result, isError } = fields;
+      const { toolCallId, toolName, result, isError, outcome, reason } = fields;
       const isWhole = typeof toolCallId === "string" && typeof toolName === "string";
       if (!isWhole || !isToolResult(result)) return undefined;
-      return { type, toolCallId, toolName, result, isError: isError === true };
+      return {
+        type,
+        toolCallId,
+        toolName,
+        result,
+        isError: isError === true,
+        ...(isToolOutcome(outcome) && { outcome }),
+        ...(typeof reason === "string" && { reason }),
+      };
     }
     case "settings": {
       const { settings } = fields;
@@ -213,11 +221,23 @@ export function entryOf(
   return { ...body, id, parentId, timestamp: typeof timestamp === "number" ? timestamp : 0 };
 }
 
-/** The message of a result, its fields in the order in which the agent makes them. */
 function join({ timestamp }: Fields, recorded: Fields | undefined): unknown {
   const body = recorded && bodyOf(recorded);
-  if (body?.type !== "result") return undefined;
-  const { toolCallId, toolName, result, isError } = body;
+  return body?.type === "result" ? resultMessage(body, timestamp) : undefined;
+}
+
+/** The message of a result, its fields in the order in which the agent makes them. */
+export function resultMessage(
+  {
+    toolCallId,
+    toolName,
+    result,
+    isError,
+    outcome,
+    reason,
+  }: Extract<EntryBody, { type: "result" }>,
+  timestamp: unknown,
+): Record<string, unknown> {
   return {
     role: "toolResult",
     toolCallId,
@@ -225,6 +245,8 @@ function join({ timestamp }: Fields, recorded: Fields | undefined): unknown {
     content: result.content,
     ...(result.details !== undefined && { details: result.details }),
     isError,
+    ...(outcome !== undefined && { outcome }),
+    ...(reason !== undefined && { reason }),
     timestamp,
   };
 }

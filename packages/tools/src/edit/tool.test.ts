@@ -33,7 +33,10 @@ async function edit(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<{ text: string; details: EditDetails }> {
   const host = { call: () => Promise.reject(new Error("no other tools")) };
-  const result = await editTool(env).execute("1", { path, edits }, signal, () => {}, host);
+  const result = await editTool(env).execute(
+    { path, edits },
+    { id: "1", signal, update: () => {}, host, messages: [] },
+  );
   if (typeof result === "string") throw new Error("Only text.");
   const [first] = result.content;
   return { text: first?.type === "text" ? first.text : "", details: result.details as EditDetails };

@@ -48,7 +48,7 @@ export function editTool(env: ToolEnv): GuardedTool {
       },
       required: ["path", "edits"],
     },
-    async execute(_id, { path, edits }, signal) {
+    async execute({ path, edits }, { signal }) {
       const { editFile } = await import("./run.ts");
       return editFile(env, path, edits, signal);
     },

@@ -87,11 +87,14 @@ function sprung(): string[] {
 
 async function call(args: Record<string, unknown>, options: GitOptions = {}): Promise<void> {
   await gitTool(env, { author: { name: "Ada", email: "ada@example.org" }, ...options }).execute(
-    "c1",
     args,
-    new AbortController().signal,
-    () => {},
-    { call: () => Promise.reject(new Error("not here")) },
+    {
+      id: "c1",
+      signal: new AbortController().signal,
+      update: () => {},
+      host: { call: () => Promise.reject(new Error("not here")) },
+      messages: [],
+    },
   );
 }
 

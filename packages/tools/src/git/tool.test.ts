@@ -102,8 +102,14 @@ async function result(
   options: GitOptions = {},
 ): Promise<AgentToolResult> {
   const tool = gitTool(env, options);
-  const given = await tool.execute("c1", args, new AbortController().signal, () => {}, {
-    call: () => Promise.reject(new Error("not here")),
+  const given = await tool.execute(args, {
+    id: "c1",
+    signal: new AbortController().signal,
+    update: () => {},
+    host: {
+      call: () => Promise.reject(new Error("not here")),
+    },
+    messages: [],
   });
   return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
 }
@@ -720,11 +726,20 @@ describe("git", () => {
       const tool = gitTool({ ...env, workspace: linked }, { repositories: [root] });
       const signal = new AbortController().signal;
       const host = { call: () => Promise.reject(new Error("not here")) };
-      const said = await tool.execute("c", { action: "status" }, signal, () => {}, host);
+      const said = await tool.execute(
+        { action: "status" },
+        { id: "c", signal, update: () => {}, host, messages: [] },
+      );
       expect(textOf(said as AgentToolResult)).toMatch(/On branch linked/);
       writeFileSync(join(base, "linked", "x"), "x\n");
-      await tool.execute("c", { action: "add", all: true }, signal, () => {}, host);
-      await tool.execute("c", { action: "commit", message: "X" }, signal, () => {}, host);
+      await tool.execute(
+        { action: "add", all: true },
+        { id: "c", signal, update: () => {}, host, messages: [] },
+      );
+      await tool.execute(
+        { action: "commit", message: "X" },
+        { id: "c", signal, update: () => {}, host, messages: [] },
+      );
       expect(git("log", "-1", "--format=%s", "linked")).toBe("X");
       await linked.close();
     });
@@ -763,9 +778,18 @@ describe("git", () => {
     const controller = new AbortController();
     controller.abort();
     await expect(
-      gitTool(env).execute("c", { action: "status" }, controller.signal, () => {}, {
-        call: () => Promise.reject(new Error("not here")),
-      }),
+      gitTool(env).execute(
+        { action: "status" },
+        {
+          id: "c",
+          signal: controller.signal,
+          update: () => {},
+          host: {
+            call: () => Promise.reject(new Error("not here")),
+          },
+          messages: [],
+        },
+      ),
     ).rejects.toThrow(/was stopped/);
   });
 

@@ -31,7 +31,7 @@ export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
     parameters: GIT_PARAMETERS,
     timeoutMs: GIT_TOOL_TIMEOUT_MS,
     abortGraceMs: GIT_ABORT_GRACE_MS,
-    async execute(_id, args, signal) {
+    async execute(args, { signal }) {
       checkArgs(args);
       const git = await Git.open(env, options, signal);
       return run(git, args);

@@ -425,7 +425,7 @@ class McpHub implements Mcp {
     const { connection } = server;
     const hash = hashOfTool(listed);
     const about = sanitise(cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS));
-    const execute: GuardedTool["execute"] = async (_id, args, signal, onUpdate) => {
+    const execute: GuardedTool["execute"] = async (args, { signal, update: onUpdate }) => {
       // A person may have thought about it for an hour: it has to be what it was.
       const now = await this.#find(name, signal);
       if (!now || hashOfTool(now.listed) !== hash) {
@@ -489,7 +489,7 @@ class McpHub implements Mcp {
         required: ["query"],
       } as const,
       timeoutMs: SEARCH_TIMEOUT_MS,
-      execute: async (_id, { query, limit = DEFAULT_FOUND }, signal) =>
+      execute: async ({ query, limit = DEFAULT_FOUND }, { signal }) =>
         this.#search(query, Math.min(Math.max(1, limit), MAX_FOUND), signal),
     });
     const access: GuardedTool["access"] = (args) => ({

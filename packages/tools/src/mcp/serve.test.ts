@@ -24,7 +24,7 @@ const greet: AgentTool = {
     properties: { name: { type: "string" } },
     required: ["name"],
   },
-  execute(_id, args, _signal, onUpdate) {
+  execute(args, { update: onUpdate }) {
     onUpdate({ content: [{ type: "text", text: "half" }] });
     return `Hello, ${(args as { name: string }).name}.`;
   },
@@ -39,7 +39,7 @@ const wait: AgentTool = {
   name: "wait",
   description: "Waits.",
   parameters: { type: "object" },
-  execute: (_id, _args, signal) =>
+  execute: (_args, { signal }) =>
     new Promise((_resolve, reject) => {
       signal.addEventListener("abort", () => {
         stopped = true;

@@ -142,7 +142,13 @@ async function execute(
 ): Promise<AgentToolResult> {
   const limit = AbortSignal.timeout(tool.timeoutMs ?? CALL_TIMEOUT_MS);
   const either = AbortSignal.any([signal, limit]);
-  const given = await tool.execute(toolCall.id, args, either, onUpdate, HOST);
+  const given = await tool.execute(args, {
+    id: toolCall.id,
+    signal: either,
+    update: onUpdate,
+    host: HOST,
+    messages: [],
+  });
   return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
 }
 

@@ -130,8 +130,14 @@ async function attempt(
     run: { sessionId: undefined, model: scriptedModel([]).model, fallbacks: [] },
   };
   const run = async (): Promise<AgentToolResult> => {
-    const given = await tool.execute("c1", args, signal, () => {}, {
-      call: () => Promise.reject(new Error("There is nothing else to call.")),
+    const given = await tool.execute(args, {
+      id: "c1",
+      signal,
+      update: () => {},
+      host: {
+        call: () => Promise.reject(new Error("There is nothing else to call.")),
+      },
+      messages: [],
     });
     return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
   };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isAbsolute, join } from "node:path";
 import {
   type AgentTool,
+  DeniedError,
   type Middleware,
   type PendingCall,
   Suspend,
@@ -137,10 +138,10 @@ export function permissions(options: PermissionOptions): Middleware {
       try {
         onDecision?.({ ...about, ...outcome });
       } catch (error) {
-        throw denied(`the decision could not be recorded: ${messageOf(error)}`);
+        throw new DeniedError(`the decision could not be recorded: ${messageOf(error)}`);
       }
       if (outcome.effect === "suspend") throw new Suspend(outcome.reason);
-      if (outcome.effect === "deny") throw denied(outcome.reason);
+      if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
       return next();
     },
   };
@@ -555,10 +556,6 @@ function ask(reason: string): Finding {
 
 function deny(reason: string): Finding {
   return { effect: "deny", reason };
-}
-
-function denied(reason: string): Error {
-  return new Error(`Denied: ${reason}`);
 }
 
 function unknownMode(mode: unknown): Error {

@@ -45,7 +45,13 @@ async function readUntil(id: string, text: string): Promise<string> {
 
 function call(tool: AgentTool, args: Record<string, unknown>): Promise<AgentToolResult> {
   const host = { call: () => Promise.reject(new Error("not here")) };
-  const result = tool.execute("1", args, new AbortController().signal, () => {}, host);
+  const result = tool.execute(args, {
+    id: "1",
+    signal: new AbortController().signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   return Promise.resolve(result).then((value) =>
     typeof value === "string" ? { content: [{ type: "text", text: value }] } : value,
   );

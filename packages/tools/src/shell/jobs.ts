@@ -248,7 +248,7 @@ export function jobsTool(jobs: JobTable): GuardedTool {
       required: ["action"],
     } as const,
     timeoutMs: 2 * JOB_MAX_WAIT_MS,
-    async execute(_id, { action, id, waitMs = 0 }, signal) {
+    async execute({ action, id, waitMs = 0 }, { signal }) {
       if (action === "list") {
         const list = jobs.list();
         return textResult(list.map(jobLine).join("\n") || "There are no jobs.", { jobs: list });

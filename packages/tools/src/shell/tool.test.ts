@@ -73,13 +73,13 @@ type Shell = ShellOptions & { signal?: AbortSignal; onUpdate?: (text: string) =>
 
 async function shell(args: Record<string, unknown>, options: Shell = {}): Promise<AgentToolResult> {
   const { signal = new AbortController().signal, onUpdate = () => {}, ...rest } = options;
-  const result = await shellTool(env, rest).execute(
-    "1",
-    args,
+  const result = await shellTool(env, rest).execute(args, {
+    id: "1",
     signal,
-    (partial) => onUpdate(textOf(partial)),
-    { call: () => Promise.reject(new Error("not here")) },
-  );
+    update: (partial) => onUpdate(textOf(partial)),
+    host: { call: () => Promise.reject(new Error("not here")) },
+    messages: [],
+  });
   if (typeof result === "string") throw new Error("a plain string");
   return result;
 }

@@ -85,7 +85,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     } as const,
     timeoutMs: SHELL_MAX_TIMEOUT_MS + SETTLE_MS,
     abortGraceMs: SETTLE_MS,
-    async execute(_id, args, signal, onUpdate) {
+    async execute(args, { signal, update: onUpdate }) {
       const { runShell } = await import("./run.ts");
       return runShell(env, options, args, signal, onUpdate);
     },

@@ -110,8 +110,14 @@ test(`the same through the tool, on disk (seed ${SEED})`, { timeout: TIMEOUT_MS 
       const args = { path: "a.ts", edits: [{ oldText: edit.oldText, newText: edit.newText }] };
       const before = Buffer.from(edit.content);
       try {
-        await tool.execute("1", args, new AbortController().signal, () => {}, {
-          call: () => Promise.reject(new Error("none")),
+        await tool.execute(args, {
+          id: "1",
+          signal: new AbortController().signal,
+          update: () => {},
+          host: {
+            call: () => Promise.reject(new Error("none")),
+          },
+          messages: [],
         });
       } catch (error) {
         if (!(error instanceof EditError)) throw error;

@@ -185,7 +185,7 @@ function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
     description: tool.description,
     parameters: schemaOf(tool),
     concurrent: true,
-    execute: (_id, input, signal) => tool.run(input, signal),
+    execute: (input, { signal }) => tool.run(input, signal),
   };
 }
 

@@ -178,7 +178,7 @@ const addTool: AgentTool = {
     properties: { a: { type: "number" }, b: { type: "number" } },
     required: ["a", "b"],
   },
-  execute: (_id, given) => {
+  execute: (given) => {
     const { a, b } = given as { a: number; b: number };
     return { content: [{ type: "text", text: String(a + b) }] };
   },

@@ -53,6 +53,7 @@ describe("nestingProblems", () => {
         toolCallId: "c1",
         toolName: "dig",
         result: { content: [] },
+        outcome: "ok",
         isError: false,
         durationMs: 0,
       },

@@ -143,7 +143,7 @@ export function recordedTools(
     name,
     description,
     parameters,
-    execute(id): AgentToolResult {
+    execute(_args, { id }): AgentToolResult {
       const result = next(id, name);
       if (!result) return { content: [{ type: "text", text: NOT_RECORDED }] };
       return { content: resultContent(result), isError: result.isError };

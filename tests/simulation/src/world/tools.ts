@@ -98,7 +98,7 @@ export class Toolbox {
       ...(random.chance(0.4) && { idempotent: true }),
       ...(random.chance(0.25) && { timeoutMs: random.pick([30, 300]) }),
       ...(random.chance(0.25) && { abortGraceMs: random.pick([0, 50, 2_000]) }),
-      execute: (id, args, signal, onUpdate, host) =>
+      execute: (args, { id, signal, update: onUpdate, host }) =>
         this.#execute(tool, id, args, signal, onUpdate, host),
     };
     return tool;

@@ -212,17 +212,17 @@ describe("abort", () => {
     const tools = (own: readonly AgentTool[]): AgentTool[] =>
       own.map((tool) => {
         if (tool.name !== "shell") return tool;
-        const execute: AgentTool["execute"] = (id, _args, signal, onUpdate, host) =>
+        const execute: AgentTool["execute"] = (_args, context) =>
           tool.execute(
-            id,
             { command },
-            signal,
-            (partial) => {
-              onUpdate(partial);
-              wasRunning ||= isRunning(mark);
-              controller.abort();
+            {
+              ...context,
+              update: (partial) => {
+                context.update(partial);
+                wasRunning ||= isRunning(mark);
+                controller.abort();
+              },
             },
-            host,
           );
         return { ...tool, execute };
       });

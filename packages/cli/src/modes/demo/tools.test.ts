@@ -35,7 +35,13 @@ const host: ToolHost = { call: () => Promise.reject(new Error("not here")) };
 async function run(name: string, args: Record<string, unknown>): Promise<AgentToolResult> {
   const tool = demo.tools.find((each) => each.name === name);
   const { signal } = new AbortController();
-  const result = await tool?.execute("1", args, signal, () => {}, host);
+  const result = await tool?.execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   if (result === undefined || typeof result === "string") throw new Error(`No result of ${name}.`);
   return result;
 }

@@ -29,6 +29,7 @@ function failedCall(progress: Progress): void {
     type: "tool_execution_end",
     ...about,
     result: { content: [] },
+    outcome: "error",
     isError: true,
     durationMs: 7,
   });

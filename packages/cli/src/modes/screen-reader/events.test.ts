@@ -36,6 +36,7 @@ function ended(toolCallId: string, text: string, more: { isError?: boolean } = {
     toolCallId,
     toolName: "read",
     result: { content: [{ type: "text", text }] },
+    outcome: "ok",
     isError: false,
     durationMs: 1_500,
     ...more,

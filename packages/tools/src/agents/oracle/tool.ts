@@ -90,7 +90,10 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
     concurrent: true,
     timeoutMs: ORACLE_TIMEOUT_MS,
     abortGraceMs: ORACLE_ABORT_GRACE_MS,
-    async execute(id, { question, files = [] }, signal, onUpdate, host): Promise<AgentToolResult> {
+    async execute(
+      { question, files = [] },
+      { id, signal, update: onUpdate, host },
+    ): Promise<AgentToolResult> {
       const left = host.left?.() ?? {};
       const spent = usedUp(left);
       if (spent) throw new Error(`nothing is left of the run's limit ${spent}.`);
@@ -142,14 +145,14 @@ function readingOnly(tool: AgentTool): AgentTool {
   }
   return {
     ...tool,
-    async execute(id, args, signal, onUpdate, host) {
+    async execute(args, context) {
       const { kind, destructive, summary } = await tool.access(args);
       if ((kind !== "read" && kind !== "none") || destructive) {
         throw new Error(
           `only reading is allowed here, and this would do more (${kind}): ${summary}`,
         );
       }
-      return tool.execute(id, args, signal, onUpdate, host);
+      return tool.execute(args, context);
     },
   };
 }

@@ -378,7 +378,7 @@ describe("task", () => {
   describe("abort", () => {
     it("reaches a sub-agent and its tools, and its cost is counted", async () => {
       let stopped = false;
-      const slow = tool("slow", (_id, _args, signal) => {
+      const slow = tool("slow", (_args, { signal }) => {
         return new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => {
             stopped = true;

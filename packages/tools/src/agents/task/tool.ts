@@ -5,7 +5,7 @@ import {
   defineTool,
   type Limits,
   type Middleware,
-  type ToolHost,
+  type ToolContext,
 } from "@gyre/agent";
 import {
   type Model,
@@ -89,7 +89,7 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const;
 
-type Left = ReturnType<NonNullable<ToolHost["left"]>>;
+type Left = ReturnType<NonNullable<ToolContext["host"]["left"]>>;
 
 /**
  * A sub-agent as a tool: a context of its own, some of the tools, limits of its own
@@ -120,11 +120,8 @@ function taskToolAt(
   const places = new Places(depth === 1 ? MAX_TASKS_AT_ONCE : 1);
 
   async function execute(
-    id: string,
     args: { prompt: string; schema?: object; tools?: readonly string[]; model?: string },
-    signal: AbortSignal,
-    onUpdate: (partial: AgentToolResult) => void,
-    host: ToolHost,
+    { id, signal, update: onUpdate, host }: ToolContext,
   ): Promise<AgentToolResult> {
     const model = modelOf(options, args.model);
     const schema = schemaOf(args.schema);

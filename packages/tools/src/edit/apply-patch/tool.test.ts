@@ -37,7 +37,10 @@ const inMarkers = (...lines: string[]): string =>
 async function patch(text: string): Promise<{ text: string; details: PatchDetails }> {
   const host = { call: () => Promise.reject(new Error("no other tools")) };
   const signal = new AbortController().signal;
-  const result = await applyPatchTool(env).execute("1", { patch: text }, signal, () => {}, host);
+  const result = await applyPatchTool(env).execute(
+    { patch: text },
+    { id: "1", signal, update: () => {}, host, messages: [] },
+  );
   if (typeof result === "string") throw new Error("Only text.");
   const [first] = result.content;
   return {

@@ -48,7 +48,7 @@ export function applyPatchTool(env: ToolEnv): GuardedTool {
       properties: { patch: { type: "string", description: "The whole patch" } },
       required: ["patch"],
     },
-    async execute(_id, { patch }, signal) {
+    async execute({ patch }, { signal }) {
       const files = parsed(patch);
       const steps: Step[] = [];
       for (const file of files) steps.push(await planFile(env, file));

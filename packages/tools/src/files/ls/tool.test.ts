@@ -19,7 +19,13 @@ afterEach(() => temporary.remove());
 async function ls(args: Record<string, unknown> = {}): Promise<string> {
   const { signal } = new AbortController();
   const host = { call: () => Promise.reject(new Error("no")) };
-  const result = await lsTool(env).execute("1", args, signal, () => {}, host);
+  const result = await lsTool(env).execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   const [first] = typeof result === "string" ? [] : result.content;
   return first?.type === "text" ? first.text : "";
 }

@@ -36,7 +36,7 @@ export function lsTool(env: ToolEnv): GuardedTool {
     } as const,
     concurrent: true,
     idempotent: true,
-    async execute(_id, args, signal) {
+    async execute(args, { signal }) {
       const { path } = await env.workspace.resolve(pathOf(args));
       const entries = await env.workspace.list(pathOf(args));
       const first = args.offset ?? 1;

@@ -29,7 +29,13 @@ const put = (path: string, data: string | Uint8Array): Promise<void> =>
 async function read(args: Record<string, unknown>, lineNumbers = false): Promise<AgentToolResult> {
   const { signal } = new AbortController();
   const host = { call: () => Promise.reject(new Error("no")) };
-  const result = await readTool(env, { lineNumbers }).execute("1", args, signal, () => {}, host);
+  const result = await readTool(env, { lineNumbers }).execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   if (typeof result === "string") throw new TypeError("a plain string");
   return result;
 }
@@ -191,7 +197,10 @@ describe("large files", () => {
     const abort = new AbortController();
     abort.abort(new Error("enough"));
     const host = { call: () => Promise.reject(new Error("no")) };
-    const run = readTool(env).execute("1", { path: "large" }, abort.signal, () => {}, host);
+    const run = readTool(env).execute(
+      { path: "large" },
+      { id: "1", signal: abort.signal, update: () => {}, host, messages: [] },
+    );
     await expect(run).rejects.toThrow("enough");
   });
 });

@@ -76,7 +76,7 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
     } as const,
     concurrent: true,
     idempotent: true,
-    async execute(_id, args, signal) {
+    async execute(args, { signal }) {
       const offset = within("offset", args.offset ?? 1, { least: 1 });
       const limit = within("limit", args.limit ?? READ_MAX_LINES, {
         least: 1,

@@ -25,7 +25,10 @@ const host = { call: () => Promise.reject(new Error("no")) };
 
 async function write(path: string, content: string): Promise<AgentToolResult> {
   const { signal } = new AbortController();
-  const result = await writeTool(env).execute("1", { path, content }, signal, () => {}, host);
+  const result = await writeTool(env).execute(
+    { path, content },
+    { id: "1", signal, update: () => {}, host, messages: [] },
+  );
   if (typeof result === "string") throw new TypeError("a plain string");
   return result;
 }
@@ -33,7 +36,10 @@ async function write(path: string, content: string): Promise<AgentToolResult> {
 const said = (result: AgentToolResult): unknown => result.content;
 
 async function read(path: string): Promise<void> {
-  await readTool(env).execute("1", { path }, new AbortController().signal, () => {}, host);
+  await readTool(env).execute(
+    { path },
+    { id: "1", signal: new AbortController().signal, update: () => {}, host, messages: [] },
+  );
 }
 
 describe("a new file", () => {

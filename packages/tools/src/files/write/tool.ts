@@ -40,7 +40,7 @@ export function writeTool(env: ToolEnv): GuardedTool {
       },
       required: ["path", "content"],
     } as const,
-    async execute(_id, { path, content }, signal) {
+    async execute({ path, content }, { signal }) {
       signal.throwIfAborted();
       const old = await replaceable(env, path);
       const info = await env.workspace.write(path, content, { expected: old?.identity ?? null });

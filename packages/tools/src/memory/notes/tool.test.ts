@@ -12,7 +12,13 @@ async function call(pad: NotePad, given: Record<string, unknown>): Promise<strin
   const tool = notesTool(pad);
   const checked = await validateToolArguments(tool, given);
   if (!checked.ok) throw new Error(checked.error);
-  const result = await tool.execute("1", checked.value, signal, () => {}, host);
+  const result = await tool.execute(checked.value, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   if (typeof result === "string") return result;
   const [block] = result.content;
   return block?.type === "text" ? block.text : "";

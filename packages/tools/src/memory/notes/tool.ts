@@ -75,7 +75,7 @@ export function notesTool(pad: NotePad = new NotePad()): GuardedTool {
       "Your scratch-pad, kept when old turns are left out. Text replaces all of it; none shows it.",
     parameters,
     idempotent: true,
-    async execute(_id, { text }) {
+    async execute({ text }) {
       if (text === undefined) return textResult(pad.text || "There are no notes.");
       await pad.replace(text.trim());
       const tokens = Math.ceil(estimateTokens(pad.text));

@@ -8,7 +8,10 @@ const host = {
 };
 
 async function call(list: TodoList, todos: readonly Todo[]): Promise<string> {
-  const result = await todoTool(list).execute("1", { todos }, signal, () => {}, host);
+  const result = await todoTool(list).execute(
+    { todos },
+    { id: "1", signal, update: () => {}, host, messages: [] },
+  );
   if (typeof result === "string") return result;
   return result.content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }

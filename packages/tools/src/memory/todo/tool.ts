@@ -79,7 +79,7 @@ export function todoTool(list: TodoList = new TodoList()): GuardedTool {
       "Keeps a list of the steps of a longer task. Give the whole list each time; it replaces the one before. Keep one step in_progress, and mark a step done when it is done.",
     parameters,
     idempotent: true,
-    execute(_id, { todos }) {
+    execute({ todos }) {
       list.replace(todos);
       const done = todos.filter((todo) => todo.status === "done").length;
       const text = todos.length > 0 ? list.toString() : "The list is empty.";

@@ -35,7 +35,13 @@ async function find(args: Record<string, unknown>, maxEntries?: number): Promise
   const { signal } = new AbortController();
   const host = { call: () => Promise.reject(new Error("no")) };
   const tool = findTool(env, maxEntries === undefined ? {} : { maxEntries });
-  const result = await tool.execute("1", args, signal, () => {}, host);
+  const result = await tool.execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   const [first] = typeof result === "string" ? [] : result.content;
   return first?.type === "text" ? first.text : "";
 }

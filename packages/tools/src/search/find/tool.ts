@@ -48,7 +48,7 @@ export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTo
     } as const,
     concurrent: true,
     idempotent: true,
-    async execute(_id, args, signal) {
+    async execute(args, { signal }) {
       const { findFiles } = await import("./run.ts");
       const { pattern, limit = FIND_DEFAULT_LIMIT } = args;
       const query = {

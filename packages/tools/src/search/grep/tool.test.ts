@@ -59,7 +59,13 @@ async function run(
 ): Promise<{ text: string; details: GrepDetails }> {
   const { signal } = new AbortController();
   const host = { call: () => Promise.reject(new Error("no")) };
-  const result = await grepTool(env, options).execute("1", args, signal, () => {}, host);
+  const result = await grepTool(env, options).execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   if (typeof result === "string") throw new TypeError("a plain string");
   const [first] = result.content;
   const text = first?.type === "text" ? first.text : "";
@@ -417,7 +423,14 @@ it("stops when the call is aborted", async () => {
   const host = { call: () => Promise.reject(new Error("no")) };
   const args = { pattern: "x" };
   await expect(
-    (async () => grepTool(env).execute("1", args, abort.signal, () => {}, host))(),
+    (async () =>
+      grepTool(env).execute(args, {
+        id: "1",
+        signal: abort.signal,
+        update: () => {},
+        host,
+        messages: [],
+      }))(),
   ).rejects.toThrow("enough");
 });
 

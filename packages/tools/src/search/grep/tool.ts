@@ -65,7 +65,7 @@ export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTo
     } as const,
     concurrent: true,
     idempotent: true,
-    async execute(_id, args, signal) {
+    async execute(args, { signal }) {
       const { searchFiles } = await import("./run.ts");
       return searchFiles(env, queryOf(args), pathOf(args), options, signal);
     },

@@ -67,7 +67,13 @@ const ways: Required<FetchOptions> = {
 
 async function run(args: Record<string, unknown>, options = ways): Promise<AgentToolResult> {
   const tool = fetchTool({ clock: systemClock }, options);
-  const result = await tool.execute("1", args, signal, () => {}, host);
+  const result = await tool.execute(args, {
+    id: "1",
+    signal,
+    update: () => {},
+    host,
+    messages: [],
+  });
   if (typeof result === "string") throw new Error("A result has details.");
   return result;
 }
@@ -347,11 +353,8 @@ describe("fetch and time", () => {
       };
     });
     const call = fetchTool({ clock }, ways).execute(
-      "1",
       { url: "https://site.test/" },
-      signal,
-      () => {},
-      host,
+      { id: "1", signal, update: () => {}, host, messages: [] },
     );
     const failure = failureOf(call);
     await asked;
@@ -364,7 +367,10 @@ describe("fetch and time", () => {
     const clock = manualClock();
     const lookup = (): Promise<string[]> => new Promise(() => {});
     const tool = fetchTool({ clock }, { ...ways, lookup });
-    const call = tool.execute("1", { url: "https://site.test/" }, signal, () => {}, host);
+    const call = tool.execute(
+      { url: "https://site.test/" },
+      { id: "1", signal, update: () => {}, host, messages: [] },
+    );
     const failure = failureOf(call);
     await clock.advance(FETCH_TIMEOUT_MS);
     expect(await failure).toContain("took longer");
@@ -380,7 +386,10 @@ describe("fetch and time", () => {
       };
     });
     const tool = fetchTool({ clock: systemClock }, ways);
-    const call = tool.execute("1", { url: "https://site.test/" }, abort.signal, () => {}, host);
+    const call = tool.execute(
+      { url: "https://site.test/" },
+      { id: "1", signal: abort.signal, update: () => {}, host, messages: [] },
+    );
     await expect(call).rejects.toThrow("The user said stop.");
     await hungUp;
   });

@@ -107,7 +107,7 @@ export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {
     parameters,
     concurrent: true,
     idempotent: true,
-    async execute(_id, { url, maxBytes = DEFAULT_FETCH_BYTES, offset = 0 }, signal) {
+    async execute({ url, maxBytes = DEFAULT_FETCH_BYTES, offset = 0 }, { signal }) {
       const late = new AbortController();
       const cancel = env.clock.after(FETCH_TIMEOUT_MS, () => {
         const seconds = FETCH_TIMEOUT_MS / MS_PER_SECOND;

@@ -28,7 +28,7 @@ async function started(script: readonly ScriptStep[]) {
     name: "wait",
     description: "",
     parameters: { type: "object", properties: {} },
-    execute: (_id, _args, signal) =>
+    execute: (_args, { signal }) =>
       new Promise((settle) => {
         const content = [{ type: "text" as const, text: "Ended in its own words." }];
         signal.addEventListener("abort", () => settle({ content }), { once: true });

@@ -52,6 +52,7 @@ export async function runUserCommand(given: UserCommand): Promise<string> {
     type: "tool_execution_end",
     toolCallId: id,
     toolName: "shell",
+    outcome: aborted ? "aborted" : timedOut ? "timeout" : isError ? "error" : "ok",
     isError,
     durationMs,
     result: {

@@ -1,4 +1,5 @@
 import type { AgentMessage } from "@gyre/agent";
+import { outcomeOf } from "@gyre/ai";
 import { counted } from "../../../text/tool-text.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -27,7 +28,7 @@ export function replay(
   for (let index = first; index < messages.length; index++) {
     const message = messages[index];
     if (message?.role === "toolResult") {
-      const { toolCallId, toolName, isError, content, details } = message;
+      const { toolCallId, toolName, isError, content, details, reason } = message;
       // What was called is not in sight: the result alone says nothing.
       if (!called.has(toolCallId)) continue;
       const result = { content, ...(details !== undefined && { details }) };
@@ -36,6 +37,8 @@ export function replay(
         toolCallId,
         toolName,
         result,
+        outcome: outcomeOf(message),
+        ...(reason !== undefined && { reason }),
         isError,
         durationMs: 0,
       });

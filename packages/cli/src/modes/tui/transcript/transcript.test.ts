@@ -121,6 +121,7 @@ const ended = (
   toolCallId: id,
   toolName: "x",
   result: result(text),
+  outcome: isError ? "error" : "ok",
   isError,
   durationMs: 0,
 });
@@ -314,6 +315,7 @@ describe("a command of the user's own", () => {
       type: "tool_execution_end",
       toolCallId: id,
       toolName: "shell",
+      outcome: "ok",
       isError: false,
       durationMs: 0,
       result: { content: [], details: { stdout: "", stderr: "", exitCode: 0 } },
