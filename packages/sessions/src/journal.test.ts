@@ -409,11 +409,12 @@ describe("R25: cut off at any byte", () => {
       expect(context.messages.length).toBeGreaterThanOrEqual(ended.length);
       for (const event of before) {
         if (event.type !== "tool_execution_end") continue;
-        const { toolCallId, result } = event;
+        const { toolCallId, result, outcome } = event;
         const isAnswered = context.messages.some(
           (message) => message.role === "toolResult" && message.toolCallId === toolCallId,
         );
-        if (!isAnswered) expect(context.recordedResult(toolCallId)).toMatchObject({ ...result, outcome });
+        if (!isAnswered)
+          expect(context.recordedResult(toolCallId)).toMatchObject({ ...result, outcome });
       }
     }
   });

@@ -175,7 +175,7 @@ describe("it always ends", () => {
     const { end } = await play({
       script: (_context, _options, index) =>
         index === 25 ? "Done" : index % 9 === 8 ? call("x") : paused,
-      tools: [tool("x", (id) => id)],
+      tools: [tool("x", (_args, { id }) => id)],
     });
     expect(end.stop).toBe("done");
   });

@@ -68,7 +68,7 @@ describe("R8: every call has one result", () => {
         call("x", {}, "new_1"),
         "Done",
       ],
-      tools: [tool("x", (id) => id)],
+      tools: [tool("x", (_args, { id }) => id)],
     });
     expect(lines).toEqual(
       run(
