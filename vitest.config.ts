@@ -1,4 +1,12 @@
 import { defineConfig } from "vitest/config";
+import { JsonReporter } from "vitest/node";
+import { findBubblewrap, MissingProgramReporter } from "./tests/support/system-programs.ts";
+
+/** A file for the results as JSON, beside what is printed. */
+const report = process.env["GYRE_TEST_REPORT"];
+/** `GYRE_REQUIRE=bubblewrap`: the tests that need it run, and fail where it is missing. */
+const isRequired = process.env["GYRE_REQUIRE"] === "bubblewrap";
+const hasBubblewrap = isRequired || findBubblewrap();
 
 export default defineConfig({
   // The packages' sources, not what was built from them.
@@ -19,5 +27,21 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
+    tags: [
+      {
+        name: "bubblewrap",
+        description: "Needs bubblewrap. Does not run where it is missing.",
+        skip: !hasBubblewrap,
+      },
+      {
+        name: "long",
+        description: "Runs few cases in npm test, and many in npm run test:long.",
+      },
+    ],
+    reporters: [
+      "default",
+      ...(hasBubblewrap ? [] : [new MissingProgramReporter("bubblewrap")]),
+      ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
+    ],
   },
 });

@@ -14,6 +14,7 @@ import {
   jsonLines,
   type Program,
   sessionFiles,
+  errorsOf,
 } from "../testing/program.ts";
 import {
   type Script,
@@ -59,9 +60,7 @@ async function gyre(script: Script, args: readonly string[], stdin?: string): Pr
     service,
     ...(stdin !== undefined && { stdin }),
   });
-  // Where there is no sandbox a line says so.
-  const stderr = ended.stderr.replace(/^gyre: Commands run without a sandbox.*\n/m, "");
-  return { ...ended, stderr };
+  return { ...ended, stderr: errorsOf(ended) };
 }
 
 /** The tools that a model was told of. */

@@ -230,6 +230,11 @@ export function environmentOf(
   };
 }
 
+/** What a run wrote to stderr, without the line that says that this machine has no sandbox. */
+export function errorsOf({ stderr }: Pick<Ended, "stderr">): string {
+  return stderr.replace(/^gyre: Commands run without a sandbox.*\n/m, "");
+}
+
 /** The session files beneath a home, in the order of their names. */
 export function sessionFiles(home: string): string[] {
   const folders = ["config", "data", "state"].map((name) => join(home, name));

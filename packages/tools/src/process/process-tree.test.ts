@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -241,16 +240,7 @@ describe.runIf(isLinux)("ProcessTree", () => {
   });
 });
 
-function canSandbox(): boolean {
-  try {
-    execFileSync("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "true"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-describe.runIf(isLinux && canSandbox())("in a sandbox with PIDs of its own", () => {
+describe("in a sandbox with PIDs of its own", { tags: "bubblewrap" }, () => {
   it("nothing is left even of what gave up mark, session and parents", async () => {
     const tag = newTag();
     const program = bash(

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { secretPlaces } from "./places.ts";
+import { bubblewrapArguments } from "./bubblewrap.ts";
 import { createSandbox, noSandbox, SandboxMissingError } from "./sandbox.ts";
 
 let folder: string;
@@ -97,5 +98,23 @@ describe("secretPlaces", () => {
       expect(places).toContain(`/home/me/${name}`);
     }
     expect(places.slice(-3)).toEqual(["/opt/agent.sock", "/opt/docker.sock", "/opt/bus"]);
+  });
+});
+
+describe("the arguments of bwrap", () => {
+  const policy = { writable: [], readOnly: [], hidden: [], network: false };
+
+  it("end before the program, whatever that is called", () => {
+    const program = { argv: ["--bind", "/", "/"], cwd: "/", env: {} };
+    const args = bubblewrapArguments(program, policy);
+    expect(args.slice(-4)).toEqual(["--", "--bind", "/", "/"]);
+  });
+
+  it("share the network only if asked", () => {
+    const program = { argv: ["true"], cwd: "/", env: {} };
+    expect(bubblewrapArguments(program, policy)).toContain("--unshare-net");
+    expect(bubblewrapArguments(program, { ...policy, network: true })).not.toContain(
+      "--unshare-net",
+    );
   });
 });

@@ -18,6 +18,7 @@ import {
   type RunOptions,
   sessionFiles,
   TEST_KEY,
+  errorsOf,
 } from "../../testing/program.ts";
 import {
   type Script,
@@ -62,11 +63,6 @@ async function run(
 }
 
 const ONCE = { say: "Once upon a time." } as const;
-
-/** Where there is no sandbox a line says so. */
-function told({ stderr }: Ended): string {
-  return stderr.replace(/^gyre: Commands run without a sandbox.*\n/m, "");
-}
 
 /** Of the only session of a home. */
 async function sessionOf(home: string): Promise<string[]> {
@@ -121,7 +117,7 @@ describe("a job", () => {
       ["-p", TASK, "--mode", "auto-edit", "--allow", `shell(${TEST_COMMAND})`],
       { home, cwd },
     );
-    expect(told(ended)).toBe("");
+    expect(errorsOf(ended)).toBe("");
     expect([ended.code, ended.stdout]).toEqual([0, "Mended: no cent is lost any more.\n"]);
     expect(readFileSync(join(cwd, SOURCE_FILE), "utf8")).toContain(MENDED_CODE);
     const [first, ...later] = ended.requests;
@@ -166,7 +162,7 @@ describe("a job", () => {
       ["-p", "Publish it.", "--output", "json"],
     );
     expect(ended.code).toBe(0);
-    expect(told(ended)).toBe(
+    expect(errorsOf(ended)).toBe(
       "gyre: 1 call was denied: shell. To allow that: --allow 'shell(npm publish)'.\n",
     );
     const [result] = resultsIn(ended.requests[1]);
@@ -200,7 +196,7 @@ describe("a job", () => {
       ["-p", "Publish it.", "--max-turns", "2"],
     );
     expect([ended.code, ended.stdout]).toEqual([54, ""]);
-    expect(told(ended)).toMatch(
+    expect(errorsOf(ended)).toMatch(
       /^gyre: 2 calls were denied: shell, write\. To allow that: --mode auto-edit --allow .*\ngyre: .*not allowed.*\n$/,
     );
     expect(existsSync(join(ended.cwd, "a.txt"))).toBe(false);
@@ -211,14 +207,14 @@ describe("a job", () => {
   it("says where a rule was written that is wrong", async () => {
     const flag = await run([], ["-p", "Do it.", "--allow", "shel(ls)"]);
     expect([flag.code, flag.stdout]).toEqual([2, ""]);
-    expect(told(flag)).toMatch(
+    expect(errorsOf(flag)).toMatch(
       /^gyre: A rule of --allow, or of "allow" in the settings, "shel\(ls\)", is wrong: .*shell/,
     );
     const file = join(flag.cwd, "config.json");
     writeFileSync(file, JSON.stringify({ ask: ["shel"] }));
     const set = await run([], ["-p", "Do it.", "--config", file]);
     expect(set.code).toBe(2);
-    expect(told(set)).toContain('A rule of "ask" in the settings, "shel", is wrong');
+    expect(errorsOf(set)).toContain('A rule of "ask" in the settings, "shel", is wrong');
   });
 
   it("tells the model of a rule that forbids, which goes before what is allowed", async () => {
@@ -242,7 +238,7 @@ describe("a connection that is lost", () => {
       ["-p", "Tell me a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
-    expect(told(ended)).toMatch(/^gyre: .*Asking again (?:in .*|at once)\.\n$/);
+    expect(errorsOf(ended)).toMatch(/^gyre: .*Asking again (?:in .*|at once)\.\n$/);
     expect(ended.requests[1]?.text).toBe(ended.requests[0]?.text);
     expect(await sessionOf(ended.home)).toEqual([
       "user: Tell me a story.",
@@ -257,7 +253,7 @@ describe("a connection that is lost", () => {
       ["-p", "Tell me a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, `${story}\n`]);
-    expect(told(ended)).toMatch(/^gyre: .*broke off \(ECONNRESET\)\. Asking again\.\n$/);
+    expect(errorsOf(ended)).toMatch(/^gyre: .*broke off \(ECONNRESET\)\. Asking again\.\n$/);
     expect(await sessionOf(ended.home)).toEqual([
       "user: Tell me a story.",
       "assistant (error): Once upon ",
@@ -320,8 +316,8 @@ describe("a limit", () => {
   ])("%s %s ends with 53", async (flag, value, why, requests) => {
     const ended = await run(busy, ["-p", "Look around.", flag, value]);
     expect([ended.code, ended.stdout, ended.requests.length]).toEqual([53, "", requests]);
-    expect(told(ended)).toMatch(why);
-    expect(told(ended).trimEnd()).not.toContain("\n");
+    expect(errorsOf(ended)).toMatch(why);
+    expect(errorsOf(ended).trimEnd()).not.toContain("\n");
     const lines = await sessionOf(ended.home);
     expect(lines).toHaveLength(1 + 2 * requests);
     expect(lines.at(-1)).toMatch(/^find gave/);
@@ -333,7 +329,7 @@ describe("a limit", () => {
     expect([ended.code, ended.stdout]).toEqual([0, "Dear.\n"]);
     const more = await run(busy, ["-p", "Look around.", "--max-cost", "0.00000001"]);
     expect([more.code, more.stdout]).toEqual([53, ""]);
-    expect(told(more)).toContain("The limit of $0.00000001 is reached: $");
+    expect(errorsOf(more)).toContain("The limit of $0.00000001 is reached: $");
   });
 
   it.each(["json", "stream-json"])("is told in %s", async (format) => {
@@ -351,7 +347,7 @@ describe("a limit", () => {
   it("of time ends with 124", async () => {
     const ended = await run([{ silent: true }], ["-p", "Wait.", "--timeout", "1"]);
     expect([ended.code, ended.stdout]).toEqual([124, ""]);
-    expect(told(ended)).toBe("gyre: The time is over: 1 s (--timeout).\n");
+    expect(errorsOf(ended)).toBe("gyre: The time is over: 1 s (--timeout).\n");
     expect((await sessionOf(ended.home))[0]).toBe("user: Wait.");
   });
 
@@ -384,7 +380,7 @@ describe("an interruption", () => {
     started.kill("SIGINT");
     const ended = await started.end;
     expect([ended.code, ended.signal]).toEqual([130, null]);
-    expect(told(ended)).toBe("gyre: Interrupted.\n");
+    expect(errorsOf(ended)).toBe("gyre: Interrupted.\n");
     const events = jsonLines(ended.stdout);
     expect(events.at(-1)).toMatchObject({
       type: "result",
@@ -419,8 +415,8 @@ describe("a key", () => {
       const ended = await program.gyre(["-p", "Hello."], { service });
       times.push(ended.ms);
       expect([ended.code, ended.stdout, ended.requests.length]).toEqual([41, "", 1]);
-      expect(told(ended)).toMatch(/^gyre: [^\n]*invalid x-api-key[^\n]*\n$/);
-      expect(told(ended)).not.toContain(TEST_KEY);
+      expect(errorsOf(ended)).toMatch(/^gyre: [^\n]*invalid x-api-key[^\n]*\n$/);
+      expect(errorsOf(ended)).not.toContain(TEST_KEY);
     }
     expect(Math.min(...times)).toBeLessThan(1_000);
   });
@@ -428,7 +424,7 @@ describe("a key", () => {
   it("that is missing ends with 41, and says what to do", async () => {
     const ended = await program.gyre(["-p", "Hello."]);
     expect([ended.code, ended.stdout]).toEqual([41, ""]);
-    expect(told(ended)).toMatch(/^gyre: .*gyre login/);
+    expect(errorsOf(ended)).toMatch(/^gyre: .*gyre login/);
   });
 
   it("is in no file that is written", async () => {
@@ -465,8 +461,8 @@ describe("wrong usage ends with 2", () => {
     [["-p", "x", "--model", "no-such-model"], "no-such-model"],
   ])("%j", async (args, why) => {
     const ended = await run([], args);
-    expect(told(ended)).toContain("gyre: ");
-    expect(told(ended)).toContain(why);
+    expect(errorsOf(ended)).toContain("gyre: ");
+    expect(errorsOf(ended)).toContain(why);
     expect([ended.code, ended.stdout, ended.requests, sessionFiles(ended.home)]).toEqual([
       2,
       "",
@@ -506,7 +502,11 @@ describe("a session", () => {
       service,
       home: killed.home,
     });
-    expect([ended.code, ended.stdout, told(ended)]).toEqual([0, "Nothing is there, really.\n", ""]);
+    expect([ended.code, ended.stdout, errorsOf(ended)]).toEqual([
+      0,
+      "Nothing is there, really.\n",
+      "",
+    ]);
     const [request] = ended.requests;
     if (!request) throw new Error("It did not ask.");
     const before = plainMessages(service.requests[1] ?? request);
@@ -533,12 +533,12 @@ describe("a session", () => {
     started.kill("SIGKILL");
     const { home } = await started.end;
     const ended = await program.gyre(["--continue"], { service, home });
-    expect([ended.code, ended.stdout, told(ended)]).toEqual([0, "Nothing is there.\n", ""]);
+    expect([ended.code, ended.stdout, errorsOf(ended)]).toEqual([0, "Nothing is there.\n", ""]);
     // The same question once more: nothing of it is lost, and nothing added.
     expect(ended.requests[0]?.text).toBe(service.requests[1]?.text);
     const again = await program.gyre(["--continue"], { service, home });
     expect([again.code, again.stdout]).toEqual([2, ""]);
-    expect(told(again)).toContain("there is nothing to take up");
+    expect(errorsOf(again)).toContain("there is nothing to take up");
   });
 
   it("is gone on with by requests that begin as its last one did, byte for byte", async () => {
@@ -575,7 +575,7 @@ describe("a session", () => {
       service,
       home: first.home,
     });
-    expect([forked.code, forked.stdout, told(forked)]).toEqual([0, "Another end.\n", ""]);
+    expect([forked.code, forked.stdout, errorsOf(forked)]).toEqual([0, "Another end.\n", ""]);
     expect(readFileSync(file).equals(before)).toBe(true);
     const copy = sessionFiles(first.home).find((each) => each !== file) ?? "";
     expect((await readTranscript(copy)).lines).toEqual([
@@ -615,7 +615,7 @@ describe("a session", () => {
   it("is not there to go on with: that is said", async () => {
     const ended = await run([], ["-p", "Go on.", "--continue"]);
     expect([ended.code, ended.stdout, ended.requests]).toEqual([1, "", []]);
-    expect(told(ended)).toMatch(/^gyre: There is no session/);
+    expect(errorsOf(ended)).toMatch(/^gyre: There is no session/);
   });
 
   it("is not written with --no-session", async () => {
@@ -636,7 +636,7 @@ describe("a session", () => {
     const refused = await program.gyre(["-p", "Me too.", "-c"], { service, home });
     busy.kill("SIGINT");
     expect([refused.code, refused.stdout, refused.requests]).toEqual([1, "", []]);
-    expect(told(refused)).toMatch(/^gyre: [^\n]+\n$/);
+    expect(errorsOf(refused)).toMatch(/^gyre: [^\n]+\n$/);
     expect((await busy.end).code).toBe(130);
   });
 });
@@ -673,7 +673,7 @@ describe("input and output", () => {
       ["-p", "How many legs has a fox?", "--schema", "fox.json"],
       { home },
     );
-    expect([ended.code, ended.stdout, told(ended)]).toEqual([0, '{"legs":4}\n', ""]);
+    expect([ended.code, ended.stdout, errorsOf(ended)]).toEqual([0, '{"legs":4}\n', ""]);
     expect(resultsIn(ended.requests[1])).toMatchObject([{ is_error: true }]);
   });
 
@@ -718,7 +718,7 @@ describe("input and output", () => {
     for (const event of events) {
       if (event["type"] === "message_update") expect(Object.keys(event)).toEqual(["type", "event"]);
     }
-    expect([ended.code, told(ended)]).toEqual([0, ""]);
+    expect([ended.code, errorsOf(ended)]).toEqual([0, ""]);
   });
 
   it("speaks chat completions as well", async () => {
@@ -730,7 +730,7 @@ describe("input and output", () => {
       service,
       env: { DEEPSEEK_API_KEY: TEST_KEY, DEEPSEEK_BASE_URL: service.url },
     });
-    expect([ended.code, ended.stdout, told(ended)]).toEqual([0, "Once upon a time.\n", ""]);
+    expect([ended.code, ended.stdout, errorsOf(ended)]).toEqual([0, "Once upon a time.\n", ""]);
     expect(ended.requests.map(({ wire }) => wire)).toEqual([
       "openai-completions",
       "openai-completions",

@@ -3,7 +3,13 @@ import type { AgentMessage, AgentToolResult } from "@gyre/agent";
 import { openSession } from "@gyre/sessions";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requestCheckFor } from "../../../../ai/src/testing/request-checks/index.ts";
-import { buildProgram, type Ended, type Program, sessionFiles } from "../../testing/program.ts";
+import {
+  buildProgram,
+  type Ended,
+  type Program,
+  sessionFiles,
+  errorsOf,
+} from "../../testing/program.ts";
 import {
   type Answer,
   type Said,
@@ -196,7 +202,7 @@ async function liveOnce(pick: Random, count: Count): Promise<void> {
       if (ended.stdout === "") count.early++;
     } else {
       finished = ended;
-      expect([ended.code, ended.stderr, service.problems]).toEqual([0, "", []]);
+      expect([ended.code, errorsOf(ended), service.problems]).toEqual([0, "", []]);
       if (!isLast) count.late++;
     }
   }

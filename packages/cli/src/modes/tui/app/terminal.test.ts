@@ -236,6 +236,40 @@ describe("while it works", () => {
 });
 
 it("asks before it runs a command", async () => {
+  const { run } = await open(
+    [
+      { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
+      { say: "I leave it." },
+    ],
+    { env: { GYRE_SANDBOX: "none" } },
+  );
+  ask(run, "Make a file.");
+  await run.until("Allow shell?");
+  expect(shown(run)).toMatchInlineSnapshot(`
+    "
+    gyre VERSION · Claude Sonnet 5.5 · ~/shop
+
+    › Make a file.
+
+    ○ shell touch made.txt
+
+    * waiting for your answer · 0 s · Esc interrupts
+    ────────────────────────────────────────────────────────────────────────────────
+    Allow shell?
+    Running commands is asked about in mode ask. There is no sandbox around it.
+    $ touch made.txt
+    › y yes, this once
+      a yes, and from now on: shell(touch made.txt)
+      n no
+      t no, and tell it what to do instead
+    ↑↓ and Enter, or its key · Esc stops the agent
+    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    "
+  `);
+  await decide(run, "n", "I leave it.");
+});
+
+it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async () => {
   const { run } = await open([
     { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
     { say: "I leave it." },
