@@ -16,7 +16,7 @@ import { listPackages } from "../shared/workspace.mjs";
  */
 export const ARROWS = {
   cli: ["server", "tools", "sessions", "protocol", "agent", "ai"],
-  server: ["sessions", "protocol", "agent", "ai"],
+  server: ["durable", "protocol", "agent", "ai"],
   durable: ["sessions", "agent", "ai"],
   tools: ["agent", "ai"],
   sessions: ["agent", "ai"],
@@ -28,8 +28,8 @@ export const ARROWS = {
 /** Rooms that run in a browser, all but their `src/node/`. */
 const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
 
-/** Entry points of other packages that are for Node. */
-const NOT_FOR_BROWSERS = ["node", "stdio"];
+/** An entry point whose file stands in the folder `node` is for Node, whatever its name. */
+const NODE_FILE = /^\.\/(?:src|dist)\/node\//;
 
 /** The agent knows streams and helpers, never a provider. */
 const WITHOUT_PROVIDERS = ["agent"];
@@ -143,17 +143,24 @@ function checkArrow(specifier, inBrowser, at, target) {
     return `imports ${specifier}, but there is no arrow ${at.room} -> ${target.room}`;
   }
   const entry = specifier.slice(target.manifest.name.length + 1);
-  if (target.manifest.exports?.[entry === "" ? "." : `./${entry}`] === undefined) {
+  const point = target.manifest.exports?.[entry === "" ? "." : `./${entry}`];
+  if (point === undefined) {
     return `imports ${specifier}, which is no entry point of ${target.manifest.name}`;
   }
   const [part = ""] = entry.split("/");
-  if (inBrowser && NOT_FOR_BROWSERS.includes(part)) {
+  if (inBrowser && isForNode(point)) {
     return `imports ${specifier}, which is not for code for browsers`;
   }
   if (part === "providers" && WITHOUT_PROVIDERS.includes(at.room)) {
     return `imports ${specifier}, but knows no provider`;
   }
   return undefined;
+}
+
+/** @param {unknown} point what `exports` of a manifest has for one entry point */
+function isForNode(point) {
+  const files = typeof point === "object" && point !== null ? Object.values(point) : [point];
+  return files.some((file) => NODE_FILE.test(String(file)));
 }
 
 /**

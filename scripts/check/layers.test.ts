@@ -6,6 +6,7 @@ const ai = {
   name: "@gyre/ai",
   exports: {
     ".": "./dist/index.js",
+    "./files": { source: "./src/node/files.ts", default: "./dist/node/files.js" },
     "./node": "./dist/node/index.js",
     "./providers": "./dist/providers/index.js",
   },
@@ -63,6 +64,7 @@ it.each([
   ["@gyre/ai/src/text.ts", "which is no entry point of @gyre/ai"],
   ["@gyre/ai/dist/text.js", "which is no entry point of @gyre/ai"],
   ["@gyre/ai/node", "which is not for code for browsers"],
+  ["@gyre/ai/files", "which is not for code for browsers"],
   ["@gyre/ai/providers", "but knows no provider"],
 ])("in agent, to import %s is a problem", (specifier, problem) => {
   expect(problems({ "packages/agent/src/index.ts": `import "${specifier}";` })).toEqual([
