@@ -84,7 +84,7 @@ describe("words", () => {
   });
 
   it("names of files are identifiers", () => {
-    expect(wordsIn("", "packages/server/src/told-state.ts")).toEqual(["1 told"]);
+    expect(wordsIn("", "packages/server/src/sessions/published-state.ts")).toEqual(["1 told"]);
     expect(wordsIn("", "packages/told/src/state.ts")).toEqual([]);
   });
 

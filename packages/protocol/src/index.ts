@@ -1,6 +1,6 @@
-export * from "./server/answer-memory.ts";
+export * from "./server/idempotency-cache.ts";
 export * from "./messages/assistant-wire.ts";
-export * from "./transports/authorize.ts";
+export * from "./transports/base/authorize.ts";
 export * from "./client/backoff.ts";
 export { connectUrl, type ConnectUrlOptions } from "./client/connect-url.ts";
 export * from "./server/connection.ts";
@@ -26,6 +26,6 @@ export * from "./frames/protocol-error.ts";
 export * from "./models/remote-client.ts";
 export * from "./frames/sequence.ts";
 export * from "./server/service.ts";
-export * from "./transports/transport.ts";
+export * from "./transports/base/transport.ts";
 export * from "./client/wire-client.ts";
-export * from "./client/wire-peer.ts";
+export * from "./client/client-api.ts";

@@ -1,5 +1,5 @@
-export { applyChanges } from "./live-session.ts";
-export * from "./session-host.ts";
-export * from "./session-service.ts";
-export * from "./wire-event.ts";
-export * from "./wire-event-reader.ts";
+export { applyChanges } from "./sessions/live-session.ts";
+export * from "./sessions/session-host.ts";
+export * from "./sessions/session-service.ts";
+export * from "./events/wire-event.ts";
+export * from "./events/wire-event-reader.ts";

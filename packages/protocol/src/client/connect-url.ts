@@ -1,5 +1,5 @@
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Connect } from "./wire-peer.ts";
+import type { Connect } from "./client-api.ts";
 import { websocketTransport } from "../transports/websocket.ts";
 
 export interface ConnectUrlOptions {

@@ -1,11 +1,15 @@
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerMemory } from "../server/answer-memory.ts";
+import { AnswerMemory } from "../server/idempotency-cache.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { WireServer, type WireService } from "../server/service.ts";
-import { type Transport, type TransportHandler, transportPair } from "../transports/transport.ts";
+import {
+  type Transport,
+  type TransportHandler,
+  transportPair,
+} from "../transports/base/transport.ts";
 import { WireClient } from "./wire-client.ts";
 
 const STREAM = "s";

@@ -2,10 +2,10 @@ import { describe, expect, it, vi } from "vitest";
 import type { Payload } from "../frames/envelope.ts";
 import { follower, ofType, played, READY } from "../testing/played-server.ts";
 import { echo, served } from "../testing/served-client.ts";
-import { type Transport, transportPair } from "../transports/transport.ts";
+import { type Transport, transportPair } from "../transports/base/transport.ts";
 import { PING_MS } from "./wire-client.ts";
-import { CONNECT_TIMEOUT_MS } from "./wire-link.ts";
-import type { Connect } from "./wire-peer.ts";
+import { CONNECT_TIMEOUT_MS } from "./client-connection.ts";
+import type { Connect } from "./client-api.ts";
 
 describe("reconnect: requests that were not answered are sent again", () => {
   it("under their ids, in their order, with new numbers", async () => {

@@ -2,8 +2,8 @@ import { describe, expect, it, vi } from "vitest";
 import { WireServer } from "../server/service.ts";
 import { follower, ofType, played, type PlayedServer, READY } from "../testing/played-server.ts";
 import { served } from "../testing/served-client.ts";
-import { transportPair } from "../transports/transport.ts";
-import type { StreamListener } from "./wire-peer.ts";
+import { transportPair } from "../transports/base/transport.ts";
+import type { StreamListener } from "./client-api.ts";
 
 interface OpenStream extends PlayedServer {
   event: (seq: number, more?: object) => Promise<void>;

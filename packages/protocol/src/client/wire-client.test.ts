@@ -5,7 +5,7 @@ import { ProtocolError } from "../frames/protocol-error.ts";
 import { ofType, played, READY } from "../testing/played-server.ts";
 import { echo, served } from "../testing/served-client.ts";
 import { ANSWER_GRACE_MS } from "./wire-client.ts";
-import type { Connect } from "./wire-peer.ts";
+import type { Connect } from "./client-api.ts";
 
 describe("handshake: hello {versions} -> ready", () => {
   it("connects at the first request, and not before", async () => {

@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import { Backoff, type ReconnectOptions } from "./backoff.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
-import { FollowedStream } from "./followed-stream.ts";
+import { FollowedStream } from "./stream-subscription.ts";
 import { type Limits, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
-import { errorIn, WireLink } from "./wire-link.ts";
-import type { Connect, RequestOptions, StreamListener, WirePeer, WireState } from "./wire-peer.ts";
+import { errorIn, WireLink } from "./client-connection.ts";
+import type { Connect, RequestOptions, StreamListener, WirePeer, WireState } from "./client-api.ts";
 
 /** A connection on which nothing is heard for so long is asked for a sign of life. */
 export const PING_MS = 30_000;

@@ -12,7 +12,7 @@ import {
   redact,
   secretsOf,
 } from "@gyre/ai";
-import { AnswerMemory } from "../server/answer-memory.ts";
+import { AnswerMemory } from "../server/idempotency-cache.ts";
 import { AssistantWriter, headOf, type MessageHead } from "../messages/assistant-wire.ts";
 import { isRecord, utf8Length } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";

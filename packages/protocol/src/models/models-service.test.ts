@@ -17,7 +17,7 @@ import { ABORT_GRACE_MS } from "./model-stream.ts";
 import { serveModels } from "./models-service.ts";
 import type { StreamSource } from "../node/stream-route.ts";
 import { FrameClient, ModelWire, type ModelWireOptions } from "../testing/model-wire.ts";
-import { transportPair } from "../transports/transport.ts";
+import { transportPair } from "../transports/base/transport.ts";
 
 const KEY = "sk-secret-0123456789abcdef";
 const secretModel: Model = {

@@ -6,7 +6,7 @@ import {
   type StreamOptions,
   systemClock,
 } from "@gyre/ai";
-import { AnswerMemory } from "../server/answer-memory.ts";
+import { AnswerMemory } from "../server/idempotency-cache.ts";
 import type { Connection, RequestHandler } from "../server/connection.ts";
 import { ConnectionStreams, type FollowOptions } from "./connection-streams.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
@@ -22,7 +22,7 @@ import {
   type WireService,
 } from "../server/service.ts";
 import { streamName } from "../frames/stream-name.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /** What is kept of all streams that have ended, in bytes. Beyond it the oldest are forgotten. */
 export const MAX_ENDED_BYTES: number = 64 * 1024 * 1024;

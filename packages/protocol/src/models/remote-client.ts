@@ -11,7 +11,7 @@ import { type ModelFacts, type ModelFilter, modelsIn } from "./model-facts.ts";
 import { RemoteResponse } from "./remote-response.ts";
 import { requestPayload } from "./request-payloads.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
-import type { WirePeer } from "../client/wire-peer.ts";
+import type { WirePeer } from "../client/client-api.ts";
 
 /** An address, a peer that is there already and stays the caller's, or how to make one. */
 export type RemoteClientOptions =

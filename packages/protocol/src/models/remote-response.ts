@@ -10,7 +10,7 @@ import { failureOf } from "../frames/failure-kind.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
 import { ArrivingMessage } from "../messages/arriving-message.ts";
 import { streamName } from "../frames/stream-name.ts";
-import type { StreamListener, WirePeer } from "../client/wire-peer.ts";
+import type { StreamListener, WirePeer } from "../client/client-api.ts";
 
 /** A server that does not end an aborted stream within this is not waited for. */
 const ABORT_ANSWER_MS = 2_000;

@@ -5,7 +5,7 @@ import {
   socketAddress,
   unknownAddress,
 } from "../client/connect-url.ts";
-import type { Connect } from "../client/wire-peer.ts";
+import type { Connect } from "../client/client-api.ts";
 import { connectTcp } from "./tcp.ts";
 import { connectWebSocket } from "./websocket-client.ts";
 

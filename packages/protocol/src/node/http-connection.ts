@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@gyre/ai";
 import { encode, type Envelope, utf8Length } from "../frames/envelope.ts";
-import { Inbox } from "../transports/inbox.ts";
+import { Inbox } from "../transports/base/inbox.ts";
 import {
   CLOSE_GRACE_MS,
   EVENTS_AWAY_MS,
@@ -9,7 +9,7 @@ import {
   KEEP_ALIVE_MS,
 } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport, TransportHandler } from "../transports/transport.ts";
+import type { Transport, TransportHandler } from "../transports/base/transport.ts";
 
 const OK = 200;
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { httpTransport } from "../transports/http.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import { WireServer } from "../server/service.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 import {
   type HttpListener,
   listenHttp,

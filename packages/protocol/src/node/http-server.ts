@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { MAX_CONNECTIONS } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 import { Guard, type Refusal, tooManyConnections } from "./guard.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encode, type Envelope } from "../frames/envelope.ts";
 import { stdioTransport } from "./stdio.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 function frame(id: string, text = ""): Envelope {
   return { v: 1, type: "x", id, payload: { text } };

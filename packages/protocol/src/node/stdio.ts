@@ -1,9 +1,9 @@
 import type { Readable, Writable } from "node:stream";
 import { encode, type Envelope } from "../frames/envelope.ts";
-import { Inbox } from "../transports/inbox.ts";
+import { Inbox } from "../transports/base/inbox.ts";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { FrameLines } from "../transports/lines.ts";
-import type { Transport, TransportHandler } from "../transports/transport.ts";
+import { FrameLines } from "../transports/base/frame-lines.ts";
+import type { Transport, TransportHandler } from "../transports/base/transport.ts";
 
 export interface StdioOptions {
   input: Readable | NodeJS.ReadableStream;

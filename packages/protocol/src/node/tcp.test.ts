@@ -4,7 +4,7 @@ import { manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { CLOSE_GRACE_MS, MAX_HELLO_BYTES } from "../frames/limits.ts";
 import { WireServer } from "../server/service.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 import type { Listener } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
 import { connectTcp, listenTcp, type ListenTcpOptions } from "./tcp.ts";

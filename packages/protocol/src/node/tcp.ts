@@ -1,10 +1,10 @@
 import { connect, createServer, type Socket } from "node:net";
 import { type Clock, systemClock } from "@gyre/ai";
-import { authorise, withToken } from "../transports/authorize.ts";
+import { authorise, withToken } from "../transports/base/authorize.ts";
 import { encode, type Envelope, PROTOCOL_VERSION } from "../frames/envelope.ts";
 import { CLOSE_GRACE_MS, MAX_CONNECTIONS, MAX_HELLO_BYTES } from "../frames/limits.ts";
 import { stdioTransport } from "./stdio.ts";
-import type { Transport, TransportHandler } from "../transports/transport.ts";
+import type { Transport, TransportHandler } from "../transports/base/transport.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
 import { tokenCheck } from "./token.ts";

@@ -4,7 +4,7 @@ import { WebSocket } from "ws";
 import { isRecord } from "../frames/envelope.ts";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 import { opened, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
 import { nodeTransport } from "./websocket-server.ts";
 

@@ -5,7 +5,7 @@ import { Connection, type ConnectionOptions, type RequestHandler } from "./conne
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { MAX_WAITING_REQUESTS, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import { type Transport, transportPair } from "../transports/transport.ts";
+import { type Transport, transportPair } from "../transports/base/transport.ts";
 
 interface Line {
   say(type: string, payload?: Payload, more?: Partial<Envelope>): Promise<Envelope[]>;

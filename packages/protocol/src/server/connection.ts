@@ -1,5 +1,5 @@
 import { type Clock, redact, systemClock } from "@gyre/ai";
-import { type Answer, AnswerMemory } from "./answer-memory.ts";
+import { type Answer, AnswerMemory } from "./idempotency-cache.ts";
 import {
   type Envelope,
   negotiate,
@@ -13,7 +13,7 @@ import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "..
 import { Outbox } from "./outbox.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
 import { SequenceCheck } from "../frames/sequence.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /**
  * Does what a request asks. It may `ack` by itself, to say something right after that; else

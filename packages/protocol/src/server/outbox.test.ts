@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Envelope } from "../frames/envelope.ts";
 import { Outbox } from "./outbox.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 const answer = (id: string, chars: number): Envelope => ({
   v: 1,

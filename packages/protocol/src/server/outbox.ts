@@ -2,7 +2,7 @@ import { type Envelope, type Payload, utf8Length } from "../frames/envelope.ts";
 import { joinFrames } from "../frames/join-frames.ts";
 import { MAX_WAITING_BYTES } from "../frames/limits.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /** What a frame weighs beside its payload, in bytes, about. */
 const FRAME_BYTES = 128;

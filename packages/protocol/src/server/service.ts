@@ -1,9 +1,9 @@
 import type { Clock } from "@gyre/ai";
-import type { AnswerMemory } from "./answer-memory.ts";
+import type { AnswerMemory } from "./idempotency-cache.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
 import type { Envelope } from "../frames/envelope.ts";
 import { type Limits, LIMITS, MAX_CONNECTIONS } from "../frames/limits.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /** What a service does for one connection. */
 export interface ServedConnection {

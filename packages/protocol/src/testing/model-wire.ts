@@ -12,7 +12,11 @@ import { decode, encode, type Envelope, type Payload } from "../frames/envelope.
 import { ModelService, type ModelServiceOptions } from "../models/models-service.ts";
 import { createRemoteClient, type RemoteClient } from "../models/remote-client.ts";
 import { WireServer, type WireServerOptions } from "../server/service.ts";
-import { type Transport, type TransportHandler, transportPair } from "../transports/transport.ts";
+import {
+  type Transport,
+  type TransportHandler,
+  transportPair,
+} from "../transports/base/transport.ts";
 import { WireClient } from "../client/wire-client.ts";
 
 /** A way that can be cut at any moment: then what was under way is lost, both ways. */

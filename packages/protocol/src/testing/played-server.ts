@@ -1,8 +1,8 @@
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import type { Envelope, Payload } from "../frames/envelope.ts";
-import { type Transport, transportPair } from "../transports/transport.ts";
+import { type Transport, transportPair } from "../transports/base/transport.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
-import type { StreamListener } from "../client/wire-peer.ts";
+import type { StreamListener } from "../client/client-api.ts";
 
 export interface PlayedServer {
   client: WireClient;

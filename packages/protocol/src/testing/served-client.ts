@@ -2,9 +2,9 @@ import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import type { Connection, RequestHandler } from "../server/connection.ts";
 import type { Envelope } from "../frames/envelope.ts";
 import { WireServer, type WireServerOptions, type WireService } from "../server/service.ts";
-import { type Transport, transportPair } from "../transports/transport.ts";
+import { type Transport, transportPair } from "../transports/base/transport.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
-import type { WireState } from "../client/wire-peer.ts";
+import type { WireState } from "../client/client-api.ts";
 
 /** Answers by handlers, the same ones on each connection. */
 function service(handlers: ReadonlyMap<string, RequestHandler>): WireService {

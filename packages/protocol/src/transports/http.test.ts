@@ -6,7 +6,7 @@ import { httpTransport } from "./http.ts";
 import { EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../frames/limits.ts";
 import { type HttpListener, listenHttp } from "../node/http-server.ts";
 import { type TcpRelay, tcpRelay } from "../testing/tcp-relay.ts";
-import type { Transport } from "./transport.ts";
+import type { Transport } from "./base/transport.ts";
 
 const TOKEN = "t".repeat(32);
 const headers = { authorization: `Bearer ${TOKEN}` };

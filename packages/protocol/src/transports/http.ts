@@ -1,9 +1,9 @@
 import { SseDecoder } from "@gyre/ai/stream";
 import { encode, type Envelope, isRecord, utf8Length } from "../frames/envelope.ts";
-import { Inbox } from "./inbox.ts";
+import { Inbox } from "./base/inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport, TransportHandler } from "./transport.ts";
+import type { Transport, TransportHandler } from "./base/transport.ts";
 
 /** Frames that wait go together, up to about so many bytes a request. */
 const MAX_REQUEST_BYTES: number = 1024 * 1024;

@@ -7,7 +7,7 @@ import { type HttpListener, listenHttp, type ListenHttpOptions } from "../node/h
 import { connectWebSocket } from "../node/websocket-client.ts";
 import { WEBSOCKET_PING_MS } from "../node/websocket-server.ts";
 import { tcpRelay } from "../testing/tcp-relay.ts";
-import type { Transport } from "./transport.ts";
+import type { Transport } from "./base/transport.ts";
 import { base64Url, websocketTransport } from "./websocket.ts";
 
 const TOKEN = "t".repeat(32);

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import { encode, type Envelope, tooLarge } from "../frames/envelope.ts";
-import { Inbox } from "./inbox.ts";
+import { Inbox } from "./base/inbox.ts";
 import { CLOSE_GRACE_MS, MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport, TransportHandler } from "./transport.ts";
+import type { Transport, TransportHandler } from "./base/transport.ts";
 
 /** The subprotocol that is spoken. */
 export const WEBSOCKET_PROTOCOL = "gyre.v1";

@@ -18,8 +18,8 @@ import {
   type WireClientOptions,
   type WirePeer,
 } from "@gyre/protocol";
-import type { SessionChanges, SessionInfo, SessionOptions } from "../session-host.ts";
-import { LentTools } from "./lent-tools.ts";
+import type { SessionChanges, SessionInfo, SessionOptions } from "../sessions/session-host.ts";
+import { LentTools } from "./client-tools.ts";
 import type { RemoteState } from "./remote-state.ts";
 import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
 

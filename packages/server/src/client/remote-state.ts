@@ -8,7 +8,7 @@ import {
 } from "@gyre/agent";
 import { addUsage, type Model, type ThinkingLevel, type Usage } from "@gyre/ai";
 import { isRecord, type Payload } from "@gyre/protocol";
-import { isAssistant } from "../wire-event.ts";
+import { isAssistant } from "../events/wire-event.ts";
 
 /** A tool of the session as far as it can be told of. */
 export interface RemoteTool {

@@ -6,8 +6,8 @@ import {
   ProtocolError,
   type WirePeer,
 } from "@gyre/protocol";
-import type { WireState } from "../wire-event.ts";
-import { WireEventReader } from "../wire-event-reader.ts";
+import type { WireState } from "../events/wire-event.ts";
+import { WireEventReader } from "../events/wire-event-reader.ts";
 import { Mirror, type RemoteState } from "./remote-state.ts";
 import { type KnownRun, RunWaits } from "./run-waits.ts";
 

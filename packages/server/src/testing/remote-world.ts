@@ -10,7 +10,7 @@ import {
   WireServer,
   type WireServerOptions,
 } from "@gyre/protocol";
-import { SessionService, type SessionServiceOptions } from "../session-service.ts";
+import { SessionService, type SessionServiceOptions } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
 
 /** A server with sessions in this process, and ways to it. */

@@ -1,6 +1,6 @@
 import { Agent, type AgentEvent, type AgentOptions, type AgentTool, approval } from "@gyre/agent";
 import { type ScriptFunction, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
-import type { HostedSession, SessionHost, SessionInfo } from "../session-host.ts";
+import type { HostedSession, SessionHost, SessionInfo } from "../sessions/session-host.ts";
 
 export interface ScriptedHostOptions {
   script?: readonly ScriptStep[] | ScriptFunction;

@@ -14,7 +14,7 @@ import {
   makeToken,
   streamRoutes,
 } from "@gyre/protocol/node";
-import { SessionService } from "../session-service.ts";
+import { SessionService } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
 
 /** The response to what a context asks last. */

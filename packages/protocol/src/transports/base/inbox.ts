@@ -1,5 +1,5 @@
-import { decode, type Envelope } from "../frames/envelope.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { decode, type Envelope } from "../../frames/envelope.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
 import type { TransportHandler } from "./transport.ts";
 
 /**

@@ -2,21 +2,21 @@ import { Transform } from "node:stream";
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import type { Envelope } from "../frames/envelope.ts";
-import { httpTransport } from "./http.ts";
-import { EVENTS_AWAY_MS } from "../frames/limits.ts";
-import { listenHttp } from "../node/http-server.ts";
-import { connectTcp, listenTcp } from "../node/tcp.ts";
-import { connectWebSocket } from "../node/websocket-client.ts";
-import { stdioTransport } from "../node/stdio.ts";
-import { tcpRelay } from "../testing/tcp-relay.ts";
+import type { Envelope } from "../../frames/envelope.ts";
+import { httpTransport } from "../http.ts";
+import { EVENTS_AWAY_MS } from "../../frames/limits.ts";
+import { listenHttp } from "../../node/http-server.ts";
+import { connectTcp, listenTcp } from "../../node/tcp.ts";
+import { connectWebSocket } from "../../node/websocket-client.ts";
+import { stdioTransport } from "../../node/stdio.ts";
+import { tcpRelay } from "../../testing/tcp-relay.ts";
 import {
   transportChecks,
   type TransportEnds,
   type TransportTraits,
-} from "../testing/transport-suite.ts";
+} from "../../testing/transport-checks.ts";
 import { type Transport, transportPair } from "./transport.ts";
-import { websocketTransport } from "./websocket.ts";
+import { websocketTransport } from "../websocket.ts";
 
 const TOKEN = "t".repeat(32);
 const HELLO: Envelope = { v: 1, type: "hello", id: "c_0", payload: { versions: [1] } };

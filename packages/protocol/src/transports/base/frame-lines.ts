@@ -1,6 +1,6 @@
-import { tooLarge } from "../frames/envelope.ts";
+import { tooLarge } from "../../frames/envelope.ts";
 import type { Inbox } from "./inbox.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,8 +1,8 @@
 import { manualClock } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { authorise, withToken } from "./authorize.ts";
-import type { Envelope } from "../frames/envelope.ts";
-import { HELLO_TIMEOUT_MS } from "../frames/limits.ts";
+import type { Envelope } from "../../frames/envelope.ts";
+import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
 import { type Transport, transportPair } from "./transport.ts";
 
 function frame(type: string, payload: Envelope["payload"] = {}): Envelope {

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "@gyre/ai";
-import { type Envelope, PROTOCOL_VERSION } from "../frames/envelope.ts";
+import { type Envelope, PROTOCOL_VERSION } from "../../frames/envelope.ts";
 import { Inbox } from "./inbox.ts";
-import { HELLO_TIMEOUT_MS } from "../frames/limits.ts";
+import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
 import type { Transport, TransportHandler } from "./transport.ts";
 
 export interface AuthoriseOptions {

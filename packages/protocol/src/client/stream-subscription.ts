@@ -1,6 +1,6 @@
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { StreamListener } from "./wire-peer.ts";
+import type { StreamListener } from "./client-api.ts";
 
 /** A stream that skips numbers again and again, each time after it was taken up, is given up. */
 const MAX_RESUMES_IN_VAIN = 3;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Answer, AnswerMemory } from "./answer-memory.ts";
+import { type Answer, AnswerMemory } from "./idempotency-cache.ts";
 import type { Envelope } from "../frames/envelope.ts";
 
 const frame = (id: string): Envelope => ({ v: 1, type: "x", id, payload: {} });

@@ -3,10 +3,10 @@ import { call, manualClock, type ScriptStep } from "@gyre/ai/testing";
 import { type Payload, transportPair } from "@gyre/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SessionHost } from "../session-host.ts";
-import { serveSessions } from "../session-service.ts";
+import type { SessionHost } from "../sessions/session-host.ts";
+import { serveSessions } from "../sessions/session-service.ts";
 import { remoteWorld, testTool } from "../testing/remote-world.ts";
-import { WireClient } from "../testing/wire-client.ts";
+import { WireClient } from "../testing/checking-client.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 
 const look: ScriptStep[] = [[call("look", { path: "a" })], "Done"];

@@ -1,7 +1,7 @@
 import { systemClock } from "@gyre/ai";
 import type { Envelope } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /** Two ends of a transport, and what can be done to the way between them. */
 export interface TransportEnds {

@@ -13,9 +13,9 @@ import { stdioTransport } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SessionService, type SessionServiceOptions } from "./session-service.ts";
-import { ScriptedHost, type ScriptedHostOptions } from "./testing/scripted-host.ts";
-import { WireClient } from "./testing/wire-client.ts";
-import { WireEventReader } from "./wire-event-reader.ts";
+import { ScriptedHost, type ScriptedHostOptions } from "../testing/scripted-host.ts";
+import { WireClient } from "../testing/checking-client.ts";
+import { WireEventReader } from "../events/wire-event-reader.ts";
 
 const tool = (name: string, execute: AgentTool["execute"] = () => name): AgentTool => ({
   name,

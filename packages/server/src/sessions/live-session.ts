@@ -9,11 +9,11 @@ import {
   ProtocolError,
   utf8Length,
 } from "@gyre/protocol";
-import { LentTools } from "./lent-tools.ts";
+import { LentTools } from "./client-tools.ts";
 import type { HostedSession, SessionChanges } from "./session-host.ts";
 import { wrong } from "./session-payloads.ts";
-import { ToldState } from "./told-state.ts";
-import { WireEventWriter } from "./wire-event.ts";
+import { ToldState } from "./published-state.ts";
+import { WireEventWriter } from "../events/wire-event.ts";
 
 export interface LiveSessionOptions {
   tailEvents: number;

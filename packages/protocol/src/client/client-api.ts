@@ -1,7 +1,7 @@
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import type { Limits } from "../frames/limits.ts";
 import type { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/base/transport.ts";
 
 /** Opens a way to the server: called for each attempt. Rejects where there is none now. */
 export type Connect = (signal: AbortSignal) => Promise<Transport>;

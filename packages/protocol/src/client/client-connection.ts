@@ -11,8 +11,8 @@ import {
 import { type Limits, LIMITS } from "../frames/limits.ts";
 import type { WireRequest } from "./pending-requests.ts";
 import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/transport.ts";
-import type { Connect } from "./wire-peer.ts";
+import type { Transport } from "../transports/base/transport.ts";
+import type { Connect } from "./client-api.ts";
 
 /** A connection that is not ready by then is given up; so is the wait for its end. */
 export const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,5 +1,5 @@
-import type { Envelope } from "../frames/envelope.ts";
-import type { ProtocolError } from "../frames/protocol-error.ts";
+import type { Envelope } from "../../frames/envelope.ts";
+import type { ProtocolError } from "../../frames/protocol-error.ts";
 
 /** What comes out of a transport. None of these may throw. */
 export interface TransportHandler {
