@@ -1,14 +1,14 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { behave, BEHAVIOURS } from "./behaviours.ts";
+import { behave, BEHAVIORS } from "./behaviors.ts";
 import floor from "./floor/peer.ts";
 import gyre from "./gyre/peer.ts";
 import type { Peer, Plain } from "./peer.ts";
 import { SPEEDS } from "./speed.ts";
-import { adding, addTool, answerOf, callParts, longHistory, textParts } from "./works.ts";
+import { adding, addTool, streamParts, callParts, longHistory, textParts } from "./works.ts";
 
-// Some behaviours look at the heap.
+// Some behaviors look at the heap.
 setFlagsFromString("--expose-gc");
 Object.assign(globalThis, { gc: runInNewContext("gc") as unknown });
 
@@ -54,7 +54,7 @@ describe.each(OURS)("%s", (_, peer) => {
 
   it("goes on from a history, which it leaves as it was", async () => {
     const history = longHistory(8);
-    const outcome = await peer.run({ answer: () => answerOf(textParts(1)), history });
+    const outcome = await peer.run({ answer: () => streamParts(textParts(1)), history });
     expect(history).toEqual(longHistory(8));
     expect(bare(outcome.messages)).toEqual([
       ...bare(history),
@@ -78,7 +78,7 @@ describe.each(OURS)("%s", (_, peer) => {
   it("waits for the consumer before it hands the next event on", async () => {
     let [inside, most, events] = [0, 0, 0];
     await peer.run({
-      answer: () => answerOf(textParts(10)),
+      answer: () => streamParts(textParts(10)),
       event: async () => {
         most = Math.max(most, ++inside);
         events++;
@@ -94,7 +94,7 @@ describe.each(OURS)("%s", (_, peer) => {
     let [running, most] = [0, 0];
     const calls = [2, 1, 0].flatMap((i) => [...callParts(`c${i}`, "wait", `{"i":${i}}`)]);
     const outcome = await peer.run({
-      answer: (nth) => answerOf(nth === 0 ? calls : textParts(1)),
+      answer: (nth) => streamParts(nth === 0 ? calls : textParts(1)),
       tools: [
         {
           name: "wait",
@@ -152,28 +152,30 @@ it("a library that loses some of the work is not measured", async () => {
   }
 });
 
-it("Gyre hands the signal on to a tool, and tells a listener and a hook what happens", async () => {
+it("Gyre hands the signal on to a tool, and reports to a listener and a hook what happens", async () => {
   const { signal } = new AbortController();
-  const told = new Set<string>();
-  let [hooked, isSignalled] = [0, false];
+  const reported = new Set<string>();
+  let [hooked, isSignaled] = [0, false];
   await gyre.run({
     answer: adding(1),
     tools: [
       {
         ...addTool,
         run: (input, signal) => {
-          isSignalled = signal instanceof AbortSignal;
+          isSignaled = signal instanceof AbortSignal;
           return addTool.run(input);
         },
       },
     ],
     signal,
-    listener: (event) => told.add(event),
+    listener: (event) => reported.add(event),
     hook: () => hooked++,
   });
-  expect(isSignalled).toBe(true);
+  expect(isSignaled).toBe(true);
   expect(hooked).toBe(2);
-  expect([...told]).toEqual(expect.arrayContaining(["agent_start", "message_update", "agent_end"]));
+  expect([...reported]).toEqual(
+    expect.arrayContaining(["agent_start", "message_update", "agent_end"]),
+  );
 });
 
 /** What becomes of Gyre, and of the floor, which contains nothing and heeds no signal. */
@@ -190,13 +192,13 @@ const PROMISED: readonly (readonly [name: string, gyre: string, floor: string])[
   ["stall-guard", "noticed", "no setting"],
 ];
 
-it("every behaviour that does not just wait has its promise here", () => {
-  const names = BEHAVIOURS.filter(({ isWaiting }) => !isWaiting).map(({ name }) => name);
+it("every behavior that does not just wait has its promise here", () => {
+  const names = BEHAVIORS.filter(({ isWaiting }) => !isWaiting).map(({ name }) => name);
   expect(PROMISED.map(([name]) => name)).toEqual(names);
 });
 
 const promises = PROMISED.flatMap(([name, ours, least]) => {
-  const title = BEHAVIOURS.find((one) => one.name === name)?.title ?? name;
+  const title = BEHAVIORS.find((one) => one.name === name)?.title ?? name;
   return [
     ["Gyre", title, ours, gyre, name],
     ["the floor", title, least, floor, name],
@@ -210,6 +212,6 @@ it.concurrent.each(promises)("%s, %s: %s", async (_who, _title, promised, peer, 
   expect(found.replace(/^-?[\d.]+ MB, (?:all|\d+) taken$/, "found out")).toBe(promised);
 });
 
-it("a behaviour that there is not is named", async () => {
-  await expect(behave(floor, "singing")).rejects.toThrow('There is no behaviour "singing".');
+it("a behavior that there is not is named", async () => {
+  await expect(behave(floor, "singing")).rejects.toThrow('There is no behavior "singing".');
 });

@@ -54,7 +54,7 @@ it("a package within a package is the one that its owner gets, and counts by its
   expect(footprint(folder, ["a"])).toEqual({ packages: 4, mb: 0.015 });
 });
 
-it("a package within a package that nobody needs weighs nothing", () => {
+it("a package within a package that is not needed weighs nothing", () => {
   const folder = plant({
     ...weighing("node_modules/a", 1_000),
     ...weighing("node_modules/a/node_modules/b", 2_000),

@@ -21,7 +21,7 @@ describe.runIf(major >= LEAST_NODE)("the command", () => {
   });
 
   it.each([
-    [["--peer", "nobody"], /^There is no peer "nobody"\. There are: floor, gyre, .*\.$/],
+    [["--peer", "unknown"], /^There is no peer "unknown"\. There are: floor, gyre, .*\.$/],
     [["--case", "nothing"], /^There is no case "nothing"\. There are: text, .*\.$/],
     [["--rounds", "0"], /^--rounds is "0"; it has to be a whole number from 1 on\.$/],
     [["--rounds", "many"], /^--rounds is "many"; it has to be a whole number from 1 on\.$/],

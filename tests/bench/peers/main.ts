@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type Column, COLUMNS, loadPeer, packageOf } from "./peers.ts";
+import { type Column, COLUMNS, loadPeer, parsePackageName } from "./peers.ts";
 import { growthPlot, speedPlot } from "./plots.ts";
-import { behaviourRows, growthOf, measureSpeed } from "./race.ts";
+import { measureBehaviors, computeGrowth, measureSpeed } from "./race.ts";
 import { markdown } from "./report.ts";
 import { failures, type GrowthRow, type Heading, type ResultRow, type Results } from "./results.ts";
 import { SPEEDS } from "./speed.ts";
@@ -23,7 +23,7 @@ const values = read();
 const here = fileURLToPath(new URL(".", import.meta.url));
 const resultsFolder = values.out ?? fileURLToPath(new URL("../results", import.meta.url));
 const docs = fileURLToPath(new URL("../../../docs", import.meta.url));
-const OTHER_CASES = ["import", "installed", "behaviour"];
+const OTHER_CASES = ["import", "installed", "behavior"];
 const [BEGIN, END] = ["<!-- results: begin -->", "<!-- results: end -->"];
 const CASES = [...SPEEDS.map(({ name }) => name), ...OTHER_CASES];
 const { quick } = values;
@@ -135,7 +135,7 @@ function fillIn(path: string, text: string): void {
 }
 
 async function measureAll(): Promise<Results> {
-  const headings = await Promise.all(columns.map(headingOf));
+  const headings = await Promise.all(columns.map(describeColumn));
   const rows: ResultRow[] = [];
   const growth: GrowthRow[] = [];
   const server = fork(fileURLToPath(new URL("../src/library/stream-server.ts", import.meta.url)));
@@ -146,7 +146,7 @@ async function measureAll(): Promise<Results> {
   for (const speed of SPEEDS.filter(({ name }) => isWanted(name))) {
     const measured = await measureSpeed(speed, { columns, rounds, origin, quick });
     rows.push(...measured);
-    if (speed.grows && !quick) growth.push(growthOf(speed, measured));
+    if (speed.grows && !quick) growth.push(computeGrowth(speed, measured));
   }
   server.disconnect();
   if (isWanted("import")) rows.push(await importRow(columns, rounds));
@@ -159,11 +159,11 @@ async function measureAll(): Promise<Results> {
     columns: headings,
     rows,
     growth,
-    behaviours: isWanted("behaviour") ? await behaviourRows(columns, quick) : [],
+    behaviors: isWanted("behavior") ? await measureBehaviors(columns, quick) : [],
   };
 }
 
-async function headingOf(column: Column): Promise<Heading> {
+async function describeColumn(column: Column): Promise<Heading> {
   const peer = await loadPeer(column.id);
   const [name] = peer.imports;
   const folder = column.folder ?? "gyre";
@@ -172,7 +172,10 @@ async function headingOf(column: Column): Promise<Heading> {
       ? ""
       : (
           JSON.parse(
-            readFileSync(`${here}${folder}/node_modules/${packageOf(name)}/package.json`, "utf8"),
+            readFileSync(
+              `${here}${folder}/node_modules/${parsePackageName(name)}/package.json`,
+              "utf8",
+            ),
           ) as { version: string }
         ).version;
   return { id: column.id, name: peer.name, version };

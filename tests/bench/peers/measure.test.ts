@@ -38,7 +38,7 @@ it("two points are enough for an exponent", () => {
   ).toBeCloseTo(3, 9);
 });
 
-it("short work is repeated until its time can be told, and counts as one run", async () => {
+it("short work is repeated until its time can be measured, and counts as one run", async () => {
   let runs = 0;
   const began = performance.now();
   const { wallMs, cpuMs } = await timed(async () => {

@@ -8,7 +8,7 @@ export interface Times {
   readonly wallMs: number;
 }
 
-/** What one run of `work` takes: the mean of as many as are needed to tell. */
+/** What one run of `work` takes: the mean of as many as are needed. */
 export async function timed(work: () => Promise<void>): Promise<Times> {
   const wall = performance.now();
   const cpu = cpuMs();

@@ -46,7 +46,7 @@ export interface Work {
   /** Called for each event that the consumer gets; awaited before the next is asked for. */
   readonly event?: () => void | Promise<void>;
   /**
-   * Given to the library as a function that it calls to tell of what happens, besides
+   * Given to the library as a function that it calls to report what happens, besides
    * the stream: a listener, a callback, `onChunk`. The event's name is the library's.
    */
   readonly listener?: (event: string) => void;
@@ -62,7 +62,7 @@ export interface Outcome {
   readonly argumentDeltas: number;
   /**
    * The conversation as the library has it: what was given, and what the run added. Put
-   * into this form when it is asked for: nobody else would do that, so it is not measured.
+   * into this form when it is asked for: no application would do that, so it is not measured.
    */
   readonly messages: readonly Plain[];
   /** What the library threw at its caller, if it did. */
@@ -101,7 +101,7 @@ export interface Peer {
 }
 
 /** A JSON Schema of a tool's parameters. */
-export function schemaOf(tool: Tool): {
+export function buildSchema(tool: Tool): {
   type: "object";
   properties: Record<string, { type: "string" | "number" }>;
   required: string[];
@@ -118,6 +118,6 @@ export function schemaOf(tool: Tool): {
 }
 
 /** What went wrong, in a line. */
-export function reasonOf(error: unknown): string {
+export function formatReason(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

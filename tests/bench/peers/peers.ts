@@ -36,7 +36,7 @@ export async function loadPeer(id: string): Promise<Peer> {
 }
 
 /** The package that an import is of: `@a/b` of `@a/b/c`. */
-export function packageOf(specifier: string): string {
+export function parsePackageName(specifier: string): string {
   return specifier
     .split("/")
     .slice(0, specifier.startsWith("@") ? 2 : 1)

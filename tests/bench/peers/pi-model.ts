@@ -75,7 +75,7 @@ export const model = {
   maxTokens: 32_000,
 };
 
-/** Tells `reply` what `answer` says; never rejects. */
+/** Passes `answer` to `reply`; never rejects. */
 export async function pump(answer: Answer, reply: Reply, signal?: AbortSignal): Promise<void> {
   try {
     throwIfAborted(signal);
@@ -95,7 +95,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new Error("Request was aborted");
 }
 
-/** An answer as it grows, told to pi. */
+/** An answer as it grows, for pi. */
 export class Reply {
   readonly #events: ModelEvents;
   readonly #parse: (json: string) => JsonObject;

@@ -23,10 +23,10 @@ import {
 /*
  * pi-agent-core, what its versions have in common.
  *
- * Its documentation begins with the `Agent` class and tells of `agentLoop` as the low-level
- * way, so there is a peer for each. The agent tells its listeners at once and awaits them,
+ * Its documentation begins with the `Agent` class and describes `agentLoop` as the low-level
+ * way, so there is a peer for each. The agent notifies its listeners at once and awaits them,
  * without the second queue of the loop's stream, and takes what a model or a hook throws;
- * the bare loop leaves that to nobody. Only the class has `subscribe`, so the loop's peer
+ * the bare loop has no such listeners. Only the class has `subscribe`, so the loop's peer
  * uses it where there is a listener, and where there is a hook, which may throw here.
  *
  * There is no limit of turns to lift, and tools run in parallel without a limit by default.
@@ -73,7 +73,7 @@ export interface Pi<Events extends ModelEvents, Schema> {
   readonly imports: readonly string[];
   readonly createEvents: () => Events;
   readonly parseJson: (json: string) => JsonObject;
-  readonly schemaOf: (tool: Tool) => Schema;
+  readonly buildSchema: (tool: Tool) => Schema;
   /** An `Agent`, with pi's own clients if there is no `ask`; what the hook throws is left to it. */
   readonly createAgent: (
     initialState: { model: typeof model; messages: Message[]; tools: PiTool<Schema>[] },
@@ -101,7 +101,7 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
     name: tool.name,
     label: tool.name,
     description: tool.description,
-    parameters: pi.schemaOf(tool),
+    parameters: pi.buildSchema(tool),
     async execute(_id, input, signal) {
       // pi has checked it against the schema.
       const result = await tool.run(input as Record<string, unknown>, signal);
@@ -109,12 +109,12 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
     },
   }));
 
-  const contextOf = ({ history, tools = [] }: Work) => ({
+  const buildContext = ({ history, tools = [] }: Work) => ({
     messages: history ? messagesOf(history) : [],
     tools: tools.map(toolOf),
   });
 
-  function askOf(work: Work): Ask<Events> {
+  function createAsk(work: Work): Ask<Events> {
     let asked = 0;
     return (_model, _context, options) => {
       const answer = work.answer(asked++);
@@ -125,7 +125,7 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
   }
 
   const agentFor = (work: Work): PiAgent =>
-    pi.createAgent({ model, ...contextOf(work) }, askOf(work), work.hook);
+    pi.createAgent({ model, ...buildContext(work) }, createAsk(work), work.hook);
 
   async function runAgent(work: Work): Promise<Outcome> {
     const { listener, signal } = work;
@@ -138,31 +138,31 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
     });
     try {
       await promptFor(agent, signal);
-      return outcomeOf(tally, agent.state.messages);
+      return toOutcome(tally, agent.state.messages);
     } catch (error) {
-      return outcomeOf(tally, agent.state.messages, error);
+      return toOutcome(tally, agent.state.messages, error);
     }
   }
 
   async function runLoop(work: Work): Promise<Outcome> {
     const tally = new Tally();
-    const context = contextOf(work);
-    const stream = pi.loop(prompt, context, { model }, work.signal, askOf(work));
+    const context = buildContext(work);
+    const stream = pi.loop(prompt, context, { model }, work.signal, createAsk(work));
     try {
       for await (const event of stream) {
         count(tally, event);
         const wait = work.event?.();
         if (wait) await wait;
       }
-      return outcomeOf(tally, [...context.messages, ...(await stream.result())]);
+      return toOutcome(tally, [...context.messages, ...(await stream.result())]);
     } catch (error) {
-      return outcomeOf(tally, context.messages, error);
+      return toOutcome(tally, context.messages, error);
     }
   }
 
   async function readAgent({ baseUrl, signal, text }: HttpWork, api: string): Promise<void> {
     const agent = pi.createAgent({ model: { ...model, api, baseUrl }, messages: [], tools: [] });
-    agent.subscribe((event) => tellText(event, text));
+    agent.subscribe((event) => reportText(event, text));
     await promptFor(agent, signal);
     throwUnlessDone(agent.state.messages.at(-1));
   }
@@ -170,7 +170,7 @@ export function createPiPeers<Events extends ModelEvents, Schema>(pi: Pi<Events,
   async function readLoop({ baseUrl, signal, text }: HttpWork, api: string): Promise<void> {
     const config = { model: { ...model, api, baseUrl }, apiKey: "key" };
     const stream = pi.loop(prompt, { messages: [], tools: [] }, config, signal);
-    for await (const event of stream) tellText(event, text);
+    for await (const event of stream) reportText(event, text);
     throwUnlessDone((await stream.result()).at(-1));
   }
 
@@ -212,7 +212,7 @@ async function promptFor(agent: PiAgent, signal: AbortSignal | undefined): Promi
   }
 }
 
-function tellText(event: Event, text: (delta: string) => void): void {
+function reportText(event: Event, text: (delta: string) => void): void {
   if (event.type !== "message_update") return;
   const update = event.assistantMessageEvent;
   if (update.type === "text_delta") text(update.delta);
@@ -225,17 +225,18 @@ function count(tally: Tally, event: Event): void {
   else if (update.type === "toolcall_delta") tally.argument();
 }
 
-function outcomeOf(tally: Tally, messages: readonly AnyMessage[], error?: unknown): Outcome {
-  return tally.outcome(() => messages.filter(isSaid).map(toPlain), error);
+function toOutcome(tally: Tally, messages: readonly AnyMessage[], error?: unknown): Outcome {
+  return tally.outcome(() => messages.filter(isConversation).map(toPlain), error);
 }
 
 function throwUnlessDone(last: AnyMessage | undefined): void {
-  if (!last || !isSaid(last) || last.role !== "assistant") throw new Error("There is no answer.");
+  if (!last || !isConversation(last) || last.role !== "assistant")
+    throw new Error("There is no answer.");
   if (last.stopReason !== "stop") throw new Error(last.errorMessage ?? last.stopReason);
 }
 
-/** Those of the system, by which 0.87 tells the model of its tools, are nothing that was said. */
-function isSaid(message: AnyMessage): message is Message {
+/** Those of the system, by which 0.87 describes its tools to the model, are no part of the conversation. */
+function isConversation(message: AnyMessage): message is Message {
   const { role } = message;
   return role === "user" || role === "assistant" || role === "toolResult";
 }
@@ -252,14 +253,14 @@ function once<In extends object, Out>(make: (from: In) => Out): (from: In) => Ou
 
 const messagesOf = once((history: readonly Plain[]): Message[] => history.map(toMessage));
 
-function toMessage({ role, text: said, calls = [], answers = "", name = "" }: Plain): Message {
-  if (role === "user") return { role, content: said, timestamp: 0 };
+function toMessage({ role, text: plainText, calls = [], answers = "", name = "" }: Plain): Message {
+  if (role === "user") return { role, content: plainText, timestamp: 0 };
   if (role === "tool") {
-    const content = [text(said)];
+    const content = [text(plainText)];
     const call = { toolCallId: answers, toolName: name };
     return { role: "toolResult", ...call, content, isError: false, timestamp: 0 };
   }
-  const content: Assistant["content"] = said === "" ? [] : [text(said)];
+  const content: Assistant["content"] = plainText === "" ? [] : [text(plainText)];
   for (const { id, name, input } of calls) {
     // It came as JSON, which its type does not say.
     content.push({ type: "toolCall", id, name, arguments: input as JsonObject });
@@ -270,12 +271,12 @@ function toMessage({ role, text: said, calls = [], answers = "", name = "" }: Pl
 function toPlain(message: Message): Plain {
   const { content } = message;
   const blocks = typeof content === "string" ? [text(content)] : content;
-  const said = blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+  const plainText = blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
   if (message.role === "toolResult") {
-    return { role: "tool", text: said, answers: message.toolCallId, name: message.toolName };
+    return { role: "tool", text: plainText, answers: message.toolCallId, name: message.toolName };
   }
   const calls = blocks
     .filter((block) => block.type === "toolCall")
     .map(({ id, name, arguments: input }) => ({ id, name, input }));
-  return { role: message.role, text: said, ...(calls.length === 0 ? {} : { calls }) };
+  return { role: message.role, text: plainText, ...(calls.length === 0 ? {} : { calls }) };
 }

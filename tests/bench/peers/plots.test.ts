@@ -32,7 +32,7 @@ const found: Results = {
     row("tools", 5, of(3, 2), "tools <a & b>"),
   ],
   growth: [{ case: "text", title: "growth of text", cells: { gyre: 1, other: 1.9 } }],
-  behaviours: [],
+  behaviors: [],
 };
 
 const PLOTS = [
@@ -86,7 +86,7 @@ it("every column is in the legend; the floor only where it is drawn", () => {
   }
 });
 
-it("every column has a colour of its own", () => {
+it("every column has a color of its own", () => {
   const legend = dots(growthPlot({ ...found, columns: everybody, rows: [], growth: [] }));
   expect(new Set(legend).size).toBe(COLUMNS.length);
 });
@@ -122,7 +122,7 @@ const same = { floor: { median: 1 }, gyre: { median: 1 }, other: { median: 1 } }
 
 it.each<[string, Partial<Results>]>([
   ["nothing was measured", { rows: [], growth: [] }],
-  ["a work was measured by nobody", { rows: [row("text", 1, { gyre: { note: "none" } })] }],
+  ["a work was not measured", { rows: [row("text", 1, { gyre: { note: "none" } })] }],
   ["only we were measured", { columns: found.columns.slice(1, 2) }],
   ["all take the same", { rows: [row("text", 10, same), row("text", 100, same)] }],
   ["there is one size", { rows: [row("text", 1_000, of(1, 5))] }],

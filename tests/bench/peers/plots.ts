@@ -1,7 +1,7 @@
 import { FLOOR, OURS, type Results, type ResultRow, timesOurs } from "./results.ts";
 
-/** A colour for each column that is told apart on white; ours is the darkest. */
-const COLOURS: Readonly<Record<string, string>> = {
+/** A color for each column that is distinct on white; ours is the darkest. */
+const COLORS: Readonly<Record<string, string>> = {
   floor: "#b5b5b5",
   gyre: "#111111",
   "gyre-agent": "#666666",
@@ -28,14 +28,14 @@ function words(x: number, y: number, text: string, more = ""): string {
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="12" fill="#333" ${more}>${escape(text)}</text>`;
 }
 
-function line(x1: number, y1: number, x2: number, y2: number, colour = "#ddd"): string {
+function line(x1: number, y1: number, x2: number, y2: number, color = "#ddd"): string {
   const [a, b, c, d] = [x1, y1, x2, y2].map((value) => value.toFixed(1));
-  return `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke="${colour}"/>`;
+  return `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke="${color}"/>`;
 }
 
 function dot(x: number, y: number, id: string): string {
-  const colour = COLOURS[id] ?? "#000";
-  return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${DOT}" fill="${colour}" fill-opacity="0.9"/>`;
+  const color = COLORS[id] ?? "#000";
+  return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${DOT}" fill="${color}" fill-opacity="0.9"/>`;
 }
 
 function svg(width: number, height: number, title: string, parts: readonly string[]): string {
@@ -48,7 +48,7 @@ function svg(width: number, height: number, title: string, parts: readonly strin
   ].join("\n");
 }
 
-/** The columns' names, each with its colour, in lines that fit. */
+/** The columns' names, each with its color, in lines that fit. */
 function legend(results: Results, x: number, y: number, width: number, without: string): string[] {
   const parts: string[] = [];
   let [at, row] = [x, y];
@@ -74,7 +74,7 @@ function placed(value: number | undefined): value is number {
 }
 
 /** How many times ours, for those in the race. */
-function ratioOf(row: ResultRow, id: string): number | undefined {
+function computeRatio(row: ResultRow, id: string): number | undefined {
   return id === FLOOR ? undefined : timesOurs(row, id);
 }
 
@@ -94,7 +94,7 @@ export function speedPlot(results: Results): string {
   const [width, left, right, step, top] = [960, 370, 44, 26, 92];
   const rows = largest(results);
   const ratios = rows
-    .flatMap((row) => results.columns.map(({ id }) => ratioOf(row, id)))
+    .flatMap((row) => results.columns.map(({ id }) => computeRatio(row, id)))
     .filter(placed);
   const { from, to } = decades([...ratios, 1]);
   const across = (times: number): number =>
@@ -119,7 +119,7 @@ export function speedPlot(results: Results): string {
     parts.push(line(left, y, width - right, y, "#f2f2f2"));
     parts.push(words(left - 12, y + 4, row.title, 'text-anchor="end"'));
     for (const { id } of results.columns) {
-      const times = ratioOf(row, id);
+      const times = computeRatio(row, id);
       if (placed(times)) parts.push(dot(across(times), y, id));
     }
   }
@@ -165,7 +165,7 @@ export function growthPlot(results: Results): string {
       const path = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
       const stroke = id === OURS ? 3 : 1.5;
       parts.push(
-        `<polyline points="${path}" fill="none" stroke="${COLOURS[id] ?? "#000"}" stroke-width="${stroke}"/>`,
+        `<polyline points="${path}" fill="none" stroke="${COLORS[id] ?? "#000"}" stroke-width="${stroke}"/>`,
         ...points.map(([x, y]) => dot(x, y, id)),
       );
     }

@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { median } from "../src/measure/measure.ts";
-import { type Behaviour, BEHAVIOURS } from "./behaviours.ts";
+import { type Behavior, BEHAVIORS } from "./behaviors.ts";
 import { growthExponent } from "./measure.ts";
 import type { Column } from "./peers.ts";
-import { type BehaviourRow, type Cell, FLOOR, type GrowthRow, type ResultRow } from "./results.ts";
+import { type BehaviorRow, type Cell, FLOOR, type GrowthRow, type ResultRow } from "./results.ts";
 import type { Sample, Speed } from "./speed.ts";
-import type { Said } from "./worker.ts";
+import type { WorkerMessage } from "./worker.ts";
 
 /** What takes longer is not measured, nor anything larger of its kind. */
 const LIMIT_MS = 60_000;
@@ -23,20 +23,20 @@ class Worker {
   }
 
   /** What it says next; what became of it if it says nothing more, or nothing in time. */
-  next(limitMs: number): Promise<Said | "late" | "died"> {
+  next(limitMs: number): Promise<WorkerMessage | "late" | "died"> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => finish("late"), limitMs);
-      const finish = (said: Said | "late" | "died"): void => {
+      const finish = (message: WorkerMessage | "late" | "died"): void => {
         clearTimeout(timer);
         this.#child.off("message", finish).off("exit", died);
-        resolve(said);
+        resolve(message);
       };
       const died = (): void => finish("died");
       this.#child.on("message", finish).on("exit", died);
     });
   }
 
-  take(): Promise<Said | "late" | "died"> {
+  take(): Promise<WorkerMessage | "late" | "died"> {
     this.#child.send("take");
     return this.next(LIMIT_MS);
   }
@@ -71,10 +71,10 @@ export async function measureSpeed(
     const workers = new Map<string, Worker>();
     const start = async (id: string): Promise<Worker | undefined> => {
       const worker = new Worker(id, speed.name, String(size), origin, quick ? "cold" : "warm");
-      const said = await worker.next(LIMIT_MS);
-      if (said !== "late" && said !== "died" && said.type === "ready") return worker;
+      const message = await worker.next(LIMIT_MS);
+      if (message !== "late" && message !== "died" && message.type === "ready") return worker;
       worker.stop();
-      out.set(id, noteOf(said));
+      out.set(id, formatNote(message));
       return undefined;
     };
     const inRace = (): string[] => columns.map(({ id }) => id).filter((id) => !out.has(id));
@@ -88,12 +88,12 @@ export async function measureSpeed(
       for (const id of inRace()) {
         const worker = workers.get(id) ?? (await start(id));
         if (!worker) continue;
-        const said = await worker.take();
+        const message = await worker.take();
         if (speed.isFresh) worker.stop();
-        if (said !== "late" && said !== "died" && said.type === "sample") {
-          samples.set(id, [...(samples.get(id) ?? []), said.sample]);
+        if (message !== "late" && message !== "died" && message.type === "sample") {
+          samples.set(id, [...(samples.get(id) ?? []), message.sample]);
         } else {
-          out.set(id, noteOf(said));
+          out.set(id, formatNote(message));
         }
       }
       console.error(`${speed.name} ${size}: round ${round + 1} of ${rounds}`);
@@ -102,7 +102,7 @@ export async function measureSpeed(
     for (const { key, title, unit } of speed.rows(size)) {
       const cells = columns.map(({ id }): [string, Cell] => [
         id,
-        cellOf(
+        computeCell(
           (samples.get(id) ?? []).map((sample) => sample[key] ?? Number.NaN),
           out.get(id),
         ),
@@ -123,23 +123,23 @@ function quickSize({ sizes: [size = 1], isFresh }: Speed): number {
 }
 
 /** Why there is no figure. */
-function noteOf(said: Said | "late" | "died"): string {
-  if (said === "late") return LATE;
-  if (said === "died") return "died";
-  if (said.type === "none") return "none";
-  const reason = said.type === "failed" ? said.reason : said.type;
+function formatNote(message: WorkerMessage | "late" | "died"): string {
+  if (message === "late") return LATE;
+  if (message === "died") return "died";
+  if (message.type === "none") return "none";
+  const reason = message.type === "failed" ? message.reason : message.type;
   console.error(reason);
   return "failed";
 }
 
-export function cellOf(samples: readonly number[], note: string | undefined): Cell {
+export function computeCell(samples: readonly number[], note: string | undefined): Cell {
   // A cell is the median of all rounds or of none.
   if (note !== undefined || samples.length === 0) return { note: note ?? "" };
   return { median: median(samples), low: Math.min(...samples), high: Math.max(...samples) };
 }
 
 /** How the time of each library grows with the size of the work. */
-export function growthOf(speed: Speed, rows: readonly ResultRow[]): GrowthRow {
+export function computeGrowth(speed: Speed, rows: readonly ResultRow[]): GrowthRow {
   const ids = Object.keys(rows[0]?.cells ?? {});
   const cells = ids.flatMap((id): [string, number][] => {
     const points = rows.flatMap(({ size, cells }) => {
@@ -153,31 +153,31 @@ export function growthOf(speed: Speed, rows: readonly ResultRow[]): GrowthRow {
   return { case: speed.name, title, cells: Object.fromEntries(cells) };
 }
 
-/** What each library does in trouble, each in a process of its own. */
-export async function behaviourRows(
+/** What each library does after errors, each in a process of its own. */
+export async function measureBehaviors(
   columns: readonly Column[],
   quick: boolean,
-): Promise<BehaviourRow[]> {
-  const rows: BehaviourRow[] = [];
+): Promise<BehaviorRow[]> {
+  const rows: BehaviorRow[] = [];
   const racing = columns.filter(({ id }) => id !== FLOOR);
-  for (const behaviour of BEHAVIOURS.filter(({ isWaiting }) => !(quick && isWaiting))) {
+  for (const behavior of BEHAVIORS.filter(({ isWaiting }) => !(quick && isWaiting))) {
     const cells: Record<string, string> = {};
     const find = async ({ id }: Column): Promise<void> => {
-      cells[id] = await behaviourOf(id, behaviour);
+      cells[id] = await observeBehavior(id, behavior);
     };
-    if (behaviour.isWaiting) await Promise.all(racing.map(find));
+    if (behavior.isWaiting) await Promise.all(racing.map(find));
     else for (const column of racing) await find(column);
-    console.error(`${behaviour.name}: done`);
-    rows.push({ name: behaviour.name, title: behaviour.title, cells });
+    console.error(`${behavior.name}: done`);
+    rows.push({ name: behavior.name, title: behavior.title, cells });
   }
   return rows;
 }
 
-async function behaviourOf(id: string, { name, limitMs, late }: Behaviour): Promise<string> {
+async function observeBehavior(id: string, { name, limitMs, late }: Behavior): Promise<string> {
   const worker = new Worker(id, "behave", name);
-  const said = await worker.next(limitMs);
+  const message = await worker.next(limitMs);
   worker.stop();
-  if (said === "late") return late;
-  if (said === "died") return "the process dies";
-  return said.type === "behaviour" ? said.found : noteOf(said);
+  if (message === "late") return late;
+  if (message === "died") return "the process dies";
+  return message.type === "behavior" ? message.found : formatNote(message);
 }

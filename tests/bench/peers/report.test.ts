@@ -22,13 +22,14 @@ const found: Results = {
   ],
   rows: [],
   growth: [],
-  behaviours: [],
+  behaviors: [],
 };
 
-const linesOf = (more: Partial<Results>): string[] => markdown({ ...found, ...more }).split("\n");
+const renderLines = (more: Partial<Results>): string[] =>
+  markdown({ ...found, ...more }).split("\n");
 
 it("the report says where, when and how often was measured", () => {
-  const [first] = linesOf({});
+  const [first] = renderLines({});
   for (const part of ["v24.0.0", "2 cores (made up)", "2030-01-02", "5 rounds"]) {
     expect(first).toContain(part);
   }
@@ -40,56 +41,56 @@ it("a figure comes with how far the samples were from it, and how many times our
     gyre: { median: 4.5, low: 4.25, high: 5.5 },
     other: { median: 54, low: 50, high: 61 },
   };
-  expect(linesOf({ rows: [row("text", cells)] })).toContain(
+  expect(renderLines({ rows: [row("text", cells)] })).toContain(
     "| text (ms) | 1.50 ±67 % | 4.50 ±22 % | 54 ±13 % 12x |",
   );
 });
 
-it("few times ours are told to a tenth", () => {
+it("few times ours are shown to a tenth", () => {
   const cells = { gyre: { median: 4 }, other: { median: 5 } };
-  expect(linesOf({ rows: [row("text", cells)] })).toContain("| text (ms) |  | 4 | 5 1.3x |");
+  expect(renderLines({ rows: [row("text", cells)] })).toContain("| text (ms) |  | 4 | 5 1.3x |");
 });
 
 it("a cell without a figure says why", () => {
   const cells = { gyre: { median: 4 }, other: { note: "over 60 s" } };
-  expect(linesOf({ rows: [row("text", cells)] })).toContain("| text (ms) |  | 4 | over 60 s |");
+  expect(renderLines({ rows: [row("text", cells)] })).toContain("| text (ms) |  | 4 | over 60 s |");
 });
 
 it("a count has no unit", () => {
   const packages: ResultRow = { ...row("packages", { gyre: { median: 3 } }), unit: "" };
-  expect(linesOf({ rows: [packages] })).toContain("| packages |  | 3 |  |");
+  expect(renderLines({ rows: [packages] })).toContain("| packages |  | 3 |  |");
 });
 
-it("growth is told as an exponent, and left out where there is none", () => {
+it("growth is shown as an exponent, and left out where there is none", () => {
   const growth = [{ case: "text", title: "growth of text", cells: { gyre: 1, other: 1.987 } }];
-  expect(linesOf({ growth })).toContain("| growth of text: exponent |  | 1.00 | 1.99 |");
+  expect(renderLines({ growth })).toContain("| growth of text: exponent |  | 1.00 | 1.99 |");
 });
 
-const behaviours = [{ name: "a", title: "a tool throws", cells: { gyre: "ends", other: "dies" } }];
+const behaviors = [{ name: "a", title: "a tool throws", cells: { gyre: "ends", other: "dies" } }];
 
-it("the floor has no column among the behaviours", () => {
-  const lines = linesOf({ behaviours });
+it("the floor has no column among the behaviors", () => {
+  const lines = renderLines({ behaviors });
   expect(lines).toContain("|  | Gyre | Other |");
   expect(lines).toContain("| a tool throws | ends | dies |");
 });
 
 it("no other column is lost where the floor was not measured", () => {
-  const lines = linesOf({ behaviours, columns: found.columns.slice(1) });
+  const lines = renderLines({ behaviors, columns: found.columns.slice(1) });
   expect(lines).toContain("| a tool throws | ends | dies |");
 });
 
 it("all rows of a table have as many cells as its head", () => {
-  const lines = linesOf({
+  const lines = renderLines({
     rows: [row("text", {}), row("tools", { gyre: { median: 1 } })],
     growth: [{ case: "text", title: "growth", cells: {} }],
-    behaviours,
+    behaviors,
   }).filter((line) => line.startsWith("|"));
   const widths = lines.map((line) => line.split("|").length - 2);
   expect(widths).toEqual([4, 4, 4, 4, 4, 3, 3, 3]);
 });
 
 it("the versions are those of the libraries; the floor has none", () => {
-  expect(linesOf({})).toContain("Versions: Gyre 0.1.0, Other 9.8.7.");
+  expect(renderLines({})).toContain("Versions: Gyre 0.1.0, Other 9.8.7.");
 });
 
 it("the report ends with where we stand", () => {
@@ -136,10 +137,10 @@ it.each([0, 3, 12, 100])("the whole number %d has no digits after the point", (v
 });
 
 it("a table without rows is left out", () => {
-  const lines = linesOf({
+  const lines = renderLines({
     rows: [row("text", { gyre: { median: 4 } })],
     growth: [],
-    behaviours: [],
+    behaviors: [],
   });
   expect(lines.filter((line) => line.startsWith("| ---"))).toHaveLength(1);
 });

@@ -13,14 +13,14 @@ export function markdown(results: Results): string {
   const heads = results.columns.map(({ name }) => name);
   const racing = results.columns.filter(({ id }) => id !== FLOOR);
   const speed = results.rows.map((row) => [
-    unitOf(row),
+    formatTitle(row),
     ...results.columns.map(({ id }) => cellText(row, id)),
   ]);
   const growth = results.growth.map(({ title, cells }) => [
     `${title}: exponent`,
     ...results.columns.map(({ id }) => cells[id]?.toFixed(2) ?? ""),
   ]);
-  const behaviours = results.behaviours.map(({ title, cells }) => [
+  const behaviors = results.behaviors.map(({ title, cells }) => [
     title,
     ...racing.map(({ id }) => cells[id] ?? ""),
   ]);
@@ -29,7 +29,7 @@ export function markdown(results: Results): string {
     "",
     ...table(["", ...heads], [...speed, ...growth]),
     "",
-    ...table(["", ...racing.map(({ name }) => name)], behaviours),
+    ...table(["", ...racing.map(({ name }) => name)], behaviors),
     "",
     `Versions: ${results.columns
       .filter(({ version }) => version !== "")
@@ -55,7 +55,7 @@ export function standing(results: Results): string {
   );
 }
 
-function unitOf({ title, unit }: ResultRow): string {
+function formatTitle({ title, unit }: ResultRow): string {
   return unit === "" ? title : `${title} (${unit})`;
 }
 
@@ -85,7 +85,7 @@ export function figure(value: number): string {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  // Of a part of the work there may be nothing to tell.
+  // Of a part of the work there may be nothing to show.
   if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)];

@@ -22,7 +22,7 @@ it("our other way is not ranked beside the first", () => {
   expect(ranking(row({ "gyre-agent": { median: 1 }, gyre: { median: 2 } }))).toEqual(["gyre"]);
 });
 
-it("tells which cells ought to have a figure", () => {
+it("reports which cells ought to have a figure", () => {
   const cells = {
     a: { note: "failed" },
     b: { note: "over 60 s" },
@@ -36,7 +36,7 @@ it("tells which cells ought to have a figure", () => {
     rounds: 1,
     columns: [],
     growth: [],
-    behaviours: [],
+    behaviors: [],
   };
   expect(failures({ ...results, rows: [row(cells)] })).toEqual(["text: a failed"]);
 });
@@ -51,7 +51,7 @@ it("those that take the same stay in the order of the columns", () => {
   expect(ranking(row(cells))).toEqual(["b", "gyre", "a"]);
 });
 
-it("a figure is told in times of ours", () => {
+it("a figure is shown in times of ours", () => {
   const cells = { gyre: { median: 4 }, more: { median: 10 }, less: { median: 1 } };
   expect(timesOurs(row(cells), "more")).toBe(2.5);
   expect(timesOurs(row(cells), "less")).toBe(0.25);
@@ -65,6 +65,6 @@ it.each<[string, Record<string, Cell>]>([
   ["they have no figure", { gyre: { median: 1 }, a: { note: "none" } }],
   ["ours is nothing", { gyre: { median: 0 }, a: { median: 1 } }],
   ["ours is lost in the noise", { gyre: { median: -0.1 }, a: { median: 1 } }],
-])("nothing is told in times of ours where %s", (_, cells) => {
+])("nothing is shown in times of ours where %s", (_, cells) => {
   expect(timesOurs(row(cells), "a")).toBeUndefined();
 });

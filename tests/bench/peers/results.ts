@@ -7,7 +7,7 @@ export interface Results {
   readonly columns: readonly Heading[];
   readonly rows: readonly ResultRow[];
   readonly growth: readonly GrowthRow[];
-  readonly behaviours: readonly BehaviourRow[];
+  readonly behaviors: readonly BehaviorRow[];
 }
 
 export interface Heading {
@@ -42,7 +42,7 @@ export interface GrowthRow {
   readonly cells: Readonly<Record<string, number>>;
 }
 
-export interface BehaviourRow {
+export interface BehaviorRow {
   readonly name: string;
   readonly title: string;
   readonly cells: Readonly<Record<string, string>>;

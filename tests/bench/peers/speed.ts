@@ -5,7 +5,7 @@ import { streamedChars } from "../src/library/stream-bodies.ts";
 import {
   adding,
   addTool,
-  answerOf,
+  streamParts,
   callParts,
   DELTA,
   longHistory,
@@ -24,7 +24,7 @@ export interface Speed {
   readonly name: string;
   /** How much of the work, smallest first; a library that is too slow is spared the rest. */
   readonly sizes: readonly number[];
-  /** Each sample in a process of its own, because it tells of memory or of a start. */
+  /** Each sample in a process of its own, because it measures memory or a start. */
   readonly isFresh?: boolean;
   /** Gets everything ready; nothing where the library has no such thing. */
   readonly prepare: (peer: Peer, size: number, setting: Setting) => Take | undefined;
@@ -83,7 +83,7 @@ const text: Speed = {
   grows: true,
   prepare: (peer, count) => () =>
     asMs(
-      () => peer.run({ answer: () => answerOf(textParts(count)) }),
+      () => peer.run({ answer: () => streamParts(textParts(count)) }),
       (outcome) => expectDone(outcome, count * DELTA.length, 0),
     ),
   rows: (count) => [{ key: "cpu", title: `${count.toLocaleString("en")} text deltas`, unit: "ms" }],
@@ -106,7 +106,7 @@ const args: Speed = {
           got = 0;
           return peer.run({
             answer: (nth) =>
-              answerOf(nth === 0 ? callParts("c0", "write", json, DELTA_CHARS) : textParts(1)),
+              streamParts(nth === 0 ? callParts("c0", "write", json, DELTA_CHARS) : textParts(1)),
             tools,
           });
         },
@@ -162,7 +162,7 @@ const tools: Speed = {
       let last: Outcome | undefined;
       const { wallMs } = await timed(async () => {
         last = await peer.run({
-          answer: (nth) => answerOf(nth === 0 ? calls : textParts(1)),
+          answer: (nth) => streamParts(nth === 0 ? calls : textParts(1)),
           tools,
         });
       });
@@ -223,7 +223,7 @@ const history: Speed = {
         const outcome = await peer.run({
           answer: () => {
             toModelMs += performance.now() - began;
-            return answerOf(textParts(1));
+            return streamParts(textParts(1));
           },
           history: messages,
           tools: ADD,
@@ -254,7 +254,7 @@ const firstEvent: Speed = {
       let isFirst = true;
       const began = performance.now();
       const outcome = await peer.run({
-        answer: () => answerOf(textParts(1)),
+        answer: () => streamParts(textParts(1)),
         event: () => {
           if (isFirst) firstMs += performance.now() - began;
           isFirst = false;
@@ -277,7 +277,7 @@ export async function abortInTool(peer: Peer): Promise<{ idleMs: number; outcome
   let abortedAt = Number.NaN;
   const work: Work = {
     answer: (nth) =>
-      answerOf(
+      streamParts(
         nth === 0 ? [...textParts(3), ...callParts("c0", "sleep", '{"i":0}')] : textParts(1),
       ),
     tools: [

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { median } from "../src/measure/measure.ts";
 import { footprint } from "./footprint.ts";
-import { type Column, loadPeer, packageOf } from "./peers.ts";
-import { cellOf } from "./race.ts";
+import { type Column, loadPeer, parsePackageName } from "./peers.ts";
+import { computeCell } from "./race.ts";
 import type { Cell, ResultRow } from "./results.ts";
 
 /** A start is short, so more of them are looked at. */
@@ -28,7 +28,7 @@ export async function importRow(columns: readonly Column[], rounds: number): Pro
   const none = median(bare);
   const cells = [...samples].map(([id, taken]): [string, Cell] => [
     id,
-    cellOf(
+    computeCell(
       taken.map((ms) => ms - none),
       undefined,
     ),
@@ -51,7 +51,8 @@ export async function installedRows(columns: readonly Column[]): Promise<ResultR
   const weights = new Map<string, { packages: number; mb: number }>();
   for (const { id, folder = "gyre" } of columns) {
     const { imports } = await loadPeer(id);
-    if (imports.length > 0) weights.set(id, footprint(`${here}${folder}`, imports.map(packageOf)));
+    if (imports.length > 0)
+      weights.set(id, footprint(`${here}${folder}`, imports.map(parsePackageName)));
   }
   const row = (title: string, unit: "MB" | "", of: "packages" | "mb"): ResultRow => ({
     case: "installed",

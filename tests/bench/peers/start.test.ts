@@ -11,7 +11,7 @@ it.skipIf(process.platform === "win32")("an install that fails says where, and w
   const root = plant({
     "tests/bench/peers/start.mjs": readFileSync(new URL("./start.mjs", import.meta.url), "utf8"),
     "tests/bench/peers/package-lock.json": {},
-    "bin/npm": "#!/bin/sh\necho made-up trouble >&2\nexit 1\n",
+    "bin/npm": "#!/bin/sh\necho made-up error >&2\nexit 1\n",
   });
   cpSync(scripts, join(root, "scripts"), { recursive: true });
   chmodSync(join(root, "bin/npm"), 0o755);
@@ -22,6 +22,6 @@ it.skipIf(process.platform === "win32")("an install that fails says where, and w
   });
   expect(code).toBe(1);
   expect(output).toContain("Nothing could be installed in tests/bench/peers.\nnpm ci ");
-  expect(output).toContain("made-up trouble");
+  expect(output).toContain("made-up error");
   expect(output).not.toMatch(/\n +at /);
 });

@@ -1,4 +1,4 @@
-import { type Outcome, type Plain, reasonOf } from "./peer.ts";
+import { type Outcome, type Plain, formatReason } from "./peer.ts";
 
 /** What the consumer of a run has got so far, and the outcome that it comes to. */
 export class Tally {
@@ -15,7 +15,7 @@ export class Tally {
     this.#argumentDeltas++;
   }
 
-  /** `messages` is called when somebody asks for them. */
+  /** `messages` is called when they are needed. */
   outcome(messages: () => readonly Plain[], error?: unknown): Outcome {
     return {
       textDeltas: this.#textDeltas,
@@ -24,7 +24,7 @@ export class Tally {
       get messages() {
         return messages();
       },
-      ...(error === undefined ? {} : { error: reasonOf(error) }),
+      ...(error === undefined ? {} : { error: formatReason(error) }),
     };
   }
 }

@@ -2,8 +2,8 @@
  * A process that measures one library: `worker.ts PEER CASE SIZE ORIGIN warm|cold`. It gets
  * ready, and warm if need be, says so, and then takes a sample each time it is asked.
  */
-import { behave } from "./behaviours.ts";
-import { reasonOf } from "./peer.ts";
+import { behave } from "./behaviors.ts";
+import { formatReason } from "./peer.ts";
 import { loadPeer } from "./peers.ts";
 import { type Sample, SPEEDS } from "./speed.ts";
 
@@ -14,20 +14,20 @@ const WARM_AGAIN_MS = 200;
 const LONG_MS = 1_000;
 
 /** What a worker says. */
-export type Said =
+export type WorkerMessage =
   | { readonly type: "ready" }
   | { readonly type: "none" }
   | { readonly type: "sample"; readonly sample: Record<string, number> }
-  | { readonly type: "behaviour"; readonly found: string }
+  | { readonly type: "behavior"; readonly found: string }
   | { readonly type: "failed"; readonly reason: string };
 
-const say = (said: Said): void => void process.send?.(said);
+const say = (message: WorkerMessage): void => void process.send?.(message);
 
 const [id = "", name = "", size = "", origin = "", start = "warm"] = process.argv.slice(2);
 try {
-  await (name === "behave" ? tellBehaviour(size) : measure());
+  await (name === "behave" ? reportBehavior(size) : measure());
 } catch (error) {
-  say({ type: "failed", reason: reasonOf(error) });
+  say({ type: "failed", reason: formatReason(error) });
 }
 
 async function measure(): Promise<void> {
@@ -60,13 +60,13 @@ async function measure(): Promise<void> {
   process.on("message", () => {
     sample().then(
       (sample) => say({ type: "sample", sample: { ...sample } }),
-      (error: unknown) => say({ type: "failed", reason: reasonOf(error) }),
+      (error: unknown) => say({ type: "failed", reason: formatReason(error) }),
     );
   });
   say({ type: "ready" });
 }
 
-async function tellBehaviour(behaviour: string): Promise<void> {
+async function reportBehavior(behavior: string): Promise<void> {
   const peer = await loadPeer(id);
-  say({ type: "behaviour", found: await behave(peer, behaviour) });
+  say({ type: "behavior", found: await behave(peer, behavior) });
 }

@@ -3,7 +3,7 @@ import type { Answer, Part } from "./peer.ts";
 import {
   adding,
   addTool,
-  answerOf,
+  streamParts,
   callParts,
   DELTA,
   longHistory,
@@ -12,21 +12,21 @@ import {
   writeTool,
 } from "./works.ts";
 
-async function readsOf(answer: Answer): Promise<(readonly Part[])[]> {
+async function collectReads(answer: Answer): Promise<(readonly Part[])[]> {
   const reads = [];
   for await (const read of answer) reads.push(read);
   return reads;
 }
 
-const partsOf = async (answer: Answer): Promise<Part[]> => (await readsOf(answer)).flat();
+const collectParts = async (answer: Answer): Promise<Part[]> => (await collectReads(answer)).flat();
 
 it.each([0, 1, 31, 32, 33, 100])("an answer of %d parts has all of them, in order", async (n) => {
   const parts = Array.from({ length: n }, (_, i): Part => ({ type: "text", delta: `${i}` }));
-  expect(await partsOf(answerOf(parts))).toEqual(parts);
+  expect(await collectParts(streamParts(parts))).toEqual(parts);
 });
 
 it("parts come in reads of 32", async () => {
-  const reads = await readsOf(answerOf(textParts(70)));
+  const reads = await collectReads(streamParts(textParts(70)));
   expect(reads.map((read) => read.length)).toEqual([32, 32, 6]);
 });
 
@@ -38,7 +38,7 @@ it("the event loop has its turn before each read", async () => {
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  const reads = await readsOf(answerOf(textParts(320)));
+  const reads = await collectReads(streamParts(textParts(320)));
   isOver = true;
   expect(turns).toBeGreaterThanOrEqual(reads.length - 1);
 });
@@ -48,7 +48,7 @@ it("parts are made when they are read, so that an endless answer costs nothing",
   const endless = function* (): Generator<Part> {
     for (;;) yield { type: "text", delta: `${made++}` };
   };
-  for await (const read of answerOf(endless())) {
+  for await (const read of streamParts(endless())) {
     expect(read).toHaveLength(32);
     break;
   }
@@ -72,7 +72,11 @@ it("arguments come in one piece if nothing else is said", () => {
 
 it("a model that adds calls the tool in each turn but the last", async () => {
   const model = adding(2);
-  const turns = [await partsOf(model(0)), await partsOf(model(1)), await partsOf(model(2))];
+  const turns = [
+    await collectParts(model(0)),
+    await collectParts(model(1)),
+    await collectParts(model(2)),
+  ];
   expect(turns).toEqual([
     [...callParts("c0", "add", '{"a":0,"b":1}')],
     [...callParts("c1", "add", '{"a":1,"b":1}')],
@@ -82,7 +86,7 @@ it("a model that adds calls the tool in each turn but the last", async () => {
 
 it("a model that adds begins each turn with as many words as asked, no two turns alike", async () => {
   const model = adding(1, 3);
-  const [first, last] = [await partsOf(model(0)), await partsOf(model(1))];
+  const [first, last] = [await collectParts(model(0)), await collectParts(model(1))];
   expect(first.slice(0, 3)).toEqual([...textParts(3, "0    ")]);
   expect(first.slice(3)).toEqual([...callParts("c0", "add", '{"a":0,"b":1}')]);
   expect(last).toEqual([...textParts(3, "1    ")]);
@@ -90,7 +94,7 @@ it("a model that adds begins each turn with as many words as asked, no two turns
 
 it("a word takes as many characters in a thousandth turn as in the first", async () => {
   for (const turn of [0, 10, 1_000]) {
-    for (const part of await partsOf(adding(0, 2)(turn))) {
+    for (const part of await collectParts(adding(0, 2)(turn))) {
       expect(part.type === "text" && part.delta.length).toBe(DELTA.length);
     }
   }
@@ -107,7 +111,7 @@ it.each([10, 1_000, 100_000])("arguments of %d bytes are about as long, and JSON
   expect(JSON.parse(json)).toEqual({ path: "src/a.ts", content: expect.any(String) });
 });
 
-it("the tool that writes tells how much it was given", async () => {
+it("the tool that writes reports how much it was given", async () => {
   let got = 0;
   const tool = writeTool((chars) => (got += chars));
   expect(await tool.run({ path: "a", content: "four" })).toBe("ok");

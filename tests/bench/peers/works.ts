@@ -9,7 +9,7 @@ function nextRead(): Promise<void> {
 }
 
 /** Parts in the reads that a socket would give. */
-export async function* answerOf(parts: Iterable<Part>): Answer {
+export async function* streamParts(parts: Iterable<Part>): Answer {
   let read: Part[] = [];
   for (const part of parts) {
     if (read.push(part) < PARTS_A_READ) continue;
@@ -47,7 +47,7 @@ export function writeArguments(bytes: number): string {
   return JSON.stringify({ path: "src/a.ts", content: line.repeat(Math.ceil(bytes / encoded)) });
 }
 
-/** Takes what `writeArguments` made; tells `received` how much of it there was. */
+/** Takes what `writeArguments` made; reports to `received` how much of it there was. */
 export function writeTool(received: (chars: number) => void): Tool {
   return {
     name: "write",
@@ -69,7 +69,7 @@ export const addTool: Tool = {
 
 /** A model that calls `add` `turns` times, then answers; each turn begins with some words. */
 export function adding(turns: number, words = 0): (nth: number) => Answer {
-  return (nth) => answerOf(addingParts(nth, turns, words));
+  return (nth) => streamParts(addingParts(nth, turns, words));
 }
 
 function* addingParts(nth: number, turns: number, words: number): Generator<Part> {

@@ -3,11 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Played } from "./responses/ask.ts";
-import { boundariesOf, endsResponse } from "./responses/bodies.ts";
+import { findBoundaries, endsResponse } from "./responses/bodies.ts";
 import { measure } from "./responses/compare.ts";
-import { baseline, type Carry, check, inProcess, spread, subjectsOf } from "./derived/derive.ts";
 import {
-  bodyOf,
+  baseline,
+  type Carry,
+  check,
+  inProcess,
+  spread,
+  selectSubjects,
+} from "./derived/derive.ts";
+import {
+  readBody,
   type Case,
   type Expected,
   loadRecordings,
@@ -131,7 +138,7 @@ describe("playing recordings", () => {
       ["wrong-text", "text"],
       ["wrong-call", "tool_calls"],
       ["lost-call", "tool_calls"],
-      ["cut-taken-for-whole", "ended in trouble"],
+      ["cut-taken-for-whole", "failed"],
       ["whole-taken-for-cut", "ended well, and should not have"],
       ["unknown-field", "moods"],
     ]);
@@ -145,7 +152,7 @@ describe("playing recordings", () => {
 describe("derived cases", () => {
   it("finds the ends of events and of the response", () => {
     const one = first(recordings.cases);
-    const ends = boundariesOf(one, bodyOf(recordings, one));
+    const ends = findBoundaries(one, readBody(recordings, one));
     expect(ends.map(({ payload }) => endsResponse(one, payload))).toEqual([
       false,
       false,
@@ -154,8 +161,8 @@ describe("derived cases", () => {
     ]);
   });
 
-  const subject = (): ReturnType<typeof subjectsOf>[number] => {
-    return first(subjectsOf({ ...recordings, cases: recordings.cases.slice(0, 1) }));
+  const subject = (): ReturnType<typeof selectSubjects>[number] => {
+    return first(selectSubjects({ ...recordings, cases: recordings.cases.slice(0, 1) }));
   };
 
   it("are as many as asked for, of every kind, and all pass", async () => {

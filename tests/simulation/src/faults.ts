@@ -56,7 +56,7 @@ class Laboratory {
   async examine(fault: Fault, seeds: number, silenceMs: number): Promise<Verdict> {
     const path = join(this.#home, "node_modules", "@gyre", fault.file);
     const sound = await readFile(path, "utf8");
-    const broken = sound.replace(placeOf(fault), () => fault.replace);
+    const broken = sound.replace(toPattern(fault), () => fault.replace);
     await writeFile(path, broken);
     try {
       return { fault, ...(await this.#simulate(seeds, silenceMs)) };
@@ -85,14 +85,14 @@ class Laboratory {
       child.on("error", reject);
       child.on("close", (code, signal) => {
         clearTimeout(timer);
-        resolve(verdictOf(out, code, signal));
+        resolve(formatVerdict(out, code, signal));
       });
     });
   }
 }
 
 /** Where a fault goes; how the lines are broken does not matter. */
-function placeOf({ find }: Fault): RegExp {
+function toPattern({ find }: Fault): RegExp {
   const words = find.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("\\s+"), "g");
 }
@@ -103,18 +103,18 @@ async function checkList(faults: readonly Fault[]): Promise<void> {
   for (const fault of faults) {
     const { name, file, find } = fault;
     const built = await readFile(join(ROOT, "packages", file), "utf8");
-    const places = built.match(placeOf(fault))?.length ?? 0;
+    const places = built.match(toPattern(fault))?.length ?? 0;
     if (places !== 1) lost.push(`"${name}" stands ${places} times in ${file}: ${find}`);
   }
   const names = new Set(faults.map(({ name }) => name));
   if (names.size < faults.length) lost.push("two faults have the same name");
   if (lost.length === 0) return;
   throw new Error(
-    `Faults must stand exactly once in the built code. Mend fault-list.ts:\n${lost.join("\n")}`,
+    `Faults must stand exactly once in the built code. Update fault-list.ts:\n${lost.join("\n")}`,
   );
 }
 
-function verdictOf(
+function formatVerdict(
   out: string,
   code: number | null,
   signal: ChildProcess["signalCode"],

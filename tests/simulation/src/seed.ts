@@ -13,7 +13,7 @@ import { type Broken, World } from "./world/world.ts";
 const MOST_SAFETY_STEPS = 4_000;
 /** In the second phase nothing hinders the agent any more: it must be idle by then. */
 const MOST_LIVENESS_STEPS = 4_000;
-/** How long after a crash somebody starts the program again. */
+/** How long after a crash the program starts again. */
 const RESTART_MS = 20;
 
 export interface SeedResult {
@@ -26,7 +26,7 @@ export interface SeedResult {
 
 let stray: ((error: unknown) => void) | undefined;
 
-/** Failures that nobody handled are the fault of the world that goes on. */
+/** Unhandled failures are the fault of the world that goes on. */
 export function watchStrayErrors(): void {
   process.removeAllListeners("warning");
   process.on("warning", () => {});
@@ -43,7 +43,7 @@ export async function runSeed(seed: number, verbose = false): Promise<SeedResult
   const world = new World(seed, verbose);
   stray = (error) => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    world.fail("stray", `nobody handled: ${text}`);
+    world.fail("stray", `unhandled: ${text}`);
   };
   const simulation = new Simulation(world);
   try {

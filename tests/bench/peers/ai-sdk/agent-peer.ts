@@ -12,7 +12,7 @@ const ask: Ask = (model, signal) =>
     ...(signal ? { abortSignal: signal } : {}),
   });
 
-/** The AI SDK's agent; what is chosen for both of its peers is told in `./converse.ts`. */
+/** The AI SDK's agent; what is chosen for both of its peers is in `./converse.ts`. */
 const aiSdkAgent: Peer = {
   name: "AI SDK ToolLoopAgent",
   imports: ["ai"],

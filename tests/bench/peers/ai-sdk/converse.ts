@@ -11,21 +11,21 @@ import {
   zodSchema,
 } from "ai";
 import { z } from "zod";
-import { type Outcome, reasonOf, type Tool, type Work } from "../peer.ts";
-import { promptOf, toPlain } from "./messages.ts";
-import { modelOf } from "./model.ts";
+import { type Outcome, formatReason, type Tool, type Work } from "../peer.ts";
+import { buildPrompt, toPlain } from "./messages.ts";
+import { createModel } from "./model.ts";
 
 /*
  * The AI SDK as its documentation has it: `streamText`, or `ToolLoopAgent`, which calls
  * it, read to the end of `stream`. Tools of one step run at once by default, and nothing
  * is traced unless an integration is registered. `experimental_streamTextLowMemory` is
  * documented for memory, not for speed; it takes a sixth less time for plain text and as
- * much for turns, but is experimental and gives up all that a result keeps.
+ * much for turns, but is experimental and drops all that a result keeps.
  */
 
 /** What is asked of either API: its settings, and what belongs to the one call. */
 export interface Call {
-  readonly settings: ReturnType<typeof settingsOf>;
+  readonly settings: ReturnType<typeof buildSettings>;
   readonly options: {
     messages: ModelMessage[];
     abortSignal?: AbortSignal;
@@ -60,7 +60,7 @@ export async function run(work: Work, start: Start, stallMs?: number): Promise<O
 /** The conversation after `work`. */
 export async function historyAfter(work: Work, start: Start): Promise<readonly ModelMessage[]> {
   const { added } = await converse(work, start);
-  return [...promptOf(work), ...added];
+  return [...buildPrompt(work), ...added];
 }
 
 async function converse(
@@ -74,9 +74,9 @@ async function converse(
   let [cut, failure]: [boolean, unknown] = [false, undefined];
   try {
     result = await start({
-      settings: settingsOf(work, added),
+      settings: buildSettings(work, added),
       options: {
-        messages: promptOf(work),
+        messages: buildPrompt(work),
         ...(work.signal ? { abortSignal: work.signal } : {}),
         ...(stallMs === undefined ? {} : { timeout: { firstChunkMs: stallMs, chunkMs: stallMs } }),
       },
@@ -102,14 +102,14 @@ async function converse(
       textDeltas,
       textChars,
       argumentDeltas,
-      ...(failure === undefined ? {} : { error: reasonOf(failure) }),
+      ...(failure === undefined ? {} : { error: formatReason(failure) }),
     },
     added: cut && result ? await partial(result, added) : added,
   };
 }
 
 /**
- * What was streamed up to the cut. The callbacks only tell of whole steps, but a result
+ * What was streamed up to the cut. The callbacks only report whole steps, but a result
  * can be read again, and as a message of the UI it has the broken step as well. A stream
  * that threw cannot be read again: of that, only the whole steps are left.
  */
@@ -125,17 +125,17 @@ async function partial(result: Stream, whole: ModelMessage[]): Promise<ModelMess
   return messages;
 }
 
-function settingsOf(work: Work, added: ModelMessage[]) {
+function buildSettings(work: Work, added: ModelMessage[]) {
   const { listener, hook } = work;
-  const tell = (event: string) => () => listener?.(event);
+  const report = (event: string) => () => listener?.(event);
   return {
-    model: modelOf(work),
+    model: createModel(work),
     tools: Object.fromEntries((work.tools ?? []).map((tool) => [tool.name, toTool(tool)])),
     // By default a call ends after one step, and an agent after 20.
     stopWhen: isLoopFinished(),
     ...(hook ? { prepareStep: () => hook() as undefined } : {}),
     // It is also an error part; without a callback it would be printed.
-    onError: tell("onError"),
+    onError: report("onError"),
     // Reading `responseMessages` of the result instead would stream it all once more.
     onStepEnd(step: { response: { messages: ModelMessage[] } }): void {
       added.push(...step.response.messages);
@@ -143,15 +143,15 @@ function settingsOf(work: Work, added: ModelMessage[]) {
     },
     ...(listener
       ? {
-          onStart: tell("onStart"),
-          onStepStart: tell("onStepStart"),
-          onLanguageModelCallStart: tell("onLanguageModelCallStart"),
-          onLanguageModelCallEnd: tell("onLanguageModelCallEnd"),
-          onToolExecutionStart: tell("onToolExecutionStart"),
-          onToolExecutionEnd: tell("onToolExecutionEnd"),
-          onStepError: tell("onStepError"),
-          onAbort: tell("onAbort"),
-          onEnd: tell("onEnd"),
+          onStart: report("onStart"),
+          onStepStart: report("onStepStart"),
+          onLanguageModelCallStart: report("onLanguageModelCallStart"),
+          onLanguageModelCallEnd: report("onLanguageModelCallEnd"),
+          onToolExecutionStart: report("onToolExecutionStart"),
+          onToolExecutionEnd: report("onToolExecutionEnd"),
+          onStepError: report("onStepError"),
+          onAbort: report("onAbort"),
+          onEnd: report("onEnd"),
         }
       : {}),
   };

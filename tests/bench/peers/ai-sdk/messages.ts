@@ -5,7 +5,7 @@ const prompts = new WeakMap<readonly Plain[], ModelMessage[]>();
 const none: readonly Plain[] = [];
 
 /** What was said before and the prompt "go"; the same array for the same history. */
-export function promptOf({ history = none }: Work): ModelMessage[] {
+export function buildPrompt({ history = none }: Work): ModelMessage[] {
   const known = prompts.get(history);
   if (known) return known;
   const prompt = [...toMessages(history), { role: "user" as const, content: "go" }];

@@ -15,7 +15,7 @@ const usage = {
  * mock of "ai/test" is the same thing with a record of every request, which would keep
  * each turn's copy of the history alive.
  */
-export function modelOf(work: Work): Model {
+export function createModel(work: Work): Model {
   let asked = 0;
   return {
     specificationVersion: "v4",

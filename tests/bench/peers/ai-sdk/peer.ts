@@ -19,7 +19,7 @@ const ask: Ask = (model, signal) =>
     ...(signal ? { abortSignal: signal } : {}),
   });
 
-/** The AI SDK's function; what is chosen for both of its peers is told in `./converse.ts`. */
+/** The AI SDK's function; what is chosen for both of its peers is in `./converse.ts`. */
 const aiSdk: Peer = {
   name: "AI SDK streamText",
   imports: ["ai"],

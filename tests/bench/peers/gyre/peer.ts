@@ -15,8 +15,8 @@ import {
   type Part,
   type Peer,
   type Plain,
-  reasonOf,
-  schemaOf,
+  formatReason,
+  buildSchema,
   type Work,
 } from "../peer.ts";
 import { Tally } from "../tally.ts";
@@ -55,7 +55,7 @@ async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
   const config = {
     model,
     maxToolConcurrency: Number.POSITIVE_INFINITY,
-    ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
+    ...(work.hook ? { transformContext: createHook(work.hook) } : {}),
     ...guard,
   };
   const prompt = toMessage({ role: "user", text: "go" });
@@ -66,9 +66,9 @@ async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
       const wait = work.event?.();
       if (wait) await wait;
     }
-    return outcomeOf(tally, [...context.messages, ...(await stream.result())]);
+    return toOutcome(tally, [...context.messages, ...(await stream.result())]);
   } catch (error) {
-    return outcomeOf(tally, context.messages, error);
+    return toOutcome(tally, context.messages, error);
   }
 }
 
@@ -86,9 +86,9 @@ async function runAgent(work: Work): Promise<Outcome> {
   work.signal?.addEventListener("abort", abort);
   try {
     await agent.prompt("go");
-    return outcomeOf(tally, agent.state.messages);
+    return toOutcome(tally, agent.state.messages);
   } catch (error) {
-    return outcomeOf(tally, agent.state.messages, error);
+    return toOutcome(tally, agent.state.messages, error);
   }
 }
 
@@ -101,7 +101,7 @@ function agentFor(work: Work): Agent {
       messages: historyOf(work.history ?? NONE),
       tools: toolsOf(work.tools ?? NONE),
     },
-    ...(work.hook ? { transformContext: hookOf(work.hook) } : {}),
+    ...(work.hook ? { transformContext: createHook(work.hook) } : {}),
     onError: ignore,
   });
 }
@@ -109,7 +109,7 @@ function agentFor(work: Work): Agent {
 /** What a listener throws would be a process warning. */
 function ignore(): void {}
 
-function hookOf(hook: () => void) {
+function createHook(hook: () => void) {
   return (messages: readonly AgentMessage[]): readonly AgentMessage[] => {
     hook();
     return messages;
@@ -134,7 +134,7 @@ async function pump(answer: Answer, out: Writer, signal?: AbortSignal): Promise<
     }
     out.done();
   } catch (error) {
-    out.fail(reasonOf(error));
+    out.fail(formatReason(error));
   }
 }
 
@@ -168,7 +168,7 @@ class Writer {
   }
 }
 
-function outcomeOf(tally: Tally, messages: readonly AgentMessage[], error?: unknown): Outcome {
+function toOutcome(tally: Tally, messages: readonly AgentMessage[], error?: unknown): Outcome {
   return tally.outcome(() => messages.map(toPlain), error);
 }
 
@@ -183,7 +183,7 @@ function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
   return {
     name: tool.name,
     description: tool.description,
-    parameters: schemaOf(tool),
+    parameters: buildSchema(tool),
     concurrent: true,
     execute: (input, { signal }) => tool.run(input, signal),
   };

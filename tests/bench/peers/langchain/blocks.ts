@@ -8,7 +8,7 @@ export class Blocks {
   #index = -1;
   /** The call of the open block; none while it is text. */
   #call: { readonly id: string; readonly name: string } | undefined;
-  #said = "";
+  #text = "";
 
   get isOpen(): boolean {
     return this.#index >= 0;
@@ -21,7 +21,7 @@ export class Blocks {
 
   start(part: Part): ChatModelStreamEvent {
     const index = ++this.#index;
-    this.#said = "";
+    this.#text = "";
     if (part.type !== "call") {
       this.#call = undefined;
       return { event: "content-block-start", index, content: { type: "text", text: "" } };
@@ -35,14 +35,14 @@ export class Blocks {
 
   /** The protocol has arguments go out as all that came so far. */
   delta({ type, delta }: Exclude<Part, { type: "call" }>): ChatModelStreamEvent {
-    this.#said += delta;
+    this.#text += delta;
     return {
       event: "content-block-delta",
       index: this.#index,
       delta:
         type === "text"
           ? { type: "text-delta", text: delta }
-          : { type: "block-delta", fields: { type: "tool_call_chunk", args: this.#said } },
+          : { type: "block-delta", fields: { type: "tool_call_chunk", args: this.#text } },
     };
   }
 
@@ -51,11 +51,11 @@ export class Blocks {
   }
 
   #content(): ContentBlock {
-    if (!this.#call) return { type: "text", text: this.#said };
+    if (!this.#call) return { type: "text", text: this.#text };
     try {
-      return { type: "tool_call", ...this.#call, args: JSON.parse(this.#said) as unknown };
+      return { type: "tool_call", ...this.#call, args: JSON.parse(this.#text) as unknown };
     } catch (error) {
-      return { type: "invalid_tool_call", ...this.#call, args: this.#said, error: String(error) };
+      return { type: "invalid_tool_call", ...this.#call, args: this.#text, error: String(error) };
     }
   }
 }

@@ -5,7 +5,7 @@ import { END, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langch
 import { createAgent, createMiddleware, type ReactAgent } from "langchain";
 import { type Outcome, type Tool, type Work } from "../peer.ts";
 import { Tally } from "../tally.ts";
-import { historyOf, toPlain, toTool } from "./messages.ts";
+import { convertHistory, toPlain, toTool } from "./messages.ts";
 import { Script, ScriptedModel } from "./model.ts";
 
 /*
@@ -24,7 +24,7 @@ import { Script, ScriptedModel } from "./model.ts";
 // Read whenever a handler is made, so this is early enough.
 process.env["LANGCHAIN_CALLBACKS_BACKGROUND"] = "false";
 
-/** What a reader of a stream tells of. */
+/** What a reader of a stream reports. */
 export interface Sink {
   readonly text: (delta: string) => void;
   readonly argument: () => void;
@@ -53,13 +53,13 @@ const THREAD = "bench";
 
 export async function run(work: Work, read: Read): Promise<Outcome> {
   const memory = work.signal || work.listener || work.hook ? new MemorySaver() : undefined;
-  if (!memory) return outcomeOf(plainAgent(work.tools), work, read);
+  if (!memory) return readOutcome(plainAgent(work.tools), work, read);
   const agent = createAgent({
     ...modelAndTools(work.tools),
     checkpointer: memory,
     ...(work.hook ? { middleware: [hooked(work.hook)] } : {}),
   });
-  return outcomeOf(agent, work, read, () => remembered(agent));
+  return readOutcome(agent, work, read, () => remembered(agent));
 }
 
 /**
@@ -72,15 +72,15 @@ export function guardSilence(work: Work, ms: number, read: Read): Promise<Outcom
     .addEdge(START, "agent")
     .addEdge("agent", END)
     .compile();
-  // It streams as an agent does, which its type does not tell.
-  return outcomeOf(graph as unknown as ReactAgent, work, read);
+  // It streams as an agent does, which its type does not say.
+  return readOutcome(graph as unknown as ReactAgent, work, read);
 }
 
 /** The same under LangGraph's limit of a step, of which an answer is one. */
 export function guardSteps(work: Work, ms: number, read: Read): Promise<Outcome> {
   const agent = createAgent(modelAndTools(work.tools));
   agent.graph.stepTimeout = ms;
-  return outcomeOf(agent, work, read);
+  return readOutcome(agent, work, read);
 }
 
 let threads = 0;
@@ -92,7 +92,7 @@ export async function idle(work: Work, read: Read): Promise<unknown> {
   return thread;
 }
 
-async function outcomeOf(
+async function readOutcome(
   agent: ReactAgent,
   work: Work,
   read: Read,
@@ -143,10 +143,10 @@ function converse(
   count: Counter,
   thread: string = THREAD,
 ): Promise<void> {
-  const messages = [...historyOf(work.history ?? []), new HumanMessage("go")];
+  const messages = [...convertHistory(work.history ?? []), new HumanMessage("go")];
   const callbacks = [
     ...(work.listener ? [listening(work.listener)] : []),
-    ...(work.signal ? [count.partialOf()] : []),
+    ...(work.signal ? [count.capturePartial()] : []),
   ];
   const settings = {
     configurable: { thread_id: thread, script: new Script(work.answer) },
@@ -195,7 +195,7 @@ function listening(listener: (event: string) => void): BaseCallbackHandler {
 class Counter extends Tally implements Sink {
   readonly event: Sink["event"];
   messages: BaseMessage[] = [];
-  /** The answer that an abort cut off, if the library told of it. */
+  /** The answer that an abort cut off, if the library reported it. */
   partial: BaseMessage | undefined;
 
   constructor({ event }: Work) {
@@ -208,7 +208,7 @@ class Counter extends Tally implements Sink {
   }
 
   /** A callback that gets the cut off answer, which no checkpoint has. */
-  partialOf(): BaseCallbackHandler {
+  capturePartial(): BaseCallbackHandler {
     return BaseCallbackHandler.fromMethods({
       handleLLMError: (error: unknown) => {
         if (ModelAbortError.isInstance(error)) this.partial = error.partialOutput;

@@ -24,19 +24,19 @@ const read: Read = async (agent, input, settings, sink) => {
   await stream.output;
 };
 
-/** What is not read of a failed call would be a rejection that nobody handles. */
+/** What is not read of a failed call would be an unhandled rejection. */
 async function settle(calls: AsyncIterable<{ readonly output: Promise<unknown> }>): Promise<void> {
   try {
     for await (const { output } of calls) output.catch(() => {});
   } catch {
-    // The run failed, which `output` of the run tells.
+    // The run failed, which `output` of the run reports.
   }
 }
 
 /**
  * LangChain's agent by its events of version 3: the documentation calls them the way for
  * most applications, its types call them experimental. What is chosen for both peers is
- * told in `./converse.ts`.
+ * described in `./converse.ts`.
  */
 const langchainEvents: Peer = {
   name: "LangChain events",

@@ -7,7 +7,7 @@ import type { Plain, Tool } from "../peer.ts";
 const histories = new WeakMap<readonly Plain[], BaseMessage[]>();
 
 /** Many runs begin with the same history, which is turned into messages once. */
-export function historyOf(history: readonly Plain[]): BaseMessage[] {
+export function convertHistory(history: readonly Plain[]): BaseMessage[] {
   const known = histories.get(history);
   if (known) return known;
   const made = history.map(toMessage);

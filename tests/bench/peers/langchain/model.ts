@@ -85,7 +85,7 @@ async function* chunks(
     for (const part of parts) {
       if (part.type === "call") calls++;
       const text = part.type === "text" ? part.delta : "";
-      const chunk = new ChatGenerationChunk({ text, message: chunkOf(part, calls - 1) });
+      const chunk = new ChatGenerationChunk({ text, message: toChunk(part, calls - 1) });
       yield chunk;
       const fields = { chunk };
       await manager?.handleLLMNewToken(text, indices, undefined, undefined, undefined, fields);
@@ -101,7 +101,7 @@ async function* chunks(
   yield new ChatGenerationChunk({ text: "", message: end });
 }
 
-function chunkOf(part: Part, index: number): AIMessageChunk {
+function toChunk(part: Part, index: number): AIMessageChunk {
   if (part.type === "text") return new AIMessageChunk({ content: part.delta });
   const piece =
     part.type === "call" ? { id: part.id, name: part.name, args: "" } : { args: part.delta };

@@ -8,7 +8,7 @@ type Call = NonNullable<Plain["calls"]>[number];
 const histories = new WeakMap<readonly Plain[], readonly MastraDBMessage[]>();
 
 /** The history and the prompt. The library notes a time in the messages it is given, no more. */
-export function promptOf({ history = [] }: Work): MastraDBMessage[] {
+export function buildPrompt({ history = [] }: Work): MastraDBMessage[] {
   let messages = histories.get(history);
   if (!messages) {
     messages = toMessages(history);
@@ -70,8 +70,8 @@ export function toPlain({ role, content }: MastraDBMessage): Plain[] {
   let results: Plain[] = [];
   const endStep = (): void => {
     if (text !== "" || calls.length > 0) {
-      const said = { role: role === "user" ? role : "assistant", text } as const;
-      plain.push(calls.length > 0 ? { ...said, calls } : said);
+      const message = { role: role === "user" ? role : "assistant", text } as const;
+      plain.push(calls.length > 0 ? { ...message, calls } : message);
     }
     plain.push(...results);
     [text, calls, results] = ["", [], []];

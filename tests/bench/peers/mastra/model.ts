@@ -13,7 +13,7 @@ type Out = { enqueue: (chunk: Chunks extends ReadableStream<infer Chunk> ? Chunk
 export function model(work: Work): Model {
   let asked = 0;
   const stream = async ({ abortSignal }: { abortSignal?: AbortSignal }) => ({
-    stream: chunksOf(work.answer(asked++), abortSignal),
+    stream: toChunks(work.answer(asked++), abortSignal),
   });
   return {
     specificationVersion: "v2",
@@ -26,7 +26,7 @@ export function model(work: Work): Model {
 }
 
 /** As with a body that is fetched, the next read waits until the last one is taken. */
-function chunksOf(answer: Answer, signal?: AbortSignal): Chunks {
+function toChunks(answer: Answer, signal?: AbortSignal): Chunks {
   const reads = answer[Symbol.asyncIterator]();
   const writer = new Writer();
   return new ReadableStream({
@@ -45,7 +45,7 @@ function chunksOf(answer: Answer, signal?: AbortSignal): Chunks {
         if (read.value.length > 0) return;
       }
     },
-    // A read that never comes would hold the one who cancels, so nobody waits for it.
+    // A read that never comes would hold the one who cancels, so it is not awaited.
     cancel: () => void reads.return?.(),
   });
 }

@@ -1,7 +1,7 @@
 import type { Agent, MastraDBMessage } from "@mastra/core/agent";
-import { type Outcome, type Peer, type Plain, reasonOf, type Work } from "../peer.ts";
+import { type Outcome, type Peer, type Plain, formatReason, type Work } from "../peer.ts";
 import { quietAgent } from "./agent.ts";
-import { promptOf, toPlain } from "./messages.ts";
+import { buildPrompt, toPlain } from "./messages.ts";
 import { model } from "./model.ts";
 import { toTool } from "./tool.ts";
 
@@ -18,7 +18,7 @@ const mastra: Peer = {
   run: (work) => run(work),
   async idle(work) {
     const agent = agentFor(work);
-    const stream = await agent.stream(promptOf(work), limits);
+    const stream = await agent.stream(buildPrompt(work), limits);
     return { agent, messages: (await stream.getFullOutput()).messages };
   },
   anthropic: async (work) => (await import("./services.ts")).anthropic(work),
@@ -32,17 +32,17 @@ export default mastra;
 /**
  * The library does not throw what goes wrong while it streams: it is an `error` chunk,
  * and `error` of the result. Its messages have whole steps only; the text of a step that
- * was cut off is told to `onAbort`, or is in the last of the `steps` after an error. They
+ * was cut off is passed to `onAbort`, or is in the last of the `steps` after an error. They
  * also lack a text that is the same as one before it in the run, as do its prompts.
- * `onError` is no listener: it would be told of what the listener itself threw.
+ * `onError` is no listener: it would get what the listener itself threw.
  */
 async function run(
   work: Work,
   timeout?: { firstChunkMs: number; stepMs: number },
 ): Promise<Outcome> {
   const { listener, hook, signal } = work;
-  const tell = (event: string) => () => listener?.(event);
-  const prompt = promptOf(work);
+  const report = (event: string) => () => listener?.(event);
+  const prompt = buildPrompt(work);
   let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
   let cutOff = "";
   let messages = (): readonly MastraDBMessage[] => prompt;
@@ -60,8 +60,8 @@ async function run(
       ...(listener
         ? {
             onChunk: ({ type }) => listener(type),
-            onStepFinish: tell("onStepFinish"),
-            onFinish: tell("onFinish"),
+            onStepFinish: report("onStepFinish"),
+            onFinish: report("onFinish"),
           }
         : {}),
     });
@@ -88,7 +88,7 @@ async function run(
     get messages() {
       return [...messages().flatMap(toPlain), ...rest];
     },
-    ...(failure === undefined ? {} : { error: reasonOf(failure) }),
+    ...(failure === undefined ? {} : { error: formatReason(failure) }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Plain } from "../peer.ts";
 const itemsKnown = new WeakMap<readonly Plain[], AgentInputItem[]>();
 
 /** The history and the prompt "go"; the items of a history are made once. */
-export function inputOf(history: readonly Plain[] = []): AgentInputItem[] {
+export function buildInput(history: readonly Plain[] = []): AgentInputItem[] {
   let items = itemsKnown.get(history);
   if (!items) {
     items = history.flatMap(toItems);

@@ -14,7 +14,7 @@ import OpenAI from "openai";
 import { z } from "zod";
 import { type HttpWork, type Outcome, type Peer, type Tool, type Work } from "../peer.ts";
 import { Tally } from "../tally.ts";
-import { inputOf, toPlain } from "./messages.ts";
+import { buildInput, toPlain } from "./messages.ts";
 import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
 
 /*
@@ -26,7 +26,7 @@ import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
  * The library has no event of its own for arguments: its Responses client hands on the
  * service's events as they are, so this model sends those. There is no finish reason in its
  * protocol. A run that is aborted ends without an error: its stream is over at once, and
- * `completed` tells when its work is, before which the turn is not in the history. Against
+ * `completed` settles when its work is, before which the turn is not in the history. Against
  * stalls it has `timeoutMs`, a limit for the whole model call rather than for a
  * silence. It has no client of Anthropic's Messages in its own packages.
  */
@@ -42,7 +42,7 @@ const openaiAgents: Peer = {
   /** An agent is only configuration here, and conversations may share one. */
   async idle(work) {
     const agent = agentFor(work);
-    const run = await start(agent, inputOf(work.history), work);
+    const run = await start(agent, buildInput(work.history), work);
     await run.completed;
     return { agent, history: run.history };
   },
@@ -54,7 +54,7 @@ export default openaiAgents;
 
 async function converse(work: Work, agent: Agent): Promise<Outcome> {
   const tally = new Tally();
-  const input = inputOf(work.history);
+  const input = buildInput(work.history);
   let run: Run | undefined;
   try {
     run = await start(agent, input, work);
@@ -77,7 +77,7 @@ function start(agent: Agent, input: AgentInputItem[], { signal, hook }: Work) {
     stream: true,
     maxTurns: null,
     ...(signal ? { signal } : {}),
-    ...(hook ? { callModelInputFilter: filterOf(hook) } : {}),
+    ...(hook ? { callModelInputFilter: createFilter(hook) } : {}),
   });
 }
 
@@ -102,7 +102,7 @@ function agentFor(
 }
 
 /** A filter that changes nothing, and says so, which saves the library a copy. */
-function filterOf(hook: () => void): CallModelInputFilter {
+function createFilter(hook: () => void): CallModelInputFilter {
   const filter: CallModelInputFilter = ({ modelData }) => {
     hook();
     return modelData;

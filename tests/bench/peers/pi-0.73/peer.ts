@@ -14,7 +14,7 @@ export const { agent, loop }: PiPeers = createPiPeers({
   imports: ["@mariozechner/pi-agent-core"],
   createEvents: createAssistantMessageEventStream,
   parseJson: parseStreamingJson,
-  schemaOf,
+  buildSchema,
   createAgent: (initialState, ask, hook) =>
     new Agent({
       initialState,
@@ -41,7 +41,7 @@ function afterHook(hook: () => void) {
   };
 }
 
-function schemaOf(tool: Tool): TSchema {
+function buildSchema(tool: Tool): TSchema {
   const types = { string: Type.String(), number: Type.Number() };
   return Type.Object(
     Object.fromEntries(Object.entries(tool.parameters).map(([name, type]) => [name, types[type]])),

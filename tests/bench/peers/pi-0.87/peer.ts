@@ -32,7 +32,7 @@ export const { agent, loop }: PiPeers = createPiPeers({
   imports: ["@earendil-works/pi-agent-core"],
   createEvents: createAssistantMessageEventStream,
   parseJson: parseStreamingJson,
-  schemaOf,
+  buildSchema,
   createAgent: (initialState, ask, hook) =>
     new Agent({
       initialState,
@@ -63,7 +63,7 @@ function afterHook(hook: () => void) {
   };
 }
 
-function schemaOf(tool: Tool): TSchema {
+function buildSchema(tool: Tool): TSchema {
   const types = { string: Type.String(), number: Type.Number() };
   return Type.Object(
     Object.fromEntries(Object.entries(tool.parameters).map(([name, type]) => [name, types[type]])),

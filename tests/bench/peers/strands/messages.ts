@@ -14,7 +14,7 @@ const converted = new WeakMap<readonly Plain[], Message[]>();
  * A history in the library's form, made once for each array. The results of a turn are
  * one message of the user, as the library has them itself.
  */
-export function messagesOf(history: readonly Plain[]): Message[] {
+export function toMessages(history: readonly Plain[]): Message[] {
   const known = converted.get(history);
   if (known) return known;
   const messages: Message[] = [];
@@ -46,7 +46,7 @@ function toAssistant({ text, calls = [] }: Plain): Message {
       ...(text === "" ? [] : [new TextBlock(text)]),
       ...calls.map(
         ({ id, name, input }) =>
-          // The type does not tell that what a model sent is JSON.
+          // The type does not say that what a model sent is JSON.
           new ToolUseBlock({ toolUseId: id, name, input: input as JSONValue }),
       ),
     ],
@@ -62,7 +62,7 @@ function toResult({ text, answers = "" }: Plain): ToolResultBlock {
 }
 
 /** The library's messages as plain ones; a result is a message of its own again. */
-export function plainOf(messages: readonly Message[]): Plain[] {
+export function toPlain(messages: readonly Message[]): Plain[] {
   const names = new Map<string, string>();
   const plain: Plain[] = [];
   for (const { role, content } of messages) {

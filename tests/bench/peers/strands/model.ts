@@ -34,7 +34,10 @@ export class ScriptedModel extends Model {
   override stream(_messages: unknown, options?: StreamOptions): AsyncIterable<ModelStreamEvent> {
     const answer = this.#answer(this.#asked++);
     const signal = options?.cancelSignal;
-    return eventsOf(this.#heedsWaiting && signal ? untilAborted(answer, signal) : answer, signal);
+    return streamEvents(
+      this.#heedsWaiting && signal ? untilAborted(answer, signal) : answer,
+      signal,
+    );
   }
 }
 
@@ -50,7 +53,10 @@ async function* untilAborted(answer: Answer, signal: AbortSignal): Answer {
   }
 }
 
-async function* eventsOf(answer: Answer, signal?: AbortSignal): AsyncGenerator<ModelStreamEvent> {
+async function* streamEvents(
+  answer: Answer,
+  signal?: AbortSignal,
+): AsyncGenerator<ModelStreamEvent> {
   let open: "text" | "call" | undefined;
   let called = false;
   yield { type: "modelMessageStartEvent", role: "assistant" };

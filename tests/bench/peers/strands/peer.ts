@@ -26,8 +26,15 @@ import {
 } from "@strands-agents/sdk";
 import type { MultiAgentStreamEvent } from "@strands-agents/sdk/multiagent";
 import { z } from "zod";
-import { type HttpWork, type Outcome, type Peer, reasonOf, type Tool, type Work } from "../peer.ts";
-import { messagesOf, plainOf } from "./messages.ts";
+import {
+  type HttpWork,
+  type Outcome,
+  type Peer,
+  formatReason,
+  type Tool,
+  type Work,
+} from "../peer.ts";
+import { toMessages, toPlain } from "./messages.ts";
 import { ScriptedModel } from "./model.ts";
 
 /**
@@ -39,7 +46,7 @@ import { ScriptedModel } from "./model.ts";
  * - Tools run concurrently, without a limit, and turns have no limit: both are defaults.
  * - Telemetry stays as it is: no exporter is set up, and nothing turns its spans off.
  * - Tools are made once for each definition, as a module of tools would.
- * - A cancelled run does not throw. `agent.messages` is the only history there is; it has
+ * - A canceled run does not throw. `agent.messages` is the only history there is; it has
  *   neither a partial answer nor the calls of a turn that failed.
  */
 const strands: Peer = {
@@ -75,7 +82,7 @@ export default strands;
 
 function run(work: Work): Promise<Outcome> {
   const agent = agentFor(work, new ScriptedModel(work.answer));
-  return outcomeOf(agent, agent.stream("go", cancelledBy(work.signal)), work);
+  return readOutcome(agent, agent.stream("go", withCancelSignal(work.signal)), work);
 }
 
 /**
@@ -87,7 +94,7 @@ async function stallGuard(work: Work, ms: number): Promise<Outcome> {
   const agent = agentFor(work, new ScriptedModel(work.answer, true));
   const node = new AgentNode({ agent, timeout: ms, preserveContext: true });
   const stream = new Graph({ nodes: [node], edges: [], maxSteps: 1 }).stream("go");
-  return outcomeOf(agent, eventsOfNodes(stream), work);
+  return readOutcome(agent, eventsOfNodes(stream), work);
 }
 
 async function* eventsOfNodes(
@@ -103,7 +110,7 @@ async function* eventsOfNodes(
   }
 }
 
-async function outcomeOf(
+async function readOutcome(
   agent: Agent,
   events: AsyncIterable<AgentStreamEvent>,
   work: Work,
@@ -121,7 +128,7 @@ async function outcomeOf(
       if (wait) await wait;
     }
   } catch (error) {
-    failure = { error: reasonOf(error) };
+    failure = { error: formatReason(error) };
   }
   return {
     textDeltas,
@@ -129,7 +136,7 @@ async function outcomeOf(
     argumentDeltas,
     // When it is asked for, since a long history takes a while and no user would do it.
     get messages() {
-      return plainOf(agent.messages);
+      return toPlain(agent.messages);
     },
     ...failure,
   };
@@ -142,7 +149,7 @@ async function read(model: Model, { signal, text }: HttpWork): Promise<void> {
     conversationManager: new NullConversationManager(),
     retryStrategy: null,
   });
-  for await (const event of agent.stream("go", cancelledBy(signal))) {
+  for await (const event of agent.stream("go", withCancelSignal(signal))) {
     const delta = deltaOf(event);
     if (delta?.type === "textDelta") text(delta.text);
     else if (event.type === "agentResultEvent" && event.result.stopReason !== "endTurn") {
@@ -157,7 +164,7 @@ function agentFor({ history, tools = [], listener, hook }: Work, model: Model): 
     tools: tools.map(toTool),
     printer: false,
     conversationManager: new NullConversationManager(),
-    ...(history ? { messages: messagesOf(history) } : {}),
+    ...(history ? { messages: toMessages(history) } : {}),
   });
   if (listener) {
     for (const kind of hookable) agent.addHook(kind, ({ type }) => listener(type));
@@ -166,7 +173,7 @@ function agentFor({ history, tools = [], listener, hook }: Work, model: Model): 
   return agent;
 }
 
-function cancelledBy(signal?: AbortSignal): { cancelSignal?: AbortSignal } {
+function withCancelSignal(signal?: AbortSignal): { cancelSignal?: AbortSignal } {
   return signal ? { cancelSignal: signal } : {};
 }
 

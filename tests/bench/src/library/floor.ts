@@ -1,7 +1,7 @@
 /**
  * The floor: a bare async-generator loop that does the same job and nothing more.
  * The same events about the same messages, and the tools run; but no validation, no
- * abort, no time-outs, no containment, no queues, no limits: what a careful person
+ * abort, no timeouts, no containment, no queues, no limits: what a careful person
  * would write in an afternoon, and the least that the job costs.
  */
 

@@ -52,7 +52,7 @@ async function gyre(provider: ApiProvider, baseUrl: string): Promise<number> {
   let chars = 0;
   for await (const event of stream) if (event.type === "text_delta") chars += event.delta.length;
   const { errorMessage, stopReason } = await stream.result();
-  if (stopReason !== "stop") throw new Error(`The response ended in trouble: ${errorMessage}`);
+  if (stopReason !== "stop") throw new Error(`The response failed: ${errorMessage}`);
   return chars;
 }
 

@@ -7,17 +7,17 @@ type Body = (size: number) => string;
 const sse = (payload: object): string => `data: ${JSON.stringify(payload)}\n\n`;
 const named = (payload: { type: string }): string => `event: ${payload.type}\n${sse(payload)}`;
 
-const wordsOf = (count: number): string[] =>
+const makeWords = (count: number): string[] =>
   Array.from({ length: count }, (_, nth) => `word${nth % 100} `);
 
 const words = (count: number, event: (word: string) => string): string =>
-  wordsOf(count)
+  makeWords(count)
     .map((word) => event(word))
     .join("");
 
 /** The characters of text in a response of so many deltas. */
 export function streamedChars(deltas: number): number {
-  return wordsOf(deltas).join("").length;
+  return makeWords(deltas).join("").length;
 }
 
 function anthropic(text: string): string {
@@ -84,7 +84,7 @@ const BODIES: Readonly<Record<string, Body>> = {
   line: (size) => anthropic(anthropicDelta("x".repeat(size * MB))),
 };
 
-/** A response of a service, or of a `kind` that nobody knows, an empty one. */
-export function bodyOf(kind: string, size: number): string {
+/** A response of a service, or, for an unknown `kind`, an empty one. */
+export function makeBody(kind: string, size: number): string {
   return BODIES[kind]?.(size) ?? "";
 }

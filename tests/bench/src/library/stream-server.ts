@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { bodyOf } from "./stream-bodies.ts";
+import { makeBody } from "./stream-bodies.ts";
 
 /** A process of its own that streams made-up responses: `/<wire>/<deltas>`, or `/line/<MB>`. */
 
@@ -11,7 +11,7 @@ const made = new Map<string, Buffer>();
 createServer((request, response) => {
   const [, kind = "", size = ""] = request.url?.split("/") ?? [];
   const key = `${kind}/${size}`;
-  const body = made.get(key) ?? Buffer.from(bodyOf(kind, Number(size)));
+  const body = made.get(key) ?? Buffer.from(makeBody(kind, Number(size)));
   made.set(key, body);
   request.resume().on("end", () => {
     response.writeHead(200, { "content-type": "text/event-stream" });

@@ -18,7 +18,7 @@ export function collect(): void {
 }
 
 /** Collections happen as they do in life: forcing one would also throw away compiled code. */
-export async function cpuOf(work: () => Promise<void>): Promise<number> {
+export async function measureCpu(work: () => Promise<void>): Promise<number> {
   const before = cpuMs();
   await work();
   return cpuMs() - before;
@@ -37,7 +37,7 @@ export async function interleaved(
   const times: Record<string, number[]> = {};
   for (let round = 0; round < rounds; round++) {
     for (const [name, work] of Object.entries(works)) {
-      (times[name] ??= []).push(await cpuOf(work));
+      (times[name] ??= []).push(await measureCpu(work));
     }
   }
   return Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, median(ms)]));

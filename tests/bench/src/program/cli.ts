@@ -11,7 +11,7 @@ import { median } from "../measure/measure.ts";
  * The program as it is packed, against a scripted service in a process of its own. The
  * figures beside ours are of the best other program on Node that was measured for each line
  * (pi 1.5.0; for ACP Gemini CLI 0.61), in November 2026 on a machine where Node itself takes
- * 81 ms of CPU to start. What Node takes here is told in the first line: take both off before
+ * 81 ms of CPU to start. What Node takes here is in the first line: take both off before
  * you compare.
  */
 
@@ -43,7 +43,7 @@ export async function withProgram<T>(work: (bench: Bench) => T | Promise<T>): Pr
   const path = join(root, "packages/cli/dist/testing/service-process.js");
   const service = fork(path, { execArgv: [] });
   try {
-    const url = await told<string>(service);
+    const url = await nextMessage<string>(service);
     for (const name of ["work", "tmp"]) mkdirSync(join(home, name));
     const env = {
       PATH: process.env["PATH"] ?? "",
@@ -63,7 +63,7 @@ export async function withProgram<T>(work: (bench: Bench) => T | Promise<T>): Pr
   }
 }
 
-function told<T>(service: ChildProcess): Promise<T> {
+function nextMessage<T>(service: ChildProcess): Promise<T> {
   return new Promise((settle) => service.once("message", (message) => settle(message as T)));
 }
 
@@ -73,7 +73,7 @@ interface Cost {
 }
 
 /** What a run of Node costs with all of its children, as bash counts it: it sees milliseconds. */
-function costOf({ env, home }: Bench, args: readonly string[], expected = 0): Cost {
+function measureCost({ env, home }: Bench, args: readonly string[], expected = 0): Cost {
   const script = 'TIMEFORMAT="%3U %3S %3R"; time "$0" "$@" >/dev/null 2>"$TMPDIR/stderr"';
   const { status, stderr } = spawnSync("bash", ["-c", script, process.execPath, ...args], {
     env,
@@ -82,8 +82,8 @@ function costOf({ env, home }: Bench, args: readonly string[], expected = 0): Co
     timeout: DEADLINE_MS,
   });
   if (status !== expected) {
-    const said = readFileSync(join(home, "tmp/stderr"), "utf8");
-    throw new Error(`node ${args.join(" ")} ended with ${status}:\n${said}`);
+    const stderr = readFileSync(join(home, "tmp/stderr"), "utf8");
+    throw new Error(`node ${args.join(" ")} ended with ${status}:\n${stderr}`);
   }
   const [user = Number.NaN, system = Number.NaN, real = Number.NaN] = stderr
     .trim()
@@ -93,14 +93,14 @@ function costOf({ env, home }: Bench, args: readonly string[], expected = 0): Co
 }
 
 /** The most memory that a run of Node had, in MB. */
-function peakOf(bench: Bench, args: readonly string[]): number {
+function measurePeak(bench: Bench, args: readonly string[]): number {
   const file = join(bench.home, "peak");
   const hook = join(bench.home, "peak.cjs");
   writeFileSync(
     hook,
     `process.on("exit", () => require("node:fs").writeFileSync(${JSON.stringify(file)}, String(process.resourceUsage().maxRSS)));`,
   );
-  costOf(bench, ["--require", hook, ...args]);
+  measureCost(bench, ["--require", hook, ...args]);
   return (Number(readFileSync(file, "utf8")) * 1024) / MB;
 }
 
@@ -123,8 +123,8 @@ const version: Case = {
   name: "cli-version",
   run: () =>
     withProgram((bench) => {
-      const bare = median(rounds(() => costOf(bench, ["-e", "0"]).cpuMs));
-      const cpu = median(rounds(() => costOf(bench, [entry, "--version"]).cpuMs));
+      const bare = median(rounds(() => measureCost(bench, ["-e", "0"]).cpuMs));
+      const cpu = median(rounds(() => measureCost(bench, [entry, "--version"]).cpuMs));
       return [line(`--version, CPU (bare node ${ms(bare)})`, "311 ms", cpu, 120, " ms")];
     }),
 };
@@ -133,10 +133,10 @@ const oneShot: Case = {
   name: "cli-one-shot",
   run: () =>
     withProgram((bench) => {
-      const costs = rounds(() => costOf(bench, ONE_SHOT));
+      const costs = rounds(() => measureCost(bench, ONE_SHOT));
       const cpu = median(costs.map(({ cpuMs }) => cpuMs));
       const wall = median(costs.map(({ wallMs }) => wallMs));
-      const peak = median(rounds(() => peakOf(bench, ONE_SHOT)));
+      const peak = median(rounds(() => measurePeak(bench, ONE_SHOT)));
       return [
         line(`one answer without a terminal, CPU (wall ${ms(wall)})`, "462 ms", cpu, 300, " ms"),
         line("the same, most memory", "112 MB", peak, 90, " MB"),
@@ -150,9 +150,9 @@ const tokens: Case = {
     withProgram(async (bench) => {
       // Loaded where it is needed: other cases measure memory.
       const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
-      costOf(bench, ONE_SHOT);
+      measureCost(bench, ONE_SHOT);
       bench.service.send("requests");
-      const [text = ""] = await told<string[]>(bench.service);
+      const [text = ""] = await nextMessage<string[]>(bench.service);
       const { messages, system, tools } = JSON.parse(text) as Record<string, unknown>;
       const parts = [system, tools, messages].map((part) => countTokens(JSON.stringify(part)));
       const sum = parts.reduce((total, part) => total + part, 0);
@@ -200,7 +200,7 @@ const refused: Case = {
   run: () =>
     withProgram((bench) => {
       bench.service.send({ answer: { status: 401, message: "invalid x-api-key" } });
-      const wall = median(rounds(() => costOf(bench, ONE_SHOT, REFUSED).wallMs));
+      const wall = median(rounds(() => measureCost(bench, ONE_SHOT, REFUSED).wallMs));
       return [line("a key that is refused, start to exit", "1600 ms", wall, 1_000, " ms")];
     }),
 };
@@ -213,10 +213,10 @@ const bigSession: Case = {
       const entries = await writeBigSession(file, join(bench.home, "work"));
       const size = `${(statSync(file).size / MB).toFixed(0)} MB, ${entries} entries`;
       const args = [entry, "-p", "Go on.", "--history", file];
-      const costs = Array.from({ length: 3 }, () => costOf(bench, args));
+      const costs = Array.from({ length: 3 }, () => measureCost(bench, args));
       const wall = median(costs.map(({ wallMs }) => wallMs));
       const cpu = median(costs.map(({ cpuMs }) => cpuMs));
-      const peak = peakOf(bench, args);
+      const peak = measurePeak(bench, args);
       const what = `a session of ${size}: start, open, answer, exit (CPU ${ms(cpu)}, ${peak.toFixed(0)} MB)`;
       return [line(what, "", wall, 3_000, " ms")];
     }),
@@ -237,7 +237,7 @@ async function writeBigSession(file: string, cwd: string): Promise<number> {
     }
     const appended: Promise<unknown>[] = [];
     for (let one = 0; one < ENTRIES_A_COMPACTION && nth < count; one += 4, nth++) {
-      for (const message of messagesOf(nth, text)) {
+      for (const message of makeMessages(nth, text)) {
         appended.push(session.append({ type: "message", message }));
       }
     }
@@ -249,15 +249,15 @@ async function writeBigSession(file: string, cwd: string): Promise<number> {
 }
 
 /** A question, a call, what it gave, and the answer. */
-export function messagesOf(nth: number, text: string): AgentMessage[] {
+export function makeMessages(nth: number, text: string): AgentMessage[] {
   const id = `toolu_${nth}`;
   const timestamp = nth;
   const by = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-5-5" };
-  const said = { role: "assistant", ...by, usage: {}, timestamp } as const;
+  const assistant = { role: "assistant", ...by, usage: {}, timestamp } as const;
   return [
     { role: "user", content: `Look at part ${nth}.`, timestamp },
     {
-      ...said,
+      ...assistant,
       content: [{ type: "toolCall", id, name: "read", arguments: { path: "a.txt" } }],
       stopReason: "toolUse",
     },
@@ -269,7 +269,7 @@ export function messagesOf(nth: number, text: string): AgentMessage[] {
       isError: false,
       timestamp,
     },
-    { ...said, content: [{ type: "text", text: "Seen." }], stopReason: "stop" },
+    { ...assistant, content: [{ type: "text", text: "Seen." }], stopReason: "stop" },
   ];
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-// What Linux tells of processes. Elsewhere these throw: the figures are of Linux.
+// What Linux reports of processes. Elsewhere these throw: the figures are of Linux.
 
 const KB = 1_024;
 const MB = 1_000_000;
@@ -21,17 +21,17 @@ export function memoryMb(pid: number, kind: "Pss" | "Rss"): number {
 
 /** CPU that a process has used so far, in seconds. */
 export function cpuSeconds(pid: number): number {
-  const fields = statOf(pid);
+  const fields = readStat(pid);
   if (fields === undefined) throw new Error(`There is no process ${pid} any more.`);
   return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) / TICKS_A_SECOND;
 }
 
 /** All that a process has started and that still runs, with all that those have started. */
-export function descendantsOf(pid: number): number[] {
+export function findDescendants(pid: number): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    const parent = Number(statOf(Number(name))?.[PARENT]);
+    const parent = Number(readStat(Number(name))?.[PARENT]);
     children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
   }
   const found: number[] = [];
@@ -47,16 +47,16 @@ export function descendantsOf(pid: number): number[] {
 
 /** Whether it is gone; one that only waits to be counted is. */
 export function isDead(pid: number): boolean {
-  const state = statOf(pid)?.[STATE];
+  const state = readStat(pid)?.[STATE];
   return state === undefined || state === "Z" || state === "X";
 }
 
 /** The words of its command line. */
-export function commandOf(pid: number): string[] {
+export function readCommand(pid: number): string[] {
   return (read(`/proc/${pid}/cmdline`) ?? "").split("\0").slice(0, -1);
 }
 
-function statOf(pid: number): string[] | undefined {
+function readStat(pid: number): string[] | undefined {
   const text = read(`/proc/${pid}/stat`);
   // The name stands in brackets and may hold any character.
   return text?.slice(text.lastIndexOf(")") + 2).split(" ");

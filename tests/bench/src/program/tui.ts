@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { TerminalRun } from "../../../../packages/cli/dist/testing/terminal-program.js";
 import { fullClearsIn } from "../../../../packages/cli/dist/testing/screen-text.js";
 import type { Case, Line } from "../library/cases.ts";
-import { type Bench, line, messagesOf, withProgram } from "./cli.ts";
+import { type Bench, line, makeMessages, withProgram } from "./cli.ts";
 import { median } from "../measure/measure.ts";
 import { DEADLINE_MS, eventually, later, PROMPT, quiet, start, stop, withRun } from "./terminal.ts";
-import { commandOf, cpuSeconds, descendantsOf, isDead, memoryMb } from "./processes.ts";
+import { readCommand, cpuSeconds, findDescendants, isDead, memoryMb } from "./processes.ts";
 
 /**
  * The program as it is packed, in a terminal, against a scripted service in a process of its
@@ -15,7 +15,7 @@ import { commandOf, cpuSeconds, descendantsOf, isDead, memoryMb } from "./proces
 
 /** Fewer runs, for a quick look. */
 const MAX_RUNS = Number(process.env["GYRE_TUI_RUNS"] ?? Number.POSITIVE_INFINITY);
-const runsOf = (usual: number): number => Math.max(1, Math.min(usual, MAX_RUNS));
+const limitRuns = (usual: number): number => Math.max(1, Math.min(usual, MAX_RUNS));
 
 const STARTS = 10;
 const IDLE_MS = 5_000;
@@ -62,7 +62,7 @@ async function shownMs(bench: Bench, args: readonly string[], text: string): Pro
 
 async function starts(bench: Bench, args: readonly string[], text: string): Promise<number[]> {
   const times: number[] = [];
-  for (let nth = 0; nth < runsOf(STARTS); nth++) times.push(await shownMs(bench, args, text));
+  for (let nth = 0; nth < limitRuns(STARTS); nth++) times.push(await shownMs(bench, args, text));
   return times;
 }
 
@@ -120,7 +120,7 @@ const keyEcho: Case = {
           (key) => !screen.includes(key),
         );
         const times: number[] = [];
-        while (times.length < runsOf(KEY_RUNS) * KEYS_A_RUN) {
+        while (times.length < limitRuns(KEY_RUNS) * KEYS_A_RUN) {
           for (const key of keys) {
             await later(MIN_KEY_GAP_MS + Math.random() * (MAX_KEY_GAP_MS - MIN_KEY_GAP_MS));
             times.push(await echoMs(run, key));
@@ -165,7 +165,7 @@ function markdown(): string {
       `## Part ${nth}: how the queue is drained`,
       `The worker takes **one message at a time**, and \`drainQueue\` hands it to the loop as soon ` +
         `as the call before it has ended. Nothing is lost when it is interrupted: what was not ` +
-        `taken stays where it is, in the *same* order, until somebody asks for it again.`,
+        `taken stays where it is, in the *same* order, until it is needed again.`,
       [
         `- **First**, look at \`src/queue/part-${nth}.ts\`: that is where the order is kept.`,
         `- Then run the tests; they take about ${nth * 3} seconds on a machine like this one.`,
@@ -250,7 +250,7 @@ const streaming: Case = {
     }),
 };
 
-/** Three that would sleep on, one of which does not heed what it is told. */
+/** Three that would sleep on, one of which ignores its signal. */
 const SLEEPERS = ["301", "302", "303"];
 const TREE = `sleep 301 & sh -c 'trap "" TERM INT HUP; sleep 302; sleep 302' & sleep 303`;
 
@@ -262,7 +262,7 @@ const escape: Case = {
         const answer = { say: [{ call: "shell", arguments: { command: TREE } }] };
         bench.service.send({ answer });
         const times: number[] = [];
-        while (times.length < runsOf(ESCAPES)) times.push(await escapeMs(run));
+        while (times.length < limitRuns(ESCAPES)) times.push(await escapeMs(run));
         const what = `Esc to dead process tree, p99 of ${times.length} (median ${ms(median(times))})`;
         return [line(what, "", percentile(times, 0.99), 250, " ms")];
       }),
@@ -273,8 +273,8 @@ async function escapeMs(run: TerminalRun): Promise<number> {
   run.type("go");
   run.press("enter");
   const tree = await eventually(() => {
-    const found = descendantsOf(run.pid);
-    const asleep = found.map((pid) => commandOf(pid)).filter(([name]) => name === "sleep");
+    const found = findDescendants(run.pid);
+    const asleep = found.map((pid) => readCommand(pid)).filter(([name]) => name === "sleep");
     return asleep.length === SLEEPERS.length ? found : undefined;
   });
   const pressedAt = performance.now();
@@ -294,7 +294,7 @@ const resume: Case = {
       const session = await createSession(file, { cwd: join(bench.home, "work") });
       const appended: Promise<unknown>[] = [];
       for (let nth = 0; session.entries.length + appended.length < RESUMED_ENTRIES; nth++) {
-        for (const message of messagesOf(nth, `${SMALL_WORDS.repeat(20)}\n`)) {
+        for (const message of makeMessages(nth, `${SMALL_WORDS.repeat(20)}\n`)) {
           appended.push(session.append({ type: "message", message }));
         }
       }
@@ -302,11 +302,11 @@ const resume: Case = {
       await session.close();
       const args = ["--history", file];
       const first = median(await starts(bench, args, PROMPT));
-      const said = median(await starts(bench, args, LAST_ANSWER));
+      const resumed = median(await starts(bench, args, LAST_ANSWER));
       const what = `a session of ${RESUMED_ENTRIES} entries, start to first prompt`;
       return [
         line(what, "", first, 400, " ms"),
-        line("the same, start to what was said last", "", said, 400, " ms"),
+        line("the same, start to what was said last", "", resumed, 400, " ms"),
       ];
     }),
 };

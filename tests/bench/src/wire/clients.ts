@@ -39,7 +39,7 @@ function follow(client: RemoteClient): Promise<void> {
 }
 
 function textOf({ content: [block], errorMessage }: AssistantMessage): string {
-  if (errorMessage !== undefined) console.error(`A stream ended in trouble: ${errorMessage}`);
+  if (errorMessage !== undefined) console.error(`A stream failed: ${errorMessage}`);
   return block?.type === "text" ? block.text : "";
 }
 

@@ -20,8 +20,8 @@ const MAX_COUNT = DIGITS ** COUNT_CHARS;
 /** How long a delta is: about three tokens. */
 export const PIECE_CHARS: number = STAMP_CHARS + COUNT_CHARS + 1;
 
-/** A delta that tells when it was due and which one of its stream it is. */
-export function pieceOf(dueMs: number, nth: number): string {
+/** A delta that carries when it was due and which one of its stream it is. */
+export function makePiece(dueMs: number, nth: number): string {
   const stamp = Math.round(dueMs * US_A_MS).toString(DIGITS);
   const count = (nth % MAX_COUNT).toString(DIGITS);
   return `${stamp.padStart(STAMP_CHARS, "0")}${count.padStart(COUNT_CHARS, "0")} `;

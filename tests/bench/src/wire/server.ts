@@ -11,13 +11,13 @@ import { ModelService, PROTOCOL_VERSION, WireServer } from "@gyre/protocol";
 import { listenHttp } from "@gyre/protocol/node";
 import { type WebSocket, WebSocketServer } from "ws";
 import { collect } from "../measure/measure.ts";
-import { type Kind, nowMs, obey, pieceOf } from "./load.ts";
+import { type Kind, nowMs, obey, makePiece } from "./load.ts";
 
 /** A process of its own: a server whose model says pieces of text at a given rate. */
 
 const [kind = "gyre", tailEvents = "4096"] = process.argv.slice(2);
 const TOKEN = randomUUID();
-/** Coprime with every round number of streams: neighbours in time are on other connections. */
+/** Coprime with every round number of streams: consecutive deltas are on other connections. */
 const STRIDE = 37;
 const TICK_MS = 1;
 
@@ -26,7 +26,7 @@ interface Speaker {
   say(piece: string): void;
   /** Says that this was all, and gives the whole text. */
   end(): string;
-  said: number;
+  sent: number;
 }
 
 /** By the number that its client gave it. */
@@ -47,7 +47,7 @@ const client: ProtocolClient = {
     out.start();
     const index = out.textStart();
     speakers[Number(context.messages[0]?.content)] = {
-      said: 0,
+      sent: 0,
       say: (piece) => out.text(index, piece),
       end() {
         out.textEnd(index);
@@ -76,7 +76,7 @@ class BareSpeaker implements Speaker {
   readonly #socket: WebSocket;
   readonly #stream: string;
   #text = "";
-  said = 0;
+  sent = 0;
 
   constructor(socket: WebSocket, stream: string) {
     this.#socket = socket;
@@ -94,7 +94,7 @@ class BareSpeaker implements Speaker {
   }
 
   #send(type: string, payload: object): void {
-    const seq = this.said;
+    const seq = this.sent;
     const [v, id, ts, stream] = [PROTOCOL_VERSION, `e_${seq}`, Date.now(), this.#stream];
     this.#socket.send(JSON.stringify({ v, type, id, ts, stream, seq, payload }));
   }
@@ -121,21 +121,21 @@ function serveBare(): Promise<Served> {
 
 /**
  * Says `rate` pieces a second on each stream for `ms`, and gives how many those were. Each
- * tells when it was due: what a server that lags says late counts as late.
+ * carries when it was due: what a server that lags says late counts as late.
  */
 function pace(rate: number, ms: number): Promise<number> {
   const gapMs = 1_000 / (rate * speakers.length);
   const total = Math.floor(ms / gapMs);
   const startMs = nowMs();
-  let said = 0;
+  let sent = 0;
   return new Promise((resolve) => {
     const tick = (): void => {
       const due = Math.min(total, Math.floor((nowMs() - startMs) / gapMs));
-      for (; said < due; said++) {
-        const speaker = speakers[(said * STRIDE) % speakers.length];
-        speaker?.say(pieceOf(startMs + said * gapMs, speaker.said++));
+      for (; sent < due; sent++) {
+        const speaker = speakers[(sent * STRIDE) % speakers.length];
+        speaker?.say(makePiece(startMs + sent * gapMs, speaker.sent++));
       }
-      if (said === total) resolve(total);
+      if (sent === total) resolve(total);
       else setTimeout(tick, TICK_MS);
     };
     tick();
@@ -145,7 +145,7 @@ function pace(rate: number, ms: number): Promise<number> {
 /** Says so many pieces on each stream, with a rest after each of them for the readers. */
 async function burst(pieces: number): Promise<number> {
   for (let nth = 0; nth < pieces; nth++) {
-    for (const speaker of speakers) speaker.say(pieceOf(nowMs(), speaker.said++));
+    for (const speaker of speakers) speaker.say(makePiece(nowMs(), speaker.sent++));
     await new Promise((resolve) => setImmediate(resolve));
   }
   return pieces * speakers.length;

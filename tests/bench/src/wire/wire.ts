@@ -20,7 +20,7 @@ const STREAMS = CONNECTIONS * STREAMS_A_CONNECTION;
 const RATE = 20;
 /** Full before a third of the shortest run is over, so that memory can be seen to be flat. */
 const LOAD_TAIL_EVENTS = 64;
-/** What comes late, after the last of a turn was said. */
+/** What comes late, after the last of a turn was sent. */
 const DRAIN_DEADLINE_MS = 20_000;
 const LOOK_MS = 20;
 
@@ -30,8 +30,8 @@ const KINDS: readonly Kind[] = ["bare", "gyre"];
 class Wire {
   readonly server: LoadProcess;
   readonly clients: LoadProcess;
-  /** Pieces of text that were said, and what became of them. */
-  said = 0;
+  /** Pieces of text that were sent, and what became of them. */
+  sent = 0;
   got = 0;
   wrong = 0;
 
@@ -51,7 +51,7 @@ class Wire {
     while ((await this.server.ask<number>("speaking")) < connections * each) await later(LOOK_MS);
   }
 
-  /** A turn at some rate on each stream; all that was said has come when it ends. */
+  /** A turn at some rate on each stream; all that was sent has come when it ends. */
   async turn(rate: number, ms: number, into: Delays): Promise<void> {
     await this.#hear(this.server.ask<number>("pace", rate, ms), into);
   }
@@ -60,12 +60,12 @@ class Wire {
     await this.#hear(this.server.ask<number>("burst", pieces), new Delays());
   }
 
-  /** How many streams ended with another text than was said. */
+  /** How many streams ended with another text than was sent. */
   async changed(): Promise<number> {
     const texts = this.clients.ask<string[]>("texts");
-    const said = await this.server.ask<string[]>("end");
+    const digests = await this.server.ask<string[]>("end");
     const got = await texts;
-    return said.filter((digest, nth) => digest !== got[nth]).length;
+    return digests.filter((digest, nth) => digest !== got[nth]).length;
   }
 
   async cpuMs(): Promise<{ server: number; clients: number }> {
@@ -79,14 +79,14 @@ class Wire {
   }
 
   async #hear(speaking: Promise<number>, into: Delays): Promise<void> {
-    this.said += await speaking;
+    this.sent += await speaking;
     const deadline = performance.now() + DRAIN_DEADLINE_MS;
-    while (this.got < this.said && performance.now() < deadline) {
+    while (this.got < this.sent && performance.now() < deadline) {
       const look = await this.clients.ask<Look>("look");
       for (const [delayMs, times] of look.delays) into.add(delayMs, times);
       this.got = look.pieces;
       this.wrong = look.wrong;
-      if (this.got < this.said) await later(LOOK_MS);
+      if (this.got < this.sent) await later(LOOK_MS);
     }
   }
 }
@@ -128,7 +128,7 @@ const load: Case = {
       const p99 = await both((): number[] => []);
       const cpu = await both((kind) => wires[kind].cpuMs());
       const bytes = await both((kind) => wires[kind].server.ask<number>("bytesWritten"));
-      const said = await both((kind) => wires[kind].said);
+      const sent = await both((kind) => wires[kind].sent);
       const rss: number[] = [];
       for (let turn = 0; turn < TURNS; turn++) {
         for (const kind of KINDS) {
@@ -141,20 +141,20 @@ const load: Case = {
       }
       const after = await both((kind) => wires[kind].cpuMs());
       const written = await both((kind) => wires[kind].server.ask<number>("bytesWritten"));
-      const per = (kind: Kind, value: number): number => value / (wires[kind].said - said[kind]);
+      const per = (kind: Kind, value: number): number => value / (wires[kind].sent - sent[kind]);
       const cost = (kind: Kind, end: "server" | "clients"): number =>
         per(kind, (after[kind][end] - cpu[kind][end]) * 1_000);
       const [third = Number.NaN, last = Number.NaN] = rss;
       const changed = await wires.gyre.changed();
       const { got, wrong } = wires.gyre;
-      const lost = wires.gyre.said - got + wrong + changed;
+      const lost = wires.gyre.sent - got + wrong + changed;
       const deltas = `${((STREAMS * RATE) / 1_000).toFixed(0)}k deltas/s on ${STREAMS} streams`;
       const usual = (values: Both<number[]>): Promise<Both<number>> =>
         both((kind) => median(values[kind]));
       return [
         ratio(`${deltas}, ${SECONDS} s: delay, p99`, await usual(p99), ms, 2),
         ratio("the same, p50", await usual(p50), ms, 2),
-        line(`the same, lost, doubled or changed, of ${wires.gyre.said}`, lost, 0, ""),
+        line(`the same, lost, doubled or changed, of ${wires.gyre.sent}`, lost, 0, ""),
         {
           what: "the same, memory of the server (RSS, tidied up): at a third | at the end",
           floor: `${third.toFixed(0)} MB`,
@@ -201,7 +201,7 @@ const MAX_P99_MS = 50;
 const STEP = 1.2;
 const MAX_STEPS = 24;
 const STEP_MS: number = Math.max(1_000, (SECONDS / 15) * 1_000);
-/** A step that a neighbour on the machine spoilt is given another try. */
+/** A step that another process on the machine disturbed is given another try. */
 const TRIES = 3;
 
 const ramp: Case = {

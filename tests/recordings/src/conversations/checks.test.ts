@@ -3,7 +3,7 @@ import type { ToolResultMessage, UserMessage } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import { headerProblems, nestingProblems, transcriptProblems } from "./checks.ts";
 
-const SAID: UserMessage = { role: "user", content: "Dig.", timestamp: 0 };
+const PROMPT: UserMessage = { role: "user", content: "Dig.", timestamp: 0 };
 const RESULT: ToolResultMessage = {
   role: "toolResult",
   toolCallId: "c1",
@@ -28,11 +28,11 @@ describe("nestingProblems", () => {
       nestingProblems([
         { type: "agent_start" },
         { type: "turn_start" },
-        { type: "message_start", message: SAID },
+        { type: "message_start", message: PROMPT },
         { type: "message_start", message: RESULT },
         { type: "message_end", message: RESULT },
         { type: "turn_start" },
-        { type: "message_end", message: SAID },
+        { type: "message_end", message: PROMPT },
       ]),
     ).toEqual([
       "event message_start: outside a turn, or in another message",
@@ -60,7 +60,7 @@ describe("nestingProblems", () => {
       { type: "message_start", message: RESULT },
       { type: "message_end", message: RESULT },
     ];
-    const answer = { ...SAID, role: "assistant" as const, content: [], api: "", provider: "" };
+    const answer = { ...PROMPT, role: "assistant" as const, content: [], api: "", provider: "" };
     const message = { ...answer, model: "", usage: {}, stopReason: "stop" as const };
     events.push({ type: "turn_end", message, toolResults: [RESULT] }, END);
     expect(nestingProblems(events)).toEqual([]);
@@ -68,8 +68,8 @@ describe("nestingProblems", () => {
 });
 
 describe("transcriptProblems", () => {
-  it("tells what services refuse", () => {
-    expect(transcriptProblems([SAID, RESULT])).toEqual([
+  it("reports what services refuse", () => {
+    expect(transcriptProblems([PROMPT, RESULT])).toEqual([
       'message 1: No call has the id "c1" of this result.',
     ]);
   });

@@ -85,7 +85,7 @@ export function headerProblems(
     if (headers[name] !== value) problems.push(`header ${name} is ${String(headers[name])}`);
   }
   if (headers["content-type"] !== "application/json")
-    problems.push("the body is not told to be JSON");
+    problems.push("the body is not declared as JSON");
   if (model.api === "anthropic-messages" && headers["anthropic-version"] !== "2023-06-01") {
     problems.push("no anthropic-version");
   }

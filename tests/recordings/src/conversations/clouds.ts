@@ -1,7 +1,7 @@
 import {
   addImage,
   choice,
-  imageOf,
+  readImage,
   isRecord,
   type Json,
   modelIn,
@@ -10,14 +10,14 @@ import {
   seal,
   string,
   SYSTEM_PARTS,
-  textsOf,
-  toolOf,
+  joinTexts,
+  readTool,
   Turns,
 } from "./parts.ts";
-import type { Told, ToldTurn } from "./request-transcript.ts";
+import type { ModelRequest, RequestTurn } from "./request-transcript.ts";
 
 /** Google's format, with names in either spelling. */
-export function readGoogle(snake: Json, path: string): Told {
+export function readGoogle(snake: Json, path: string): ModelRequest {
   const body = camelCased(snake);
   const turns = new Turns();
   for (const { role, parts } of records(body["contents"])) {
@@ -34,11 +34,11 @@ export function readGoogle(snake: Json, path: string): Told {
     model: modelIn(body, path),
     turns: turns.list,
     ...choice(typeof only === "string" ? { name: only } : mode),
-    system: textsOf(record(body["systemInstruction"])["parts"], SYSTEM_PARTS),
+    system: joinTexts(record(body["systemInstruction"])["parts"], SYSTEM_PARTS),
     systemAs: body["systemInstruction"] === undefined ? "" : "systemInstruction",
     tools: tools.flatMap(({ functionDeclarations }) =>
       records(functionDeclarations).map((tool) =>
-        toolOf(tool, tool["parametersJsonSchema"] ?? lowerCaseTypes(tool["parameters"])),
+        readTool(tool, tool["parametersJsonSchema"] ?? lowerCaseTypes(tool["parameters"])),
       ),
     ),
     serviceTools: tools.flatMap((tool) =>
@@ -48,7 +48,7 @@ export function readGoogle(snake: Json, path: string): Told {
   };
 }
 
-function readPart(turn: ToldTurn, part: Json): void {
+function readPart(turn: RequestTurn, part: Json): void {
   const { text, thought, thoughtSignature, functionCall, functionResponse, inlineData } = part;
   const sealed = seal(thoughtSignature);
   if (isRecord(functionCall)) {
@@ -57,12 +57,12 @@ function readPart(turn: ToldTurn, part: Json): void {
   } else if (isRecord(functionResponse)) {
     const { id, name, response, parts } = functionResponse;
     const { output, result, error } = record(response);
-    const said = output ?? result ?? error ?? response;
+    const value = output ?? result ?? error ?? response;
     turn.results.push({
       id: string(id),
       name: string(name),
-      text: typeof said === "string" ? said : JSON.stringify(said),
-      images: records(parts).flatMap(imageOf),
+      text: typeof value === "string" ? value : JSON.stringify(value),
+      images: records(parts).flatMap(readImage),
       isError: error !== undefined,
     });
   } else if (isRecord(inlineData)) addImage(turn, part);
@@ -73,7 +73,7 @@ function readPart(turn: ToldTurn, part: Json): void {
 }
 
 /** The format of Bedrock's Converse operations. */
-export function readBedrock(body: Json, path: string): Told {
+export function readBedrock(body: Json, path: string): ModelRequest {
   const turns = new Turns();
   for (const { role, content } of records(body["messages"])) {
     const turn = turns.of(role === "assistant" ? "assistant" : "user");
@@ -86,10 +86,10 @@ export function readBedrock(body: Json, path: string): Told {
     model: modelIn(body, path),
     turns: turns.list,
     ...choice(isRecord(tool) ? { name: string(tool["name"]) } : any && "required"),
-    system: textsOf(body["system"], SYSTEM_PARTS),
+    system: joinTexts(body["system"], SYSTEM_PARTS),
     systemAs: records(body["system"]).length > 0 ? "system" : "",
     tools: records(tools).flatMap(({ toolSpec }) =>
-      isRecord(toolSpec) ? [toolOf(toolSpec, record(toolSpec["inputSchema"])["json"])] : [],
+      isRecord(toolSpec) ? [readTool(toolSpec, record(toolSpec["inputSchema"])["json"])] : [],
     ),
     serviceTools: records(tools).flatMap(({ systemTool }) =>
       isRecord(systemTool) ? [string(systemTool["name"])] : [],
@@ -98,7 +98,7 @@ export function readBedrock(body: Json, path: string): Told {
   };
 }
 
-function readBedrockBlock(turn: ToldTurn, block: Json): void {
+function readBedrockBlock(turn: RequestTurn, block: Json): void {
   const { text, image, toolUse, toolResult, reasoningContent, cachePoint } = block;
   if (cachePoint !== undefined) return;
   if (typeof text === "string") turn.texts.push({ text });
@@ -108,13 +108,13 @@ function readBedrockBlock(turn: ToldTurn, block: Json): void {
     turn.calls.push({ id: string(toolUseId), name: string(name), arguments: input });
   } else if (isRecord(toolResult)) {
     const { toolUseId, content, status } = toolResult;
-    const said = records(content).map((part) =>
+    const parts = records(content).map((part) =>
       part["json"] === undefined ? part : { text: JSON.stringify(part["json"]) },
     );
     turn.results.push({
       id: string(toolUseId),
-      text: textsOf(said, "\n"),
-      images: said.flatMap(imageOf),
+      text: joinTexts(parts, "\n"),
+      images: parts.flatMap(readImage),
       isError: status === "error",
     });
   } else if (isRecord(reasoningContent)) {

@@ -17,7 +17,7 @@ const CALL = {
   tool_calls: [{ id: "c1", type: "function", function: { name: "dig", arguments: '{"depth":3}' } }],
 };
 const RESULT = { role: "tool", tool_call_id: "c1", content: "3 feet deep." };
-const SAID = { role: "assistant", content: "It is dug." };
+const ANSWER = { role: "assistant", content: "It is dug." };
 const AGAIN = { role: "user", content: "Deeper." };
 
 let folder: string;
@@ -65,15 +65,15 @@ describe("playConversations", () => {
   it("drives the loop through calls and later prompts, and finds the same requests", async () => {
     const recordings = recorded(
       [0, [SYSTEM, ASKED], CALL],
-      [1, [SYSTEM, ASKED, CALL, RESULT], SAID],
-      [2, [SYSTEM, ASKED, CALL, RESULT, SAID, AGAIN], SAID],
+      [1, [SYSTEM, ASKED, CALL, RESULT], ANSWER],
+      [2, [SYSTEM, ASKED, CALL, RESULT, ANSWER, AGAIN], ANSWER],
     );
     const results = await playConversations(recordings, "");
     expect(results).toEqual([{ name: "a mole digs", problems: [], used: [], requests: 3 }]);
   });
 
   it("begins with the history of a first request, and goes on after its results", async () => {
-    const recordings = recorded([4, [SYSTEM, ASKED, CALL, RESULT], SAID]);
+    const recordings = recorded([4, [SYSTEM, ASKED, CALL, RESULT], ANSWER]);
     const [result] = await playConversations(recordings, "");
     expect(result).toMatchObject({ problems: [], used: [], requests: 1 });
   });
@@ -81,20 +81,20 @@ describe("playConversations", () => {
   it("goes on with a new agent where requests are missing", async () => {
     const recordings = recorded(
       [0, [SYSTEM, ASKED], CALL],
-      [2, [SYSTEM, ASKED, CALL, RESULT, SAID, AGAIN], SAID],
+      [2, [SYSTEM, ASKED, CALL, RESULT, ANSWER, AGAIN], ANSWER],
     );
     const [result] = await playConversations(recordings, "");
     expect(result).toMatchObject({ problems: [], used: ["gap in the recording"], requests: 2 });
   });
 
-  it("tells each place at which a request says something else", async () => {
+  it("reports each place at which a request says something else", async () => {
     const other = [
       SYSTEM,
       ASKED,
       { ...CALL, content: "So be it." },
       { ...RESULT, tool_call_id: "c2" },
     ];
-    const recordings = recorded([0, [SYSTEM, ASKED], CALL], [1, other, SAID]);
+    const recordings = recorded([0, [SYSTEM, ASKED], CALL], [1, other, ANSWER]);
     const [result] = await playConversations(recordings, "");
     expect(result?.problems).toEqual([
       'request 1: turns.1.texts.0: recorded {"text":"So be it."}, ours nothing',
@@ -102,13 +102,13 @@ describe("playConversations", () => {
     ]);
   });
 
-  it("tells when the loop stops before the recording does", async () => {
-    const recordings = recorded([0, [SYSTEM, ASKED], SAID], [1, [ASKED, CALL, RESULT], SAID]);
+  it("reports when the loop stops before the recording does", async () => {
+    const recordings = recorded([0, [SYSTEM, ASKED], ANSWER], [1, [ASKED, CALL, RESULT], ANSWER]);
     const [result] = await playConversations(recordings, "");
     expect(result?.problems).toContain("1 requests were made of the 2 recorded");
   });
 
-  it("tells when a response that was well ends in trouble", async () => {
+  it("reports when a response that was well fails", async () => {
     const recordings = recorded([0, [SYSTEM, ASKED], CALL]);
     writeFileSync(join(folder, "mole-0.sse"), 'data: {"error":{"message":"No."}}\n\n');
     const [result] = await playConversations(recordings, "");
@@ -116,17 +116,17 @@ describe("playConversations", () => {
   });
 
   it("leaves out what no loop begins with, and says so", async () => {
-    const [result] = await playConversations(recorded([0, [ASKED, SAID], SAID]), "");
+    const [result] = await playConversations(recorded([0, [ASKED, ANSWER], ANSWER]), "");
     expect(result).toMatchObject({ problems: [], used: ["start without words"], requests: 0 });
   });
 
-  it("tells when it can read nothing in a request", async () => {
-    const [result] = await playConversations(recorded([0, [], SAID]), "");
+  it("reports when it can read nothing in a request", async () => {
+    const [result] = await playConversations(recorded([0, [], ANSWER]), "");
     expect(result?.problems).toEqual([expect.stringContaining("Nothing could be read")]);
   });
 
   it("plays only what is asked for", async () => {
-    const recordings = recorded([0, [ASKED], SAID]);
+    const recordings = recorded([0, [ASKED], ANSWER]);
     expect(await playConversations(recordings, "a badger")).toEqual([]);
     expect(await playConversations(recordings, "mole-0")).toHaveLength(1);
   });

@@ -1,13 +1,13 @@
 import { Agent, type AgentEvent, isLlmMessage } from "@gyre/agent";
 import { createInProcessClient, type Model } from "@gyre/ai";
 import { createProviders, SERVICES } from "@gyre/ai/providers";
-import { apiOf, modelOf } from "../responses/ask.ts";
+import { findApi, createModel } from "../responses/ask.ts";
 import { headerProblems, nestingProblems, transcriptProblems } from "./checks.ts";
-import { ALLOWED, type Difference, differencesOf, GAP, NO_START } from "./differences.ts";
+import { ALLOWED, type Difference, findDifferences, GAP, NO_START } from "./differences.ts";
 import { type ReplayServer, replayServer, type Sent } from "./server.ts";
-import { recordedTools, retold, userContent } from "./transcript.ts";
-import { type Case, type Recordings, requestOf } from "../responses/manifest.ts";
-import { readTold, type Told, type ToldResult } from "./request-transcript.ts";
+import { recordedTools, restoreTranscript, userContent } from "./transcript.ts";
+import { type Case, type Recordings, readRecordedRequest } from "../responses/manifest.ts";
+import { readRequest, type ModelRequest, type RequestResult } from "./request-transcript.ts";
 
 /** What came of one conversation. */
 export interface ConversationResult {
@@ -22,7 +22,7 @@ export interface ConversationResult {
 /** One request of a conversation with its answer, as recorded. */
 interface Step {
   one: Case;
-  told: Told;
+  request: ModelRequest;
   path: string;
 }
 
@@ -41,12 +41,12 @@ export async function playConversations(
   const server = await replayServer(recordings);
   const results: ConversationResult[] = [];
   try {
-    for (const [name, cases] of conversationsOf(recordings)) {
+    for (const [name, cases] of groupConversations(recordings)) {
       if (!name.includes(only) && !cases.some(({ id }) => id.includes(only))) continue;
       const result: ConversationResult = { name, problems: [], used: [], requests: 0 };
       try {
-        const steps = cases.map((one) => stepOf(recordings, one));
-        for (const [index, stretch] of stretchesOf(steps).entries()) {
+        const steps = cases.map((one) => readStep(recordings, one));
+        for (const [index, stretch] of splitStretches(steps).entries()) {
           if (index > 0) result.used.push(GAP);
           await playStretch(stretch, server, result);
         }
@@ -62,7 +62,7 @@ export async function playConversations(
 }
 
 /** Conversations by name, their requests in order. A case of no conversation is one by itself. */
-function conversationsOf({ cases }: Recordings): Map<string, Case[]> {
+function groupConversations({ cases }: Recordings): Map<string, Case[]> {
   const conversations = new Map<string, Case[]>();
   for (const one of cases) {
     if (one.request === null || !isAnswered(one)) continue;
@@ -75,9 +75,13 @@ function conversationsOf({ cases }: Recordings): Map<string, Case[]> {
   return conversations;
 }
 
-function stepOf(recordings: Recordings, one: Case): Step {
-  const path = pathOf(one.source.url ?? "");
-  return { one, told: readTold(apiOf(one), requestOf(recordings, one) ?? {}, path), path };
+function readStep(recordings: Recordings, one: Case): Step {
+  const path = parsePath(one.source.url ?? "");
+  return {
+    one,
+    request: readRequest(findApi(one), readRecordedRequest(recordings, one) ?? {}, path),
+    path,
+  };
 }
 
 /** Errors and streams that no model made are played elsewhere. */
@@ -86,12 +90,12 @@ function isAnswered({ api, http_status }: Case): boolean {
 }
 
 /** Path and query of a recorded address, parts of which may have been made unreadable. */
-function pathOf(url: string): string {
+function parsePath(url: string): string {
   return /^(?:\w+:\/\/[^/]*|<[^>]*>)?(\/[^#]*)/.exec(url)?.[1] ?? "";
 }
 
 /** Parts of a conversation within which each request goes on from the one before. */
-function stretchesOf(steps: readonly Step[]): Step[][] {
+function splitStretches(steps: readonly Step[]): Step[][] {
   const stretches: Step[][] = [];
   let last: Step | undefined;
   for (const step of steps) {
@@ -102,9 +106,9 @@ function stretchesOf(steps: readonly Step[]): Step[][] {
   return stretches;
 }
 
-function goesOn({ one, told }: Step, next: Step): boolean {
+function goesOn({ one, request }: Step, next: Step): boolean {
   if (!one.expected.ok || next.one.source.interaction !== one.source.interaction + 1) return false;
-  return next.told.turns.length > told.turns.length;
+  return next.request.turns.length > request.turns.length;
 }
 
 /** Plays requests that follow each other with one agent, and puts what it finds into `result`. */
@@ -116,9 +120,9 @@ async function playStretch(
   const [first] = stretch;
   if (!first) return;
   const model = modelFor(first, server.origin);
-  const { messages, prompt } = retold(first.told, model);
+  const { messages, prompt } = restoreTranscript(first.request, model);
   if (!prompt && messages.at(-1)?.role !== "toolResult") {
-    const last = first.told.turns.at(-1);
+    const last = first.request.turns.at(-1);
     const wordless = last?.role === "assistant" || (last && last.other.length > 0);
     if (!wordless) throw new Error("Nothing could be read in the first request.");
     result.used.push(NO_START);
@@ -127,31 +131,31 @@ async function playStretch(
   const sent = server.play(stretch.map(({ one }) => one));
   const next = (): Step | undefined => stretch[sent.length];
   const answers = new Answers(next);
-  const { toolChoice } = first.told;
+  const { toolChoice } = first.request;
   const agent = new Agent({
     initialState: {
       model,
       messages,
-      systemPrompt: first.told.system,
-      tools: recordedTools(first.told, (id, name) => answers.take(id, name)),
-      thinkingLevel: first.told.thinks ? "high" : "off",
+      systemPrompt: first.request.system,
+      tools: recordedTools(first.request, (id, name) => answers.take(id, name)),
+      thinkingLevel: first.request.thinks ? "high" : "off",
     },
     protocol: createInProcessClient(createProviders()),
     apiKey: API_KEY,
     ...(toolChoice && { toolChoice }),
     retry: { maxRetries: 0 },
     limits: { maxIdenticalCalls: ROUNDS_OF_ONE_RECORDING },
-    // The loop goes on by itself only where nobody spoke in between.
+    // The loop goes on by itself only where no prompt came in between.
     shouldStopAfterTurn: () => {
-      const { told } = next() ?? {};
-      return !told || newContent(told).length > 0;
+      const { request } = next() ?? {};
+      return !request || newContent(request).length > 0;
     },
   });
   const events: AgentEvent[] = [];
   agent.subscribe((event) => void events.push(event));
   await (prompt ? agent.prompt(prompt) : agent.continue());
   for (let step = next(); step && agent.state.error === undefined; step = next()) {
-    const content = newContent(step.told);
+    const content = newContent(step.request);
     if (content.length === 0) break;
     await agent.prompt({ role: "user", content, timestamp: 0 });
   }
@@ -165,7 +169,7 @@ async function playStretch(
     result.problems.push(error);
   }
   result.problems.push(
-    ...runsOf(events).flatMap(nestingProblems),
+    ...splitRuns(events).flatMap(nestingProblems),
     ...transcriptProblems(agent.state.messages.filter(isLlmMessage)),
   );
   for (const [index, step] of stretch.entries()) {
@@ -175,12 +179,12 @@ async function playStretch(
 }
 
 /** What the user says at the end of a request. */
-function newContent({ turns }: Told): ReturnType<typeof userContent> {
+function newContent({ turns }: ModelRequest): ReturnType<typeof userContent> {
   const last = turns.at(-1);
   return last?.role === "user" ? userContent(last) : [];
 }
 
-function runsOf(events: readonly AgentEvent[]): AgentEvent[][] {
+function splitRuns(events: readonly AgentEvent[]): AgentEvent[][] {
   const runs: AgentEvent[][] = [];
   for (const event of events) {
     if (event.type === "agent_start") runs.push([]);
@@ -193,15 +197,15 @@ function runsOf(events: readonly AgentEvent[]): AgentEvent[][] {
 class Answers {
   readonly #next: () => Step | undefined;
   #step: Step | undefined;
-  #left: ToldResult[] = [];
+  #left: RequestResult[] = [];
 
   constructor(next: () => Step | undefined) {
     this.#next = next;
   }
 
-  take(id: string, name: string): ToldResult | undefined {
+  take(id: string, name: string): RequestResult | undefined {
     const step = this.#next();
-    if (step !== this.#step) this.#left = [...(step?.told.turns.at(-1)?.results ?? [])];
+    if (step !== this.#step) this.#left = [...(step?.request.turns.at(-1)?.results ?? [])];
     this.#step = step;
     const found =
       this.#left.find((result) => result.id === id) ??
@@ -224,8 +228,8 @@ const ENDPOINTS: Readonly<Record<string, RegExp>> = {
 };
 
 /** The model that was asked, at its service's place on the replay server. */
-function modelFor({ one, path, told }: Step, origin: string): Model {
-  const known = modelOf(one, origin);
+function modelFor({ one, path, request }: Step, origin: string): Model {
+  const known = createModel(one, origin);
   const [place = "", query] = path.split("?");
   const endpoint = ENDPOINTS[known.api];
   const base = endpoint ? place.replace(endpoint, "") : place;
@@ -233,16 +237,16 @@ function modelFor({ one, path, told }: Step, origin: string): Model {
   const kept = query !== undefined && known.api.startsWith("openai") ? `?${query}` : "";
   return {
     ...known,
-    id: told.model,
-    name: told.model,
-    provider: providerOf(one) ?? known.provider,
+    id: request.model,
+    name: request.model,
+    provider: findProvider(one) ?? known.provider,
     baseUrl: `${origin}${base}${kept}`,
-    reasoning: told.thinks || told.turns.some(({ thinking }) => thinking.length > 0),
+    reasoning: request.thinks || request.turns.some(({ thinking }) => thinking.length > 0),
   };
 }
 
 /** The service that a recorded address belongs to. */
-function providerOf(one: Case): string | undefined {
+function findProvider(one: Case): string | undefined {
   const host = /^\w+:\/\/([^/]+)/.exec(one.source.url ?? "")?.[1] ?? "";
   if (host.endsWith(".openai.azure.com")) {
     return one.api === "openai-responses" ? "azure-openai-responses" : "azure-openai";
@@ -260,17 +264,17 @@ function compare(
   before: readonly Step[],
   result: ConversationResult,
 ): void {
-  const { one, path, told } = step;
-  const ours = readTold(model.api, sent.body, sent.path);
+  const { one, path, request } = step;
+  const ours = readRequest(model.api, sent.body, sent.path);
   const at = `request ${one.source.interaction}`;
   result.requests++;
   const found = [
-    ...differencesOf("address", decodeURIComponent(path), decodeURIComponent(sent.path)),
-    ...differencesOf("", told, ours),
+    ...findDifferences("address", decodeURIComponent(path), decodeURIComponent(sent.path)),
+    ...findDifferences("", request, ours),
   ];
   for (const difference of found) {
     const answers = before.map((past) => past.one);
-    const situation = { ...difference, one, told, said: ours, model, answers };
+    const situation = { ...difference, one, request, ourRequest: ours, model, answers };
     const allowed = ALLOWED.find(({ applies }) => applies(situation));
     if (allowed) result.used.push(allowed.name);
     else result.problems.push(`${at}: ${shown(difference)}`);

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { measure } from "../responses/compare.ts";
-import { ALLOWED, type Difference, differencesOf } from "./differences.ts";
+import { ALLOWED, type Difference, findDifferences } from "./differences.ts";
 import type { Case, Expected } from "../responses/manifest.ts";
-import { readTold, type Told } from "./request-transcript.ts";
+import { readRequest, type ModelRequest } from "./request-transcript.ts";
 
-function said(...messages: object[]): Told {
-  return readTold("openai-completions", { model: "mole-1", messages }, "/chat/completions");
+function request(...messages: object[]): ModelRequest {
+  return readRequest("openai-completions", { model: "mole-1", messages }, "/chat/completions");
 }
 
 /** A response of which only what is expected matters. */
-function answerOf(expected: Partial<Expected>): Case {
+function makeAnswer(expected: Partial<Expected>): Case {
   return {
     id: "mole",
     api: "openai-chat",
@@ -27,18 +27,29 @@ function answerOf(expected: Partial<Expected>): Case {
 }
 
 /** What is allowed of the differences between two requests, by name; "" is what is not. */
-function judged(told: Told, ours: Told, expected: Partial<Expected> = {}): string[] {
-  const answer = answerOf(expected);
+function judged(
+  recorded: ModelRequest,
+  ours: ModelRequest,
+  expected: Partial<Expected> = {},
+): string[] {
+  const answer = makeAnswer(expected);
   const model = { id: "mole-1", name: "", api: "openai-completions", provider: "mole" };
-  return differencesOf("", told, ours).map((difference: Difference) => {
-    const situation = { ...difference, one: answer, told, said: ours, model, answers: [answer] };
+  return findDifferences("", recorded, ours).map((difference: Difference) => {
+    const situation = {
+      ...difference,
+      one: answer,
+      request: recorded,
+      ourRequest: ours,
+      model,
+      answers: [answer],
+    };
     return ALLOWED.find(({ applies }) => applies(situation))?.name ?? "";
   });
 }
 
 describe("differencesOf", () => {
   it("names the smallest places", () => {
-    expect(differencesOf("", { a: [1, { b: 2 }], c: 3 }, { a: [1, { b: 4 }, 5] })).toEqual([
+    expect(findDifferences("", { a: [1, { b: 2 }], c: 3 }, { a: [1, { b: 4 }, 5] })).toEqual([
       { path: "a.1.b", recorded: 2, ours: 4 },
       { path: "a.2", recorded: undefined, ours: 5 },
       { path: "c", recorded: 3, ours: undefined },
@@ -53,8 +64,8 @@ describe("ALLOWED", () => {
   });
 
   it("lets texts be cut otherwise, not changed", () => {
-    const parts = (...texts: string[]): Told =>
-      said({ role: "user", content: texts.map((text) => ({ type: "text", text })) });
+    const parts = (...texts: string[]): ModelRequest =>
+      request({ role: "user", content: texts.map((text) => ({ type: "text", text })) });
     expect(judged(parts("Dig.", "", "Deep."), parts("Dig.", "Deep."))).toEqual([
       "texts cut otherwise",
       "texts cut otherwise",
@@ -63,8 +74,8 @@ describe("ALLOWED", () => {
   });
 
   it("lets arguments differ only where ours are those of the response", () => {
-    const called = (depth: number): Told =>
-      said({
+    const called = (depth: number): ModelRequest =>
+      request({
         role: "assistant",
         tool_calls: [{ id: "c1", function: { name: "dig", arguments: JSON.stringify({ depth }) } }],
       });
@@ -76,8 +87,8 @@ describe("ALLOWED", () => {
   });
 
   it("lets words of thinking differ from the recorded ones, never what is sealed", () => {
-    const thought = (text: string, signature: string): Told =>
-      said({ role: "assistant", content: "Yes.", reasoning_details: [{ text, signature }] });
+    const thought = (text: string, signature: string): ModelRequest =>
+      request({ role: "assistant", content: "Yes.", reasoning_details: [{ text, signature }] });
     const reasoning = measure("I dig.");
     const expected = reasoning ? { reasoning } : {};
     const ours = thought("I dig.", "s1");
@@ -87,9 +98,12 @@ describe("ALLOWED", () => {
   });
 
   it("lets nothing else be left out", () => {
-    const told = said({ role: "user", content: "Dig." }, { role: "assistant", content: "Yes." });
-    expect(judged(told, said({ role: "user", content: "Dig." }))).toEqual([""]);
-    expect(judged({ ...told, model: "mole-2" }, told)).toEqual([""]);
-    expect(judged({ ...told, toolChoice: "required" }, told)).toEqual([""]);
+    const recorded = request(
+      { role: "user", content: "Dig." },
+      { role: "assistant", content: "Yes." },
+    );
+    expect(judged(recorded, request({ role: "user", content: "Dig." }))).toEqual([""]);
+    expect(judged({ ...recorded, model: "mole-2" }, recorded)).toEqual([""]);
+    expect(judged({ ...recorded, toolChoice: "required" }, recorded)).toEqual([""]);
   });
 });

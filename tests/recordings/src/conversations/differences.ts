@@ -4,7 +4,7 @@ import { serviceOf } from "@gyre/ai/providers";
 import { measure } from "../responses/compare.ts";
 import { isRecord, type Json, record, records, string } from "./parts.ts";
 import type { Case, ExpectedCall } from "../responses/manifest.ts";
-import type { Told } from "./request-transcript.ts";
+import type { ModelRequest } from "./request-transcript.ts";
 
 /** One place at which a request of ours says something else than the recorded one. */
 export interface Difference {
@@ -18,28 +18,30 @@ export interface Difference {
 export interface Situation extends Difference {
   one: Case;
   /** All that the recorded request says, and all that ours does. */
-  told: Told;
-  said: Told;
+  request: ModelRequest;
+  ourRequest: ModelRequest;
   model: Model;
   /** The responses that this conversation has had since it began. */
   answers: readonly Case[];
 }
 
-/** Asked for or kept, but not said to a model. */
+/** Asked for or kept, but not sent to a model. */
 const NOT_COMPARED = new Set(["raw", "thinks"]);
 
 /** All places at which two values differ, down to the smallest. */
-export function differencesOf(path: string, recorded: unknown, ours: unknown): Difference[] {
+export function findDifferences(path: string, recorded: unknown, ours: unknown): Difference[] {
   if (Array.isArray(recorded) && Array.isArray(ours)) {
     const length = Math.max(recorded.length, ours.length);
     return Array.from({ length }, (_, at) => at).flatMap((at) =>
-      differencesOf(join(path, `${at}`), recorded[at], ours[at]),
+      findDifferences(join(path, `${at}`), recorded[at], ours[at]),
     );
   }
   if (isRecord(recorded) && isRecord(ours)) {
     const fields = new Set([...Object.keys(recorded), ...Object.keys(ours)]);
     return [...fields].flatMap((field) =>
-      NOT_COMPARED.has(field) ? [] : differencesOf(join(path, field), recorded[field], ours[field]),
+      NOT_COMPARED.has(field)
+        ? []
+        : findDifferences(join(path, field), recorded[field], ours[field]),
     );
   }
   return recorded === ours ? [] : [{ path, recorded, ours }];
@@ -56,7 +58,7 @@ export interface AllowedDifference {
   applies: (situation: Situation) => boolean;
 }
 
-// Of a whole conversation, and told by whoever plays it.
+// Of a whole conversation, and reported by its player.
 export const GAP = "gap in the recording";
 export const NO_START = "start without words";
 
@@ -100,7 +102,7 @@ export const ALLOWED: readonly AllowedDifference[] = [
   },
   {
     name: "chat under a shorter name",
-    why: "a service that calls its endpoint so has to be told to the wire with an address that fits",
+    why: "a service that calls its endpoint so has to be configured with an address that fits",
     applies: ({ path, recorded, ours }) =>
       path === "address" &&
       String(recorded).endsWith("/chat") &&
@@ -124,9 +126,12 @@ export const ALLOWED: readonly AllowedDifference[] = [
   {
     name: "texts cut otherwise",
     why: "an empty text is left out, since most services refuse it; texts side by side may be one",
-    applies: ({ path, told, said }) => {
+    applies: ({ path, request, ourRequest }) => {
       const [, turn = ""] = /^turns\.(\d+)\.texts\./.exec(path) ?? [];
-      return turn !== "" && spoken(told, Number(turn)) === spoken(said, Number(turn));
+      return (
+        turn !== "" &&
+        joinTurnTexts(request, Number(turn)) === joinTurnTexts(ourRequest, Number(turn))
+      );
     },
   },
   {
@@ -138,9 +143,9 @@ export const ALLOWED: readonly AllowedDifference[] = [
   {
     name: "thinking as it was answered",
     why: "the other client lost words or marks of it on the way; what is sealed is the same",
-    applies: ({ path, recorded, ours, said, answers }) =>
+    applies: ({ path, recorded, ours, ourRequest, answers }) =>
       path.endsWith(".seal") &&
-      isThought(answers, valueAt(said, parentOf(path))) &&
+      isThought(answers, valueAt(ourRequest, dropLastSegment(path))) &&
       isDeepStrictEqual(sealedIn(recorded), sealedIn(ours)),
   },
   {
@@ -173,9 +178,9 @@ export const ALLOWED: readonly AllowedDifference[] = [
   {
     name: "arguments as they were answered",
     why: "the other client wrote them down wrongly",
-    applies: ({ path, said, answers }) => {
+    applies: ({ path, ourRequest, answers }) => {
       const [call] = /^turns\.\d+\.calls\.\d+(?=\.arguments)/.exec(path) ?? [];
-      const { id, arguments: given } = record(call && valueAt(said, call));
+      const { id, arguments: given } = record(call && valueAt(ourRequest, call));
       return answered(answers).some(
         (expected) => expected.id === id && isDeepStrictEqual(expected.arguments, given),
       );
@@ -184,10 +189,10 @@ export const ALLOWED: readonly AllowedDifference[] = [
   {
     name: "name beside a result",
     why: "most services know the tool by the call's id; some want to hear its name as well",
-    applies: ({ path, recorded, ours, said }) =>
+    applies: ({ path, recorded, ours, ourRequest }) =>
       /^turns\.\d+\.results\.\d+\.name$/.test(path) &&
       (recorded === undefined || ours === undefined) &&
-      said.turns.some(({ calls }) => calls.some(({ name }) => name === (ours ?? recorded))),
+      ourRequest.turns.some(({ calls }) => calls.some(({ name }) => name === (ours ?? recorded))),
   },
   {
     name: "block of the service as it came",
@@ -205,8 +210,8 @@ export const ALLOWED: readonly AllowedDifference[] = [
   },
 ];
 
-/** All that is said in a turn. */
-function spoken({ turns }: Told, at: number): string | undefined {
+/** All that is ourRequest in a turn. */
+function joinTurnTexts({ turns }: ModelRequest, at: number): string | undefined {
   const texts = turns[at]?.texts.map(({ text }) => text).filter((text) => text.trim() !== "");
   return texts?.join("\n\n");
 }
@@ -226,7 +231,7 @@ function isThought(answers: readonly Case[], thinking: unknown): boolean {
   const measured = measure(words);
   return answers.some(({ expected: { encrypted = 0, reasoning, reasoning_summary } }) =>
     measured
-      ? [reasoning, reasoning_summary].some((told) => told?.sha256 === measured.sha256)
+      ? [reasoning, reasoning_summary].some((part) => part?.sha256 === measured.sha256)
       : seal !== undefined && encrypted > 0,
   );
 }
@@ -236,14 +241,14 @@ function detailsIn(seal: unknown): Json[] {
   return typeof seal === "string" && seal.startsWith("[") ? records(JSON.parse(seal)) : [];
 }
 
-/** What nobody but the service can read. A seal that is no list is all of it. */
+/** What only the service can read. A seal that is no list is all of it. */
 function sealedIn(seal: unknown): unknown[] {
   const details = detailsIn(seal);
   if (details.length === 0) return [seal];
   return details.flatMap(({ data, signature }) => [data, signature].filter(Boolean));
 }
 
-function parentOf(path: string): string {
+function dropLastSegment(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf(".")));
 }
 

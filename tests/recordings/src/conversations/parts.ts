@@ -1,10 +1,10 @@
 /** Small readings of JSON that the readers of all request formats share. */
 
-import type { ToldTool, ToldTurn } from "./request-transcript.ts";
+import type { RequestTool, RequestTurn } from "./request-transcript.ts";
 
 export type Json = Record<string, unknown>;
 
-export interface ToldImage {
+export interface RequestImage {
   mimeType: string;
   /** Base64. */
   data: string;
@@ -35,7 +35,7 @@ export function blocks(content: unknown): Json[] {
 }
 
 /** All text of a content, which may be a plain text. */
-export function textsOf(content: unknown, between: string): string {
+export function joinTexts(content: unknown, between: string): string {
   return blocks(content)
     .flatMap(({ text }) => (typeof text === "string" ? [text] : []))
     .join(between);
@@ -67,14 +67,14 @@ export function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, inner]) => [name, sorted(inner)]));
 }
 
-export type ToldChoice = "none" | "required" | { name: string };
+export type RequestToolChoice = "none" | "required" | { name: string };
 
-export function choice(said: unknown): { toolChoice?: ToldChoice } {
-  if (isRecord(said)) {
-    const { name } = said;
+export function choice(value: unknown): { toolChoice?: RequestToolChoice } {
+  if (isRecord(value)) {
+    const { name } = value;
     return typeof name === "string" ? { toolChoice: { name } } : {};
   }
-  const word = string(said).toLowerCase();
+  const word = string(value).toLowerCase();
   if (word === "any" || word === "required") return { toolChoice: "required" };
   return word === "none" ? { toolChoice: "none" } : {};
 }
@@ -82,7 +82,7 @@ export function choice(said: unknown): { toolChoice?: ToldChoice } {
 const DATA_URL = /^data:([^;,]+);base64,/;
 
 /** The image of a block, in any of the formats; none where it is no image, or only its address. */
-export function imageOf(block: Json): ToldImage[] {
+export function readImage(block: Json): RequestImage[] {
   const { source, image, image_url, inlineData } = block;
   const address = isRecord(image_url) ? image_url["url"] : image_url;
   if (typeof address === "string") {
@@ -98,8 +98,8 @@ export function imageOf(block: Json): ToldImage[] {
 }
 
 /** Puts the image of a block into a turn. */
-export function addImage(turn: ToldTurn, block: Json): void {
-  const images = imageOf(block);
+export function addImage(turn: RequestTurn, block: Json): void {
+  const images = readImage(block);
   turn.images.push(...images);
   if (images.length === 0) turn.other.push("image by address");
 }
@@ -113,14 +113,14 @@ export function modelIn(body: Json, path: string): string {
 
 const MODEL_IN_PATH = /\/models\/([^/?]+):|\/model\/([^/?]+)\//;
 
-/** Puts turns together: neighbours of one role are one turn. */
+/** Puts turns together: adjacent parts of one role are one turn. */
 export class Turns {
-  readonly list: ToldTurn[] = [];
+  readonly list: RequestTurn[] = [];
 
-  of(role: ToldTurn["role"]): ToldTurn {
+  of(role: RequestTurn["role"]): RequestTurn {
     const last = this.list.at(-1);
     if (last?.role === role) return last;
-    const turn: ToldTurn = {
+    const turn: RequestTurn = {
       role,
       texts: [],
       images: [],
@@ -136,7 +136,7 @@ export class Turns {
 }
 
 /** A schema that says nothing of a type is that of an object. */
-export function toolOf({ name, description }: Json, parameters: unknown): ToldTool {
+export function readTool({ name, description }: Json, parameters: unknown): RequestTool {
   return {
     name: string(name),
     description: string(description),

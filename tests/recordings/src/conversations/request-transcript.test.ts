@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "./parts.ts";
-import { readTold } from "./request-transcript.ts";
+import { readRequest } from "./request-transcript.ts";
 
 const SCHEMA = { type: "object", properties: { depth: { type: "number" } } };
 const INPUT = { depth: 3 };
@@ -127,10 +127,10 @@ const REQUESTS: readonly [api: string, path: string, body: Json][] = [
   ],
 ];
 
-describe("readTold", () => {
+describe("readRequest", () => {
   it.each(REQUESTS)("reads what a request says in the format %s", (api, path, body) => {
-    const told = readTold(api, body, path);
-    expect(told).toMatchObject({
+    const request = readRequest(api, body, path);
+    expect(request).toMatchObject({
       model: "mole-1",
       system: "Be brief.",
       turns: [
@@ -148,7 +148,7 @@ describe("readTold", () => {
   });
 
   it("reads Ollama's messages, which may have no ids", () => {
-    const { turns } = readTold(
+    const { turns } = readRequest(
       "ollama",
       {
         model: "mole-1",
@@ -170,7 +170,7 @@ describe("readTold", () => {
   });
 
   it("keeps seals beside what they seal", () => {
-    const told = readTold(
+    const request = readRequest(
       "google-generative-ai",
       {
         contents: [
@@ -185,7 +185,7 @@ describe("readTold", () => {
       },
       "/models/mole-1:streamGenerateContent",
     );
-    expect(told.turns[0]).toMatchObject({
+    expect(request.turns[0]).toMatchObject({
       thinking: [{ text: "Hm." }],
       calls: [{ name: "dig", arguments: {}, seal: "s1" }],
     });
@@ -197,7 +197,7 @@ describe("readTold", () => {
       { type: "image", source: { type: "url", url: "https://example.com/mole.png" } },
     ];
     const body = { messages: [{ role: "user", content }], tools: [{ type: "web_search" }] };
-    const { turns, serviceTools } = readTold("anthropic-messages", body, "/v1/messages");
+    const { turns, serviceTools } = readRequest("anthropic-messages", body, "/v1/messages");
     expect(turns[0]?.other).toEqual(["document", "image by address"]);
     expect(serviceTools).toEqual(["web_search"]);
   });
@@ -205,13 +205,13 @@ describe("readTold", () => {
   it("reads a body of the model's maker as that maker writes it", () => {
     const body = { anthropic_version: "x", messages: [{ role: "user", content: "Dig." }] };
     const path = "/model/claude-mole%3A0/invoke-with-response-stream";
-    expect(readTold("bedrock-converse-stream", body, path)).toMatchObject({
+    expect(readRequest("bedrock-converse-stream", body, path)).toMatchObject({
       model: "claude-mole:0",
       turns: [{ texts: [{ text: "Dig." }] }],
     });
   });
 
   it("refuses a format that it does not know", () => {
-    expect(() => readTold("morse", {}, "/")).toThrow('no reader for requests of "morse"');
+    expect(() => readRequest("morse", {}, "/")).toThrow('no reader for requests of "morse"');
   });
 });

@@ -3,7 +3,7 @@ import {
   addImage,
   blocks,
   choice,
-  imageOf,
+  readImage,
   isRecord,
   type Json,
   modelIn,
@@ -13,40 +13,40 @@ import {
   seal,
   string,
   SYSTEM_PARTS,
-  textsOf,
-  type ToldChoice,
-  type ToldImage,
-  toolOf,
+  joinTexts,
+  type RequestToolChoice,
+  type RequestImage,
+  readTool,
   Turns,
 } from "./parts.ts";
 
 /**
- * What a request tells a model, whichever format it is written in: enough of it to say
+ * What a request sends to a model, whichever format it is written in: enough of it to say
  * it again in another way, and to compare two requests that ought to say the same.
  */
-export interface Told {
+export interface ModelRequest {
   model: string;
   system: string;
   /** Where the system prompt stands: a field's name, or the role of a message. */
   systemAs: string;
   /** The first turn may be either's; two turns of one role never follow each other. */
-  turns: ToldTurn[];
-  tools: ToldTool[];
+  turns: RequestTurn[];
+  tools: RequestTool[];
   /** Types of the tools that the service itself runs. */
   serviceTools: string[];
   /** Absent: the model may choose. */
-  toolChoice?: ToldChoice;
+  toolChoice?: RequestToolChoice;
   /** The request asks for thinking, or for thinking that is sealed. */
   thinks: boolean;
 }
 
-export interface ToldTurn {
+export interface RequestTurn {
   role: "user" | "assistant";
-  texts: ToldText[];
-  images: ToldImage[];
-  thinking: ToldThinking[];
-  calls: ToldCall[];
-  results: ToldResult[];
+  texts: RequestText[];
+  images: RequestImage[];
+  thinking: RequestThinking[];
+  calls: RequestCall[];
+  results: RequestResult[];
   /** Blocks of tools that the service ran. */
   service: Json[];
   /** Kinds of what is there too and has no place here: documents, sounds. */
@@ -54,18 +54,18 @@ export interface ToldTurn {
 }
 
 /** A seal is what the service wants back beside it, unread: a signature, citations. */
-export interface ToldText {
+export interface RequestText {
   text: string;
   seal?: string;
 }
 
-export interface ToldThinking extends ToldText {
+export interface RequestThinking extends RequestText {
   /** All of it, where text and seal are only a part. */
   raw?: unknown;
   redacted?: boolean;
 }
 
-export interface ToldCall {
+export interface RequestCall {
   /** Empty where the format has none. */
   id: string;
   name: string;
@@ -73,24 +73,24 @@ export interface ToldCall {
   seal?: string;
 }
 
-export interface ToldResult {
+export interface RequestResult {
   id: string;
   name?: string;
   text: string;
-  images: ToldImage[];
+  images: RequestImage[];
   isError: boolean;
 }
 
-export interface ToldTool {
+export interface RequestTool {
   name: string;
   description: string;
   parameters: Json;
 }
 
-/** Reads a request; `path` is where it went, which tells the model where the body does not. */
-type ToldReader = (body: Json, path: string) => Told;
+/** Reads a request; `path` is where it went, which names the model where the body does not. */
+type RequestReader = (body: Json, path: string) => ModelRequest;
 
-const READERS: Readonly<Record<string, ToldReader>> = {
+const READERS: Readonly<Record<string, RequestReader>> = {
   "anthropic-messages": readAnthropic,
   "openai-completions": readChat,
   "openai-responses": readResponses,
@@ -100,8 +100,8 @@ const READERS: Readonly<Record<string, ToldReader>> = {
   ollama: readChat,
 };
 
-/** What a request of one of our wires tells. Throws where there is no reader for it. */
-export function readTold(api: string, body: Json, path: string): Told {
+/** What a request in one of our API formats sends. Throws where there is no reader for it. */
+export function readRequest(api: string, body: Json, path: string): ModelRequest {
   // Bedrock's other operation takes the format of the model's maker.
   const format = "anthropic_version" in body ? "anthropic-messages" : api;
   const reader = READERS[format];
@@ -109,7 +109,7 @@ export function readTold(api: string, body: Json, path: string): Told {
   return reader(body, path);
 }
 
-function readAnthropic(body: Json, path: string): Told {
+function readAnthropic(body: Json, path: string): ModelRequest {
   const turns = new Turns();
   for (const { role, content } of records(body["messages"])) {
     const turn = turns.of(role === "assistant" ? "assistant" : "user");
@@ -121,17 +121,17 @@ function readAnthropic(body: Json, path: string): Told {
     model: modelIn(body, path),
     turns: turns.list,
     ...choice(type === "tool" ? { name: string(name) } : type),
-    system: textsOf(body["system"], SYSTEM_PARTS),
+    system: joinTexts(body["system"], SYSTEM_PARTS),
     systemAs: body["system"] === undefined ? "" : "system",
     tools: tools.flatMap(({ input_schema, ...tool }) =>
-      input_schema === undefined ? [] : [toolOf(tool, input_schema)],
+      input_schema === undefined ? [] : [readTool(tool, input_schema)],
     ),
     serviceTools: tools.flatMap((tool) => (tool["input_schema"] ? [] : [string(tool["type"])])),
     thinks: isRecord(body["thinking"]),
   };
 }
 
-function readAnthropicBlock(turn: ToldTurn, block: Json): void {
+function readAnthropicBlock(turn: RequestTurn, block: Json): void {
   const { type, signature, thinking, data, id, name, input, caller } = block;
   if (type === "text") {
     turn.texts.push({ text: string(block["text"]), ...seal(block["citations"]) });
@@ -144,8 +144,8 @@ function readAnthropicBlock(turn: ToldTurn, block: Json): void {
   } else if (type === "tool_result") {
     const { content } = block;
     const isError = block["is_error"] === true;
-    const images = records(content).flatMap(imageOf);
-    const text = textsOf(content, "\n");
+    const images = records(content).flatMap(readImage);
+    const text = joinTexts(content, "\n");
     turn.results.push({ id: string(block["tool_use_id"]), text, images, isError });
   } else if (type === "image") addImage(turn, block);
   else if (turn.role === "assistant") turn.service.push(block);
@@ -153,7 +153,7 @@ function readAnthropicBlock(turn: ToldTurn, block: Json): void {
 }
 
 /** Chat completions, the older text completions, and Ollama's own format. */
-function readChat(body: Json, path: string): Told {
+function readChat(body: Json, path: string): ModelRequest {
   const turns = new Turns();
   const system: string[] = [];
   let systemAs = "";
@@ -162,14 +162,14 @@ function readChat(body: Json, path: string): Told {
     const { role, content } = message;
     if (role === "system" || role === "developer") {
       if (turns.list.length > 0) turns.of("user").other.push(`${role} in between`);
-      system.push(textsOf(content, SYSTEM_PARTS));
+      system.push(joinTexts(content, SYSTEM_PARTS));
       systemAs = role;
     } else if (role === "tool") {
       const name = message["tool_name"] ?? message["name"];
       turns.of("user").results.push({
         id: string(message["tool_call_id"]),
         ...(typeof name === "string" && { name }),
-        text: textsOf(content, "\n"),
+        text: joinTexts(content, "\n"),
         images: [],
         isError: false,
       });
@@ -185,7 +185,7 @@ function readChat(body: Json, path: string): Told {
     system: system.join(SYSTEM_PARTS),
     systemAs,
     tools: records(body["tools"]).flatMap(({ function: declared }) =>
-      isRecord(declared) ? [toolOf(declared, declared["parameters"])] : [],
+      isRecord(declared) ? [readTool(declared, declared["parameters"])] : [],
     ),
     serviceTools: records(body["tools"]).flatMap((tool) =>
       tool["function"] === undefined ? [string(tool["type"])] : [],
@@ -194,7 +194,7 @@ function readChat(body: Json, path: string): Told {
   };
 }
 
-function readChatMessage(turn: ToldTurn, message: Json): void {
+function readChatMessage(turn: RequestTurn, message: Json): void {
   const { content, reasoning_content, reasoning, reasoning_details, thinking } = message;
   const thought = reasoning_content ?? reasoning ?? thinking;
   if (Array.isArray(reasoning_details)) {
@@ -204,7 +204,7 @@ function readChatMessage(turn: ToldTurn, message: Json): void {
   for (const part of blocks(content)) {
     const { type, text } = part;
     if (type === "text") turn.texts.push({ text: string(text) });
-    else if (type === "thinking") turn.thinking.push({ text: textsOf(part["thinking"], "") });
+    else if (type === "thinking") turn.thinking.push({ text: joinTexts(part["thinking"], "") });
     else if (type === "image_url") addImage(turn, part);
     else turn.other.push(string(type));
   }
@@ -222,7 +222,7 @@ function readChatMessage(turn: ToldTurn, message: Json): void {
   }
 }
 
-function readResponses(body: Json, path: string): Told {
+function readResponses(body: Json, path: string): ModelRequest {
   const turns = new Turns();
   const { input, instructions } = body;
   const system = typeof instructions === "string" ? [instructions] : [];
@@ -232,7 +232,7 @@ function readResponses(body: Json, path: string): Told {
     const { role, content } = item;
     if (role === "system" || role === "developer") {
       if (turns.list.length > 0) turns.of("user").other.push(`${role} in between`);
-      system.push(textsOf(content, SYSTEM_PARTS));
+      system.push(joinTexts(content, SYSTEM_PARTS));
       systemAs = role;
     } else readItem(turns, item);
   }
@@ -245,7 +245,7 @@ function readResponses(body: Json, path: string): Told {
     system: system.join(SYSTEM_PARTS),
     systemAs,
     tools: tools.flatMap((tool) =>
-      tool["type"] === "function" ? [toolOf(tool, tool["parameters"])] : [],
+      tool["type"] === "function" ? [readTool(tool, tool["parameters"])] : [],
     ),
     serviceTools: tools.flatMap((tool) =>
       tool["type"] === "function" ? [] : [string(tool["type"])],
@@ -264,12 +264,12 @@ function readItem(turns: Turns, item: Json): void {
       arguments: parsed(item["arguments"]),
     });
   } else if (type === "function_call_output") {
-    const text = textsOf(output, "\n");
-    const images = records(output).flatMap(imageOf);
+    const text = joinTexts(output, "\n");
+    const images = records(output).flatMap(readImage);
     turns.of("user").results.push({ id: string(call_id), text, images, isError: false });
   } else if (type === "reasoning") {
     const { encrypted_content } = item;
-    const text = textsOf(summary, "\n\n");
+    const text = joinTexts(summary, "\n\n");
     turns.of("assistant").thinking.push({ text, raw: item, ...seal(encrypted_content) });
   } else if (type === "message" || role !== undefined) {
     const turn = turns.of(role === "assistant" ? "assistant" : "user");

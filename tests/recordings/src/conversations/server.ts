@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { Json } from "./parts.ts";
-import { bodyOf, type Case, headersOf, type Recordings } from "../responses/manifest.ts";
+import { readBody, type Case, buildHeaders, type Recordings } from "../responses/manifest.ts";
 import { listen } from "../responses/serve.ts";
 
 /** A request as it came. */
@@ -29,7 +29,8 @@ export async function replayServer(recordings: Recordings): Promise<ReplayServer
       const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Json;
       const one = cases[sent.length];
       sent.push({ path: request.url ?? "", headers: request.headers, body });
-      if (one) response.writeHead(one.http_status, headersOf(one)).end(bodyOf(recordings, one));
+      if (one)
+        response.writeHead(one.http_status, buildHeaders(one)).end(readBody(recordings, one));
       else response.writeHead(500).end("Nothing more was recorded.");
     });
   });

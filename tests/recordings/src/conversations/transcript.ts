@@ -9,32 +9,32 @@ import type {
   UserContent,
   UserMessage,
 } from "@gyre/ai";
-import type { ToldImage } from "./parts.ts";
+import type { RequestImage } from "./parts.ts";
 import { isRecord, string } from "./parts.ts";
 import type {
-  Told,
-  ToldCall,
-  ToldResult,
-  ToldText,
-  ToldThinking,
-  ToldTurn,
+  ModelRequest,
+  RequestCall,
+  RequestResult,
+  RequestText,
+  RequestThinking,
+  RequestTurn,
 } from "./request-transcript.ts";
 
-/** A request in our words: what was said before, and what the user says now, if anything. */
-export interface Retold {
+/** A request in our words: what was text before, and what the user says now, if anything. */
+export interface RestoredTranscript {
   messages: Message[];
   prompt?: UserMessage;
 }
 
 /** Turns as a transcript of ours, as if `model` had written what the assistant says. */
-export function retold({ turns }: Told, model: Model): Retold {
+export function restoreTranscript({ turns }: ModelRequest, model: Model): RestoredTranscript {
   const messages: Message[] = [];
-  let calls: (ToldCall & { answered?: boolean })[] = [];
+  let calls: (RequestCall & { answered?: boolean })[] = [];
   let made = 0;
   for (const turn of turns) {
     if (turn.role === "assistant") {
       // Some formats have no ids; ours are by place.
-      calls = turn.calls.map((call) => ({ ...call, id: call.id || `told_${++made}` }));
+      calls = turn.calls.map((call) => ({ ...call, id: call.id || `restored_${++made}` }));
       messages.push(assistantMessage(turn, calls, model));
       continue;
     }
@@ -54,20 +54,20 @@ export function retold({ turns }: Told, model: Model): Retold {
 }
 
 /** What a user says in a turn, beside the results of tools. */
-export function userContent({ images, texts }: ToldTurn): UserContent[] {
+export function userContent({ images, texts }: RequestTurn): UserContent[] {
   return [
     ...texts.map(({ text }): UserContent => ({ type: "text", text })),
     ...images.map(imageContent),
   ];
 }
 
-function imageContent({ data, mimeType }: ToldImage): ImageContent {
+function imageContent({ data, mimeType }: RequestImage): ImageContent {
   return { type: "image", data, mimeType };
 }
 
 function assistantMessage(
-  { service, texts, thinking }: ToldTurn,
-  calls: readonly ToldCall[],
+  { service, texts, thinking }: RequestTurn,
+  calls: readonly RequestCall[],
   { api, id, provider }: Model,
 ): AssistantMessage {
   const content: AssistantContent[] = [
@@ -83,10 +83,10 @@ function assistantMessage(
       name: string(raw["name"] ?? raw["type"]),
       raw,
     })),
-    ...texts.map((said): AssistantContent => ({
+    ...texts.map((part): AssistantContent => ({
       type: "text",
-      text: said.text,
-      ...signature(said),
+      text: part.text,
+      ...signature(part),
     })),
     ...calls.map((call): AssistantContent => ({
       type: "toolCall",
@@ -109,14 +109,14 @@ function assistantMessage(
   };
 }
 
-function signature({ raw, seal }: Pick<ToldThinking, "raw"> & Pick<ToldText, "seal">): {
+function signature({ raw, seal }: Pick<RequestThinking, "raw"> & Pick<RequestText, "seal">): {
   signature?: string;
 } {
   if (raw !== undefined) return { signature: JSON.stringify(raw) };
   return seal === undefined ? {} : { signature: seal };
 }
 
-function resultMessage(result: ToldResult, call: ToldCall | undefined): ToolResultMessage {
+function resultMessage(result: RequestResult, call: RequestCall | undefined): ToolResultMessage {
   return {
     role: "toolResult",
     toolCallId: call?.id ?? result.id,
@@ -127,7 +127,7 @@ function resultMessage(result: ToldResult, call: ToldCall | undefined): ToolResu
   };
 }
 
-function resultContent({ images, text }: ToldResult): UserContent[] {
+function resultContent({ images, text }: RequestResult): UserContent[] {
   return [{ type: "text", text }, ...images.map(imageContent)];
 }
 
@@ -136,8 +136,8 @@ export const NOT_RECORDED = "(The recording ends here.)";
 
 /** The tools of a request; each answers what `next` says was answered to the call. */
 export function recordedTools(
-  { tools }: Told,
-  next: (id: string, name: string) => ToldResult | undefined,
+  { tools }: ModelRequest,
+  next: (id: string, name: string) => RequestResult | undefined,
 ): AgentTool[] {
   return tools.map(({ name, description, parameters }) => ({
     name,

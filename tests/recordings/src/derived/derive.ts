@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { AssistantContent, AssistantMessage, Clock } from "@gyre/ai";
 import { systemClock } from "@gyre/ai";
 import { play, type Played } from "../responses/ask.ts";
-import { type Boundary, boundariesOf, endsResponse } from "../responses/bodies.ts";
+import { type Boundary, findBoundaries, endsResponse } from "../responses/bodies.ts";
 import { errorEvent, unknownEvent } from "./foreign-events.ts";
-import { bodyOf, type Case, headersOf, type Recordings } from "../responses/manifest.ts";
+import { readBody, type Case, buildHeaders, type Recordings } from "../responses/manifest.ts";
 import { Random } from "./random.ts";
 
 /** Positions beyond this are not each cut at: what matters has come many times by then. */
@@ -31,12 +31,12 @@ export interface Subject {
 }
 
 /** Recordings of streams; those of errors and of other protocols have nothing to cut. */
-export function subjectsOf(recordings: Recordings): Subject[] {
+export function selectSubjects(recordings: Recordings): Subject[] {
   return recordings.cases
     .filter(({ api }) => api !== "http-error" && api !== "mcp")
     .map((one) => {
-      const body = bodyOf(recordings, one);
-      const boundaries = boundariesOf(one, body);
+      const body = readBody(recordings, one);
+      const boundaries = findBoundaries(one, body);
       const whole = boundaries.findIndex(({ payload }) => endsResponse(one, payload));
       return {
         one,
@@ -100,7 +100,7 @@ export const inProcess: Carry = (one, pieces, run) =>
         controller.close();
       },
     });
-    const init = { status: one.http_status, headers: headersOf(one) };
+    const init = { status: one.http_status, headers: buildHeaders(one) };
     return Promise.resolve(new Response(body, init));
   });
 
@@ -121,12 +121,12 @@ export async function check(
   carry: Carry,
 ): Promise<string | undefined> {
   const { one } = subject;
-  const played = await deliver(one, piecesOf(subject, change), carry);
+  const played = await deliver(one, cutBody(subject, change), carry);
   const wrong = judge(subject, change, base, played);
   return wrong && `${one.id} ${JSON.stringify(change)}: ${wrong}`;
 }
 
-function piecesOf({ body, boundaries, one }: Subject, change: Change): Uint8Array[] {
+function cutBody({ body, boundaries, one }: Subject, change: Change): Uint8Array[] {
   switch (change.kind) {
     case "cut":
       return [body.subarray(0, change.at), body.subarray(change.at)];
@@ -172,7 +172,7 @@ function judge(
       return undefined;
     }
     case "error":
-      return isKept(played.message, base.message) ?? isTrouble(played, "overloaded");
+      return isKept(played.message, base.message) ?? explainFailure(played, "overloaded");
     case "truncate": {
       const lost = isKept(played.message, base.message);
       if (lost !== undefined) return lost;
@@ -185,20 +185,20 @@ function judge(
       if (!one.expected.ok && played.message.failure?.kind !== "incomplete") {
         return played.message.stopReason === "error" ? undefined : "ended well in the middle";
       }
-      return change.boundary < boundaries.length ? isTrouble(played, "incomplete") : undefined;
+      return change.boundary < boundaries.length ? explainFailure(played, "incomplete") : undefined;
     }
   }
 }
 
 /** Exactly one error, of this kind, and it is the end. */
-function isTrouble({ events, message }: Played, kind: string): string | undefined {
+function explainFailure({ events, message }: Played, kind: string): string | undefined {
   const ends = events.filter((event) => /^(done|error)$/.test((event as { type: string }).type));
   if (ends.length !== 1) return `${ends.length} ends`;
   if (message.stopReason !== "error") return `ended with ${message.stopReason}`;
   return message.failure?.kind === kind ? undefined : `is ${message.failure?.kind}, not ${kind}`;
 }
 
-/** What came before the trouble is there as it was: each block the same, or the beginning of it. */
+/** What came before the failure is there as it was: each block the same, or the beginning of it. */
 function isKept(part: AssistantMessage, whole: AssistantMessage): string | undefined {
   for (const [index, block] of part.content.entries()) {
     if (!isBeginning(block, whole.content[index])) return `block ${index} is not what came`;

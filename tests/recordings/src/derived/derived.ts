@@ -10,9 +10,9 @@ import {
   LOOPBACK_EVERY,
   spread,
   type Subject,
-  subjectsOf,
+  selectSubjects,
 } from "./derive.ts";
-import { headersOf, loadRecordings } from "../responses/manifest.ts";
+import { buildHeaders, loadRecordings } from "../responses/manifest.ts";
 import { listen } from "../responses/serve.ts";
 
 /** Changes that a worker is given at a time. */
@@ -70,7 +70,7 @@ export async function playDerived(job: Job): Promise<DerivedResult> {
 function subjectsFor({ folder, count, seed, only }: Job): Subject[] {
   const all = loadRecordings(folder);
   const cases = all.cases.filter(({ id }) => id.includes(only));
-  const subjects = subjectsOf({ ...all, cases });
+  const subjects = selectSubjects({ ...all, cases });
   spread(subjects, count, seed);
   return subjects;
 }
@@ -86,7 +86,7 @@ async function overLoopback(): Promise<Carry> {
   });
   const origin = await listen(server);
   return (one, pieces, run) => {
-    response = { pieces, head: [one.http_status, headersOf(one)] };
+    response = { pieces, head: [one.http_status, buildHeaders(one)] };
     return run(origin);
   };
 }

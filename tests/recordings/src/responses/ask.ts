@@ -24,7 +24,7 @@ const APIS: Readonly<Record<string, string>> = {
   "ollama-native": "ollama",
 };
 
-/** The wire of a recorded error, which is told only by the address that was asked. */
+/** The wire of a recorded error, which only the address shows. */
 const API_BY_PATH: readonly [RegExp, string][] = [
   [/\/messages$/, "anthropic-messages"],
   [/\/responses/, "openai-responses"],
@@ -33,7 +33,7 @@ const API_BY_PATH: readonly [RegExp, string][] = [
   [/:\w*(generate|embed)\w*/i, "google-generative-ai"],
 ];
 
-export function apiOf(one: Case): string {
+export function findApi(one: Case): string {
   if (one.api !== "http-error") return APIS[one.api] ?? one.api;
   const url = one.source.url ?? "";
   return API_BY_PATH.find(([pattern]) => pattern.test(url))?.[1] ?? "openai-completions";
@@ -49,11 +49,11 @@ const PROVIDERS: readonly [RegExp, string][] = [
   [/^(openrouter|groq|xai|deepseek|mistral|llamacpp|ollama)/, "$1"],
 ];
 
-export function modelOf(one: Case, baseUrl: string): Model {
+export function createModel(one: Case, baseUrl: string): Model {
   const found = PROVIDERS.find(([pattern]) => pattern.test(one.dir));
   const provider = found?.[1] === "$1" ? one.dir.replace(/-.*/, "") : (found?.[1] ?? "recorded");
   const id = one.expected.model ?? "recorded-model";
-  return { id, name: id, api: apiOf(one), provider, baseUrl };
+  return { id, name: id, api: findApi(one), provider, baseUrl };
 }
 
 const CONTEXT: Context = {
@@ -63,7 +63,7 @@ const CONTEXT: Context = {
 
 export interface Played {
   message: AssistantMessage;
-  /** The events but for their live message, neighbouring deltas joined. */
+  /** The events but for their live message, adjacent deltas joined. */
   events: object[];
 }
 
@@ -75,7 +75,7 @@ export async function play(
   clock: Clock = systemClock,
 ): Promise<Played> {
   const registry = createProviders(fetch ? { fetch } : {});
-  const model = modelOf(one, baseUrl);
+  const model = createModel(one, baseUrl);
   const provider = registry.get(model.api);
   if (!provider) throw new Error(`No wire for the api "${one.api}" of ${one.id}.`);
   const options = { apiKey: "test-key-of-the-replay", clock };
@@ -84,7 +84,7 @@ export async function play(
   return { message, events: joined(stream) };
 }
 
-/** All that waits in a stream, without the live message, and with neighbouring deltas joined. */
+/** All that waits in a stream, without the live message, and with adjacent deltas joined. */
 function joined(stream: AssistantMessageEventStream): object[] {
   const events: AssistantMessageEvent[] = [];
   for (let event = stream.take(); event; event = stream.take()) {

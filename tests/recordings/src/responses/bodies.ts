@@ -11,8 +11,8 @@ export interface Boundary {
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** The ends of all events of a body: found anew here, by other means than the client's. */
-export function boundariesOf(one: Case, body: Uint8Array): Boundary[] {
+/** The ends of all events of a body: found again here, by other means than the client's. */
+export function findBoundaries(one: Case, body: Uint8Array): Boundary[] {
   switch (one.framing) {
     case "aws-eventstream":
       return awsBoundaries(body);

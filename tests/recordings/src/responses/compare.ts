@@ -55,14 +55,14 @@ const FINISHES: Readonly<Record<string, string>> = {
 };
 
 /** The service's own name for a block. */
-function kindOf(block: AssistantContent, one: Case): string {
-  if (one.api === "bedrock-converse") return bedrockKindOf(block);
+function classifyBlock(block: AssistantContent, one: Case): string {
+  if (one.api === "bedrock-converse") return classifyBedrockBlock(block);
   if (block.type === "serviceTool") return String((block.raw as { type?: unknown }).type);
   if (block.type === "toolCall") return "tool_use";
   return block.type === "thinking" && block.redacted ? "redacted_thinking" : block.type;
 }
 
-function bedrockKindOf(block: AssistantContent): string {
+function classifyBedrockBlock(block: AssistantContent): string {
   if (block.type === "serviceTool") {
     return "toolUse" in (block.raw as object) ? "serverToolUse" : "toolResult";
   }
@@ -119,27 +119,27 @@ function rawsOf(message: AssistantMessage): Item[] {
   return blocks(message, "serviceTool").map(({ raw }) => raw as Item);
 }
 
-/** One of the two ways in which a reasoning item tells what was thought. */
-function told(message: AssistantMessage, field: "summary" | "content"): string {
+/** One of the two ways in which a reasoning item shows what was thought. */
+function readReasoning(message: AssistantMessage, field: "summary" | "content"): string {
   return reasoningOf(message)
     .flatMap((item) => (item[field] ?? []) as { text?: string }[])
     .map(({ text = "" }) => text)
     .join("");
 }
 
-function itemsOf({ content }: AssistantMessage): string[] {
+function listItems({ content }: AssistantMessage): string[] {
   const items: string[] = [];
   let lastText: string | undefined;
   for (const block of content) {
     const text = block.type === "text" ? (block.signature ?? "") : undefined;
     // Parts of one message item are blocks of their own to us.
-    if (text === undefined || text !== lastText) items.push(itemOf(block));
+    if (text === undefined || text !== lastText) items.push(classifyItem(block));
     lastText = text;
   }
   return items;
 }
 
-function itemOf(block: AssistantContent): string {
+function classifyItem(block: AssistantContent): string {
   if (block.type === "serviceTool") return String((block.raw as Item)["type"]);
   return ITEMS[block.type];
 }
@@ -174,7 +174,7 @@ const READINGS: Readings = {
     blocks(message, "serviceTool").flatMap(({ id, name, input }) =>
       input === undefined ? [] : [{ id, name, arguments: input }],
     ),
-  blocks: (message, one) => message.content.map((block) => kindOf(block, one)),
+  blocks: (message, one) => message.content.map((block) => classifyBlock(block, one)),
   part_kinds: (message, { expected }) => {
     const kinds = partKinds(message);
     const { part_kinds: wanted = [] } = expected;
@@ -189,10 +189,10 @@ const READINGS: Readings = {
   },
   signatures: (message) => signaturesOf(message),
   redacted: (message) => blocks(message, "thinking").filter(({ redacted }) => redacted).length,
-  reasoning_summary: (message) => measure(told(message, "summary")),
-  reasoning_text: (message) => measure(told(message, "content")),
+  reasoning_summary: (message) => measure(readReasoning(message, "summary")),
+  reasoning_text: (message) => measure(readReasoning(message, "content")),
   items: (message, { expected }) => {
-    const items = itemsOf(message);
+    const items = listItems(message);
     // By their beginnings, as the service lists them in the end; some count by their ends.
     const same = isDeepStrictEqual(items.toSorted(), expected.items?.toSorted());
     return same ? expected.items : items;
@@ -244,8 +244,8 @@ export function differences(one: Case, message: AssistantMessage): string[] {
   const { expected } = one;
   const failed = message.stopReason === "error" && message.failure?.kind !== "refused";
   if (expected.ok) {
-    if (failed && !isTroubleToUs(one, message)) {
-      return [`ended in trouble: ${message.failure?.kind}: ${message.errorMessage}`];
+    if (failed && !isFailureForUs(one, message)) {
+      return [`failed: ${message.failure?.kind}: ${message.errorMessage}`];
     }
     return compare(expected, message, one);
   }
@@ -255,11 +255,11 @@ export function differences(one: Case, message: AssistantMessage): string[] {
 }
 
 /**
- * Two things that other clients take for an answer and we for trouble: a response that
+ * Two things that other clients take for an answer and we for a failure: a response that
  * never says that it has come to its end, which looks like one that was cut off, and one
  * that says of itself that it went wrong. What came of it has to be the same all the same.
  */
-function isTroubleToUs({ api, expected }: Case, { failure }: AssistantMessage): boolean {
+function isFailureForUs({ api, expected }: Case, { failure }: AssistantMessage): boolean {
   const { stop_reason, third_unified_finish: third } = expected;
   if (third === "error" || /malformed|error/i.test(stop_reason ?? "")) return true;
   const saysWhy = api === "openai-responses" || (stop_reason ?? undefined) !== undefined;
@@ -292,12 +292,12 @@ function shown(value: unknown): string {
   return text.length > 400 ? `${text.slice(0, 400)}…` : text;
 }
 
-/** The kind of trouble that each class of recorded errors is to us. */
+/** The kind of failure that each class of recorded errors is to us. */
 const KINDS: Readonly<Record<string, FailureKind>> = {
   auth: "auth",
   context_overflow: "overflow",
   invalid_request: "bad_request",
-  // The request as it was made: a service takes it from somebody, and never from us again.
+  // The request as it was made: a service accepts it once.
   not_found: "bad_request",
   model_output_invalid: "bad_request",
   quota_exhausted: "quota",
@@ -315,16 +315,16 @@ function compareError(expected: Expected, { failure, errorMessage }: AssistantMe
   ];
 }
 
-/** An error that the service itself sent has to be told in its words. */
+/** An error that the service itself sent has to be reported in its words. */
 function compareWords({ error }: Expected, { errorMessage }: AssistantMessage): string[] {
   const fromService = error && (error.type ?? error.code ?? undefined) !== undefined;
   return fromService ? says("error", error.message, errorMessage) : [];
 }
 
 /** Long words are cut, so the beginning is what counts. */
-function says(field: string, words: string | undefined, told: string | undefined): string[] {
-  if (words === undefined || told?.includes(words.slice(0, 40))) return [];
-  return [`${field}: expected to hear ${shown(words)}, got ${shown(told)}`];
+function says(field: string, words: string | undefined, message: string | undefined): string[] {
+  if (words === undefined || message?.includes(words.slice(0, 40))) return [];
+  return [`${field}: expected to hear ${shown(words)}, got ${shown(message)}`];
 }
 
 /** What is said of the recording rather than of the message. */

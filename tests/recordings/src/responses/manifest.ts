@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A piece of text, told by its measures. */
+/** A piece of text, described by its measures. */
 export interface TextMeasure {
   chars: number;
   utf8_bytes: number;
@@ -15,7 +15,7 @@ export interface ExpectedCall {
   item_id?: string;
 }
 
-/** What the service's own client reads out of a recording; what it did not tell is absent. */
+/** What the service's own client reads out of a recording; what it did not report is absent. */
 export interface Expected {
   ok: boolean;
   text?: TextMeasure;
@@ -93,7 +93,7 @@ export function loadRecordings(folder: string): Recordings {
 }
 
 /** The bytes that the service sent, framed again where the recording keeps only payloads. */
-export function bodyOf({ folder }: Recordings, one: Case): Uint8Array {
+export function readBody({ folder }: Recordings, one: Case): Uint8Array {
   const bytes = readFileSync(join(folder, one.file));
   if (one.framing !== "payload-lines") return bytes;
   const note = one.note ?? "";
@@ -102,16 +102,19 @@ export function bodyOf({ folder }: Recordings, one: Case): Uint8Array {
     .toString("utf8")
     .split("\n")
     .filter((line) => line.trim() !== "")
-    .map((line) => `${named ? `event: ${typeOf(line)}\n` : ""}data: ${line}\n\n`);
+    .map((line) => `${named ? `event: ${parseType(line)}\n` : ""}data: ${line}\n\n`);
   if (note.includes("data: [DONE]")) events.push("data: [DONE]\n\n");
   return Buffer.from(events.join(""));
 }
 
-function typeOf(line: string): string {
+function parseType(line: string): string {
   return (JSON.parse(line) as { type: string }).type;
 }
 
-export function requestOf({ folder }: Recordings, one: Case): Record<string, unknown> | undefined {
+export function readRecordedRequest(
+  { folder }: Recordings,
+  one: Case,
+): Record<string, unknown> | undefined {
   if (one.request === null) return undefined;
   return JSON.parse(readFileSync(join(folder, one.request), "utf8")) as Record<string, unknown>;
 }
@@ -124,7 +127,7 @@ const NOT_REPLAYED = new Set([
   "connection",
 ]);
 
-export function headersOf(one: Case): Record<string, string> {
+export function buildHeaders(one: Case): Record<string, string> {
   const type = one.content_type || TYPES[one.framing];
   const kept = Object.entries(one.headers).filter(
     ([name]) => !NOT_REPLAYED.has(name.toLowerCase()),

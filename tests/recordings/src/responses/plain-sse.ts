@@ -56,14 +56,14 @@ export async function playMcp({ expected }: Case, url: string): Promise<string[]
   const response = await fetch(url, { method: "POST", body: "{}" });
   const bytes = new Uint8Array(await response.arrayBuffer());
   const messages = decode([bytes]).map(({ data }) => JSON.parse(data) as Record<string, unknown>);
-  const told = {
+  const found = {
     jsonrpc_messages: messages.length,
     ids: messages.map(({ id = null }) => id),
     methods: messages.map(({ method = null }) => method),
     has_result: messages.map((message) => "result" in message),
   };
-  return Object.entries(told).flatMap(([field, value]) => {
-    const wanted = expected[field as keyof typeof told];
+  return Object.entries(found).flatMap(([field, value]) => {
+    const wanted = expected[field as keyof typeof found];
     if (wanted === undefined || isDeepStrictEqual(value, wanted)) return [];
     return [`${field}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(value)}`];
   });

@@ -15,7 +15,7 @@ export async function playAll(recordings: Recordings, only = ""): Promise<Result
   const results: Result[] = [];
   for (const one of recordings.cases.filter(({ id }) => id.includes(only))) {
     try {
-      results.push({ name: one.id, problems: await problemsOf(one, server.urlOf(one)) });
+      results.push({ name: one.id, problems: await findProblems(one, server.urlOf(one)) });
     } catch (error) {
       results.push({ name: one.id, problems: [`threw ${String(error)}`] });
     }
@@ -24,7 +24,7 @@ export async function playAll(recordings: Recordings, only = ""): Promise<Result
   return results;
 }
 
-async function problemsOf(one: Case, url: string): Promise<string[]> {
+async function findProblems(one: Case, url: string): Promise<string[]> {
   if (one.api === "mcp") return playMcp(one, url);
   const { message } = await play(one, url);
   return differences(one, message);

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { bodyOf, type Case, headersOf, type Recordings } from "./manifest.ts";
+import { readBody, type Case, buildHeaders, type Recordings } from "./manifest.ts";
 
 /** A server on loopback that answers a request below `/<number>` with the recording of that number. */
 export interface ReplayServer {
@@ -21,8 +21,8 @@ export async function serveRecordings(recordings: Recordings): Promise<ReplaySer
       response.writeHead(404).end();
       return;
     }
-    const body = bodyOf(recordings, one);
-    response.writeHead(one.http_status, headersOf(one));
+    const body = readBody(recordings, one);
+    response.writeHead(one.http_status, buildHeaders(one));
     for (let from = 0; from < body.length; from += PIECE_BYTES) {
       response.write(body.subarray(from, from + PIECE_BYTES));
     }

@@ -6,7 +6,7 @@ import { cannotFit } from "../world/schemas.ts";
 import type { Execution, SimTool, Toolbox } from "../world/tools.ts";
 import type { World } from "../world/world.ts";
 import type { Queues } from "./queues.ts";
-import { callsOf, isTroubled } from "./transcript.ts";
+import { callsOf, isIncomplete } from "./transcript.ts";
 
 const SKIPPED_TEXT = "Skipped due to queued user message.";
 /** The results of calls that were not even looked at. */
@@ -36,7 +36,7 @@ interface CallRecord {
   /** The same came of it too often before it was started. */
   isRepeated: boolean;
   readonly executions: Execution[];
-  /** When its start was told. */
+  /** When its start was reported. */
   startedAt: number;
 }
 
@@ -113,10 +113,10 @@ export class Calls {
   mayRunTogether(one: string, other: string): boolean {
     const mode = this.#world.plan.config.toolExecution ?? "auto";
     if (mode !== "auto") return mode === "parallel";
-    return [one, other].every((id) => this.#toolOf(id)?.concurrent === true);
+    return [one, other].every((id) => this.#findTool(id)?.concurrent === true);
   }
 
-  #toolOf(id: string): SimTool | undefined {
+  #findTool(id: string): SimTool | undefined {
     const name = this.#records.get(id)?.call.name;
     return name === undefined ? undefined : this.#toolNamed(name);
   }
@@ -163,7 +163,7 @@ export class Calls {
         answered: false,
         mustSkip: false,
         isRepeated: false,
-        executions: this.#executionsOf(call.id),
+        executions: this.#findExecutions(call.id),
         startedAt: 0,
       });
     }
@@ -171,19 +171,20 @@ export class Calls {
 
   #start(event: Extract<AgentEvent, { type: "tool_execution_start" }>): void {
     const record = this.#records.get(event.toolCallId);
-    if (!record) return this.#fail("R8", `a call ${event.toolCallId} is started that nobody made`);
+    if (!record)
+      return this.#fail("R8", `a call ${event.toolCallId} is started that the model never made`);
     if (record.answered)
       this.#fail("R8", `call ${event.toolCallId} is started, and was answered before`);
     const isSame = event.toolName === record.call.name && event.args === record.call.arguments;
     if (!isSame)
-      this.#fail("R12", `tool_execution_start of ${event.toolCallId} tells other arguments`);
+      this.#fail("R12", `tool_execution_start of ${event.toolCallId} has other arguments`);
     record.startedIn = this.#run;
     record.recorded = record.result;
     record.startedAt = this.#world.now;
     const waits = this.#steeringIsKnown();
     const mayRun =
       record.madeIn === this.#run &&
-      !isTroubled(record.message) &&
+      !isIncomplete(record.message) &&
       record.message.stopReason !== "length";
     record.mustSkip = mayRun && record.place > 0 && this.#steeringDue && waits;
     if (waits) this.#steeringDue = true;
@@ -196,7 +197,7 @@ export class Calls {
   /** Whether a steering message waits or is in flight, under a policy that skips for it. */
   #steeringIsKnown(): boolean {
     if (this.#world.plan.config.steering === "after-batch") return false;
-    // A stream is read late, and a queue that fails tells nothing.
+    // A stream is read late, and a queue that fails reports nothing.
     if (this.#world.plan.entry === "stream" || this.#world.plan.queueFaults > 0) return false;
     return this.#queues.steeringWaits || this.#queues.inFlight("steering") > 0;
   }
@@ -228,7 +229,7 @@ export class Calls {
     if (isError !== (result.isError === true))
       this.#fail("R8", `isError of ${toolCallId} is wrong`);
     if (!(durationMs >= 0)) this.#fail("R8", `durationMs of ${toolCallId} is ${durationMs}`);
-    if (record.mustSkip && !this.#isCancelled() && contentText(result) !== SKIPPED_TEXT) {
+    if (record.mustSkip && !this.#isCanceled() && contentText(result) !== SKIPPED_TEXT) {
       this.#fail("R15", `call ${toolCallId} was not skipped for the steering message that waited`);
     }
     const isLeftBehind = /^Aborted:|timed out after|was given up/.test(contentText(result));
@@ -248,7 +249,7 @@ export class Calls {
       const its = this.#current(other);
       const verdict = this.#gatekeeper.verdicts.get(other.call.id) ?? "pass";
       if (its?.settledStep === undefined || verdict !== "pass") continue;
-      if (its.settledStep < mine.settledStep && !this.#isCancelled()) {
+      if (its.settledStep < mine.settledStep && !this.#isCanceled()) {
         this.#fail(
           "R13",
           `${record.call.id} ended before ${other.call.id}, which was done earlier`,
@@ -266,7 +267,7 @@ export class Calls {
     const decision = this.#run?.decisions[record.call.id];
     if (decision && decision.type !== "approve") return;
     if (UNTRIED.test(text) || (record.recorded && this.#world.plan.recorded)) return;
-    const ran = { key: keyOf(record.call), content: JSON.stringify(result.content) };
+    const ran = { key: computeKey(record.call), content: JSON.stringify(result.content) };
     const last = this.#ran.at(-1);
     if (last?.key !== ran.key || last.content !== ran.content) this.refusals = 0;
     this.#ran.push(ran);
@@ -275,7 +276,7 @@ export class Calls {
   #result(message: ToolResultMessage): void {
     const { toolCallId: id } = message;
     const record = this.#records.get(id);
-    if (!record) return this.#fail("R8", `a result of ${id} comes, and nobody made that call`);
+    if (!record) return this.#fail("R8", `a result of ${id} comes, and there is no such call`);
     if (record.answered) return this.#fail("R8", `call ${id} has two results`);
     record.answered = true;
     if (message.toolName !== record.call.name)
@@ -323,7 +324,7 @@ export class Calls {
     if (repaired && decision?.type === "wait") return ["R27", "it waits for a person"];
     const isNew = !(record.recorded && this.#world.plan.recorded);
     if (isNew && text.startsWith(`Tool "${call.name}" was given up`))
-      return this.#givenUpComplaint(record);
+      return this.#timeoutComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
     const mayRun = decision?.type === "approve" && !(record.recorded && this.#world.plan.recorded);
@@ -336,7 +337,7 @@ export class Calls {
   }
 
   /** A call with its middleware has a deadline of its own. */
-  #givenUpComplaint(record: CallRecord): [string, string] | undefined {
+  #timeoutComplaint(record: CallRecord): [string, string] | undefined {
     const { middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = this.#world.plan.config;
     if (this.#world.plan.entry === "stream") return undefined;
     const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
@@ -358,14 +359,14 @@ export class Calls {
     }
     if (text.startsWith("Aborted:")) return this.#abortedComplaint();
     const isInterrupted = text.startsWith("Interrupted");
-    const wasNeverToRun = isTroubled(record.message) || record.message.stopReason === "length";
+    const wasNeverToRun = isIncomplete(record.message) || record.message.stopReason === "length";
     if (record.call.argumentsError !== undefined || wasNeverToRun) return undefined;
     const tool = this.#toolNamed(record.call.name);
     if (tool?.idempotent) {
       const mayRepeat = this.#run?.tools.includes(tool.name) === true;
       return isInterrupted && mayRepeat ? ["R19", "it may be repeated"] : undefined;
     }
-    return isInterrupted ? undefined : ["R19", "nobody knows what came of it before the crash"];
+    return isInterrupted ? undefined : ["R19", "its outcome before the crash is unknown"];
   }
 
   #executedComplaint(
@@ -378,7 +379,7 @@ export class Calls {
     const { outcome, tool } = execution;
     const timeoutMs = this.#timeoutMs(tool);
     const dueAt = execution.startedAt + timeoutMs;
-    const cancelledAt = this.#cancelledAt();
+    const canceledAt = this.#canceledAt();
     if (text.startsWith(`Tool "${name}" timed out`)) {
       if (!execution.signal.aborted) return ["tools", "its signal did not fire"];
       if (this.#world.now < dueAt) return ["tools", `it had ${dueAt - this.#world.now} ms left`];
@@ -390,7 +391,7 @@ export class Calls {
       const wrong = this.#abortedComplaint();
       if (wrong) return wrong;
       const graceMs = tool.abortGraceMs ?? this.#world.plan.config.abortGraceMs ?? DEFAULT_GRACE_MS;
-      const graceEnds = (cancelledAt ?? 0) + graceMs;
+      const graceEnds = (canceledAt ?? 0) + graceMs;
       const hadTime = this.#world.now < Math.min(graceEnds, dueAt);
       if (!outcome && hadTime) return ["R21", "its grace time was not over"];
       const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
@@ -402,10 +403,10 @@ export class Calls {
     }
     const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
     if (text === REWRITTEN_TEXT)
-      return verdict === "rewrite" ? undefined : ["R14", "nobody rewrote it"];
+      return verdict === "rewrite" ? undefined : ["R14", "no middleware rewrote it"];
     const isOwnError = outcome?.type === "thrown" && text.includes(outcome.message);
     if (text.includes(AFTER_TEXT) && !isOwnError) {
-      return verdict === "throwAfter" ? undefined : ["R14", "nobody objected"];
+      return verdict === "throwAfter" ? undefined : ["R14", "no middleware objected"];
     }
     if (!outcome) return ["R8", "the tool has not settled"];
     if (outcome.type === "thrown") {
@@ -451,10 +452,8 @@ export class Calls {
     if (record.message.stopReason === "length") {
       return text.includes("smaller pieces") ? undefined : ["R10", "the message was cut off"];
     }
-    if (isTroubled(record.message)) {
-      return text.includes("ended with an error")
-        ? undefined
-        : ["R6", "the message ended in trouble"];
+    if (isIncomplete(record.message)) {
+      return text.includes("ended with an error") ? undefined : ["R6", "the message is incomplete"];
     }
     if (this.#excuses.some((excuse) => text.includes(excuse))) return undefined;
     if (text.includes("gave the same result several times in a row"))
@@ -485,10 +484,10 @@ export class Calls {
   }
 
   #abortedComplaint(): [string, string] | undefined {
-    return this.#isCancelled() ? undefined : ["R21", "nobody aborted"];
+    return this.#isCanceled() ? undefined : ["R21", "there was no abort"];
   }
 
-  #cancelledAt(): number | undefined {
+  #canceledAt(): number | undefined {
     const run = this.#run;
     if (!run) return undefined;
     const { maxDurationMs } = this.#world.plan.config.limits ?? {};
@@ -498,8 +497,8 @@ export class Calls {
     return Math.min(run.abortedAt, passed);
   }
 
-  #isCancelled(): boolean {
-    return this.#cancelledAt() !== undefined || this.#run?.sinkFailedOn !== undefined;
+  #isCanceled(): boolean {
+    return this.#canceledAt() !== undefined || this.#run?.sinkFailedOn !== undefined;
   }
 
   #current(record: CallRecord): Execution | undefined {
@@ -534,10 +533,10 @@ export class Calls {
     }
     if (nested) return;
     this.#executingCall(execution, run, stop);
-    this.#executionsOf(id).push(execution);
+    this.#findExecutions(id).push(execution);
   }
 
-  #executionsOf(id: string): Execution[] {
+  #findExecutions(id: string): Execution[] {
     let executions = this.#executions.get(id);
     if (!executions) {
       executions = [];
@@ -555,14 +554,14 @@ export class Calls {
     const record = this.#records.get(id);
     const isLate = this.#world.plan.entry === "stream";
     if (isLate) return;
-    if (!record) return stop("R8", "nobody made that call");
+    if (!record) return stop("R8", "there is no such call");
     const { call, message } = record;
-    if (record.startedIn !== run) stop("R2", "its start was not told");
+    if (record.startedIn !== run) stop("R2", "its start was not reported");
     if (record.endedIn === run || record.answered) stop("R8", "it was answered");
     if (call.name !== tool.name) stop("R8", `the call is one of ${call.name}`);
     if (call.argumentsError !== undefined) stop("R11", "its arguments did not parse");
     if (message.stopReason === "length") stop("R10", "its message was cut off");
-    if (isTroubled(message)) stop("R6", "its message ended in trouble");
+    if (isIncomplete(message)) stop("R6", "its message is incomplete");
     if (record.mustSkip) stop("R15", "a steering message waited");
     const decision = run.decisions[id];
     if (decision && decision.type !== "approve")
@@ -593,7 +592,7 @@ export class Calls {
 
   /** How often this very call was the last thing done, with the same result each time. */
   #timesInARow(call: ToolCall): number {
-    const key = keyOf(call);
+    const key = computeKey(call);
     const last = this.#ran.at(-1);
     let times = 0;
     for (const ran of this.#ran.toReversed()) {
@@ -644,7 +643,7 @@ function contentText(result: AgentToolResult): string {
   return result.content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-function keyOf({ name, arguments: args, rawArguments = "" }: ToolCall): string {
+function computeKey({ name, arguments: args, rawArguments = "" }: ToolCall): string {
   return `${name} ${rawArguments} ${JSON.stringify(sorted(args))}`;
 }
 

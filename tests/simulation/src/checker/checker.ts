@@ -17,7 +17,7 @@ import { Transcript } from "./transcript.ts";
 /** Between the abort and the end of a run, beside grace time and what others take. */
 const ABORT_SLACK_MS = 50;
 /** Work in one go: the ten milliseconds of R21 and what may come between two looks. */
-const LONGEST_BREATH_MS = 150;
+const MAX_BLOCKED_MS = 150;
 
 /** Hears of everything that happens in a world, and says when a rule does not hold. */
 export class Checker implements Watch, ModelWatch, ToolWatch {
@@ -101,10 +101,10 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#replay.take(event, this.#requests.isReplayable);
     this.#endings.take(event);
     this.#listening.taken(event);
-    this.#checkBreath();
+    this.#checkYield();
   }
 
-  /** R25: nobody knows of a message before the sink has taken it. */
+  /** R25: no listener knows of a message before the sink has taken it. */
   #checkState(event: AgentEvent): void {
     const { plan } = this.#world;
     if (plan.entry !== "agent" || plan.sink === "none" || event.type !== "message_end") return;
@@ -113,12 +113,11 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     }
   }
 
-  #checkBreath(): void {
+  #checkYield(): void {
     const { entry, burnMs } = this.#world.plan;
     if (burnMs === 0 || entry === "stream") return;
-    const ms = this.#world.clock.burnt;
-    if (ms > LONGEST_BREATH_MS)
-      this.#world.fail("R21", `the loop ran for ${ms} ms without a breath`);
+    const ms = this.#world.clock.burned;
+    if (ms > MAX_BLOCKED_MS) this.#world.fail("R21", `the loop ran for ${ms} ms without a yield`);
   }
 
   sinkFails(event: AgentEvent, inMs: number): void {
@@ -138,42 +137,44 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   }
 
   finished(run: RunRecord, end: AgentEndEvent | undefined, error: unknown): void {
-    this.#world.note(() => `run ${run.number} is over: ${end ? end.stop : wordsOf(error)}`);
+    this.#world.note(() => `run ${run.number} is over: ${end ? end.stop : describeError(error)}`);
     run.over = true;
     this.#run = undefined;
     this.last = run;
     this.#listening.finished(run.sinkFailedOn !== undefined);
     if (run.sinkFailedOn) {
-      const isTold = error instanceof SinkError || end?.stop === "sink";
-      if (!isTold) this.#world.fail("R25", `the run settled with ${wordsOf(error)}`);
+      const isReported = error instanceof SinkError || end?.stop === "sink";
+      if (!isReported) this.#world.fail("R25", `the run settled with ${describeError(error)}`);
       return;
     }
-    if (error !== undefined) return this.#world.fail("R5", `the run rejected: ${wordsOf(error)}`);
+    if (error !== undefined)
+      return this.#world.fail("R5", `the run rejected: ${describeError(error)}`);
     if (!this.#grammar.isOver) this.#world.fail("R1", "the run is over without agent_end");
     if (end !== run.end) this.#world.fail("R3", "the run did not settle with its agent_end");
     this.#checkAbort(run);
     this.#checkTranscript(run);
   }
 
-  /** R21: an abort is obeyed within the grace time, whoever listens. */
+  /** R21: an abort is obeyed within the grace time, whether or not tools listen. */
   #checkAbort(run: RunRecord): void {
     if (run.abortedAt === undefined || this.#world.plan.entry === "stream") return;
     const { abortGraceMs = DEFAULT_GRACE_MS } = this.#world.plan.config;
     const graceMs = this.#toolbox().longestGrace(abortGraceMs);
     const held = this.#world.waits.total - run.waitsAtAbort;
-    const burnt = this.#world.plan.burnMs * 1_000;
+    const burned = this.#world.plan.burnMs * 1_000;
     const took = this.#world.now - run.abortedAt;
-    if (took > graceMs + held + ABORT_SLACK_MS + burnt) {
+    if (took > graceMs + held + ABORT_SLACK_MS + burned) {
       this.#world.fail("R21", `the run went on for ${took} ms after the abort`);
     }
   }
 
   #checkTranscript(run: RunRecord): void {
     const messages = this.#driver?.transcript() ?? [];
-    const told = this.transcript.messages;
+    const recorded = this.transcript.messages;
     const isSame =
-      messages.length === told.length && messages.every((message, i) => message === told[i]);
-    if (!isSame) this.#world.fail("R3", "the transcript is not what the events told");
+      messages.length === recorded.length &&
+      messages.every((message, i) => message === recorded[i]);
+    if (!isSame) this.#world.fail("R3", "the transcript is not what the events say");
     const waiting = new Set(run.end?.pending.map(({ toolCall }) => toolCall.id));
     this.transcript.check(messages, waiting);
   }
@@ -252,14 +253,14 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     const owner = this.#world.agentOwner;
     const timers = this.#world.clock.pending(owner);
     if (timers === 0) return;
-    // Tools get their grace time also when the sink has failed and nobody waits for them.
+    // Tools get their grace time also when the sink has failed and the run does not wait for them.
     const { abortGraceMs = DEFAULT_GRACE_MS } = this.#world.plan.config;
     const graceEnds = this.#calls.sinkDeadAt + this.#toolbox().longestGrace(abortGraceMs);
     if (this.#world.now > graceEnds) this.#world.fail("idle", `${timers} timers are left over`);
   }
 }
 
-function wordsOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
 }
 

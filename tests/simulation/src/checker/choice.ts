@@ -7,7 +7,7 @@ type FallbackEvent = Extract<AgentEvent, { type: "fallback" }>;
 /** Which model a run is to ask, and which comes after it in its list of fallbacks. */
 export class Choice {
   readonly #world: World;
-  /** Absent while it is not known: somebody is changing it. */
+  /** Absent while it is not known: it is being changed. */
   inUse: { id: string } | undefined;
   /** Ids of the models that were passed over, where that is known. */
   #passed: string[] | undefined = [];
@@ -16,7 +16,7 @@ export class Choice {
     this.#world = world;
   }
 
-  /** A model is chosen by somebody; nothing: perhaps. */
+  /** A model is chosen; undefined: perhaps. */
   set(model: { id: string } | undefined): void {
     this.inUse = model;
     this.#passed = model && [];

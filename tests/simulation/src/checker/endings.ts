@@ -50,7 +50,7 @@ export class Endings {
   }
 
   stopAsked(): void {
-    // Late, from a run that was not waited for; or told long before its turn is read.
+    // Late, from a run that was not waited for; or reported long before its turn is read.
     if (this.#stage === undefined || this.#world.plan.entry === "stream") return;
     this.#stopAsked = true;
   }
@@ -61,13 +61,13 @@ export class Endings {
 
   called(name: string): void {
     const order = ["shouldStopAfterTurn", "steering", "followUp", "prepareTurn"].indexOf(name);
-    // A stream is read late: what it tells has long been followed by more.
+    // A stream is read late: what it reports has long been followed by more.
     if (this.#stage === undefined || order < 0 || this.#world.plan.entry === "stream") return;
     if (order < this.#stage) this.#fail("R28", `${name} was called too late`);
     this.#stage = order;
   }
 
-  /** A queue was asked; only a queue of our own tells us. */
+  /** A queue was asked; only a queue of our own reports it. */
   polled(queue: "steering" | "followUp"): void {
     this.called(queue);
     if (queue === "steering") this.#polledSinceStart = true;
@@ -161,7 +161,7 @@ export class Endings {
     return this.#run !== undefined && this.#world.now >= this.#run.startedAt + maxDurationMs;
   }
 
-  /** R28, R6: a further turn where the last one ended the run. A turn of trouble only is R5's. */
+  /** R28, R6: a further turn where the last one ended the run. A turn with only an error is R5's. */
   #checkGoesOn(): void {
     const turn = this.#lastTurn;
     if (!turn || this.#calls.excuses.length > 0) return;
@@ -197,7 +197,7 @@ export class Endings {
     if (!isSame) {
       this.#fail(
         "R3",
-        `agent_end has ${end.messages.length} messages, ${this.#produced.length} were told`,
+        `agent_end has ${end.messages.length} messages, ${this.#produced.length} were reported`,
       );
     }
     if (end.turns !== this.#turns)
@@ -221,11 +221,11 @@ export class Endings {
     const cost = sum(({ usage }) => usage.cost?.total);
     // A price that is not known makes the whole unknown.
     const isPriced = answers.every(({ usage }) => usage.cost !== undefined || !usage.input);
-    const told = end.usage.cost?.total;
+    const reported = end.usage.cost?.total;
     const isRight =
       (end.usage.input ?? 0) === input &&
       (end.usage.output ?? 0) === output &&
-      (isPriced ? Math.abs((told ?? 0) - cost) < 1e-9 : told === undefined);
+      (isPriced ? Math.abs((reported ?? 0) - cost) < 1e-9 : reported === undefined);
     if (!isRight) this.#fail("R3", `agent_end's usage is ${JSON.stringify(end.usage)}`);
   }
 
@@ -248,11 +248,11 @@ export class Endings {
     if (stop === "limit" && end.limit !== this.#limit?.limit) fail("R23", "it names another limit");
     if (stop === "limit") this.#checkLimit(end, isOutOfTime, fail);
     if (stop === "aborted" && run.abortedAt === undefined && last?.stopReason !== "aborted") {
-      fail("R21", "nobody aborted");
+      fail("R21", "there was no abort");
     }
     if (stop === "error" && last?.stopReason !== "error") fail("R5", "there is no error message");
     const isLate = this.#world.plan.entry === "stream";
-    if (stop === "stopped" && !this.#stopAsked && !isLate) fail("R28", "nobody asked for it");
+    if (stop === "stopped" && !this.#stopAsked && !isLate) fail("R28", "it was not asked for");
     if (stop === "terminated" && !this.#allTerminate) fail("R28", "not every result terminates");
     if (stop === "suspended" && end.pending.length === 0) fail("R27", "nothing waits");
     if (stop !== "done") return;
@@ -296,7 +296,7 @@ export class Endings {
     if (end.stop === "sink") return;
     for (const { toolCall } of end.pending) {
       if (this.#calls.isSuspended(toolCall.id)) continue;
-      this.#fail("R27", `call ${toolCall.id} is pending, and nobody suspended it`);
+      this.#fail("R27", `call ${toolCall.id} is pending, and was not suspended`);
     }
   }
 

@@ -192,7 +192,7 @@ export class Grammar {
     const waits = [...turn.running].every((id) => this.#isSuspended(id));
     if (!waits) return "a turn ends while a call runs";
     if (!turn.answer) {
-      // Calls that still wait for a person: there was nobody to ask.
+      // Calls that still wait for a person: there was no person to ask.
       return turn.first ? undefined : "a turn ends without an assistant message";
     }
     if (event.message !== turn.answer) return "turn_end does not carry the turn's message";

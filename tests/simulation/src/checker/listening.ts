@@ -11,7 +11,7 @@ interface Listening {
 /** R20, R25: each listener hears every event, after the sink and after those before it. */
 export class ListenerOrder {
   readonly #world: World;
-  #told: AgentEvent[] = [];
+  #events: AgentEvent[] = [];
   #listeners: Listening[] = [];
 
   constructor(world: World) {
@@ -20,28 +20,28 @@ export class ListenerOrder {
   }
 
   begun(): void {
-    this.#told = [];
+    this.#events = [];
     this.#listeners = this.#world.plan.listeners.map(() => ({ heard: 0, busySince: undefined }));
   }
 
   taken(event: AgentEvent): void {
-    const behind = this.#listeners.findIndex(({ heard }) => heard < this.#told.length);
+    const behind = this.#listeners.findIndex(({ heard }) => heard < this.#events.length);
     if (behind >= 0) {
       this.#world.fail(
         "R20",
-        `${event.type} is told before listener ${behind} heard the last event`,
+        `${event.type} is emitted before listener ${behind} heard the last event`,
       );
     }
     this.#checkPatience(this.#listeners.length, event);
-    this.#told.push(event);
+    this.#events.push(event);
   }
 
   heard(index: number, event: AgentEvent): void {
     const listener = this.#listeners[index];
     if (!listener) return;
     const isEnd = event.type === "agent_end" && event.stop === "sink";
-    if (isEnd && listener.heard === this.#told.length) this.#told.push(event);
-    if (this.#told[listener.heard] !== event) {
+    if (isEnd && listener.heard === this.#events.length) this.#events.push(event);
+    if (this.#events[listener.heard] !== event) {
       this.#world.fail("R20", `listener ${index} hears ${event.type} out of turn`);
     }
     const before = this.#listeners[index - 1];
@@ -71,13 +71,13 @@ export class ListenerOrder {
   /** When a run is over, everybody has heard the end. */
   finished(endedBySink: boolean): void {
     for (const [index, { heard }] of this.#listeners.entries()) {
-      if (heard === this.#told.length) continue;
+      if (heard === this.#events.length) continue;
       this.#world.fail(
         "R20",
-        `listener ${index} has heard ${heard} of ${this.#told.length} events`,
+        `listener ${index} has heard ${heard} of ${this.#events.length} events`,
       );
     }
-    const last = this.#told.at(-1);
+    const last = this.#events.at(-1);
     if (last) this.#checkPatience(this.#listeners.length, last);
     if (this.#listeners.length === 0) return;
     if (last?.type !== "agent_end")

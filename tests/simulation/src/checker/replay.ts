@@ -1,7 +1,7 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
 import type { World } from "../world/world.ts";
-import { isTroubled } from "./transcript.ts";
+import { isIncomplete } from "./transcript.ts";
 
 interface ReplayedBlock {
   type: "text" | "thinking" | "toolCall" | "other";
@@ -37,7 +37,7 @@ export class Replay {
       case "text_start":
       case "thinking_start":
       case "toolcall_start": {
-        const type = blockTypeOf(event.type);
+        const type = toBlockType(event.type);
         if (event.contentIndex !== this.#blocks.length) this.#fail("a block begins out of order");
         this.#blocks.push({ type, text: "", ended: false });
         return;
@@ -70,18 +70,20 @@ export class Replay {
   #compare(message: AssistantMessage): void {
     const dropsCalls = message.stopReason === "redirected";
     const kept = this.#blocks.filter((block) => {
-      if (block.type !== "toolCall" || !isTroubled(message)) return true;
+      if (block.type !== "toolCall" || !isIncomplete(message)) return true;
       return block.ended && !dropsCalls;
     });
-    const told = kept.map((block) => `${block.type} ${block.text}`);
+    const replayed = kept.map((block) => `${block.type} ${block.text}`);
     const final = message.content.map((block, index) => {
       if (block.type === "text") return `text ${block.text}`;
       if (block.type === "thinking") return `thinking ${block.thinking}`;
       // What arguments come to is the accumulator's matter; that the call is there is ours.
       return block.type === "toolCall" ? `toolCall ${kept[index]?.text}` : "other ";
     });
-    if (told.join("\n") === final.join("\n")) return;
-    this.#fail(`the deltas make ${JSON.stringify(told)}, the message is ${JSON.stringify(final)}`);
+    if (replayed.join("\n") === final.join("\n")) return;
+    this.#fail(
+      `the deltas make ${JSON.stringify(replayed)}, the message is ${JSON.stringify(final)}`,
+    );
   }
 
   #fail(text: string): void {
@@ -89,7 +91,7 @@ export class Replay {
   }
 }
 
-function blockTypeOf(
+function toBlockType(
   type: "text_start" | "thinking_start" | "toolcall_start",
 ): ReplayedBlock["type"] {
   if (type === "text_start") return "text";

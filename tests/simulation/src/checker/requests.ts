@@ -7,7 +7,7 @@ import type { World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
 import { Choice } from "./choice.ts";
 import type { Queues } from "./queues.ts";
-import { callsOf, isTroubled, requestFaultOf, type Transcript } from "./transcript.ts";
+import { callsOf, isIncomplete, findRequestFault, type Transcript } from "./transcript.ts";
 
 const DEFAULT_MAX_RETRIES = 4;
 const DEFAULT_BASE_MS = 1_000;
@@ -79,7 +79,7 @@ export class Requests {
     return this.#attempts.at(-1);
   }
 
-  /** Whether the deltas of the answer that is being told make up its message. */
+  /** Whether the deltas of the answer that is streaming make up its message. */
   get isReplayable(): boolean {
     if (this.#world.plan.entry === "stream") return this.#all.every(({ replayable }) => replayable);
     return this.last?.replayable !== false;
@@ -109,7 +109,7 @@ export class Requests {
     if (run.abortedAt !== undefined) stop("R21", "the run was aborted");
     if (run.sinkFailedOn && this.#world.now > this.#calls.sinkDeadAt)
       stop("R25", "the sink has failed");
-    const wrong = requestFaultOf(attempt.messages);
+    const wrong = findRequestFault(attempt.messages);
     if (wrong) stop("strict", wrong);
     this.#checkLimits(attempt, run, stop);
     if (this.#world.plan.entry !== "stream") {
@@ -209,7 +209,7 @@ export class Requests {
       this.#world.fail("fallback", `from ${from.id} to ${to.id}: ${why}`);
     const wrong = this.#choice.fellBack(event);
     if (wrong) fail(wrong);
-    const failure: Failure | undefined = last ? this.#failureOf(last) : { kind: "auth" };
+    const failure: Failure | undefined = last ? this.#explainFailure(last) : { kind: "auth" };
     if (!last && !this.#isKeyMissing) fail("nothing was asked, and no key is missing");
     if (last?.shown && !last.wentOn) fail("content was passed on");
     if (!failure) fail("the answer did not fail");
@@ -231,7 +231,7 @@ export class Requests {
     if (number !== this.#attempts.length) fail(`there were ${this.#attempts.length} requests`);
     if (number > maxRetries) fail(`only ${maxRetries} are allowed`);
     if (last.shown && !last.wentOn) fail("content was passed on");
-    const failure = this.#failureOf(last);
+    const failure = this.#explainFailure(last);
     if (!failure) return fail("the answer did not fail");
     if (failure.kind !== kind) fail(`the failure was of kind ${failure.kind}, not ${kind}`);
     if (!mayBeRetried(failure)) fail(`a failure of kind ${failure.kind} is final`);
@@ -251,7 +251,7 @@ export class Requests {
   }
 
   /** How an answer failed, if it did. */
-  #failureOf(attempt: Attempt): Failure | undefined {
+  #explainFailure(attempt: Attempt): Failure | undefined {
     if (attempt.outcome === "open") return { kind: "stalled" };
     if (attempt.outcome === "done" && attempt.final && isEmpty(attempt.final))
       return { kind: "empty" };
@@ -276,18 +276,18 @@ export class Requests {
 
   /** Nothing was asked: something went wrong before, or the run was stopped. */
   #unasked(message: AssistantMessage): void {
-    if (!isTroubled(message)) this.#world.fail("R5", "there is an answer that nobody gave");
+    if (!isIncomplete(message)) this.#world.fail("R5", "there is an answer that no model gave");
     const isForWantOfKey = this.#isKeyMissing && message.failure?.kind === "auth";
     if (isForWantOfKey) this.#checkLast(message, { kind: "auth" });
   }
 
-  /** A model that was not to be had ends the run only where there is no other; the rest is told. */
+  /** A model that was not to be had ends the run only where there is no other; the rest is reported. */
   #checkLast(message: AssistantMessage, failure: Failure): void {
     const { next, passed } = this.#choice;
     const fail = (why: string): void => this.#world.fail("fallback", why);
     if (next !== undefined && mayFallBack(failure)) fail(`${next} was not asked`);
-    const untold = passed.find((id) => !message.errorMessage?.includes(`/${id} (`));
-    if (untold !== undefined) fail(`nobody says that ${untold} was tried`);
+    const unreported = passed.find((id) => !message.errorMessage?.includes(`/${id} (`));
+    if (unreported !== undefined) fail(`the error does not say that ${unreported} was tried`);
   }
 
   #checkAnswer(message: AssistantMessage, last: Attempt, attempts: number): void {
@@ -297,19 +297,18 @@ export class Requests {
     const run = this.#run;
     const { stopReason } = message;
     const isStopped = this.#isStopped(run);
-    const failure = this.#failureOf(last);
+    const failure = this.#explainFailure(last);
     if (message.model !== this.#choice.inUse?.id || message.provider !== last.model.provider) {
       fail("fallback", `it is of ${message.model}, ${this.#choice.inUse?.id} is in use`);
     }
     if (stopReason === "aborted") {
       if (!isStopped && failure?.kind !== "aborted")
-        fail("R21", "it is aborted, and nobody aborted");
+        fail("R21", "it is aborted, and there was no abort");
       if (last.shown) this.#checkKept(message, last, fail);
       return;
     }
     if (stopReason === "redirected") {
-      if (this.#world.plan.config.steering !== "redirect")
-        fail("R15", "nobody asked for a redirect");
+      if (this.#world.plan.config.steering !== "redirect") fail("R15", "no redirect was asked for");
       if (callsOf(message).length > 0) fail("R15", "it was cut off, and has calls");
       if (last.shown) this.#checkKept(message, last, fail);
       return;
@@ -330,7 +329,7 @@ export class Requests {
     if (!tooLong) return fail("R22", `it failed (${failure.kind}), and was not asked again`);
     const seconds = `${Math.ceil((failure.retryAfterMs ?? 0) / 1000)} s`;
     if (!message.errorMessage?.includes(seconds))
-      fail("R22", `nobody says that it takes ${seconds}`);
+      fail("R22", `the error does not say that it takes ${seconds}`);
   }
 
   #isStopped(run: RunRecord | undefined): boolean {
@@ -379,10 +378,10 @@ export class Requests {
     const kept = callsOf(message).length;
     if (kept !== finished) fail("R26", `${finished} calls were finished, ${kept} are kept`);
     const come = last.final ?? last.atAbort;
-    if (come && textsOf(come) !== textsOf(message)) {
+    if (come && joinTexts(come) !== joinTexts(message)) {
       fail(
         "R26",
-        `${JSON.stringify(textsOf(come))} came, ${JSON.stringify(textsOf(message))} is kept`,
+        `${JSON.stringify(joinTexts(come))} came, ${JSON.stringify(joinTexts(message))} is kept`,
       );
     }
   }
@@ -403,7 +402,7 @@ function withoutIds({ content }: AssistantMessage): unknown[] {
   return content.map((block) => (block.type === "toolCall" ? { ...block, id: "" } : block));
 }
 
-function textsOf({ content }: AssistantMessage): string {
+function joinTexts({ content }: AssistantMessage): string {
   return content
     .map((block) => {
       if (block.type === "text") return `text ${block.text}`;

@@ -7,13 +7,13 @@ export function callsOf(message: AgentMessage): ToolCall[] {
   return message.content.filter((block) => block.type === "toolCall");
 }
 
-export function isTroubled({ stopReason }: AssistantMessage): boolean {
+export function isIncomplete({ stopReason }: AssistantMessage): boolean {
   return stopReason === "error" || stopReason === "aborted" || stopReason === "redirected";
 }
 
 /**
- * The conversation as the events tell it: what a journal behind the sink would
- * hold. A message is not changed once its end was told.
+ * The conversation as the events report it: what a journal behind the sink would
+ * hold. A message is not changed once its end was reported.
  */
 export class Transcript {
   messages: AgentMessage[] = [];
@@ -44,13 +44,13 @@ export class Transcript {
   }
 
   #add(message: AgentMessage): void {
-    const place = message.role === "toolResult" ? this.#placeOf(message) : -1;
+    const place = message.role === "toolResult" ? this.#findPlace(message) : -1;
     if (place < 0) this.messages.push(message);
     else this.messages.splice(place, 0, message);
   }
 
   /** Behind the message that made the call and the results of its earlier calls. */
-  #placeOf({ toolCallId }: ToolResultMessage): number {
+  #findPlace({ toolCallId }: ToolResultMessage): number {
     const made = this.messages.findLastIndex((message) =>
       callsOf(message).some(({ id }) => id === toolCallId),
     );
@@ -65,7 +65,7 @@ export class Transcript {
     return place;
   }
 
-  /** Nobody changes what was told. */
+  /** Reported messages never change. */
   checkUnchanged(): void {
     for (const [message, look] of this.#looks) {
       if (JSON.stringify(message) === look) continue;
@@ -78,13 +78,13 @@ export class Transcript {
 
   /** R8: one result for each call, next to it, in call order; those that wait have none. */
   check(messages: readonly AgentMessage[], waiting: ReadonlySet<string>): void {
-    const wrong = faultOf(messages, waiting);
+    const wrong = findFault(messages, waiting);
     if (wrong) this.#world.fail("R8", `the transcript is not valid: ${wrong}`);
   }
 }
 
 /** What a strict service would say of a conversation, in our own words. */
-export function faultOf(
+export function findFault(
   messages: readonly AgentMessage[],
   waiting: ReadonlySet<string> = new Set(),
 ): string | undefined {
@@ -110,8 +110,8 @@ export function faultOf(
 }
 
 /** What is wrong with a request, beyond the order of calls and results. */
-export function requestFaultOf(messages: readonly Message[]): string | undefined {
-  const wrong = faultOf(messages);
+export function findRequestFault(messages: readonly Message[]): string | undefined {
+  const wrong = findFault(messages);
   if (wrong) return wrong;
   const last = messages.at(-1);
   if (!last) return "it is empty";

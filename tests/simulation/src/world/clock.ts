@@ -22,14 +22,14 @@ const START_MS = 1_000_000;
 /**
  * Time that moves only when the simulator says so. Timers belong to an owner, so
  * that a process can die with all of its timers, and so that what the code under
- * test leaves behind can be told from what the world still has to do.
+ * test leaves behind can be distinguished from what the world still has to do.
  */
 export class VirtualClock {
   now: number = START_MS;
   /** The time of the last timer that was run: everything due before it has been run. */
   lastRunAt: number = START_MS;
   /** Time that work has taken since anything else had its turn. */
-  burnt = 0;
+  burned = 0;
   readonly #random: Random;
   readonly #heap: Timer[] = [];
   readonly #live = new Map<string, number>();
@@ -90,12 +90,12 @@ export class VirtualClock {
   /** Time that work takes: passes without a timer being run. */
   burn(ms: number): void {
     this.now += ms;
-    this.burnt += ms;
+    this.burned += ms;
   }
 
   /** Runs what is next: a timer that is due, a turn, or the first timer to come. */
   advance(): boolean {
-    this.burnt = 0;
+    this.burned = 0;
     let next = this.#heap[0];
     while (next && !next.live) {
       this.#pop();

@@ -67,7 +67,7 @@ export interface Driver {
   transcript(): readonly AgentMessage[];
   /** What is left of a run that is over, if anything is. */
   leftovers(): string | undefined;
-  /** Starts anew after a crash, from the journal. */
+  /** Starts again after a crash, from the journal. */
   revive(): void;
 }
 
@@ -494,15 +494,15 @@ class LoopDriver implements Driver {
     };
     watch.polled(queue);
     if (world.calm || !random.chance(world.plan.queueFaults)) return give();
-    const trouble = random.weighted({ throws: 1, slow: 3, hangs: 0.5 });
-    world.note(() => `the poll of ${queue}: ${trouble}`);
-    const isThrown = trouble === "throws";
+    const fault = random.weighted({ throws: 1, slow: 3, hangs: 0.5 });
+    world.note(() => `the poll of ${queue}: ${fault}`);
+    const isThrown = fault === "throws";
     watch.hookFailed(
       isThrown ? "the queue fails" : "did not settle",
       isThrown ? "throws" : "waits",
     );
-    if (trouble === "slow") return world.sleep(random.between(1, 600)).then(give);
-    if (trouble === "throws") throw new Error("the queue fails");
+    if (fault === "slow") return world.sleep(random.between(1, 600)).then(give);
+    if (fault === "throws") throw new Error("the queue fails");
     return new Promise(() => {});
   }
 
@@ -671,10 +671,10 @@ function compareRead(
     return parts;
   };
   const seen = outline(read);
-  const told = outline(taken);
-  const place = told.findIndex((part, index) => part !== seen[index]);
-  if (place < 0 && told.length === seen.length) return;
-  const [due, got] = [told[place], seen[place]];
+  const expected = outline(taken);
+  const place = expected.findIndex((part, index) => part !== seen[index]);
+  if (place < 0 && expected.length === seen.length) return;
+  const [due, got] = [expected[place], seen[place]];
   world.fail(
     "streams",
     `a reader of run() got ${got ?? "nothing"} in place of ${due ?? "nothing"}`,

@@ -96,9 +96,9 @@ export class Gatekeeper {
     const { calm, plan } = this.#world;
     const random = this.#world.random("middleware");
     if (!calm && random.chance(plan.middlewareFaults)) {
-      const trouble = random.weighted({ slow: 3, throws: 1 });
-      this.#world.note(() => `middleware of the model: ${trouble}`);
-      if (trouble === "throws") throw new Error("the middleware of the model throws");
+      const fault = random.weighted({ slow: 3, throws: 1 });
+      this.#world.note(() => `middleware of the model: ${fault}`);
+      if (fault === "throws") throw new Error("the middleware of the model throws");
       // Shorter than any watch over a silent service, which would have it asked again.
       await this.#world.sleep(random.between(1, 150));
     }

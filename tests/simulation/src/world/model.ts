@@ -46,7 +46,7 @@ export interface Attempt {
   wentOn: boolean;
   /** What had arrived when the request was called off. */
   atAbort: AssistantMessage | undefined;
-  /** Events that came before `start`, which nobody may see. */
+  /** Events that came before `start`, which must not be shown. */
   readonly early: WeakSet<object>;
 }
 
@@ -201,8 +201,8 @@ export class SimModel {
     script.betweenMs = random.pick([0, 0, 1, 7, 30]);
     script.deaf = random.chance(0.15);
     script.encore = random.chance(0.25);
-    const talkedOut = context.messages.length > TALKATIVE_REQUESTS * 3 && random.chance(0.7);
-    const calls = talkedOut || random.chance(0.3) ? 0 : random.between(1, 4);
+    const isExhausted = context.messages.length > TALKATIVE_REQUESTS * 3 && random.chance(0.7);
+    const calls = isExhausted || random.chance(0.3) ? 0 : random.between(1, 4);
     this.#fill(script, context, calls);
     this.#applyMood(script, context, mood);
     if (random.chance(modelFaults)) this.#spoil(script, context, random);
@@ -279,7 +279,7 @@ export class SimModel {
       script.ending = { type: "done", reason: "length" };
       script.kind = "cut off calls";
     } else if (mood === "busy") {
-      // All at once, so that nothing but the loop's own breath lets a timer run.
+      // All at once, so that nothing but the loop's own yield lets a timer run.
       Object.assign(script, { delayMs: 0, betweenMs: 0, chunk: 1, deaf: false });
     }
   }
@@ -542,7 +542,7 @@ class Performance {
     this.#end(ending);
     if (!encore || ending.type === "stall") return;
     yield betweenMs;
-    // What comes after the end is nobody's.
+    // What comes after the end is ignored.
     out.text(0, "encore");
     this.stream.push({
       type: "text_delta",
@@ -598,7 +598,7 @@ class Performance {
         this.#out.done(ending.reason);
         return;
       case "error":
-        this.#out.fail(`trouble of kind ${ending.failure.kind}`, { ...ending.failure });
+        this.#out.fail(`failure of kind ${ending.failure.kind}`, { ...ending.failure });
         return;
       case "end":
         this.#settle("ended", { kind: "incomplete" });

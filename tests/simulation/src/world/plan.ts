@@ -44,7 +44,7 @@ export interface Shortage {
 }
 
 /**
- * All that is decided before the first event. Each kind of trouble is on in some
+ * All that is decided before the first event. Each kind of fault is on in some
  * seeds and off in others, so that one fault does not hide behind another.
  */
 export interface Plan {

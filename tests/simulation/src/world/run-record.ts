@@ -22,7 +22,7 @@ export interface RunRecord {
   over: boolean;
 }
 
-/** What the world tells whoever checks it. */
+/** What the world reports to the checker. */
 export interface Watch {
   begun(run: RunRecord): void;
   /** The sink, or the first listener, or the reader of a stream has taken an event. */

@@ -27,7 +27,7 @@ export const MODELS: readonly Model[] = [
   { id: "m3", name: "M3", api: "sim", provider: "sim" },
 ];
 
-/** Models that a run may fall back to; one of them nobody chooses. */
+/** Models that a run may fall back to; one of them is never chosen. */
 export const FALLBACK_MODELS: readonly Model[] = [
   ...MODELS,
   { id: "m4", name: "M4", api: "sim", provider: "third", price: { input: 2, output: 8 } },
@@ -49,7 +49,7 @@ export class Surroundings {
     this.#crashIn = this.#drawCrash();
   }
 
-  /** A sink that journals; `onCrash` is told when the process dies in it. */
+  /** A sink that journals; `onCrash` is called when the process dies in it. */
   sink(onCrash: () => void): AgentSink {
     const { epoch } = this.#world;
     return (event) => {
@@ -201,7 +201,7 @@ export class Surroundings {
       ["user", "assistant", "toolResult"].includes(message.role),
     );
     const [model] = MODELS;
-    // R26: whoever writes an empty message, it is not sent.
+    // R26: wherever an empty message comes from, it is not sent.
     if (model && this.#world.random("hooks").chance(0.3)) {
       sent.push(emptyAssistantMessage(model, 0));
     }
@@ -235,19 +235,19 @@ export class Surroundings {
     if (!random.chance(plan.hookFaults)) {
       return random.chance(0.2) ? Promise.resolve().then(give) : give();
     }
-    const trouble = random.weighted({ throws: 2, rejects: 2, hangs: 1, slow: 3, abort: 1 });
-    this.#world.note(() => `hook ${name}: ${trouble}`);
+    const fault = random.weighted({ throws: 2, rejects: 2, hangs: 1, slow: 3, abort: 1 });
+    this.#world.note(() => `hook ${name}: ${fault}`);
     const text = `hook ${name} fails`;
-    if (trouble === "throws" || trouble === "rejects") {
+    if (fault === "throws" || fault === "rejects") {
       this.#watch.hookFailed(text, "throws");
-      if (trouble === "throws") throw new Error(text);
+      if (fault === "throws") throw new Error(text);
       return Promise.reject(new Error(text));
     }
-    if (trouble === "hangs") {
+    if (fault === "hangs") {
       this.#watch.hookFailed(`${name} did not settle`, "waits");
       return new Promise(() => {});
     }
-    if (trouble === "slow") {
+    if (fault === "slow") {
       return this.#world.sleep(random.between(1, 300)).then(give);
     }
     this.#reactions.abort(`hook ${name}`);

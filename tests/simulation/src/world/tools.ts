@@ -3,7 +3,7 @@ import type { Random } from "./random.ts";
 import { complaint, drawArguments, SCHEMAS } from "./schemas.ts";
 import type { World } from "./world.ts";
 
-/** A tool as the world knows it: what the loop is told of it, and how it behaves. */
+/** A tool as the world knows it: what the loop knows of it, and how it behaves. */
 export interface SimTool extends AgentTool {
   /** Gives the same result each time. */
   readonly steady: boolean;
@@ -20,7 +20,7 @@ export interface Execution {
   readonly nested: boolean;
   readonly tool: SimTool;
   readonly args: unknown;
-  readonly behaviour: string;
+  readonly behavior: string;
   readonly signal: AbortSignal;
   readonly startedAt: number;
   settledAt: number | undefined;
@@ -41,7 +41,7 @@ export interface ToolWatch {
   settled(execution: Execution): void;
 }
 
-type Behaviour =
+type Behavior =
   | "instant"
   | "string"
   | "async"
@@ -115,7 +115,7 @@ export class Toolbox {
     const world = this.#world;
     if (world.dead) return new Promise(() => {});
     const random = world.random("tools");
-    const behaviour = this.#behaviour(random, id);
+    const behavior = this.#behavior(random, id);
     const execution: Execution = {
       number: this.executions.length + 1,
       epoch: world.epoch,
@@ -123,7 +123,7 @@ export class Toolbox {
       nested: id.includes("/"),
       tool,
       args,
-      behaviour,
+      behavior,
       signal,
       startedAt: world.now,
       settledAt: undefined,
@@ -133,7 +133,7 @@ export class Toolbox {
       lateUpdates: new Set(),
     };
     this.executions.push(execution);
-    world.note(() => `tool ${tool.name} runs ${id} (${behaviour}) with ${JSON.stringify(args)}`);
+    world.note(() => `tool ${tool.name} runs ${id} (${behavior}) with ${JSON.stringify(args)}`);
     if (this.executions.length > MOST_EXECUTIONS || world.runsAway()) {
       world.fail("R23", "tools are run without end");
       return new Promise(() => {});
@@ -142,10 +142,10 @@ export class Toolbox {
     if (wrong)
       world.fail("R12", `tool ${tool.name} was run with arguments that do not fit: ${wrong}`);
     this.#watch.executing(execution);
-    return new Act(world, this.#watch, execution, onUpdate, host, this.tools).play(behaviour);
+    return new Act(world, this.#watch, execution, onUpdate, host, this.tools).play(behavior);
   }
 
-  #behaviour(random: Random, id: string): Behaviour {
+  #behavior(random: Random, id: string): Behavior {
     const { calm, plan } = this.#world;
     if (calm) return "async";
     if (random.chance(plan.toolFaults)) {
@@ -165,7 +165,7 @@ export class Toolbox {
   }
 }
 
-/** One behaviour, played out. */
+/** One behavior, played out. */
 class Act {
   readonly #world: World;
   readonly #watch: ToolWatch;
@@ -192,9 +192,9 @@ class Act {
     this.#random = world.random("tools");
   }
 
-  play(behaviour: Behaviour): AgentToolResult | string | Promise<AgentToolResult | string> {
+  play(behavior: Behavior): AgentToolResult | string | Promise<AgentToolResult | string> {
     const random = this.#random;
-    switch (behaviour) {
+    switch (behavior) {
       case "instant":
         return this.#done();
       case "string":
@@ -231,7 +231,7 @@ class Act {
       case "windsDown":
         return this.#windDown();
       default:
-        return behaviour satisfies never;
+        return behavior satisfies never;
     }
   }
 
@@ -279,7 +279,7 @@ class Act {
     return rubbish as AgentToolResult;
   }
 
-  /** Works for a while; stops at once when it is told to. */
+  /** Works for a while; stops at once when its signal fires. */
   #stoppable(ms: number): Promise<AgentToolResult> {
     const { signal } = this.#execution;
     return new Promise((resolve, reject) => {
@@ -291,7 +291,7 @@ class Act {
     });
   }
 
-  /** When told to stop, takes its time to put things in order, and gives what it has. */
+  /** When its signal fires, takes its time to put things in order, and gives what it has. */
   #windDown(): Promise<AgentToolResult> {
     const { signal } = this.#execution;
     const ms = this.#random.pick([5, 100, 700]);

@@ -38,7 +38,7 @@ type Action =
   | "tools"
   | "thinking";
 
-/** Somebody who prompts, steers, aborts and changes their mind, at any time. */
+/** A user who prompts, steers, aborts and changes their mind, at any time. */
 export class User implements Reactions {
   readonly #world: World;
   readonly #queues: QueueWatch;
@@ -60,7 +60,7 @@ export class User implements Reactions {
     const { actions, horizonMs } = this.#world.plan;
     this.#at(0, "prompt");
     for (let i = 0; i < actions; i++) this.#at(random.below(horizonMs), this.#draw(random));
-    // Somebody always comes back to look, also to what a crash has left.
+    // The user always comes back to look, also to what a crash has left.
     this.#at(horizonMs, "continue");
   }
 

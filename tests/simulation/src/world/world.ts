@@ -23,7 +23,7 @@ export class World {
   steps = 0;
   /** Which process lives: one more after each crash. */
   epoch = 0;
-  /** The process has died, and nobody has started the program again. */
+  /** The process has died, and the program has not started again. */
   dead = false;
   broken: Broken | undefined;
   /** Time that sinks and listeners have made the agent wait for. */
@@ -91,7 +91,7 @@ export class World {
     this.waits.forget();
   }
 
-  /** Somebody starts the program again. */
+  /** Starts the program again. */
   restart(): void {
     this.note(() => "the program is started again");
     this.dead = false;

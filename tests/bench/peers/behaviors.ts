@@ -1,9 +1,9 @@
 import type { Outcome, Part, Peer, Work } from "./peer.ts";
 import { abortInTool } from "./speed.ts";
-import { adding, addTool, answerOf, DELTA, textParts } from "./works.ts";
+import { adding, addTool, streamParts, DELTA, textParts } from "./works.ts";
 
 /** Something that a library does or does not do, found out by a run in a process of its own. */
-export interface Behaviour {
+export interface Behavior {
   readonly name: string;
   readonly title: string;
   /** After which the run counts as hanging. */
@@ -20,15 +20,15 @@ const STALL_LIMIT_MS = 180_000;
 
 const hello: Work = { answer: adding(1, 3), tools: [addTool] };
 
-/** How a run with `trouble` ends; a rejection that nobody handles ends the process instead. */
-function ends(name: string, what: string, trouble: () => Partial<Work>): Behaviour {
+/** How a run with `faults` ends; an unhandled rejection ends the process instead. */
+function ends(name: string, what: string, faults: () => Partial<Work>): Behavior {
   return {
     name: `ends-${name}`,
     title: `ends when ${what}`,
     limitMs: LIMIT_MS,
     late: "hangs",
     async find(peer) {
-      const { error } = await peer.run({ ...hello, ...trouble() });
+      const { error } = await peer.run({ ...hello, ...faults() });
       return error === undefined ? "ends" : "ends, throws";
     },
   };
@@ -39,14 +39,14 @@ function boom(): never {
 }
 
 async function* failingMidway(): AsyncGenerator<readonly Part[]> {
-  yield* answerOf(textParts(3));
+  yield* streamParts(textParts(3));
   boom();
 }
 
 const hasText = ({ messages }: Outcome, text: string): boolean =>
   messages.some((message) => message.role === "assistant" && message.text.includes(text));
 
-const partial: Behaviour = {
+const partial: Behavior = {
   name: "partial",
   title: "text so far after an abort",
   limitMs: LIMIT_MS,
@@ -55,7 +55,7 @@ const partial: Behaviour = {
     const controller = new AbortController();
     let events = 0;
     const outcome = await peer.run({
-      answer: () => answerOf(textParts(1_000_000)),
+      answer: () => streamParts(textParts(1_000_000)),
       event: () => {
         if (++events === 100) controller.abort();
       },
@@ -65,7 +65,7 @@ const partial: Behaviour = {
   },
 };
 
-const unanswered: Behaviour = {
+const unanswered: Behavior = {
   name: "unanswered",
   title: "a call whose tool ignores the abort",
   limitMs: LIMIT_MS,
@@ -81,7 +81,7 @@ const unanswered: Behaviour = {
   },
 };
 
-const listener: Behaviour = {
+const listener: Behavior = {
   name: "listener",
   title: "a tool's result when a listener throws at it",
   limitMs: LIMIT_MS,
@@ -111,7 +111,7 @@ const listener: Behaviour = {
 const SLOW_DELTAS = 200_000;
 const SLOW_MS = 4_000;
 
-const slow: Behaviour = {
+const slow: Behavior = {
   name: "slow",
   title: "heap while a reader waits 4 s, of 200,000 deltas",
   limitMs: LIMIT_MS,
@@ -130,7 +130,7 @@ const slow: Behaviour = {
     gc();
     const before = process.memoryUsage().heapUsed;
     await peer.run({
-      answer: () => answerOf(counted()),
+      answer: () => streamParts(counted()),
       event: async () => {
         if (++events !== 20) return;
         await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
@@ -147,11 +147,11 @@ const slow: Behaviour = {
 };
 
 async function* stalling(): AsyncGenerator<readonly Part[]> {
-  yield* answerOf(textParts(3));
+  yield* streamParts(textParts(3));
   await new Promise(() => {});
 }
 
-const stalled: Behaviour = {
+const stalled: Behavior = {
   name: "stalled",
   title: "a stream that stalls, by default",
   limitMs: STALL_LIMIT_MS,
@@ -159,14 +159,14 @@ const stalled: Behaviour = {
   isWaiting: true,
   async find(peer) {
     const began = performance.now();
-    await peer.run({ answer: (nth) => (nth === 0 ? stalling() : answerOf(textParts(1))) });
+    await peer.run({ answer: (nth) => (nth === 0 ? stalling() : streamParts(textParts(1))) });
     return `noticed after ${Math.round((performance.now() - began) / 1000)} s`;
   },
 };
 
 const STALL_MS = 500;
 
-const stallGuard: Behaviour = {
+const stallGuard: Behavior = {
   name: "stall-guard",
   title: "the same, with its own setting",
   limitMs: LIMIT_MS,
@@ -179,7 +179,7 @@ const stallGuard: Behaviour = {
   },
 };
 
-export const BEHAVIOURS: readonly Behaviour[] = [
+export const BEHAVIORS: readonly Behavior[] = [
   ends("model", "the call of the model throws", () => ({ answer: boom })),
   ends("stream", "the stream fails midway", () => ({ answer: failingMidway })),
   ends("tool", "a tool throws", () => ({ tools: [{ ...addTool, run: async () => boom() }] })),
@@ -193,7 +193,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   stallGuard,
 ];
 
-/** How long a rejection that nobody handles is waited for after a run. */
+/** How long an unhandled rejection is waited for after a run. */
 const AFTERMATH_MS = 200;
 
 /** Something for the event loop to wait for, as a socket would be. */
@@ -208,9 +208,9 @@ async function alive<T>(run: Promise<T>): Promise<T> {
 
 /** What `peer` does; the process is to be watched for hanging and for its death. */
 export async function behave(peer: Peer, name: string): Promise<string> {
-  const behaviour = BEHAVIOURS.find((one) => one.name === name);
-  if (!behaviour) throw new Error(`There is no behaviour "${name}".`);
-  const found = await alive(behaviour.find(peer));
+  const behavior = BEHAVIORS.find((one) => one.name === name);
+  if (!behavior) throw new Error(`There is no behavior "${name}".`);
+  const found = await alive(behavior.find(peer));
   await new Promise((resolve) => setTimeout(resolve, AFTERMATH_MS));
   return found;
 }
