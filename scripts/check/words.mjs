@@ -324,12 +324,17 @@ function readBudgets(root) {
  *
  * @param {Readonly<Record<string, Budget>>} budgets
  * @param {Readonly<Record<string, Required<Budget>>>} counts
+ * @param {string} [only] the area whose budget is lowered; all by default
  * @returns {Record<string, Budget>}
  */
-export function lowerBudgets(budgets, counts) {
+export function lowerBudgets(budgets, counts, only = "") {
   /** @type {Record<string, Budget>} */
   const lowered = {};
   for (const [area, budget] of Object.entries(budgets)) {
+    if (only !== "" && area !== only) {
+      lowered[area] = budget;
+      continue;
+    }
     const words = Math.min(budget.words ?? 0, counts[area]?.words ?? 0);
     const of = Math.min(budget.of ?? 0, counts[area]?.of ?? 0);
     if (words + of > 0) lowered[area] = { ...(words > 0 && { words }), ...(of > 0 && { of }) };
@@ -341,7 +346,7 @@ const HELP = `node scripts/check/words.mjs                what npm run check say
 node scripts/check/words.mjs --list PATH    the words that docs/terms.md replaces, below a folder or in a file
 node scripts/check/words.mjs --of PATH      the functions named …Of
 node scripts/check/words.mjs --counts       how many of both there are, by area
-node scripts/check/words.mjs --lower        brings the budgets down to the counts
+node scripts/check/words.mjs --lower [AREA] brings the budgets, or that of one area, down to the counts
 `;
 
 /** @param {string} root @param {readonly string[]} args @returns {number} the exit code */
@@ -360,7 +365,7 @@ function main(root, [option, path = ""]) {
     const counts = countByArea(findings, functions);
     if (option === "--counts") console.table(counts);
     else {
-      const lowered = lowerBudgets(readBudgets(root), counts);
+      const lowered = lowerBudgets(readBudgets(root), counts, below);
       writeFileSync(join(root, BUDGET_FILE), formatBudgets(lowered));
     }
   } else if (option === undefined) {

@@ -172,6 +172,7 @@ describe("the budget", () => {
     const counts = { docs: { words: 3, of: 1 }, scripts: { words: 0, of: 0 } };
     const budgets = { docs: { words: 2, of: 2 }, scripts: { words: 9 } };
     expect(lowerBudgets(budgets, counts)).toEqual({ docs: { words: 2, of: 1 } });
+    expect(lowerBudgets(budgets, counts, "scripts")).toEqual({ docs: { words: 2, of: 2 } });
   });
 
   it("is counted by package and by folder; what was generated or built is left out", () => {
