@@ -9,8 +9,16 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { join } from "node:path";
-import { PathError, type Workspace } from "@gyre/tools";
+import { dirname, join } from "node:path";
+import { systemClock } from "@gyre/ai";
+import {
+  gitTool,
+  type GuardedTool,
+  noSandbox,
+  PathError,
+  SeenFiles,
+  type Workspace,
+} from "@gyre/tools";
 import { afterEach, describe, expect, it } from "vitest";
 import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
 import type { HistoryLine } from "./line.ts";
@@ -218,7 +226,10 @@ describe("what is left out", () => {
   });
 
   it("is not taken for new where an ignore file lets it be seen", async () => {
-    const w = await world();
+    // The clock moves only when it is read: the look before the edit is still recent enough
+    // when the command comes, on a busy machine as well.
+    let time = Date.now();
+    const w = await world({ now: () => time++ });
     await w.put(".gitignore", "build\n");
     await w.put("build/out.js", "old");
     await w.run(async () => {
@@ -346,7 +357,49 @@ describe("in a repository of git", () => {
     await w.recorder.apply(plan, { withConflicts: false });
     expect(withoutGit(await w.files())).toEqual(before);
   });
+
+  it.each([
+    ["reset --hard", { action: "reset", mode: "hard" }],
+    ["clean", { action: "clean" }],
+    ["a checkout of paths", { action: "checkout", paths: ["."] }],
+  ])("takes back what %s by the git tool did, byte for byte", async (_what, args) => {
+    const w = await world();
+    await committed(w);
+    await w.put("run.sh", "#!/bin/sh\n", 0o755);
+    await w.put("gone.txt", "soon gone\n");
+    git(w, "add", ".");
+    git(w, "commit", "-q", "-m", "second");
+    await w.put(".gitattributes", "*.txt text eol=lf\n");
+    await w.put("a.txt", "x\r\ny\nz\r\n");
+    await w.put("forced.log", "tracked, ignored, changed\n");
+    await w.put("staged.txt", "staged\n");
+    git(w, "add", "staged.txt");
+    await w.put("staged.txt", "staged, then changed\n");
+    await w.put("new/deep/file.bin", Uint8Array.from([0, 255, 13, 10, 10]), 0o755);
+    await w.put('odd "name"\n\t*', "odd\n");
+    await chmod(w.path("run.sh"), 0o644);
+    await rm(w.path("gone.txt"));
+    await symlink("a.txt", w.path("link"));
+    const before = withoutGit(await w.files());
+    const entry = await w.run(() => w.use(gitToolIn(w), args));
+    expect(withoutGit(await w.files())).not.toEqual(before);
+    const plan = await w.recorder.plan({ entry });
+    await w.recorder.apply(plan, { withConflicts: false });
+    expect(withoutGit(await w.files())).toEqual(before);
+  });
 });
+
+function gitToolIn({ workspace, folder }: HistoryWorld): GuardedTool {
+  const outside = dirname(folder);
+  return gitTool({
+    workspace,
+    seen: new SeenFiles(),
+    sandbox: () => Promise.resolve(noSandbox),
+    spoolFolder: outside,
+    environment: { PATH: process.env["PATH"] ?? "", HOME: outside },
+    clock: systemClock,
+  });
+}
 
 /** The workspace, with a file that its user may not read. */
 function denying(workspace: Workspace, denied: string): Workspace {

@@ -30,6 +30,8 @@ export interface HistoryWorld {
   shell(work: () => Promise<unknown>): Promise<void>;
   /** A call of a tool that says which files it changes. */
   edit(paths: readonly string[], work: () => Promise<unknown>): Promise<void>;
+  /** A call of a real tool. */
+  use(tool: GuardedTool, args: Record<string, unknown>): Promise<void>;
   /** A call of a tool that says that it only reads. */
   read(work: () => Promise<unknown>): Promise<void>;
   /** Writes a file, folders included. */
@@ -95,6 +97,19 @@ export async function historyWorld(more: Partial<RecorderOptions> = {}): Promise
     },
     shell: (work) => call("shell", { kind: "run", targets: [], summary: "" }, work),
     edit: (paths, work) => call("edit", { kind: "write", targets: paths, summary: "" }, work),
+    async use(tool, args) {
+      const given = { ...invocation(tool.name, undefined), tool, args };
+      await recorder.middleware.tool?.(given, async () => {
+        const result = await tool.execute(args, {
+          id: "call",
+          signal: given.signal,
+          update: () => {},
+          host: { call: () => Promise.reject(new Error("The tool calls no other.")) },
+          messages: [],
+        });
+        return typeof result === "string" ? { content: [{ type: "text", text: result }] } : result;
+      });
+    },
     read: (work) => call("read", { kind: "read", targets: [], summary: "" }, work),
     async put(path, content, mode) {
       await mkdir(dirname(join(root, path)), { recursive: true });

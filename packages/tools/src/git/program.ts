@@ -52,10 +52,6 @@ export interface GitRun {
   write?: boolean;
   network?: boolean;
   input?: string;
-  /** Over those that every run has. */
-  env?: Readonly<Record<string, string>>;
-  /** Further folders that it may write to, if it writes. */
-  writable?: readonly string[];
   timeoutMs?: number;
   /** Exit codes that are answers, too. */
   answers?: readonly number[];
@@ -170,19 +166,18 @@ export class Git {
   }
 
   #run(args: readonly string[], run: GitRun, take?: TakeOutput): Promise<GitAnswer> {
-    const { write = false, network = false, env = {} } = run;
+    const { write = false, network = false } = run;
     const push = network ? this.options.push : undefined;
     const variables: Record<string, string> = {
       ...this.#variables,
       ...(write ? {} : { GIT_OPTIONAL_LOCKS: "0" }),
       ...(network && networkVariables(push)),
-      ...env,
     };
     const places = [this.root, this.folder, this.commonFolder];
     const policy: SandboxPolicy = {
       ...readPolicy(places),
       ...(write && {
-        writable: [...places, ...(run.writable ?? [])],
+        writable: places,
         readOnly: [this.folder, this.commonFolder].flatMap((folder) => [
           join(folder, "config"),
           join(folder, "hooks") + sep,

@@ -2,7 +2,6 @@ import type { AgentToolResult } from "@gyre/agent";
 import type { GitArgs } from "./args.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
-import type { Snapshot } from "./snapshot.ts";
 import { sanitise } from "../text/sanitize.ts";
 import { textResult } from "../text/text.ts";
 import { listedName } from "../text/truncate.ts";
@@ -109,21 +108,12 @@ export function notRun({ filters }: Git): string {
     : ` The filters of this repository's config were not run: ${filters.map(listedName).join(", ")}.`;
 }
 
-/** What was done, and how to get back to what was before. */
-export function undoable(
-  text: string,
-  snapshot: Snapshot,
-  back: readonly GitArgs[],
-): AgentToolResult {
-  const steps = back.map((args) => `  ${JSON.stringify(args)}`);
-  return textResult(
-    [
-      text,
-      `All files that git does not ignore are kept as they were, in ${snapshot.ref}.`,
-      ...(steps.length > 0 ? ["To get back, call git with:", ...steps] : []),
-    ].join("\n"),
-    { snapshot },
-  );
+/**
+ * What was done, and the call that takes it back. git keeps a commit that no branch leads to
+ * for two weeks at least, unless its user removes it.
+ */
+export function withWayBack(text: string, back: GitArgs): AgentToolResult {
+  return textResult(`${text}\nTo get back, call git with:\n  ${JSON.stringify(back)}`);
 }
 
 /** Where a push would go. */

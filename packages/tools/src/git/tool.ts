@@ -10,8 +10,8 @@ import { changedFiles, pushTarget } from "./targets.ts";
 import { sanitise } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 
-/** For one call, with the snapshot that may come first. */
-export const GIT_TOOL_TIMEOUT_MS = 900_000;
+/** For one call, which may run git several times. */
+export const GIT_TOOL_TIMEOUT_MS = 600_000;
 /** What git has started has to be ended before an abort can be answered. */
 const GIT_ABORT_GRACE_MS = 1_000;
 /** Paths that a person is shown before they approve; the others are counted. */
@@ -19,15 +19,14 @@ const MAX_TARGETS = 200;
 
 /**
  * git without a shell, and without anything that the repository would have it run. What
- * cannot be taken back is told as destructive, and a snapshot is taken before it.
+ * cannot be undone is destructive by its access.
  */
 export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
   const tool = defineTool({
     name: "git",
     label: "Git",
     description:
-      "git in the workspace; use it rather than a shell. Runs no hooks, filters, aliases or signing. " +
-      "Takes a snapshot of all files before what cannot be undone.",
+      "git in the workspace; use it rather than a shell. Runs no hooks, filters, aliases or signing.",
     parameters: GIT_PARAMETERS,
     timeoutMs: GIT_TOOL_TIMEOUT_MS,
     abortGraceMs: GIT_ABORT_GRACE_MS,

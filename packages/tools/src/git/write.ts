@@ -1,9 +1,8 @@
 import type { AgentToolResult } from "@gyre/agent";
-import { commandLine, type GitArgs, pathsOf } from "./args.ts";
+import { type GitArgs, pathsOf } from "./args.ts";
 import { branches, MAX_GIT_ENTRIES, showStash, stashes, underWay } from "./read.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
-import { restoreSnapshot, SNAPSHOT_PREFIX, takeSnapshot } from "./snapshot.ts";
 import {
   changedFiles,
   changedNames,
@@ -13,7 +12,7 @@ import {
   notRun,
   pushTarget,
   refuseProtected,
-  undoable,
+  withWayBack,
 } from "./targets.ts";
 import { LOG_FORMAT, logLines } from "./text.ts";
 import { fromSource } from "../text/provenance.ts";
@@ -145,11 +144,12 @@ export async function branch(git: Git, args: GitArgs): Promise<AgentToolResult> 
     await git.run(["branch", "--delete", "--quiet", "--", name], { write: true });
     return textResult(`The branch ${listedName(name)} is deleted. It was at ${tip}.`);
   }
-  const snapshot = await takeSnapshot(git, { reason: `deleting branch ${name}`, keep: [tip] });
   await git.run(["branch", "-D", "--quiet", "--", name], { write: true });
-  return undoable(`The branch ${listedName(name)} is deleted. It was at ${tip}.`, snapshot, [
-    { action: "branch", name, ref: tip },
-  ]);
+  return withWayBack(`The branch ${listedName(name)} is deleted. It was at ${tip}.`, {
+    action: "branch",
+    name,
+    ref: tip,
+  });
 }
 
 export async function checkout(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -190,16 +190,7 @@ async function checkoutPaths(
   ref: string | undefined,
   paths: readonly string[],
 ): Promise<AgentToolResult> {
-  const changed = await changedFiles(git, args, paths);
-  await refuseProtected(git, changed);
-  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
-  if (ref?.startsWith(SNAPSHOT_PREFIX)) {
-    const whole = paths.includes(".");
-    const names = await restoreSnapshot(git, ref, whole ? [] : paths);
-    return undoable(`Put back from the snapshot: ${names.length} files.`, snapshot, [
-      { action: "checkout", ref: snapshot.ref, paths: [...paths] },
-    ]);
-  }
+  await refuseProtected(git, await changedFiles(git, args, paths));
   await git.run(
     [
       "checkout",
@@ -212,9 +203,7 @@ async function checkoutPaths(
     { write: true },
   );
   const from = ref === undefined ? "what is staged" : ref;
-  return undoable(`Put back to ${from}: ${paths.join(", ")}.${notRun(git)}`, snapshot, [
-    { action: "checkout", ref: snapshot.ref, paths: [...paths] },
-  ]);
+  return textResult(`Put back to ${from}: ${paths.join(", ")}.${notRun(git)}`);
 }
 
 export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -241,16 +230,16 @@ export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
     return textResult(`HEAD is now at ${to}; the files are as they were.${was}`);
   }
   await refuseProtected(git, await changedFiles(git, args, paths));
-  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
   await git.run(["reset", "--hard", "--quiet", "--no-recurse-submodules", to, "--"], {
     write: true,
   });
-  return undoable(`HEAD and all files are now at ${to}.${notRun(git)}`, snapshot, [
-    ...(before === undefined || before === to
-      ? []
-      : [{ action: "reset" as const, mode: "hard" as const, ref: before }]),
-    { action: "checkout", ref: snapshot.ref, paths: ["."] },
-  ]);
+  const text = `HEAD and all files are now at ${to}. Changes that were not committed are gone.${notRun(git)}`;
+  if (before === undefined || before === to) return textResult(text);
+  return withWayBack(`${text} HEAD was at ${before}.`, {
+    action: "reset",
+    mode: "hard",
+    ref: before,
+  });
 }
 
 export async function clean(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -258,18 +247,15 @@ export async function clean(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const doomed = await changedFiles(git, args, paths);
   if (doomed.length === 0) return textResult("There is nothing to remove.");
   await refuseProtected(git, doomed);
-  const snapshot = await takeSnapshot(git, { reason: commandLine(args, paths) });
   await git.run(["clean", "-f", "-d", "--quiet", "--", ...paths.map(literal)], { write: true });
   const names = doomed.slice(0, MAX_GIT_ENTRIES).map(listedName);
   const more = doomed.length - names.length;
   const text = [
     `Removed ${doomed.length} untracked files. Ignored files were left.`,
     ...names,
-    ...(more > 0 ? [`[${more} more; all of them are in the snapshot.]`] : []),
+    ...(more > 0 ? [`[${more} more.]`] : []),
   ];
-  return undoable(text.join("\n"), snapshot, [
-    { action: "checkout", ref: snapshot.ref, paths: paths.length > 0 ? paths : ["."] },
-  ]);
+  return textResult(text.join("\n"));
 }
 
 export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -287,12 +273,6 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
     "--verify",
     `refs/remotes/${remote}/${name}^{commit}`,
   ]);
-  const snapshot = args.force
-    ? await takeSnapshot(git, {
-        reason: `push --force to ${remote}`,
-        keep: known === undefined ? [] : [known],
-      })
-    : undefined;
   const { stdout } = await git.run(
     [
       "push",
@@ -310,9 +290,9 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
   );
   const said = fromSource({ kind: "command", name: "git push" }, sanitise(stdout.head).trimEnd());
   const text = `Pushed ${listedName(name)} to ${urls.join(", ")}.\n${said}`;
-  if (!snapshot) return textResult(text);
+  if (!args.force) return textResult(text);
   const before = known === undefined ? "is not known" : `was at ${known} when last seen`;
-  return undoable(`${text}\nThe branch over there ${before}.`, snapshot, []);
+  return textResult(`${text}\nThe branch over there ${before}.`);
 }
 
 export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -357,11 +337,12 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
     }
     case "drop": {
       const id = await commitOf(git, ref);
-      const snapshot = await takeSnapshot(git, { reason: `stash drop ${ref}`, keep: [id] });
       await git.run(["stash", "drop", "--quiet", ref], { write: true });
-      return undoable(`The stash ${ref} is dropped. It was ${id}.`, snapshot, [
-        { action: "stash", operation: "apply", ref: id },
-      ]);
+      return withWayBack(`The stash ${ref} is dropped. It was ${id}.`, {
+        action: "stash",
+        operation: "apply",
+        ref: id,
+      });
     }
   }
 }
