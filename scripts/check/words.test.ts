@@ -84,8 +84,8 @@ describe("words", () => {
   });
 
   it("names of files are identifiers", () => {
-    expect(wordsIn("", "packages/server/src/sessions/published-state.ts")).toEqual(["1 told"]);
-    expect(wordsIn("", "packages/told/src/state.ts")).toEqual([]);
+    expect(wordsIn("", "packages/house/src/told-shape.ts")).toEqual(["1 told"]);
+    expect(wordsIn("", "packages/told/src/shape.ts")).toEqual([]);
   });
 
   it("pages are prose", () => {
