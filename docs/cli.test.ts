@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { AgentEvent } from "@gyre/agent";
 import { ERROR_CODES } from "@gyre/protocol";
-import { wireEvent } from "@gyre/server";
+import { toWireEvent } from "@gyre/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EXIT } from "../packages/cli/src/core/exit-codes.ts";
 import { EXIT_MEANINGS, RUN_GROUPS, typedCommands } from "../packages/cli/src/commands/help.ts";
@@ -304,7 +304,7 @@ describe("docs/cli.md", () => {
       fields: namesIn(fields),
     }));
     for (const event of Object.values(EVENTS)) {
-      const { type, payload } = wireEvent(event);
+      const { type, payload } = toWireEvent(event);
       const row = rows.find((each) => each.type === type);
       expect(row, type).toBeDefined();
       expect([type, misfits(Object.keys(payload), row?.fields ?? [])]).toEqual([type, []]);

@@ -10,7 +10,10 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../packages/protocol/src/frames/limits.ts";
 import type { WireStreamOptions } from "../packages/protocol/src/models/request-payloads.ts";
 import { ScriptedHost } from "../packages/server/src/testing/scripted-host.ts";
-import { type ServedWorld, servedWorld } from "../packages/server/src/testing/served-world.ts";
+import {
+  type ServedWorld,
+  createServedWorld,
+} from "../packages/server/src/testing/served-world.ts";
 import { type Fence, readFences, root } from "./snippets.ts";
 
 const PAGE = "docs/protocol.md";
@@ -41,7 +44,7 @@ afterEach(async () => {
 /** The server of the examples, on a clock that stands still. */
 async function serve(changed: Partial<Limits> = {}): Promise<ServedWorld> {
   const clock = manualClock(NOW);
-  world = await servedWorld({
+  world = await createServedWorld({
     answer: (question, { messages }) => {
       const isAnswered = messages.at(-1)?.role === "toolResult";
       if (question === "How warm is it?" && !isAnswered) return call("thermometer", { at: "pot" });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Agent } from "@gyre/agent";
 import { scriptedModel } from "@gyre/ai/testing";
 import { ModelService, WireServer } from "@gyre/protocol";
-import { listenHttp, makeToken, streamRoutes } from "@gyre/protocol/node";
+import { listenHttp, makeToken, createStreamRoutes } from "@gyre/protocol/node";
 import { SessionService } from "@gyre/server";
 
 /**
@@ -47,7 +47,7 @@ export async function serveWire(origin) {
   const listener = await listenHttp({
     token,
     origins: [origin],
-    routes: streamRoutes(models),
+    routes: createStreamRoutes(models),
     serve: (transport) => void server.serve(transport),
   });
   return {

@@ -58,6 +58,8 @@ function expandPatterns(folder, manifest) {
     const [before = "", after = ""] = source.split("*");
     const parent = join(folder, before);
     return readdirSync(parent)
+      .filter((name) => !/\.test(-d)?\.ts$/.test(name))
+      .map((name) => (after.startsWith("/") ? name : name.slice(0, -after.length)))
       .filter((name) => existsSync(join(parent, `${name}${after}`)))
       .map((name) => [
         path.replace("*", name),

@@ -14,8 +14,8 @@ export {
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
   toEnvelope,
-  utf8Length,
-  versionMismatch,
+  measureUtf8,
+  versionMismatchError,
 } from "./frames/envelope.ts";
 export * from "./messages/event-log.ts";
 export * from "./frames/join-frames.ts";

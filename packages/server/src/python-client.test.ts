@@ -3,8 +3,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { call, say, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { testTool } from "./testing/remote-world.ts";
-import { type ServedWorld, servedWorld, type ServedWorldOptions } from "./testing/served-world.ts";
+import { createTestTool } from "./testing/remote-world.ts";
+import {
+  type ServedWorld,
+  createServedWorld,
+  type ServedWorldOptions,
+} from "./testing/served-world.ts";
 
 // A second implementation of the wire, in Python and from its document alone: what is not
 // written down there does not work here. It needs python3, and fails where there is none.
@@ -26,7 +30,7 @@ afterEach(async () => {
 async function served(options: Partial<ServedWorldOptions> = {}): Promise<ServedWorld> {
   const answer = (question: string): ScriptAnswer =>
     question === "Wait" ? [say("Well"), stall()] : [think(THOUGHT), say(TEXT)];
-  const world = await servedWorld({ answer, scripted: { chunkSize: 3 }, ...options });
+  const world = await createServedWorld({ answer, scripted: { chunkSize: 3 }, ...options });
   open.push(world);
   return world;
 }
@@ -95,7 +99,7 @@ describe("a client in Python", { timeout: MAX_MS }, () => {
     const answers: ScriptAnswer[] = [[think(THOUGHT), call("look", ARGUMENTS)], TEXT];
     const world = await served({
       answer: (_, { messages }) => answers[messages.length === 1 ? 0 : 1] ?? "",
-      host: { tools: [testTool("look")] },
+      host: { tools: [createTestTool("look")] },
     });
     const cuts = ["--cut", "0", "--cut", "4", "--cut", "9"];
     const heard = await python(world, "session", "Go", ...cuts);

@@ -14,18 +14,18 @@ import {
   think,
   unfinished,
 } from "@gyre/ai/testing";
-import { type Connect, createRemoteClient, transportPair } from "@gyre/protocol";
-import { httpTransport } from "@gyre/protocol/http-transport";
+import { type Connect, createRemoteClient, createTransportPair } from "@gyre/protocol";
+import { openHttp } from "@gyre/protocol/transports/http";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
 import { createProxyClient } from "@gyre/protocol/proxy";
-import { stdioTransport } from "@gyre/protocol/stdio";
+import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RemoteAgent } from "./client/index.ts";
-import { joinedEvents } from "./testing/joined-events.ts";
-import { testTool } from "./testing/remote-world.ts";
+import { joinEvents } from "./testing/joined-events.ts";
+import { createTestTool } from "./testing/remote-world.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./testing/scripted-host.ts";
-import { lastQuestion, type ServedWorld, servedWorld } from "./testing/served-world.ts";
+import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing/served-world.ts";
 
 const RUNS = 40;
 const MAX_MS = 60_000;
@@ -45,8 +45,8 @@ const agent: AgentOptions = {
   limits: { maxTurns: 5 },
 };
 const tools = [
-  testTool("fast"),
-  testTool("throws", () => {
+  createTestTool("fast"),
+  createTestTool("throws", () => {
     throw new Error("boom");
   }),
 ];
@@ -62,7 +62,7 @@ function answer(question: string, { messages }: Context): ScriptAnswer {
 }
 
 const hosting: ScriptedHostOptions = {
-  script: (context) => answer(lastQuestion(context), context),
+  script: (context) => answer(findLastQuestion(context), context),
   tools,
   clock,
   agent,
@@ -71,26 +71,26 @@ const hosting: ScriptedHostOptions = {
 let world: ServedWorld;
 
 beforeAll(async () => {
-  world = await servedWorld({ answer, scripted: { clock }, host: hosting, clock });
+  world = await createServedWorld({ answer, scripted: { clock }, host: hosting, clock });
 });
 
 afterAll(() => world.close());
 
 const WAYS: Record<string, Connect> = {
   "in process": async () => {
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     world.server.serve(far);
     return near;
   },
   stdio: async () => {
     const [there, back] = [new PassThrough(), new PassThrough()];
-    world.server.serve(stdioTransport({ input: there, output: back }));
-    return stdioTransport({ input: back, output: there });
+    world.server.serve(openStdio({ input: there, output: back }));
+    return openStdio({ input: back, output: there });
   },
   TCP: (signal) => connectTcp({ port: world.tcp.port, token: world.token, signal }),
   WebSocket: (signal) =>
     connectWebSocket(`ws://127.0.0.1:${world.http.port}/api/ws`, { token: world.token, signal }),
-  "HTTP with SSE": (signal) => httpTransport(world.http.url, { token: world.token, signal }),
+  "HTTP with SSE": (signal) => openHttp(world.http.url, { token: world.token, signal }),
 };
 
 const aText = fc.oneof(
@@ -176,7 +176,7 @@ async function run(script: readonly ScriptedResponse[], protocol?: ProtocolClien
   const { agent: runner } = await host.create();
   runner.subscribe(aborting(() => runner.abort()));
   await runner.prompt(QUESTION);
-  return joinedEvents(host.events[0] ?? []);
+  return joinEvents(host.events[0] ?? []);
 }
 
 /** A run in a session of the server. */
@@ -188,7 +188,7 @@ async function runThere(script: readonly ScriptedResponse[], connect: Connect) {
   runner.subscribe(aborting(() => runner.abort()));
   await runner.prompt(QUESTION);
   await runner.close();
-  return joinedEvents(events);
+  return joinEvents(events);
 }
 
 async function check(there: (script: readonly ScriptedResponse[]) => Promise<unknown>) {

@@ -27,9 +27,9 @@ import {
   seededRandom,
 } from "../../protocol/src/testing/fault-proxy.ts";
 import { RemoteAgent } from "./client/index.ts";
-import { joinedEvents } from "./testing/joined-events.ts";
-import { testTool } from "./testing/remote-world.ts";
-import { lastQuestion, type ServedWorld, servedWorld } from "./testing/served-world.ts";
+import { joinEvents } from "./testing/joined-events.ts";
+import { createTestTool } from "./testing/remote-world.ts";
+import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing/served-world.ts";
 
 /** On each transport half of them. `GYRE_CUTS=10000` is the full figure. */
 const CUTS = Number(process.env["GYRE_CUTS"] ?? 500);
@@ -85,7 +85,7 @@ async function streamed(client: ProtocolClient, question: string): Promise<unkno
   const events: AssistantMessageEvent[] = [];
   const stream = await client.stream(scriptedModel([]).model, contextOf(question), {});
   for await (const event of stream) events.push(event);
-  return joinedEvents(events);
+  return joinEvents(events);
 }
 
 /** One that would go on for ever, if nobody aborted it; gives how it ended. */
@@ -113,7 +113,7 @@ async function talk(peer: WireClient, prompts: readonly [string, string, string]
   const asked = messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
   return {
     id: agent.sessionId,
-    events: joinedEvents(events),
+    events: joinEvents(events),
     asked: new Set(asked),
     count: asked.length,
   };
@@ -167,7 +167,7 @@ class Rounds {
     ]);
     await peer.close();
 
-    const script = (context: Context): ScriptAnswer => answer(lastQuestion(context), context);
+    const script = (context: Context): ScriptAnswer => answer(findLastQuestion(context), context);
     const inProcess = scriptedModel(script, scripted);
     return {
       found: { streams, aborts, session },
@@ -176,7 +176,7 @@ class Rounds {
         aborts: "aborted",
         session: {
           id: `s_${round}`,
-          events: joinedEvents(this.#world.host.events.at(-1) ?? []),
+          events: joinEvents(this.#world.host.events.at(-1) ?? []),
           asked: new Set(prompts),
           count: prompts.length,
         },
@@ -205,10 +205,10 @@ class Rounds {
 describe("resume: nothing is lost or doubled, however often the connection breaks", () => {
   it.each(["TCP", "WebSocket"])("%s", { timeout: MAX_MS }, async (kind) => {
     const proxy = await FaultProxy.open();
-    const world = await servedWorld({
+    const world = await createServedWorld({
       answer,
       scripted,
-      host: { tools: [testTool("look")], clock: hasty, agent: { retry: { maxRetries: 0 } } },
+      host: { tools: [createTestTool("look")], clock: hasty, agent: { retry: { maxRetries: 0 } } },
       hosts: [`127.0.0.1:${proxy.port}`],
     });
     const { port } = proxy;

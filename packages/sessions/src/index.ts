@@ -1,5 +1,5 @@
 export * from "./format/entry.ts";
-export { journal } from "./journal.ts";
+export { createJournal } from "./journal.ts";
 export { MAX_LINE_BYTES } from "./format/line.ts";
 export { importPiSession, isPiHeader, type PiImport, type SkippedPart } from "./pi/import.ts";
 export { createSession, openSession } from "./file/session-file.ts";

@@ -26,7 +26,7 @@ import {
 } from "@gyre/ai/testing";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { afterAll, describe, expect, it } from "vitest";
-import { journal } from "./journal.ts";
+import { createJournal } from "./journal.ts";
 import { createSession, openSession } from "./file/session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import type { Session, SessionContext } from "./format/types.ts";
@@ -77,7 +77,7 @@ function agentOn(
   const agent = new Agent({
     clock: manualClock(),
     protocol: model,
-    sink: journal(session, context),
+    sink: createJournal(session, context),
     recordedResult: (id) => context.recordedResult(id),
     ...options,
     initialState: {

@@ -15,21 +15,21 @@ type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
  * one agent whose messages come from its runs alone: after `replaceMessages` and the like,
  * branch and make a new one.
  */
-export function journal(session: Session, context?: SessionContext): AgentSink {
-  let notes: Promise<Notes> | undefined;
-  const start = async (): Promise<Notes> =>
-    new Notes(session, context ?? (await session.context()));
+export function createJournal(session: Session, context?: SessionContext): AgentSink {
+  let notes: Promise<JournalWriter> | undefined;
+  const start = async (): Promise<JournalWriter> =>
+    new JournalWriter(session, context ?? (await session.context()));
   return (event) => {
     const { type } = event;
     if (type !== "message_end" && type !== "tool_execution_end" && type !== "compaction") {
       return undefined;
     }
     notes ??= start();
-    return notes.then((ready) => ready.take(event));
+    return notes.then((ready) => ready.write(event));
   };
 }
 
-class Notes {
+class JournalWriter {
   readonly #session: Session;
   readonly #context: SessionContext;
   /** What the agent's own list of messages is, with the entries. */
@@ -41,7 +41,7 @@ class Notes {
     this.#transcript = new Transcript(context.messages, context.entries);
   }
 
-  async take(event: AgentEvent): Promise<void> {
+  async write(event: AgentEvent): Promise<void> {
     if (event.type === "message_end") {
       const { message } = event;
       const { id } = await this.#session.append({ type: "message", message });
@@ -88,8 +88,8 @@ class Notes {
     });
     if (isSimple) return body;
     const kept = new Set(entries.toSpliced(from, to - from));
-    const messages = new Set(this.#session.idsOf("message"));
-    const left = this.#session.branchOf().filter((id) => messages.has(id) && !kept.has(id));
+    const messages = new Set(this.#session.findIds("message"));
+    const left = this.#session.findBranch().filter((id) => messages.has(id) && !kept.has(id));
     return { ...body, entries: left };
   }
 

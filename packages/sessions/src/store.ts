@@ -7,7 +7,13 @@ import { type Clock, nearNames, systemClock } from "@gyre/ai";
 import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
 import { FileLock, type LockHints } from "./file/lock.ts";
 import { createSession, openSession } from "./file/session-file.ts";
-import { fileNameOf, idOfFile, SESSION_SUFFIX, summarise, timeIn } from "./format/summary.ts";
+import {
+  formatFileName,
+  parseFileName,
+  SESSION_SUFFIX,
+  summarize,
+  timeIn,
+} from "./format/summary.ts";
 import {
   type NewSession,
   type OpenOptions,
@@ -91,26 +97,26 @@ export class SessionStore {
    */
   async find(idOrPrefix: string): Promise<SessionSummary> {
     const paths = await this.#paths();
-    const exact = paths.filter((path) => idOfFile(path) === idOrPrefix);
+    const exact = paths.filter((path) => parseFileName(path) === idOrPrefix);
     const found =
       exact.length > 0 || idOrPrefix === ""
         ? exact
-        : paths.filter((path) => idOfFile(path).startsWith(idOrPrefix));
+        : paths.filter((path) => parseFileName(path).startsWith(idOrPrefix));
     const [path, ...others] = found;
     if (path === undefined) {
-      const near = nearNames(idOrPrefix, paths.map(idOfFile));
+      const near = nearNames(idOrPrefix, paths.map(parseFileName));
       const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
       throw new SessionError("not_found", `There is no session "${idOrPrefix}".${hint}`);
     }
     if (others.length > 0) {
-      const shown = found.slice(0, MAX_CANDIDATES).map(exact.length > 0 ? String : idOfFile);
+      const shown = found.slice(0, MAX_CANDIDATES).map(exact.length > 0 ? String : parseFileName);
       const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : "";
       throw new SessionError(
         "ambiguous",
         `"${idOrPrefix}" can mean ${found.length} sessions: ${shown.join(", ")}${more}.`,
       );
     }
-    return summarise(path);
+    return summarize(path);
   }
 
   /** Opens a session by its id, the beginning of one, or the path of its file. */
@@ -149,14 +155,14 @@ export class SessionStore {
     const { createdAt, cwd, id: own } = source.header;
     const id = SAFE_ID.test(own) ? own : newId();
     const paths = await this.#paths();
-    if (paths.some((path) => idOfFile(path) === id)) {
+    if (paths.some((path) => parseFileName(path) === id)) {
       throw new SessionError("exists", `The session ${id} is here already.`, { path: file });
     }
     const path = this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
     await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
     await copyFile(file, path, constants.COPYFILE_EXCL);
     await chmod(path, FILE_MODE);
-    return summarise(path);
+    return summarize(path);
   }
 
   /** Deletes a session. Throws `SessionError`: `locked` while somebody writes to it, `not_found`. */
@@ -183,7 +189,7 @@ export class SessionStore {
   #hintsFor(path: string): LockHints {
     if (dirname(dirname(path)) !== this.folder) return {};
     const { forkHint, unlockHint } = this.#hints;
-    const id = idOfFile(path);
+    const id = parseFileName(path);
     return {
       ...(unlockHint && { unlockHint: unlockHint(id) }),
       ...(forkHint && { forkHint: forkHint(id) }),
@@ -191,7 +197,7 @@ export class SessionStore {
   }
 
   #newPath(cwd: string, id: string, createdAt = this.#clock.now()): string {
-    return join(this.folder, folderName(cwd), fileNameOf(createdAt, id));
+    return join(this.folder, folderName(cwd), formatFileName(createdAt, id));
   }
 
   async #pathOf(idOrPath: string): Promise<string> {
@@ -260,11 +266,11 @@ async function summariesOf(paths: readonly string[]): Promise<SessionSummary[]> 
   const work = async (): Promise<void> => {
     for (const path of waiting) {
       try {
-        summaries.push(await summarise(path));
+        summaries.push(await summarize(path));
       } catch (error) {
         if (codeOf(error) === "ENOENT") continue;
         const time = timeIn(path) ?? 0;
-        const id = idOfFile(path);
+        const id = parseFileName(path);
         summaries.push({ id, path, cwd: "", createdAt: time, updatedAt: time, bytes: 0 });
       }
     }

@@ -1,9 +1,9 @@
 // What the packages offer to pages, used against a real server: models over a WebSocket, over
 // requests and events, and by the proxy; sessions over both.
 import { createRemoteClient, WireClient } from "@gyre/protocol";
-import { httpTransport } from "@gyre/protocol/http-transport";
+import { openHttp } from "@gyre/protocol/transports/http";
 import { streamProxy } from "@gyre/protocol/proxy";
-import { websocketTransport } from "@gyre/protocol/websocket";
+import { openWebSocket } from "@gyre/protocol/transports/websocket";
 import { RemoteAgent } from "@gyre/server/client";
 
 /**
@@ -20,8 +20,8 @@ import { RemoteAgent } from "@gyre/server/client";
 export async function tourOfTheWire({ url, token, model, text }) {
   /** @type {[string, import("@gyre/protocol").Connect][]} */
   const ways = [
-    ["websocket", (signal) => websocketTransport(`${url}/api/ws`, { token, signal })],
-    ["http", (signal) => httpTransport(url, { token, signal })],
+    ["websocket", (signal) => openWebSocket(`${url}/api/ws`, { token, signal })],
+    ["http", (signal) => openHttp(url, { token, signal })],
   ];
   const context = {
     messages: [{ role: /** @type {const} */ ("user"), content: "Go", timestamp: 0 }],

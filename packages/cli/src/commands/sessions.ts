@@ -137,7 +137,7 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
 /** The conversation as it stands; as JSON, every entry of the file, those of other branches too. */
 async function show(id: string, { store, values, io }: Job): Promise<number> {
   return using(await openEither(id, store, io), async (session) => {
-    const ids = values.json ? session.entries.map((entry) => entry.id) : session.branchOf();
+    const ids = values.json ? session.entries.map((entry) => entry.id) : session.findBranch();
     if (!values.json) io.stdout.write(headText(session));
     for (const entryId of ids) {
       if (io.signal.aborted) return EXIT.interrupted;

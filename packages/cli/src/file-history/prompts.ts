@@ -20,8 +20,8 @@ export async function* promptsOf(
   session: Session,
   until: number | null = null,
 ): AsyncGenerator<Prompt> {
-  const messages = new Set(session.idsOf("message"));
-  for (const id of session.branchOf().reverse()) {
+  const messages = new Set(session.findIds("message"));
+  for (const id of session.findBranch().reverse()) {
     if (id === until) return;
     if (!messages.has(id)) continue;
     const entry = await session.read(id);

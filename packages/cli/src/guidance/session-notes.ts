@@ -10,9 +10,9 @@ export async function saveNotes(session: Session, text: string): Promise<void> {
 
 /** The newest notes of the branch that is gone on with; "" where there are none. */
 export async function notesIn(session: Session): Promise<string> {
-  const custom = session.idsOf("custom");
+  const custom = session.findIds("custom");
   if (custom.length === 0) return "";
-  const branch = new Set(session.branchOf());
+  const branch = new Set(session.findBranch());
   for (const id of custom.toReversed()) {
     if (!branch.has(id)) continue;
     const entry = await session.read(id);

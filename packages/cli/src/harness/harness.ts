@@ -19,7 +19,12 @@ import {
   type Usage,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
-import { journal, type Session, type SessionContext, type SessionSettings } from "@gyre/sessions";
+import {
+  createJournal,
+  type Session,
+  type SessionContext,
+  type SessionSettings,
+} from "@gyre/sessions";
 import type { PermissionMode, Toolset } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
@@ -385,7 +390,7 @@ class HarnessOf implements Harness {
   #writeTo(session: Session | undefined, context: SessionContext | undefined): void {
     if (!session) return;
     this.#session = session;
-    this.#sink = journal(session, context);
+    this.#sink = createJournal(session, context);
     this.agent.sessionId = session.header.id;
   }
 

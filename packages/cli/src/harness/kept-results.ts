@@ -56,7 +56,7 @@ export class KeptResults {
     const session = this.#sources.session();
     if (!session) return undefined;
     let whole: string | undefined;
-    for (const id of session.idsOf("custom", "result").toReversed()) {
+    for (const id of session.findIds("custom", "result").toReversed()) {
       const entry = await session.read(id);
       if (entry.type === "custom" && entry.kind === KIND && isKept(entry.data, key)) {
         return entry.data.text;

@@ -1,7 +1,7 @@
 import { Agent, type Middleware } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import type { ScriptedModel } from "@gyre/ai/testing";
-import { journal } from "@gyre/sessions";
+import { createJournal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
 import type { AcpFolder } from "../modes/acp/host.ts";
 import type { Harness } from "../harness/harness.ts";
@@ -45,7 +45,7 @@ export async function scriptedHarness(
     middleware: [guard],
     retry: { maxRetries: 0 },
     ...(limits && { limits }),
-    ...(session && { sink: journal(session, context) }),
+    ...(session && { sink: createJournal(session, context) }),
     initialState: {
       ...(MODELS[0] && { model: MODELS[0] }),
       tools: toolset.registry.list(),

@@ -7,7 +7,7 @@ import type { Transport } from "../transports/base/transport.ts";
 export type Connect = (signal: AbortSignal) => Promise<Transport>;
 
 /** How things stand with the server. */
-export type WireState =
+export type ConnectionState =
   | { type: "connecting" }
   | { type: "ready"; server: Payload; limits: Limits }
   /** It is tried again after `delayMs`. */
@@ -29,14 +29,14 @@ export interface RequestOptions {
 /** Who follows a stream. None of these may throw. */
 export interface StreamListener {
   /** The next frame: its `from` (or `seq`) is the one after the last, or it is a `snapshot`. */
-  frame(frame: Envelope): void;
+  onFrame(frame: Envelope): void;
   /**
    * There is a new connection, or a frame is missing: the request that takes the stream up
    * again after `last`. Nothing: it is not taken up.
    */
   resume(last: number): { type: string; payload: Payload } | undefined;
   /** It could not be taken up, and is over. */
-  lost(error: ProtocolError): void;
+  onLost(error: ProtocolError): void;
 }
 
 /**
@@ -44,8 +44,8 @@ export interface StreamListener {
  * answered are sent again under their ids when there is a new connection, so that each is
  * done once; streams are taken up after their last frame.
  */
-export interface WirePeer {
-  readonly state: WireState;
+export interface WireClientApi {
+  readonly state: ConnectionState;
   /** Settles with the payload of the `ack`; rejects with the `ProtocolError` of the `nack`. */
   request(type: string, payload: Payload, options?: RequestOptions): Promise<Payload>;
   /** Follows a stream, whose last known frame is `last` (0: none). What it gives ends that. */

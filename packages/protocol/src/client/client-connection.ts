@@ -6,10 +6,10 @@ import {
   type Payload,
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
-  versionMismatch,
+  versionMismatchError,
 } from "../frames/envelope.ts";
 import { type Limits, LIMITS } from "../frames/limits.ts";
-import type { WireRequest } from "./pending-requests.ts";
+import type { OutgoingRequest } from "./pending-requests.ts";
 import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import type { Connect } from "./client-api.ts";
@@ -18,24 +18,24 @@ import type { Connect } from "./client-api.ts";
 export const CONNECT_TIMEOUT_MS = 10_000;
 
 /** What a connection tells. None of these may throw. */
-export interface LinkHandler {
-  ready(server: Payload, limits: Limits): void;
+export interface ClientConnectionHandler {
+  onReady(server: Payload, limits: Limits): void;
   /** `ack`, `nack` or `error`, with `re`. */
-  answer(frame: Envelope): void;
+  onAnswer(frame: Envelope): void;
   /** A frame of a stream that is no answer. */
-  event(frame: Envelope): void;
+  onEvent(frame: Envelope): void;
   /** The connection is over, or never was; called once. */
-  ended(error: Error): void;
+  onEnd(error: Error): void;
   /** Trouble that changes nothing. */
-  trouble(error: unknown, where: string): void;
+  onError(error: unknown, where: string): void;
 }
 
-export interface LinkOptions {
+export interface ClientConnectionOptions {
   connect: Connect;
   client: { name: string; version: string } | undefined;
   clock: Clock;
   pingMs: number;
-  handler: LinkHandler;
+  handler: ClientConnectionHandler;
 }
 
 /** The numbers of what is sent on one stream. */
@@ -45,8 +45,8 @@ interface Numbering {
 }
 
 /** The asking end of one connection: handshake, numbers of requests, `ping`, `goodbye`. */
-export class WireLink {
-  readonly #options: LinkOptions;
+export class ClientConnection {
+  readonly #options: ClientConnectionOptions;
   readonly #abort = new AbortController();
   readonly #opened: Promise<void>;
   readonly #numberings = new Map<string, Numbering>();
@@ -63,10 +63,10 @@ export class WireLink {
   #isPinged = false;
 
   /** Connects at once; the handler is called later, never from in here. */
-  constructor(options: LinkOptions) {
+  constructor(options: ClientConnectionOptions) {
     this.#options = options;
     this.#stopTimer = options.clock.after(CONNECT_TIMEOUT_MS, () => {
-      this.drop(timeout(`The server was not ready within ${CONNECT_TIMEOUT_MS} ms.`));
+      this.drop(timeoutError(`The server was not ready within ${CONNECT_TIMEOUT_MS} ms.`));
     });
     this.#opened = this.#open();
   }
@@ -75,7 +75,7 @@ export class WireLink {
    * Sends a request with the next number of its stream, and gives the key of that numbering.
    * Throws `ProtocolError` where it cannot travel; then it has no number.
    */
-  ask({ id, type, stream, payload }: WireRequest): number {
+  ask({ id, type, stream, payload }: OutgoingRequest): number {
     if (stream === undefined) {
       this.#sendChecked({ type, id, payload });
       return 0;
@@ -128,9 +128,9 @@ export class WireLink {
       this.#transport = transport;
       if (this.#isEnded) return await this.#shut();
       transport.receive({
-        frame: (frame) => this.#take(frame),
-        fault: (error) => this.#options.handler.trouble(error, "a frame"),
-        closed: (error) => this.drop(error ?? new Error("The connection broke.")),
+        onFrame: (frame) => this.#take(frame),
+        onFault: (error) => this.#options.handler.onError(error, "a frame"),
+        onClose: (error) => this.drop(error ?? new Error("The connection broke.")),
       });
       const payload = { versions: PROTOCOL_VERSIONS, ...(client && { client }) };
       this.#send(this.#envelope({ type: "hello", payload }));
@@ -149,7 +149,7 @@ export class WireLink {
     try {
       await transport.close();
     } catch (error) {
-      this.#options.handler.trouble(error, "closing a connection");
+      this.#options.handler.onError(error, "closing a connection");
     }
   }
 
@@ -157,7 +157,7 @@ export class WireLink {
     this.#isEnded = true;
     this.#stopTimer();
     this.#abort.abort(error);
-    this.#options.handler.ended(error);
+    this.#options.handler.onEnd(error);
   }
 
   #take(frame: Envelope): void {
@@ -165,28 +165,28 @@ export class WireLink {
     this.#wasHeard = true;
     const { type, id, re, seq, stream } = frame;
     const { handler } = this.#options;
-    if (type === "goodbye") return this.drop(leftBy(frame));
+    if (type === "goodbye") return this.drop(goodbyeError(frame));
     if (!this.#limits) return this.#beGreeted(frame);
     if (type === "pong" || type === "ready") return;
     if (type === "ping") return this.#transmit({ type: "pong", re: id, payload: {} });
     // With a number it is the end of a stream.
     const isAnswer = type === "ack" || type === "nack" || (type === "error" && seq === undefined);
-    if (!isAnswer) return stream === undefined ? undefined : handler.event(frame);
-    if (re !== undefined) handler.answer(frame);
-    else handler.trouble(errorIn(frame), "what was sent");
+    if (!isAnswer) return stream === undefined ? undefined : handler.onEvent(frame);
+    if (re !== undefined) handler.onAnswer(frame);
+    else handler.onError(readError(frame), "what was sent");
   }
 
   #beGreeted(frame: Envelope): void {
     const { type, payload } = frame;
-    if (type === "nack" || type === "error") return this.drop(errorIn(frame));
+    if (type === "nack" || type === "error") return this.drop(readError(frame));
     if (type !== "ready") return;
     const { version, server, limits } = payload;
-    if (version !== PROTOCOL_VERSION) return this.drop(versionMismatch(version));
-    this.#limits = limitsIn(limits);
+    if (version !== PROTOCOL_VERSION) return this.drop(versionMismatchError(version));
+    this.#limits = readLimits(limits);
     this.#stopTimer();
     this.#wasHeard = false;
     this.#keepAwake();
-    this.#options.handler.ready(isRecord(server) ? server : {}, this.#limits);
+    this.#options.handler.onReady(isRecord(server) ? server : {}, this.#limits);
   }
 
   /** Whatever is heard shows that the other end is there; where nothing is, it is asked. */
@@ -194,7 +194,7 @@ export class WireLink {
     const { clock, pingMs } = this.#options;
     this.#stopTimer = clock.after(pingMs, () => {
       if (this.#isPinged && !this.#wasHeard) {
-        return this.drop(timeout(`The server did not answer a ping within ${pingMs} ms.`));
+        return this.drop(timeoutError(`The server did not answer a ping within ${pingMs} ms.`));
       }
       this.#isPinged = !this.#wasHeard;
       this.#wasHeard = false;
@@ -226,7 +226,7 @@ export class WireLink {
     try {
       this.#send(this.#envelope(frame));
     } catch (error) {
-      this.#options.handler.trouble(error, `sending "${frame.type}"`);
+      this.#options.handler.onError(error, `sending "${frame.type}"`);
     }
   }
 
@@ -244,7 +244,7 @@ type Outgoing = Pick<Envelope, "type" | "payload"> &
   Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>;
 
 /** What a `nack` or an `error` tells. */
-export function errorIn({ type, re, payload }: Envelope): ProtocolError {
+export function readError({ type, re, payload }: Envelope): ProtocolError {
   const { code, message, ...details } = payload;
   return new ProtocolError(
     isErrorCode(code) ? code : "internal_error",
@@ -253,16 +253,16 @@ export function errorIn({ type, re, payload }: Envelope): ProtocolError {
   );
 }
 
-function leftBy({ payload: { reason } }: Envelope): Error {
+function goodbyeError({ payload: { reason } }: Envelope): Error {
   return new Error(`The server said goodbye: ${typeof reason === "string" ? reason : "closed"}.`);
 }
 
-function timeout(what: string): ProtocolError {
+function timeoutError(what: string): ProtocolError {
   return new ProtocolError("timeout", what);
 }
 
 /** What the server tells of its limits, or else those that are usual. */
-function limitsIn(given: unknown): Limits {
+function readLimits(given: unknown): Limits {
   const limits = { ...LIMITS };
   if (!isRecord(given)) return limits;
   for (const name of LIMIT_NAMES) {

@@ -1,6 +1,6 @@
 import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Connect } from "./client-api.ts";
-import { websocketTransport } from "../transports/websocket.ts";
+import { openWebSocket } from "../transports/websocket.ts";
 
 export interface ConnectUrlOptions {
   /** What the server lets us in by. */
@@ -14,25 +14,25 @@ export interface ConnectUrlOptions {
  * one for all of Node, which knows `tcp:` too. Throws for another kind of address.
  */
 export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connect {
-  const address = addressOf(url);
+  const address = parseAddress(url);
   switch (address.protocol) {
     case "ws:":
     case "wss:":
-      return (signal) => websocketTransport(socketAddress(address), { ...options, signal });
+      return (signal) => openWebSocket(buildSocketUrl(address), { ...options, signal });
     case "http:":
     case "https:":
       return async (signal) => {
         // Few need it, and it brings a decoder along.
-        const { httpTransport } = await import("../transports/http.ts");
-        return httpTransport(address.href, { ...options, signal });
+        const { openHttp: openHttp } = await import("../transports/http.ts");
+        return openHttp(address.href, { ...options, signal });
       };
     default:
-      throw unknownAddress(url, "ws:, wss:, http: or https:");
+      throw unknownSchemeError(url, "ws:, wss:, http: or https:");
   }
 }
 
 /** Throws where it is no address at all. */
-export function addressOf(url: string): URL {
+export function parseAddress(url: string): URL {
   try {
     return new URL(url);
   } catch (error) {
@@ -42,13 +42,13 @@ export function addressOf(url: string): URL {
 }
 
 /** Where a server has its WebSocket. */
-export function socketAddress(address: URL): string {
+export function buildSocketUrl(address: URL): string {
   if (address.pathname !== "/") return address.href;
   const whole = new URL(address);
   whole.pathname = "/api/ws";
   return whole.href;
 }
 
-export function unknownAddress(url: string, known: string): ProtocolError {
+export function unknownSchemeError(url: string, known: string): ProtocolError {
   return new ProtocolError("invalid_request", `"${url}" does not begin with ${known}.`);
 }

@@ -3,7 +3,7 @@ import type { Payload } from "../frames/envelope.ts";
 import type { ProtocolError } from "../frames/protocol-error.ts";
 
 /** What is asked, under the id that it keeps on every connection. */
-export interface WireRequest {
+export interface OutgoingRequest {
   readonly id: string;
   readonly type: string;
   readonly payload: Payload;
@@ -12,15 +12,15 @@ export interface WireRequest {
 
 /** What comes of a request; one of these is called, once. */
 export interface RequestOutcome {
-  done(payload: Payload): void;
-  failed(error: ProtocolError): void;
+  onDone(payload: Payload): void;
+  onFailure(error: ProtocolError): void;
   /** There was a connection for all of its time, and no answer. */
-  expired(): void;
+  onTimeout(): void;
 }
 
 /** A request that waits for its answer. */
 export interface PendingRequest extends RequestOutcome {
-  readonly request: WireRequest;
+  readonly request: OutgoingRequest;
   /** It means nothing on another connection, and is not sent again. */
   readonly isOfConnection: boolean;
   /** The numbering that it was sent under; nothing: not sent on this connection. */
@@ -55,7 +55,7 @@ export class PendingRequests {
   }
 
   add(
-    request: WireRequest,
+    request: OutgoingRequest,
     outcome: RequestOutcome,
     { isOfConnection = false, timeoutMs }: { isOfConnection?: boolean; timeoutMs?: number } = {},
   ): PendingRequest {
@@ -74,12 +74,12 @@ export class PendingRequests {
   }
 
   /** Those that are still to be sent. */
-  unsent(): PendingRequest[] {
+  listUnsent(): PendingRequest[] {
     return [...this.#byId.values()].filter(({ numbering }) => numbering === undefined);
   }
 
   /** A request went out. Its time begins when those of its stream before it are answered. */
-  sent(id: string, numbering: number): void {
+  markSent(id: string, numbering: number): void {
     const waiting = this.#byId.get(id);
     if (!waiting) return;
     waiting.numbering = numbering;
@@ -130,7 +130,7 @@ export class PendingRequests {
     waiting.leftMs ??= this.timeoutMs;
     waiting.stopTimer = this.#clock.after(waiting.leftMs, () => {
       this.take(waiting.request.id);
-      waiting.expired();
+      waiting.onTimeout();
     });
   }
 

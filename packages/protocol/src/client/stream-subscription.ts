@@ -5,12 +5,12 @@ import type { StreamListener } from "./client-api.ts";
 /** A stream that skips numbers again and again, each time after it was taken up, is given up. */
 const MAX_RESUMES_IN_VAIN = 3;
 
-export interface FollowedStreamOptions {
+export interface StreamSubscriptionOptions {
   listener: StreamListener;
   /** The number of the last frame that is known. */
   last: number;
   /** Sends the request that takes the stream up; `resumed` or `lose` is called with its answer. */
-  ask: (request: { type: string; payload: Payload }) => void;
+  sendResume: (request: { type: string; payload: Payload }) => void;
   /** The stream is over; called once, before its listener is told. */
   onLost: () => void;
   /** A listener threw. */
@@ -18,8 +18,8 @@ export interface FollowedStreamOptions {
 }
 
 /** The count of one stream's frames: what is next goes to the listener, once and in order. */
-export class FollowedStream {
-  readonly #options: FollowedStreamOptions;
+export class StreamSubscription {
+  readonly #options: StreamSubscriptionOptions;
   #last: number;
   /** A request to take it up waits for its answer: what does not fit is on its way again. */
   #isResuming = false;
@@ -28,7 +28,7 @@ export class FollowedStream {
   #resumesInVain = 0;
   #isOver = false;
 
-  constructor(options: FollowedStreamOptions) {
+  constructor(options: StreamSubscriptionOptions) {
     this.#options = options;
     this.#last = options.last;
   }
@@ -48,12 +48,12 @@ export class FollowedStream {
     // For this connection alone, and no part of the count.
     if (seq === undefined) return this.#deliver(frame);
     if (seq <= this.#last) return;
-    if ((frame.from ?? seq) !== this.#last + 1) return this.#missSome(frame);
+    if ((frame.from ?? seq) !== this.#last + 1) return this.#handleGap(frame);
     this.#accept(frame, seq);
   }
 
   /** There is a new connection. */
-  takeUp(): void {
+  onConnect(): void {
     this.#isResuming = false;
     this.#isFresh = false;
     this.#resumesInVain = 0;
@@ -61,17 +61,17 @@ export class FollowedStream {
   }
 
   /** The request to take it up was granted: what is missing comes next. */
-  resumed(): void {
+  onResumed(): void {
     this.#isResuming = false;
     this.#isFresh = true;
   }
 
   /** It cannot be taken up. */
-  lose(error: ProtocolError): void {
+  end(error: ProtocolError): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#options.onLost();
-    this.#guard("lost", () => this.#options.listener.lost(error));
+    this.#guard("lost", () => this.#options.listener.onLost(error));
   }
 
   #takeSnapshot(frame: Envelope): void {
@@ -88,15 +88,15 @@ export class FollowedStream {
     this.#deliver(frame);
   }
 
-  #missSome({ from, seq }: Envelope): void {
+  #handleGap({ from, seq }: Envelope): void {
     if (this.#isResuming) return;
     if (this.#resumesInVain++ < MAX_RESUMES_IN_VAIN) return this.#resume();
     const what = `The stream goes on with ${from ?? seq}, and ${this.#last + 1} was not sent again.`;
-    this.lose(new ProtocolError("invalid_sequence", what));
+    this.end(new ProtocolError("invalid_sequence", what));
   }
 
   #resume(): void {
-    const { listener, ask } = this.#options;
+    const { listener, sendResume: ask } = this.#options;
     this.#guard("resume", () => {
       const request = this.#isOver ? undefined : listener.resume(this.#last);
       if (!request) return;
@@ -109,7 +109,7 @@ export class FollowedStream {
     if (this.#isOver) return;
     const { listener, report } = this.#options;
     try {
-      listener.frame(frame);
+      listener.onFrame(frame);
     } catch (error) {
       report(error, "frame");
     }

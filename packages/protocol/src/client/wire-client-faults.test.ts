@@ -1,14 +1,14 @@
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerMemory } from "../server/idempotency-cache.ts";
+import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import type { Connection } from "../server/connection.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { WireServer, type WireService } from "../server/service.ts";
 import {
   type Transport,
   type TransportHandler,
-  transportPair,
+  createTransportPair,
 } from "../transports/base/transport.ts";
 import { WireClient } from "./wire-client.ts";
 
@@ -36,11 +36,11 @@ class BreakingTransport implements Transport {
   receive(handler: TransportHandler): void {
     this.#handler = handler;
     this.#inner.receive({
-      frame: (frame) => {
-        if (this.#goesOn()) handler.frame(frame);
+      onFrame: (frame) => {
+        if (this.#goesOn()) handler.onFrame(frame);
       },
-      fault: (error) => handler.fault(error),
-      closed: (error) => this.#end(error),
+      onFault: (error) => handler.onFault(error),
+      onClose: (error) => this.#end(error),
     });
   }
 
@@ -57,7 +57,7 @@ class BreakingTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     void this.#inner.close();
-    this.#handler?.closed(error);
+    this.#handler?.onClose(error);
   }
 }
 
@@ -78,7 +78,7 @@ class Scribe implements WireService {
   readonly runs = new Map<string, number>();
   readonly deltas: string[] = [];
   readonly #watchers = new Set<Connection>();
-  readonly #memory = new AnswerMemory();
+  readonly #memory = new IdempotencyCache();
   readonly #tail: number;
 
   constructor(tail: number) {
@@ -97,8 +97,8 @@ class Scribe implements WireService {
           },
         ],
       ]),
-      memoryOf: ({ type }) => (type === "write" ? this.#memory : undefined),
-      closed: () => void this.#watchers.delete(connection()),
+      findCache: ({ type }) => (type === "write" ? this.#memory : undefined),
+      onClose: () => void this.#watchers.delete(connection()),
     };
   }
 
@@ -149,7 +149,7 @@ async function run(cuts: readonly number[], writes: number, options: RunOptions)
   let [text, connections] = ["", 0];
   const client = new WireClient({
     connect: async () => {
-      const [near, far] = transportPair();
+      const [near, far] = createTransportPair();
       server.serve(options.isSlow ? slowed(far, clock) : far);
       return new BreakingTransport(near, cuts[connections++] ?? Infinity);
     },
@@ -157,12 +157,12 @@ async function run(cuts: readonly number[], writes: number, options: RunOptions)
     random: () => 0.5,
   });
   client.listen(STREAM, {
-    frame({ type, from, seq = 0, payload }) {
+    onFrame({ type, from, seq = 0, payload }) {
       places.push([from ?? seq, seq, type]);
       text = type === "snapshot" ? String(payload["text"]) : text + String(payload["delta"]);
     },
     resume: (after) => ({ type: "resume", payload: { after } }),
-    lost: (error) => expect.fail(error.message),
+    onLost: (error) => expect.fail(error.message),
   });
   let answers: Payload[] | undefined;
   const all = Array.from({ length: writes }, (_, n) =>

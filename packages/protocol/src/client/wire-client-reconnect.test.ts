@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Payload } from "../frames/envelope.ts";
 import { follower, ofType, played, READY } from "../testing/played-server.ts";
 import { echo, served } from "../testing/served-client.ts";
-import { type Transport, transportPair } from "../transports/base/transport.ts";
+import { type Transport, createTransportPair } from "../transports/base/transport.ts";
 import { PING_MS } from "./wire-client.ts";
 import { CONNECT_TIMEOUT_MS } from "./client-connection.ts";
 import type { Connect } from "./client-api.ts";
@@ -104,9 +104,9 @@ describe("reconnect: requests that were not answered are sent again", () => {
   });
 
   it("closes a transport that comes too late", async () => {
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     const closed = vi.fn<() => void>();
-    far.receive({ frame: () => {}, fault: () => {}, closed });
+    far.receive({ onFrame: () => {}, onFault: () => {}, onClose: closed });
     let arrive: ((transport: Transport) => void) | undefined;
     const connect = (): Promise<Transport> => new Promise((resolve) => (arrive = resolve));
     const { client, clock } = played({ connect, reconnect: { maxAttempts: 0 } });
@@ -224,7 +224,7 @@ describe("goodbye: close", () => {
   });
 
   it("does not wait for ever for a transport that does not close", async () => {
-    const [near] = transportPair();
+    const [near] = createTransportPair();
     const close = (): Promise<void> => new Promise(() => {});
     const connect = async (): Promise<Transport> => ({
       send: (frame) => near.send(frame),

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { WireServer } from "../server/service.ts";
 import { follower, ofType, played, type PlayedServer, READY } from "../testing/played-server.ts";
 import { served } from "../testing/served-client.ts";
-import { transportPair } from "../transports/base/transport.ts";
+import { createTransportPair } from "../transports/base/transport.ts";
 import type { StreamListener } from "./client-api.ts";
 
 interface OpenStream extends PlayedServer {
@@ -166,7 +166,7 @@ describe("streams: from = last + 1", () => {
     const seqs: unknown[] = [];
     client.listen("s", {
       ...follower(),
-      frame({ seq }) {
+      onFrame({ seq }) {
         seqs.push(seq);
         throw new Error("oops");
       },
@@ -248,13 +248,13 @@ describe("resume: on a new connection", () => {
       {},
       {
         connect: async () => {
-          const [near, far] = transportPair();
+          const [near, far] = createTransportPair();
           new WireServer([], { clock }).serve(far);
           let cut = (): void => {};
           return {
             send: (frame) => (frame.type === "resume" ? cut() : near.send(frame)),
             receive: (handler) => {
-              cut = () => handler.closed();
+              cut = () => handler.onClose();
               near.receive(handler);
             },
             close: () => near.close(),

@@ -1,12 +1,18 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import { Backoff, type ReconnectOptions } from "./backoff.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
-import { FollowedStream } from "./stream-subscription.ts";
+import { StreamSubscription } from "./stream-subscription.ts";
 import { type Limits, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
-import { type PendingRequest, PendingRequests, type WireRequest } from "./pending-requests.ts";
+import { type PendingRequest, PendingRequests, type OutgoingRequest } from "./pending-requests.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
-import { errorIn, WireLink } from "./client-connection.ts";
-import type { Connect, RequestOptions, StreamListener, WirePeer, WireState } from "./client-api.ts";
+import { readError, ClientConnection } from "./client-connection.ts";
+import type {
+  Connect,
+  RequestOptions,
+  StreamListener,
+  WireClientApi,
+  ConnectionState,
+} from "./client-api.ts";
 
 /** A connection on which nothing is heard for so long is asked for a sign of life. */
 export const PING_MS = 30_000;
@@ -31,7 +37,7 @@ export interface WireClientOptions {
   requestTimeoutMs?: number;
   /** Default `PING_MS`. */
   pingMs?: number;
-  onState?: (state: WireState) => void;
+  onState?: (state: ConnectionState) => void;
   /** Trouble that no promise tells of. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -47,17 +53,17 @@ interface Waiter {
  * that were not answered are sent again. A server that speaks no common version, or does not
  * let us in, is not tried again.
  */
-export class WireClient implements WirePeer {
+export class WireClient implements WireClientApi {
   readonly #options: WireClientOptions;
   readonly #clock: Clock;
   readonly #backoff: Backoff;
   readonly #pending: PendingRequests;
-  readonly #streams = new Map<string, FollowedStream>();
-  readonly #idPrefix = `c_${randomHex(ID_BYTES)}_`;
-  #state: WireState = { type: "connecting" };
-  #link: WireLink | undefined;
+  readonly #subscriptions = new Map<string, StreamSubscription>();
+  readonly #idPrefix = `c_${makeRandomHex(ID_BYTES)}_`;
+  #state: ConnectionState = { type: "connecting" };
+  #connection: ClientConnection | undefined;
   /** The link, when requests may go out on it. */
-  #readyLink: WireLink | undefined;
+  #readyConnection: ClientConnection | undefined;
   #readyAt: number | undefined;
   #stopWaiting: (() => void) | undefined;
   #waiters: Waiter[] = [];
@@ -75,15 +81,15 @@ export class WireClient implements WirePeer {
   }
 
   /** "connecting" before the first use, too. */
-  get state(): WireState {
+  get state(): ConnectionState {
     return this.#state;
   }
 
   /** Settles when there is a connection; rejects when there will be none any more. */
   connect(): Promise<void> {
-    return quiet((resolve, reject) => {
+    return createQuietPromise((resolve, reject) => {
       if (this.#end) return reject(this.#end);
-      if (this.#readyLink) return resolve();
+      if (this.#readyConnection) return resolve();
       this.#waiters.push({ resolve, reject });
       this.#start();
     });
@@ -92,7 +98,7 @@ export class WireClient implements WirePeer {
   /** Two requests cannot wait under one id. */
   request(type: string, payload: Payload, options: RequestOptions = {}): Promise<Payload> {
     const { stream, signal, id = this.#nextId(), timeoutMs } = options;
-    return quiet((resolve, reject) => {
+    return createQuietPromise((resolve, reject) => {
       if (this.#end) return reject(this.#end);
       if (signal?.aborted) return reject(signal.reason);
       if (this.#pending.get(id)) {
@@ -112,16 +118,16 @@ export class WireClient implements WirePeer {
       const pending = this.#pending.add(
         { id, type, payload, ...(stream !== undefined && { stream }) },
         {
-          done: (answer) => {
+          onDone: (answer) => {
             settled();
             resolve(answer);
           },
-          failed,
-          expired: () => failed(new ProtocolError("timeout", `"${type}" was not answered.`)),
+          onFailure: failed,
+          onTimeout: () => failed(new ProtocolError("timeout", `"${type}" was not answered.`)),
         },
         timeoutMs === undefined ? {} : { timeoutMs },
       );
-      if (this.#readyLink) this.#send(pending, this.#readyLink);
+      if (this.#readyConnection) this.#send(pending, this.#readyConnection);
       else this.#start();
     });
   }
@@ -133,22 +139,22 @@ export class WireClient implements WirePeer {
    */
   listen(stream: string, listener: StreamListener, last = 0): () => void {
     if (this.#end) throw this.#end;
-    if (this.#streams.has(stream)) {
+    if (this.#subscriptions.has(stream)) {
       throw new ProtocolError("stream_exists", `There is a listener on stream "${stream}".`);
     }
     const forget = (): void => {
-      if (this.#streams.get(stream) !== followed) return;
-      this.#streams.delete(stream);
-      this.#link?.forget(stream);
+      if (this.#subscriptions.get(stream) !== followed) return;
+      this.#subscriptions.delete(stream);
+      this.#connection?.forget(stream);
     };
-    const followed: FollowedStream = new FollowedStream({
+    const followed: StreamSubscription = new StreamSubscription({
       listener,
       last,
-      ask: (request) => this.#takeUp(stream, request, followed),
+      sendResume: (request) => this.#sendResume(stream, request, followed),
       onLost: forget,
       report: (error, where) => this.#report(error, `"${where}" of a stream`),
     });
-    this.#streams.set(stream, followed);
+    this.#subscriptions.set(stream, followed);
     this.#start();
     return () => {
       followed.stop();
@@ -157,7 +163,7 @@ export class WireClient implements WirePeer {
   }
 
   skipTo(stream: string, last: number): void {
-    this.#streams.get(stream)?.skipTo(last);
+    this.#subscriptions.get(stream)?.skipTo(last);
   }
 
   close(): Promise<void> {
@@ -167,71 +173,71 @@ export class WireClient implements WirePeer {
 
   async #leave(): Promise<void> {
     if (this.#end) return;
-    const link = this.#link;
+    const link = this.#connection;
     const error = new ProtocolError("internal_error", "The client was closed.");
     this.#finish(error, { type: "closed" });
     await link?.close(error);
   }
 
   #start(): void {
-    if (!this.#link && !this.#stopWaiting && !this.#end) this.#open();
+    if (!this.#connection && !this.#stopWaiting && !this.#end) this.#open();
   }
 
   #open(): void {
     const { client, connect, pingMs = PING_MS } = this.#options;
     this.#stopWaiting = undefined;
-    const link: WireLink = new WireLink({
+    const link: ClientConnection = new ClientConnection({
       connect,
       client,
       clock: this.#clock,
       pingMs,
       handler: {
-        ready: (server, limits) => this.#beReady(link, server, limits),
-        answer: (frame) => this.#settle(frame),
-        event: (frame) => this.#streams.get(frame.stream ?? "")?.take(frame),
-        ended: (error) => this.#disconnect(link, error),
-        trouble: (error, where) => this.#report(error, where),
+        onReady: (server, limits) => this.#onReady(link, server, limits),
+        onAnswer: (frame) => this.#settle(frame),
+        onEvent: (frame) => this.#subscriptions.get(frame.stream ?? "")?.take(frame),
+        onEnd: (error) => this.#disconnect(link, error),
+        onError: (error, where) => this.#report(error, where),
       },
     });
-    this.#link = link;
-    this.#tell({ type: "connecting" });
+    this.#connection = link;
+    this.#setState({ type: "connecting" });
   }
 
-  #beReady(link: WireLink, server: Payload, limits: Limits): void {
-    if (this.#link !== link) return;
+  #onReady(link: ClientConnection, server: Payload, limits: Limits): void {
+    if (this.#connection !== link) return;
     this.#readyAt = this.#clock.now();
     if (this.#options.requestTimeoutMs === undefined) {
       this.#pending.timeoutMs = limits.requestTimeoutMs + ANSWER_GRACE_MS;
     }
-    for (const followed of [...this.#streams.values()]) followed.takeUp();
-    if (this.#link !== link) return;
+    for (const followed of [...this.#subscriptions.values()]) followed.onConnect();
+    if (this.#connection !== link) return;
     // What listeners asked for by now goes behind what takes their streams up.
-    this.#readyLink = link;
-    for (const pending of this.#pending.unsent()) this.#send(pending, link);
+    this.#readyConnection = link;
+    for (const pending of this.#pending.listUnsent()) this.#send(pending, link);
     // It may break with any frame.
-    if (this.#readyLink !== link) return;
+    if (this.#readyConnection !== link) return;
     for (const waiter of this.#waiters.splice(0)) waiter.resolve();
-    this.#tell({ type: "ready", server, limits });
+    this.#setState({ type: "ready", server, limits });
   }
 
-  #send(pending: PendingRequest, link: WireLink): void {
-    if (this.#link !== link) return;
+  #send(pending: PendingRequest, link: ClientConnection): void {
+    if (this.#connection !== link) return;
     const { id } = pending.request;
     try {
       const numbering = link.ask(pending.request);
-      if (this.#link === link) this.#pending.sent(id, numbering);
+      if (this.#connection === link) this.#pending.markSent(id, numbering);
     } catch (error) {
-      this.#pending.take(id)?.failed(asProtocolError(error));
+      this.#pending.take(id)?.onFailure(toProtocolError(error));
     }
   }
 
   #settle(frame: Envelope): void {
     const { type, re = "", payload } = frame;
-    if (type === "ack") return this.#pending.take(re)?.done(payload);
+    if (type === "ack") return this.#pending.take(re)?.onDone(payload);
     const pending = this.#pending.get(re);
-    const error = errorIn(frame);
+    const error = readError(frame);
     if (!pending || this.#sendRenumbered(pending, error)) return;
-    this.#pending.take(re)?.failed(error);
+    this.#pending.take(re)?.onFailure(error);
   }
 
   /**
@@ -242,38 +248,38 @@ export class WireClient implements WirePeer {
   #sendRenumbered(pending: PendingRequest, { code, details }: ProtocolError): boolean {
     const { stream } = pending.request;
     const { expected } = details;
-    if (code !== "invalid_sequence" || stream === undefined || !this.#link) return false;
+    if (code !== "invalid_sequence" || stream === undefined || !this.#connection) return false;
     if (typeof expected !== "number" || pending.numbering === undefined) return false;
     if (pending.renumbered++ >= MAX_RENUMBERINGS) return false;
-    this.#link.renumber(stream, pending.numbering, expected);
-    this.#send(pending, this.#link);
+    this.#connection.renumber(stream, pending.numbering, expected);
+    this.#send(pending, this.#connection);
     return true;
   }
 
-  #takeUp(
+  #sendResume(
     stream: string,
-    { type, payload }: Pick<WireRequest, "type" | "payload">,
-    followed: FollowedStream,
+    { type, payload }: Pick<OutgoingRequest, "type" | "payload">,
+    followed: StreamSubscription,
   ): void {
-    const link = this.#link;
+    const link = this.#connection;
     if (!link) return;
     const pending = this.#pending.add(
       { id: this.#nextId(), type, payload, stream },
       {
-        done: () => followed.resumed(),
-        failed: (error) => followed.lose(error),
+        onDone: () => followed.onResumed(),
+        onFailure: (error) => followed.end(error),
         // Every request is answered; a server that does not is not there any more.
-        expired: () => link.drop(new ProtocolError("timeout", `"${type}" was not answered.`)),
+        onTimeout: () => link.drop(new ProtocolError("timeout", `"${type}" was not answered.`)),
       },
       { isOfConnection: true },
     );
     this.#send(pending, link);
   }
 
-  #disconnect(link: WireLink, error: Error): void {
-    if (this.#link !== link) return;
+  #disconnect(link: ClientConnection, error: Error): void {
+    if (this.#connection !== link) return;
     const livedMs = this.#readyAt === undefined ? undefined : this.#clock.now() - this.#readyAt;
-    this.#link = this.#readyLink = this.#readyAt = undefined;
+    this.#connection = this.#readyConnection = this.#readyAt = undefined;
     this.#pending.disconnect();
     if (isFinal(error)) return this.#finish(error, { type: "closed", error });
     const next = this.#backoff.next(livedMs);
@@ -283,22 +289,22 @@ export class WireClient implements WirePeer {
       return this.#finish(end, { type: "closed", error: end });
     }
     this.#stopWaiting = this.#clock.after(next.delayMs, () => this.#open());
-    this.#tell({ type: "waiting", ...next, error });
+    this.#setState({ type: "waiting", ...next, error });
   }
 
-  #finish(error: ProtocolError, state: WireState): void {
+  #finish(error: ProtocolError, state: ConnectionState): void {
     this.#end = error;
     this.#stopWaiting?.();
-    this.#link = this.#readyLink = this.#stopWaiting = undefined;
-    this.#tell(state);
+    this.#connection = this.#readyConnection = this.#stopWaiting = undefined;
+    this.#setState(state);
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
     for (const pending of this.#pending.takeAll()) {
-      if (!pending.isOfConnection) pending.failed(error);
+      if (!pending.isOfConnection) pending.onFailure(error);
     }
-    for (const followed of [...this.#streams.values()]) followed.lose(error);
+    for (const followed of [...this.#subscriptions.values()]) followed.end(error);
   }
 
-  #tell(state: WireState): void {
+  #setState(state: ConnectionState): void {
     this.#state = state;
     try {
       this.#options.onState?.(state);
@@ -321,7 +327,7 @@ export class WireClient implements WirePeer {
 }
 
 /** A promise that nobody has to wait for: what it rejects with is no trouble of the process. */
-function quiet<T>(
+function createQuietPromise<T>(
   run: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
 ): Promise<T> {
   const promise = new Promise<T>(run);
@@ -334,12 +340,12 @@ function isFinal(error: Error): error is ProtocolError {
   return error.code === "version_mismatch" || error.code === "unauthorized";
 }
 
-function asProtocolError(error: unknown): ProtocolError {
+function toProtocolError(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
   return new ProtocolError("internal_error", messageOf(error), { cause: error });
 }
 
-function randomHex(bytes: number): string {
+function makeRandomHex(bytes: number): string {
   const random = globalThis.crypto.getRandomValues(new Uint8Array(bytes));
   return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

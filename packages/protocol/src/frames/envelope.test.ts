@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decode, encode, type Envelope, negotiate, toEnvelope, utf8Length } from "./envelope.ts";
+import { decode, encode, type Envelope, negotiate, toEnvelope, measureUtf8 } from "./envelope.ts";
 import { MAX_FRAME_BYTES, MAX_ID_CHARS, MAX_STREAMS } from "./limits.ts";
 import { ERROR_CODES, isErrorCode, ProtocolError } from "./protocol-error.ts";
 
@@ -134,7 +134,7 @@ describe("limits, each a named constant", () => {
   it("knows the length of any text in UTF-8", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
-        expect(utf8Length(text)).toBe(Buffer.byteLength(text));
+        expect(measureUtf8(text)).toBe(Buffer.byteLength(text));
       }),
     );
   });

@@ -34,7 +34,7 @@ export interface Envelope {
 /** One frame as JSON: one line, without its end. Throws `ProtocolError` where it is too large. */
 export function encode(envelope: Envelope, maxBytes: number = MAX_FRAME_BYTES): string {
   const text = JSON.stringify(envelope);
-  if (exceeds(text, maxBytes)) throw tooLarge(maxBytes, envelope.re);
+  if (exceeds(text, maxBytes)) throw tooLargeError(maxBytes, envelope.re);
   return text;
 }
 
@@ -43,7 +43,7 @@ export function encode(envelope: Envelope, maxBytes: number = MAX_FRAME_BYTES): 
  * `ProtocolError` with the id of the frame, where that could be read.
  */
 export function decode(text: string, maxBytes: number = MAX_FRAME_BYTES): Envelope {
-  if (exceeds(text, maxBytes)) throw tooLarge(maxBytes);
+  if (exceeds(text, maxBytes)) throw tooLargeError(maxBytes);
   if (hasMoreParts(text, MAX_FRAME_PARTS)) {
     const what = `A frame has at most ${MAX_FRAME_PARTS} objects and lists.`;
     throw new ProtocolError("too_large", what);
@@ -62,13 +62,13 @@ export function toEnvelope(value: unknown): Envelope {
   if (!isRecord(value)) throw new ProtocolError("invalid_request", "A frame is a JSON object.");
   const { v, type, id, ts, stream, seq, from, re, payload = {} } = value;
   const wrong = (what: string): ProtocolError =>
-    new ProtocolError("invalid_request", what, readableId(id));
+    new ProtocolError("invalid_request", what, withReadableId(id));
 
   if (!isName(type, MAX_TYPE_CHARS)) {
     throw wrong(`"type" is a string of 1 to ${MAX_TYPE_CHARS} characters.`);
   }
   // Its sender cannot know yet what is spoken here.
-  if (type !== "hello" && v !== PROTOCOL_VERSION) throw versionMismatch(v, readableId(id));
+  if (type !== "hello" && v !== PROTOCOL_VERSION) throw versionMismatchError(v, withReadableId(id));
   if (!isName(id, MAX_ID_CHARS)) {
     throw wrong(`"id" is a string of 1 to ${MAX_ID_CHARS} characters.`);
   }
@@ -105,7 +105,7 @@ export function toEnvelope(value: unknown): Envelope {
   };
 }
 
-function readableId(id: unknown): { re?: string } {
+function withReadableId(id: unknown): { re?: string } {
   return isName(id, MAX_ID_CHARS) ? { re: id } : {};
 }
 
@@ -119,7 +119,7 @@ export function negotiate(
 }
 
 /** For `hello` and for a frame of another version. */
-export function versionMismatch(
+export function versionMismatchError(
   got: unknown,
   options: { re?: string } = {},
   spoken: readonly number[] = PROTOCOL_VERSIONS,
@@ -132,7 +132,7 @@ export function versionMismatch(
   );
 }
 
-export function tooLarge(maxBytes: number, re?: string): ProtocolError {
+export function tooLargeError(maxBytes: number, re?: string): ProtocolError {
   return new ProtocolError(
     "too_large",
     `A frame has at most ${maxBytes} bytes.`,
@@ -146,7 +146,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** The length of a text in UTF-8. Half of a surrogate pair counts as its replacement would. */
-export function utf8Length(text: string): number {
+export function measureUtf8(text: string): number {
   let bytes = text.length;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -164,7 +164,7 @@ const MAX_BYTES_A_UNIT = 3;
 
 function exceeds(text: string, maxBytes: number): boolean {
   if (text.length * MAX_BYTES_A_UNIT <= maxBytes) return false;
-  return text.length > maxBytes || utf8Length(text) > maxBytes;
+  return text.length > maxBytes || measureUtf8(text) > maxBytes;
 }
 
 function isName(value: unknown, maxChars: number): value is string {

@@ -24,7 +24,7 @@ const KINDS: Readonly<Record<ErrorCode, FailureKind>> = {
 };
 
 /** What a refusal is to who asked a model. */
-export function failureOf({ code, details }: ProtocolError): Failure {
+export function toFailure({ code, details }: ProtocolError): Failure {
   const { retryAfterMs } = details;
   return { kind: KINDS[code], ...(typeof retryAfterMs === "number" && { retryAfterMs }) };
 }

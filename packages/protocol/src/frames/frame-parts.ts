@@ -10,14 +10,14 @@ export function hasMoreParts(json: string, max: number): boolean {
   let count = 0;
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(json, at);
+    if (code === QUOTE) at = findStringEnd(json, at);
     else if ((code === OPEN_LIST || code === OPEN_OBJECT) && ++count > max) return true;
   }
   return false;
 }
 
 /** Where the string ends that begins at `from`: long ones are passed over in one go. */
-function endOfString(json: string, from: number): number {
+function findStringEnd(json: string, from: number): number {
   for (let at = json.indexOf('"', from + 1); at >= 0; at = json.indexOf('"', at + 1)) {
     let slashes = 0;
     while (json.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++;

@@ -2,7 +2,7 @@
 const MAX_DEPTH = 100;
 
 /** A copy of a value that JSON can say, whatever a tool put into it. What it cannot say is left out. */
-export function plainData(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function toPlainData(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return copyRecord(value, []);
 }
 

@@ -9,7 +9,7 @@ import {
 } from "@gyre/ai";
 import { AssistantReader, type MessageHead, type WireAssistantEvent } from "./assistant-wire.ts";
 import { isRecord, type Payload } from "../frames/envelope.ts";
-import { missingEvents } from "./missing-events.ts";
+import { findMissingEvents } from "./missing-events.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
 const PARTS: ReadonlySet<unknown> = new Set<AssistantMessageEvent["type"]>([
@@ -124,7 +124,7 @@ export class ArrivingMessage {
     const { events } = payload;
     if (!Array.isArray(events) || !events.every(isPart)) throw wrong("snapshot", "events");
     const reader = this.#begin(payload);
-    const missing = missingEvents(reader.catchUp(), events);
+    const missing = findMissingEvents(reader.catchUp(), events);
     Object.assign(reader.partial, headIn(payload), { content: reader.partial.content });
     for (const event of missing) this.#read(event);
   }

@@ -26,7 +26,7 @@ describe("resume: the tail of a stream", () => {
           expect(small.bytes).toBe(plain.bytes);
         }
         for (let seq = 0; seq <= events.length; seq++) {
-          expect(small.after(seq)).toEqual(plain.after(seq));
+          expect(small.readAfter(seq)).toEqual(plain.readAfter(seq));
         }
       }),
     );
@@ -35,8 +35,8 @@ describe("resume: the tail of a stream", () => {
   it("is not longer than so many events, however many blocks they are of", () => {
     const log = new EventLog(4);
     for (let nth = 0; nth < 100; nth++) log.appendDelta("text_delta", nth % 2, `${nth}`);
-    expect(log.after(95)).toBeUndefined();
-    expect(log.after(96)?.map(({ payload }) => payload)).toEqual([
+    expect(log.readAfter(95)).toBeUndefined();
+    expect(log.readAfter(96)?.map(({ payload }) => payload)).toEqual([
       { contentIndex: 0, delta: "96" },
       { contentIndex: 1, delta: "97" },
       { contentIndex: 0, delta: "98" },

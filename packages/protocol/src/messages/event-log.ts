@@ -1,6 +1,6 @@
-import { isRecord, type Payload, utf8Length } from "../frames/envelope.ts";
+import { isRecord, type Payload, measureUtf8 } from "../frames/envelope.ts";
 import { TAIL_BYTES, TAIL_EVENTS } from "../frames/limits.ts";
-import { plainData } from "../frames/plain-data.ts";
+import { toPlainData } from "../frames/plain-data.ts";
 
 /** An event of a stream with its number. */
 export interface LoggedEvent {
@@ -15,7 +15,7 @@ export interface LoggedEvent {
 const DELTA_FRAME_BYTES = 64;
 
 /** From `first` on, deltas are of this block, until the next run begins. */
-interface Run {
+interface DeltaRun {
   readonly first: number;
   readonly type: string;
   readonly contentIndex: number;
@@ -27,7 +27,7 @@ export class EventLog {
   readonly #maxBytes: number;
   /** Of a delta only its text: an object for each would be most of what a stream takes. */
   #events: (LoggedEvent | string)[] = [];
-  #runs: Run[] = [];
+  #runs: DeltaRun[] = [];
   /** Events before this place are forgotten. */
   #first = 0;
   #bytes = 0;
@@ -49,7 +49,7 @@ export class EventLog {
   }
 
   append(type: string, given: Payload): LoggedEvent {
-    const { payload, bytes } = measured(given);
+    const { payload, bytes } = measurePayload(given);
     const event = { seq: ++this.#last, type, payload, bytes };
     this.#keep(event, bytes);
     return event;
@@ -62,13 +62,13 @@ export class EventLog {
     if (run?.type !== type || run.contentIndex !== contentIndex) {
       this.#runs.push({ first: seq, type, contentIndex });
     }
-    const bytes = deltaBytes(delta);
+    const bytes = measureDelta(delta);
     this.#keep(delta, bytes);
     return { seq, type, payload: { contentIndex, delta }, bytes };
   }
 
   /** The events after one; nothing where some of them are gone, or `seq` has not been yet. */
-  after(seq: number): readonly LoggedEvent[] | undefined {
+  readAfter(seq: number): readonly LoggedEvent[] | undefined {
     const gone = this.#last - this.#count;
     if (!Number.isSafeInteger(seq) || seq < gone || seq > this.#last) return undefined;
     let nth = 0;
@@ -78,7 +78,7 @@ export class EventLog {
       while ((this.#runs[nth + 1]?.first ?? Infinity) <= number) nth++;
       const { type = "", contentIndex = 0 } = this.#runs[nth] ?? {};
       const payload = { contentIndex, delta: kept };
-      return { seq: number, type, payload, bytes: deltaBytes(kept) };
+      return { seq: number, type, payload, bytes: measureDelta(kept) };
     });
   }
 
@@ -94,7 +94,7 @@ export class EventLog {
 
   #forgetFirst(): void {
     const event = this.#events[this.#first] ?? "";
-    this.#bytes -= typeof event === "string" ? deltaBytes(event) : event.bytes;
+    this.#bytes -= typeof event === "string" ? measureDelta(event) : event.bytes;
     this.#first++;
     // Moved seldom, so that forgetting one costs the same however many there are.
     if (this.#first * 2 < this.#events.length) return;
@@ -105,22 +105,22 @@ export class EventLog {
   }
 }
 
-function deltaBytes(delta: string): number {
-  return utf8Length(delta) + DELTA_FRAME_BYTES;
+function measureDelta(delta: string): number {
+  return measureUtf8(delta) + DELTA_FRAME_BYTES;
 }
 
 /** A payload that is sure to travel, and its length. */
-function measured(payload: Payload): { payload: Payload; bytes: number } {
+function measurePayload(payload: Payload): { payload: Payload; bytes: number } {
   const { event } = payload;
   const { delta } = isRecord(event) ? event : payload;
   // Deltas come by the thousand, and are strings.
   if (typeof delta === "string") {
-    return { payload, bytes: deltaBytes(delta) };
+    return { payload, bytes: measureDelta(delta) };
   }
   try {
-    return { payload, bytes: utf8Length(JSON.stringify(payload)) };
+    return { payload, bytes: measureUtf8(JSON.stringify(payload)) };
   } catch {
-    const plain = plainData(payload);
-    return { payload: plain, bytes: utf8Length(JSON.stringify(plain)) };
+    const plain = toPlainData(payload);
+    return { payload: plain, bytes: measureUtf8(JSON.stringify(plain)) };
   }
 }

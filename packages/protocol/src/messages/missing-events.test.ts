@@ -3,7 +3,7 @@ import { call, say, scriptedModel, serviceTool, think } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { AssistantReader, AssistantWriter, type WireAssistantEvent } from "./assistant-wire.ts";
-import { missingEvents } from "./missing-events.ts";
+import { findMissingEvents } from "./missing-events.ts";
 
 const PARTS = [
   think("Hm, well", { signature: "sig" }),
@@ -33,7 +33,7 @@ describe("snapshot: who has a part of the message", () => {
         const [early, late] = [new AssistantReader(head), new AssistantReader(head)];
         for (const event of all.slice(0, Math.min(one, other))) early.read(event);
         for (const event of all.slice(0, Math.max(one, other))) late.read(event);
-        for (const event of missingEvents(early.catchUp(), late.catchUp())) early.read(event);
+        for (const event of findMissingEvents(early.catchUp(), late.catchUp())) early.read(event);
         expect(early.catchUp()).toEqual(late.catchUp());
         expect(early.partial).toEqual(late.partial);
       }),
@@ -51,7 +51,7 @@ describe("snapshot: who has a part of the message", () => {
       { type: "text_delta", contentIndex: 0, delta: "Hello" },
       end,
     ];
-    expect(missingEvents(own, whole)).toEqual([{ ...end, content: "Hello" }]);
+    expect(findMissingEvents(own, whole)).toEqual([{ ...end, content: "Hello" }]);
   });
 
   it("takes over a text that was taken back", () => {
@@ -61,7 +61,7 @@ describe("snapshot: who has a part of the message", () => {
     ];
     const end: WireAssistantEvent = { type: "text_end", contentIndex: 0, length: 0 };
     const whole: WireAssistantEvent[] = [{ type: "text_start", contentIndex: 0 }, end];
-    expect(missingEvents(own, whole)).toEqual([{ ...end, content: "" }]);
+    expect(findMissingEvents(own, whole)).toEqual([{ ...end, content: "" }]);
   });
 
   it.each(["text", "toolcall"] as const)("does not mix %s blocks that are not one", (kind) => {
@@ -69,7 +69,7 @@ describe("snapshot: who has a part of the message", () => {
     const delta = (text: string): WireAssistantEvent => {
       return { type: `${kind}_delta`, contentIndex: 0, delta: text };
     };
-    expect(() => missingEvents([start, delta("ab")], [start, delta("xyz")])).toThrow(
+    expect(() => findMissingEvents([start, delta("ab")], [start, delta("xyz")])).toThrow(
       expect.objectContaining({ code: "invalid_sequence" }),
     );
   });

@@ -13,11 +13,11 @@ interface Block {
  * has built a part of it: so a reader that comes back late goes on with the message it has.
  * Throws `ProtocolError` where what it has is not the beginning of that message.
  */
-export function missingEvents(
+export function findMissingEvents(
   own: readonly WireAssistantEvent[],
   whole: readonly WireAssistantEvent[],
 ): WireAssistantEvent[] {
-  const [had, all] = [blocksOf(own), blocksOf(whole)];
+  const [had, all] = [collectBlocks(own), collectBlocks(whole)];
   return whole.flatMap((event): WireAssistantEvent[] => {
     const { contentIndex, delta, type } = event;
     const mine = had.get(contentIndex);
@@ -36,7 +36,7 @@ export function missingEvents(
   });
 }
 
-function blocksOf(events: readonly WireAssistantEvent[]): Map<unknown, Block> {
+function collectBlocks(events: readonly WireAssistantEvent[]): Map<unknown, Block> {
   const blocks = new Map<unknown, Block>();
   for (const { contentIndex, delta, type } of events) {
     const kind = type.replace(/_(?:start|delta|end)$/, "");

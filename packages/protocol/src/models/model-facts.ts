@@ -13,7 +13,7 @@ export interface ModelFilter {
 export type ModelFacts = Omit<Model, "baseUrl" | "headers" | "quirks">;
 
 /** Named one by one, so that what an application adds to its models stays with it. */
-export function factsOf(model: Model): ModelFacts {
+export function toModelFacts(model: Model): ModelFacts {
   const { id, name, api, provider, reasoning, input, price, contextWindow, maxTokens } = model;
   return {
     id,
@@ -29,28 +29,28 @@ export function factsOf(model: Model): ModelFacts {
 }
 
 /** `{filter?}`. Throws `invalid_request`. */
-export function filterIn({ filter = {} }: Payload): ModelFilter {
-  if (!isRecord(filter)) throw wrong('"filter" is an object.');
+export function parseFilter({ filter = {} }: Payload): ModelFilter {
+  if (!isRecord(filter)) throw invalidRequest('"filter" is an object.');
   const { provider, search } = filter;
   if (provider !== undefined && typeof provider !== "string") {
-    throw wrong('"filter.provider" is a string.');
+    throw invalidRequest('"filter.provider" is a string.');
   }
   if (search !== undefined && typeof search !== "string") {
-    throw wrong('"filter.search" is a string.');
+    throw invalidRequest('"filter.search" is a string.');
   }
   return { ...(provider !== undefined && { provider }), ...(search !== undefined && { search }) };
 }
 
-export function matches(model: Model, { provider, search = "" }: ModelFilter): boolean {
+export function isMatch(model: Model, { provider, search = "" }: ModelFilter): boolean {
   if (provider !== undefined && model.provider !== provider) return false;
   const wanted = search.toLowerCase();
   return [model.id, model.name].some((text) => text.toLowerCase().includes(wanted));
 }
 
 /** The models that an answer lists. Throws `ProtocolError` where that is no list of models. */
-export function modelsIn({ models }: Payload): ModelFacts[] {
+export function parseModels({ models }: Payload): ModelFacts[] {
   if (Array.isArray(models) && models.every(isFacts)) return models;
-  throw wrong('"models" is a list of models.');
+  throw invalidRequest('"models" is a list of models.');
 }
 
 /** What a model cannot do without; the rest is the sender's word. */
@@ -60,6 +60,6 @@ function isFacts(value: unknown): value is ModelFacts {
   return [id, name, api, provider].every((each) => typeof each === "string");
 }
 
-function wrong(what: string): ProtocolError {
+function invalidRequest(what: string): ProtocolError {
   return new ProtocolError("invalid_request", what);
 }

@@ -12,9 +12,9 @@ import {
   redact,
   secretsOf,
 } from "@gyre/ai";
-import { AnswerMemory } from "../server/idempotency-cache.ts";
+import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import { AssistantWriter, headOf, type MessageHead } from "../messages/assistant-wire.ts";
-import { isRecord, utf8Length } from "../frames/envelope.ts";
+import { isRecord, measureUtf8 } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
 
@@ -34,7 +34,7 @@ export interface ModelStreamOptions {
   tailEvents: number;
   tailBytes: number;
   /** Where the answer to the request for it is kept. */
-  answers?: AnswerMemory;
+  answers?: IdempotencyCache;
   onEnd: (stream: ModelStream) => void;
   /** Nobody can come back to it any more. */
   onForget: (stream: ModelStream) => void;
@@ -52,7 +52,7 @@ export type AskModel = (
  */
 export class ModelStream {
   readonly id: string;
-  readonly answers: AnswerMemory;
+  readonly answers: IdempotencyCache;
   /** The finished message, also of a response that failed. Never rejects. */
   readonly result: Promise<AssistantMessage>;
   readonly #options: ModelStreamOptions;
@@ -75,13 +75,13 @@ export class ModelStream {
 
   constructor(id: string, options: ModelStreamOptions) {
     this.id = id;
-    this.answers = options.answers ?? new AnswerMemory();
+    this.answers = options.answers ?? new IdempotencyCache();
     this.#options = options;
     this.#log = new EventLog(options.tailEvents, options.tailBytes);
     let settle: (message: AssistantMessage) => void = () => {};
     this.result = new Promise((resolve) => (settle = resolve));
     this.#settle = settle;
-    this.#wait();
+    this.#watchReaders();
   }
 
   get isEnded(): boolean {
@@ -114,12 +114,12 @@ export class ModelStream {
       const what = `"after" is the number of an event of the stream, at most ${this.#log.last}.`;
       throw new ProtocolError("invalid_request", what);
     }
-    for (const event of this.#log.after(after) ?? this.#fromSnapshot()) sink(event);
+    for (const event of this.#log.readAfter(after) ?? this.#buildSnapshot()) sink(event);
     const reader = { sink };
     this.#readers.add(reader);
-    this.#wait();
+    this.#watchReaders();
     return () => {
-      if (this.#readers.delete(reader)) this.#wait();
+      if (this.#readers.delete(reader)) this.#watchReaders();
     };
   }
 
@@ -137,7 +137,7 @@ export class ModelStream {
     if (this.#isForgotten) return;
     this.#isForgotten = true;
     this.#stopAll();
-    this.#settle({ ...this.#empty(), stopReason: "aborted" });
+    this.#settle({ ...this.#createEmptyMessage(), stopReason: "aborted" });
     this.#options.onForget(this);
   }
 
@@ -148,7 +148,7 @@ export class ModelStream {
       this.#source = source;
       source.whenReadable(this.#wake);
     } catch (error) {
-      this.#fail(messageOf(error), failureOf(error));
+      this.#fail(messageOf(error), readFailure(error));
     }
   }
 
@@ -164,13 +164,13 @@ export class ModelStream {
       try {
         this.#take(event);
       } catch (error) {
-        return this.#fail(messageOf(error), failureOf(error));
+        return this.#fail(messageOf(error), readFailure(error));
       }
     }
     if (this.isEnded) return;
     if (event || !source.closed) return source.whenReadable(this.#wake);
     const { failure } = source;
-    if (failure) this.#fail(messageOf(failure.error), failureOf(failure.error));
+    if (failure) this.#fail(messageOf(failure.error), readFailure(failure.error));
     else this.#fail("The response ended early.", { kind: "incomplete" });
   };
 
@@ -178,7 +178,7 @@ export class ModelStream {
     this.#lastEventAt = this.#options.clock.now();
     if (isTerminal(event)) return this.#end(event);
     this.#partial = event.partial;
-    const writer = this.#writerFor(event.partial);
+    const writer = this.#getWriter(event.partial);
     const wire = writer.write(event);
     if (isDelta(event)) {
       return this.#publish(this.#log.appendDelta(event.type, event.contentIndex, event.delta));
@@ -188,15 +188,15 @@ export class ModelStream {
     this.#publish(this.#log.append(type, told));
   }
 
-  #writerFor(message: AssistantMessage): AssistantWriter {
-    this.#head ??= openHeadOf(message);
+  #getWriter(message: AssistantMessage): AssistantWriter {
+    this.#head ??= toOpenHead(message);
     return (this.#writer ??= new AssistantWriter(this.#head));
   }
 
   #fail(errorMessage: string, failure: Failure): void {
     if (this.isEnded || this.#isForgotten) return;
     // A provider that does not listen goes on writing into its own.
-    const base = this.#partial ?? this.#empty();
+    const base = this.#partial ?? this.#createEmptyMessage();
     const reason = failure.kind === "aborted" ? "aborted" : "error";
     this.#end({
       type: "error",
@@ -207,19 +207,19 @@ export class ModelStream {
   }
 
   #end(event: TerminalEvent): void {
-    const told = event.type === "error" ? { ...event, error: this.#redacted(event.error) } : event;
+    const told = event.type === "error" ? { ...event, error: this.#redact(event.error) } : event;
     const message = told.type === "error" ? told.error : told.message;
-    const { type, ...payload } = this.#writerFor(message).write(told);
+    const { type, ...payload } = this.#getWriter(message).write(told);
     this.#stopAll();
     this.#terminal = this.#log.append(type, payload);
     this.#source?.detach();
     this.#publish(this.#terminal);
     this.#settle(message);
-    this.#wait();
+    this.#watchReaders();
     this.#options.onEnd(this);
   }
 
-  #redacted(message: AssistantMessage): AssistantMessage {
+  #redact(message: AssistantMessage): AssistantMessage {
     const { errorMessage } = message;
     if (errorMessage === undefined) return message;
     const secrets = this.#model ? secretsOf(this.#model) : [];
@@ -237,23 +237,23 @@ export class ModelStream {
   }
 
   /** What stands for events that are gone; the end follows, where it came. */
-  #fromSnapshot(): LoggedEvent[] {
+  #buildSnapshot(): LoggedEvent[] {
     const end = this.#terminal;
     const seq = end ? end.seq - 1 : this.#log.last;
     const events = this.#writer?.catchUp() ?? [];
-    const payload = { seq, message: this.#head ?? headOf(this.#empty()), events };
-    const bytes = utf8Length(JSON.stringify(payload));
+    const payload = { seq, message: this.#head ?? headOf(this.#createEmptyMessage()), events };
+    const bytes = measureUtf8(JSON.stringify(payload));
     const snapshot = { seq, type: "snapshot", payload, bytes };
     return end ? [snapshot, end] : [snapshot];
   }
 
-  #empty(): AssistantMessage {
+  #createEmptyMessage(): AssistantMessage {
     const model = this.#model ?? { id: "", name: "", api: "", provider: "" };
     return emptyAssistantMessage(model, this.#options.clock.now());
   }
 
   /** Without readers, or after the end, there is a time when it is over. */
-  #wait(): void {
+  #watchReaders(): void {
     this.#stopWait();
     if (this.#isForgotten || (!this.isEnded && this.#readers.size > 0)) return;
     const { clock, orphanTtlMs } = this.#options;
@@ -281,13 +281,13 @@ export class ModelStream {
 }
 
 /** The message is live: how it ended may be in it already, and is for its end to tell. */
-function openHeadOf(message: AssistantMessage): MessageHead {
+function toOpenHead(message: AssistantMessage): MessageHead {
   const { errorMessage: _, failure: __, ...head } = headOf(message);
   return { ...head, stopReason: "stop" };
 }
 
 /** As the loop has it for what was thrown in its own process. */
-function failureOf(error: unknown): Failure {
+function readFailure(error: unknown): Failure {
   if (error instanceof IncompleteStreamError) return { kind: "incomplete" };
   const failure: unknown = error instanceof Error && "failure" in error ? error.failure : undefined;
   return isFailure(failure) ? failure : { kind: "hook", retryable: false };

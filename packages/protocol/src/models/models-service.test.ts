@@ -17,7 +17,7 @@ import { ABORT_GRACE_MS } from "./model-stream.ts";
 import { serveModels } from "./models-service.ts";
 import type { StreamSource } from "../node/stream-route.ts";
 import { FrameClient, ModelWire, type ModelWireOptions } from "../testing/model-wire.ts";
-import { transportPair } from "../transports/base/transport.ts";
+import { createTransportPair } from "../transports/base/transport.ts";
 
 const KEY = "sk-secret-0123456789abcdef";
 const secretModel: Model = {
@@ -474,7 +474,7 @@ describe("serveModels", () => {
   it("serves one transport, and says who it is", async () => {
     const clock = manualClock();
     const client = scriptedModel(["Hi"], { clock });
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     const server = { name: "mine", version: "1" };
     const served = serveModels(far, { client, models: () => [secretModel], clock, server });
     const one = await new FrameClient(near, clock).hello();

@@ -6,22 +6,22 @@ import {
   type StreamOptions,
   systemClock,
 } from "@gyre/ai";
-import { AnswerMemory } from "../server/idempotency-cache.ts";
+import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import type { Connection, RequestHandler } from "../server/connection.ts";
 import { ConnectionStreams, type FollowOptions } from "./connection-streams.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { IDLE_STREAM_MS, type Limits, LIMITS, ORPHAN_TTL_MS } from "../frames/limits.ts";
-import { factsOf, filterIn, matches } from "./model-facts.ts";
+import { toModelFacts, parseFilter, isMatch } from "./model-facts.ts";
 import { ModelStream } from "./model-stream.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import { requestIn } from "./request-payloads.ts";
+import { parseRequest } from "./request-payloads.ts";
 import {
   type ServedConnection,
   WireServer,
   type WireServerOptions,
   type WireService,
 } from "../server/service.ts";
-import { streamName } from "../frames/stream-name.ts";
+import { makeStreamName } from "../frames/stream-name.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
 /** What is kept of all streams that have ended, in bytes. Beyond it the oldest are forgotten. */
@@ -74,7 +74,7 @@ export class ModelService implements WireService {
   readonly #ended = new Map<ModelStream, number>();
   #endedBytes = 0;
   /** A request for a stream is remembered with that stream, from before it is there. */
-  readonly #memories = new WeakMap<Envelope, AnswerMemory>();
+  readonly #caches = new WeakMap<Envelope, IdempotencyCache>();
   #isClosed = false;
 
   constructor(options: ModelServiceOptions) {
@@ -91,17 +91,17 @@ export class ModelService implements WireService {
   connect(connection: () => Connection): ServedConnection {
     const streams = new ConnectionStreams(connection, this.#limits.streams);
     return {
-      handlers: this.#handlers(streams),
-      memoryOf: (frame) => this.#memoryOf(frame),
+      handlers: this.#createHandlers(streams),
+      findCache: (frame) => this.#findCache(frame),
       // It is answered when the response is whole: silence ends that, not the time it takes.
-      timeoutMsOf: ({ type }) => (type === "complete_request" ? Infinity : undefined),
-      closed: () => streams.close(),
+      findTimeoutMs: ({ type }) => (type === "complete_request" ? Infinity : undefined),
+      onClose: () => streams.close(),
     };
   }
 
   /** Asks a model for somebody without a connection: what comes is had by `attach`. */
   async open(request: Payload): Promise<ModelStream> {
-    const stream = this.#reserve(streamName());
+    const stream = this.#reserve(makeStreamName());
     const run = await this.#prepare(stream, request);
     run();
     return stream;
@@ -121,7 +121,7 @@ export class ModelService implements WireService {
     for (const stream of streams) stream.forget();
   }
 
-  #handlers(streams: ConnectionStreams): Map<string, RequestHandler> {
+  #createHandlers(streams: ConnectionStreams): Map<string, RequestHandler> {
     const onStream =
       (handler: RequestHandler): RequestHandler =>
       async (frame, ack) => {
@@ -142,14 +142,14 @@ export class ModelService implements WireService {
   }
 
   async #stream(frame: Envelope, streams: ConnectionStreams, ack: () => void): Promise<void> {
-    const stream = this.#reserve(nameIn(frame), this.#memories.get(frame));
+    const stream = this.#reserve(readStreamName(frame), this.#caches.get(frame));
     const run = await this.#prepare(stream, frame.payload, streams);
     ack();
     run();
   }
 
   async #complete(frame: Envelope, streams: ConnectionStreams): Promise<Payload> {
-    const stream = this.#reserve(frame.stream ?? streamName(), this.#memories.get(frame));
+    const stream = this.#reserve(frame.stream ?? makeStreamName(), this.#caches.get(frame));
     const run = await this.#prepare(stream, frame.payload, streams, { isSilent: true });
     run();
     return { message: await stream.result };
@@ -157,28 +157,28 @@ export class ModelService implements WireService {
 
   /** A stream that is over, or not known, is as good as aborted. */
   #abort(frame: Envelope, ack: () => void): void {
-    const stream = this.#streams.get(nameIn(frame));
+    const stream = this.#streams.get(readStreamName(frame));
     ack();
     stream?.abort();
   }
 
   #resume(frame: Envelope, streams: ConnectionStreams, ack: () => void): void {
-    const name = nameIn(frame);
+    const name = readStreamName(frame);
     const stream = this.#streams.get(name);
     if (!stream) throw new ProtocolError("stream_not_found", `There is no stream "${name}".`);
     const { after } = frame.payload;
-    if (typeof after !== "number") throw wrong('"after" is the number of an event, or 0.');
+    if (typeof after !== "number") throw invalidRequest('"after" is the number of an event, or 0.');
     streams.follow(stream, after, { ack });
   }
 
   async #list(payload: Payload): Promise<Payload> {
-    const filter = filterIn(payload);
+    const filter = parseFilter(payload);
     const models = await this.#options.models();
-    return { models: models.filter((model) => matches(model, filter)).map(factsOf) };
+    return { models: models.filter((model) => isMatch(model, filter)).map(toModelFacts) };
   }
 
   /** Takes a name at once, so that two requests for it do not both get it. */
-  #reserve(id: string, answers?: AnswerMemory): ModelStream {
+  #reserve(id: string, answers?: IdempotencyCache): ModelStream {
     if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
     if (this.#streams.has(id)) {
       throw new ProtocolError("stream_exists", `There is a stream "${id}": use another name.`);
@@ -223,7 +223,7 @@ export class ModelService implements WireService {
   }
 
   async #request(payload: Payload): Promise<ReadyRequest> {
-    const { model: wanted, context, options } = requestIn(payload);
+    const { model: wanted, context, options } = parseRequest(payload);
     const models = await this.#options.models();
     const model = models.find(
       ({ provider, id }) => provider === wanted.provider && id === wanted.id,
@@ -252,23 +252,23 @@ export class ModelService implements WireService {
   }
 
   /** What asks for a response is done once, on whichever connection it is sent again. */
-  #memoryOf(frame: Envelope): AnswerMemory | undefined {
+  #findCache(frame: Envelope): IdempotencyCache | undefined {
     const { type, stream } = frame;
     if (type !== "stream_request" && type !== "complete_request") return undefined;
     if (stream === undefined) return undefined;
-    const memory = this.#streams.get(stream)?.answers ?? new AnswerMemory();
-    this.#memories.set(frame, memory);
+    const memory = this.#streams.get(stream)?.answers ?? new IdempotencyCache();
+    this.#caches.set(frame, memory);
     return memory;
   }
 }
 
 /** Of the frame, or as the clauses on `resume` have it, of its payload. */
-function nameIn({ stream, payload }: Envelope): string {
+function readStreamName({ stream, payload }: Envelope): string {
   const name = stream ?? payload["stream"];
   if (typeof name === "string" && name !== "") return name;
-  throw wrong('"stream" is the name of a stream.');
+  throw invalidRequest('"stream" is the name of a stream.');
 }
 
-function wrong(what: string): ProtocolError {
+function invalidRequest(what: string): ProtocolError {
   return new ProtocolError("invalid_request", what);
 }

@@ -1,7 +1,7 @@
 import type { Failure, FailureKind } from "@gyre/ai";
 import { type FetchedResponse, ProviderError } from "@gyre/ai/providers";
 import { isRecord, type Payload } from "../frames/envelope.ts";
-import { failureOf } from "../frames/failure-kind.ts";
+import { toFailure } from "../frames/failure-kind.ts";
 import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
 
 /** The words of a server are cut here, in characters. */
@@ -20,7 +20,7 @@ const TOO_LARGE = 413;
 const FIRST_SERVER_ERROR = 500;
 
 /** Why a response is no stream of events. `url`: of whom it came; `now`: milliseconds since 1970. */
-export function failureOfResponse(
+export function explainResponse(
   { status, headers, type }: FetchedResponse,
   body: string,
   at: { url: string; now: number },
@@ -32,7 +32,7 @@ export function failureOfResponse(
       { kind: "bad_request", retryable: false, ...told },
     );
   }
-  const error = errorIn(body);
+  const error = parseError(body);
   const code = error["code"] ?? (status === TOO_LARGE ? "too_large" : undefined);
   if (status < FIRST_ERROR && code === undefined) {
     const what = headers.get("content-type")?.split(";", 1)[0] || "something without a type";
@@ -42,28 +42,31 @@ export function failureOfResponse(
     );
   }
   const failure: Failure = isErrorCode(code)
-    ? failureOf(new ProtocolError(code, "", { details: error }))
-    : { kind: kindOfStatus(status) };
-  const { kind, retryAfterMs = waitOf(headers, at.now) } = failure;
+    ? toFailure(new ProtocolError(code, "", { details: error }))
+    : { kind: classifyStatus(status) };
+  const { kind, retryAfterMs = parseRetryAfter(headers, at.now) } = failure;
   const words =
     typeof error["message"] === "string" ? `: ${error["message"].slice(0, MAX_WORDS)}` : ".";
-  return new ProviderError(`${at.url} answered ${status}${words} ${adviceOn(kind, code)}`.trim(), {
-    kind,
-    ...told,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
+  return new ProviderError(
+    `${at.url} answered ${status}${words} ${chooseAdvice(kind, code)}`.trim(),
+    {
+      kind,
+      ...told,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+  );
 }
 
 /** Whether who asks for the rest of a stream may get it by asking once more. */
-export function isPassing({ kind, status = 0 }: ProviderError): boolean {
+export function isTransient({ kind, status = 0 }: ProviderError): boolean {
   return kind === "rate_limit" || kind === "timeout" || status >= FIRST_SERVER_ERROR;
 }
 
-function kindOfStatus(status: number): FailureKind {
+function classifyStatus(status: number): FailureKind {
   return KIND_OF_STATUS[status] ?? (status >= FIRST_SERVER_ERROR ? "overloaded" : "bad_request");
 }
 
-function errorIn(body: string): Payload {
+function parseError(body: string): Payload {
   try {
     const value: unknown = JSON.parse(body);
     return isRecord(value) && isRecord(value["error"]) ? value["error"] : {};
@@ -74,7 +77,7 @@ function errorIn(body: string): Payload {
 }
 
 /** `Retry-After`: seconds, or a date. */
-function waitOf(headers: FetchedResponse["headers"], now: number): number | undefined {
+function parseRetryAfter(headers: FetchedResponse["headers"], now: number): number | undefined {
   const given = headers.get("retry-after")?.trim();
   if (!given) return undefined;
   if (/^\d+$/.test(given)) return Number(given) * MS_PER_SECOND;
@@ -82,7 +85,7 @@ function waitOf(headers: FetchedResponse["headers"], now: number): number | unde
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
-function adviceOn(kind: FailureKind, code: unknown): string {
+function chooseAdvice(kind: FailureKind, code: unknown): string {
   if (code === "model_not_found") return "Ask for a model that it lists.";
   if (code === "too_large") return "Make the request smaller.";
   switch (kind) {
@@ -97,18 +100,18 @@ function adviceOn(kind: FailureKind, code: unknown): string {
   }
 }
 
-export function asError(error: unknown): Error {
+export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(messageOf(error));
 }
 
 /** What a `fetch` throws says little; its cause says more. */
-function reasonOf(error: unknown): string {
+function formatReason(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return messageOf(cause instanceof Error ? cause : error);
 }
 
 /** What was thrown, as trouble with the server at `url`. */
-export function explained(error: unknown, url: string): ProviderError {
+export function toProviderError(error: unknown, url: string): ProviderError {
   if (error instanceof ProviderError) return error;
   return new ProviderError(
     `The answer of ${url} cannot be read: ${messageOf(error)} Try again; if that does not help, bring both ends to one version.`,
@@ -117,7 +120,7 @@ export function explained(error: unknown, url: string): ProviderError {
   );
 }
 
-export function unwritable(error: unknown): ProviderError {
+export function unwritableError(error: unknown): ProviderError {
   return new ProviderError(
     `The request cannot be written as JSON: ${messageOf(error)}`,
     { kind: "bad_request", retryable: false },
@@ -125,28 +128,28 @@ export function unwritable(error: unknown): ProviderError {
   );
 }
 
-export function aborted(): ProviderError {
+export function abortedError(): ProviderError {
   return new ProviderError("The request was aborted.", { kind: "aborted", retryable: false });
 }
 
-export function unreachable(url: string, error: unknown): ProviderError {
+export function unreachableError(url: string, error: unknown): ProviderError {
   return new ProviderError(
-    `${url} cannot be reached (${reasonOf(error)}). Check that the server runs there, and the network.`,
+    `${url} cannot be reached (${formatReason(error)}). Check that the server runs there, and the network.`,
     { kind: "network" },
     { cause: error },
   );
 }
 
-export function silent(url: string, ms: number): ProviderError {
+export function silenceError(url: string, ms: number): ProviderError {
   return new ProviderError(
     `${url} sent nothing for ${ms / MS_PER_SECOND} s. Try again, or look whether it runs.`,
     { kind: "timeout" },
   );
 }
 
-export function broken(url: string, trouble: Error): ProviderError {
+export function brokenConnectionError(url: string, trouble: Error): ProviderError {
   return new ProviderError(
-    `The connection to ${url} broke before the answer was whole (${reasonOf(trouble)}). Try again.`,
+    `The connection to ${url} broke before the answer was whole (${formatReason(trouble)}). Try again.`,
     { kind: "network" },
     { cause: trouble },
   );

@@ -13,7 +13,7 @@ import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ModelService } from "./models-service.ts";
 import type { Route } from "../node/route.ts";
-import { streamRoutes } from "../node/stream-route.ts";
+import { createStreamRoutes } from "../node/stream-route.ts";
 import { MAX_RESUMES, SILENCE_MS, streamProxy, type StreamProxyOptions } from "./proxy.ts";
 import {
   type AnsweringServer,
@@ -56,7 +56,7 @@ function newRoutes(tailEvents?: number): Route[] {
   // Its timers stand still, so that none is left when a test is over.
   const clock = manualClock();
   const options = { client: model, models: () => [model.model], clock, ...limits };
-  return streamRoutes(new ModelService(options));
+  return createStreamRoutes(new ModelService(options));
 }
 
 /** The body of the answer as it was recorded, and what comes of it. */

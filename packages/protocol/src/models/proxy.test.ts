@@ -16,7 +16,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ModelService } from "./models-service.ts";
 import { listenHttp } from "../node/http-server.ts";
-import { streamRoutes } from "../node/stream-route.ts";
+import { createStreamRoutes } from "../node/stream-route.ts";
 import { createProxyClient, streamProxy, type StreamProxyOptions } from "./proxy.ts";
 import { type Heard, heard, joined, listenRoutes } from "../testing/http-streams.ts";
 
@@ -40,7 +40,7 @@ async function served(answer: ScriptAnswer): Promise<{ url: string; model: Scrip
   const usage = { input: 3, output: 4 };
   const model = scriptedModel(() => answer, { chunkSize: 3, usage, clock: manualClock(7) });
   const source = new ModelService({ client: model, models: () => [model.model] });
-  const server = await listenRoutes(streamRoutes(source));
+  const server = await listenRoutes(createStreamRoutes(source));
   open.push(server, source);
   return { model, url: server.url };
 }
@@ -173,7 +173,7 @@ describe("who may come in", () => {
     const model = scriptedModel(() => "Hey");
     const source = new ModelService({ client: model, models: () => [model.model] });
     const server = await listenHttp({
-      ...{ token: RIGHT, routes: streamRoutes(source), serve: () => {} },
+      ...{ token: RIGHT, routes: createStreamRoutes(source), serve: () => {} },
     });
     open.push({ close: () => server.close({ graceMs: 0 }) }, source);
     expect((await ask(server.url, { token: RIGHT })).message.stopReason).toBe("stop");

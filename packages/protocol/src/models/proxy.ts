@@ -14,17 +14,17 @@ import { Backoff, RECONNECT_MAX_MS } from "../client/backoff.ts";
 import type { Payload } from "../frames/envelope.ts";
 import { ArrivingMessage } from "../messages/arriving-message.ts";
 import {
-  aborted,
-  asError,
-  broken,
-  explained,
-  failureOfResponse,
-  isPassing,
-  silent,
-  unreachable,
-  unwritable,
+  abortedError,
+  toError,
+  brokenConnectionError,
+  toProviderError,
+  explainResponse,
+  isTransient,
+  silenceError,
+  unreachableError,
+  unwritableError,
 } from "./proxy-failure.ts";
-import { requestPayload } from "./request-payloads.ts";
+import { toRequestPayload } from "./request-payloads.ts";
 
 /** A broken connection is taken up so often without a new event in between. */
 export const MAX_RESUMES = 5;
@@ -120,7 +120,7 @@ class Exchange {
 
   async run(): Promise<void> {
     const { signal } = this.#options;
-    const abort = (): void => this.#fail(aborted());
+    const abort = (): void => this.#fail(abortedError());
     try {
       if (signal?.aborted) return abort();
       signal?.addEventListener("abort", abort, { once: true });
@@ -131,7 +131,7 @@ class Exchange {
         response = await this.#resume(trouble);
       }
     } catch (error) {
-      this.#fail(explained(error, this.#options.url));
+      this.#fail(toProviderError(error, this.#options.url));
     } finally {
       signal?.removeEventListener("abort", abort);
       this.#stopWatch();
@@ -141,11 +141,11 @@ class Exchange {
   /** Asks the model. Nothing where that was aborted meanwhile. */
   async #ask(): Promise<FetchedResponse | undefined> {
     const { url } = this.#options;
-    const body = this.#written();
+    const body = this.#encodeRequest();
     const headers = { "content-type": "application/json", accept: EVENT_STREAM };
     const response = await this.#send("POST", "api/stream", headers, body).catch(
       (error: unknown) => {
-        throw this.#isSilent ? silent(url, SILENCE_MS) : unreachable(url, error);
+        throw this.#isSilent ? silenceError(url, SILENCE_MS) : unreachableError(url, error);
       },
     );
     this.#id = response.headers.get("gyre-stream") ?? undefined;
@@ -158,11 +158,11 @@ class Exchange {
     return response;
   }
 
-  #written(): string {
+  #encodeRequest(): string {
     try {
-      return JSON.stringify(requestPayload(this.#model, this.#context, this.#options));
+      return JSON.stringify(toRequestPayload(this.#model, this.#context, this.#options));
     } catch (error) {
-      throw unwritable(error);
+      throw unwritableError(error);
     }
   }
 
@@ -184,11 +184,11 @@ class Exchange {
         return response;
       } catch (error) {
         if (this.#stream.closed) return undefined;
-        if (error instanceof ProviderError && !isPassing(error)) throw error;
-        trouble = asError(error);
+        if (error instanceof ProviderError && !isTransient(error)) throw error;
+        trouble = toError(error);
       }
     }
-    throw broken(this.#options.url, trouble);
+    throw brokenConnectionError(this.#options.url, trouble);
   }
 
   /** Reads to the last event, or gives why it could not. Throws where an event makes no sense. */
@@ -204,9 +204,9 @@ class Exchange {
     });
     let trouble = new Error("the response ended before its last event");
     for (;;) {
-      const piece = await body.read().catch(asError);
+      const piece = await body.read().catch(toError);
       if (piece instanceof Error) {
-        trouble = this.#isSilent ? silent(this.#options.url, SILENCE_MS) : piece;
+        trouble = this.#isSilent ? silenceError(this.#options.url, SILENCE_MS) : piece;
         break;
       }
       if (piece.done) break;
@@ -220,7 +220,7 @@ class Exchange {
     }
     const left = decoder.end();
     // A JSON object that was cut is none: one that can be read is whole, also without a line end.
-    const data = left && objectIn(left.data);
+    const data = left && tryParseObject(left.data);
     if (left?.event !== undefined && data && isWhole) this.#message.take(left.event, data);
     return trouble;
   }
@@ -230,8 +230,8 @@ class Exchange {
     const type = response.headers.get("content-type") ?? "";
     if (response.ok && type.toLowerCase().startsWith(EVENT_STREAM)) return;
     const body = response.body?.getReader();
-    const text = body ? await textOf(body) : "";
-    throw failureOfResponse(response, text, { url: this.#options.url, now: this.#clock.now() });
+    const text = body ? await readText(body) : "";
+    throw explainResponse(response, text, { url: this.#options.url, now: this.#clock.now() });
   }
 
   #send(
@@ -316,7 +316,7 @@ class Exchange {
   }
 }
 
-async function textOf(body: Body): Promise<string> {
+async function readText(body: Body): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   while (text.length < MAX_ERROR_BODY_CHARS) {
@@ -329,7 +329,7 @@ async function textOf(body: Body): Promise<string> {
   return text;
 }
 
-function objectIn(data: string): Payload | undefined {
+function tryParseObject(data: string): Payload | undefined {
   try {
     return parseObject(data);
   } catch {

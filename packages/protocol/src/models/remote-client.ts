@@ -7,16 +7,16 @@ import type {
   StreamOptions,
 } from "@gyre/ai";
 import { connectUrl, type ConnectUrlOptions } from "../client/connect-url.ts";
-import { type ModelFacts, type ModelFilter, modelsIn } from "./model-facts.ts";
+import { type ModelFacts, type ModelFilter, parseModels } from "./model-facts.ts";
 import { RemoteResponse } from "./remote-response.ts";
-import { requestPayload } from "./request-payloads.ts";
+import { toRequestPayload } from "./request-payloads.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
-import type { WirePeer } from "../client/client-api.ts";
+import type { WireClientApi } from "../client/client-api.ts";
 
 /** An address, a peer that is there already and stays the caller's, or how to make one. */
 export type RemoteClientOptions =
   | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
-  | { peer: WirePeer }
+  | { peer: WireClientApi }
   | WireClientOptions;
 
 /** Models that a server asks for us: to the loop it is a client like any other. */
@@ -37,18 +37,18 @@ export interface RemoteClient extends ProtocolClient {
  * error of kind "network", and keeps what had come.
  */
 export function createRemoteClient(given: string | RemoteClientOptions): RemoteClient {
-  const options = optionsOf(given);
+  const options = resolveOptions(given);
   const isOwn = !("peer" in options);
-  const peer: WirePeer = isOwn ? new WireClient(options) : options.peer;
+  const peer: WireClientApi = isOwn ? new WireClient(options) : options.peer;
   const ownClock = isOwn ? options.clock : undefined;
   const running = new Set<RemoteResponse>();
 
   const stream: RemoteClient["stream"] = (model, context, asked = {}) => {
     const { signal, clock = ownClock } = asked;
     const response: RemoteResponse = new RemoteResponse({
-      peer,
+      client: peer,
       model,
-      request: requestPayload(model, context, asked),
+      request: toRequestPayload(model, context, asked),
       ...(signal && { signal }),
       ...(clock && { clock }),
       onEnd: () => running.delete(response),
@@ -62,7 +62,7 @@ export function createRemoteClient(given: string | RemoteClientOptions): RemoteC
     stream,
     complete: (model, context, asked) => stream(model, context, asked).result(),
     async models(filter) {
-      return modelsIn(await peer.request("models", filter ? { filter } : {}));
+      return parseModels(await peer.request("models", filter ? { filter } : {}));
     },
     async close() {
       for (const response of [...running]) {
@@ -73,7 +73,9 @@ export function createRemoteClient(given: string | RemoteClientOptions): RemoteC
   };
 }
 
-function optionsOf(given: string | RemoteClientOptions): { peer: WirePeer } | WireClientOptions {
+function resolveOptions(
+  given: string | RemoteClientOptions,
+): { peer: WireClientApi } | WireClientOptions {
   const options = typeof given === "string" ? { url: given } : given;
   if (!("url" in options)) return options;
   const { token, url, ...more } = options;

@@ -6,18 +6,18 @@ import {
   systemClock,
 } from "@gyre/ai";
 import type { Envelope, Payload } from "../frames/envelope.ts";
-import { failureOf } from "../frames/failure-kind.ts";
+import { toFailure } from "../frames/failure-kind.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
 import { ArrivingMessage } from "../messages/arriving-message.ts";
-import { streamName } from "../frames/stream-name.ts";
-import type { StreamListener, WirePeer } from "../client/client-api.ts";
+import { makeStreamName } from "../frames/stream-name.ts";
+import type { StreamListener, WireClientApi } from "../client/client-api.ts";
 
 /** A server that does not end an aborted stream within this is not waited for. */
 const ABORT_ANSWER_MS = 2_000;
 const ABORTED: Failure = { kind: "aborted", retryable: false };
 
 export interface RemoteResponseOptions {
-  peer: WirePeer;
+  client: WireClientApi;
   model: Model;
   /** What is asked: the payload of `stream_request`. */
   request: Payload;
@@ -32,13 +32,13 @@ export class RemoteResponse implements StreamListener {
   readonly events: AssistantMessageEventStream = new AssistantMessageEventStream();
   readonly #options: RemoteResponseOptions;
   readonly #clock: Clock;
-  readonly #id = streamName();
+  readonly #id = makeStreamName();
   readonly #message: ArrivingMessage;
   /** The request went out on a connection. */
   #isSent = false;
   #isGranted = false;
   /** It was sent on an earlier connection too: nobody knows which of them has the events. */
-  #isAstray = false;
+  #isResent = false;
   #stopGrace: () => void = () => {};
   #unlisten: () => void = () => {};
 
@@ -50,22 +50,22 @@ export class RemoteResponse implements StreamListener {
 
   /** Asks. Called once. */
   start(): void {
-    const { peer, request, signal } = this.#options;
+    const { client: peer, request, signal } = this.#options;
     if (signal?.aborted) return this.#fail("The request was aborted.", ABORTED);
     signal?.addEventListener("abort", this.#abort, { once: true });
     this.#isSent = peer.state.type === "ready";
     try {
       this.#unlisten = peer.listen(this.#id, this);
     } catch (error) {
-      return this.#refused(error);
+      return this.#onRefused(error);
     }
     peer.request("stream_request", request, { stream: this.#id }).then(
-      () => this.#granted(),
-      (error: unknown) => this.#refused(error),
+      () => this.#onGranted(),
+      (error: unknown) => this.#onRefused(error),
     );
   }
 
-  frame({ type, payload, seq, from }: Envelope): void {
+  onFrame({ type, payload, seq, from }: Envelope): void {
     if (this.events.closed) return;
     try {
       if (payload["omitted"] === true) {
@@ -76,7 +76,7 @@ export class RemoteResponse implements StreamListener {
       if (!this.#message.takeNumbered(type, payload, number, from)) {
         throw new ProtocolError("invalid_sequence", `"${type}" came too early.`);
       }
-      if (this.events.closed) this.#tidy();
+      if (this.events.closed) this.#cleanUp();
     } catch (error) {
       this.leave(messageOf(error), { kind: "network", retryable: true });
     }
@@ -85,12 +85,12 @@ export class RemoteResponse implements StreamListener {
   resume(last: number): { type: string; payload: Payload } | undefined {
     if (this.#isGranted) return { type: "resume", payload: { after: last } };
     // There may be nothing to resume: the request itself goes out again first.
-    this.#isAstray = this.#isSent;
+    this.#isResent = this.#isSent;
     this.#isSent = true;
     return undefined;
   }
 
-  lost(error: ProtocolError): void {
+  onLost(error: ProtocolError): void {
     this.#fail(error.message, { kind: "network", retryable: true });
   }
 
@@ -101,18 +101,18 @@ export class RemoteResponse implements StreamListener {
     this.#fail(errorMessage, failure);
   }
 
-  #granted(): void {
+  #onGranted(): void {
     this.#isGranted = true;
-    if (!this.#isAstray || this.events.closed) return;
+    if (!this.#isResent || this.events.closed) return;
     const payload = { stream: this.#id, after: this.#message.last };
-    this.#options.peer.request("resume", payload).catch((error: unknown) => {
+    this.#options.client.request("resume", payload).catch((error: unknown) => {
       this.#fail(messageOf(error), { kind: "network", retryable: true });
     });
   }
 
-  #refused(error: unknown): void {
+  #onRefused(error: unknown): void {
     const failure: Failure =
-      error instanceof ProtocolError ? failureOf(error) : { kind: "network", retryable: true };
+      error instanceof ProtocolError ? toFailure(error) : { kind: "network", retryable: true };
     this.#fail(messageOf(error), failure);
   }
 
@@ -120,23 +120,23 @@ export class RemoteResponse implements StreamListener {
     this.#askToAbort();
     const end = (): void => this.#fail("The request was aborted.", ABORTED);
     // The server's own end has what was counted by then. Where it is away nobody waits for it.
-    if (this.#options.peer.state.type !== "ready") end();
+    if (this.#options.client.state.type !== "ready") end();
     else this.#stopGrace = this.#clock.after(ABORT_ANSWER_MS, end);
   };
 
   /** Without a connection this waits for the next one. */
   #askToAbort(): void {
-    this.#options.peer.request("abort_request", { stream: this.#id }).catch(() => {
+    this.#options.client.request("abort_request", { stream: this.#id }).catch(() => {
       // The end of the stream, here and there, does not depend on it.
     });
   }
 
   #fail(errorMessage: string, failure: Failure): void {
     this.#message.fail(errorMessage, failure);
-    this.#tidy();
+    this.#cleanUp();
   }
 
-  #tidy(): void {
+  #cleanUp(): void {
     this.#stopGrace();
     this.#unlisten();
     this.#options.signal?.removeEventListener("abort", this.#abort);

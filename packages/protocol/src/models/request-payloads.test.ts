@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MAX_CONTEXT_MESSAGES, MAX_CONTEXT_TOOLS, requestIn } from "./request-payloads.ts";
+import { MAX_CONTEXT_MESSAGES, MAX_CONTEXT_TOOLS, parseRequest } from "./request-payloads.ts";
 
 const model = { provider: "p", id: "m" };
 const user = { role: "user", content: "Hi", timestamp: 1 };
@@ -51,7 +51,7 @@ describe("invalid_request says what is wrong", () => {
     ["too many messages", requestOf(Array(MAX_CONTEXT_MESSAGES + 1).fill(0)), "at most"],
     ["options that are a list", { ...requestOf([user]), options: [] }, '"options"'],
   ])("%s", (_, payload, words) => {
-    expect(() => requestIn(payload)).toThrow(
+    expect(() => parseRequest(payload)).toThrow(
       expect.objectContaining({
         code: "invalid_request",
         message: expect.stringContaining(words),
@@ -75,7 +75,7 @@ describe("invalid_request says what is wrong", () => {
     ["metadata", []],
   ])('"options.%s" is not %j', (name, value) => {
     const payload = { ...requestOf([user]), options: { [name]: value } };
-    expect(() => requestIn(payload)).toThrow(`"options.${name}"`);
+    expect(() => parseRequest(payload)).toThrow(`"options.${name}"`);
   });
 });
 
@@ -104,7 +104,7 @@ describe("what may travel does", () => {
     };
     const context = { systemPrompt: "s", messages, tools };
     const secrets = { apiKey: "k", headers: { a: "b" }, signal: 1, fetch: 1, onPayload: 1 };
-    expect(requestIn({ model, context, options: { ...options, ...secrets } })).toEqual({
+    expect(parseRequest({ model, context, options: { ...options, ...secrets } })).toEqual({
       model,
       context,
       options,

@@ -44,7 +44,7 @@ export interface ModelRequest {
  * A request as it travels: the model by its name, the context without what no model sees,
  * and of the options those that may. Keys, headers and addresses stay here.
  */
-export function requestPayload(
+export function toRequestPayload(
   { provider, id }: Pick<Model, "provider" | "id">,
   { systemPrompt, messages, tools }: Context,
   options: StreamOptions = {},
@@ -53,26 +53,30 @@ export function requestPayload(
     model: { provider, id },
     context: {
       ...(systemPrompt !== undefined && { systemPrompt }),
-      messages: messages.map(withoutNotes),
-      ...(tools && { tools: tools.map(shownTool) }),
+      messages: messages.map(stripNotes),
+      ...(tools && { tools: tools.map(toWireTool) }),
     },
-    options: travelling(options),
+    options: pickWireOptions(options),
   };
 }
 
 /** `{model, context, options?}`, read strictly. Throws `invalid_request`, and says why. */
-export function requestIn({ model, context, options = {} }: Payload): ModelRequest {
+export function parseRequest({ model, context, options = {} }: Payload): ModelRequest {
   if (!isRecord(model) || !isText(model["provider"]) || !isText(model["id"])) {
-    throw wrong('"model" is {provider, id}, both strings.');
+    throw invalidRequest('"model" is {provider, id}, both strings.');
   }
-  if (!isRecord(context)) throw wrong('"context" is an object.');
-  if (!isRecord(options)) throw wrong('"options" is an object.');
+  if (!isRecord(context)) throw invalidRequest('"context" is an object.');
+  if (!isRecord(options)) throw invalidRequest('"options" is an object.');
   const { provider, id } = model;
-  return { model: { provider, id }, context: contextIn(context), options: optionsIn(options) };
+  return {
+    model: { provider, id },
+    context: parseContext(context),
+    options: parseOptions(options),
+  };
 }
 
 /** What the application keeps with a message is not for a model, and may not be JSON. */
-function withoutNotes(message: Message): Message {
+function stripNotes(message: Message): Message {
   if (message.role === "toolResult" && message.details !== undefined) {
     const { details: _, ...seen } = message;
     return seen;
@@ -84,44 +88,44 @@ function withoutNotes(message: Message): Message {
   return message;
 }
 
-function shownTool({ name, description, parameters }: Tool): Tool {
+function toWireTool({ name, description, parameters }: Tool): Tool {
   return { name, description, parameters: toJsonSchema(parameters) };
 }
 
-function travelling(options: StreamOptions): Payload {
+function pickWireOptions(options: StreamOptions): Payload {
   const all: Payload = { ...options };
   const names = Object.keys(OPTIONS).filter((name) => all[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, all[name]]));
 }
 
-function contextIn({ systemPrompt, messages, tools }: Payload): Context {
+function parseContext({ systemPrompt, messages, tools }: Payload): Context {
   if (systemPrompt !== undefined && !isText(systemPrompt)) {
-    throw wrong('"context.systemPrompt" is a string.');
+    throw invalidRequest('"context.systemPrompt" is a string.');
   }
-  if (!Array.isArray(messages)) throw wrong('"context.messages" is a list.');
+  if (!Array.isArray(messages)) throw invalidRequest('"context.messages" is a list.');
   if (messages.length > MAX_CONTEXT_MESSAGES) {
-    throw wrong(`"context.messages" has at most ${MAX_CONTEXT_MESSAGES} messages.`);
+    throw invalidRequest(`"context.messages" has at most ${MAX_CONTEXT_MESSAGES} messages.`);
   }
   const at = messages.findIndex((message) => !isMessage(message));
-  if (at >= 0) throw wrong(`Message ${at} of "context.messages" is no message.`);
+  if (at >= 0) throw invalidRequest(`Message ${at} of "context.messages" is no message.`);
   return {
     ...(systemPrompt !== undefined && { systemPrompt }),
     messages: messages.filter(isMessage),
-    ...(tools !== undefined && { tools: toolsIn(tools) }),
+    ...(tools !== undefined && { tools: parseTools(tools) }),
   };
 }
 
-function toolsIn(tools: unknown): Tool[] {
-  if (!Array.isArray(tools)) throw wrong('"context.tools" is a list.');
+function parseTools(tools: unknown): Tool[] {
+  if (!Array.isArray(tools)) throw invalidRequest('"context.tools" is a list.');
   if (tools.length > MAX_CONTEXT_TOOLS) {
-    throw wrong(`"context.tools" has at most ${MAX_CONTEXT_TOOLS} tools.`);
+    throw invalidRequest(`"context.tools" has at most ${MAX_CONTEXT_TOOLS} tools.`);
   }
   return tools.map((tool: unknown, at) => {
     const { name, description, parameters } = isRecord(tool) ? tool : {};
     if (isText(name) && isText(description) && isRecord(parameters)) {
       return { name, description, parameters };
     }
-    throw wrong(`Tool ${at} of "context.tools" is {name, description, parameters}.`);
+    throw invalidRequest(`Tool ${at} of "context.tools" is {name, description, parameters}.`);
   });
 }
 
@@ -201,12 +205,12 @@ const OPTIONS: { [K in keyof WireStreamOptions]-?: OptionRule<NonNullable<WireSt
   };
 
 /** What is not known is passed over, keys and headers with it. */
-function optionsIn(options: Payload): WireStreamOptions {
+function parseOptions(options: Payload): WireStreamOptions {
   const read: Record<string, unknown> = {};
   for (const [name, { what, is }] of Object.entries(OPTIONS)) {
     const value = options[name];
     if (value === undefined) continue;
-    if (!is(value)) throw wrong(`"options.${name}" is ${what}.`);
+    if (!is(value)) throw invalidRequest(`"options.${name}" is ${what}.`);
     read[name] = value;
   }
   return read;
@@ -237,6 +241,6 @@ function isToolChoice(value: unknown): value is ToolChoice {
   return CHOICES.has(value) || (isRecord(value) && isText(value["name"]));
 }
 
-function wrong(what: string): ProtocolError {
+function invalidRequest(what: string): ProtocolError {
   return new ProtocolError("invalid_request", what);
 }

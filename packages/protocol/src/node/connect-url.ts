@@ -1,9 +1,9 @@
 import {
-  addressOf,
+  parseAddress,
   connectUrl as connectInBrowser,
   type ConnectUrlOptions,
-  socketAddress,
-  unknownAddress,
+  buildSocketUrl,
+  unknownSchemeError,
 } from "../client/connect-url.ts";
 import type { Connect } from "../client/client-api.ts";
 import { connectTcp } from "./tcp.ts";
@@ -14,12 +14,12 @@ import { connectWebSocket } from "./websocket-client.ts";
  * Throws for another kind of address.
  */
 export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connect {
-  const address = addressOf(url);
+  const address = parseAddress(url);
   const { hostname, port, protocol } = address;
   switch (protocol) {
     case "ws:":
     case "wss:":
-      return (signal) => connectWebSocket(socketAddress(address), { ...options, signal });
+      return (signal) => connectWebSocket(buildSocketUrl(address), { ...options, signal });
     case "http:":
     case "https:":
       return connectInBrowser(url, options);
@@ -33,6 +33,6 @@ export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connec
           signal,
         });
     default:
-      throw unknownAddress(url, "ws:, wss:, http:, https: or tcp:");
+      throw unknownSchemeError(url, "ws:, wss:, http:, https: or tcp:");
   }
 }

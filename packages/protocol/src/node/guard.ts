@@ -1,11 +1,11 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import { TOKEN_PROTOCOL_PREFIX } from "../transports/websocket.ts";
-import { tokenCheck } from "./token.ts";
+import { createTokenCheck } from "./token.ts";
 
-export { makeToken, readOrMakeToken, tokenCheck } from "./token.ts";
+export { makeToken, readOrMakeToken, createTokenCheck } from "./token.ts";
 
-const UNAUTHORISED = 401;
+const UNAUTHORIZED = 401;
 const FORBIDDEN = 403;
 const TOO_MANY = 429;
 const HTTP_PORT = 80;
@@ -45,7 +45,7 @@ export class Guard {
   readonly #origins: ReadonlySet<string>;
 
   constructor({ token, port, hosts = [], origins = [] }: GuardOptions) {
-    this.#isToken = tokenCheck(token);
+    this.#isToken = createTokenCheck(token);
     this.#port = port;
     this.#hosts = [...LOOPBACK_NAMES, ...hosts.map((host) => host.toLowerCase())];
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
@@ -63,15 +63,15 @@ export class Guard {
   checkPlace({ headers: { host = "", origin } }: IncomingMessage): Refusal | undefined {
     if (!this.#isOurHost(host.toLowerCase())) {
       const what = `This server is not called "${host}". Allow that host, or call it by another.`;
-      return forbidden("host", what);
+      return forbid("host", what);
     }
     if (origin === undefined || isSameOrigin(origin, host)) return undefined;
     if (this.#origins.has(origin.toLowerCase())) return undefined;
-    return forbidden("origin", `Pages of "${origin}" may not use this server. Allow that origin.`);
+    return forbid("origin", `Pages of "${origin}" may not use this server. Allow that origin.`);
   }
 
   /** For pages of another origin that is allowed: that they may read the answer. */
-  corsHeaders({ headers: { host = "", origin } }: IncomingMessage): OutgoingHttpHeaders {
+  buildCorsHeaders({ headers: { host = "", origin } }: IncomingMessage): OutgoingHttpHeaders {
     if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return {};
     if (isSameOrigin(origin, host)) return {};
     return {
@@ -94,19 +94,19 @@ export class Guard {
   }
 
   #checkToken({ headers }: IncomingMessage): Refusal | undefined {
-    const given = BEARER.exec(headers.authorization ?? "")?.[1] ?? tokenOfProtocols(headers);
+    const given = BEARER.exec(headers.authorization ?? "")?.[1] ?? findTokenInProtocols(headers);
     if (given !== undefined && this.#isToken(given)) return undefined;
     const what =
       given === undefined
         ? 'A token is needed: "Authorization: Bearer …".'
         : "This is not the token of this server.";
     const error = new ProtocolError("unauthorized", what);
-    return { reason: "token", status: UNAUTHORISED, error };
+    return { reason: "token", status: UNAUTHORIZED, error };
   }
 }
 
 /** For one connection too many. */
-export function tooManyConnections(max: number): Refusal {
+export function refuseTooMany(max: number): Refusal {
   const what = `This server has all of its ${max} connections. Try again later.`;
   return {
     reason: "connections",
@@ -115,7 +115,7 @@ export function tooManyConnections(max: number): Refusal {
   };
 }
 
-function forbidden(reason: RefusalReason, what: string): Refusal {
+function forbid(reason: RefusalReason, what: string): Refusal {
   return { reason, status: FORBIDDEN, error: new ProtocolError("unauthorized", what) };
 }
 
@@ -126,7 +126,7 @@ function isSameOrigin(origin: string, host: string): boolean {
 }
 
 /** Browsers can give a WebSocket no header: there the token is one of the subprotocols. */
-function tokenOfProtocols(headers: IncomingMessage["headers"]): string | undefined {
+function findTokenInProtocols(headers: IncomingMessage["headers"]): string | undefined {
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
   const found = offered.find((each) => each.startsWith(TOKEN_PROTOCOL_PREFIX));
   if (found === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@gyre/ai";
-import { encode, type Envelope, utf8Length } from "../frames/envelope.ts";
+import { encode, type Envelope, measureUtf8 } from "../frames/envelope.ts";
 import { Inbox } from "../transports/base/inbox.ts";
 import {
   CLOSE_GRACE_MS,
@@ -17,7 +17,7 @@ export interface HttpConnectionOptions {
   maxFrameBytes: number;
   clock: Clock;
   /** It is over. */
-  onGone: () => void;
+  onEnd: () => void;
 }
 
 interface Kept {
@@ -38,7 +38,7 @@ export class HttpConnection implements Transport {
   #tailBytes = 0;
   #sent = 0;
   #response: ServerResponse | undefined;
-  #isTaking = false;
+  #hasRequest = false;
   #isClosing = false;
   /** Settles when the reader can take more; there while it cannot. */
   #lag: { promise: Promise<void>; settle: () => void } | undefined;
@@ -46,7 +46,7 @@ export class HttpConnection implements Transport {
 
   constructor(options: HttpConnectionOptions) {
     this.#options = options;
-    this.#leave();
+    this.#waitForReader();
   }
 
   send(envelope: Envelope): void | Promise<void> {
@@ -54,7 +54,7 @@ export class HttpConnection implements Transport {
     if (this.inbox.isClosed || this.#isClosing) return undefined;
     const seq = ++this.#sent;
     const event = `id: ${seq}\ndata: ${text}\n\n`;
-    this.#keep({ seq, event, bytes: utf8Length(event) });
+    this.#keep({ seq, event, bytes: measureUtf8(event) });
     if (this.#response?.write(event)) return undefined;
     return this.#waitForRoom();
   }
@@ -76,7 +76,7 @@ export class HttpConnection implements Transport {
       });
       stop();
     }
-    this.gone();
+    this.end();
   }
 
   /** Sends the events after that one, and from then on what comes. Throws where they are not kept any more. */
@@ -85,7 +85,7 @@ export class HttpConnection implements Transport {
     if (!Number.isSafeInteger(after) || after < first - 1 || after > this.#sent) {
       const what = `The events after ${after} are not kept any more. Connect anew.`;
       const error = new ProtocolError("stream_not_found", what);
-      this.gone(error);
+      this.end(error);
       throw error;
     }
     const before = this.#response;
@@ -103,7 +103,7 @@ export class HttpConnection implements Transport {
     response.on("close", () => {
       if (this.#response !== response) return;
       this.#response = undefined;
-      this.#leave();
+      this.#waitForReader();
     });
     const missing = this.#tail.filter(({ seq }) => seq > after).map(({ event }) => event);
     const hasRoom = response.write(`:\n\n${missing.join("")}`);
@@ -112,33 +112,33 @@ export class HttpConnection implements Transport {
   }
 
   /** Requests with frames come one after the other. What it gives ends this one. */
-  beginTaking(): () => void {
-    if (this.#isTaking) {
+  beginRequest(): () => void {
+    if (this.#hasRequest) {
       throw new ProtocolError(
         "invalid_sequence",
         "The request with frames before this one is not done. Send one after the other.",
       );
     }
-    this.#isTaking = true;
+    this.#hasRequest = true;
     return () => {
-      this.#isTaking = false;
+      this.#hasRequest = false;
     };
   }
 
-  gone(error?: Error): void {
+  end(error?: Error): void {
     if (this.inbox.isClosed) return;
     this.#stopTimer();
-    this.#options.onGone();
-    this.inbox.closed(error);
+    this.#options.onEnd();
+    this.inbox.onClose(error);
     this.#settle();
     this.#response?.end();
   }
 
-  #leave(): void {
+  #waitForReader(): void {
     this.#stopTimer();
     if (this.inbox.isClosed) return;
     this.#stopTimer = this.#options.clock.after(EVENTS_AWAY_MS, () => {
-      this.gone(new Error(`The event stream was away for ${EVENTS_AWAY_MS} ms.`));
+      this.end(new Error(`The event stream was away for ${EVENTS_AWAY_MS} ms.`));
     });
   }
 

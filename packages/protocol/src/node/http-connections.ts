@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
-import { tooLarge } from "../frames/envelope.ts";
+import { tooLargeError } from "../frames/envelope.ts";
 import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { FrameLines } from "../transports/base/frame-lines.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
@@ -49,7 +49,7 @@ export class HttpConnections {
       path: /\/api\/connections\/([\w-]+)/,
       handle: (_, response, [id = ""]) => {
         // Once more does no harm: what was asked for is so.
-        this.#connections.get(id)?.gone();
+        this.#connections.get(id)?.end();
         response.writeHead(NO_CONTENT).end();
       },
     },
@@ -57,7 +57,7 @@ export class HttpConnections {
 
   /** Ends those that are left. */
   close(): void {
-    for (const connection of this.#connections.values()) connection.gone();
+    for (const connection of this.#connections.values()) connection.end();
   }
 
   #connect(response: ServerResponse): void {
@@ -66,7 +66,7 @@ export class HttpConnections {
     const connection = new HttpConnection({
       maxFrameBytes,
       clock,
-      onGone: () => this.#connections.delete(id),
+      onEnd: () => this.#connections.delete(id),
     });
     this.#connections.set(id, connection);
     serve(connection);
@@ -81,13 +81,13 @@ export class HttpConnections {
     response: ServerResponse,
   ): Promise<void> {
     const { maxFrameBytes = MAX_FRAME_BYTES, maxBodyBytes = MAX_BODY_BYTES } = this.#options;
-    const finish = connection.beginTaking();
+    const finish = connection.beginRequest();
     const lines = new FrameLines(connection.inbox, { maxFrameBytes });
     try {
       await readBody(request, maxBodyBytes, (chunk) => lines.feed(chunk));
     } catch (error) {
       // What came of it was taken; what follows would leave a gap.
-      connection.gone(new Error("A request with frames broke off.", { cause: error }));
+      connection.end(new Error("A request with frames broke off.", { cause: error }));
       throw error;
     } finally {
       finish();
@@ -118,7 +118,7 @@ function readBody(
       length += chunk.length;
       if (length <= maxBytes) return take(chunk);
       request.removeAllListeners("data").pause();
-      reject(tooLarge(maxBytes));
+      reject(tooLargeError(maxBytes));
     });
     request.once("end", resolve);
     request.once("error", broken);

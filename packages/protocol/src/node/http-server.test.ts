@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { httpTransport } from "../transports/http.ts";
+import { openHttp } from "../transports/http.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import { WireServer } from "../server/service.ts";
 import type { Transport } from "../transports/base/transport.ts";
@@ -93,7 +93,7 @@ describe("who may come in: a token always", () => {
         expect(status).toBe(401);
         expect(JSON.parse(body)).toMatchObject({ error: { code: "unauthorized" } });
       }
-      expect(listener.metrics.text()).toContain('gyre_refused_total{reason="token"} 2');
+      expect(listener.metrics.format()).toContain('gyre_refused_total{reason="token"} 2');
     },
   );
 
@@ -119,7 +119,7 @@ describe("who may come in: a token always", () => {
     const { url } = await listen();
     const token = "w".repeat(32);
     const wanted = { name: "ProtocolError", code: "unauthorized" };
-    await expect(httpTransport(url, { token })).rejects.toMatchObject(wanted);
+    await expect(openHttp(url, { token })).rejects.toMatchObject(wanted);
     const ws = `${url.replace("http", "ws")}/api/ws`;
     await expect(connectWebSocket(ws, { token })).rejects.toMatchObject(wanted);
   });
@@ -143,7 +143,7 @@ describe("who may come in: Host is checked, so that no name of a stranger leads 
       expect(status).toBe(403);
       expect(JSON.parse(body)).toMatchObject({ error: { code: "unauthorized" } });
     }
-    expect(listener.metrics.text()).toContain('gyre_refused_total{reason="host"} 2');
+    expect(listener.metrics.format()).toContain('gyre_refused_total{reason="host"} 2');
   });
 
   it.each([
@@ -184,7 +184,7 @@ describe("who may come in: Origin is checked, so that no page of another site co
         expect(answer.status).toBe(403);
         expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
       }
-      expect(listener.metrics.text()).toContain('gyre_refused_total{reason="origin"} 3');
+      expect(listener.metrics.format()).toContain('gyre_refused_total{reason="origin"} 3');
     },
   );
 
@@ -217,7 +217,7 @@ describe("who may come in: Origin is checked, so that no page of another site co
 describe("limits", () => {
   it("connections: one too many gets 429, on HTTP and on WebSocket, until one leaves", async () => {
     const listener = await listen({ maxConnections: 1 });
-    const first = await httpTransport(listener.url, { token: TOKEN });
+    const first = await openHttp(listener.url, { token: TOKEN });
     for (const [method, path, more] of [
       ["POST", "/api/connect", {}],
       ["GET", "/api/ws", UPGRADE],
@@ -226,12 +226,12 @@ describe("limits", () => {
       expect(status).toBe(429);
       expect(JSON.parse(body)).toMatchObject({ error: { code: "rate_limited" } });
     }
-    expect(listener.metrics.text()).toContain('gyre_refused_total{reason="connections"} 2');
+    expect(listener.metrics.format()).toContain('gyre_refused_total{reason="connections"} 2');
     await first.close();
-    while (listener.metrics.text().includes('gyre_connections{transport="http"} 1')) {
+    while (listener.metrics.format().includes('gyre_connections{transport="http"} 1')) {
       await manualClock().turn();
     }
-    const next = await httpTransport(listener.url, { token: TOKEN });
+    const next = await openHttp(listener.url, { token: TOKEN });
     await next.close();
   });
 
@@ -255,7 +255,7 @@ describe("limits", () => {
     );
     socket.resume();
     await new Promise((resolve) => socket.on("close", resolve));
-    expect(listener.metrics.text()).toContain('gyre_connections{transport="http"} 0');
+    expect(listener.metrics.format()).toContain('gyre_connections{transport="http"} 0');
   });
 
   it("too_large: a body above the limit gets 413, and its connection ends", async () => {
@@ -289,7 +289,7 @@ describe("GET /healthz, GET /metrics and further routes", () => {
       token: TOKEN,
     });
     const answer = new Promise((resolve) =>
-      transport.receive({ frame: resolve, fault: resolve, closed: resolve }),
+      transport.receive({ onFrame: resolve, onFault: resolve, onClose: resolve }),
     );
     await transport.send({ v: 1, type: "hello", id: "c_1", payload: { versions: [1] } });
     await answer;
@@ -365,19 +365,19 @@ describe("close: goodbye, and then the end", () => {
     const wire = new WireServer([]);
     const listener = await listen({ serve: (each) => wire.serve(each) });
     const transports = [
-      await httpTransport(listener.url, { token: TOKEN }),
+      await openHttp(listener.url, { token: TOKEN }),
       await connectWebSocket(`${listener.url.replace("http", "ws")}/api/ws`, { token: TOKEN }),
     ];
     const heard = transports.map(hear);
     await Promise.all([listener.close(), wire.close()]);
     for (const each of heard) expect(await each).toEqual(["goodbye", "closed"]);
-    await expect(httpTransport(listener.url, { token: TOKEN })).rejects.toThrow("fetch failed");
+    await expect(openHttp(listener.url, { token: TOKEN })).rejects.toThrow("fetch failed");
   });
 
   it("cuts off who stays beyond the grace", async () => {
     const clock = manualClock();
     const listener = await listen({ clock });
-    const transport = await httpTransport(listener.url, { token: TOKEN });
+    const transport = await openHttp(listener.url, { token: TOKEN });
     const heard = hear(transport);
     const closed = listener.close({ graceMs: 1000 });
     await clock.advance(1000);
@@ -390,9 +390,9 @@ function hear(transport: Transport): Promise<string[]> {
   const heard: string[] = [];
   return new Promise((resolve) =>
     transport.receive({
-      frame: ({ type }) => heard.push(type),
-      fault: () => heard.push("fault"),
-      closed: () => resolve([...heard, "closed"]),
+      onFrame: ({ type }) => heard.push(type),
+      onFault: () => heard.push("fault"),
+      onClose: () => resolve([...heard, "closed"]),
     }),
   );
 }

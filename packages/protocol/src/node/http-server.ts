@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "@gyre/ai";
 import { MAX_CONNECTIONS } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
-import { Guard, type Refusal, tooManyConnections } from "./guard.ts";
+import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
 import { HttpConnections } from "./http-connections.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
@@ -83,18 +83,18 @@ export interface HttpListener extends Listener {
  */
 export async function listenHttp(options: ListenHttpOptions): Promise<HttpListener> {
   const { host = LOOPBACK, port = 0 } = options;
-  const door = new HttpDoor(options);
+  const door = new HttpServer(options);
   const bound = await door.listen(host, port);
   return {
     host,
     port: bound,
-    url: `http://${nameOf(host)}:${bound}`,
+    url: `http://${formatHost(host)}:${bound}`,
     metrics: door.metrics,
     close: ({ graceMs } = {}) => door.close(graceMs),
   };
 }
 
-class HttpDoor {
+class HttpServer {
   readonly metrics: Metrics;
   readonly #options: ListenHttpOptions;
   readonly #clock: Clock;
@@ -118,7 +118,7 @@ class HttpDoor {
     this.#guard = new Guard({
       token,
       port: () => this.#port,
-      hosts: [...hosts, ...ownNames(host)],
+      hosts: [...hosts, ...listOwnNames(host)],
       ...(origins && { origins }),
     });
     const shared = { clock, ...(maxFrameBytes !== undefined && { maxFrameBytes }) };
@@ -143,7 +143,7 @@ class HttpDoor {
     );
     this.#server.maxConnections = this.#maxConnections * SOCKETS_A_CONNECTION;
     this.#server.on("connection", (socket) => this.#watch(socket));
-    this.#server.on("drop", () => this.metrics.refused("sockets"));
+    this.#server.on("drop", () => this.metrics.countRefusal("sockets"));
     this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
   }
 
@@ -162,7 +162,7 @@ class HttpDoor {
   #watch(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
-    this.metrics.socket(socket);
+    this.metrics.countSocket(socket);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -174,9 +174,9 @@ class HttpDoor {
     }
     this.#logAnswer(request, response, path);
     if (this.#isClosing) {
-      return answerError(response, stopping(), UNAVAILABLE, { connection: "close" });
+      return answerError(response, stoppingError(), UNAVAILABLE, { connection: "close" });
     }
-    for (const [name, value] of Object.entries(this.#guard.corsHeaders(request))) {
+    for (const [name, value] of Object.entries(this.#guard.buildCorsHeaders(request))) {
       if (value !== undefined) response.setHeader(name, value);
     }
     // A browser asks without the token whether it may send it.
@@ -198,7 +198,7 @@ class HttpDoor {
     const found = findRoute(this.#routes, method, path);
     if (!found.route) {
       const allowed = found.allowed.join(", ");
-      if (allowed === "") return answerError(response, nothingAt(path), NOT_FOUND);
+      if (allowed === "") return answerError(response, notFoundError(path), NOT_FOUND);
       const error = new ProtocolError("invalid_request", `${path} is asked with ${allowed}.`);
       return answerError(response, error, NOT_ALLOWED, { allow: allowed });
     }
@@ -217,8 +217,8 @@ class HttpDoor {
     const refusal = this.#check(request, path);
     if (refusal) this.#noteRefusal(request, path, refusal);
     if (refusal) return refuseUpgrade(socket, refusal.status, refusal.error);
-    if (path !== WEBSOCKET_PATH) return refuseUpgrade(socket, NOT_FOUND, nothingAt(path));
-    if (this.#isClosing) return refuseUpgrade(socket, UNAVAILABLE, stopping());
+    if (path !== WEBSOCKET_PATH) return refuseUpgrade(socket, NOT_FOUND, notFoundError(path));
+    if (this.#isClosing) return refuseUpgrade(socket, UNAVAILABLE, stoppingError());
     this.#upgrades.accept(request, socket, head, (transport) =>
       this.#serve(transport, "websocket"),
     );
@@ -228,9 +228,7 @@ class HttpDoor {
     const refusal = this.#guard.check(request);
     if (refusal) return refusal;
     const isFull = this.#open >= this.#maxConnections;
-    return isFull && CONNECTING_PATHS.has(path)
-      ? tooManyConnections(this.#maxConnections)
-      : undefined;
+    return isFull && CONNECTING_PATHS.has(path) ? refuseTooMany(this.#maxConnections) : undefined;
   }
 
   #serve(transport: Transport, kind: "websocket" | "http"): void {
@@ -242,7 +240,7 @@ class HttpDoor {
       log?.({ type: "disconnected", transport: kind });
     };
     try {
-      serve(this.metrics.counted(transport, kind, onClosed));
+      serve(this.metrics.countFrames(transport, kind, onClosed));
     } catch (error) {
       onError?.(error, `serving a connection over ${kind}`);
       void transport.close();
@@ -251,7 +249,7 @@ class HttpDoor {
 
   #noteRefusal({ method = "" }: IncomingMessage, path: string, refusal: Refusal): void {
     const { reason, status } = refusal;
-    this.metrics.refused(reason);
+    this.metrics.countRefusal(reason);
     this.#options.log?.({ type: "refused", reason, method, path, status });
   }
 
@@ -271,18 +269,18 @@ class HttpDoor {
   #tellMetrics(response: ServerResponse): void {
     response
       .writeHead(OK, { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" })
-      .end(this.metrics.text());
+      .end(this.metrics.format());
   }
 }
 
 /** The address that it listens on is a name of its own, unless it stands for all of them. */
-function ownNames(host: string = LOOPBACK): string[] {
+function listOwnNames(host: string = LOOPBACK): string[] {
   if (host === LOOPBACK || host === "0.0.0.0" || host === "::") return [];
-  return [nameOf(host)];
+  return [formatHost(host)];
 }
 
 /** As it stands in a URL. */
-function nameOf(host: string): string {
+function formatHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
@@ -291,11 +289,11 @@ function pathOf({ url = "/" }: IncomingMessage): string {
   return url.split("?", 1)[0] ?? "/";
 }
 
-function nothingAt(path: string): ProtocolError {
+function notFoundError(path: string): ProtocolError {
   return new ProtocolError("invalid_request", `There is nothing at ${path}.`);
 }
 
-function stopping(): ProtocolError {
+function stoppingError(): ProtocolError {
   return new ProtocolError("internal_error", "The server is about to stop.");
 }
 

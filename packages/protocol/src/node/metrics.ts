@@ -39,12 +39,12 @@ export class Metrics {
   }
 
   /** Somebody was turned away. */
-  refused(reason: string): void {
+  countRefusal(reason: string): void {
     this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
   }
 
   /** Counts the bytes of a socket. */
-  socket(socket: Socket): void {
+  countSocket(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => {
       this.#sockets.delete(socket);
@@ -54,7 +54,7 @@ export class Metrics {
   }
 
   /** A transport whose frames are counted, and itself until it is closed. */
-  counted(transport: Transport, kind: string, onClosed?: () => void): Transport {
+  countFrames(transport: Transport, kind: string, onClosed?: () => void): Transport {
     const add = (by: number): unknown =>
       this.#connections.set(kind, (this.#connections.get(kind) ?? 0) + by);
     add(1);
@@ -66,15 +66,15 @@ export class Metrics {
       },
       receive: (handler: TransportHandler) =>
         transport.receive({
-          frame: (envelope) => {
+          onFrame: (envelope) => {
             this.#frames.in++;
-            handler.frame(envelope);
+            handler.onFrame(envelope);
           },
-          fault: (error) => handler.fault(error),
-          closed: (error) => {
+          onFault: (error) => handler.onFault(error),
+          onClose: (error) => {
             add(-1);
             onClosed?.();
-            handler.closed(error);
+            handler.onClose(error);
           },
         }),
       close: () => transport.close(),
@@ -82,7 +82,7 @@ export class Metrics {
   }
 
   /** All of it, in the text format of Prometheus. */
-  text(): string {
+  format(): string {
     let { in: read, out: written } = this.#bytes;
     for (const socket of this.#sockets) {
       read += socket.bytesRead;
@@ -90,29 +90,29 @@ export class Metrics {
     }
     const uptime = (this.#clock.now() - this.#since) / MS_A_SECOND;
     return [
-      ...metric("gyre_uptime_seconds", "gauge", "Since the server started.", [["", uptime]]),
-      ...metric(
+      ...formatMetric("gyre_uptime_seconds", "gauge", "Since the server started.", [["", uptime]]),
+      ...formatMetric(
         "gyre_connections",
         "gauge",
         "Connections that are open.",
-        labelled("transport", this.#connections),
+        withLabel("transport", this.#connections),
       ),
-      ...metric("gyre_frames_total", "counter", "Frames that came and went.", [
+      ...formatMetric("gyre_frames_total", "counter", "Frames that came and went.", [
         ['{direction="in"}', this.#frames.in],
         ['{direction="out"}', this.#frames.out],
       ]),
-      ...metric("gyre_bytes_total", "counter", "Bytes on the sockets.", [
+      ...formatMetric("gyre_bytes_total", "counter", "Bytes on the sockets.", [
         ['{direction="in"}', read],
         ['{direction="out"}', written],
       ]),
-      ...metric(
+      ...formatMetric(
         "gyre_refused_total",
         "counter",
         "Who was turned away.",
-        labelled("reason", this.#refused),
+        withLabel("reason", this.#refused),
       ),
       ...this.#gauges.flatMap(({ name, help, read: value }) =>
-        metric(name, "gauge", help, [["", value()]]),
+        formatMetric(name, "gauge", help, [["", value()]]),
       ),
       "",
     ].join("\n");
@@ -121,11 +121,11 @@ export class Metrics {
 
 type Sample = readonly [labels: string, value: number];
 
-function labelled(label: string, values: ReadonlyMap<string, number>): Sample[] {
+function withLabel(label: string, values: ReadonlyMap<string, number>): Sample[] {
   return [...values].map(([name, value]) => [`{${label}="${name}"}`, value]);
 }
 
-function metric(
+function formatMetric(
   name: string,
   type: "gauge" | "counter",
   help: string,

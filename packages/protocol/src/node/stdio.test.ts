@@ -2,7 +2,7 @@ import { PassThrough, Readable, Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encode, type Envelope } from "../frames/envelope.ts";
-import { stdioTransport } from "./stdio.ts";
+import { openStdio } from "./stdio.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
 function frame(id: string, text = ""): Envelope {
@@ -21,9 +21,9 @@ function hear(transport: Transport): Heard {
   const end = new Promise<void>((resolve) => (ended = resolve));
   const heard: Heard = { frames: [], faults: [], closed: [], end };
   transport.receive({
-    frame: (each) => heard.frames.push(each),
-    fault: ({ code }) => heard.faults.push(code),
-    closed: (error) => {
+    onFrame: (each) => heard.frames.push(each),
+    onFault: ({ code }) => heard.faults.push(code),
+    onClose: (error) => {
       heard.closed.push(error);
       ended();
     },
@@ -42,7 +42,7 @@ async function readAll(
   );
   const options = { input, output: new PassThrough() };
   const heard = hear(
-    stdioTransport(maxFrameBytes === undefined ? options : { ...options, maxFrameBytes }),
+    openStdio(maxFrameBytes === undefined ? options : { ...options, maxFrameBytes }),
   );
   await heard.end;
   return heard;
@@ -111,7 +111,7 @@ describe("frame 16 MiB: a line above the limit is too_large", () => {
   it("is reported once and skipped without being kept, in whatever pieces", async () => {
     const MIB = 1024 * 1024;
     const input = new PassThrough();
-    const heard = hear(stdioTransport({ input, output: new PassThrough(), maxFrameBytes: LIMIT }));
+    const heard = hear(openStdio({ input, output: new PassThrough(), maxFrameBytes: LIMIT }));
     const before = process.memoryUsage().arrayBuffers;
     let most = 0;
     for (let i = 0; i < 512; i++) {
@@ -128,7 +128,7 @@ describe("frame 16 MiB: a line above the limit is too_large", () => {
   });
 
   it("refuses to send one", () => {
-    const transport = stdioTransport({
+    const transport = openStdio({
       input: new PassThrough(),
       output: new PassThrough(),
       maxFrameBytes: LIMIT,
@@ -148,7 +148,7 @@ describe("sending", () => {
         goOn = done;
       },
     });
-    const transport = stdioTransport({ input: new PassThrough(), output });
+    const transport = openStdio({ input: new PassThrough(), output });
     hear(transport);
     const first = transport.send(frame("1"));
     expect(first).toBeInstanceOf(Promise);
@@ -166,7 +166,7 @@ describe("sending", () => {
 
   it("closes after what was sent has gone out, and leaves the streams open", async () => {
     const output = new PassThrough();
-    const transport = stdioTransport({ input: new PassThrough(), output });
+    const transport = openStdio({ input: new PassThrough(), output });
     const heard = hear(transport);
     void transport.send(frame("1"));
     await transport.close();
@@ -182,7 +182,7 @@ describe("sending", () => {
     ["another error is told", Object.assign(new Error("bad disk"), { code: "EIO" }), false],
   ])("%s", async (_, error, isQuiet) => {
     const output = new Writable({ write: (_chunk, _encoding, done) => done(error) });
-    const transport = stdioTransport({ input: new PassThrough(), output });
+    const transport = openStdio({ input: new PassThrough(), output });
     const heard = hear(transport);
     const wait = transport.send(frame("1"));
     await heard.end;
@@ -194,7 +194,7 @@ describe("sending", () => {
 
   it("ends with an error of the input", async () => {
     const input = new PassThrough();
-    const heard = hear(stdioTransport({ input, output: new PassThrough() }));
+    const heard = hear(openStdio({ input, output: new PassThrough() }));
     const error = new Error("cable");
     input.destroy(error);
     await heard.end;

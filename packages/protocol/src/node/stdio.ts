@@ -19,7 +19,7 @@ export interface StdioOptions {
  * passed over. A line that is too long is reported and skipped, never kept. Neither stream
  * is ended or destroyed by this: they belong to the process.
  */
-export function stdioTransport(options: StdioOptions): Transport {
+export function openStdio(options: StdioOptions): Transport {
   return new StdioTransport(options);
 }
 
@@ -121,6 +121,6 @@ class StdioTransport implements Transport {
     // The listeners for errors stay: one that comes late would end the process.
     this.#onDrain();
     this.#settleWritten();
-    this.#inbox.closed(error);
+    this.#inbox.onClose(error);
   }
 }

@@ -14,7 +14,7 @@ import type { Payload } from "../frames/envelope.ts";
 import { KEEP_ALIVE_MS } from "../frames/limits.ts";
 import { ModelService } from "../models/models-service.ts";
 import { listenRoutes } from "../testing/http-streams.ts";
-import { type StreamRouteOptions, streamRoutes } from "./stream-route.ts";
+import { type StreamRouteOptions, createStreamRoutes } from "./stream-route.ts";
 
 const open: { close(): Promise<void> }[] = [];
 
@@ -42,7 +42,7 @@ async function served(
     ...(tailEvents !== undefined && { limits: { tailEvents } }),
   });
   const clock = manualClock();
-  const server = await listenRoutes(streamRoutes(source, { clock, ...limits }));
+  const server = await listenRoutes(createStreamRoutes(source, { clock, ...limits }));
   open.push(server, source);
   return { model, clock, url: server.url, port: server.port };
 }

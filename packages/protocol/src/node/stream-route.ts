@@ -56,7 +56,10 @@ export interface StreamRouteOptions {
  * Models over plain HTTP: `POST /api/stream` asks and answers with server-sent events,
  * `GET /api/streams/:id` resumes after `Last-Event-ID`, `DELETE /api/streams/:id` aborts.
  */
-export function streamRoutes(source: StreamSource, options: StreamRouteOptions = {}): Route[] {
+export function createStreamRoutes(
+  source: StreamSource,
+  options: StreamRouteOptions = {},
+): Route[] {
   const { maxBodyBytes = MAX_FRAME_BYTES } = options;
   const path = /^\/api\/streams\/([^/]+)$/;
   return [
@@ -64,7 +67,7 @@ export function streamRoutes(source: StreamSource, options: StreamRouteOptions =
       method: "POST",
       path: "/api/stream",
       async handle(request, response) {
-        await answering(response, async () => {
+        await answerErrors(response, async () => {
           const stream = await source.open(await readObject(request, maxBodyBytes));
           sendEvents(response, stream, 0, options);
         });
@@ -74,8 +77,8 @@ export function streamRoutes(source: StreamSource, options: StreamRouteOptions =
       method: "GET",
       path,
       async handle(request, response, [id = ""]) {
-        await answering(response, async () => {
-          const after = lastEventId(request);
+        await answerErrors(response, async () => {
+          const after = parseLastEventId(request);
           const stream = source.find(id);
           if (!stream) throw new ProtocolError("stream_not_found", `There is no stream "${id}".`);
           sendEvents(response, stream, after, options);
@@ -93,7 +96,7 @@ export function streamRoutes(source: StreamSource, options: StreamRouteOptions =
   ];
 }
 
-async function answering(response: ServerResponse, answer: () => Promise<void>): Promise<void> {
+async function answerErrors(response: ServerResponse, answer: () => Promise<void>): Promise<void> {
   try {
     await answer();
   } catch (error) {
@@ -121,7 +124,7 @@ function sendEvents(
   const outbox = new Outbox(
     {
       send(frame) {
-        if (response.destroyed || response.write(eventOf(frame))) return undefined;
+        if (response.destroyed || response.write(formatEvent(frame))) return undefined;
         return new Promise<void>((resolve) => (drained = resolve));
       },
       receive() {},
@@ -159,12 +162,12 @@ function sendEvents(
 }
 
 /** A frame as a server-sent event. Its number is in the data too, for readers that pass over `id`. */
-function eventOf({ type, seq, from, payload }: Envelope): string {
+function formatEvent({ type, seq, from, payload }: Envelope): string {
   const data = JSON.stringify({ ...payload, seq, ...(from !== undefined && { from }) });
   return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`;
 }
 
-function lastEventId({ headers }: IncomingMessage): number {
+function parseLastEventId({ headers }: IncomingMessage): number {
   const given = headers["last-event-id"];
   if (given === undefined || given === "") return 0;
   const after = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : Number.NaN;

@@ -61,14 +61,18 @@ describe("TCP: a token always, in hello", () => {
     socket.write(first);
     expect(await next()).toMatchObject({ type: "nack", payload: { code: "unauthorized" } });
     expect(await next()).toBe("end");
-    expect(metrics.text()).toContain('gyre_refused_total{reason="token"} 1');
+    expect(metrics.format()).toContain('gyre_refused_total{reason="token"} 1');
   });
 
   it("puts the token of connectTcp into hello", async () => {
     const { port } = await listen();
     const transport = await connectTcp({ port, token: TOKEN });
     const answer = new Promise((resolve) =>
-      transport.receive({ frame: ({ type }) => resolve(type), fault: resolve, closed: resolve }),
+      transport.receive({
+        onFrame: ({ type }) => resolve(type),
+        onFault: resolve,
+        onClose: resolve,
+      }),
     );
     await transport.send({ v: 1, type: "hello", id: "c_1", payload: { versions: [1] } });
     expect(await answer).toBe("ready");
@@ -86,7 +90,7 @@ describe("TCP: limits", () => {
     const { next } = await raw(port);
     expect(await next()).toMatchObject({ type: "goodbye", payload: { reason: "full" } });
     expect(await next()).toBe("end");
-    expect(metrics.text()).toContain('gyre_refused_total{reason="connections"} 1');
+    expect(metrics.format()).toContain('gyre_refused_total{reason="connections"} 1');
     first.socket.write('{"v":1,"type":"ping","id":"c_2"}\n');
     expect(await first.next()).toMatchObject({ type: "pong", re: "c_2" });
   });
@@ -145,7 +149,11 @@ describe("TCP: the end", () => {
     const transport = await connectTcp({ port, token: TOKEN, signal: controller.signal });
     controller.abort();
     const answer = new Promise((resolve) =>
-      transport.receive({ frame: ({ type }) => resolve(type), fault: resolve, closed: resolve }),
+      transport.receive({
+        onFrame: ({ type }) => resolve(type),
+        onFault: resolve,
+        onClose: resolve,
+      }),
     );
     await transport.send({ v: 1, type: "hello", id: "c_1", payload: { versions: [1] } });
     expect(await answer).toBe("ready");

@@ -1,13 +1,13 @@
 import { connect, createServer, type Socket } from "node:net";
 import { type Clock, systemClock } from "@gyre/ai";
-import { authorise, withToken } from "../transports/base/authorize.ts";
+import { authorize, withToken } from "../transports/base/authorize.ts";
 import { encode, type Envelope, PROTOCOL_VERSION } from "../frames/envelope.ts";
 import { CLOSE_GRACE_MS, MAX_CONNECTIONS, MAX_HELLO_BYTES } from "../frames/limits.ts";
-import { stdioTransport } from "./stdio.ts";
+import { openStdio } from "./stdio.ts";
 import type { Transport, TransportHandler } from "../transports/base/transport.ts";
 import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
-import { tokenCheck } from "./token.ts";
+import { createTokenCheck } from "./token.ts";
 
 /** How long a connection is quiet before the system asks whether the other end is there. */
 const TCP_KEEP_ALIVE_MS = 30_000;
@@ -63,23 +63,23 @@ export async function connectTcp(options: ConnectTcpOptions): Promise<Transport>
 export async function listenTcp(options: ListenTcpOptions): Promise<Listener> {
   const { host = LOOPBACK, port = 0, serve, maxConnections = MAX_CONNECTIONS } = options;
   const { clock = systemClock, metrics = new Metrics(clock), onError } = options;
-  const check = tokenCheck(options.token);
+  const check = createTokenCheck(options.token);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     if (sockets.size >= maxConnections) {
-      metrics.refused("connections");
+      metrics.countRefusal("connections");
       socket.on("error", ignore);
-      socket.end(`${encode(full(clock.now()))}\n`, () => socket.destroy());
+      socket.end(`${encode(createGoodbye(clock.now()))}\n`, () => socket.destroy());
       return;
     }
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    metrics.socket(socket);
+    metrics.countSocket(socket);
     const transport = new TcpTransport(socket, { ...options, firstFrameBytes: MAX_HELLO_BYTES });
-    authorise(transport, (known) => serve(metrics.counted(known, "tcp")), {
+    authorize(transport, (known) => serve(metrics.countFrames(known, "tcp")), {
       check,
       clock,
-      onRefused: () => metrics.refused("token"),
+      onRefused: () => metrics.countRefusal("token"),
     });
   });
   const bound = await listenOn(server, host, port);
@@ -110,7 +110,7 @@ class TcpTransport implements Transport {
     socket.setNoDelay(true);
     // A peer that vanished without a word is found by the system.
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
-    this.#lines = stdioTransport({
+    this.#lines = openStdio({
       input: socket,
       output: socket,
       ...(maxFrameBytes !== undefined && { maxFrameBytes }),
@@ -125,12 +125,12 @@ class TcpTransport implements Transport {
 
   receive(handler: TransportHandler): void {
     this.#lines.receive({
-      frame: (envelope) => handler.frame(envelope),
-      fault: (error) => handler.fault(error),
-      closed: (error) => {
+      onFrame: (envelope) => handler.onFrame(envelope),
+      onFault: (error) => handler.onFault(error),
+      onClose: (error) => {
         this.#end();
         this.#drain();
-        handler.closed(error);
+        handler.onClose(error);
       },
     });
   }
@@ -162,6 +162,6 @@ class TcpTransport implements Transport {
 
 function ignore(): void {}
 
-function full(ts: number): Envelope {
+function createGoodbye(ts: number): Envelope {
   return { v: PROTOCOL_VERSION, type: "goodbye", id: "r_0", ts, payload: { reason: "full" } };
 }

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeToken, readOrMakeToken, tokenCheck } from "./token.ts";
+import { makeToken, readOrMakeToken, createTokenCheck } from "./token.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -53,7 +53,7 @@ describe("a token always: generated, 0600", () => {
 
 describe("the token is compared in constant time", () => {
   it("takes the right one alone, whatever the length of what is given", () => {
-    const check = tokenCheck("a".repeat(32));
+    const check = createTokenCheck("a".repeat(32));
     expect(check("a".repeat(32))).toBe(true);
     for (const wrong of ["", "a", "a".repeat(31), "a".repeat(33), `${"a".repeat(31)}b`]) {
       expect(check(wrong)).toBe(false);
@@ -61,6 +61,6 @@ describe("the token is compared in constant time", () => {
   });
 
   it("is refused where anybody could guess it", () => {
-    expect(() => tokenCheck("")).toThrow(/less than 16/);
+    expect(() => createTokenCheck("")).toThrow(/less than 16/);
   });
 });

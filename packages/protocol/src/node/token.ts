@@ -23,8 +23,8 @@ export function makeToken(): string {
  * The check for a token, which takes as long for a wrong one as for the right one. Throws on
  * a token that is too short or cannot travel.
  */
-export function tokenCheck(token: string): (given: string) => boolean {
-  const problem = problemOf(token);
+export function createTokenCheck(token: string): (given: string) => boolean {
+  const problem = findProblem(token);
   if (problem) throw new Error(`The token ${problem}.`);
   // Of one length, whatever is given: a comparison tells nothing about that either.
   const wanted = digest(token);
@@ -57,7 +57,7 @@ export async function readOrMakeToken(file: string): Promise<{ token: string; is
       );
     }
     const token = stat.size > MAX_TOKEN_CHARS ? "" : (await handle.readFile("utf8")).trim();
-    const problem = problemOf(token);
+    const problem = findProblem(token);
     if (problem) throw new Error(`The token in ${file} ${problem}. Remove the file for a new one.`);
     return { token, isNew: false };
   } finally {
@@ -75,7 +75,7 @@ async function openNew(file: string): Promise<FileHandle | undefined> {
   }
 }
 
-function problemOf(token: string): string | undefined {
+function findProblem(token: string): string | undefined {
   if (token.length < MIN_TOKEN_CHARS) return `has less than ${MIN_TOKEN_CHARS} characters`;
   if (token.length > MAX_TOKEN_CHARS) return `has more than ${MAX_TOKEN_CHARS} characters`;
   if (!PRINTABLE.test(token)) return "has characters that a header cannot carry";

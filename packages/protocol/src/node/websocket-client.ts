@@ -5,8 +5,8 @@ import { isRecord } from "../frames/envelope.ts";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
-import { opened, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
-import { nodeTransport } from "./websocket-server.ts";
+import { waitForOpen, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
+import { createTransport } from "./websocket-server.ts";
 
 /** An answer that refuses is read up to here. */
 const MAX_REFUSAL_BYTES = 65_536;
@@ -34,20 +34,20 @@ export async function connectWebSocket(
     perMessageDeflate: false,
     ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
   });
-  const transport = nodeTransport(socket, maxFrameBytes, clock ?? systemClock);
+  const transport = createTransport(socket, maxFrameBytes, clock ?? systemClock);
   const refused = new Promise<never>((_, reject) => {
     socket.on("unexpected-response", (_request, response) => {
-      void refusalOf(response).then((error) => {
+      void readRefusal(response).then((error) => {
         reject(error);
         socket.terminate();
       });
     });
   });
-  await Promise.race([opened(socket, signal), refused]);
+  await Promise.race([waitForOpen(socket, signal), refused]);
   return transport;
 }
 
-async function refusalOf(response: IncomingMessage): Promise<Error> {
+async function readRefusal(response: IncomingMessage): Promise<Error> {
   const { statusCode = 0 } = response;
   let body = "";
   try {

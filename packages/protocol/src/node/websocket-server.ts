@@ -41,8 +41,8 @@ export class WebSocketUpgrades {
     serve: (transport: Transport) => void,
   ): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
-      watch(webSocket, this.#clock);
-      serve(nodeTransport(webSocket, this.#maxFrameBytes, this.#clock, socket));
+      watchConnection(webSocket, this.#clock);
+      serve(createTransport(webSocket, this.#maxFrameBytes, this.#clock, socket));
     });
   }
 }
@@ -52,7 +52,7 @@ export class WebSocketUpgrades {
  * `below` it, what is sent in one turn goes out as one: a call of the system for each frame
  * is most of what a small one costs.
  */
-export function nodeTransport(
+export function createTransport(
   socket: WebSocket,
   maxFrameBytes: number,
   clock: Clock,
@@ -83,7 +83,7 @@ export function nodeTransport(
   });
 }
 
-function watch(socket: WebSocket, clock: Clock): void {
+function watchConnection(socket: WebSocket, clock: Clock): void {
   let isAlive = true;
   const look = (): void => {
     if (!isAlive) return socket.terminate();

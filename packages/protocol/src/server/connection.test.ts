@@ -5,7 +5,7 @@ import { Connection, type ConnectionOptions, type RequestHandler } from "./conne
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { MAX_WAITING_REQUESTS, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import { type Transport, transportPair } from "../transports/base/transport.ts";
+import { type Transport, createTransportPair } from "../transports/base/transport.ts";
 
 interface Line {
   say(type: string, payload?: Payload, more?: Partial<Envelope>): Promise<Envelope[]>;
@@ -23,7 +23,7 @@ function connect(
   handlers: Record<string, RequestHandler> = {},
   more: Partial<ConnectionOptions> = {},
 ): Line {
-  const [near, far] = transportPair();
+  const [near, far] = createTransportPair();
   const clock = manualClock(5);
   const calls: Envelope[] = [];
   const closed: string[] = [];
@@ -45,9 +45,9 @@ function connect(
   });
   const came: Envelope[] = [];
   near.receive({
-    frame: (frame) => came.push(frame),
-    fault: (error) => errors.push(error),
-    closed: () => {},
+    onFrame: (frame) => came.push(frame),
+    onFault: (error) => errors.push(error),
+    onClose: () => {},
   });
   let made = 0;
   const heard = async (): Promise<Envelope[]> => {

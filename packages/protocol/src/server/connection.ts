@@ -1,12 +1,12 @@
 import { type Clock, redact, systemClock } from "@gyre/ai";
-import { type Answer, AnswerMemory } from "./idempotency-cache.ts";
+import { type Answer, IdempotencyCache } from "./idempotency-cache.ts";
 import {
   type Envelope,
   negotiate,
   type Payload,
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
-  versionMismatch,
+  versionMismatchError,
 } from "../frames/envelope.ts";
 import type { LoggedEvent } from "../messages/event-log.ts";
 import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "../frames/limits.ts";
@@ -47,9 +47,9 @@ export interface ConnectionOptions {
   server?: { name: string; version: string };
   limits?: Partial<Limits>;
   /** Where the answer to a request is kept. Default: for the connection's life. */
-  memoryOf?: (frame: Envelope) => AnswerMemory | undefined;
+  findCache?: (frame: Envelope) => IdempotencyCache | undefined;
   /** How long a request may take. Default: `requestTimeoutMs` of the limits. */
-  timeoutMsOf?: (frame: Envelope) => number | undefined;
+  findTimeoutMs?: (frame: Envelope) => number | undefined;
   /** Answers of the other end to what was sent. */
   onAnswer?: (frame: Envelope) => void;
   /** The connection is over; called once. */
@@ -71,7 +71,7 @@ export class Connection {
   readonly #limits: Limits;
   readonly #outbox: Outbox;
   readonly #sequences: SequenceCheck;
-  readonly #memory = new AnswerMemory();
+  readonly #memory = new IdempotencyCache();
   /** The last request of each stream, while it is not answered. */
   readonly #streams = new Map<string, Promise<void>>();
   #isReady = false;
@@ -93,9 +93,9 @@ export class Connection {
       options.maxWaitingBytes ?? MAX_WAITING_BYTES,
     );
     transport.receive({
-      frame: (envelope) => this.#take(envelope),
-      fault: (error) => this.#refuse(error),
-      closed: (error) => this.#end("closed", error),
+      onFrame: (envelope) => this.#take(envelope),
+      onFault: (error) => this.#refuse(error),
+      onClose: (error) => this.#end("closed", error),
     });
   }
 
@@ -166,7 +166,7 @@ export class Connection {
     try {
       this.#dispatch(frame);
     } catch (error) {
-      this.#answer(frame, nackOf(error));
+      this.#answer(frame, toNack(error));
     }
   }
 
@@ -204,7 +204,7 @@ export class Connection {
     }
     if (this.#isReady) throw new ProtocolError("invalid_request", '"hello" was said before.');
     const version = negotiate(versions);
-    if (version === undefined) throw versionMismatch(versions[0], {}, PROTOCOL_VERSIONS);
+    if (version === undefined) throw versionMismatchError(versions[0], {}, PROTOCOL_VERSIONS);
     this.#isReady = true;
     const { server = { name: "gyre", version: "" } } = this.#options;
     this.send({ type: "ready", re: frame.id, payload: { version, server, limits: this.#limits } });
@@ -212,7 +212,7 @@ export class Connection {
 
   #request(frame: Envelope, handler: RequestHandler): void {
     const { stream, seq, from } = frame;
-    const memory = this.#options.memoryOf?.(frame) ?? this.#memory;
+    const memory = this.#options.findCache?.(frame) ?? this.#memory;
     const isKnown = memory.recall(frame, (answer) => this.#answer(frame, answer));
     if (isKnown) {
       // Sent again on a new connection, it is the next one there.
@@ -229,7 +229,7 @@ export class Connection {
     }
     if (stream !== undefined) this.#sequences.accept(stream, seq, from);
     const keep = memory.begin(frame);
-    const timeoutMs = this.#options.timeoutMsOf?.(frame) ?? this.#limits.requestTimeoutMs;
+    const timeoutMs = this.#options.findTimeoutMs?.(frame) ?? this.#limits.requestTimeoutMs;
     const work = new Work(this.#clock, timeoutMs, (answer) => {
       this.#waiting--;
       this.#answer(frame, answer);
@@ -266,7 +266,7 @@ export class Connection {
   #refuse(error: ProtocolError): void {
     const type = error.code === "version_mismatch" ? "nack" : "error";
     const { re } = error;
-    this.send({ type, ...(re !== undefined && { re }), payload: payloadOf(error) });
+    this.send({ type, ...(re !== undefined && { re }), payload: toErrorPayload(error) });
   }
 
   #guard(where: string, run: () => void): void {
@@ -312,7 +312,7 @@ class Work {
   ): void {
     const failed = (error: unknown): void => {
       if (this.#answer || !(error instanceof ProtocolError)) report(error);
-      this.#finish(nackOf(error));
+      this.#finish(toNack(error));
     };
     try {
       const given = run();
@@ -324,7 +324,7 @@ class Work {
     if (this.#answer || this.#timeoutMs === Infinity) return;
     this.#stopTimer = this.#clock.after(this.#timeoutMs, () => {
       const what = `It was not done within ${this.#timeoutMs} ms.`;
-      this.#finish(nackOf(new ProtocolError("timeout", what)));
+      this.#finish(toNack(new ProtocolError("timeout", what)));
     });
   }
 
@@ -337,14 +337,14 @@ class Work {
   }
 }
 
-function nackOf(error: unknown): Answer {
+function toNack(error: unknown): Answer {
   const known =
     error instanceof ProtocolError
       ? error
       : new ProtocolError("internal_error", redact(messageOf(error)), { cause: error });
-  return { type: "nack", payload: payloadOf(known) };
+  return { type: "nack", payload: toErrorPayload(known) };
 }
 
-function payloadOf({ code, message, details }: ProtocolError): Payload {
+function toErrorPayload({ code, message, details }: ProtocolError): Payload {
   return { ...details, code, message };
 }

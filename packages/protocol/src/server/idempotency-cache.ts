@@ -17,7 +17,7 @@ interface Kept {
 }
 
 /** The answers to messages by their ids: one that is sent again gets the first one. */
-export class AnswerMemory {
+export class IdempotencyCache {
   readonly #kept = new Map<string, Kept>();
   readonly #max: number;
   readonly #maxChars: number;
@@ -36,7 +36,7 @@ export class AnswerMemory {
   recall(frame: Envelope, tell: (answer: Answer) => void): boolean {
     const kept = this.#kept.get(frame.id);
     if (!kept) return false;
-    if (kept.print !== printOf(frame)) {
+    if (kept.print !== computeFingerprint(frame)) {
       throw new ProtocolError("invalid_request", "Another message had this id.");
     }
     if (kept.answer) tell(kept.answer);
@@ -46,7 +46,12 @@ export class AnswerMemory {
 
   /** Notes a message that is being worked on. What this gives takes its answer, once. */
   begin(frame: Envelope): (answer: Answer) => void {
-    const kept: Kept = { print: printOf(frame), answer: undefined, chars: 0, waiting: [] };
+    const kept: Kept = {
+      print: computeFingerprint(frame),
+      answer: undefined,
+      chars: 0,
+      waiting: [],
+    };
     this.#kept.set(frame.id, kept);
     for (const [id, oldest] of this.#kept) {
       if (this.#kept.size <= this.#max) break;
@@ -62,7 +67,7 @@ export class AnswerMemory {
 
   /** The newest answer is kept, however long it is. */
   #weigh(kept: Kept, { payload }: Answer): void {
-    kept.chars = jsonOf(payload).length;
+    kept.chars = toJson(payload).length;
     this.#chars += kept.chars;
     for (const [id, oldest] of this.#kept) {
       if (this.#chars <= this.#maxChars) break;
@@ -81,8 +86,8 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /** Tells messages apart that have one id by mistake; no defence against intent. */
-function printOf({ type, payload }: Envelope): string {
-  const text = jsonOf(payload);
+function computeFingerprint({ type, payload }: Envelope): string {
+  const text = toJson(payload);
   let hash = FNV_OFFSET;
   for (let at = 0; at < text.length; at++) {
     hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
@@ -90,7 +95,7 @@ function printOf({ type, payload }: Envelope): string {
   return `${type} ${text.length} ${hash}`;
 }
 
-function jsonOf(payload: Payload): string {
+function toJson(payload: Payload): string {
   try {
     return JSON.stringify(payload);
   } catch {

@@ -1,4 +1,4 @@
-import { type Envelope, type Payload, utf8Length } from "../frames/envelope.ts";
+import { type Envelope, type Payload, measureUtf8 } from "../frames/envelope.ts";
 import { joinFrames } from "../frames/join-frames.ts";
 import { MAX_WAITING_BYTES } from "../frames/limits.ts";
 import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
@@ -39,7 +39,7 @@ export class Outbox {
   push(frame: Envelope, bytes?: number): void {
     if (this.#isClosed) return;
     if (!this.#isBlocked) return this.#send(frame);
-    this.#wait({ frame, bytes: (bytes ?? lengthOf(frame.payload)) + FRAME_BYTES });
+    this.#wait({ frame, bytes: (bytes ?? measurePayload(frame.payload)) + FRAME_BYTES });
     if (this.#bytes <= this.#maxBytes) return;
     this.close();
     this.#onOverflow();
@@ -76,7 +76,7 @@ export class Outbox {
     if (!wait) return;
     this.#isBlocked = true;
     this.#unblocked = wait.then(
-      () => this.#goOn(),
+      () => this.#resume(),
       () => this.close(),
     );
   }
@@ -93,7 +93,7 @@ export class Outbox {
     }
   }
 
-  #goOn(): void {
+  #resume(): void {
     this.#isBlocked = false;
     let sent = 0;
     while (sent < this.#waiting.length && !this.#isBlocked) {
@@ -106,9 +106,9 @@ export class Outbox {
   }
 }
 
-function lengthOf(payload: Payload): number {
+function measurePayload(payload: Payload): number {
   try {
-    return utf8Length(JSON.stringify(payload));
+    return measureUtf8(JSON.stringify(payload));
   } catch {
     // It cannot travel, and what is sent in its place is short.
     return 0;

@@ -1,5 +1,5 @@
 import type { Clock } from "@gyre/ai";
-import type { AnswerMemory } from "./idempotency-cache.ts";
+import type { IdempotencyCache } from "./idempotency-cache.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
 import type { Envelope } from "../frames/envelope.ts";
 import { type Limits, LIMITS, MAX_CONNECTIONS } from "../frames/limits.ts";
@@ -10,11 +10,11 @@ export interface ServedConnection {
   /** What it answers, by the type of the request. */
   readonly handlers: ReadonlyMap<string, RequestHandler>;
   /** Where the answer to a request is kept; nothing: for the connection's life. */
-  memoryOf?(frame: Envelope): AnswerMemory | undefined;
+  findCache?(frame: Envelope): IdempotencyCache | undefined;
   /** How long a request may take; nothing: as the limits say. `Infinity`: it ends by itself. */
-  timeoutMsOf?(frame: Envelope): number | undefined;
+  findTimeoutMs?(frame: Envelope): number | undefined;
   /** The connection is over; called once. */
-  closed?(reason: string, error?: Error): void;
+  onClose?(reason: string, error?: Error): void;
 }
 
 /** Something that answers requests, on any number of connections: models, sessions. */
@@ -64,11 +64,11 @@ export class WireServer {
     const connection: Connection = new Connection(transport, {
       handlers: new Map(served.flatMap(({ handlers }) => [...handlers])),
       limits: { ...LIMITS, ...limits },
-      memoryOf: (frame) => firstOf(served, (each) => each.memoryOf?.(frame)),
-      timeoutMsOf: (frame) => firstOf(served, (each) => each.timeoutMsOf?.(frame)),
+      findCache: (frame) => findFirst(served, (each) => each.findCache?.(frame)),
+      findTimeoutMs: (frame) => findFirst(served, (each) => each.findTimeoutMs?.(frame)),
       onClose: (reason, error) => {
         this.#connections.delete(connection);
-        for (const each of served) each.closed?.(reason, error);
+        for (const each of served) each.onClose?.(reason, error);
         onDisconnect?.(reason, error);
       },
       ...(maxWaitingBytes !== undefined && { maxWaitingBytes }),
@@ -91,7 +91,7 @@ export class WireServer {
   }
 }
 
-function firstOf<T, R>(all: readonly T[], find: (each: T) => R | undefined): R | undefined {
+function findFirst<T, R>(all: readonly T[], find: (each: T) => R | undefined): R | undefined {
   for (const each of all) {
     const found = find(each);
     if (found !== undefined) return found;

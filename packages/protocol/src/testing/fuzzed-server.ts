@@ -5,7 +5,7 @@ import { say, scriptedModel } from "@gyre/ai/testing";
 import { ModelService } from "../models/models-service.ts";
 import { listenHttp } from "../node/http-server.ts";
 import { listenTcp } from "../node/tcp.ts";
-import { streamRoutes } from "../node/stream-route.ts";
+import { createStreamRoutes } from "../node/stream-route.ts";
 import { WireServer } from "../server/service.ts";
 
 // A server in a process of its own, so that its memory can be told from that of who attacks
@@ -30,7 +30,7 @@ const service = new ModelService({ client: model, models: () => [model.model, ..
 const server = new WireServer([service]);
 const serve = (transport: Parameters<WireServer["serve"]>[0]): void => void server.serve(transport);
 const tcp = await listenTcp({ token, serve });
-const http = await listenHttp({ token, serve, routes: streamRoutes(service) });
+const http = await listenHttp({ token, serve, routes: createStreamRoutes(service) });
 console.log(JSON.stringify({ tcp: tcp.port, http: http.port }));
 
 createInterface({ input: process.stdin }).on("line", () => {

@@ -15,7 +15,7 @@ import { WireServer, type WireServerOptions } from "../server/service.ts";
 import {
   type Transport,
   type TransportHandler,
-  transportPair,
+  createTransportPair,
 } from "../transports/base/transport.ts";
 import { WireClient } from "../client/wire-client.ts";
 
@@ -41,13 +41,13 @@ export class CutWire implements Transport {
   receive(handler: TransportHandler): void {
     this.#handler = handler;
     this.#inner.receive({
-      frame: (frame) => {
+      onFrame: (frame) => {
         if (this.#isCut) return;
         if (this.framesLeft-- <= 0) return this.cut();
-        this.#pass(frame, (passed) => handler.frame(passed));
+        this.#pass(frame, (passed) => handler.onFrame(passed));
       },
-      fault: (error) => handler.fault(error),
-      closed: (error) => this.#end(error),
+      onFault: (error) => handler.onFault(error),
+      onClose: (error) => this.#end(error),
     });
   }
 
@@ -63,7 +63,7 @@ export class CutWire implements Transport {
   #end(error: Error | undefined): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    this.#handler?.closed(error);
+    this.#handler?.onClose(error);
   }
 
   #pass(frame: Envelope, to: (passed: Envelope) => void): void {
@@ -135,7 +135,7 @@ export class ModelWire {
 
   /** A new way to the server. */
   wire(): CutWire {
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     this.server.serve(far);
     const wire = new CutWire(near, (frame) => {
       this.frames.push(frame);
@@ -169,9 +169,9 @@ export class FrameClient {
     this.#transport = transport;
     this.#clock = clock;
     transport.receive({
-      frame: (frame) => this.frames.push(frame),
-      fault: () => {},
-      closed: () => {},
+      onFrame: (frame) => this.frames.push(frame),
+      onFault: () => {},
+      onClose: () => {},
     });
   }
 

@@ -1,6 +1,6 @@
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import type { Envelope, Payload } from "../frames/envelope.ts";
-import { type Transport, transportPair } from "../transports/base/transport.ts";
+import { type Transport, createTransportPair } from "../transports/base/transport.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
 import type { StreamListener } from "../client/client-api.ts";
 
@@ -24,9 +24,9 @@ export function played(options: Partial<WireClientOptions> = {}): PlayedServer {
   const client = new WireClient({
     connect: async () => {
       attempts++;
-      const [near, other] = transportPair();
+      const [near, other] = createTransportPair();
       far = other;
-      far.receive({ frame: (frame) => got.push(frame), fault: () => {}, closed: () => {} });
+      far.receive({ onFrame: (frame) => got.push(frame), onFault: () => {}, onClose: () => {} });
       return near;
     },
     clock,
@@ -68,12 +68,12 @@ export function follower(resume?: StreamListener["resume"]): Followed {
     seqs,
     resumes,
     lostWith,
-    frame: ({ seq }) => seqs.push(seq),
+    onFrame: ({ seq }) => seqs.push(seq),
     resume(last) {
       resumes.push(last);
       return resume ? resume(last) : { type: "resume", payload: { after: last } };
     },
-    lost: ({ code }) => lostWith.push(code),
+    onLost: ({ code }) => lostWith.push(code),
   };
 }
 

@@ -2,9 +2,9 @@ import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import type { Connection, RequestHandler } from "../server/connection.ts";
 import type { Envelope } from "../frames/envelope.ts";
 import { WireServer, type WireServerOptions, type WireService } from "../server/service.ts";
-import { type Transport, transportPair } from "../transports/base/transport.ts";
+import { type Transport, createTransportPair } from "../transports/base/transport.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
-import type { WireState } from "../client/client-api.ts";
+import type { ConnectionState } from "../client/client-api.ts";
 
 /** Answers by handlers, the same ones on each connection. */
 function service(handlers: ReadonlyMap<string, RequestHandler>): WireService {
@@ -18,7 +18,7 @@ export interface ServedClient {
   connections: Connection[];
   /** Our ends: closing one cuts the connection. */
   transports: Transport[];
-  states: WireState[];
+  states: ConnectionState[];
   errors: unknown[];
   /** What the server got. */
   asked: Envelope[];
@@ -40,10 +40,10 @@ export function served(
   ]);
   const server = new WireServer([service(new Map(noted))], { clock, ...options.server });
   const [connections, transports]: [Connection[], Transport[]] = [[], []];
-  const [states, errors]: [WireState[], unknown[]] = [[], []];
+  const [states, errors]: [ConnectionState[], unknown[]] = [[], []];
   const client = new WireClient({
     connect: async () => {
-      const [near, far] = transportPair();
+      const [near, far] = createTransportPair();
       transports.push(near);
       connections.push(server.serve(far));
       return near;

@@ -221,9 +221,9 @@ class HeardEnd {
   constructor(transport: Transport) {
     this.transport = transport;
     transport.receive({
-      frame: (frame) => this.#note(() => this.frames.push(frame)),
-      fault: ({ code }) => this.#note(() => this.faults.push(code)),
-      closed: () => this.#note(() => this.ends++),
+      onFrame: (frame) => this.#note(() => this.frames.push(frame)),
+      onFault: ({ code }) => this.#note(() => this.faults.push(code)),
+      onClose: () => this.#note(() => this.ends++),
     });
   }
 

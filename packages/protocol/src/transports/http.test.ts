@@ -2,7 +2,7 @@ import { type ClientRequest, request as httpRequest } from "node:http";
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Envelope } from "../frames/envelope.ts";
-import { httpTransport } from "./http.ts";
+import { openHttp } from "./http.ts";
 import { EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../frames/limits.ts";
 import { type HttpListener, listenHttp } from "../node/http-server.ts";
 import { type TcpRelay, tcpRelay } from "../testing/tcp-relay.ts";
@@ -39,9 +39,9 @@ function hear(transport: Transport): Heard {
     },
   };
   transport.receive({
-    frame: ({ id }) => (heard.ids.push(id), wake()),
-    fault: ({ code }) => (heard.ids.push(code), wake()),
-    closed: (error) => (heard.ends.push(error), wake()),
+    onFrame: ({ id }) => (heard.ids.push(id), wake()),
+    onFault: ({ code }) => (heard.ids.push(code), wake()),
+    onClose: (error) => (heard.ends.push(error), wake()),
   });
   return heard;
 }
@@ -82,7 +82,7 @@ function first(served: readonly Transport[]): Transport {
 describe("HTTP with SSE: an event stream that breaks off is taken up", () => {
   it("nothing is lost or doubled, however often it breaks", async () => {
     const { url, relay, served } = await start();
-    const heard = hear(await httpTransport(url, { token: TOKEN }));
+    const heard = hear(await openHttp(url, { token: TOKEN }));
     const far = first(served);
     const farHeard = hear(far);
     for (let at = 0; at < 30; at++) {
@@ -99,7 +99,7 @@ describe("HTTP with SSE: an event stream that breaks off is taken up", () => {
 
   it("ends where more was lost than is kept", async () => {
     const { url, served, clock, relay } = await start();
-    const transport = await httpTransport(url, { token: TOKEN });
+    const transport = await openHttp(url, { token: TOKEN });
     const heard = hear(transport);
     const far = first(served);
     const farHeard = hear(far);
@@ -115,7 +115,7 @@ describe("HTTP with SSE: an event stream that breaks off is taken up", () => {
 
   it("is gone when it stays away for 30 s", async () => {
     const { url, served, clock, relay, listener } = await start();
-    const heard = hear(await httpTransport(url, { token: TOKEN }));
+    const heard = hear(await openHttp(url, { token: TOKEN }));
     const far = hear(first(served));
     relay.cut();
     await heard.until(() => heard.ends.length > 0);
@@ -224,10 +224,10 @@ describe("HTTP with SSE: what goes over it", () => {
   it("opening is given up by the signal; what is no server of ours is told so", async () => {
     const { url } = await start();
     const given = AbortSignal.abort(new Error("no more"));
-    await expect(httpTransport(url, { token: TOKEN, signal: given })).rejects.toThrow("no more");
+    await expect(openHttp(url, { token: TOKEN, signal: given })).rejects.toThrow("no more");
     const other = async (): Promise<Response> => new Response("{}");
-    await expect(httpTransport(url, { fetch: other })).rejects.toThrow(/not a server of Gyre/);
+    await expect(openHttp(url, { fetch: other })).rejects.toThrow(/not a server of Gyre/);
     const page = async (): Promise<Response> => new Response("<html>", { status: 502 });
-    await expect(httpTransport(url, { fetch: page })).rejects.toThrow(/status 502/);
+    await expect(openHttp(url, { fetch: page })).rejects.toThrow(/status 502/);
   });
 });

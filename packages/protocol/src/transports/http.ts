@@ -1,5 +1,5 @@
 import { SseDecoder } from "@gyre/ai/stream";
-import { encode, type Envelope, isRecord, utf8Length } from "../frames/envelope.ts";
+import { encode, type Envelope, isRecord, measureUtf8 } from "../frames/envelope.ts";
 import { Inbox } from "./base/inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
@@ -27,13 +27,13 @@ export interface HttpTransportOptions {
  * taken up where it was; where that brings nothing, the connection is over. Rejects with the
  * `ProtocolError` that the server tells when it refuses.
  */
-export async function httpTransport(
+export async function openHttp(
   url: string,
   options: HttpTransportOptions = {},
 ): Promise<Transport> {
   const { signal } = options;
   signal?.throwIfAborted();
-  const calls = new Calls(url, options);
+  const calls = new HttpCalls(url, options);
   const onAbort = (): void => calls.cut(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
   try {
@@ -49,7 +49,7 @@ export async function httpTransport(
 }
 
 /** Requests to one server, which can all be given up. */
-class Calls {
+class HttpCalls {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof globalThis.fetch;
@@ -78,15 +78,15 @@ class Calls {
   async #call(method: string, path: string, init: RequestInit): Promise<Response> {
     // Called without an object: a browser's wants none of ours.
     const fetch = this.#fetch;
-    const headers = { ...this.#headers, ...(isRecord(init.headers) && stringsOf(init.headers)) };
+    const headers = { ...this.#headers, ...(isRecord(init.headers) && toStrings(init.headers)) };
     const response = await fetch(this.#url + path, { ...init, method, headers });
-    if (!response.ok) throw await refusalOf(response);
+    if (!response.ok) throw await readRefusal(response);
     return response;
   }
 }
 
 class HttpTransport implements Transport {
-  readonly #calls: Calls;
+  readonly #calls: HttpCalls;
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #inbox = new Inbox();
@@ -99,7 +99,7 @@ class HttpTransport implements Transport {
   /** Events that came, which the server has counted too. */
   #seen = 0;
 
-  constructor(calls: Calls, id: string, maxBytes: number) {
+  constructor(calls: HttpCalls, id: string, maxBytes: number) {
     this.#calls = calls;
     this.#path = `/api/connections/${encodeURIComponent(id)}`;
     this.#maxBytes = maxBytes;
@@ -107,7 +107,7 @@ class HttpTransport implements Transport {
 
   /** Settles when the event stream is there. */
   async open(): Promise<void> {
-    const body = await this.#events();
+    const body = await this.#openEvents();
     void this.#listen(body);
   }
 
@@ -115,7 +115,7 @@ class HttpTransport implements Transport {
     const line = `${encode(envelope, this.#maxBytes)}\n`;
     if (this.#isClosing || this.#inbox.isClosed) return undefined;
     this.#waiting.push(line);
-    this.#waitingBytes += utf8Length(line);
+    this.#waitingBytes += measureUtf8(line);
     this.#posting ??= this.#post();
     if (this.#waitingBytes <= MAX_BUFFERED_BYTES) return undefined;
     if (!this.#lag) {
@@ -133,7 +133,7 @@ class HttpTransport implements Transport {
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#posting;
-    this.#over();
+    this.#end();
   }
 
   /** Sends what waits, a request after the other: they could overtake each other. */
@@ -141,24 +141,24 @@ class HttpTransport implements Transport {
     // What is sent in this turn goes together.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#inbox.isClosed) {
-      const body = this.#nextBody();
+      const body = this.#takeBody();
       try {
         const headers = { "content-type": "application/x-ndjson" };
         await this.#calls.call("POST", `${this.#path}/frames`, { body, headers });
       } catch (error) {
         // Nobody knows what of it arrived: it is not sent again here.
-        this.#over(toError(error));
+        this.#end(toError(error));
       }
       if (this.#waitingBytes <= MAX_BUFFERED_BYTES) this.#settle();
     }
     this.#posting = undefined;
   }
 
-  #nextBody(): string {
+  #takeBody(): string {
     let count = 0;
     let bytes = 0;
     for (const line of this.#waiting) {
-      const length = utf8Length(line);
+      const length = measureUtf8(line);
       if (count > 0 && bytes + length > MAX_REQUEST_BYTES) break;
       bytes += length;
       count++;
@@ -167,7 +167,7 @@ class HttpTransport implements Transport {
     return this.#waiting.splice(0, count).join("");
   }
 
-  async #events(): Promise<ReadableStream<Uint8Array>> {
+  async #openEvents(): Promise<ReadableStream<Uint8Array>> {
     const headers = { accept: "text/event-stream", "last-event-id": String(this.#seen) };
     const { body } = await this.#calls.call("GET", `${this.#path}/events`, { headers });
     if (!body) throw new Error("The server sent no events.");
@@ -184,19 +184,19 @@ class HttpTransport implements Transport {
       body = undefined;
       fruitless = this.#seen > seen ? 0 : fruitless + 1;
       // A server that tells why does not change its mind.
-      if (trouble instanceof ProtocolError || fruitless > MAX_FRUITLESS) return this.#over(trouble);
+      if (trouble instanceof ProtocolError || fruitless > MAX_FRUITLESS) return this.#end(trouble);
     }
   }
 
   /** Reads to the end of one stream, which is asked for if it is not there; gives what ended it. */
   async #read(given: ReadableStream<Uint8Array> | undefined): Promise<Error> {
     const decoder = new SseDecoder((data, event) => {
-      if (event === "close") return this.#over();
+      if (event === "close") return this.#end();
       this.#seen++;
       this.#inbox.read(data, this.#maxBytes);
     });
     try {
-      const reader = (given ?? (await this.#events())).getReader();
+      const reader = (given ?? (await this.#openEvents())).getReader();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return new Error("The event stream broke off.");
@@ -207,9 +207,9 @@ class HttpTransport implements Transport {
     }
   }
 
-  #over(error?: Error): void {
+  #end(error?: Error): void {
     if (this.#inbox.isClosed) return;
-    this.#inbox.closed(error);
+    this.#inbox.onClose(error);
     this.#waiting = [];
     this.#settle();
     this.#calls.cut();
@@ -230,7 +230,7 @@ class HttpTransport implements Transport {
   }
 }
 
-async function refusalOf(response: Response): Promise<Error> {
+async function readRefusal(response: Response): Promise<Error> {
   const what = `The server answered with status ${response.status}.`;
   let body: unknown;
   try {
@@ -243,7 +243,7 @@ async function refusalOf(response: Response): Promise<Error> {
   return new ProtocolError(error["code"], String(error["message"]));
 }
 
-function stringsOf(record: Readonly<Record<string, unknown>>): Record<string, string> {
+function toStrings(record: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, String(value)]));
 }
 

@@ -8,7 +8,7 @@ import { connectWebSocket } from "../node/websocket-client.ts";
 import { WEBSOCKET_PING_MS } from "../node/websocket-server.ts";
 import { tcpRelay } from "../testing/tcp-relay.ts";
 import type { Transport } from "./base/transport.ts";
-import { base64Url, websocketTransport } from "./websocket.ts";
+import { encodeBase64Url, openWebSocket } from "./websocket.ts";
 
 const TOKEN = "t".repeat(32);
 const ends: (() => unknown)[] = [];
@@ -29,9 +29,9 @@ async function listen(
 function closing(transport: Transport, faults: string[] = []): Promise<Error | undefined> {
   return new Promise((resolve) =>
     transport.receive({
-      frame: () => {},
-      fault: ({ code }) => faults.push(code),
-      closed: resolve,
+      onFrame: () => {},
+      onFault: ({ code }) => faults.push(code),
+      onClose: resolve,
     }),
   );
 }
@@ -132,7 +132,7 @@ describe("WebSocket: opening", () => {
     const { WebSocket: there } = globalThis;
     Reflect.deleteProperty(globalThis, "WebSocket");
     try {
-      await expect(websocketTransport("ws://127.0.0.1:1")).rejects.toThrow(/connectWebSocket/);
+      await expect(openWebSocket("ws://127.0.0.1:1")).rejects.toThrow(/connectWebSocket/);
     } finally {
       if (there) globalThis.WebSocket = there;
     }
@@ -140,7 +140,7 @@ describe("WebSocket: opening", () => {
 
   it("rejects where nobody listens, where it is refused, and what is given up", async () => {
     const { url, listener } = await listen();
-    await expect(websocketTransport(url, { WebSocket })).rejects.toThrow(/401/);
+    await expect(openWebSocket(url, { WebSocket })).rejects.toThrow(/401/);
     const relay = await tcpRelay();
     ends.push(() => relay.close());
     relay.to(listener.port);
@@ -148,17 +148,17 @@ describe("WebSocket: opening", () => {
     const controller = new AbortController();
     const { signal } = controller;
     const there = `ws://127.0.0.1:${relay.port}/api/ws`;
-    const opening = websocketTransport(there, { WebSocket, signal });
+    const opening = openWebSocket(there, { WebSocket, signal });
     controller.abort(new Error("no more"));
     await expect(opening).rejects.toThrow("no more");
     await relay.close();
-    await expect(websocketTransport(there, { WebSocket })).rejects.toThrow(/ECONNREFUSED/);
+    await expect(openWebSocket(there, { WebSocket })).rejects.toThrow(/ECONNREFUSED/);
     await expect(connectWebSocket(there)).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("writes a token of any bytes as base64url", () => {
     for (const token of [TOKEN, "a?>~ÿ€😀", ""]) {
-      expect(base64Url(token)).toBe(Buffer.from(token).toString("base64url"));
+      expect(encodeBase64Url(token)).toBe(Buffer.from(token).toString("base64url"));
     }
   });
 });

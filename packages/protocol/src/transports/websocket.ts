@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "@gyre/ai";
-import { encode, type Envelope, tooLarge } from "../frames/envelope.ts";
+import { encode, type Envelope, tooLargeError } from "../frames/envelope.ts";
 import { Inbox } from "./base/inbox.ts";
 import { CLOSE_GRACE_MS, MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
@@ -50,7 +50,7 @@ export interface WebSocketOptions {
 }
 
 /** Opens a WebSocket. Rejects where that fails; a browser does not tell why. */
-export async function websocketTransport(
+export async function openWebSocket(
   url: string,
   options: WebSocketOptions = {},
 ): Promise<Transport> {
@@ -63,11 +63,11 @@ export async function websocketTransport(
   }
   signal?.throwIfAborted();
   const protocols = [WEBSOCKET_PROTOCOL];
-  if (token !== undefined) protocols.push(TOKEN_PROTOCOL_PREFIX + base64Url(token));
+  if (token !== undefined) protocols.push(TOKEN_PROTOCOL_PREFIX + encodeBase64Url(token));
   const socket: WebSocketLike = new WebSocket(url, protocols);
   const write = (text: string): void | Promise<void> => {
     socket.send(text);
-    if (socket.bufferedAmount > MAX_BUFFERED_BYTES) return emptied(socket, clock);
+    if (socket.bufferedAmount > MAX_BUFFERED_BYTES) return waitForRoom(socket, clock);
   };
   const { maxFrameBytes } = options;
   const transport = new WebSocketTransport(socket, {
@@ -75,26 +75,26 @@ export async function websocketTransport(
     clock,
     ...(maxFrameBytes !== undefined && { maxFrameBytes }),
   });
-  await opened(socket, signal);
+  await waitForOpen(socket, signal);
   return transport;
 }
 
 /** A token as base64url of its UTF-8. */
-export function base64Url(token: string): string {
+export function encodeBase64Url(token: string): string {
   const binary = String.fromCharCode(...new TextEncoder().encode(token));
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /** Settles when the socket is open. Rejects where it closes before, or is given up. */
-export function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<void> {
+export function waitForOpen(socket: WebSocketLike, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
-      reject(reasonOf(signal));
+      reject(readReason(signal));
       socket.close();
     };
     signal?.addEventListener("abort", onAbort, { once: true });
     let told = "";
-    socket.addEventListener("error", (event) => (told = wordsOf(event)));
+    socket.addEventListener("error", (event) => (told = readMessage(event)));
     socket.addEventListener("open", () => {
       signal?.removeEventListener("abort", onAbort);
       resolve();
@@ -108,7 +108,7 @@ export function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<voi
   });
 }
 
-async function emptied(socket: WebSocketLike, clock: Clock): Promise<void> {
+async function waitForRoom(socket: WebSocketLike, clock: Clock): Promise<void> {
   // One that was closed keeps for ever what it holds.
   while (socket.readyState === OPEN && socket.bufferedAmount > MAX_BUFFERED_BYTES) {
     await new Promise<void>((resolve) => clock.after(BUFFER_LOOK_MS, resolve));
@@ -142,8 +142,10 @@ export class WebSocketTransport implements Transport {
     this.#ended = new Promise((resolve) => (this.#end = resolve));
     socket.addEventListener("message", ({ data }) => this.#take(data));
     // What it was is told with the close that follows.
-    socket.addEventListener("error", (event) => this.#failed(event));
-    socket.addEventListener("close", ({ code, reason }) => this.#over(errorOf(code, reason)));
+    socket.addEventListener("error", (event) => this.#onError(event));
+    socket.addEventListener("close", ({ code, reason }) =>
+      this.#onClose(toCloseError(code, reason)),
+    );
   }
 
   send(envelope: Envelope): void | Promise<void> {
@@ -164,7 +166,7 @@ export class WebSocketTransport implements Transport {
       const { clock = systemClock, cut } = this.#options;
       const stop = clock.after(CLOSE_GRACE_MS, () => {
         cut?.();
-        this.#over();
+        this.#onClose();
       });
       this.#socket.close(NORMAL_CLOSURE);
       await this.#ended;
@@ -176,25 +178,25 @@ export class WebSocketTransport implements Transport {
   #take(data: unknown): void {
     if (this.#isOver) return;
     if (typeof data === "string") return this.#inbox.read(data, this.#maxBytes);
-    this.#inbox.fault(new ProtocolError("invalid_request", "A frame is text, not binary."));
+    this.#inbox.onFault(new ProtocolError("invalid_request", "A frame is text, not binary."));
   }
 
   /** `ws` tells of a frame above its limit here, and then closes. */
-  #failed(event: object): void {
+  #onError(event: object): void {
     const error = "error" in event ? event.error : undefined;
     if (!(error instanceof Error) || !("code" in error)) return;
     if (error.code !== "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") return;
-    this.#inbox.fault(tooLarge(this.#maxBytes));
+    this.#inbox.onFault(tooLargeError(this.#maxBytes));
   }
 
-  #over(error?: Error): void {
+  #onClose(error?: Error): void {
     this.#isOver = true;
     this.#end();
-    this.#inbox.closed(error);
+    this.#inbox.onClose(error);
   }
 }
 
-function errorOf(code: number, reason: string): Error | undefined {
+function toCloseError(code: number, reason: string): Error | undefined {
   if (code === NORMAL_CLOSURE || code === GOING_AWAY) return undefined;
   if (code === TOO_LARGE_CLOSURE) {
     return new ProtocolError("too_large", reason || "The other end does not take so long a frame.");
@@ -203,11 +205,11 @@ function errorOf(code: number, reason: string): Error | undefined {
   return new Error(`The WebSocket was closed with code ${code}${words}.`);
 }
 
-function wordsOf(event: object): string {
+function readMessage(event: object): string {
   return "message" in event && typeof event.message === "string" ? event.message : "";
 }
 
-function reasonOf(signal: AbortSignal | undefined): Error {
+function readReason(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;
   return reason instanceof Error ? reason : new Error("Opening was given up.");
 }

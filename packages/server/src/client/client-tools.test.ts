@@ -1,12 +1,12 @@
 import { Agent, type AgentEvent, type AgentTool } from "@gyre/agent";
 import { call, manualClock, type ScriptStep } from "@gyre/ai/testing";
-import { type Payload, transportPair } from "@gyre/protocol";
+import { type Payload, createTransportPair } from "@gyre/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SessionHost } from "../sessions/session-host.ts";
 import { serveSessions } from "../sessions/session-service.ts";
-import { remoteWorld, testTool } from "../testing/remote-world.ts";
-import { WireClient } from "../testing/checking-client.ts";
+import { createRemoteWorld, createTestTool } from "../testing/remote-world.ts";
+import { CheckingClient } from "../testing/checking-client.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 
 const look: ScriptStep[] = [[call("look", { path: "a" })], "Done"];
@@ -29,11 +29,11 @@ function signal(): { happened: Promise<void>; now: () => void } {
 
 describe("a client can lend tools to a session", () => {
   it("tool_register, tool_execute, tool_result: they run in the client's process", async () => {
-    const { client } = remoteWorld({ script: look, tools: [testTool("own")] });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: look, tools: [createTestTool("own")] });
+    const agent = await RemoteAgent.create(client().client);
     const calls: unknown[] = [];
-    await agent.lendTools([
-      testTool("look", (args, { id }) => {
+    await agent.registerTools([
+      createTestTool("look", (args, { id }) => {
         calls.push([id, args]);
         return { content: [{ type: "text", text: "seen" }], details: { n: 1 } };
       }),
@@ -48,8 +48,8 @@ describe("a client can lend tools to a session", () => {
   });
 
   it("tool_update: what a lent tool tells on the way comes as events, the newest at last", async () => {
-    const { client } = remoteWorld({ script: look });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: look });
+    const agent = await RemoteAgent.create(client().client);
     const partial: unknown[] = [];
     const saw = signal();
     agent.subscribe((event: AgentEvent) => {
@@ -58,8 +58,8 @@ describe("a client can lend tools to a session", () => {
       if (block?.type === "text") partial.push(block.text);
       if (block?.type === "text" && block.text === "99") saw.now();
     });
-    await agent.lendTools([
-      testTool("look", async (_args, { update: onUpdate }) => {
+    await agent.registerTools([
+      createTestTool("look", async (_args, { update: onUpdate }) => {
         for (let n = 0; n < 100; n++) onUpdate({ content: [{ type: "text", text: `${n}` }] });
         await saw.happened;
         return "seen";
@@ -70,20 +70,20 @@ describe("a client can lend tools to a session", () => {
   });
 
   it("what a lent tool throws is an error result, and what is no result too", async () => {
-    const { client } = remoteWorld({
+    const { client } = createRemoteWorld({
       script: [[call("throws"), call("odd"), call("big")], "Done"],
     });
-    const agent = await RemoteAgent.create(client().peer);
+    const agent = await RemoteAgent.create(client().client);
     const odd: unknown = { content: "text" };
     const throws = (): never => {
       throw new Error("boom");
     };
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
-    await agent.lendTools([
-      testTool("throws", throws),
-      testTool("odd", () => odd as ReturnType<AgentTool["execute"]>),
-      testTool("big", () => ({ content: [], details: circle })),
+    await agent.registerTools([
+      createTestTool("throws", throws),
+      createTestTool("odd", () => odd as ReturnType<AgentTool["execute"]>),
+      createTestTool("big", () => ({ content: [], details: circle })),
     ]);
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     expect(resultsOf(agent)).toMatchObject([
@@ -94,12 +94,12 @@ describe("a client can lend tools to a session", () => {
   });
 
   it("a name that is taken is refused, and what was lent before stays", async () => {
-    const { client } = remoteWorld({ script: look, tools: [testTool("own")] });
-    const one = await RemoteAgent.create(client().peer);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId);
-    await one.lendTools([testTool("look")]);
+    const { client } = createRemoteWorld({ script: look, tools: [createTestTool("own")] });
+    const one = await RemoteAgent.create(client().client);
+    const two = await RemoteAgent.attach(client().client, one.sessionId);
+    await one.registerTools([createTestTool("look")]);
     for (const names of [["own"], ["look"], ["x", "x"]]) {
-      const refused = two.lendTools(names.map((name) => testTool(name)));
+      const refused = two.registerTools(names.map((name) => createTestTool(name)));
       await expect(refused).rejects.toMatchObject({ code: "invalid_request" });
     }
     await one.prompt("Go");
@@ -107,34 +107,34 @@ describe("a client can lend tools to a session", () => {
   });
 
   it("registering again replaces, keeps what stays in its place and adds at the end", async () => {
-    const { client, host } = remoteWorld({ tools: [testTool("own")] });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client, host } = createRemoteWorld({ tools: [createTestTool("own")] });
+    const agent = await RemoteAgent.create(client().client);
     const names = (): unknown => host.agents[0]?.state.tools.map(({ name }) => name);
-    await agent.lendTools(["a", "b", "c"].map((name) => testTool(name)));
+    await agent.registerTools(["a", "b", "c"].map((name) => createTestTool(name)));
     const before = host.agents[0]?.state.tools;
-    await agent.lendTools(["d", "c", "b"].map((name) => testTool(name)));
+    await agent.registerTools(["d", "c", "b"].map((name) => createTestTool(name)));
     expect(names()).toEqual(["own", "b", "c", "d"]);
     expect(host.agents[0]?.state.tools[1]).toBe(before?.[2]);
-    await agent.lendTools([]);
+    await agent.registerTools([]);
     expect(names()).toEqual(["own"]);
   });
 
   it("two clients lend, and each runs its own", async () => {
-    const { client } = remoteWorld({ script: [[call("one"), call("two")], "Done"] });
-    const one = await RemoteAgent.create(client().peer);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId);
-    await one.lendTools([testTool("one", () => "by one")]);
-    await two.lendTools([testTool("two", () => "by two")]);
+    const { client } = createRemoteWorld({ script: [[call("one"), call("two")], "Done"] });
+    const one = await RemoteAgent.create(client().client);
+    const two = await RemoteAgent.attach(client().client, one.sessionId);
+    await one.registerTools([createTestTool("one", () => "by one")]);
+    await two.registerTools([createTestTool("two", () => "by two")]);
     await one.prompt("Go");
     expect(resultsOf(one)).toMatchObject([textResult("by one"), textResult("by two")]);
   });
 
   it("the loop has checked the arguments before the client sees them", async () => {
-    const { client } = remoteWorld({ script: [[call("look", { path: 1 })], "Done"] });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: [[call("look", { path: 1 })], "Done"] });
+    const agent = await RemoteAgent.create(client().client);
     let ran = 0;
     const path = { type: "object", properties: { path: { enum: ["b"] } }, required: ["path"] };
-    await agent.lendTools([{ ...testTool("look", () => `${++ran}`), parameters: path }]);
+    await agent.registerTools([{ ...createTestTool("look", () => `${++ran}`), parameters: path }]);
     await agent.prompt("Go");
     expect(ran).toBe(0);
     expect(resultsOf(agent)).toMatchObject([{ isError: true }]);
@@ -142,12 +142,12 @@ describe("a client can lend tools to a session", () => {
 
   it("time limits are those of other tools", async () => {
     const clock = manualClock();
-    const { client } = remoteWorld({ script: look, agent: { clock } });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: look, agent: { clock } });
+    const agent = await RemoteAgent.create(client().client);
     const [started, stopped] = [signal(), signal()];
-    await agent.lendTools([
+    await agent.registerTools([
       {
-        ...testTool("look", (_args, { signal: own }) => {
+        ...createTestTool("look", (_args, { signal: own }) => {
           started.now();
           return new Promise((resolve) => {
             own.addEventListener("abort", () => {
@@ -170,11 +170,11 @@ describe("a client can lend tools to a session", () => {
 
 describe("tool_cancel", () => {
   it("an abort fires the signal in the client, whose result still counts", async () => {
-    const { client } = remoteWorld({ script: look });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: look });
+    const agent = await RemoteAgent.create(client().client);
     const started = signal();
-    await agent.lendTools([
-      testTool("look", (_args, { signal: own }) => {
+    await agent.registerTools([
+      createTestTool("look", (_args, { signal: own }) => {
         started.now();
         return new Promise((resolve) => {
           own.addEventListener("abort", () => resolve("stopped in time"));
@@ -191,22 +191,24 @@ describe("tool_cancel", () => {
 
 describe("a client that goes away fails its calls at once", () => {
   const never = (started: () => void, cancelled: () => void): AgentTool =>
-    testTool("look", (_args, { signal: own }) => {
+    createTestTool("look", (_args, { signal: own }) => {
       started();
       own.addEventListener("abort", cancelled);
       return new Promise(() => {});
     });
 
   it("and its tools are gone after the run", async () => {
-    const { client, host } = remoteWorld({ script: [[call("look")], [call("look")], "Done"] });
-    const watcher = await RemoteAgent.create(client().peer);
+    const { client, host } = createRemoteWorld({
+      script: [[call("look")], [call("look")], "Done"],
+    });
+    const watcher = await RemoteAgent.create(client().client);
     const lender = client();
-    const agent = await RemoteAgent.attach(lender.peer, watcher.sessionId);
+    const agent = await RemoteAgent.attach(lender.client, watcher.sessionId);
     const started = signal();
-    await agent.lendTools([never(started.now, () => {})]);
+    await agent.registerTools([never(started.now, () => {})]);
     const end = watcher.prompt("Go");
     await started.happened;
-    await lender.peer.close();
+    await lender.client.close();
     expect(await end).toMatchObject({ stop: "done" });
     expect(resultsOf(watcher)).toMatchObject([
       textResult(
@@ -223,25 +225,25 @@ describe("a client that goes away fails its calls at once", () => {
   it("one that comes back lends again by itself, in the same place", async () => {
     const made: RemoteAgent[] = [];
     // What is asked twice is asked behind all that the first connection left to be done.
-    const settles = testTool("settles", async () => {
+    const settles = createTestTool("settles", async () => {
       await made[0]?.queued("steering");
       await made[0]?.queued("steering");
       return "settled";
     });
     const script = [[call("look")], [call("settles")], [call("look")], "Done"];
-    const { client, host } = remoteWorld({ script, tools: [settles] });
-    const { connections, cut, peer } = client();
+    const { client, host } = createRemoteWorld({ script, tools: [settles] });
+    const { connections, cut, client: peer } = client();
     const agent = await RemoteAgent.create(peer);
     made.push(agent);
     const cancelled = signal();
     let calls = 0;
-    const cutsFirst = testTool("look", (_args, { signal: own }) => {
+    const cutsFirst = createTestTool("look", (_args, { signal: own }) => {
       if (calls++ > 0) return "seen";
       own.addEventListener("abort", cancelled.now);
       queueMicrotask(cut);
       return new Promise(() => {});
     });
-    await agent.lendTools([cutsFirst, testTool("other")]);
+    await agent.registerTools([cutsFirst, createTestTool("other")]);
     const before = host.agents[0]?.state.tools;
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     await cancelled.happened;
@@ -253,11 +255,11 @@ describe("a client that goes away fails its calls at once", () => {
   });
 
   it("one that comes back while its old connection seems to be there takes over", async () => {
-    const { host, server } = remoteWorld({ script: look });
-    const connect = (name: string): WireClient => {
-      const [near, far] = transportPair();
+    const { host, server } = createRemoteWorld({ script: look });
+    const connect = (name: string): CheckingClient => {
+      const [near, far] = createTransportPair();
       server.serve(far);
-      return new WireClient(near, name);
+      return new CheckingClient(near, name);
     };
     const tools = [{ name: "look", description: "", parameters: { type: "object" } }];
     const old = connect("old");
@@ -283,10 +285,10 @@ describe("a client that goes away fails its calls at once", () => {
   });
 
   it("close takes the tools back on a connection that others use", async () => {
-    const { client, host } = remoteWorld({ script: look });
-    const { peer } = client();
+    const { client, host } = createRemoteWorld({ script: look });
+    const { client: peer } = client();
     const agent = await RemoteAgent.create(peer);
-    await agent.lendTools([testTool("look")]);
+    await agent.registerTools([createTestTool("look")]);
     await agent.close();
     expect(host.agents[0]?.state.tools).toEqual([]);
     expect(peer.state.type).toBe("ready");
@@ -295,7 +297,7 @@ describe("a client that goes away fails its calls at once", () => {
 
 describe("a host that makes another agent", () => {
   it("gets what is lent for that one, too", async () => {
-    const tools = [testTool("own")];
+    const tools = [createTestTool("own")];
     let agent = new Agent({ initialState: { tools } });
     const hosted = {
       id: "s",
@@ -312,10 +314,10 @@ describe("a host that makes another agent", () => {
       open: () => Promise.resolve(undefined),
       list: () => Promise.resolve([]),
     };
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     serveSessions(far, host);
     const remote = await RemoteAgent.create({ connect: () => Promise.resolve(near) });
-    await remote.lendTools([testTool("look")]);
+    await remote.registerTools([createTestTool("look")]);
     const first = agent;
     await remote.reset();
     expect(agent).not.toBe(first);
@@ -326,10 +328,10 @@ describe("a host that makes another agent", () => {
 
 describe("hostile tools", () => {
   it("a registration that makes no sense is refused", async () => {
-    const { server } = remoteWorld();
-    const [near, far] = transportPair();
+    const { server } = createRemoteWorld();
+    const [near, far] = createTransportPair();
     server.serve(far);
-    const client = new WireClient(near);
+    const client = new CheckingClient(near);
     const id = await client.create();
     const fine = { name: "a", description: "", parameters: { type: "object" } };
     const wrong: unknown[] = [
@@ -372,10 +374,10 @@ describe("hostile tools", () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(answer, { maxLength: 6 }), async (answers) => {
-        const { server, errors } = remoteWorld({ script: look });
-        const [near, far] = transportPair();
+        const { server, errors } = createRemoteWorld({ script: look });
+        const [near, far] = createTransportPair();
         server.serve(far);
-        const client = new WireClient(near);
+        const client = new CheckingClient(near);
         const id = await client.create();
         const tools = [{ name: "look", description: "", parameters: { type: "object" } }];
         await client.ask("tool_register", { tools }, id);

@@ -8,7 +8,7 @@ export type Ask = (type: string, payload: Payload) => Promise<Payload>;
 interface RunningCall {
   readonly controller: AbortController;
   /** An update is on its way, and none other is sent before it has arrived. */
-  isTelling: boolean;
+  isSending: boolean;
   /** The newest of those that came meanwhile. */
   next: AgentToolResult | undefined;
 }
@@ -17,10 +17,10 @@ interface RunningCall {
  * The tools that a client lends to its session: they run here, and what they give goes back.
  * It is one to the server over all of its connections.
  */
-export class LentTools {
+export class RegisteredTools {
   readonly #ask: Ask;
   readonly #report: (error: unknown, where: string) => void;
-  readonly #lender: string = globalThis.crypto.randomUUID();
+  readonly #clientName: string = globalThis.crypto.randomUUID();
   readonly #calls = new Map<string, RunningCall>();
   #tools: ReadonlyMap<string, AgentTool> = new Map();
 
@@ -30,10 +30,10 @@ export class LentTools {
   }
 
   /** Lends these in place of those before. Throws on a schema that cannot be told. */
-  async lend(tools: readonly AgentTool[]): Promise<void> {
+  async register(tools: readonly AgentTool[]): Promise<void> {
     const before = this.#tools;
     const lent = new Map(tools.map((tool) => [tool.name, tool]));
-    const payload = this.#registration(tools);
+    const payload = this.#createRegistration(tools);
     // From here on, as the calls may come before the answer does.
     this.#tools = lent;
     try {
@@ -45,16 +45,16 @@ export class LentTools {
   }
 
   /** Lends nothing any more. */
-  async takeBack(): Promise<void> {
+  async unregister(): Promise<void> {
     if (this.#tools.size === 0) return;
-    await this.lend([]).catch((error: unknown) => this.#report(error, "taking tools back"));
+    await this.register([]).catch((error: unknown) => this.#report(error, "taking tools back"));
   }
 
   /** There is a new connection: the calls of the old one have failed, and the tools are lent again. */
   reconnect(): void {
     this.cancelAll();
     if (this.#tools.size === 0) return;
-    const payload = this.#registration([...this.#tools.values()]);
+    const payload = this.#createRegistration([...this.#tools.values()]);
     this.#ask("tool_register", payload).catch((error: unknown) => {
       this.#report(error, "lending tools again");
     });
@@ -74,18 +74,18 @@ export class LentTools {
     return true;
   }
 
-  #registration(tools: readonly AgentTool[]): Payload {
-    return { lender: this.#lender, tools: tools.map(specOf) };
+  #createRegistration(tools: readonly AgentTool[]): Payload {
+    return { lender: this.#clientName, tools: tools.map(toToolSpec) };
   }
 
   async #run(call: string, payload: Payload): Promise<void> {
     const running: RunningCall = {
       controller: new AbortController(),
-      isTelling: false,
+      isSending: false,
       next: undefined,
     };
     this.#calls.set(call, running);
-    const outcome = await this.#outcome(call, payload, running);
+    const outcome = await this.#execute(call, payload, running);
     // A call of a connection that is gone was answered for us.
     if (this.#calls.get(call) !== running) return;
     this.#calls.delete(call);
@@ -95,7 +95,7 @@ export class LentTools {
     });
   }
 
-  async #outcome(call: string, payload: Payload, running: RunningCall): Promise<Payload> {
+  async #execute(call: string, payload: Payload, running: RunningCall): Promise<Payload> {
     const { toolCallId, name, arguments: args } = payload;
     const tool = this.#tools.get(String(name));
     if (!tool) return { error: `There is no tool "${String(name)}" at the client.` };
@@ -106,29 +106,29 @@ export class LentTools {
       const given = await tool.execute(checked.value, {
         id: String(toolCallId),
         signal: running.controller.signal,
-        update: (partial) => this.#tell(call, running, partial),
+        update: (partial) => this.#sendUpdate(call, running, partial),
         host: ALONE,
         messages: [],
       });
-      return { result: typeof given === "string" ? textResult(given) : given };
+      return { result: typeof given === "string" ? createTextResult(given) : given };
     } catch (error) {
       return { error: messageOf(error) };
     }
   }
 
   /** One at a time: who reports more often than it can travel is heard with the newest. */
-  #tell(call: string, running: RunningCall, result: AgentToolResult): void {
+  #sendUpdate(call: string, running: RunningCall, result: AgentToolResult): void {
     if (this.#calls.get(call) !== running) return;
-    if (running.isTelling) {
+    if (running.isSending) {
       running.next = result;
       return;
     }
-    running.isTelling = true;
+    running.isSending = true;
     const told = (): void => {
-      running.isTelling = false;
+      running.isSending = false;
       const { next } = running;
       running.next = undefined;
-      if (next) this.#tell(call, running, next);
+      if (next) this.#sendUpdate(call, running, next);
     };
     this.#ask("tool_update", { call, result }).then(told, told);
   }
@@ -138,16 +138,16 @@ export class LentTools {
 const ALONE: ToolHost = {
   call: (name) =>
     Promise.resolve({
-      ...textResult(`Tool "${name}" was not run: a lent tool cannot call others.`),
+      ...createTextResult(`Tool "${name}" was not run: a lent tool cannot call others.`),
       isError: true,
     }),
 };
 
-function textResult(text: string): AgentToolResult {
+function createTextResult(text: string): AgentToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-function specOf(tool: AgentTool): Payload {
+function toToolSpec(tool: AgentTool): Payload {
   const { name, description, concurrent, timeoutMs } = tool;
   return {
     name,

@@ -2,15 +2,15 @@ import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { type Agent, type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
 import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
-import { type Connect, transportPair, type WireServer } from "@gyre/protocol";
-import { stdioTransport } from "@gyre/protocol/stdio";
+import { type Connect, createTransportPair, type WireServer } from "@gyre/protocol";
+import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { comparable, remoteWorld, testTool } from "../testing/remote-world.ts";
+import { toComparable, createRemoteWorld, createTestTool } from "../testing/remote-world.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 import type { RemoteState } from "./remote-state.ts";
 
-const talks: AgentTool = testTool("talks", (_args, { update: onUpdate }) => {
+const talks: AgentTool = createTestTool("talks", (_args, { update: onUpdate }) => {
   for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
   return { content: [{ type: "text", text: "abc" }], details: { n: 3 } };
 });
@@ -21,7 +21,7 @@ const SCRIPT: ScriptStep[] = [
   [say("Done: \u2028 ä😀")],
 ];
 
-const TOOLS = [talks, testTool("look"), testTool("asks")];
+const TOOLS = [talks, createTestTool("look"), createTestTool("asks")];
 
 /** Collects what a listener gets, as it is when it comes. */
 function heardBy(agent: RemoteAgent): AgentEvent[] {
@@ -62,7 +62,7 @@ function next(agent: RemoteAgent, type: AgentEvent["type"]): Promise<void> {
 
 function overPair(server: WireServer): Connect {
   return async () => {
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     server.serve(far);
     return near;
   };
@@ -71,8 +71,8 @@ function overPair(server: WireServer): Connect {
 function overStdio(server: WireServer): Connect {
   return async () => {
     const [there, back] = [new PassThrough(), new PassThrough()];
-    server.serve(stdioTransport({ input: there, output: back }));
-    return stdioTransport({ input: back, output: there });
+    server.serve(openStdio({ input: there, output: back }));
+    return openStdio({ input: back, output: there });
   };
 }
 
@@ -81,14 +81,14 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
     ["in process", overPair],
     ["on stdio", overStdio],
   ])("%s", async (_, transport) => {
-    const { host, server } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+    const { host, server } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
     const agent = await RemoteAgent.create({ connect: transport(server) });
     const events = heardBy(agent);
     const first = await agent.prompt("Go");
     expect(first).toMatchObject({ stop: "suspended", pending: [{ toolCall: { name: "asks" } }] });
     const second = await agent.continue({ decisions: decide(agent) });
     expect(second).toMatchObject({ stop: "done", finalMessage: { stopReason: "stop" } });
-    expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+    expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
     expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
     await agent.close();
     expect(host.closed).toEqual([]);
@@ -96,8 +96,8 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
   });
 
   it("the message on its way is built here, and live", async () => {
-    const { client } = remoteWorld({ script: [[say("Hello there")]] });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: [[say("Hello there")]] });
+    const agent = await RemoteAgent.create(client().client);
     const texts: unknown[] = [];
     agent.subscribe(({ type }) => {
       const { streamMessage } = agent.state;
@@ -111,22 +111,22 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
 
 describe("any number of clients may watch one session", () => {
   it("two watchers get the same events, and one that comes late the state", async () => {
-    const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS });
-    const one = await RemoteAgent.create(client().peer);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    const { client, host } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
+    const one = await RemoteAgent.create(client().client);
+    const two = await RemoteAgent.attach(client().client, one.sessionId);
     const heard = [heardBy(one), heardBy(two)];
     await Promise.all([one.prompt("Go"), next(two, "agent_end")]);
-    expect(comparable(heard[0] ?? [])).toEqual(comparable(heard[1] ?? []));
-    const three = await RemoteAgent.attach(client().peer, one.sessionId);
+    expect(toComparable(heard[0] ?? [])).toEqual(toComparable(heard[1] ?? []));
+    const three = await RemoteAgent.attach(client().client, one.sessionId);
     for (const each of [one, two, three]) {
       expect(told(each.state)).toEqual(told(host.agents[0]?.state ?? each.state));
     }
   });
 
   it("what one client sets, all see", async () => {
-    const { client } = remoteWorld({ tools: TOOLS });
-    const one = await RemoteAgent.create(client().peer);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    const { client } = createRemoteWorld({ tools: TOOLS });
+    const one = await RemoteAgent.create(client().client);
+    const two = await RemoteAgent.attach(client().client, one.sessionId);
     await one.setSystemPrompt("Be kind");
     await one.setThinkingLevel("high");
     await one.setTools(["look"]);
@@ -147,15 +147,21 @@ describe("any number of clients may watch one session", () => {
 
   it("a disconnect is not a cancel", async () => {
     let go: () => void = () => {};
-    const waits = testTool("waits", () => new Promise((resolve) => (go = () => resolve("went"))));
-    const { client, host } = remoteWorld({ script: [[call("waits")], "Done"], tools: [waits] });
-    const one = await RemoteAgent.create(client().peer);
+    const waits = createTestTool(
+      "waits",
+      () => new Promise((resolve) => (go = () => resolve("went"))),
+    );
+    const { client, host } = createRemoteWorld({
+      script: [[call("waits")], "Done"],
+      tools: [waits],
+    });
+    const one = await RemoteAgent.create(client().client);
     const end = one.prompt("Go");
     await next(one, "tool_execution_start");
     await one.close();
     await expect(end).rejects.toThrow("closed");
     go();
-    const two = await RemoteAgent.attach(client().peer, one.sessionId);
+    const two = await RemoteAgent.attach(client().client, one.sessionId);
     await two.waitForIdle();
     expect(two.state.messages).toHaveLength(4);
     expect(host.closed).toEqual([]);
@@ -164,16 +170,16 @@ describe("any number of clients may watch one session", () => {
 
 describe("the methods of an agent", () => {
   it("session_create, session_list, session_attach and session_close", async () => {
-    const { client, host } = remoteWorld();
-    const { peer } = client();
+    const { client, host } = createRemoteWorld();
+    const { client: peer } = client();
     const one = await RemoteAgent.create(peer);
-    expect(await RemoteAgent.list(client().peer)).toMatchObject([
+    expect(await RemoteAgent.list(client().client)).toMatchObject([
       { id: "kept", isOpen: false },
       { id: one.sessionId, isOpen: true },
     ]);
     const errors: Error[] = [];
     const onClosed = (error: Error): void => void errors.push(error);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId, { onClosed });
+    const two = await RemoteAgent.attach(client().client, one.sessionId, { onClosed });
     await one.closeSession();
     await expect(two.prompt("Go")).rejects.toMatchObject({ code: "session_not_found" });
     expect(errors).toMatchObject([{ code: "session_not_found" }]);
@@ -184,8 +190,8 @@ describe("the methods of an agent", () => {
   });
 
   it("a second prompt is refused with session_busy, or waits in a queue", async () => {
-    const { client } = remoteWorld({ script: [[say("Well"), stall()], "Done"] });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ script: [[say("Well"), stall()], "Done"] });
+    const agent = await RemoteAgent.create(client().client);
     const end = agent.prompt("Go");
     await next(agent, "message_update");
     await expect(agent.prompt("More")).rejects.toMatchObject({ code: "session_busy" });
@@ -196,8 +202,8 @@ describe("the methods of an agent", () => {
   });
 
   it("steer, follow_up and queue_edit", async () => {
-    const { client } = remoteWorld();
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld();
+    const agent = await RemoteAgent.create(client().client);
     const ids = [await agent.followUp("one"), await agent.followUp("two"), await agent.steer("x")];
     const [first = "", second = ""] = ids;
     const texts = async (): Promise<unknown[]> =>
@@ -216,11 +222,11 @@ describe("the methods of an agent", () => {
 
   it("a steering message is read by the run", async () => {
     const steers: { now: () => Promise<unknown> } = { now: () => Promise.resolve() };
-    const { client, host } = remoteWorld({
+    const { client, host } = createRemoteWorld({
       script: [[call("look")], "Done"],
-      tools: [testTool("look", () => steers.now().then(() => "seen"))],
+      tools: [createTestTool("look", () => steers.now().then(() => "seen"))],
     });
-    const agent = await RemoteAgent.create(client().peer);
+    const agent = await RemoteAgent.create(client().client);
     steers.now = () => agent.steer("Wait");
     await agent.prompt("Go");
     expect(host.agents[0]?.state.messages).toMatchObject([
@@ -233,11 +239,11 @@ describe("the methods of an agent", () => {
   });
 
   it("messages_replace and reset rebuild the mirrors of all", async () => {
-    const { client, host } = remoteWorld({ script: ["Hello"] });
-    const one = await RemoteAgent.create(client().peer);
+    const { client, host } = createRemoteWorld({ script: ["Hello"] });
+    const one = await RemoteAgent.create(client().client);
     const drawn: number[] = [];
     const onSnapshot = ({ messages }: RemoteState): void => void drawn.push(messages.length);
-    const two = await RemoteAgent.attach(client().peer, one.sessionId, { onSnapshot });
+    const two = await RemoteAgent.attach(client().client, one.sessionId, { onSnapshot });
     await one.replaceMessages([userMessage("Earlier", 1)]);
     expect(await one.continue()).toMatchObject({ stop: "done" });
     await two.queued("steering");
@@ -249,10 +255,10 @@ describe("the methods of an agent", () => {
   });
 
   it("a listener that throws, now or later, is reported and harms nobody", async () => {
-    const { client } = remoteWorld({ script: ["Hello"] });
+    const { client } = createRemoteWorld({ script: ["Hello"] });
     const errors: unknown[] = [];
     const onError = (...error: unknown[]): void => void errors.push(error);
-    const agent = await RemoteAgent.create(client().peer, {}, { onError });
+    const agent = await RemoteAgent.create(client().client, {}, { onError });
     agent.subscribe(({ type }) => {
       if (type === "agent_start") throw new Error("boom");
     });
@@ -269,8 +275,8 @@ describe("the methods of an agent", () => {
   });
 
   it("a prompt that a host does without a run settles", async () => {
-    const { client } = remoteWorld({ session: { prompt: () => Promise.resolve() } });
-    const agent = await RemoteAgent.create(client().peer);
+    const { client } = createRemoteWorld({ session: { prompt: () => Promise.resolve() } });
+    const agent = await RemoteAgent.create(client().client);
     expect(await agent.prompt("/help")).toMatchObject({ turns: 0, messages: [] });
   });
 });
@@ -279,14 +285,14 @@ describe("resume: nothing is lost or doubled, however often the connection break
   it("at any frame, and of any run of cuts", { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 45 }), { maxLength: 12 }), async (cuts) => {
-        const { client, host, errors } = remoteWorld({ script: SCRIPT, tools: TOOLS });
-        const { peer } = client(cuts);
+        const { client, host, errors } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
+        const { client: peer } = client(cuts);
         const agent = await RemoteAgent.create(peer);
         const events = heardBy(agent);
         expect(await agent.prompt("Go")).toMatchObject({ stop: "suspended" });
         await agent.steer("And");
         expect(await agent.approve(decide(agent))).toMatchObject({ stop: "done" });
-        expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+        expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
         expect(host.agents).toHaveLength(1);
         expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
         expect(errors).toEqual([]);
@@ -298,12 +304,12 @@ describe("resume: nothing is lost or doubled, however often the connection break
 
   it("at each frame of a run", { timeout: 60_000 }, async () => {
     for (let cut = 0; cut < 60; cut++) {
-      const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS });
-      const { connections, peer } = client([cut]);
+      const { client, host } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
+      const { connections, client: peer } = client([cut]);
       const agent = await RemoteAgent.create(peer);
       const events = heardBy(agent);
       await agent.prompt("Go");
-      expect(comparable(events)).toEqual(comparable(host.events[0] ?? []));
+      expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
       if (cut < 20) expect(connections()).toBe(2);
     }
   });
@@ -315,16 +321,16 @@ describe("resume: nothing is lost or doubled, however often the connection break
         fc.integer({ min: 1, max: 8 }),
         async (cuts, tailEvents) => {
           const limits = { tailEvents };
-          const { client, host } = remoteWorld({ script: SCRIPT, tools: TOOLS }, { limits });
-          const agent = await RemoteAgent.create(client(cuts).peer);
+          const { client, host } = createRemoteWorld({ script: SCRIPT, tools: TOOLS }, { limits });
+          const agent = await RemoteAgent.create(client(cuts).client);
           const events = heardBy(agent);
           const end = await agent.prompt("Go");
           expect(end).toMatchObject({ stop: "suspended" });
           expect(end.messages).toHaveLength(5);
           const original = host.agents[0]?.state ?? agent.state;
           expect(told(agent.state)).toEqual(told(original));
-          let rest = comparable(host.events[0] ?? []);
-          for (const event of comparable(events)) {
+          let rest = toComparable(host.events[0] ?? []);
+          for (const event of toComparable(events)) {
             const at = rest.findIndex((each) => isDeepStrictEqual(each, event));
             expect(at).toBeGreaterThanOrEqual(0);
             rest = rest.slice(at + 1);
@@ -338,7 +344,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
   });
 
   it("an event that could not travel is made up for by a snapshot", async () => {
-    const { host, server } = remoteWorld({ script: SCRIPT, tools: TOOLS });
+    const { host, server } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
     const connect: Connect = async (signal) => {
       const near = await overPair(server)(signal);
       let isLeft = true;
@@ -347,13 +353,13 @@ describe("resume: nothing is lost or doubled, however often the connection break
         close: () => near.close(),
         receive: (handler) =>
           near.receive({
-            frame: (frame) => {
+            onFrame: (frame) => {
               const isHit = isLeft && frame.type === "message_end";
               if (isHit) isLeft = false;
-              handler.frame(isHit ? { ...frame, payload: { omitted: true } } : frame);
+              handler.onFrame(isHit ? { ...frame, payload: { omitted: true } } : frame);
             },
-            fault: (error) => handler.fault(error),
-            closed: (error) => handler.closed(error),
+            onFault: (error) => handler.onFault(error),
+            onClose: (error) => handler.onClose(error),
           }),
       };
     };
@@ -367,8 +373,8 @@ describe("resume: nothing is lost or doubled, however often the connection break
   });
 
   it("an abort while disconnected takes effect on reconnect", async () => {
-    const { client } = remoteWorld({ script: [[say("Well"), stall()], "Done"] });
-    const { cut, hold, peer, release } = client();
+    const { client } = createRemoteWorld({ script: [[say("Well"), stall()], "Done"] });
+    const { cut, hold, client: peer, release } = client();
     const agent = await RemoteAgent.create(peer);
     const end = agent.prompt("Go");
     await next(agent, "message_update");
@@ -382,8 +388,8 @@ describe("resume: nothing is lost or doubled, however often the connection break
   });
 
   it("a prompt and what steers it wait for a connection, and are done once", async () => {
-    const { client, host } = remoteWorld({ script: ["One", "Two"] });
-    const { cut, hold, peer, release } = client();
+    const { client, host } = createRemoteWorld({ script: ["One", "Two"] });
+    const { cut, hold, client: peer, release } = client();
     const agent = await RemoteAgent.create(peer);
     hold();
     cut();
@@ -397,8 +403,8 @@ describe("resume: nothing is lost or doubled, however often the connection break
   });
 
   it("of a session that was opened anew, what ran is given up and the rest goes on", async () => {
-    const first = remoteWorld({ script: [[say("Well"), stall()]] });
-    const second = remoteWorld({ script: ["Again"] });
+    const first = createRemoteWorld({ script: [[say("Well"), stall()]] });
+    const second = createRemoteWorld({ script: ["Again"] });
     let { server } = first;
     let cut: () => void = () => {};
     const agent = await RemoteAgent.attach(
@@ -432,14 +438,14 @@ describe("the mirror", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
         const answers = SCRIPT;
-        const { client, host } = remoteWorld({
+        const { client, host } = createRemoteWorld({
           script: (_context, _options, index) => {
             const answer = answers[index % answers.length] ?? "Done";
             return typeof answer === "function" ? "Done" : answer;
           },
           tools: TOOLS,
         });
-        const { cut, peer } = client();
+        const { cut, client: peer } = client();
         const agent = await RemoteAgent.create(peer);
         let late = agent;
         const acts: Record<(typeof steps)[number], () => Promise<unknown>> = {
@@ -454,7 +460,7 @@ describe("the mirror", () => {
           replace: () => agent.replaceMessages([userMessage("Earlier", 1)]),
           approve: () => agent.approve(decide(agent)),
           cut: async () => cut(),
-          late: async () => (late = await RemoteAgent.attach(client().peer, agent.sessionId)),
+          late: async () => (late = await RemoteAgent.attach(client().client, agent.sessionId)),
         };
         await Promise.allSettled(steps.map((each) => acts[each]()));
         await agent.waitForIdle();

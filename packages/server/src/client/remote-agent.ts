@@ -16,15 +16,15 @@ import {
   ProtocolError,
   WireClient,
   type WireClientOptions,
-  type WirePeer,
+  type WireClientApi,
 } from "@gyre/protocol";
 import type { SessionChanges, SessionInfo, SessionOptions } from "../sessions/session-host.ts";
-import { LentTools } from "./client-tools.ts";
+import { RegisteredTools } from "./client-tools.ts";
 import type { RemoteState } from "./remote-state.ts";
 import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
 
 /** The way to the server: one that others use as well, or what is needed to make one. */
-export type Wire = WirePeer | WireClientOptions;
+export type RemoteServer = WireClientApi | WireClientOptions;
 
 /** How a remote agent follows its session. */
 export type RemoteAgentOptions = FollowerOptions;
@@ -49,36 +49,36 @@ export type RemoteContinueOptions = Omit<ContinueOptions, "signal">;
  */
 export class RemoteAgent {
   readonly sessionId: string;
-  readonly #peer: WirePeer;
-  readonly #isOwnPeer: boolean;
+  readonly #client: WireClientApi;
+  readonly #isOwnClient: boolean;
   readonly #session: SessionFollower;
-  readonly #lent: LentTools;
+  readonly #tools: RegisteredTools;
 
-  private constructor(wire: OpenWire, sessionId: string, options: RemoteAgentOptions) {
+  private constructor(wire: OpenClient, sessionId: string, options: RemoteAgentOptions) {
     this.sessionId = sessionId;
-    this.#peer = wire.peer;
-    this.#isOwnPeer = wire.isOwn;
-    const lent: LentTools = new LentTools(
+    this.#client = wire.client;
+    this.#isOwnClient = wire.isOwn;
+    const lent: RegisteredTools = new RegisteredTools(
       (type, payload) => this.#session.ask(type, payload),
       (error, where) => this.#session.report(error, where),
     );
-    this.#lent = lent;
+    this.#tools = lent;
     this.#session = new SessionFollower(
-      wire.peer,
+      wire.client,
       sessionId,
-      { resumed: () => lent.reconnect(), own: (type, payload) => lent.take(type, payload) },
+      { onResume: () => lent.reconnect(), onOwnFrame: (type, payload) => lent.take(type, payload) },
       options,
     );
   }
 
   /** Makes a session. What may be asked for is the server's to say: model, tools, folder. */
   static create(
-    wire: Wire,
+    wire: RemoteServer,
     session: SessionOptions = {},
     options: RemoteAgentOptions = {},
   ): Promise<RemoteAgent> {
-    return using(wire, async (opened) => {
-      const snapshot = await opened.peer.request("session_create", session);
+    return withClient(wire, async (opened) => {
+      const snapshot = await opened.client.request("session_create", session);
       const agent = new RemoteAgent(opened, String(snapshot["session"]), options);
       await agent.#session.start(snapshot);
       return agent;
@@ -87,11 +87,11 @@ export class RemoteAgent {
 
   /** Joins a session, or opens one that is not open. */
   static attach(
-    wire: Wire,
+    wire: RemoteServer,
     sessionId: string,
     options: RemoteAgentOptions = {},
   ): Promise<RemoteAgent> {
-    return using(wire, async (opened) => {
+    return withClient(wire, async (opened) => {
       const agent = new RemoteAgent(opened, sessionId, options);
       await agent.#session.start();
       return agent;
@@ -99,8 +99,8 @@ export class RemoteAgent {
   }
 
   /** The sessions that there are, open or not. */
-  static async list(wire: Wire): Promise<SessionInfo[]> {
-    const { peer, isOwn } = open(wire);
+  static async list(wire: RemoteServer): Promise<SessionInfo[]> {
+    const { client: peer, isOwn } = openClient(wire);
     try {
       const { sessions } = await peer.request("session_list", {});
       return Array.isArray(sessions) ? sessions.filter(isInfo) : [];
@@ -144,7 +144,7 @@ export class RemoteAgent {
   ): Promise<AgentEndEvent | undefined> {
     const { whileRunning } = options;
     try {
-      return await this.#session.run("prompt", textPayload(text, options));
+      return await this.#session.run("prompt", toPromptPayload(text, options));
     } catch (error) {
       const isBusy = error instanceof ProtocolError && error.code === "session_busy";
       if (!isBusy || !whileRunning) throw error;
@@ -166,13 +166,13 @@ export class RemoteAgent {
 
   /** Queues a message that interrupts the run. The answer names it while it waits. */
   async steer(text: string, options: ImageOptions = {}): Promise<string> {
-    const { queued } = await this.#session.ask("steer", textPayload(text, options));
+    const { queued } = await this.#session.ask("steer", toPromptPayload(text, options));
     return String(queued);
   }
 
   /** Queues a message for when the agent would otherwise stop. */
   async followUp(text: string, options: ImageOptions = {}): Promise<string> {
-    const { queued } = await this.#session.ask("follow_up", textPayload(text, options));
+    const { queued } = await this.#session.ask("follow_up", toPromptPayload(text, options));
     return String(queued);
   }
 
@@ -189,7 +189,7 @@ export class RemoteAgent {
     text: string,
     options: ImageOptions = {},
   ): Promise<boolean> {
-    const edit = { op: "edit", id, ...textPayload(text, options) };
+    const edit = { op: "edit", id, ...toPromptPayload(text, options) };
     return (await this.#edit(queue, edit))["isDone"] === true;
   }
 
@@ -280,14 +280,14 @@ export class RemoteAgent {
    * like its own, and they run in this process. Rejects where a name is taken. A call that
    * runs when the connection breaks fails, and its signal fires when that is noticed.
    */
-  lendTools(tools: readonly AgentTool[]): Promise<void> {
-    return this.#lent.lend(tools);
+  registerTools(tools: readonly AgentTool[]): Promise<void> {
+    return this.#tools.register(tools);
   }
 
   /** Goes away, with the tools that were lent. The session goes on. */
   async close(): Promise<void> {
     // On a connection that others use, the tools would stay.
-    if (!this.#isOwnPeer && this.#peer.state.type === "ready") await this.#lent.takeBack();
+    if (!this.#isOwnClient && this.#client.state.type === "ready") await this.#tools.unregister();
     await this.#leave();
   }
 
@@ -299,8 +299,8 @@ export class RemoteAgent {
 
   async #leave(): Promise<void> {
     this.#session.stop(new Error("The remote agent was closed."));
-    this.#lent.cancelAll();
-    if (this.#isOwnPeer) await this.#peer.close();
+    this.#tools.cancelAll();
+    if (this.#isOwnClient) await this.#client.close();
   }
 
   #edit(queue: QueueName, edit: Payload): Promise<Payload> {
@@ -312,31 +312,36 @@ export class RemoteAgent {
   }
 }
 
-interface OpenWire {
-  peer: WirePeer;
+interface OpenClient {
+  client: WireClientApi;
   /** Made here, and closed here. */
   isOwn: boolean;
 }
 
-function open(wire: Wire): OpenWire {
-  return isPeer(wire) ? { peer: wire, isOwn: false } : { peer: new WireClient(wire), isOwn: true };
+function openClient(wire: RemoteServer): OpenClient {
+  return isClient(wire)
+    ? { client: wire, isOwn: false }
+    : { client: new WireClient(wire), isOwn: true };
 }
 
-function isPeer(wire: Wire): wire is WirePeer {
+function isClient(wire: RemoteServer): wire is WireClientApi {
   return "request" in wire;
 }
 
-async function using<T>(wire: Wire, use: (opened: OpenWire) => Promise<T>): Promise<T> {
-  const opened = open(wire);
+async function withClient<T>(
+  wire: RemoteServer,
+  use: (opened: OpenClient) => Promise<T>,
+): Promise<T> {
+  const opened = openClient(wire);
   try {
     return await use(opened);
   } catch (error) {
-    if (opened.isOwn) await opened.peer.close();
+    if (opened.isOwn) await opened.client.close();
     throw error;
   }
 }
 
-function textPayload(text: string, { images }: ImageOptions): Payload {
+function toPromptPayload(text: string, { images }: ImageOptions): Payload {
   return { text, ...(images && { images }) };
 }
 

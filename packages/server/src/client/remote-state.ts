@@ -48,8 +48,8 @@ type Settings = Pick<
 >;
 
 /** Follows an agent by its events, from a snapshot on. */
-export class Mirror {
-  #settings: Settings = settingsIn({});
+export class RemoteStateMirror {
+  #settings: Settings = readSettings({});
   #messages: AgentMessage[] = [];
   #omitted = 0;
   #isStreaming = false;
@@ -93,7 +93,7 @@ export class Mirror {
 
   /** Something was set. */
   update(settings: Payload): void {
-    this.#settings = settingsIn(settings);
+    this.#settings = readSettings(settings);
   }
 
   /** As the agent itself does with its events. */
@@ -155,7 +155,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Of a snapshot, all that is no part of the transcript; of a change, all. */
-function settingsIn(payload: Payload): Settings {
+function readSettings(payload: Payload): Settings {
   const { model, thinkingLevel, systemPrompt, tools, modes, toolDescriptions } = payload;
   const descriptions = isRecord(toolDescriptions) ? toolDescriptions : {};
   const names = Array.isArray(tools) ? tools.map(String) : [];

@@ -50,26 +50,26 @@ export class RunWaits {
       };
       this.#waits.add(wait);
       begin.then((after) => {
-        if (after === "over") return wait.resolve(emptyRun());
+        if (after === "over") return wait.resolve(createEmptyRun());
         wait.after = after;
         settle(wait);
       }, wait.reject);
     });
   }
 
-  ended(seq: number, event: AgentEndEvent): void {
-    this.#hear({ type: "end", seq, event });
+  onEnd(seq: number, event: AgentEndEvent): void {
+    this.#record({ type: "end", seq, event });
   }
 
-  skipped(seq: number, run: KnownRun | undefined): void {
-    this.#hear({ type: "gap", seq, run });
+  onGap(seq: number, run: KnownRun | undefined): void {
+    this.#record({ type: "gap", seq, run });
   }
 
   /** The session was opened anew: numbers count from 1 again, and what ran is over. */
-  begunAnew(): void {
+  onReopened(): void {
     for (const wait of [...this.#waits]) {
       wait.heard = [];
-      if (wait.after !== undefined) wait.reject(lost("The session was opened anew meanwhile"));
+      if (wait.after !== undefined) wait.reject(lostError("The session was opened anew meanwhile"));
     }
   }
 
@@ -77,7 +77,7 @@ export class RunWaits {
     for (const wait of [...this.#waits]) wait.reject(error);
   }
 
-  #hear(heard: Heard): void {
+  #record(heard: Heard): void {
     for (const wait of [...this.#waits]) {
       wait.heard.push(heard);
       settle(wait);
@@ -93,14 +93,14 @@ function settle(wait: Wait): void {
     if (heard.type === "end") return wait.resolve(heard.event);
     const { run } = heard;
     if (run?.after !== after) {
-      return wait.reject(lost("The run ended while the connection was gone"));
+      return wait.reject(lostError("The run ended while the connection was gone"));
     }
     if (run.end) return wait.resolve(run.end);
   }
 }
 
 /** What a host did without a run. */
-function emptyRun(): AgentEndEvent {
+function createEmptyRun(): AgentEndEvent {
   return {
     type: "agent_end",
     messages: [],
@@ -112,7 +112,7 @@ function emptyRun(): AgentEndEvent {
   };
 }
 
-function lost(why: string): ProtocolError {
+function lostError(why: string): ProtocolError {
   const hint = "what it made is in the messages of the session";
   return new ProtocolError("stream_not_found", `${why}, and its end is not known: ${hint}.`);
 }

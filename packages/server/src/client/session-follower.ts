@@ -4,11 +4,11 @@ import {
   isRecord,
   type Payload,
   ProtocolError,
-  type WirePeer,
+  type WireClientApi,
 } from "@gyre/protocol";
-import type { WireState } from "../events/wire-event.ts";
+import type { ReaderState } from "../events/wire-event.ts";
 import { WireEventReader } from "../events/wire-event-reader.ts";
-import { Mirror, type RemoteState } from "./remote-state.ts";
+import { RemoteStateMirror, type RemoteState } from "./remote-state.ts";
 import { type KnownRun, RunWaits } from "./run-waits.ts";
 
 export interface FollowerOptions {
@@ -23,9 +23,9 @@ export interface FollowerOptions {
 /** What a follower passes on, beside the events. */
 export interface FollowerHandler {
   /** The session is taken up on a new connection. */
-  resumed(): void;
+  onResume(): void;
   /** A frame for this client alone. */
-  own(type: string, payload: Payload): void;
+  onOwnFrame(type: string, payload: Payload): void;
 }
 
 /**
@@ -33,11 +33,11 @@ export interface FollowerHandler {
  * listeners, a state, and the ends of runs for those who wait for them.
  */
 export class SessionFollower {
-  readonly #peer: WirePeer;
+  readonly #client: WireClientApi;
   readonly #stream: string;
   readonly #options: FollowerOptions;
   readonly #handler: FollowerHandler;
-  readonly #mirror = new Mirror();
+  readonly #mirror = new RemoteStateMirror();
   readonly #runs = new RunWaits();
   /** Replaced, never changed, so that an event goes to those who were there when it came. */
   #listeners: readonly AgentListener[] = [];
@@ -46,14 +46,19 @@ export class SessionFollower {
   /** The number of the last event. */
   #seq = 0;
   /** An event did not follow from those before it: only a snapshot helps. */
-  #isAstray = false;
+  #needsSnapshot = false;
   /** Why nothing more comes. */
   #end: Error | undefined;
   #stopListening: () => void = () => {};
   #waiting: { resolve: () => void; reject: (error: Error) => void; until: () => boolean }[] = [];
 
-  constructor(peer: WirePeer, stream: string, handler: FollowerHandler, options: FollowerOptions) {
-    this.#peer = peer;
+  constructor(
+    peer: WireClientApi,
+    stream: string,
+    handler: FollowerHandler,
+    options: FollowerOptions,
+  ) {
+    this.#client = peer;
     this.#stream = stream;
     this.#handler = handler;
     this.#options = options;
@@ -66,23 +71,23 @@ export class SessionFollower {
   /** Begins with what the server told, or with nothing. Settles when it follows the session. */
   async start(snapshot?: Payload): Promise<void> {
     if (snapshot) this.#load(snapshot);
-    this.#stopListening = this.#peer.listen(
+    this.#stopListening = this.#client.listen(
       this.#stream,
       {
-        frame: (frame) => this.#take(frame),
+        onFrame: (frame) => this.#take(frame),
         resume: () => {
-          this.#handler.resumed();
-          return { type: "session_attach", payload: this.#place() };
+          this.#handler.onResume();
+          return { type: "session_attach", payload: this.#getPosition() };
         },
-        lost: (error) => this.stop(error),
+        onLost: (error) => this.stop(error),
       },
       this.#seq,
     );
     try {
       // Also after an answer with a snapshot: that may have come on another connection than
       // the one that the session was made on.
-      await this.ask("session_attach", this.#place());
-      await this.#until(() => this.#epoch !== undefined);
+      await this.ask("session_attach", this.#getPosition());
+      await this.#waitUntil(() => this.#epoch !== undefined);
     } catch (error) {
       this.#stopListening();
       throw error;
@@ -90,7 +95,7 @@ export class SessionFollower {
   }
 
   ask(type: string, payload: Payload = {}): Promise<Payload> {
-    return this.#peer.request(type, payload, { stream: this.#stream });
+    return this.#client.request(type, payload, { stream: this.#stream });
   }
 
   /** Asks for a run, and settles with its end. */
@@ -100,7 +105,7 @@ export class SessionFollower {
       return isOver === true || typeof seq !== "number" ? "over" : seq;
     });
     const end = this.#runs.wait(begun);
-    const look = (): void => this.#look();
+    const look = (): void => this.#settleWaiting();
     end.then(look, look);
     return end;
   }
@@ -114,7 +119,7 @@ export class SessionFollower {
   }
 
   waitForIdle(): Promise<void> {
-    return this.#until(() => this.#runs.size === 0 && !this.#mirror.state.isStreaming);
+    return this.#waitUntil(() => this.#runs.size === 0 && !this.#mirror.state.isStreaming);
   }
 
   /** Follows no more. Those who wait get the error. */
@@ -128,25 +133,25 @@ export class SessionFollower {
   }
 
   report(error: unknown, where: string): void {
-    const { onError = logged } = this.#options;
+    const { onError = logError } = this.#options;
     try {
       onError(error, where);
     } catch (trouble) {
-      logged(trouble, `onError, told of ${where}`);
+      logError(trouble, `onError, told of ${where}`);
     }
   }
 
-  #place(): Payload {
-    const isKnown = this.#epoch !== undefined && !this.#isAstray;
+  #getPosition(): Payload {
+    const isKnown = this.#epoch !== undefined && !this.#needsSnapshot;
     return isKnown ? { after: this.#seq, epoch: this.#epoch } : {};
   }
 
   #take(frame: Envelope): void {
     const { type, seq, payload } = frame;
     if (type === "snapshot") this.#takeSnapshot(payload);
-    else if (seq === undefined) this.#handler.own(type, payload);
-    else if (!this.#isAstray && this.#epoch !== undefined) this.#takeEvent(frame, seq);
-    this.#look();
+    else if (seq === undefined) this.#handler.onOwnFrame(type, payload);
+    else if (!this.#needsSnapshot && this.#epoch !== undefined) this.#takeEvent(frame, seq);
+    this.#settleWaiting();
   }
 
   #takeEvent(frame: Envelope, seq: number): void {
@@ -162,33 +167,33 @@ export class SessionFollower {
       events = this.#reader.read(frame);
     } catch (error) {
       this.report(error, `event ${seq}, "${type}"`);
-      this.#isAstray = true;
-      this.ask("session_attach", this.#place()).catch((problem: unknown) => {
+      this.#needsSnapshot = true;
+      this.ask("session_attach", this.#getPosition()).catch((problem: unknown) => {
         this.report(problem, "asking for a snapshot");
       });
       return;
     }
-    for (const event of events) this.#tell(event, seq);
+    for (const event of events) this.#publish(event, seq);
   }
 
-  #tell(event: AgentEvent, seq: number): void {
+  #publish(event: AgentEvent, seq: number): void {
     this.#mirror.apply(event);
     for (const listener of this.#listeners) {
       this.#call(`listener of "${event.type}"`, () => listener(event));
     }
-    if (event.type === "agent_end") this.#runs.ended(seq, event);
+    if (event.type === "agent_end") this.#runs.onEnd(seq, event);
   }
 
   #takeSnapshot(snapshot: Payload): void {
     const { epoch, seq } = snapshot;
     const isSame = epoch === this.#epoch;
     // It came twice: who asks for it while it is on its way gets another.
-    if (isSame && seq === this.#seq && !this.#isAstray) return;
+    if (isSame && seq === this.#seq && !this.#needsSnapshot) return;
     const before = this.#seq;
     const isFirst = this.#epoch === undefined;
     const run = this.#load(snapshot);
     if (isFirst) return;
-    if (!isSame) this.#runs.begunAnew();
+    if (!isSame) this.#runs.onReopened();
     const end = run?.end;
     // The end of the last run is told even so: nobody waits for it for ever.
     if (isSame && end && run.endSeq > before) {
@@ -196,7 +201,7 @@ export class SessionFollower {
         this.#call(`listener of "${end.type}"`, () => listener(end));
       }
     }
-    this.#runs.skipped(this.#seq, run);
+    this.#runs.onGap(this.#seq, run);
     this.#call("onSnapshot", () => this.#options.onSnapshot?.(this.state));
   }
 
@@ -205,11 +210,11 @@ export class SessionFollower {
     const { epoch, messages, seq, state, run } = snapshot;
     this.#epoch = typeof epoch === "string" ? epoch : "";
     this.#seq = typeof seq === "number" ? seq : 0;
-    this.#isAstray = false;
-    this.#peer.skipTo(this.#stream, this.#seq);
+    this.#needsSnapshot = false;
+    this.#client.skipTo(this.#stream, this.#seq);
     // What messages are is the server's word.
     const known = Array.isArray(messages) ? (messages as AgentMessage[]) : [];
-    const wire = isRecord(state) ? (state as unknown as WireState) : undefined;
+    const wire = isRecord(state) ? (state as unknown as ReaderState) : undefined;
     const reader = (): WireEventReader =>
       new WireEventReader({ messages: known, ...(wire && { state: wire }) });
     this.#reader = reader();
@@ -222,7 +227,7 @@ export class SessionFollower {
     return { after, endSeq: Number(end["seq"]), ...(isEnd && { end: event }) };
   }
 
-  #until(until: () => boolean): Promise<void> {
+  #waitUntil(until: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#end) return reject(this.#end);
       if (until()) return resolve();
@@ -230,7 +235,7 @@ export class SessionFollower {
     });
   }
 
-  #look(): void {
+  #settleWaiting(): void {
     const ready = this.#waiting.filter(({ until }) => until());
     this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
     for (const { resolve } of ready) resolve();
@@ -248,6 +253,6 @@ export class SessionFollower {
   }
 }
 
-function logged(error: unknown, where: string): void {
+function logError(error: unknown, where: string): void {
   console.error(`${where}:`, error);
 }

@@ -9,12 +9,12 @@ import {
   ProtocolError,
   type WireAssistantEvent,
 } from "@gyre/protocol";
-import { isAssistant, type WireState } from "./wire-event.ts";
+import { isAssistant, type ReaderState } from "./wire-event.ts";
 
 /** Where a reader begins, if not with the first event. */
 export interface ReaderStart {
   messages: readonly AgentMessage[];
-  state?: WireState;
+  state?: ReaderState;
 }
 
 /**
@@ -82,7 +82,7 @@ export class WireEventReader {
   }
 
   #endMessage({ message, blocks }: Payload): AgentEvent[] {
-    if (!isRecord(message)) throw missing("message");
+    if (!isRecord(message)) throw missingError("message");
     const assistant = this.#assistant;
     const held = this.#held ?? [];
     this.#assistant = undefined;
@@ -112,7 +112,7 @@ export class WireEventReader {
         return { type };
       case "message_update": {
         const { event } = payload;
-        if (!this.#assistant || !isRecord(event)) throw missing("event");
+        if (!this.#assistant || !isRecord(event)) throw missingError("event");
         const assistantMessageEvent = this.#assistant.read(event as WireAssistantEvent);
         return { type, message: this.#assistant.partial, assistantMessageEvent };
       }
@@ -174,6 +174,6 @@ function isResult(message: AgentMessage): message is ToolResultMessage {
   return message.role === "toolResult";
 }
 
-function missing(key: string): ProtocolError {
+function missingError(key: string): ProtocolError {
   return new ProtocolError("invalid_request", `"${key}" is missing, or came too early.`);
 }

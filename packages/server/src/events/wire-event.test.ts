@@ -21,7 +21,7 @@ import {
 } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { wireEvent, type WireEvent, WireEventWriter } from "./wire-event.ts";
+import { toWireEvent, type WireEvent, WireEventWriter } from "./wire-event.ts";
 import { WireEventReader } from "./wire-event-reader.ts";
 
 const LONG_MS = 100_000;
@@ -92,7 +92,7 @@ async function record(world: World): Promise<Recorded> {
   const writer = new WireEventWriter();
   agent.subscribe((event) => {
     recorded.events.push(structuredClone(event));
-    recorded.stateless.push(structuredClone(wireEvent(event)));
+    recorded.stateless.push(structuredClone(toWireEvent(event)));
     recorded.written.push(structuredClone(writer.write(event)));
   });
   const { abortAtMs, steerAtMs } = world;
@@ -425,7 +425,7 @@ async function recordFrom(
   let snapshot: object = {};
   live.forEach((event, index) => {
     if (index === first) {
-      snapshot = structuredClone({ messages, state: writer.state(messages as never) });
+      snapshot = structuredClone({ messages, state: writer.createReaderState(messages as never) });
     }
     const wire = structuredClone(writer.write(event));
     if (index >= first) rest.push(wire);

@@ -10,7 +10,7 @@ export interface WireEvent {
 }
 
 /** What a reader that comes later needs in order to go on, beside the messages. */
-export interface WireState {
+export interface ReaderState {
   /** Which messages are of the run that goes on, or was the last: places in the list. */
   run: number[];
   /** Whether the last assistant message is of the turn that goes on. */
@@ -27,11 +27,11 @@ export interface WireState {
  * `message_end` has the whole message. `turn_end` and `agent_end` name what came before and
  * do not repeat it. The payload is valid for the call: it shares its parts with the event.
  */
-export function wireEvent(event: AgentEvent): WireEvent {
+export function toWireEvent(event: AgentEvent): WireEvent {
   const { type } = event;
   switch (type) {
     case "message_start":
-      return { type, payload: { message: withoutContent(event.message) } };
+      return { type, payload: { message: toOpening(event.message) } };
     case "message_update":
       return { type, payload: { event: wireAssistantEvent(event.assistantMessageEvent) } };
     case "tool_execution_update": {
@@ -71,7 +71,7 @@ export class WireEventWriter {
   readonly #executing = new Map<string, Record<string, unknown>>();
 
   write(event: AgentEvent): WireEvent {
-    const wire = wireEvent(event);
+    const wire = toWireEvent(event);
     switch (event.type) {
       case "agent_start":
         this.#run = [];
@@ -106,7 +106,7 @@ export class WireEventWriter {
   }
 
   /** For a reader that begins here, and is given `messages`. */
-  state(messages: readonly AgentMessage[]): WireState {
+  createReaderState(messages: readonly AgentMessage[]): ReaderState {
     const updates = this.#assistant?.catchUp() ?? [];
     const places = new Map(messages.map((message, place) => [message, place]));
     return {
@@ -137,7 +137,7 @@ export function isAssistant(message: AgentMessage): message is AssistantMessage 
 }
 
 /** What is known of a message when it begins. */
-function withoutContent(message: AgentMessage): object {
+function toOpening(message: AgentMessage): object {
   if (isAssistant(message)) return headOf(message);
   const { role } = message;
   if (!isLlmMessage(message) || message.role !== "toolResult") return { role };

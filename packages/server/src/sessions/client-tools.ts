@@ -1,18 +1,18 @@
 import type { Agent, AgentTool, AgentToolResult } from "@gyre/agent";
 import { type Connection, type Payload, ProtocolError } from "@gyre/protocol";
-import { resultIn, type ToolSpec, wrong } from "./session-payloads.ts";
+import { parseResult, type ToolSpec, invalidRequest } from "./session-payloads.ts";
 
 /** Calls of one client that may be on their way at a time. */
-export const MAX_LENT_CALLS = 1000;
+export const MAX_CLIENT_CALLS = 1000;
 
-export interface LentToolsOptions {
+export interface ClientToolsOptions {
   /** The stream of the session. */
   stream: string;
   /** The agent of the session as it is now. */
-  agent: () => Agent;
+  getAgent: () => Agent;
   isBusy: () => boolean;
   /** The agent's tools are others now. */
-  changed: () => void;
+  onChange: () => void;
 }
 
 /**
@@ -22,100 +22,100 @@ export interface LentToolsOptions {
  * fail at once; they stay in the list while a run goes on, which keeps what the model was told
  * as it is, and are taken away after it.
  */
-export class LentTools {
-  readonly #options: LentToolsOptions;
+export class ClientTools {
+  readonly #options: ClientToolsOptions;
   /** By the name that they gave; without one, by their connection. */
-  readonly #lenders = new Map<string | Connection, Lender>();
+  readonly #clients = new Map<string | Connection, ToolClient>();
   #agent: Agent;
 
-  constructor(options: LentToolsOptions) {
+  constructor(options: ClientToolsOptions) {
     this.#options = options;
-    this.#agent = options.agent();
+    this.#agent = options.getAgent();
   }
 
   /** Puts `specs` in the place of what this client lent before; new ones go to the end. */
   register(connection: Connection, specs: readonly ToolSpec[], name?: string): void {
     const key = name ?? connection;
-    const before = this.#lenders.get(key);
+    const before = this.#clients.get(key);
     this.#assertFree(specs, before);
-    const lender = before ?? new Lender(this.#options.stream);
-    this.#lenders.set(key, lender);
+    const lender = before ?? new ToolClient(this.#options.stream);
+    this.#clients.set(key, lender);
     lender.connect(connection);
-    const { added, removed } = lender.offer(specs);
+    const { added, removed } = lender.register(specs);
     this.#change(removed, added);
   }
 
   /** `tool_update` and `tool_result`. */
-  answer(connection: Connection, type: string, payload: Payload): void {
-    for (const lender of this.#lenders.values()) {
-      const call = lender.isOn(connection) && lender.callIn(payload);
+  settleCall(connection: Connection, type: string, payload: Payload): void {
+    for (const lender of this.#clients.values()) {
+      const call = lender.isOn(connection) && lender.findCall(payload);
       if (call) return type === "tool_update" ? update(call, payload) : finish(call, payload);
     }
     throw new ProtocolError("tool_not_found", "No call of that name waits for an answer.");
   }
 
   /** A client went away: its calls fail now. */
-  gone(connection: Connection): void {
-    for (const lender of this.#lenders.values()) {
+  disconnect(connection: Connection): void {
+    for (const lender of this.#clients.values()) {
       if (lender.isOn(connection)) lender.disconnect();
     }
-    this.tidy();
+    this.removeDisconnected();
   }
 
   /** Takes away what nobody lends any more, where no run needs it. */
-  tidy(): void {
+  removeDisconnected(): void {
     if (this.#options.isBusy()) return;
-    const left = [...this.#lenders].filter(([, lender]) => !lender.isConnected);
-    for (const [key] of left) this.#lenders.delete(key);
+    const left = [...this.#clients].filter(([, lender]) => !lender.isConnected);
+    for (const [key] of left) this.#clients.delete(key);
     this.#change(new Set(left.flatMap(([, { tools }]) => tools)), []);
   }
 
   /** The agent may be another one, to which nothing was lent yet. */
-  restore(): void {
-    const agent = this.#options.agent();
+  registerWithNewAgent(): void {
+    const agent = this.#options.getAgent();
     if (agent === this.#agent) return;
     this.#agent = agent;
-    const lent = [...this.#lenders.values()].flatMap(({ tools }) => tools);
+    const lent = [...this.#clients.values()].flatMap(({ tools }) => tools);
     if (lent.length > 0) agent.setTools([...agent.state.tools, ...lent]);
   }
 
   /** The session is over. */
   close(): void {
-    for (const lender of this.#lenders.values()) lender.disconnect();
-    this.#lenders.clear();
+    for (const lender of this.#clients.values()) lender.disconnect();
+    this.#clients.clear();
   }
 
   #change(removed: ReadonlySet<AgentTool>, added: readonly AgentTool[]): void {
     if (removed.size === 0 && added.length === 0) return;
-    const agent = this.#options.agent();
+    const agent = this.#options.getAgent();
     const kept = agent.state.tools.filter((tool) => !removed.has(tool));
     agent.setTools([...kept, ...added]);
-    this.#options.changed();
+    this.#options.onChange();
   }
 
-  #assertFree(specs: readonly ToolSpec[], own: Lender | undefined): void {
-    const lent = [...this.#lenders.values()].flatMap((each) => (each === own ? [] : each.tools));
+  #assertFree(specs: readonly ToolSpec[], own: ToolClient | undefined): void {
+    const lent = [...this.#clients.values()].flatMap((each) => (each === own ? [] : each.tools));
     const mine = new Set(own?.tools);
-    const others = this.#options.agent().state.tools.filter((tool) => !mine.has(tool));
+    const others = this.#options.getAgent().state.tools.filter((tool) => !mine.has(tool));
     const taken = new Set([...others, ...lent].map(({ name }) => name));
     for (const { name } of specs) {
-      if (taken.has(name)) throw wrong(`There is a tool "${name}" already.`);
+      if (taken.has(name)) throw invalidRequest(`There is a tool "${name}" already.`);
       taken.add(name);
     }
   }
 }
 
-interface LentCall {
+interface ClientCall {
   readonly onUpdate: (partial: AgentToolResult) => void;
   readonly resolve: (result: AgentToolResult) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** One client that lends, over the connections that it has. */
-class Lender {
+class ToolClient {
   readonly #stream: string;
-  readonly #offered = new Map<string, { print: string; tool: AgentTool }>();
-  readonly #calls = new Map<string, LentCall>();
+  readonly #registered = new Map<string, { print: string; tool: AgentTool }>();
+  readonly #calls = new Map<string, ClientCall>();
   #connection: Connection | undefined;
 
   constructor(stream: string) {
@@ -123,7 +123,7 @@ class Lender {
   }
 
   get tools(): AgentTool[] {
-    return [...this.#offered.values()].map(({ tool }) => tool);
+    return [...this.#registered.values()].map(({ tool }) => tool);
   }
 
   get isConnected(): boolean {
@@ -147,28 +147,28 @@ class Lender {
   }
 
   /** A tool that is offered again as it was stays the one that it is. */
-  offer(specs: readonly ToolSpec[]): { added: AgentTool[]; removed: Set<AgentTool> } {
+  register(specs: readonly ToolSpec[]): { added: AgentTool[]; removed: Set<AgentTool> } {
     const removed = new Set(this.tools);
     const added: AgentTool[] = [];
-    const before = new Map(this.#offered);
-    this.#offered.clear();
+    const before = new Map(this.#registered);
+    this.#registered.clear();
     for (const spec of specs) {
       const print = JSON.stringify(spec);
       const known = before.get(spec.name);
       const same = known?.print === print ? known.tool : undefined;
-      const tool = same ?? this.#toolOf(spec);
+      const tool = same ?? this.#createTool(spec);
       if (same) removed.delete(same);
       else added.push(tool);
-      this.#offered.set(spec.name, { print, tool });
+      this.#registered.set(spec.name, { print, tool });
     }
     return { added, removed };
   }
 
-  callIn({ call }: Payload): LentCall | undefined {
+  findCall({ call }: Payload): ClientCall | undefined {
     return typeof call === "string" ? this.#calls.get(call) : undefined;
   }
 
-  #toolOf(spec: ToolSpec): AgentTool {
+  #createTool(spec: ToolSpec): AgentTool {
     return {
       ...spec,
       execute: (args, { id, signal, update: onUpdate }) =>
@@ -182,8 +182,8 @@ class Lender {
     onUpdate: (partial: AgentToolResult) => void,
   ): Promise<AgentToolResult> {
     if (!this.#connection) throw new Error("The client that lends it is not connected.");
-    if (this.#calls.size >= MAX_LENT_CALLS) {
-      throw new Error(`The client that lends it has ${MAX_LENT_CALLS} calls to answer already.`);
+    if (this.#calls.size >= MAX_CLIENT_CALLS) {
+      throw new Error(`The client that lends it has ${MAX_CLIENT_CALLS} calls to answer already.`);
     }
     signal.throwIfAborted();
     // Never used again: an answer that comes late, on another connection, finds nothing.
@@ -207,14 +207,14 @@ class Lender {
   }
 }
 
-function update(call: LentCall, { result }: Payload): void {
-  call.onUpdate(resultIn(result, "of a tool"));
+function update(call: ClientCall, { result }: Payload): void {
+  call.onUpdate(parseResult(result, "of a tool"));
 }
 
-function finish(call: LentCall, { error, result }: Payload): void {
+function finish(call: ClientCall, { error, result }: Payload): void {
   if (typeof error === "string") return call.reject(new Error(error));
   try {
-    call.resolve(resultIn(result, "of a tool"));
+    call.resolve(parseResult(result, "of a tool"));
   } catch (problem) {
     call.reject(new Error("The client that lends it gave back what is no result."));
     throw problem;

@@ -1,18 +1,18 @@
 import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import {
-  AnswerMemory,
+  IdempotencyCache,
   type Connection,
   EventLog,
   type LoggedEvent,
   messageOf,
   type Payload,
   ProtocolError,
-  utf8Length,
+  measureUtf8,
 } from "@gyre/protocol";
-import { LentTools } from "./client-tools.ts";
+import { ClientTools } from "./client-tools.ts";
 import type { HostedSession, SessionChanges } from "./session-host.ts";
-import { wrong } from "./session-payloads.ts";
-import { ToldState } from "./published-state.ts";
+import { invalidRequest } from "./session-payloads.ts";
+import { PublishedState } from "./published-state.ts";
 import { WireEventWriter } from "../events/wire-event.ts";
 
 export interface LiveSessionOptions {
@@ -28,20 +28,20 @@ export class LiveSession {
   readonly hosted: HostedSession;
   /** Numbers of events mean something only together with this. */
   readonly epoch: string = globalThis.crypto.randomUUID();
-  readonly answers: AnswerMemory = new AnswerMemory();
+  readonly idempotencyCache: IdempotencyCache = new IdempotencyCache();
   /** What clients lend to it. */
-  readonly lent: LentTools;
+  readonly clientTools: ClientTools;
   readonly #options: LiveSessionOptions;
   readonly #log: EventLog;
   readonly #watchers = new Set<Connection>();
   #writer = new WireEventWriter();
   /** Messages that were there at the start, or whose end was sent. */
   #known = new WeakSet<AgentMessage>();
-  #told: ToldState;
+  #published: PublishedState;
   #unsubscribe: () => void = () => {};
   /** The first event of a run that was asked for calls this. */
   #onFirstEvent: ((isOver?: boolean) => void) | undefined;
-  #isTaken = false;
+  #isReserved = false;
   /** Told when the next run can follow: who hears of the end may ask for more at once. */
   #heldEnd: AgentEndEvent | undefined;
   #closing: Promise<void> | undefined;
@@ -50,12 +50,12 @@ export class LiveSession {
     this.hosted = hosted;
     this.#options = options;
     this.#log = new EventLog(options.tailEvents, options.tailBytes);
-    this.#told = new ToldState(hosted.agent);
-    this.lent = new LentTools({
+    this.#published = new PublishedState(hosted.agent);
+    this.clientTools = new ClientTools({
       stream: hosted.id,
-      agent: () => this.agent,
+      getAgent: () => this.agent,
       isBusy: () => this.isBusy,
-      changed: () => this.#tellSettings(),
+      onChange: () => this.#publishSettings(),
     });
     this.#follow();
   }
@@ -69,15 +69,15 @@ export class LiveSession {
   }
 
   get isBusy(): boolean {
-    return this.#isTaken || this.agent.isRunning;
+    return this.#isReserved || this.agent.isRunning;
   }
 
   get pendingIds(): string[] {
-    return this.#told.pending.map(({ toolCall }) => toolCall.id);
+    return this.#published.pending.map(({ toolCall }) => toolCall.id);
   }
 
   /** Where the session is: for the answer to those who make it or come to it. */
-  place(): Payload {
+  getPosition(): Payload {
     return { session: this.id, epoch: this.epoch, seq: this.#log.last };
   }
 
@@ -92,13 +92,13 @@ export class LiveSession {
   /** Sends what a client misses that has all up to `after`, or else all that there is. */
   catchUp(connection: Connection, after: unknown, epoch: unknown): void {
     const isSame = epoch === undefined || epoch === this.epoch;
-    const missed = isSame && typeof after === "number" ? this.#log.after(after) : undefined;
+    const missed = isSame && typeof after === "number" ? this.#log.readAfter(after) : undefined;
     // Before the first event there may be a past, which only those know who name the epoch.
     if (missed && (after !== 0 || epoch === this.epoch)) {
       for (const event of missed) this.#send(connection, event);
       return;
     }
-    connection.send({ type: "snapshot", stream: this.id, payload: this.snapshot() });
+    connection.send({ type: "snapshot", stream: this.id, payload: this.createSnapshot() });
   }
 
   /**
@@ -107,7 +107,7 @@ export class LiveSession {
    */
   start(run: () => Promise<unknown>, ack: (payload: Payload) => void): Promise<void> {
     this.assertIdle();
-    this.#isTaken = true;
+    this.#isReserved = true;
     return new Promise((resolve, reject) => {
       const begun = (isOver = false): void => {
         this.#onFirstEvent = undefined;
@@ -119,7 +119,7 @@ export class LiveSession {
         const isBegun = this.#onFirstEvent !== begun;
         this.#onFirstEvent = undefined;
         if (isBegun) this.#options.onError(error, `a run of session ${this.id}`);
-        else reject(asRefusal(error));
+        else reject(toRefusal(error));
       };
       // A host that throws at once is as good as one that rejects.
       new Promise((settle) => settle(run()))
@@ -127,9 +127,9 @@ export class LiveSession {
           if (this.#onFirstEvent === begun) begun(true);
         }, failed)
         .finally(() => {
-          this.#isTaken = false;
-          this.#tellEnd();
-          this.lent.tidy();
+          this.#isReserved = false;
+          this.#publishEnd();
+          this.clientTools.removeDisconnected();
         });
     });
   }
@@ -140,10 +140,10 @@ export class LiveSession {
   }
 
   async update(changes: SessionChanges): Promise<Payload> {
-    if (this.hosted.update) await refusing(() => this.hosted.update?.(changes));
+    if (this.hosted.update) await refuseOnError(() => this.hosted.update?.(changes));
     else applyChanges(this.agent, changes);
-    this.#tellSettings();
-    return this.#settings();
+    this.#publishSettings();
+    return this.#readSettings();
   }
 
   /** Another transcript; everybody is told by a snapshot. */
@@ -162,25 +162,25 @@ export class LiveSession {
   }
 
   /** All that a client needs to go on from here. */
-  snapshot(seq: number = this.#log.last): Payload {
+  createSnapshot(seq: number = this.#log.last): Payload {
     const all = this.agent.state.messages.filter((message) => this.#known.has(message));
-    const omitted = this.#tooMany(all);
+    const omitted = this.#countOmitted(all);
     const messages = all.slice(omitted);
     return {
-      ...this.place(),
+      ...this.getPosition(),
       seq,
       ...this.hosted.info?.(),
-      ...this.#settings(),
+      ...this.#readSettings(),
       messages,
       // Those before these are in the session, and too long for one frame.
       omitted,
-      state: this.#writer.state(messages),
+      state: this.#writer.createReaderState(messages),
       queued: {
         steering: this.agent.queued("steering"),
         followUp: this.agent.queued("followUp"),
       },
-      ...this.#told.payload(),
-      toolDescriptions: this.#toolDescriptions(),
+      ...this.#published.payload(),
+      toolDescriptions: this.#readToolDescriptions(),
     };
   }
 
@@ -202,9 +202,9 @@ export class LiveSession {
       await this.hosted.close();
       closed?.();
     } finally {
-      this.lent.close();
+      this.clientTools.close();
       this.#unsubscribe();
-      this.#tellEnd();
+      this.#publishEnd();
       this.#publish("done", { reason: "closed" });
       // The stream is over: one of its name would be another.
       for (const connection of this.#watchers) connection.forget(this.id);
@@ -214,17 +214,17 @@ export class LiveSession {
 
   async #rewrite(write: () => Promise<void>): Promise<Payload> {
     this.assertIdle();
-    this.#isTaken = true;
+    this.#isReserved = true;
     try {
-      await refusing(write);
+      await refuseOnError(write);
     } finally {
-      this.#isTaken = false;
+      this.#isReserved = false;
       this.#follow();
       // The host may have made another agent.
-      this.lent.restore();
+      this.clientTools.registerWithNewAgent();
     }
     const seq = this.#log.last + 1;
-    this.#publish("snapshot", this.snapshot(seq));
+    this.#publish("snapshot", this.createSnapshot(seq));
     return { seq };
   }
 
@@ -233,47 +233,47 @@ export class LiveSession {
     this.#unsubscribe();
     this.#writer = new WireEventWriter();
     this.#known = new WeakSet(this.agent.state.messages);
-    this.#told = new ToldState(this.agent);
+    this.#published = new PublishedState(this.agent);
     this.#unsubscribe = this.agent.subscribe((event) => this.#take(event));
   }
 
   #take(event: AgentEvent): void {
-    this.#tellEnd();
+    this.#publishEnd();
     this.#onFirstEvent?.();
     if (event.type === "agent_end") return this.#holdEnd(event);
     if (event.type === "message_end") this.#known.add(event.message);
-    this.#told.take(event, this.#log.last);
+    this.#published.apply(event, this.#log.last);
     const { type, payload } = this.#writer.write(event);
     this.#publish(type, payload);
   }
 
   #holdEnd(event: AgentEndEvent): void {
     this.#heldEnd = event;
-    if (this.#isTaken) return;
+    if (this.#isReserved) return;
     // A run of the host's own. Inside of a listener nobody may wait for the agent.
     queueMicrotask(() => {
       void this.agent.waitForIdle().then(() => {
-        this.#tellEnd();
-        this.lent.tidy();
+        this.#publishEnd();
+        this.clientTools.removeDisconnected();
       });
     });
   }
 
-  #tellEnd(): void {
+  #publishEnd(): void {
     const event = this.#heldEnd;
     if (!event) return;
     this.#heldEnd = undefined;
     const { type, payload } = this.#writer.write(event);
-    this.#told.end(event, this.#log.last + 1, payload);
+    this.#published.endRun(event, this.#log.last + 1, payload);
     this.#publish(type, payload);
   }
 
   /** Everybody is told what is set now. */
-  #tellSettings(): void {
-    const toolDescriptions = this.#toolDescriptions();
+  #publishSettings(): void {
+    const toolDescriptions = this.#readToolDescriptions();
     this.#publish("session_update", {
       ...this.hosted.info?.(),
-      ...this.#settings(),
+      ...this.#readSettings(),
       toolDescriptions,
     });
   }
@@ -287,7 +287,7 @@ export class LiveSession {
     connection.send({ type, stream: this.id, id: `e_${seq}`, seq, payload }, bytes);
   }
 
-  #settings(): Payload {
+  #readSettings(): Payload {
     const { model, systemPrompt, thinkingLevel, tools } = this.agent.state;
     return {
       ...(model && { model: { provider: model.provider, id: model.id } }),
@@ -298,17 +298,17 @@ export class LiveSession {
     };
   }
 
-  #toolDescriptions(): Payload {
+  #readToolDescriptions(): Payload {
     return Object.fromEntries(
       this.agent.state.tools.map(({ name, description }) => [name, description]),
     );
   }
 
   /** How many of the oldest messages have to stay out of one frame. */
-  #tooMany(messages: readonly AgentMessage[]): number {
+  #countOmitted(messages: readonly AgentMessage[]): number {
     let left = this.#options.snapshotBytes;
     for (let at = messages.length - 1; at >= 0; at--) {
-      left -= utf8Length(JSON.stringify(messages[at]));
+      left -= measureUtf8(JSON.stringify(messages[at]));
       if (left < 0) return at + 1;
     }
     return 0;
@@ -321,7 +321,7 @@ export function applyChanges(agent: Agent, changes: SessionChanges): void {
   if (model !== undefined) {
     throw new ProtocolError("model_not_found", `There is no model "${model}" here.`);
   }
-  if (modes.permission !== undefined) throw wrong("There is no permission mode here.");
+  if (modes.permission !== undefined) throw invalidRequest("There is no permission mode here.");
   const chosen = tools?.map((name) => {
     const tool = agent.state.tools.find((each) => each.name === name);
     if (!tool) throw new ProtocolError("tool_not_found", `There is no tool "${name}" here.`);
@@ -334,16 +334,16 @@ export function applyChanges(agent: Agent, changes: SessionChanges): void {
   if (modes.followUp !== undefined) agent.setFollowUpMode(modes.followUp);
 }
 
-async function refusing(run: () => Promise<void> | void | undefined): Promise<void> {
+async function refuseOnError(run: () => Promise<void> | void | undefined): Promise<void> {
   try {
     await run();
   } catch (error) {
-    throw asRefusal(error);
+    throw toRefusal(error);
   }
 }
 
 /** What a host or an agent refuses is the client's to mend. */
-function asRefusal(error: unknown): ProtocolError {
+function toRefusal(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
   return new ProtocolError("invalid_request", messageOf(error), { cause: error });
 }

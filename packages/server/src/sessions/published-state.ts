@@ -3,7 +3,7 @@ import { addUsage, type Usage } from "@gyre/ai";
 import type { Payload } from "@gyre/protocol";
 
 /** The run that goes on, or was the last. */
-interface ToldRun {
+interface PublishedRun {
   /** The number of the event before its first: it names the run. */
   readonly after: number;
   readonly end?: { readonly seq: number; readonly payload: Payload };
@@ -13,12 +13,12 @@ interface ToldRun {
  * What the events that were sent say of an agent. The agent itself may be ahead of them; a
  * snapshot stands for the events up to a number, and has to say the same as they do.
  */
-export class ToldState {
+export class PublishedState {
   pending: readonly PendingCall[];
   isRunning: boolean;
   usage: Usage;
   error: string | undefined;
-  #run: ToldRun | undefined;
+  #run: PublishedRun | undefined;
 
   constructor({ isRunning, state }: Agent) {
     this.pending = state.pending;
@@ -28,7 +28,7 @@ export class ToldState {
   }
 
   /** An event is about to be sent after the one with the number `last`. */
-  take(event: AgentEvent, last: number): void {
+  apply(event: AgentEvent, last: number): void {
     if (event.type === "turn_end") this.error = event.message.errorMessage || this.error;
     if (event.type !== "agent_start") return;
     this.isRunning = true;
@@ -38,11 +38,11 @@ export class ToldState {
   }
 
   /** The end of a run was sent, as this number. */
-  end({ pending, usage }: AgentEndEvent, seq: number, payload: Payload): void {
+  endRun({ pending, usage }: AgentEndEvent, seq: number, toPayload: Payload): void {
     this.isRunning = false;
     this.pending = pending;
     this.usage = addUsage(this.usage, usage);
-    if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload } };
+    if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload: toPayload } };
   }
 
   /** For a snapshot. */

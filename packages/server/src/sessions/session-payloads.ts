@@ -28,48 +28,48 @@ const MODES: ReadonlySet<string> = new Set<keyof NonNullable<SessionChanges["mod
   "permission",
 ]);
 
-export function wrong(what: string): ProtocolError {
+export function invalidRequest(what: string): ProtocolError {
   return new ProtocolError("invalid_request", what);
 }
 
 /** `{text, images?}` */
-export function promptIn(payload: Payload): SessionPrompt {
+export function parsePrompt(payload: Payload): SessionPrompt {
   const { text = "", images, output } = payload;
-  if (typeof text !== "string") throw wrong('"text" is a string.');
+  if (typeof text !== "string") throw invalidRequest('"text" is a string.');
   if (output !== undefined) {
     throw new ProtocolError("not_implemented", '"output" is not served here.');
   }
   if (images !== undefined && (!Array.isArray(images) || !images.every(isImage))) {
-    throw wrong('"images" is a list of {type: "image", data, mimeType}.');
+    throw invalidRequest('"images" is a list of {type: "image", data, mimeType}.');
   }
   if (text === "" && (images === undefined || images.length === 0)) {
-    throw wrong("The prompt is empty: give a text or an image.");
+    throw invalidRequest("The prompt is empty: give a text or an image.");
   }
   return { text, ...(images !== undefined && { images }) };
 }
 
 /** The same as a message that can wait in a queue. */
-export function messageIn(payload: Payload, now: number): UserMessage {
-  const { text, images = [] } = promptIn(payload);
+export function parseMessage(payload: Payload, now: number): UserMessage {
+  const { text, images = [] } = parsePrompt(payload);
   return userMessage(text, now, images);
 }
 
 /** `{decisions: {callId: {type: "approve" | "deny" | "result" | "wait"}}}`, of calls that wait. */
-export function decisionsIn(
+export function parseDecisions(
   { decisions }: Payload,
   waiting: readonly string[],
 ): Record<string, Decision> {
-  if (!isRecord(decisions)) throw wrong('"decisions" is an object, by the ids of calls.');
+  if (!isRecord(decisions)) throw invalidRequest('"decisions" is an object, by the ids of calls.');
   const made: Record<string, Decision> = {};
   for (const [id, decision] of Object.entries(decisions)) {
-    if (!waiting.includes(id)) throw wrong(`No call "${id}" waits for a decision.`);
-    made[id] = decisionOf(id, decision);
+    if (!waiting.includes(id)) throw invalidRequest(`No call "${id}" waits for a decision.`);
+    made[id] = parseDecision(id, decision);
   }
   return made;
 }
 
-function decisionOf(id: string, value: unknown): Decision {
-  if (!isRecord(value)) throw wrong(`The decision on "${id}" is an object with a "type".`);
+function parseDecision(id: string, value: unknown): Decision {
+  if (!isRecord(value)) throw invalidRequest(`The decision on "${id}" is an object with a "type".`);
   const { type, fingerprint, reason, result } = value;
   const why = typeof reason === "string" ? { reason } : {};
   switch (type) {
@@ -79,16 +79,16 @@ function decisionOf(id: string, value: unknown): Decision {
     case "wait":
       return { type, ...why };
     case "result":
-      return { type, result: resultIn(result, `for "${id}"`) };
+      return { type, result: parseResult(result, `for "${id}"`) };
     default:
-      throw wrong(`The decision on "${id}" is one of approve, deny, result and wait.`);
+      throw invalidRequest(`The decision on "${id}" is one of approve, deny, result and wait.`);
   }
 }
 
 /** `{content, details?, isError?, terminate?}`. What it cost is not taken from a client. */
-export function resultIn(value: unknown, whose: string): AgentToolResult {
+export function parseResult(value: unknown, whose: string): AgentToolResult {
   if (!isRecord(value) || !isContent(value["content"])) {
-    throw wrong(`The result ${whose} has "content", a list of texts and images.`);
+    throw invalidRequest(`The result ${whose} has "content", a list of texts and images.`);
   }
   const { content, details, isError, terminate } = value;
   return {
@@ -100,7 +100,7 @@ export function resultIn(value: unknown, whose: string): AgentToolResult {
 }
 
 /** Tools that a client may lend at a time. */
-export const MAX_LENT_TOOLS = 128;
+export const MAX_CLIENT_TOOLS = 128;
 /** What every service takes as the name of a tool. */
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
@@ -114,28 +114,32 @@ export interface ToolSpec {
 }
 
 /** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], lender?}` */
-export function toolsIn({ tools, lender }: Payload): {
+export function parseTools({ tools, lender }: Payload): {
   tools: ToolSpec[];
   lender: string | undefined;
 } {
-  if (!Array.isArray(tools)) throw wrong('"tools" is a list of {name, description, parameters}.');
-  if (tools.length > MAX_LENT_TOOLS) throw wrong(`"tools" has at most ${MAX_LENT_TOOLS} entries.`);
-  if (lender !== undefined && typeof lender !== "string") throw wrong('"lender" is a name.');
-  return { tools: tools.map(toolIn), lender };
+  if (!Array.isArray(tools))
+    throw invalidRequest('"tools" is a list of {name, description, parameters}.');
+  if (tools.length > MAX_CLIENT_TOOLS)
+    throw invalidRequest(`"tools" has at most ${MAX_CLIENT_TOOLS} entries.`);
+  if (lender !== undefined && typeof lender !== "string")
+    throw invalidRequest('"lender" is a name.');
+  return { tools: tools.map(parseTool), lender };
 }
 
-function toolIn(tool: unknown): ToolSpec {
-  if (!isRecord(tool)) throw wrong("A tool is an object.");
+function parseTool(tool: unknown): ToolSpec {
+  if (!isRecord(tool)) throw invalidRequest("A tool is an object.");
   const { name, description, parameters, concurrent, timeoutMs } = tool;
   if (typeof name !== "string" || !TOOL_NAME.test(name)) {
-    throw wrong('"name" of a tool has 1 to 64 letters, digits, "_" and "-".');
+    throw invalidRequest('"name" of a tool has 1 to 64 letters, digits, "_" and "-".');
   }
-  if (typeof description !== "string") throw wrong(`"description" of "${name}" is a string.`);
+  if (typeof description !== "string")
+    throw invalidRequest(`"description" of "${name}" is a string.`);
   if (!isRecord(parameters) || parameters["type"] !== "object") {
-    throw wrong(`"parameters" of "${name}" is a JSON Schema of type "object".`);
+    throw invalidRequest(`"parameters" of "${name}" is a JSON Schema of type "object".`);
   }
   if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || timeoutMs <= 0)) {
-    throw wrong(`"timeoutMs" of "${name}" is a number above 0.`);
+    throw invalidRequest(`"timeoutMs" of "${name}" is a number above 0.`);
   }
   return {
     name,
@@ -147,36 +151,38 @@ function toolIn(tool: unknown): ToolSpec {
 }
 
 /** `{model?, thinkingLevel?, systemPrompt?, tools?, modes?}` */
-export function changesIn(payload: Payload): SessionChanges {
+export function parseChanges(payload: Payload): SessionChanges {
   const { model, thinkingLevel, systemPrompt, tools, modes } = payload;
   const unknown = Object.keys(payload).find((key) => !CHANGES.has(key));
-  if (unknown !== undefined) throw wrong(`"${unknown}" is nothing that can be changed.`);
-  if (model !== undefined && typeof model !== "string") throw wrong('"model" is a name.');
+  if (unknown !== undefined) throw invalidRequest(`"${unknown}" is nothing that can be changed.`);
+  if (model !== undefined && typeof model !== "string") throw invalidRequest('"model" is a name.');
   if (thinkingLevel !== undefined && !isLevel(thinkingLevel)) {
-    throw wrong(`"thinkingLevel" is one of ${[...LEVELS].join(", ")}.`);
+    throw invalidRequest(`"thinkingLevel" is one of ${[...LEVELS].join(", ")}.`);
   }
   if (systemPrompt !== undefined && typeof systemPrompt !== "string") {
-    throw wrong('"systemPrompt" is a string.');
+    throw invalidRequest('"systemPrompt" is a string.');
   }
-  if (tools !== undefined && !isStrings(tools)) throw wrong('"tools" is a list of names.');
+  if (tools !== undefined && !isStrings(tools)) throw invalidRequest('"tools" is a list of names.');
   return {
     ...(model !== undefined && { model }),
     ...(thinkingLevel !== undefined && { thinkingLevel }),
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(tools !== undefined && { tools }),
-    ...(modes !== undefined && { modes: modesIn(modes) }),
+    ...(modes !== undefined && { modes: parseModes(modes) }),
   };
 }
 
-function modesIn(modes: unknown): NonNullable<SessionChanges["modes"]> {
-  if (!isRecord(modes)) throw wrong('"modes" is an object.');
+function parseModes(modes: unknown): NonNullable<SessionChanges["modes"]> {
+  if (!isRecord(modes)) throw invalidRequest('"modes" is an object.');
   const { steering, followUp, permission } = modes;
   const unknown = Object.keys(modes).find((key) => !MODES.has(key));
-  if (unknown !== undefined) throw wrong(`There is no mode "${unknown}".`);
-  if (steering !== undefined && !isQueueMode(steering)) throw wrong(queueMode("steering"));
-  if (followUp !== undefined && !isQueueMode(followUp)) throw wrong(queueMode("followUp"));
+  if (unknown !== undefined) throw invalidRequest(`There is no mode "${unknown}".`);
+  if (steering !== undefined && !isQueueMode(steering))
+    throw invalidRequest(describeQueueMode("steering"));
+  if (followUp !== undefined && !isQueueMode(followUp))
+    throw invalidRequest(describeQueueMode("followUp"));
   if (permission !== undefined && typeof permission !== "string") {
-    throw wrong('"modes.permission" is a name.');
+    throw invalidRequest('"modes.permission" is a name.');
   }
   return {
     ...(steering !== undefined && { steering }),
@@ -185,7 +191,7 @@ function modesIn(modes: unknown): NonNullable<SessionChanges["modes"]> {
   };
 }
 
-function queueMode(name: string): string {
+function describeQueueMode(name: string): string {
   return `"modes.${name}" is one of ${[...QUEUE_MODES].join(", ")}.`;
 }
 
@@ -197,27 +203,27 @@ export type QueueEdit =
   | { op: "move"; queue: QueueName; id: string; place: number };
 
 /** `{queue, op, id?, text?, images?, place?}` */
-export function queueEditIn(payload: Payload, now: number): QueueEdit {
+export function parseQueueEdit(payload: Payload, now: number): QueueEdit {
   const { queue, op, id, place } = payload;
   if (queue !== "steering" && queue !== "followUp") {
-    throw wrong('"queue" is one of steering and followUp.');
+    throw invalidRequest('"queue" is one of steering and followUp.');
   }
   if (op === "list" || op === "clear") return { op, queue };
-  if (typeof id !== "string") throw wrong('"id" is the name of a message that waits.');
-  if (op === "edit") return { op, queue, id, message: messageIn(payload, now) };
+  if (typeof id !== "string") throw invalidRequest('"id" is the name of a message that waits.');
+  if (op === "edit") return { op, queue, id, message: parseMessage(payload, now) };
   if (op === "remove") return { op, queue, id };
-  if (op !== "move") throw wrong('"op" is one of list, clear, edit, remove and move.');
+  if (op !== "move") throw invalidRequest('"op" is one of list, clear, edit, remove and move.');
   if (typeof place !== "number" || !Number.isSafeInteger(place)) {
-    throw wrong('"place" is a whole number.');
+    throw invalidRequest('"place" is a whole number.');
   }
   return { op, queue, id, place };
 }
 
 /** `{messages}` */
-export function messagesIn({ messages }: Payload): AgentMessage[] {
-  if (!Array.isArray(messages)) throw wrong('"messages" is a list.');
+export function parseMessages({ messages }: Payload): AgentMessage[] {
+  if (!Array.isArray(messages)) throw invalidRequest('"messages" is a list.');
   const at = messages.findIndex((message) => !isMessage(message));
-  if (at >= 0) throw wrong(`Message ${at} of "messages" is no message.`);
+  if (at >= 0) throw invalidRequest(`Message ${at} of "messages" is no message.`);
   return messages as AgentMessage[];
 }
 

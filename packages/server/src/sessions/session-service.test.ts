@@ -5,16 +5,16 @@ import {
   type Envelope,
   ProtocolError,
   type Transport,
-  transportPair,
+  createTransportPair,
   WireServer,
   type WireServerOptions,
 } from "@gyre/protocol";
-import { stdioTransport } from "@gyre/protocol/stdio";
+import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SessionService, type SessionServiceOptions } from "./session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "../testing/scripted-host.ts";
-import { WireClient } from "../testing/checking-client.ts";
+import { CheckingClient } from "../testing/checking-client.ts";
 import { WireEventReader } from "../events/wire-event-reader.ts";
 
 const tool = (name: string, execute: AgentTool["execute"] = () => name): AgentTool => ({
@@ -27,10 +27,10 @@ const tool = (name: string, execute: AgentTool["execute"] = () => name): AgentTo
 interface World {
   host: ScriptedHost;
   service: WireServer;
-  client: WireClient;
+  client: CheckingClient;
   errors: unknown[];
   /** Another client of the same service. */
-  another: (name: string) => WireClient;
+  another: (name: string) => CheckingClient;
 }
 
 function serve(
@@ -41,10 +41,10 @@ function serve(
   const errors: unknown[] = [];
   const all = { onError: (error: unknown) => void errors.push(error), ...more };
   const service = new WireServer([new SessionService(host, all)], all);
-  const another = (name: string): WireClient => {
-    const [near, far] = transportPair();
+  const another = (name: string): CheckingClient => {
+    const [near, far] = createTransportPair();
     service.serve(far);
-    return new WireClient(near, name);
+    return new CheckingClient(near, name);
   };
   return { host, service, errors, another, client: another("m") };
 }
@@ -83,15 +83,15 @@ const script: ScriptStep[] = [
 ];
 
 function overPair(service: WireServer): Transport {
-  const [near, far] = transportPair();
+  const [near, far] = createTransportPair();
   service.serve(far);
   return near;
 }
 
 function overStdio(service: WireServer): Transport {
   const [there, back] = [new PassThrough(), new PassThrough()];
-  service.serve(stdioTransport({ input: there, output: back }));
-  return stdioTransport({ input: back, output: there });
+  service.serve(openStdio({ input: there, output: back }));
+  return openStdio({ input: back, output: there });
 }
 
 describe("a session over a wire gives the events that it gives in process", () => {
@@ -100,7 +100,7 @@ describe("a session over a wire gives the events that it gives in process", () =
     ["on stdio", overStdio],
   ])("%s", async (_, connect) => {
     const host = new ScriptedHost({ script, tools: [tool("look")] });
-    const client = new WireClient(connect(new WireServer([new SessionService(host)])));
+    const client = new CheckingClient(connect(new WireServer([new SessionService(host)])));
     const id = await client.create();
     await client.ask("prompt", { text: "Go" }, id);
     await client.next(ends);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import {
-  AnswerMemory,
+  IdempotencyCache,
   type Connection,
   type Envelope,
   type Limits,
@@ -17,14 +17,14 @@ import {
 import { LiveSession } from "./live-session.ts";
 import type { HostedSession, SessionHost } from "./session-host.ts";
 import {
-  changesIn,
-  decisionsIn,
-  messageIn,
-  messagesIn,
-  promptIn,
+  parseChanges,
+  parseDecisions,
+  parseMessage,
+  parseMessages,
+  parsePrompt,
   type QueueEdit,
-  queueEditIn,
-  toolsIn,
+  parseQueueEdit,
+  parseTools,
 } from "./session-payloads.ts";
 
 export interface SessionServiceOptions {
@@ -73,7 +73,7 @@ export class SessionService implements WireService {
   readonly #opening = new Map<string, Promise<LiveSession>>();
   readonly #creating = new Set<Promise<LiveSession>>();
   /** A session that was asked for twice with one id is made once, on whichever connection. */
-  readonly #created = new AnswerMemory();
+  readonly #created = new IdempotencyCache();
   #isClosed = false;
 
   constructor(host: SessionHost, options: SessionServiceOptions = {}) {
@@ -91,12 +91,12 @@ export class SessionService implements WireService {
   connect(connection: () => Connection): ServedConnection {
     const attached = new Map<string, LiveSession>();
     return {
-      handlers: this.#handlers(attached, connection),
-      memoryOf: (frame) => this.#memoryOf(frame),
-      closed: () => {
+      handlers: this.#createHandlers(attached, connection),
+      findCache: (frame) => this.#findCache(frame),
+      onClose: () => {
         for (const session of attached.values()) {
           session.unwatch(connection());
-          session.lent.gone(connection());
+          session.clientTools.disconnect(connection());
         }
       },
     };
@@ -116,7 +116,7 @@ export class SessionService implements WireService {
     }
   }
 
-  #handlers(
+  #createHandlers(
     attached: Map<string, LiveSession>,
     connection: () => Connection,
   ): Map<string, RequestHandler> {
@@ -138,53 +138,53 @@ export class SessionService implements WireService {
         async ({ payload }) => {
           const session = await this.#create(payload);
           attach(session);
-          return { ...session.snapshot() };
+          return { ...session.createSnapshot() };
         },
       ],
       [
         "session_attach",
         async (frame, ack) => {
-          const session = await this.#open(streamOf(frame));
+          const session = await this.#open(readStream(frame));
           attach(session);
           const { after, epoch } = frame.payload;
-          ack(session.place());
+          ack(session.getPosition());
           session.catchUp(connection(), after, epoch);
         },
       ],
       [
         "session_close",
         async (frame, ack) => {
-          const session = attachedTo(frame, attached);
+          const session = findAttached(frame, attached);
           await this.#closeOne(session, () => ack());
           attached.delete(session.id);
         },
       ],
     ]);
-    for (const [type, command] of this.#commands()) {
+    for (const [type, command] of this.#listCommands()) {
       handlers.set(type, (frame, ack) => {
-        const session = attachedTo(frame, attached);
+        const session = findAttached(frame, attached);
         return command(session, frame.payload, ack);
       });
     }
     handlers.set("tool_register", (frame) => {
-      const { lent } = attachedTo(frame, attached);
-      const { tools, lender } = toolsIn(frame.payload);
+      const { clientTools: lent } = findAttached(frame, attached);
+      const { tools, lender } = parseTools(frame.payload);
       if (!connection().isClosed) lent.register(connection(), tools, lender);
     });
     for (const type of ["tool_update", "tool_result"]) {
       handlers.set(type, (frame) => {
-        attachedTo(frame, attached).lent.answer(connection(), type, frame.payload);
+        findAttached(frame, attached).clientTools.settleCall(connection(), type, frame.payload);
       });
     }
     return handlers;
   }
 
-  #commands(): [string, SessionCommand][] {
+  #listCommands(): [string, SessionCommand][] {
     return [
       [
         "prompt",
         (session, payload, ack) => {
-          const prompt = promptIn(payload);
+          const prompt = parsePrompt(payload);
           const { hosted } = session;
           const run = async (): Promise<unknown> => {
             if (hosted.prompt) return hosted.prompt(prompt);
@@ -199,25 +199,27 @@ export class SessionService implements WireService {
         "approve",
         (session, payload, ack) => {
           session.assertIdle();
-          const decisions = decisionsIn(payload, session.pendingIds);
+          const decisions = parseDecisions(payload, session.pendingIds);
           return session.start(() => session.agent.continue({ decisions }), ack);
         },
       ],
       [
         "steer",
-        ({ agent }, payload) => ({ queued: agent.steer(messageIn(payload, this.#clock.now())) }),
+        ({ agent }, payload) => ({ queued: agent.steer(parseMessage(payload, this.#clock.now())) }),
       ],
       [
         "follow_up",
-        ({ agent }, payload) => ({ queued: agent.followUp(messageIn(payload, this.#clock.now())) }),
+        ({ agent }, payload) => ({
+          queued: agent.followUp(parseMessage(payload, this.#clock.now())),
+        }),
       ],
       [
         "queue_edit",
-        (session, payload) => editQueue(session, queueEditIn(payload, this.#clock.now())),
+        (session, payload) => editQueue(session, parseQueueEdit(payload, this.#clock.now())),
       ],
       ["abort", ({ agent }) => agent.abort()],
-      ["session_update", (session, payload) => session.update(changesIn(payload))],
-      ["messages_replace", (session, payload) => session.replaceMessages(messagesIn(payload))],
+      ["session_update", (session, payload) => session.update(parseChanges(payload))],
+      ["messages_replace", (session, payload) => session.replaceMessages(parseMessages(payload))],
       ["reset", (session) => session.reset()],
     ];
   }
@@ -236,7 +238,7 @@ export class SessionService implements WireService {
 
   #create(options: Payload): Promise<LiveSession> {
     this.#assertOpen();
-    const creating = this.#host.create(options).then((hosted) => this.#live(hosted));
+    const creating = this.#host.create(options).then((hosted) => this.#addSession(hosted));
     this.#creating.add(creating);
     const forget = (): void => void this.#creating.delete(creating);
     creating.then(forget, forget);
@@ -253,7 +255,7 @@ export class SessionService implements WireService {
     if (shared) return shared;
     const opening = this.#host.open(id).then((hosted) => {
       if (!hosted) throw new ProtocolError("session_not_found", `There is no session "${id}".`);
-      return this.#live(hosted);
+      return this.#addSession(hosted);
     });
     this.#opening.set(id, opening);
     const forget = (): void => void this.#opening.delete(id);
@@ -261,7 +263,7 @@ export class SessionService implements WireService {
     return opening;
   }
 
-  #live(hosted: HostedSession): LiveSession {
+  #addSession(hosted: HostedSession): LiveSession {
     const { tailEvents, tailBytes, frameBytes } = this.#limits;
     const session = new LiveSession(hosted, {
       tailEvents,
@@ -282,10 +284,10 @@ export class SessionService implements WireService {
   }
 
   /** For a session's life; what says where a client is and what it lends, for the connection's. */
-  #memoryOf({ type, stream }: Envelope): AnswerMemory | undefined {
+  #findCache({ type, stream }: Envelope): IdempotencyCache | undefined {
     if (type === "session_create") return this.#created;
     if (OF_CONNECTION.has(type) || stream === undefined) return undefined;
-    return this.#sessions.get(stream)?.answers;
+    return this.#sessions.get(stream)?.idempotencyCache;
   }
 
   #assertOpen(): void {
@@ -297,13 +299,13 @@ export class SessionService implements WireService {
   }
 }
 
-function streamOf({ stream }: Envelope): string {
+function readStream({ stream }: Envelope): string {
   if (stream !== undefined) return stream;
   throw new ProtocolError("invalid_request", '"stream" is the id of a session.');
 }
 
-function attachedTo(frame: Envelope, attached: ReadonlyMap<string, LiveSession>): LiveSession {
-  const id = streamOf(frame);
+function findAttached(frame: Envelope, attached: ReadonlyMap<string, LiveSession>): LiveSession {
+  const id = readStream(frame);
   const session = attached.get(id);
   if (!session) {
     throw new ProtocolError(

@@ -1,7 +1,7 @@
 import { type Envelope, type Payload, SequenceCheck, type Transport } from "@gyre/protocol";
 
 /** A client that does one thing after the other, and checks all that it is sent. */
-export class WireClient {
+export class CheckingClient {
   /** Every frame, in order. */
   readonly frames: Envelope[] = [];
   readonly faults: unknown[] = [];
@@ -17,9 +17,9 @@ export class WireClient {
     this.#transport = transport;
     this.#name = name;
     transport.receive({
-      frame: (frame) => this.#take(frame),
-      fault: (error) => this.faults.push(error),
-      closed: () => (this.isClosed = true),
+      onFrame: (frame) => this.#take(frame),
+      onFault: (error) => this.faults.push(error),
+      onClose: () => (this.isClosed = true),
     });
   }
 

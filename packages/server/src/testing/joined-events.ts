@@ -8,7 +8,7 @@ const TIMES: ReadonlySet<string> = new Set(["timestamp", "durationMs"]);
  * Events as they are compared: neighbouring deltas of a block as one, without times, and
  * without the live messages, which may be ahead of their events.
  */
-export function joinedEvents(events: readonly (AgentEvent | AssistantMessageEvent)[]): unknown {
+export function joinEvents(events: readonly (AgentEvent | AssistantMessageEvent)[]): unknown {
   const told: Record<string, unknown>[] = [];
   for (const event of events) {
     if (event.type === "message_start") {

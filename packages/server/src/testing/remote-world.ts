@@ -4,7 +4,7 @@ import {
   type Connect,
   type Transport,
   type TransportHandler,
-  transportPair,
+  createTransportPair,
   WireClient,
   type WireClientOptions,
   WireServer,
@@ -23,7 +23,7 @@ export interface RemoteWorld {
 }
 
 export interface CutClient {
-  peer: WireClient;
+  client: WireClient;
   /** Breaks the connection that there is. */
   cut: () => void;
   /** While it is held there is no new connection. */
@@ -32,7 +32,7 @@ export interface CutClient {
   connections: () => number;
 }
 
-export function remoteWorld(
+export function createRemoteWorld(
   options: ScriptedHostOptions = {},
   more: SessionServiceOptions & WireServerOptions = {},
 ): RemoteWorld {
@@ -40,10 +40,10 @@ export function remoteWorld(
   const errors: unknown[] = [];
   const all = { onError: (error: unknown) => void errors.push(error), ...more };
   const server = new WireServer([new SessionService(host, all)], all);
-  return { host, server, errors, client: (cuts) => cutClient(server, cuts) };
+  return { host, server, errors, client: (cuts) => createCutClient(server, cuts) };
 }
 
-function cutClient(server: WireServer, cuts: readonly number[] = []): CutClient {
+function createCutClient(server: WireServer, cuts: readonly number[] = []): CutClient {
   const left = [...cuts];
   let made = 0;
   let current: CutTransport | undefined;
@@ -52,13 +52,13 @@ function cutClient(server: WireServer, cuts: readonly number[] = []): CutClient 
   const connect: Connect = async () => {
     await gate;
     made++;
-    const [near, far] = transportPair();
+    const [near, far] = createTransportPair();
     server.serve(far);
     current = new CutTransport(near, left.shift() ?? Infinity);
     return current;
   };
   return {
-    peer: new WireClient({ connect, ...atOnce() }),
+    client: new WireClient({ connect, ...skipDelays() }),
     cut: () => current?.cut(),
     hold: () => {
       gate = new Promise((resolve) => (release = resolve));
@@ -69,7 +69,7 @@ function cutClient(server: WireServer, cuts: readonly number[] = []): CutClient 
 }
 
 /** Time stands still, but for what a client waits before it connects again. */
-function atOnce(): Pick<WireClientOptions, "clock" | "random" | "onState"> {
+function skipDelays(): Pick<WireClientOptions, "clock" | "random" | "onState"> {
   const clock = manualClock();
   return {
     clock,
@@ -99,11 +99,11 @@ class CutTransport implements Transport {
   receive(handler: TransportHandler): void {
     this.#handler = handler;
     this.#inner.receive({
-      frame: (frame) => {
-        if (this.#passes()) handler.frame(frame);
+      onFrame: (frame) => {
+        if (this.#passes()) handler.onFrame(frame);
       },
-      fault: (error) => handler.fault(error),
-      closed: () => this.cut(),
+      onFault: (error) => handler.onFault(error),
+      onClose: () => this.cut(),
     });
   }
 
@@ -115,7 +115,7 @@ class CutTransport implements Transport {
     if (this.#isCut) return;
     this.#isCut = true;
     void this.#inner.close();
-    this.#handler?.closed(new Error("cut"));
+    this.#handler?.onClose(new Error("cut"));
   }
 
   #passes(): boolean {
@@ -126,12 +126,15 @@ class CutTransport implements Transport {
   }
 }
 
-export function testTool(name: string, execute: AgentTool["execute"] = () => name): AgentTool {
+export function createTestTool(
+  name: string,
+  execute: AgentTool["execute"] = () => name,
+): AgentTool {
   return { name, description: `It is ${name}.`, parameters: { type: "object" }, execute };
 }
 
 /** Events as they are compared: the message so far is live, and left out until it is whole. */
-export function comparable(events: readonly AgentEvent[]): unknown[] {
+export function toComparable(events: readonly AgentEvent[]): unknown[] {
   const plain = events.map((event) => {
     if (event.type === "message_start") return { ...event, message: event.message.role };
     if (event.type !== "message_update") return event;

@@ -12,7 +12,7 @@ import {
   listenHttp,
   listenTcp,
   makeToken,
-  streamRoutes,
+  createStreamRoutes,
 } from "@gyre/protocol/node";
 import { SessionService } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
@@ -44,7 +44,7 @@ export interface ServedWorld {
   close(): Promise<void>;
 }
 
-export async function servedWorld(options: ServedWorldOptions): Promise<ServedWorld> {
+export async function createServedWorld(options: ServedWorldOptions): Promise<ServedWorld> {
   const { answer, scripted, hosts = [], limits, clock } = options;
   const token = makeToken();
   const errors: unknown[] = [];
@@ -53,7 +53,7 @@ export async function servedWorld(options: ServedWorldOptions): Promise<ServedWo
     ...(limits && { limits }),
     ...(clock && { clock }),
   };
-  const script = (context: Context): ScriptAnswer => answer(lastQuestion(context), context);
+  const script = (context: Context): ScriptAnswer => answer(findLastQuestion(context), context);
   const model = scriptedModel(script, scripted);
   const models = new ModelService({ client: model, models: () => [model.model], ...shared });
   const host = new ScriptedHost({ script, ...options.host });
@@ -61,7 +61,7 @@ export async function servedWorld(options: ServedWorldOptions): Promise<ServedWo
   const serve = (transport: Parameters<WireServer["serve"]>[0]): void =>
     void server.serve(transport);
   const tcp = await listenTcp({ token, serve });
-  const http = await listenHttp({ token, serve, hosts, routes: streamRoutes(models) });
+  const http = await listenHttp({ token, serve, hosts, routes: createStreamRoutes(models) });
   return {
     token,
     model,
@@ -78,7 +78,7 @@ export async function servedWorld(options: ServedWorldOptions): Promise<ServedWo
 }
 
 /** What the newest message of a user says. */
-export function lastQuestion({ messages }: Context): string {
+export function findLastQuestion({ messages }: Context): string {
   const asked = messages.findLast(({ role }) => role === "user");
   return typeof asked?.content === "string" ? asked.content : "";
 }

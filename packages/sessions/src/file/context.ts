@@ -1,7 +1,7 @@
 import type { Compaction } from "@gyre/agent";
 import type { Entry, SessionSettings } from "../format/entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import { entryOf, type Fields, referenceOf } from "../format/line.ts";
+import { parseEntry, type Fields, readReference } from "../format/line.ts";
 import type { LineReader } from "./line-reader.ts";
 import { Transcript } from "../format/transcript.ts";
 import type { SessionContext } from "../format/types.ts";
@@ -51,7 +51,7 @@ export async function buildContext(
     if (compaction && info.type === "message" && info.id >= compaction.first) standIn();
     const fields = lines.get(place);
     if (!fields) continue;
-    const entry = entryOf(fields, info, results.get(referenceOf(fields) ?? 0));
+    const entry = parseEntry(fields, info, results.get(readReference(fields) ?? 0));
     if (!entry) onLost(place, `Entry ${info.id} is left out: what it is made of is missing`);
     else if (entry.type === "message") transcript.add(entry.message, entry.id);
     else if (entry.type === "settings") Object.assign(settings, entry.settings);
@@ -106,7 +106,7 @@ async function newestCompaction(
 ): Promise<CompactionEntry | undefined> {
   for (const place of path.toReversed()) {
     if (index.typeAt(place) !== "compaction") continue;
-    const entry = entryOf(await reader.one(place), index.infoAt(place));
+    const entry = parseEntry(await reader.one(place), index.infoAt(place));
     if (entry?.type === "compaction") return entry;
   }
   return undefined;
@@ -119,7 +119,7 @@ async function referredTo(
   lines: ReadonlyMap<number, Fields>,
 ): Promise<Map<number, Fields>> {
   const places = [...lines.values()]
-    .map((fields) => index.find(referenceOf(fields) ?? 0))
+    .map((fields) => index.find(readReference(fields) ?? 0))
     .filter((place) => place >= 0);
   const results = new Map<number, Fields>();
   await reader.each(
@@ -145,7 +145,7 @@ async function recordedResults(
     if (index.typeAt(place) === "result" && onBranch.has(index.parentAt(place))) places.push(place);
   }
   await reader.each(places, (fields, at) => {
-    const entry = entryOf(fields, index.infoAt(at));
+    const entry = parseEntry(fields, index.infoAt(at));
     if (entry?.type === "result" && calls.has(entry.toolCallId)) {
       recorded.set(entry.toolCallId, entry);
     }

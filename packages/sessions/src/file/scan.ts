@@ -2,17 +2,17 @@ import type { FileHandle } from "node:fs/promises";
 import type { SessionHeader } from "../format/entry.ts";
 import { EntryIndex } from "./entry-index.ts";
 import {
-  bodyOf,
+  readBody,
   checkLine,
   ENTRY_TYPES,
   type Fields,
-  headerOf,
+  parseHeader,
   isEntryType,
   LF,
   MAX_ENTRY_ID,
   MAX_LINE_BYTES,
   parseFields,
-  referenceOf,
+  readReference,
   withoutCr,
 } from "../format/line.ts";
 import type { SessionProblem } from "../format/types.ts";
@@ -196,7 +196,7 @@ class Scanner {
     const fields = parseFields(bytes.subarray(start, end));
     if (!fields) return false;
     if (!this.header && this.#index.length === 0) {
-      this.header = headerOf(fields);
+      this.header = parseHeader(fields);
       if (this.header) return true;
     }
     if (!this.#readFields(fields)) return false;
@@ -248,7 +248,7 @@ class Scanner {
     } = fields;
     if (!isId(id) || !Number.isSafeInteger(w)) return false;
     if (parentId !== null && !isId(parentId)) return false;
-    if (referenceOf(fields) === undefined && !bodyOf(fields)) return false;
+    if (readReference(fields) === undefined && !readBody(fields)) return false;
     this.#id = id;
     this.#parent = parentId ?? 0;
     this.#type = isEntryType(type) ? ENTRY_TYPES.indexOf(type) : CUSTOM;

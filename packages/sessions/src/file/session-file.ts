@@ -22,18 +22,18 @@ import {
   encodeEntry,
   encodeHeader,
   ENTRY_TYPES,
-  entryOf,
+  parseEntry,
   LF,
   MAX_ENTRY_ID,
   MAX_LINE_BYTES,
-  referenceOf,
+  readReference,
   resultMessage,
   unbraced,
 } from "../format/line.ts";
 import { LineReader } from "./line-reader.ts";
 import { FileLock, type LockHints } from "./lock.ts";
 import { scan, type Scanned } from "./scan.ts";
-import { idOfFile } from "../format/summary.ts";
+import { parseFileName } from "../format/summary.ts";
 import {
   type EntryInfo,
   type NewSession,
@@ -133,7 +133,7 @@ async function openFile(
     const { dev, ino, birthtimeMs } = await handle.stat();
     const scanned = await scan(handle);
     const header = headerFor(path, scanned, Math.round(birthtimeMs));
-    if (lock) await mend(handle, scanned);
+    if (lock) await repairTornTail(handle, scanned);
     return new SessionFile({ path, header, scanned, handle, lock, clock, identity: { dev, ino } });
   } catch (error) {
     await handle?.close();
@@ -158,7 +158,7 @@ function headerFor(path: string, scanned: Scanned, createdAt: number): SessionHe
     const message = "The first line is not a header of a session.";
     problems.unshift({ kind: "header", line: 1, offset: 0, bytes: 0, message });
   }
-  return { type: "session", version: SESSION_VERSION, id: idOfFile(path), createdAt, cwd: "" };
+  return { type: "session", version: SESSION_VERSION, id: parseFileName(path), createdAt, cwd: "" };
 }
 
 function notASession(path: string): SessionError {
@@ -167,7 +167,7 @@ function notASession(path: string): SessionError {
 }
 
 /** Gives the last line its LF, or cuts it off where it is not whole. */
-async function mend(handle: FileHandle, scanned: Scanned): Promise<void> {
+async function repairTornTail(handle: FileHandle, scanned: Scanned): Promise<void> {
   const { tail } = scanned;
   if (!tail) return;
   if (tail.end < scanned.size) await handle.truncate(tail.end);
@@ -275,7 +275,7 @@ class SessionFile implements Session {
     return infos;
   }
 
-  idsOf(...types: readonly EntryType[]): number[] {
+  findIds(...types: readonly EntryType[]): number[] {
     return this.#index.idsOf(types);
   }
 
@@ -286,14 +286,14 @@ class SessionFile implements Session {
   async read(id: number): Promise<Entry> {
     const at = this.#find(id);
     const fields = await this.#reader.one(at);
-    const reference = this.#index.find(referenceOf(fields) ?? 0);
+    const reference = this.#index.find(readReference(fields) ?? 0);
     const recorded = reference < 0 ? undefined : await this.#reader.one(reference);
-    const entry = entryOf(fields, this.#index.infoAt(at), recorded);
+    const entry = parseEntry(fields, this.#index.infoAt(at), recorded);
     if (entry) return entry;
     throw this.#error("unreadable", `has no whole entry ${id}: what it is made of is missing`);
   }
 
-  branchOf(id: number | null = this.#leaf): number[] {
+  findBranch(id: number | null = this.#leaf): number[] {
     return this.#index.pathTo(this.#find(id)).map((at) => this.#index.idAt(at));
   }
 

@@ -135,7 +135,7 @@ describe("a session file", () => {
     await session.append(said("d"));
     expect(await texts(session)).toEqual(["a", "d"]);
     expect(await texts(session, 3)).toEqual(["a", "b", "c"]);
-    expect(session.branchOf()).toEqual([1, 5]);
+    expect(session.findBranch()).toEqual([1, 5]);
     await session.branch(null);
     await session.append(said("e"));
     session = await reopened(session);
@@ -195,7 +195,7 @@ describe("a session file", () => {
       from: { session: "old", entry: 8 },
     });
     expect(await texts(fork)).toEqual(["a", "B", "c"]);
-    expect(fork.branchOf()).toEqual([1, 2, 3, 4, 5]);
+    expect(fork.findBranch()).toEqual([1, 2, 3, 4, 5]);
     expect(await fork.read(3)).toMatchObject({ type: "label", entry: 2, parentId: 2 });
     expect(await fork.read(4)).toMatchObject({ type: "compaction", first: 2, until: null });
     expect((await session.context()).messages).toEqual((await fork.context()).messages);

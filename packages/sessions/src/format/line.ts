@@ -122,14 +122,14 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /** The first line, as far as it is one of ours. `cwd` and `createdAt` may be missing in one written by hand. */
-export function headerOf(fields: Fields): SessionHeader | undefined {
+export function parseHeader(fields: Fields): SessionHeader | undefined {
   const { type, version, id, createdAt = 0, cwd = "", from } = fields;
   if (type !== "session" || typeof version !== "number" || typeof id !== "string") return undefined;
   if (typeof createdAt !== "number" || typeof cwd !== "string") return undefined;
-  return { type, version, id, createdAt, cwd, ...(isFields(from) && { from: originOf(from) }) };
+  return { type, version, id, createdAt, cwd, ...(isFields(from) && { from: parseOrigin(from) }) };
 }
 
-function originOf({ session, entry, file }: Fields): NonNullable<SessionHeader["from"]> {
+function parseOrigin({ session, entry, file }: Fields): NonNullable<SessionHeader["from"]> {
   return {
     ...(typeof session === "string" && { session }),
     ...(typeof entry === "number" && { entry }),
@@ -138,7 +138,7 @@ function originOf({ session, entry, file }: Fields): NonNullable<SessionHeader["
 }
 
 /** A message that was stored as a reference names the result that it is made of. */
-export function referenceOf(fields: Fields): number | undefined {
+export function readReference(fields: Fields): number | undefined {
   const { type, resultOf } = fields;
   return type === "message" && typeof resultOf === "number" ? resultOf : undefined;
 }
@@ -147,7 +147,7 @@ export function referenceOf(fields: Fields): number | undefined {
  * What a line holds. `recorded` are the fields of the result that a message refers to.
  * Nothing: it is not what its type says. A type that this version does not know is `custom`.
  */
-export function bodyOf(fields: Fields, recorded?: Fields): EntryBody | undefined {
+export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefined {
   const { type } = fields;
   switch (type) {
     case "message": {
@@ -209,12 +209,12 @@ export function bodyOf(fields: Fields, recorded?: Fields): EntryBody | undefined
 }
 
 /** The entry of a line; `info` is what the index has, which may differ for an orphan. */
-export function entryOf(
+export function parseEntry(
   fields: Fields,
   info: { id: number; parentId: number | null },
   recorded?: Fields,
 ): Entry | undefined {
-  const body = bodyOf(fields, recorded);
+  const body = readBody(fields, recorded);
   if (!body) return undefined;
   const { timestamp } = fields;
   const { id, parentId } = info;
@@ -222,7 +222,7 @@ export function entryOf(
 }
 
 function join({ timestamp }: Fields, recorded: Fields | undefined): unknown {
-  const body = recorded && bodyOf(recorded);
+  const body = recorded && readBody(recorded);
   return body?.type === "result" ? resultMessage(body, timestamp) : undefined;
 }
 

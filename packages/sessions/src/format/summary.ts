@@ -10,13 +10,13 @@ export const MAX_PROMPT_CHARS = 200;
 export const SESSION_SUFFIX = ".jsonl";
 
 /** The id in the name of a session file: what follows the last underscore. */
-export function idOfFile(path: string): string {
+export function parseFileName(path: string): string {
   const name = basename(path, SESSION_SUFFIX);
   return name.slice(name.lastIndexOf("_") + 1);
 }
 
 /** `2030-01-31T12-30-59-123Z_<id>.jsonl`: sorts by time, and every file system takes it. */
-export function fileNameOf(createdAt: number, id: string): string {
+export function formatFileName(createdAt: number, id: string): string {
   const time = new Date(createdAt);
   // What is no time comes from a damaged header.
   const stamp = (Number.isNaN(time.getTime()) ? new Date(0) : time).toISOString();
@@ -28,7 +28,7 @@ export function fileNameOf(createdAt: number, id: string): string {
  * its name for id and time, the file system for the rest. Rejects where there is no file
  * to read.
  */
-export async function summarise(path: string): Promise<SessionSummary> {
+export async function summarize(path: string): Promise<SessionSummary> {
   const file = await open(path, "r");
   try {
     const { size, mtimeMs } = await file.stat();
@@ -39,7 +39,7 @@ export async function summarise(path: string): Promise<SessionSummary> {
     const title = titleIn(tail) ?? titleIn(head);
     const firstPrompt = firstPromptIn(head);
     return {
-      id: idOfFile(path),
+      id: parseFileName(path),
       path,
       cwd: typeof cwd === "string" ? cwd : "",
       createdAt: typeof createdAt === "number" ? createdAt : (timeIn(path) ?? modified),

@@ -72,7 +72,7 @@ export interface Session {
   /** Of all entries, in the order of the file: a list that is made when it is asked for. */
   readonly entries: readonly EntryInfo[];
   /** The ids of the entries of some types, in the order of the file. */
-  idsOf(...types: readonly EntryType[]): number[];
+  findIds(...types: readonly EntryType[]): number[];
   /**
    * Writes an entry after the leaf, which it becomes; a `result` stays beside the branch.
    * Rejects with `SessionError`: `lock_lost`, or `write_failed` (a full disk, say); the
@@ -82,7 +82,7 @@ export interface Session {
   /** One entry, whole. */
   read(id: number): Promise<Entry>;
   /** The ids from the root to an entry, by default the leaf. */
-  branchOf(id?: number | null): number[];
+  findBranch(id?: number | null): number[];
   /** Moves the end of the conversation, in the file too: what is appended next follows `id`. */
   branch(id: number | null): Promise<void>;
   /** Reads what an agent needs to go on from an entry, by default the leaf. */

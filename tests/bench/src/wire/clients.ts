@@ -89,7 +89,7 @@ async function openBare(connections: number, each: number): Promise<void> {
 }
 
 const NAMED = "s_named";
-const NO_LISTENER = { frame: () => {}, resume: () => undefined, lost: () => {} };
+const NO_LISTENER = { onFrame: () => {}, resume: () => undefined, onLost: () => {} };
 
 /** Asks for a stream whose name is known, and goes away. */
 async function leave(): Promise<void> {
@@ -108,9 +108,9 @@ async function resumeMs(events: number): Promise<number> {
   const peer = new WireClient({ connect });
   await new Promise<void>((resolve, reject) => {
     peer.listen(NAMED, {
-      frame: ({ seq }) => seq === events && resolve(),
+      onFrame: ({ seq }) => seq === events && resolve(),
       resume: (after) => ({ type: "resume", payload: { after } }),
-      lost: reject,
+      onLost: reject,
     });
   });
   const took = nowMs() - startMs;

@@ -221,7 +221,7 @@ export class AcpSession {
   /** What it is called, or what was asked first. */
   async #storedTitle(): Promise<string | undefined> {
     const { session } = this.#harness;
-    const last = session?.idsOf("title").at(-1);
+    const last = session?.findIds("title").at(-1);
     const entry = last === undefined ? undefined : await session?.read(last);
     if (entry?.type === "title") return cutTitle(entry.title);
     const first = this.#past().find((message) => message.role === "user");
@@ -235,8 +235,8 @@ export class AcpSession {
       yield* this.#past();
       return;
     }
-    const messages = new Set(session.idsOf("message"));
-    for (const id of session.branchOf()) {
+    const messages = new Set(session.findIds("message"));
+    for (const id of session.findBranch()) {
       const entry = messages.has(id) ? await session.read(id) : undefined;
       if (entry?.type === "message") yield entry.message;
     }

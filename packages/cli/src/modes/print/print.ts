@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf, type ToolCall } from "@gyre/ai";
-import { wireEvent } from "@gyre/server";
+import { toWireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
 import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "../../core/exit-codes.ts";
@@ -126,7 +126,7 @@ async function run(
   harness.agent.subscribe((event: AgentEvent) => {
     progress.take(event);
     if (format !== "stream-json") return;
-    const { type, payload } = wireEvent(event);
+    const { type, payload } = toWireEvent(event);
     put({ type, ...payload });
   });
   const abort = (): void => harness.agent.abort();

@@ -1,6 +1,6 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
-import { stdioTransport } from "@gyre/protocol/stdio";
+import { openStdio } from "@gyre/protocol/stdio";
 import { serveSessions } from "@gyre/server";
 import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
 import type { Io, Sink } from "../../core/io.ts";
@@ -24,7 +24,7 @@ export async function runRpc(
   const restoreConsole = redirectConsole(io.stderr);
   try {
     const ended = later();
-    const transport = stdioTransport({ input: io.stdin, output: writableOf(io.stdout) });
+    const transport = openStdio({ input: io.stdin, output: writableOf(io.stdout) });
     const service = serveSessions(transport, new RpcHost(values, setup), {
       server: { name: "gyre", version: version() },
       onError: (error, where) => log(`${where}: ${messageOf(error)}`),

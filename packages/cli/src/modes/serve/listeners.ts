@@ -6,7 +6,7 @@ import {
   listenHttp,
   listenTcp,
   Metrics,
-  streamRoutes,
+  createStreamRoutes,
 } from "@gyre/protocol/node";
 import { EXIT, ExitError } from "../../core/exit-codes.ts";
 import type { ServeLog } from "./log.ts";
@@ -50,7 +50,7 @@ export async function openDoors(options: DoorsOptions): Promise<Doors> {
       port,
       hosts,
       origins,
-      routes: streamRoutes(models, { clock }),
+      routes: createStreamRoutes(models, { clock }),
       serve: (transport) => serve(transport, kind),
       log: (entry) => {
         if (entry.type === "connected") kind = entry.transport;
@@ -88,8 +88,8 @@ class LoggedMetrics extends Metrics {
     this.#log = log;
   }
 
-  override refused(reason: string): void {
-    super.refused(reason);
+  override countRefusal(reason: string): void {
+    super.countRefusal(reason);
     this.#log.info({ event: "refused", reason });
   }
 }

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { SERVICES } from "@gyre/ai/providers";
 import { createRemoteClient, decode, encode, type Envelope, WireClient } from "@gyre/protocol";
-import { httpTransport } from "@gyre/protocol/http-transport";
+import { openHttp } from "@gyre/protocol/transports/http";
 import { connectTcp } from "@gyre/protocol/node";
 import { streamProxy } from "@gyre/protocol/proxy";
 import { RemoteAgent } from "@gyre/server/client";
@@ -55,7 +55,7 @@ describe("gyre serve", () => {
     await agent.prompt("One?");
     const { url, token } = server;
     const other = await RemoteAgent.attach(
-      { connect: (signal) => httpTransport(url, { token, signal }) },
+      { connect: (signal) => openHttp(url, { token, signal }) },
       agent.sessionId,
     );
     world.closes(other);

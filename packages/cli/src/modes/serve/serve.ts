@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
 import { readOrMakeToken } from "@gyre/protocol/node";
-import { stdioTransport } from "@gyre/protocol/stdio";
+import { openStdio } from "@gyre/protocol/stdio";
 import { SessionService } from "@gyre/server";
 import { EXIT, type ExitCode, ExitError } from "../../core/exit-codes.ts";
 import type { Io, Sink } from "../../core/io.ts";
@@ -163,7 +163,7 @@ class Served {
 
   /** Until the other end leaves, or the program is asked to end. */
   async onStreams({ signal, stdin, stdout }: Io): Promise<ExitCode> {
-    const transport = stdioTransport({ input: stdin, output: writableOf(stdout) });
+    const transport = openStdio({ input: stdin, output: writableOf(stdout) });
     this.#log.info({ event: "listen", transport: "stdio" });
     const gone = new Promise<void>((resolve) => {
       this.#serve(whenClosed(transport, resolve), "stdio");
@@ -221,7 +221,7 @@ class Served {
         this.#log.info({ event: "connect", connection, transport: this.#arriving });
         return {
           handlers: new Map(),
-          closed: (reason) => {
+          onClose: (reason) => {
             const durationMs = this.#clock.now() - from;
             this.#log.info({ event: "disconnect", connection, reason, durationMs });
           },
@@ -258,10 +258,10 @@ function whenClosed(transport: Transport, closed: () => void): Transport {
     send: (envelope) => transport.send(envelope),
     receive: (handler) =>
       transport.receive({
-        frame: (envelope) => handler.frame(envelope),
-        fault: (error) => handler.fault(error),
-        closed: (error) => {
-          handler.closed(error);
+        onFrame: (envelope) => handler.onFrame(envelope),
+        onFault: (error) => handler.onFault(error),
+        onClose: (error) => {
+          handler.onClose(error);
           closed();
         },
       }),

@@ -1,9 +1,9 @@
 import { manualClock } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { authorise, withToken } from "./authorize.ts";
+import { authorize, withToken } from "./authorize.ts";
 import type { Envelope } from "../../frames/envelope.ts";
 import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
-import { type Transport, transportPair } from "./transport.ts";
+import { type Transport, createTransportPair } from "./transport.ts";
 
 function frame(type: string, payload: Envelope["payload"] = {}): Envelope {
   return { v: 1, type, id: "c_1", payload };
@@ -12,22 +12,22 @@ function frame(type: string, payload: Envelope["payload"] = {}): Envelope {
 /** A door with the token "right", and what is seen on both sides of it. */
 function door() {
   const clock = manualClock();
-  const [client, far] = transportPair();
+  const [client, far] = createTransportPair();
   const told: string[] = [];
   const served: Envelope[] = [];
   let refused = 0;
   client.receive({
-    frame: ({ type, re, payload }) => told.push(`${type} ${re} ${String(payload["code"])}`),
-    fault: () => told.push("fault"),
-    closed: () => told.push("closed"),
+    onFrame: ({ type, re, payload }) => told.push(`${type} ${re} ${String(payload["code"])}`),
+    onFault: () => told.push("fault"),
+    onClose: () => told.push("closed"),
   });
   const serve = (transport: Transport): void =>
     transport.receive({
-      frame: (each) => served.push(each),
-      fault: () => {},
-      closed: () => told.push("served one closed"),
+      onFrame: (each) => served.push(each),
+      onFault: () => {},
+      onClose: () => told.push("served one closed"),
     });
-  authorise(far, serve, { check: (token) => token === "right", clock, onRefused: () => refused++ });
+  authorize(far, serve, { check: (token) => token === "right", clock, onRefused: () => refused++ });
   return { client, clock, told, served, refused: () => refused };
 }
 

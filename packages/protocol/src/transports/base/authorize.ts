@@ -4,7 +4,7 @@ import { Inbox } from "./inbox.ts";
 import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
 import type { Transport, TransportHandler } from "./transport.ts";
 
-export interface AuthoriseOptions {
+export interface AuthorizeOptions {
   /** Whether this is the token. Takes as long for a wrong one as for a right one. */
   check: (token: string) => boolean;
   /** Somebody was sent away. */
@@ -19,10 +19,10 @@ export interface AuthoriseOptions {
  * `serve` with a transport that begins with it, the token left out. Anything else gets
  * `nack unauthorized` and the end, also silence; `serve` never hears of it.
  */
-export function authorise(
+export function authorize(
   transport: Transport,
   serve: (transport: Transport) => void,
-  options: AuthoriseOptions,
+  options: AuthorizeOptions,
 ): void {
   const { check, onRefused, clock = systemClock, timeoutMs = HELLO_TIMEOUT_MS } = options;
   const inbox = new Inbox();
@@ -32,34 +32,34 @@ export function authorise(
     stage = "refused";
     stopTimer();
     onRefused?.();
-    void transport.send(unauthorised(clock.now(), re));
+    void transport.send(createUnauthorized(clock.now(), re));
     void transport.close();
   };
   const stopTimer = clock.after(timeoutMs, refuse);
   transport.receive({
-    frame(envelope) {
-      if (stage === "known") return inbox.frame(envelope);
+    onFrame(envelope) {
+      if (stage === "known") return inbox.onFrame(envelope);
       const { token, ...payload } = envelope.payload;
       const isKnown = envelope.type === "hello" && typeof token === "string" && check(token);
       if (stage !== "waiting" || !isKnown) return refuse(envelope.id);
       stage = "known";
       stopTimer();
-      inbox.frame({ ...envelope, payload });
-      serve(new AuthorisedTransport(transport, inbox));
+      inbox.onFrame({ ...envelope, payload });
+      serve(new AuthorizedTransport(transport, inbox));
     },
-    fault(error) {
-      if (stage === "known") inbox.fault(error);
+    onFault(error) {
+      if (stage === "known") inbox.onFault(error);
       else refuse(error.re);
     },
-    closed(error) {
+    onClose(error) {
       stopTimer();
       if (stage === "waiting") stage = "refused";
-      inbox.closed(error);
+      inbox.onClose(error);
     },
   });
 }
 
-class AuthorisedTransport implements Transport {
+class AuthorizedTransport implements Transport {
   readonly #transport: Transport;
   readonly #inbox: Inbox;
 
@@ -95,7 +95,7 @@ export function withToken(transport: Transport, token: string): Transport {
   };
 }
 
-function unauthorised(ts: number, re?: string): Envelope {
+function createUnauthorized(ts: number, re?: string): Envelope {
   return {
     v: PROTOCOL_VERSION,
     type: "nack",

@@ -1,4 +1,4 @@
-import { tooLarge } from "../../frames/envelope.ts";
+import { tooLargeError } from "../../frames/envelope.ts";
 import type { Inbox } from "./inbox.ts";
 import { ProtocolError } from "../../frames/protocol-error.ts";
 
@@ -58,7 +58,7 @@ export class FrameLines {
     this.#isSkipping = true;
     this.#pieces = [];
     this.#length = 0;
-    this.#inbox.fault(tooLarge(this.#limit));
+    this.#inbox.onFault(tooLargeError(this.#limit));
   }
 
   #finish(): void {
@@ -70,7 +70,7 @@ export class FrameLines {
     this.#length = 0;
     this.#isSkipping = false;
     this.#limit = this.#maxBytes;
-    if (!isSkipped) this.#read(joined(pieces, length), limit);
+    if (!isSkipped) this.#read(joinPieces(pieces, length), limit);
   }
 
   #read(line: Uint8Array, limit: number): void {
@@ -79,14 +79,14 @@ export class FrameLines {
       text = utf8.decode(line.at(-1) === CR ? line.subarray(0, -1) : line);
     } catch (cause) {
       const what = "The frame is not UTF-8.";
-      this.#inbox.fault(new ProtocolError("invalid_request", what, { cause }));
+      this.#inbox.onFault(new ProtocolError("invalid_request", what, { cause }));
       return;
     }
     this.#inbox.read(text, limit);
   }
 }
 
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+function joinPieces(pieces: readonly Uint8Array[], length: number): Uint8Array {
   const [first] = pieces;
   if (pieces.length === 1 && first) return first;
   const whole = new Uint8Array(length);

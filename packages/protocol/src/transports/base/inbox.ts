@@ -22,20 +22,20 @@ export class Inbox implements TransportHandler {
     this.#handler = handler;
   }
 
-  frame(envelope: Envelope): void {
+  onFrame(envelope: Envelope): void {
     if (this.#isClosed) return;
-    if (this.#handler) this.#handler.frame(envelope);
-    else this.#early.push((handler) => handler.frame(envelope));
+    if (this.#handler) this.#handler.onFrame(envelope);
+    else this.#early.push((handler) => handler.onFrame(envelope));
   }
 
-  fault(error: ProtocolError): void {
-    if (!this.#isClosed) this.#tell((handler) => handler.fault(error));
+  onFault(error: ProtocolError): void {
+    if (!this.#isClosed) this.#deliver((handler) => handler.onFault(error));
   }
 
-  closed(error?: Error): void {
+  onClose(error?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#tell((handler) => handler.closed(error));
+    this.#deliver((handler) => handler.onClose(error));
   }
 
   /** A frame as text, or the fault that it is. */
@@ -44,17 +44,17 @@ export class Inbox implements TransportHandler {
     try {
       envelope = decode(text, maxBytes);
     } catch (error) {
-      this.fault(
+      this.onFault(
         error instanceof ProtocolError
           ? error
           : new ProtocolError("invalid_request", "The frame cannot be read.", { cause: error }),
       );
       return;
     }
-    this.frame(envelope);
+    this.onFrame(envelope);
   }
 
-  #tell(what: (handler: TransportHandler) => void): void {
+  #deliver(what: (handler: TransportHandler) => void): void {
     if (this.#handler) what(this.#handler);
     else this.#early.push(what);
   }

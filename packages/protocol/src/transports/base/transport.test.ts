@@ -3,20 +3,20 @@ import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { Envelope } from "../../frames/envelope.ts";
-import { httpTransport } from "../http.ts";
+import { openHttp } from "../http.ts";
 import { EVENTS_AWAY_MS } from "../../frames/limits.ts";
 import { listenHttp } from "../../node/http-server.ts";
 import { connectTcp, listenTcp } from "../../node/tcp.ts";
 import { connectWebSocket } from "../../node/websocket-client.ts";
-import { stdioTransport } from "../../node/stdio.ts";
+import { openStdio } from "../../node/stdio.ts";
 import { tcpRelay } from "../../testing/tcp-relay.ts";
 import {
   transportChecks,
   type TransportEnds,
   type TransportTraits,
 } from "../../testing/transport-checks.ts";
-import { type Transport, transportPair } from "./transport.ts";
-import { websocketTransport } from "../websocket.ts";
+import { type Transport, createTransportPair } from "./transport.ts";
+import { openWebSocket } from "../websocket.ts";
 
 const TOKEN = "t".repeat(32);
 const HELLO: Envelope = { v: 1, type: "hello", id: "c_0", payload: { versions: [1] } };
@@ -43,11 +43,11 @@ function afterHello(transport: Transport): Transport {
     send: (envelope) => transport.send(envelope),
     receive: (handler) =>
       transport.receive({
-        frame: (envelope) => {
-          if (envelope.type !== "hello") handler.frame(envelope);
+        onFrame: (envelope) => {
+          if (envelope.type !== "hello") handler.onFrame(envelope);
         },
-        fault: (error) => handler.fault(error),
-        closed: (error) => handler.closed(error),
+        onFault: (error) => handler.onFault(error),
+        onClose: (error) => handler.onClose(error),
       }),
     close: () => transport.close(),
   };
@@ -56,7 +56,7 @@ function afterHello(transport: Transport): Transport {
 suite("in process", {
   lacks: ["limit", "inject", "cut", "stall"],
   open: async () => {
-    const [one, other] = transportPair();
+    const [one, other] = createTransportPair();
     return { one, other };
   },
 });
@@ -88,8 +88,8 @@ suite("stdio", {
   open: async (maxFrameBytes) => {
     const there = new Pipe();
     const back = new Pipe();
-    const one = stdioTransport({ input: back, output: there, maxFrameBytes });
-    const other = stdioTransport({ input: there, output: back, maxFrameBytes });
+    const one = openStdio({ input: back, output: there, maxFrameBytes });
+    const other = openStdio({ input: there, output: back, maxFrameBytes });
     // A process that has said its last ends its output; the transport leaves that to it.
     const ending = (transport: Transport, output: Transform): Transport => ({
       send: (envelope) => transport.send(envelope),
@@ -187,7 +187,7 @@ suite("WebSocket, as browsers have it", {
         made.push(this);
       }
     }
-    const one = await websocketTransport(`ws://127.0.0.1:${port}/api/ws`, {
+    const one = await openWebSocket(`ws://127.0.0.1:${port}/api/ws`, {
       token: TOKEN,
       WebSocket: Noted,
       maxFrameBytes,
@@ -206,7 +206,7 @@ suite("HTTP with server-sent events", {
       }
       return fetch(input, init);
     };
-    const one = await httpTransport(url, { token: TOKEN, fetch: noting, maxFrameBytes });
+    const one = await openHttp(url, { token: TOKEN, fetch: noting, maxFrameBytes });
     const inject = async (body: string): Promise<void> => {
       await fetch(path, { method: "POST", body, headers: { authorization: `Bearer ${TOKEN}` } });
     };

@@ -3,11 +3,11 @@ import type { ProtocolError } from "../../frames/protocol-error.ts";
 
 /** What comes out of a transport. None of these may throw. */
 export interface TransportHandler {
-  frame(envelope: Envelope): void;
+  onFrame(envelope: Envelope): void;
   /** Something came that is no frame. The transport goes on. */
-  fault(error: ProtocolError): void;
+  onFault(error: ProtocolError): void;
   /** Nothing more comes, and nothing can be sent. Called once. */
-  closed(error?: Error): void;
+  onClose(error?: Error): void;
 }
 
 /** A way to the other end. Frames arrive whole, in order, and once. */
@@ -24,7 +24,7 @@ export interface Transport {
 }
 
 /** Two ends in one process: frames go over as they are, each in a turn of its own. */
-export function transportPair(): [Transport, Transport] {
+export function createTransportPair(): [Transport, Transport] {
   const one = new PairEnd();
   const other = new PairEnd();
   one.other = other;
@@ -72,11 +72,11 @@ class PairEnd implements Transport {
     queueMicrotask(() => {
       this.#isScheduled = false;
       for (let frame = this.#waiting.shift(); frame; frame = this.#waiting.shift()) {
-        this.#handler?.frame(frame);
+        this.#handler?.onFrame(frame);
       }
       if (!this.#isClosing || this.#isClosed) return;
       this.#isClosed = true;
-      this.#handler?.closed();
+      this.#handler?.onClose();
     });
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, type AgentTool } from "@gyre/agent";
 import { call, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
-import { createSession, journal, openSession, type Session } from "@gyre/sessions";
+import { createSession, createJournal, openSession, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { keepInterruptions, wasInterrupted } from "./interrupted.ts";
 
@@ -37,7 +37,7 @@ async function started(script: readonly ScriptStep[]) {
   };
   const agent = new Agent({
     protocol: model,
-    sink: journal(session),
+    sink: createJournal(session),
     initialState: { model: model.model, tools: [wait] },
   });
   keepInterruptions({ agent, session });

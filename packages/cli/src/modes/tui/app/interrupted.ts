@@ -24,7 +24,7 @@ export async function wasInterrupted({
   if (!last) return false;
   if (isLlmMessage(last) && last.role === "assistant") return last.stopReason === "aborted";
   if (!session) return false;
-  for (const id of session.branchOf().toReversed()) {
+  for (const id of session.findBranch().toReversed()) {
     const entry = await session.read(id);
     if (entry.type === "custom" && entry.kind === KIND) return true;
     if (entry.type === "message") return false;

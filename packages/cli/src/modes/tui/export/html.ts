@@ -106,8 +106,8 @@ ${exportMark(id)}
 }
 
 async function titleOf(session: Session): Promise<string> {
-  const titles = new Set(session.idsOf("title"));
-  const last = session.branchOf().findLast((id) => titles.has(id));
+  const titles = new Set(session.findIds("title"));
+  const last = session.findBranch().findLast((id) => titles.has(id));
   const entry = last === undefined ? undefined : await readOr(session, last);
   return entry && !(entry instanceof Error) && entry.type === "title"
     ? oneLine(entry.title)
@@ -115,8 +115,8 @@ async function titleOf(session: Session): Promise<string> {
 }
 
 function shownIds(session: Session): number[] {
-  const shown = new Set(session.idsOf("message", "compaction"));
-  return session.branchOf().filter((id) => shown.has(id));
+  const shown = new Set(session.findIds("message", "compaction"));
+  return session.findBranch().filter((id) => shown.has(id));
 }
 
 async function readOr(session: Session, id: number): Promise<Entry | Error> {

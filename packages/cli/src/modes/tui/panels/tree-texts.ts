@@ -19,17 +19,17 @@ export interface TreeText {
 
 /** What messages say, read when it is wanted, and the names that were given to them. */
 export class TreeTexts {
-  readonly #session: Pick<Session, "read" | "idsOf">;
+  readonly #session: Pick<Session, "read" | "findIds">;
   readonly #changed: () => void;
   /** Null: a message that the tree does not show. */
   readonly #known = new Map<number, TreeText | null>();
   readonly #labels = new Map<number, string>();
   #isReading = false;
 
-  constructor(session: Pick<Session, "read" | "idsOf">, changed: () => void) {
+  constructor(session: Pick<Session, "read" | "findIds">, changed: () => void) {
     this.#session = session;
     this.#changed = changed;
-    void this.#readLabels(session.idsOf("label"));
+    void this.#readLabels(session.findIds("label"));
   }
 
   /** Undefined: not read yet. Null: it is not shown. */

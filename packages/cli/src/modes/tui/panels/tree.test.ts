@@ -95,7 +95,7 @@ function opened(of: TreeSession = session): Opened {
   const counted: TreeSession = {
     entries: of.entries,
     leaf: of.leaf,
-    idsOf: (...types) => of.idsOf(...types),
+    findIds: (...types) => of.findIds(...types),
     append: (body) => of.append(body),
     async read(id) {
       pending++;
@@ -231,7 +231,7 @@ describe("the tree", () => {
     panel.take({ type: "text", text: "good" });
     expect(lines()).toContain("› good");
     panel.take(key("enter"));
-    const [id = 0] = await eventually(() => session.idsOf("label"));
+    const [id = 0] = await eventually(() => session.findIds("label"));
     expect(await session.read(id)).toMatchObject({ entry: last.id, label: "good" });
     expect(list(await opened().read()).at(-1)).toBe("›   [good] ● here Done, all");
   });
@@ -242,7 +242,7 @@ describe("the tree", () => {
       entries: session.entries,
       leaf: session.leaf,
       read: (id) => session.read(id),
-      idsOf: (...types) => session.idsOf(...types),
+      findIds: (...types) => session.findIds(...types),
       append: () => Promise.reject(new Error("The disk is full.")),
     };
     const { panel, read } = opened(broken);
@@ -290,7 +290,7 @@ describe("a long session", () => {
       entries,
       leaf: count,
       reads: 0,
-      idsOf: () => [],
+      findIds: () => [],
       append: () => Promise.reject(new Error("not here")),
       read(id) {
         this.reads++;

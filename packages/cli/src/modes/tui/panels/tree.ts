@@ -27,7 +27,7 @@ export interface TreeChoice {
 }
 
 /** What of a session the tree needs. */
-export type TreeSession = Pick<Session, "entries" | "leaf" | "read" | "idsOf" | "append">;
+export type TreeSession = Pick<Session, "entries" | "leaf" | "read" | "findIds" | "append">;
 
 export interface TreePanelOptions {
   session: TreeSession;

@@ -47,8 +47,8 @@ function choiceOf(prompt: Prompt): Choice<Prompt> {
 
 /** What the user asked on this branch, the newest first. */
 async function promptsOf(session: Session): Promise<Prompt[]> {
-  const messages = new Set(session.idsOf("message"));
-  const ids = session.branchOf().filter((id) => messages.has(id));
+  const messages = new Set(session.findIds("message"));
+  const ids = session.findBranch().filter((id) => messages.has(id));
   const prompts: Prompt[] = [];
   while (ids.length > 0 && prompts.length < MAX_PROMPTS) {
     const entries = await Promise.all(ids.splice(-READ_AT_ONCE).map((id) => session.read(id)));

@@ -41,8 +41,8 @@ export const titleCommand: TerminalCommand = {
 
 function sessionText(session: Session, { harness, setup }: CommandWorld): string {
   const { header, path } = session;
-  const messages = new Set(session.idsOf("message"));
-  const onBranch = session.branchOf().filter((id) => messages.has(id)).length;
+  const messages = new Set(session.findIds("message"));
+  const onBranch = session.findBranch().filter((id) => messages.has(id)).length;
   const bytes = session.entries.reduce((sum, entry) => sum + entry.bytes + 1, 0);
   const elsewhere = messages.size - onBranch;
   const origin = header.from?.session ?? header.from?.file;
