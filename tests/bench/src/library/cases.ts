@@ -1,17 +1,22 @@
 import { execFileSync } from "node:child_process";
-import { agentLoop, type AgentLoopConfig, type AgentMessage, type AgentTool } from "@gyre/agent";
+import { agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
 import type { AssistantMessage, StreamFn } from "@gyre/ai";
-import { floorLoop, type FloorMessage, type FloorTool, type RawEvent } from "./floor.ts";
+import type { FloorTool, RawEvent } from "./floor.ts";
 import { collect, cpuMs, interleaved, median } from "../measure/measure.ts";
+import { benchModel, instant, instantSource, textSource, wire } from "./models.ts";
 import {
-  argumentsSource,
-  benchModel,
-  instant,
-  instantSource,
-  type Source,
-  textSource,
-  wire,
-} from "./models.ts";
+  addTool,
+  callAdd,
+  createArgumentsWork,
+  createTextWork,
+  createTurnsWork,
+  expect,
+  floorAdd,
+  type Responses,
+  runFloorAtOnce,
+  runGyre,
+  user,
+} from "./works.ts";
 
 /** One line of the table. `ratio` or `value` is held against `limit`. */
 export interface Line {
@@ -29,71 +34,24 @@ export interface Case {
 }
 
 const ROUNDS = 7;
-const user: AgentMessage = { role: "user", content: "go", timestamp: 0 };
-const floorUser: FloorMessage = { role: "user", content: [{ type: "text", text: "go" }] };
-
-function fail(what: string): never {
-  throw new Error(`The benchmark is not measuring what it says: ${what}`);
-}
-
-async function floorRun(
-  source: (messages: number) => Source,
-  tools: Readonly<Record<string, FloorTool>>,
-  messages: FloorMessage[] = [floorUser],
-): Promise<number> {
-  let deltas = 0;
-  const model = (sent: readonly FloorMessage[]): AsyncIterable<RawEvent> => source(sent.length)();
-  for await (const event of floorLoop(messages, model, tools)) {
-    if (event.type === "message_update" && event.kind === "delta") deltas++;
-  }
-  return deltas;
-}
-
-async function gyreRun(
-  streamFn: StreamFn,
-  tools: AgentTool[] = [],
-  config: Partial<AgentLoopConfig> = {},
-): Promise<number> {
-  let deltas = 0;
-  const context = { messages: [], tools };
-  const stream = agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
-  for await (const event of stream) {
-    if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
-    else if (event.type === "agent_end" && event.stop !== "done")
-      fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
-  }
-  return deltas;
-}
-
-function expect(what: string, got: number, wanted: number): void {
-  if (got !== wanted) fail(`${what}: ${got} instead of ${wanted}`);
-}
 
 const ratio = (one: number, other: number): number => one / other;
 const us = (ms: number, count: number): string => `${((ms * 1000) / count).toFixed(2)} us`;
-
-async function textDeltas(count: number): Promise<{ floor: number; gyre: number }> {
-  const source = textSource(count);
-  const times = await interleaved(ROUNDS, {
-    floor: async () => expect("floor deltas", await floorRun(() => source, {}), count),
-    gyre: async () => expect("gyre deltas", await gyreRun(wire(() => source)), count),
-  });
-  return { floor: times["floor"] ?? 0, gyre: times["gyre"] ?? 0 };
-}
 
 const text: Case = {
   name: "text",
   async run() {
     const many = 100_000;
-    const { floor, gyre } = await textDeltas(many);
+    const times = await interleaved(ROUNDS, createTextWork(many));
+    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
     // Many short runs, so that a run of 1,000 deltas is long enough to be measured.
     const few = 1_000;
     const repeat = async (): Promise<void> => {
-      for (let i = 0; i < many / few; i++) await gyreRun(wire(() => textSource(few)));
+      for (let i = 0; i < many / few; i++) await runGyre(wire(() => textSource(few)));
     };
     const growth = await interleaved(ROUNDS, {
       few: repeat,
-      many: async () => void (await gyreRun(wire(() => textSource(many)))),
+      many: async () => void (await runGyre(wire(() => textSource(many)))),
     });
     return [
       {
@@ -115,40 +73,11 @@ const text: Case = {
   },
 };
 
-function bigJson(bytes: number): string {
-  const line = 'const answer = "forty-two"; // a line of code\n';
-  const encoded = JSON.stringify(line).length - 2;
-  return JSON.stringify({ path: "src/a.ts", content: line.repeat(Math.ceil(bytes / encoded)) });
-}
-
-const writeTool: AgentTool = {
-  name: "write",
-  description: "Writes",
-  parameters: {
-    type: "object",
-    properties: { path: { type: "string" }, content: { type: "string" } },
-    required: ["path", "content"],
-  },
-  execute: () => ({ content: [{ type: "text", text: "ok" }] }),
-};
-
-function argumentRuns(bytes: number): Record<string, () => Promise<void>> {
-  const json = bigJson(bytes);
-  const deltas = Math.ceil(json.length / 16) + 1;
-  const source = (messages: number): Source =>
-    messages > 1 ? textSource(1) : argumentsSource(json, 16);
-  return {
-    floor: async () =>
-      expect("floor", await floorRun(source, { write: () => Promise.resolve("ok") }), deltas),
-    gyre: async () => expect("gyre", await gyreRun(wire(source), [writeTool]), deltas),
-  };
-}
-
 const args: Case = {
   name: "arguments",
   async run() {
-    const small = await interleaved(ROUNDS, argumentRuns(800_000));
-    const large = await interleaved(3, argumentRuns(4_000_000));
+    const small = await interleaved(ROUNDS, createArgumentsWork(800_000));
+    const large = await interleaved(3, createArgumentsWork(4_000_000));
     const [floor = 0, gyre = 0] = [small["floor"], small["gyre"]];
     return [
       {
@@ -170,59 +99,17 @@ const args: Case = {
   },
 };
 
-const addTool: AgentTool = {
-  name: "add",
-  description: "Adds",
-  parameters: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-  },
-  execute: (given) => {
-    const { a, b } = given as { a: number; b: number };
-    return { content: [{ type: "text", text: String(a + b) }] };
-  },
-};
-
-const floorAdd: FloorTool = (given) =>
-  Promise.resolve(String(Number(given["a"]) + Number(given["b"])));
-
-type Responses = (messages: number) => readonly RawEvent[];
-
-function floorInstant(
-  responses: Responses,
-  tools: Readonly<Record<string, FloorTool>>,
-): Promise<number> {
-  return floorRun((messages) => instantSource(responses(messages)), tools);
-}
-
-/** A model that calls a tool `turns` times, then answers. */
-function calling(turns: number): Responses {
-  return (messages) => {
-    const made = (messages - 1) / 2;
-    if (made >= turns) return [{ type: "text", delta: "done" }, { type: "end" }];
-    return [
-      { type: "call", id: `c${made}`, name: "add" },
-      { type: "arguments", delta: `{"a":${made},"b":1}` },
-      { type: "end" },
-    ];
-  };
-}
-
 const turns: Case = {
   name: "turns",
   async run() {
     const many = 1_000;
-    const times = await interleaved(15, {
-      floor: async () => void (await floorInstant(calling(many), { add: floorAdd })),
-      gyre: async () => void (await gyreRun(instant(calling(many)), [addTool])),
-    });
+    const times = await interleaved(15, createTurnsWork(many));
     const few = 10;
     const growth = await interleaved(25, {
       few: async () => {
-        for (let i = 0; i < many / few; i++) await gyreRun(instant(calling(few)), [addTool]);
+        for (let i = 0; i < many / few; i++) await runGyre(instant(callAdd(few)), [addTool]);
       },
-      many: async () => void (await gyreRun(instant(calling(many)), [addTool])),
+      many: async () => void (await runGyre(instant(callAdd(many)), [addTool])),
     });
     const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
     return [
@@ -276,10 +163,10 @@ const tools: Case = {
     const wall = { floor: [] as number[], gyre: [] as number[] };
     for (let round = -200; round < 51; round++) {
       let before = performance.now();
-      await floorInstant(responses, { wait: floorWait });
+      await runFloorAtOnce(responses, { wait: floorWait });
       if (round >= 0) wall.floor.push(performance.now() - before);
       before = performance.now();
-      await gyreRun(instant(responses), [waitTool], {
+      await runGyre(instant(responses), [waitTool], {
         maxToolConcurrency: Number.POSITIVE_INFINITY,
       });
       if (round >= 0) wall.gyre.push(performance.now() - before);
@@ -316,11 +203,11 @@ const agents: Case = {
   name: "agents",
   async run() {
     const floorAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => floorInstant(chatty, { add: floorAdd }));
+      const runs = Array.from({ length: AGENTS }, () => runFloorAtOnce(chatty, { add: floorAdd }));
       for (const deltas of await Promise.all(runs)) expect("floor deltas", deltas, 152);
     };
     const gyreAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => gyreRun(instant(chatty), [addTool]));
+      const runs = Array.from({ length: AGENTS }, () => runGyre(instant(chatty), [addTool]));
       for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
     };
     const times = await interleaved(ROUNDS, { floor: floorAll, gyre: gyreAll });
@@ -329,7 +216,7 @@ const agents: Case = {
     const paced = await interleaved(ROUNDS, {
       floor: floorAll,
       gyre: async () => {
-        const runs = Array.from({ length: AGENTS }, () => gyreRun(oneByOne, [addTool]));
+        const runs = Array.from({ length: AGENTS }, () => runGyre(oneByOne, [addTool]));
         for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
       },
     });
@@ -385,8 +272,8 @@ function agentMemory(): { floor: number; gyre: number } {
 export async function measureMemory(which: string): Promise<number> {
   const runOne = (): Promise<number> =>
     which === "floor"
-      ? floorInstant(chatty, { add: floorAdd })
-      : gyreRun(instant(chatty), [addTool]);
+      ? runFloorAtOnce(chatty, { add: floorAdd })
+      : runGyre(instant(chatty), [addTool]);
   // Compiled before it counts: the compiler takes memory of its own.
   for (let i = 0; i < 2_000; i++) await runOne();
   collect();
