@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** @type {readonly { name: string, args: readonly string[] }[]} */
 const PARTS = [
   { name: "many cases", args: ["scripts/drive/tagged.mjs", "long", ...argv.slice(2)] },
+  { name: "instructions", args: ["tests/bench/dist/guard/main.js"] },
 ];
 
 for (const { name, args } of PARTS) {
