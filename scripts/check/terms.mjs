@@ -5,7 +5,8 @@
  * @typedef {{ words: readonly RegExp[], gap: RegExp, opensSentence: boolean }} Pattern `gap` is
  *   what may stand between two of the words
  * @typedef {{ pattern: Pattern, instead: string, places: ReadonlySet<Place> }} Rule
- * @typedef {{ pattern: Pattern | undefined, files: RegExp }} Exception without a pattern: the whole file
+ * @typedef {{ allowed: Pattern | string | undefined, files: RegExp }} Exception a string is
+ *   meant to the letter; without either it is the whole file
  * @typedef {{ rules: readonly Rule[], exceptions: readonly Exception[] }} Terms
  */
 
@@ -35,8 +36,7 @@ export function parseTerms(page) {
       if (third === "") throw new Error(`docs/terms.md: "${first}" is allowed without a reason`);
       for (const file of codeSpans(second)) {
         for (const text of codeSpans(first)) {
-          const pattern = text === "*" ? undefined : parsePattern(text);
-          exceptions.push({ pattern, files: parseGlob(file) });
+          exceptions.push({ allowed: parseAllowed(text), files: parseGlob(file) });
         }
       }
     }
@@ -85,8 +85,8 @@ function parsePlaces(cell) {
   return new Set(places);
 }
 
-/** Blanks, `_`, `-`, and the margin of a comment. */
-const ANY_GAP = /^[\s*/_-]*$/;
+/** Blanks, `_`, `-`, a backtick, and the margin of a comment. */
+const ANY_GAP = /^[\s*/_`-]*$/;
 const HYPHEN = /^-$/;
 
 /**
@@ -106,6 +106,17 @@ function parsePattern(source) {
     ...rest.map((word) => exactly(literally(word))),
   ];
   return { words, gap: source.includes("-") ? HYPHEN : ANY_GAP, opensSentence };
+}
+
+/**
+ * What an exception allows. A text with other signs than letters is meant to the letter.
+ *
+ * @param {string} text
+ * @returns {Pattern | string | undefined}
+ */
+function parseAllowed(text) {
+  if (text === "*") return undefined;
+  return /[^A-Za-z* -]/.test(text) ? text : parsePattern(text);
 }
 
 /** @param {string} word */

@@ -67,7 +67,7 @@ export function inspectTree(root, below = "") {
  */
 export function inspectFile(file, source, terms, rulesFor = createRuleFinder(terms.rules)) {
   const exceptions = terms.exceptions.filter(({ files }) => files.test(file));
-  if (exceptions.some(({ pattern }) => pattern === undefined))
+  if (exceptions.some(({ allowed }) => allowed === undefined))
     return { findings: [], functions: [] };
   const lineAt = createLineFinder(source);
   /** @type {(Finding & { at: number })[]} */
@@ -182,9 +182,14 @@ function opensStatement(text, word) {
  * @param {number} at
  */
 function isAllowed(exceptions, text, words, at) {
-  return exceptions.some(({ pattern }) =>
-    pattern?.words.some((_, index) => matches(pattern, text, words, at - index)),
-  );
+  const start = words[at]?.start ?? 0;
+  return exceptions.some(({ allowed }) => {
+    if (typeof allowed !== "string") {
+      return allowed?.words.some((_, index) => matches(allowed, text, words, at - index));
+    }
+    const found = text.lastIndexOf(allowed, start);
+    return found >= 0 && start < found + allowed.length;
+  });
 }
 
 /**
