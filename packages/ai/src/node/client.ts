@@ -1,7 +1,7 @@
 import type { ProtocolClient } from "../client/client.ts";
 import { createProviders } from "../providers/index.ts";
 import type { ServicePreset } from "../providers/services/presets.ts";
-import type { ProviderConfig } from "../providers/http/wire.ts";
+import type { ProviderConfig } from "../providers/http/exchange.ts";
 import { createInProcessClient } from "../client/registry.ts";
 import { createKeyStore, type KeyStore } from "./keys.ts";
 

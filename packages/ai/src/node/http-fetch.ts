@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import type { Fetch, FetchedResponse, ResponseHeaders } from "../providers/http/wire.ts";
+import type { Fetch, FetchedResponse, ResponseHeaders } from "../providers/http/fetch.ts";
 
 const FIRST_OK = 200;
 const LAST_OK = 299;

@@ -12,7 +12,12 @@ import { sse, userSays } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { anthropicMessages } from "./anthropic-messages/index.ts";
 import { openaiCompletions } from "./openai-completions/index.ts";
-import { AFTER_FINISH_MS, DEFAULT_IDLE_MS, DRAIN_MS, type ProviderConfig } from "./http/wire.ts";
+import {
+  AFTER_FINISH_MS,
+  DEFAULT_IDLE_MS,
+  DRAIN_MS,
+  type ProviderConfig,
+} from "./http/exchange.ts";
 
 const KEY = "test-key-0123456789";
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);

@@ -44,7 +44,7 @@ describe("the wires of this package", () => {
       if (other !== api)
         expect(loaded.filter((file) => file.endsWith(`/${other}/index.ts`))).toEqual([]);
     }
-    expect(loaded.some((file) => file.endsWith("/http/errors.ts"))).toBe(false);
+    expect(loaded.some((file) => file.endsWith("/errors/response-error.ts"))).toBe(false);
   });
 
   it("are not loaded with the registry", () => {

@@ -1,8 +1,12 @@
 import { ApiRegistry } from "../client/registry.ts";
 import type { ApiProvider } from "../client/registry.ts";
-import type { ProviderConfig } from "./http/wire.ts";
+import type { ProviderConfig } from "./http/exchange.ts";
 
-export { calledTools, handOver, type HandoverRules } from "./http/transform-messages.ts";
+export {
+  listCalledTools,
+  transformMessages,
+  type MessageConstraints,
+} from "../messages/transform-messages.ts";
 export {
   type Framing,
   FramingError,
@@ -12,28 +16,18 @@ export {
 } from "../stream/sse.ts";
 export { LineDecoder } from "../stream/ndjson.ts";
 export { findService, serviceOf, type ServicePreset, SERVICES } from "./services/presets.ts";
-export {
-  authHeaders,
-  createProvider,
-  type Fetch,
-  type FetchedResponse,
-  type FetchRequest,
-  joinUrl,
-  parseObject,
-  type ProviderConfig,
-  ProviderError,
-  type ResponseHeaders,
-  ServiceFault,
-  type Wire,
-  type WireJob,
-  type WireReader,
-  type WireRequest,
-} from "./http/wire.ts";
+export { createProvider, type ProviderConfig } from "./http/exchange.ts";
+export type { Fetch, FetchedResponse, FetchRequest, ResponseHeaders } from "./http/fetch.ts";
+export type { ApiFormat, ApiRequest, RequestContext, ResponseReader } from "./http/format.ts";
+export { authHeaders } from "./http/headers.ts";
+export { parseObject } from "./http/json.ts";
+export { joinUrl } from "./http/url.ts";
+export { ProviderError, ServiceFault } from "./errors/provider-error.ts";
 
-type Make = (config: ProviderConfig) => ApiProvider;
+type CreateProvider = (config: ProviderConfig) => ApiProvider;
 
 /** The wires that come with this package; each is loaded when a model first needs it. */
-const WIRES: Readonly<Record<string, () => Promise<Make>>> = {
+const FORMATS: Readonly<Record<string, () => Promise<CreateProvider>>> = {
   "anthropic-messages": async () =>
     (await import("./anthropic-messages/index.ts")).anthropicMessages,
   "bedrock-converse-stream": async () =>
@@ -54,11 +48,16 @@ const WIRES: Readonly<Record<string, () => Promise<Make>>> = {
  */
 export function createProviders(config: ProviderConfig = {}): ApiRegistry {
   const registry = new ApiRegistry();
-  for (const [api, load] of Object.entries(WIRES)) registry.register(lazily(api, load, config));
+  for (const [api, load] of Object.entries(FORMATS))
+    registry.register(loadLazily(api, load, config));
   return registry;
 }
 
-function lazily(api: string, load: () => Promise<Make>, config: ProviderConfig): ApiProvider {
+function loadLazily(
+  api: string,
+  load: () => Promise<CreateProvider>,
+  config: ProviderConfig,
+): ApiProvider {
   let provider: ApiProvider | undefined;
   return {
     api,

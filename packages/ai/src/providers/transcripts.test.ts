@@ -21,16 +21,16 @@ import {
   toolGave,
   userSays,
 } from "../testing/fake-service.ts";
-import { requestCheckFor } from "../testing/request-checks/index.ts";
+import { requestCheckFor } from "./testing/request-checks.ts";
 import { validateTranscript } from "../messages/transcript.ts";
 import { anthropicMessages } from "./anthropic-messages/index.ts";
 import { bedrockConverseStream } from "./bedrock-converse-stream/index.ts";
 import { googleGenerativeAi } from "./google-generative-ai/index.ts";
-import { wellFormed } from "./http/transform-messages.ts";
+import { toWellFormed } from "../messages/transform-messages.ts";
 import { ollama } from "./ollama/index.ts";
 import { openaiCompletions } from "./openai-completions/index.ts";
 import { openaiResponses } from "./openai-responses/index.ts";
-import type { ProviderConfig } from "./http/wire.ts";
+import type { ProviderConfig } from "./http/exchange.ts";
 
 /** How many transcripts for each property and model. More with GYRE_RUNS. */
 const RUNS = Number(process.env["GYRE_RUNS"] ?? 60);
@@ -714,7 +714,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", (target) =>
         }
         for (const { by, text } of said) {
           if (isBy(by, target)) continue;
-          const words = wellFormed(text).trim();
+          const words = toWellFormed(text).trim();
           expect(
             strings.some((string) => string.includes(words)),
             words,
@@ -745,7 +745,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", (target) =>
           const strings = found.results.find(({ id }) => id === wireId)?.strings ?? [];
           for (const block of message.content) {
             if (block.type !== "text") continue;
-            const words = wellFormed(block.text).trim();
+            const words = toWellFormed(block.text).trim();
             expect(
               strings.some((string) => string.includes(words)),
               words,

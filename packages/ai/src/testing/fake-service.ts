@@ -11,7 +11,7 @@ import type {
   UserContent,
 } from "../messages/messages.ts";
 import type { ApiProvider } from "../client/registry.ts";
-import type { ProviderConfig } from "../providers/http/wire.ts";
+import type { ProviderConfig } from "../providers/http/exchange.ts";
 
 /** One answer of a fake service: its body in pieces, and what stands before it. */
 export interface FakeAnswer {

@@ -12,7 +12,8 @@ import {
   typesOf,
   userSays,
 } from "../../testing/fake-service.ts";
-import { anthropicMessages, toWire } from "./index.ts";
+import { anthropicMessages } from "./index.ts";
+import { formatMessages } from "./request.ts";
 
 const model: Model = {
   id: "claude-sonnet-4-5",
@@ -191,7 +192,7 @@ describe("reading", () => {
     expect(message.content).toEqual([
       { type: "text", text: "Cited", signature: JSON.stringify([citation]) },
     ]);
-    expect(toWire([userSays("?"), message], model)[1]).toMatchObject({
+    expect(formatMessages([userSays("?"), message], model)[1]).toMatchObject({
       content: [{ type: "text", text: "Cited", citations: [citation] }],
     });
   });
@@ -210,7 +211,9 @@ describe("reading", () => {
     ]);
     const raw = { type: "compaction", content: "So far.", encrypted_content: "xyz" };
     expect(message.content[0]).toMatchObject({ type: "serviceTool", name: "compaction", raw });
-    expect(toWire([userSays("?"), message], model)[1]).toMatchObject({ content: [raw, {}] });
+    expect(formatMessages([userSays("?"), message], model)[1]).toMatchObject({
+      content: [raw, {}],
+    });
   });
 
   it("names the model that took over", async () => {
@@ -328,7 +331,7 @@ describe("writing", () => {
   ];
 
   it("merges results with what the user says next, images and errors included", () => {
-    expect(toWire(history, model)).toEqual([
+    expect(formatMessages(history, model)).toEqual([
       { role: "user", content: [{ type: "text", text: "Look" }] },
       {
         role: "assistant",
@@ -498,7 +501,7 @@ describe("writing", () => {
   });
 
   it("gives another model's thinking as text, without its signature", () => {
-    const [, foreign] = toWire(
+    const [, foreign] = formatMessages(
       [
         userSays("?"),
         assistant([{ type: "thinking", thinking: "Hm", signature: "theirs" }], { model: "other" }),
@@ -512,7 +515,7 @@ describe("writing", () => {
 
   it("marks errors that are told in text alone", () => {
     const failed = { ...history[2], content: [{ type: "text", text: "No" }] } as Message;
-    const [, , results] = toWire([...history.slice(0, 2), failed], model);
+    const [, , results] = formatMessages([...history.slice(0, 2), failed], model);
     expect(results).toMatchObject({
       content: [{ type: "tool_result", is_error: true, content: [{ text: "No" }] }],
     });
@@ -526,7 +529,9 @@ describe("writing", () => {
       { type: "text", text: "So" },
       { type: "thinking", thinking: "Hm", signature: "sig" },
     ]);
-    expect(toWire([userSays("1"), cut, userSays("2"), cited, userSays("3")], model)).toEqual([
+    expect(
+      formatMessages([userSays("1"), cut, userSays("2"), cited, userSays("3")], model),
+    ).toEqual([
       {
         role: "user",
         content: [
@@ -553,9 +558,9 @@ describe("writing", () => {
       input: { q: "x" },
     };
     const cut = assistant([{ type: "serviceTool", id: "srvtoolu_1", name: "web_search", raw }]);
-    const [, paused] = toWire([userSays("?"), cut], model);
+    const [, paused] = formatMessages([userSays("?"), cut], model);
     expect(paused).toEqual({ role: "assistant", content: [raw] });
-    const [, told] = toWire([userSays("?"), cut, userSays("!")], model);
+    const [, told] = formatMessages([userSays("?"), cut, userSays("!")], model);
     expect(told).toEqual({
       role: "assistant",
       content: [{ type: "text", text: '[The service ran its tool web_search with {"q":"x"}]' }],
@@ -567,7 +572,7 @@ describe("writing", () => {
     const by = { model: newer.id };
     const raw = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
     const text = assistant([{ type: "text", text: "So" }], by);
-    expect(toWire([userSays("?"), text], newer).at(-1)).toMatchObject({
+    expect(formatMessages([userSays("?"), text], newer).at(-1)).toMatchObject({
       role: "user",
       content: [{ text: "(Go on.)" }],
     });
@@ -575,7 +580,9 @@ describe("writing", () => {
       ...by,
       stopReason: "pause",
     });
-    expect(toWire([userSays("?"), paused], newer).at(-1)).toMatchObject({ role: "assistant" });
+    expect(formatMessages([userSays("?"), paused], newer).at(-1)).toMatchObject({
+      role: "assistant",
+    });
   });
 
   it("does not begin to think in a turn of the assistant that began without", async () => {
@@ -601,7 +608,7 @@ describe("writing", () => {
   });
 
   it("begins with the user, and ends without white space", () => {
-    expect(toWire([assistant([{ type: "text", text: "I go on " }])], model)).toMatchObject([
+    expect(formatMessages([assistant([{ type: "text", text: "I go on " }])], model)).toMatchObject([
       { role: "user" },
       { role: "assistant", content: [{ text: "I go on" }] },
     ]);

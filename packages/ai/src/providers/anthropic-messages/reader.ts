@@ -1,13 +1,9 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
-import {
-  parsedOr,
-  parseObject,
-  ProviderError,
-  ServiceFault,
-  type WireReader,
-} from "../http/wire.ts";
+import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
+import type { ResponseReader } from "../http/format.ts";
+import { parseJsonOr, parseObject } from "../http/json.ts";
 
 // What comes back. Every field is what the documentation says, and checked where it matters.
 
@@ -63,7 +59,7 @@ interface OpenBlock {
 const SERVICE_BLOCKS = /^(server_tool_use|mcp_tool_use|\w+_tool_result|compaction|fallback)$/;
 
 /** Reads the Messages API's events; also those that other services wrap into frames of their own. */
-export class Reader implements WireReader {
+export class Reader implements ResponseReader {
   readonly #out: Accumulator;
   readonly #open = new Map<number, OpenBlock>();
   #stopReason: string | undefined;
@@ -269,7 +265,7 @@ function callerOf({ caller }: Block): string | undefined {
 }
 
 function serviceTool(block: Block, index: number, input: string): ServiceToolContent {
-  const given = input === "" ? block.input : parsedOr(input, {});
+  const given = input === "" ? block.input : parseJsonOr(input, {});
   const raw = given === undefined ? block : { ...block, input: given };
   const { content, id, name, tool_use_id, type = "block" } = block;
   if (tool_use_id !== undefined) {

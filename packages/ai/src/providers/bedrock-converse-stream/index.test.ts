@@ -14,9 +14,10 @@ import {
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { crc32 } from "../aws/event-stream.ts";
-import { bedrockConverseStream, toWire } from "./index.ts";
+import { bedrockConverseStream } from "./index.ts";
+import { formatMessages } from "./request.ts";
 import { bedrockInvokeStream } from "../bedrock-invoke-stream/index.ts";
-import { AFTER_FINISH_MS } from "../http/wire.ts";
+import { AFTER_FINISH_MS } from "../http/exchange.ts";
 
 const model: Model = {
   id: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -245,7 +246,7 @@ describe("reading", () => {
       { type: "serviceTool", id: "s_1", name: "interpreter", output, raw: result },
       { type: "text", text: "2" },
     ]);
-    const [, back] = toWire([userSays("?"), heard], nova);
+    const [, back] = formatMessages([userSays("?"), heard], nova);
     expect(back).toEqual({ role: "assistant", content: [use, result, { text: "2" }] });
   });
 
@@ -262,7 +263,7 @@ describe("reading", () => {
     expect(heard.content).toEqual([
       { type: "text", text: "It was so.", signature: JSON.stringify([citation]) },
     ]);
-    expect(toWire([userSays("?"), heard], model)[1]).toEqual({
+    expect(formatMessages([userSays("?"), heard], model)[1]).toEqual({
       role: "assistant",
       content: [{ citationsContent: { content: [{ text: "It was so." }], citations: [citation] } }],
     });
@@ -598,7 +599,7 @@ describe("writing", () => {
   ];
 
   it("merges results with what the user says next, images and errors included", () => {
-    expect(toWire(history, model)).toEqual([
+    expect(formatMessages(history, model)).toEqual([
       { role: "user", content: [{ text: "Look" }] },
       {
         role: "assistant",
@@ -626,13 +627,13 @@ describe("writing", () => {
 
   it("marks errors that are told in text alone", () => {
     const failed: Message = { ...result, content: result.content.slice(0, 1) };
-    const [, , results] = toWire([userSays("Look"), assistant([call]), failed], model);
+    const [, , results] = formatMessages([userSays("Look"), assistant([call]), failed], model);
     expect(results).toMatchObject({ content: [{ toolResult: { status: "error" } }] });
   });
 
   it("leaves out thinking of a Claude model that nothing came of", () => {
     const cut = assistant([{ type: "thinking", thinking: "Hm", signature: "sig" }]);
-    expect(toWire([userSays("1"), cut, userSays("2")], model)).toEqual([
+    expect(formatMessages([userSays("1"), cut, userSays("2")], model)).toEqual([
       { role: "user", content: [{ text: "1" }, { text: "2" }] },
     ]);
   });
@@ -641,7 +642,10 @@ describe("writing", () => {
     const only: Message = { ...result, toolCallId: "t_2", content: result.content.slice(1) };
     const calls = saidBy(llama)([call, { ...call, id: "t_2" }]);
     for (const after of [[], [userSays("And?")]]) {
-      const [, , results] = toWire([userSays("Look"), calls, result, only, ...after], llama);
+      const [, , results] = formatMessages(
+        [userSays("Look"), calls, result, only, ...after],
+        llama,
+      );
       expect(results).toEqual({
         role: "user",
         content: [
@@ -657,7 +661,7 @@ describe("writing", () => {
 
   it("shows signatures only to the model that made them, and ids in its alphabet", () => {
     const other: Model = { ...model, id: "anthropic.claude-opus-4-6-v1" };
-    const [, said, heard] = toWire(
+    const [, said, heard] = formatMessages(
       [
         userSays("Look"),
         assistant([
@@ -680,12 +684,12 @@ describe("writing", () => {
     const messages = [assistant([{ type: "text", text: "So  " }])];
     const { request } = await ask(WHOLE, { systemPrompt: " ", messages });
     expect(request.body["system"]).toBeUndefined();
-    expect(toWire(messages, model)).toEqual([
+    expect(formatMessages(messages, model)).toEqual([
       { role: "user", content: [{ text: "(The conversation goes on.)" }] },
       { role: "assistant", content: [{ text: "So" }] },
     ]);
     const cited = assistant([{ type: "text", text: " ", signature: "[{}]" }]);
-    expect(toWire([userSays("a"), cited, userSays("")], model)).toEqual([
+    expect(formatMessages([userSays("a"), cited, userSays("")], model)).toEqual([
       { role: "user", content: [{ text: "a" }, { text: "(no text)" }] },
     ]);
   });

@@ -21,8 +21,9 @@ import {
   userSays,
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import { googleGenerativeAi, toWire } from "./index.ts";
-import { AFTER_FINISH_MS } from "../http/wire.ts";
+import { googleGenerativeAi } from "./index.ts";
+import { formatMessages } from "./request.ts";
+import { AFTER_FINISH_MS } from "../http/exchange.ts";
 
 const model: Model = {
   id: "gemini-3.1-pro-preview",
@@ -663,7 +664,7 @@ describe("the transcript", () => {
       { role: "user" as const, content: [PICTURE], timestamp: 0 },
       assistant([text("D")]),
     ];
-    expect(toWire(messages, model)).toEqual([
+    expect(formatMessages(messages, model)).toEqual([
       { role: "user", parts: [{ text: SOMETHING }] },
       { role: "model", parts: [{ text: "A" }, { text: "B" }] },
       { role: "user", parts: [{ text: "C" }, INLINE] },
@@ -674,7 +675,7 @@ describe("the transcript", () => {
 
   it("never sends empty text", () => {
     const messages = [userSays(""), assistant([{ type: "text", text: " " }]), userSays("Hi")];
-    expect(toWire(messages, model)).toEqual([
+    expect(formatMessages(messages, model)).toEqual([
       { role: "user", parts: [{ text: "(no text)" }, { text: "Hi" }] },
     ]);
   });
@@ -683,7 +684,7 @@ describe("the transcript", () => {
 
   it("has the results of a turn together, and nothing else among them", () => {
     const failed = result("c2", [{ type: "text", text: "gone" }], true);
-    const wire = toWire([...turn, result("c1"), failed, userSays("Now")], model);
+    const wire = formatMessages([...turn, result("c1"), failed, userSays("Now")], model);
     expect(wire.slice(1)).toEqual([
       {
         role: "model",
@@ -709,7 +710,7 @@ describe("the transcript", () => {
   it("has results in the order of their calls, by names that it takes", () => {
     const odd = assistant([call("c1", "read file"), call("c2", "mcp.read:it"), call("c3", "1st")]);
     const results = ["c2", "c3", "c1"].map((id) => result(id));
-    const [, said, answered] = toWire([userSays("Go"), odd, ...results], model);
+    const [, said, answered] = formatMessages([userSays("Go"), odd, ...results], model);
     const names = ["read_file", "mcp.read:it", "_1st"];
     expect(said).toMatchObject({ parts: names.map((name) => ({ functionCall: { name } })) });
     expect(answered).toMatchObject({
@@ -719,7 +720,7 @@ describe("the transcript", () => {
 
   it("puts images into results where the model reads them there", () => {
     const heic: UserContent = { type: "image", mimeType: "image/heic", data: "aGVpYw==" };
-    const wire = toWire([...turn, result("c1", [PICTURE, heic]), result("c2")], model);
+    const wire = formatMessages([...turn, result("c1", [PICTURE, heic]), result("c2")], model);
     expect(wire.slice(2)).toMatchObject([
       {
         parts: [
@@ -741,7 +742,7 @@ describe("the transcript", () => {
       userSays("Now"),
     ];
     const functionCall = { name: "read", args: { path: "a" } };
-    expect(toWire(messages, older).slice(1)).toEqual([
+    expect(formatMessages(messages, older).slice(1)).toEqual([
       { role: "model", parts: [{ functionCall }, { functionCall }] },
       {
         role: "user",
@@ -761,7 +762,9 @@ describe("the transcript", () => {
       result("toolu/1"),
       result("toolu/2"),
     ];
-    const [, calls, results] = toWire(foreign, model) as { parts: Record<string, unknown>[] }[];
+    const [, calls, results] = formatMessages(foreign, model) as {
+      parts: Record<string, unknown>[];
+    }[];
     expect(calls?.parts.map(({ thoughtSignature }) => thoughtSignature)).toEqual([
       "skip_thought_signature_validator",
       undefined,
@@ -772,7 +775,7 @@ describe("the transcript", () => {
     expect(
       results?.parts.map(({ functionResponse }) => (functionResponse as { id: string }).id),
     ).toEqual(ids);
-    expect(JSON.stringify(toWire(foreign, older))).not.toContain("thoughtSignature");
+    expect(JSON.stringify(formatMessages(foreign, older))).not.toContain("thoughtSignature");
   });
 
   it("gives the model back what it alone can read, as it was", () => {
@@ -786,7 +789,7 @@ describe("the transcript", () => {
       { ...PICTURE, ...{ signature: "c2ln3" } },
     ];
     const messages = [userSays("Go"), assistant(content), userSays("On")];
-    expect(toWire(messages, model)[1]).toEqual({
+    expect(formatMessages(messages, model)[1]).toEqual({
       role: "model",
       parts: [
         { text: "Hm", thought: true },
@@ -797,7 +800,7 @@ describe("the transcript", () => {
         { ...INLINE, thoughtSignature: "c2ln3" },
       ],
     });
-    expect(JSON.stringify(toWire(messages, older))).not.toContain("c2ln");
+    expect(JSON.stringify(formatMessages(messages, older))).not.toContain("c2ln");
   });
 
   it("sends back what was read without a difference", async () => {
@@ -810,15 +813,15 @@ describe("the transcript", () => {
     ];
     const { message } = await ask(parts.map((part, at) => chunk([part], at === 4 ? STOP : {})));
     const messages = [userSays("Go"), message, result("c1"), result("c2")];
-    expect(toWire(messages, model)[1]).toEqual({ role: "model", parts });
+    expect(formatMessages(messages, model)[1]).toEqual({ role: "model", parts });
   });
 
   it("does not change its beginning when more is said", () => {
     const messages = [...turn, result("c1", [PICTURE]), result("c2"), userSays("Now")];
     const long = [...messages, assistant([call("c3")]), result("c3"), userSays("End")];
     for (const at of [model, older]) {
-      const before = toWire(messages, at);
-      expect(toWire(long, at).slice(0, before.length)).toEqual(before);
+      const before = formatMessages(messages, at);
+      expect(formatMessages(long, at).slice(0, before.length)).toEqual(before);
     }
   });
 

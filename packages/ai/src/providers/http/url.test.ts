@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { joinUrl } from "./wire.ts";
+import { joinUrl } from "./url.ts";
 
 it("puts the path below the base", () => {
   expect(joinUrl("https://a.test/v1", "/chat")).toBe("https://a.test/v1/chat");

@@ -12,7 +12,8 @@ import {
   userSays,
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import { ollama, toWire } from "./index.ts";
+import { ollama } from "./index.ts";
+import { formatMessages } from "./request.ts";
 
 const model: Model = { id: "qwen3:8b", name: "Qwen", api: "ollama", provider: "ollama" };
 
@@ -247,7 +248,7 @@ describe("writing", () => {
 
   it("says nothing of a message that has only what cannot be said here", () => {
     const own = assistant([{ type: "serviceTool", id: "s", name: "search", raw: {} }]);
-    expect(toWire([userSays("?"), own, userSays("!")], model)).toEqual([
+    expect(formatMessages([userSays("?"), own, userSays("!")], model)).toEqual([
       { role: "user", content: "?" },
       { role: "user", content: "!" },
     ]);
@@ -256,7 +257,7 @@ describe("writing", () => {
   it("tells what another service ran, without what only that one can read", () => {
     const output = [{ title: "Found", encrypted_content: "sealed" }];
     const theirs = { type: "serviceTool", id: "s", name: "search", output, raw: {} } as const;
-    const [told] = toWire([assistant([theirs], { model: "other" })], model);
+    const [told] = formatMessages([assistant([theirs], { model: "other" })], model);
     expect(told).toMatchObject({
       content: '[The service ran its tool search, which gave [{"title":"Found"}]]',
     });
@@ -296,12 +297,12 @@ describe("writing", () => {
       ...results,
       { role: "user", content: "And?" },
     ]);
-    expect(toWire(messages.slice(0, 4), model).slice(2)).toEqual(results);
+    expect(formatMessages(messages.slice(0, 4), model).slice(2)).toEqual(results);
   });
 
   it("tells a model what others thought as text", () => {
     const theirs = assistant([{ type: "thinking", thinking: "Hm" }], { model: "llama3" });
-    const [said] = toWire([theirs], model);
+    const [said] = formatMessages([theirs], model);
     expect(said).toEqual({ role: "assistant", content: "[thinking]\nHm\n[/thinking]" });
   });
 

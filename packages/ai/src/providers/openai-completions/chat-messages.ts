@@ -9,7 +9,11 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import type { ChatDialect } from "../services/chat-quirks.ts";
-import { handOver, type HandoverRules, isOwn } from "../http/transform-messages.ts";
+import {
+  transformMessages,
+  type MessageConstraints,
+  isOwn,
+} from "../../messages/transform-messages.ts";
 
 export type ChatPart =
   | { type: "text"; text: string; cache_control?: object }
@@ -49,7 +53,7 @@ export function chatMessages(
   dialect: ChatDialect,
 ): ChatMessage[] {
   const { pattern, maxLength } = dialect.callIds;
-  const rules: HandoverRules = {
+  const rules: MessageConstraints = {
     ids: { pattern: new RegExp(pattern), maxLength },
     unsignedThinking: "keep",
   };
@@ -66,7 +70,11 @@ export function chatMessages(
     if (images.length > 0) push({ role: "user", content: images });
     images = [];
   };
-  for (const message of handOver(dialect.tools ? messages : told(messages), model, rules)) {
+  for (const message of transformMessages(
+    dialect.tools ? messages : told(messages),
+    model,
+    rules,
+  )) {
     if (message.role === "toolResult") {
       const { toolName: name } = message;
       wire.push({

@@ -20,7 +20,8 @@ import {
   userSays,
 } from "../../testing/fake-service.ts";
 import type { ChatQuirks } from "../services/chat-quirks.ts";
-import { openaiCompletions, toWire } from "./index.ts";
+import { openaiCompletions } from "./index.ts";
+import { formatMessages } from "./request.ts";
 import { SERVICES } from "../services/presets.ts";
 
 const model: Model = { id: "small-1", name: "Small", api: "openai-completions", provider: "groq" };
@@ -564,7 +565,9 @@ describe("reading", () => {
       DONE,
     ]);
     expect(message.content).toMatchObject([{ signature: JSON.stringify(extra_content) }]);
-    expect(toWire([message], model)).toMatchObject([{ tool_calls: [{ id: "a", extra_content }] }]);
+    expect(formatMessages([message], model)).toMatchObject([
+      { tool_calls: [{ id: "a", extra_content }] },
+    ]);
   });
 });
 
@@ -674,7 +677,7 @@ describe("requests", () => {
       userSays("And?"),
     ];
     const image_url = { url: "data:image/png;base64,aGk=" };
-    expect(toWire(messages, model)).toEqual([
+    expect(formatMessages(messages, model)).toEqual([
       {
         role: "user",
         content: [
@@ -710,7 +713,7 @@ describe("requests", () => {
       assistant([{ type: "text", text: "  " }, call("a")]),
       result("a", []),
     ];
-    expect(toWire(messages, model)).toMatchObject([
+    expect(formatMessages(messages, model)).toMatchObject([
       { role: "user" },
       { role: "assistant", content: null, tool_calls: [{ id: "a" }] },
       { role: "tool", content: "(no output)" },
@@ -727,9 +730,9 @@ describe("requests", () => {
     ];
     for (const { id, api } of SERVICES) {
       if (api !== model.api) continue;
-      const whole = toWire(messages, at(id)).map((message) => JSON.stringify(message));
+      const whole = formatMessages(messages, at(id)).map((message) => JSON.stringify(message));
       for (const length of [1, 4]) {
-        const part = toWire(messages.slice(0, length), at(id))
+        const part = formatMessages(messages.slice(0, length), at(id))
           .map((message) => JSON.stringify(message))
           // Said only as long as the user has said nothing.
           .filter((message) => !message.includes("(Go on.)"));
@@ -741,12 +744,15 @@ describe("requests", () => {
   it("gives the user the last word where a service takes no other", () => {
     const messages = [userSays("Hello"), assistant([{ type: "text", text: "Well" }])];
     for (const id of ["mistral", "perplexity"]) {
-      expect(toWire(messages, at(id)).at(-1)).toEqual({ role: "user", content: "(Go on.)" });
+      expect(formatMessages(messages, at(id)).at(-1)).toEqual({
+        role: "user",
+        content: "(Go on.)",
+      });
     }
     const claude = { ...at("openrouter"), id: "anthropic/claude-opus-4.6" };
-    expect(toWire(messages, claude).at(-1)).toMatchObject({ role: "user" });
+    expect(formatMessages(messages, claude).at(-1)).toMatchObject({ role: "user" });
     const older = { ...at("openrouter"), id: "anthropic/claude-sonnet-4-20250514" };
-    expect(toWire(messages, older).at(-1)).toMatchObject({ role: "assistant" });
+    expect(formatMessages(messages, older).at(-1)).toMatchObject({ role: "assistant" });
   });
 
   it("writes tools, and how they may be chosen", async () => {
@@ -779,10 +785,10 @@ describe("requests", () => {
       { type: "thinking", thinking: "Hm", signature: JSON.stringify(details) },
       { type: "text", text: "Hi" },
     ]);
-    expect(toWire([said], router)).toEqual([
+    expect(formatMessages([said], router)).toEqual([
       { role: "assistant", content: "Hi", reasoning_details: details },
     ]);
-    expect(toWire([said], at("openrouter", "vendor/other"))).toEqual([
+    expect(formatMessages([said], at("openrouter", "vendor/other"))).toEqual([
       { role: "assistant", content: "[thinking]\nHm\n[/thinking]\n\nHi" },
     ]);
   });
@@ -793,7 +799,7 @@ describe("requests", () => {
       { type: "thinking", thinking: "Hm" },
       { type: "text", text: "two" },
     ]);
-    expect(toWire([said], model)).toEqual([
+    expect(formatMessages([said], model)).toEqual([
       { role: "assistant", content: "One two", reasoning: "Hm" },
     ]);
   });
@@ -920,11 +926,11 @@ describe("quirks", () => {
       { type: "thinking", thinking: "Hm" },
       { type: "text", text: "Hi" },
     ]);
-    expect(toWire([said], by)).toEqual([{ role: "assistant", ...written }]);
+    expect(formatMessages([said], by)).toEqual([{ role: "assistant", ...written }]);
   });
 
   it("fills in thinking where a service insists on it", () => {
-    expect(toWire([assistant([call("a")]), result("a")], at("moonshot"))).toMatchObject([
+    expect(formatMessages([assistant([call("a")]), result("a")], at("moonshot"))).toMatchObject([
       { role: "assistant", reasoning_content: " " },
       { role: "tool", name: "look" },
     ]);
@@ -939,7 +945,7 @@ describe("quirks", () => {
       result("abc123XYZ"),
       userSays("And?"),
     ];
-    const wire = toWire(messages, mistral);
+    const wire = formatMessages(messages, mistral);
     expect(wire).toMatchObject([
       { role: "user" },
       { role: "assistant", content: "", tool_calls: [{}, { id: "abc123XYZ" }] },
@@ -1026,12 +1032,12 @@ describe("quirks", () => {
 
   it("keeps ids that carry a meaning for their model", () => {
     const messages = [assistant([call("functions.look:0")]), result("functions.look:0")];
-    expect(toWire(messages, model)).toMatchObject([
+    expect(formatMessages(messages, model)).toMatchObject([
       { tool_calls: [{ id: "functions.look:0" }] },
       { tool_call_id: "functions.look:0" },
     ]);
-    expect(JSON.stringify(toWire(messages, at("openrouter", "anthropic/claude-x")))).not.toContain(
-      "functions.look",
-    );
+    expect(
+      JSON.stringify(formatMessages(messages, at("openrouter", "anthropic/claude-x"))),
+    ).not.toContain("functions.look");
   });
 });

@@ -12,7 +12,8 @@ import {
   typesOf,
   userSays,
 } from "../../testing/fake-service.ts";
-import { openaiResponses, toWire } from "./index.ts";
+import { openaiResponses } from "./index.ts";
+import { formatMessages } from "./request.ts";
 
 const model: Model = {
   id: "gpt-5.2",
@@ -191,7 +192,7 @@ describe("reading", () => {
         signature: JSON.stringify({ id: "msg_1", phase: "commentary" }),
       },
     ]);
-    const [wire] = toWire([assistant(message.content)], { ...model, reasoning: false });
+    const [wire] = formatMessages([assistant(message.content)], { ...model, reasoning: false });
     expect(wire).toEqual({
       type: "message",
       role: "assistant",
@@ -696,7 +697,7 @@ describe("the transcript", () => {
   } as const;
 
   it("goes back to the model that wrote it as it was", () => {
-    const wire = toWire(
+    const wire = formatMessages(
       [
         userSays("Add"),
         assistant([thought, text, toolCall]),
@@ -723,11 +724,11 @@ describe("the transcript", () => {
     const item = sealed({ summary: [{ type: "summary_text", text: "Well" }] });
     const answer = [CREATED, at(0, "output_item.done", { item }), ...callEvents(1, ["{}"])];
     const { message } = await ask([...answer, completed()]);
-    expect(toWire([message], model)).toEqual([item, call("{}")]);
+    expect(formatMessages([message], model)).toEqual([item, call("{}")]);
   });
 
   it("goes to another model without what only its author can read", () => {
-    const wire = toWire([assistant([thought, text, toolCall], FOREIGN)], model);
+    const wire = formatMessages([assistant([thought, text, toolCall], FOREIGN)], model);
     expect(wire).toEqual([
       {
         type: "message",
@@ -751,10 +752,10 @@ describe("the transcript", () => {
     const shell = { type: "local_shell_call", id: "lsh_1", call_id: "c", action: {} };
     const shown = { type: "serviceTool", id: "lsh_1", name: "local_shell", raw: shell } as const;
     const empty = { ...text, text: " " };
-    expect(toWire([assistant([thought])], model)).toEqual([]);
-    expect(toWire([assistant([thought, empty])], model)).toEqual([]);
-    expect(toWire([assistant([thought, shown])], model)).toEqual([]);
-    const after = toWire([assistant([thought, shown, toolCall])], model);
+    expect(formatMessages([assistant([thought])], model)).toEqual([]);
+    expect(formatMessages([assistant([thought, empty])], model)).toEqual([]);
+    expect(formatMessages([assistant([thought, shown])], model)).toEqual([]);
+    const after = formatMessages([assistant([thought, shown, toolCall])], model);
     // Nor does an id go without the reasoning that belongs to it.
     expect(after).toEqual([
       { type: "function_call", call_id: "call_1", name: "add", arguments: '{"a":1}' },
@@ -764,16 +765,16 @@ describe("the transcript", () => {
   it("leaves out reasoning that the service would have to remember", () => {
     const signature = JSON.stringify({ type: "reasoning", id: "rs_1", summary: [] });
     const known = { type: "thinking", thinking: "Well", signature } as const;
-    expect(toWire([assistant([known, toolCall])], model)).toHaveLength(1);
+    expect(formatMessages([assistant([known, toolCall])], model)).toHaveLength(1);
     const aloud = { ...sealed(), encrypted_content: null, content: [{ text: "Well" }] };
     const told = { ...known, signature: JSON.stringify(aloud) };
-    expect(toWire([assistant([told, toolCall])], model)).toHaveLength(2);
+    expect(formatMessages([assistant([told, toolCall])], model)).toHaveLength(2);
   });
 
   it("sends sealed reasoning without an id that is too long", () => {
     const { id: _, ...rest } = sealed();
     const signature = JSON.stringify({ ...rest, id: `rs_${"x".repeat(400)}` });
-    const [reasoning] = toWire([assistant([{ ...thought, signature }, toolCall])], model);
+    const [reasoning] = formatMessages([assistant([{ ...thought, signature }, toolCall])], model);
     expect(reasoning).toEqual(rest);
   });
 
@@ -784,13 +785,13 @@ describe("the transcript", () => {
     const content = [search, custom, lookup].map(
       (raw) => ({ type: "serviceTool", id: raw.id, name: raw.type, raw }) as const,
     );
-    expect(toWire([assistant([thought, ...content])], model)).toEqual([sealed(), search]);
+    expect(formatMessages([assistant([thought, ...content])], model)).toEqual([sealed(), search]);
   });
 
   it("sends no id twice, none that is too long, and none of another kind", () => {
-    const twice = toWire([assistant([text]), assistant([text])], plain);
+    const twice = formatMessages([assistant([text]), assistant([text])], plain);
     const own = { model: plain.id };
-    const ids = toWire(
+    const ids = formatMessages(
       [
         assistant([text], own),
         assistant([text], own),
@@ -802,7 +803,7 @@ describe("the transcript", () => {
     ).map((item) => (item as { id: string }).id);
     expect(ids).toEqual(["msg_1", "msg_said_1", "msg_said_2", "msg_said_3", "msg_said_4"]);
     expect(new Set(twice.map((item) => (item as { id: string }).id)).size).toBe(2);
-    const calls = toWire(
+    const calls = formatMessages(
       [assistant([toolCall, { ...toolCall, id: "call_2" }], own), result("call_1", [])],
       plain,
     );
@@ -812,7 +813,7 @@ describe("the transcript", () => {
 
   it("makes ids of calls fit, the same for a call and its result", () => {
     const id = `toolu.${"x".repeat(80)}`;
-    const wire = toWire([assistant([{ ...toolCall, id }], FOREIGN), result(id, [])], model);
+    const wire = formatMessages([assistant([{ ...toolCall, id }], FOREIGN), result(id, [])], model);
     const [asked, answered] = wire as { call_id: string }[];
     expect(asked?.call_id).toMatch(/^[\w-]{1,64}$/);
     expect(answered?.call_id).toBe(asked?.call_id);
@@ -828,10 +829,13 @@ describe("the transcript", () => {
     const user: Message = { role: "user", content: [look, PNG], timestamp: 0 };
     const parts = [{ type: "input_text", text: "Look" }, image];
     expect(
-      toWire([user, assistant([toolCall]), result("call_1", [look, PNG])], model),
+      formatMessages([user, assistant([toolCall]), result("call_1", [look, PNG])], model),
     ).toMatchObject([{ content: parts }, {}, { type: "function_call_output", output: parts }]);
     const blind = { ...model, input: ["text"] } as const;
-    const [, , told] = toWire([user, assistant([toolCall]), result("call_1", [look, PNG])], blind);
+    const [, , told] = formatMessages(
+      [user, assistant([toolCall]), result("call_1", [look, PNG])],
+      blind,
+    );
     expect((told as { output: string }).output).toMatch(/^Look\n\[Image left out/);
   });
 
@@ -859,9 +863,9 @@ describe("the transcript", () => {
       userSays("And?"),
       assistant([{ ...thought, signature: JSON.stringify(sealed({ id: "rs_2" })) }, text]),
     ];
-    const whole = toWire(messages, model);
+    const whole = formatMessages(messages, model);
     for (let kept = 1; kept <= messages.length; kept++) {
-      const part = toWire(messages.slice(0, kept), model);
+      const part = formatMessages(messages.slice(0, kept), model);
       expect(JSON.stringify(part)).toBe(JSON.stringify(whole.slice(0, part.length)));
     }
     const [one, two] = [await bodyFor({ messages }), await bodyFor({ messages })];

@@ -1,12 +1,9 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { ServiceToolContent, Usage } from "../../messages/messages.ts";
-import {
-  parseObject,
-  ProviderError,
-  recordOf,
-  ServiceFault,
-  type WireReader,
-} from "../http/wire.ts";
+import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
+import type { ResponseReader } from "../http/format.ts";
+import { parseObject } from "../http/json.ts";
+import { toRecord } from "../../common/records.ts";
 
 // Every field is what the documentation says, and checked where it matters.
 
@@ -83,7 +80,7 @@ const ENDS: ReadonlySet<unknown> = new Set(["completed", "incomplete", "failed",
  * ids from event to event. Each part of a message that is text becomes a text block of
  * its own; words of refusal are text as well.
  */
-export class Reader implements WireReader {
+export class Reader implements ResponseReader {
   readonly #out: Accumulator;
   readonly #items: OpenItem[] = [];
   readonly #places = new Map<number | string, OpenItem>();
@@ -147,7 +144,7 @@ export class Reader implements WireReader {
   /** Of its words, only the code is reported as it is: they may hold more than is good to keep. */
   #error(error: unknown, status = "failed"): ServiceFault {
     this.#detail("status", status);
-    const { code, type } = recordOf(error);
+    const { code, type } = toRecord(error);
     if (code ?? type) this.#detail("code", code ?? type);
     return new ServiceFault(error);
   }
@@ -439,7 +436,7 @@ function usageOf(raw: RawUsage): Usage {
   const put = (name: Exclude<keyof Usage, "cost">, value: unknown): void => {
     if (typeof value === "number") usage[name] = value;
   };
-  const { cache_write_tokens, cached_tokens } = recordOf(raw["input_tokens_details"]);
+  const { cache_write_tokens, cached_tokens } = toRecord(raw["input_tokens_details"]);
   put("cacheRead", cached_tokens);
   put("cacheWrite", cache_write_tokens);
   const { input_tokens: input } = raw;
@@ -447,7 +444,7 @@ function usageOf(raw: RawUsage): Usage {
   const cached = (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
   if (typeof input === "number") usage.input = Math.max(0, input - cached);
   put("output", raw["output_tokens"]);
-  put("reasoning", recordOf(raw["output_tokens_details"])["reasoning_tokens"]);
+  put("reasoning", toRecord(raw["output_tokens_details"])["reasoning_tokens"]);
   put("totalTokens", raw["total_tokens"]);
   return usage;
 }

@@ -1,6 +1,6 @@
 import type { Model, ThinkingLevel, Usage } from "../../messages/messages.ts";
 import type { ServicePreset } from "./presets.ts";
-import { recordOf } from "../http/wire.ts";
+import { toRecord } from "../../common/records.ts";
 
 /**
  * How a service, or a model there, differs from the chat format as OpenAI defined it.
@@ -133,8 +133,8 @@ function matching({ id }: Model, byModel: ChatQuirks["byModel"] = []): ChatQuirk
  * from nor written to a cache; output includes thinking; what was not said is absent.
  */
 export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDialect): Usage {
-  const input = recordOf(raw["prompt_tokens_details"]);
-  const output = recordOf(raw["completion_tokens_details"]);
+  const input = toRecord(raw["prompt_tokens_details"]);
+  const output = toRecord(raw["completion_tokens_details"]);
   const all = numberOf(raw["prompt_tokens"]);
   const said = numberOf(raw["completion_tokens"]);
   const totalTokens = numberOf(raw["total_tokens"]);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { requestCheckFor } from "../../../../ai/src/testing/request-checks/index.ts";
+import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
 import {
   buildProgram,
   type Ended,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { requestCheckFor } from "../../../../ai/src/testing/request-checks/index.ts";
+import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
 import {
   BROKEN_CODE,
   MENDED_CODE,

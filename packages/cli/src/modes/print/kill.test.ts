@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { AgentMessage, AgentToolResult } from "@gyre/agent";
 import { openSession } from "@gyre/sessions";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { requestCheckFor } from "../../../../ai/src/testing/request-checks/index.ts";
+import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
 import {
   buildProgram,
   type Ended,

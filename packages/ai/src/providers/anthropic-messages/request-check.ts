@@ -7,7 +7,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // Pages of the Claude API documentation: "Create a Message", "Extended thinking", "Adaptive
 // thinking", "Implement tool use", "Prompt caching", "Vision", "What's new in Claude 4.6",

@@ -6,7 +6,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // "Generating content" and "Caching" (for Content and Part) in the Gemini API reference,
 // "Function calling", "Thought signatures", "Thinking" and "Image understanding" in its

@@ -10,10 +10,10 @@ import type {
   ToolResultMessage,
   UserContent,
   UserMessage,
-} from "../../messages/messages.ts";
+} from "./messages.ts";
 
 /** What one wire can take of a transcript. */
-export interface HandoverRules {
+export interface MessageConstraints {
   /** What a call's id may look like there. */
   ids: { pattern: RegExp; maxLength: number };
   /** What the name of a tool may look like. Default: 64 letters, digits, `_` and `-`. */
@@ -46,24 +46,24 @@ const MAX_SHOWN_CHARS = 2_000;
  * nothing is empty, and every text is well-formed. The answer depends on nothing but
  * the arguments, and its beginning does not change when messages are added at the end.
  */
-export function handOver(
+export function transformMessages(
   messages: readonly Message[],
   model: Model,
-  rules: HandoverRules,
+  rules: MessageConstraints,
 ): Message[] {
-  const ids = new WireIds(rules.ids);
+  const ids = new CallIds(rules.ids);
   const sendable = (content: readonly UserContent[], nothing: string): UserContent[] =>
-    sendableContent(content, model, rules, nothing);
-  return inCallOrder(messages).flatMap((message): Message[] => {
-    if (message.role === "user") return [userMessage(message, sendable)];
-    if (message.role === "toolResult") return [resultMessage(message, rules, ids, sendable)];
-    const content = assistantContent(message, model, rules, ids);
+    transformUserContent(content, model, rules, nothing);
+  return sortResultsByCall(messages).flatMap((message): Message[] => {
+    if (message.role === "user") return [transformUserMessage(message, sendable)];
+    if (message.role === "toolResult") return [transformResult(message, rules, ids, sendable)];
+    const content = transformAssistantContent(message, model, rules, ids);
     return content.length > 0 ? [{ ...message, content }] : [];
   });
 }
 
 /** Results in the order of their calls: some services know them by their place. */
-function inCallOrder(messages: readonly Message[]): Message[] {
+function sortResultsByCall(messages: readonly Message[]): Message[] {
   const ordered = [...messages];
   for (const [index, message] of messages.entries()) {
     if (message.role !== "assistant") continue;
@@ -83,45 +83,45 @@ function inCallOrder(messages: readonly Message[]): Message[] {
 
 type Sendable = (content: readonly UserContent[], nothing: string) => UserContent[];
 
-function userMessage(message: UserMessage, sendable: Sendable): UserMessage {
+function transformUserMessage(message: UserMessage, sendable: Sendable): UserMessage {
   const { content } = message;
   const blocks: readonly UserContent[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
   return { ...message, content: sendable(blocks, NO_TEXT) };
 }
 
-function resultMessage(
+function transformResult(
   message: ToolResultMessage,
-  rules: HandoverRules,
-  ids: WireIds,
+  rules: MessageConstraints,
+  ids: CallIds,
   sendable: Sendable,
 ): ToolResultMessage {
   return {
     ...message,
-    toolCallId: ids.of(message.toolCallId),
-    toolName: wireName(message.toolName, rules),
+    toolCallId: ids.fit(message.toolCallId),
+    toolName: fitToolName(message.toolName, rules),
     content: sendable(message.content, NO_OUTPUT),
   };
 }
 
-function sendableContent(
+function transformUserContent(
   content: readonly UserContent[],
   model: Model,
-  rules: HandoverRules,
+  rules: MessageConstraints,
   nothing: string,
 ): UserContent[] {
   const blocks = content.flatMap((block): UserContent[] => {
-    if (block.type === "image") return [imageOrText(block, model, rules)];
-    return block.text.trim() === "" ? [] : [plainText(block.text)];
+    if (block.type === "image") return [transformImage(block, model, rules)];
+    return block.text.trim() === "" ? [] : [createText(block.text)];
   });
   return blocks.length > 0 ? blocks : [{ type: "text", text: nothing }];
 }
 
-function plainText(text: string): TextContent {
-  return { type: "text", text: wellFormed(text) };
+function createText(text: string): TextContent {
+  return { type: "text", text: toWellFormed(text) };
 }
 
-function imageOrText(image: ImageContent, model: Model, rules: HandoverRules): UserContent {
+function transformImage(image: ImageContent, model: Model, rules: MessageConstraints): UserContent {
   const { imageTypes = IMAGE_TYPES, maxImageBytes = MAX_IMAGE_BYTES } = rules;
   const bytes = Math.floor((image.data.length * 3) / 4);
   const size = `${image.mimeType}, ${Math.ceil(bytes / 1000)} KB`;
@@ -138,11 +138,11 @@ function imageOrText(image: ImageContent, model: Model, rules: HandoverRules): U
   return image;
 }
 
-const NAMES: NonNullable<HandoverRules["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
+const NAMES: NonNullable<MessageConstraints["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
 const NO_NAME = "unnamed";
 
 /** The name of a tool as a service takes it: a model may have called one that nobody has. */
-function wireName(name: string, { names = NAMES }: HandoverRules): string {
+function fitToolName(name: string, { names = NAMES }: MessageConstraints): string {
   const { maxLength, pattern } = names;
   if (pattern.test(name) && name.length <= maxLength) return name;
   const plain = name.replace(/[^\w-]/g, "_").slice(0, maxLength) || NO_NAME;
@@ -153,7 +153,7 @@ function wireName(name: string, { names = NAMES }: HandoverRules): string {
  * Names of the tools that a transcript, as it was handed over, has calls of: some services
  * want each one declared.
  */
-export function calledTools(messages: readonly Message[]): string[] {
+export function listCalledTools(messages: readonly Message[]): string[] {
   const names = new Set<string>();
   for (const message of messages) {
     if (message.role !== "assistant") continue;
@@ -169,11 +169,11 @@ export function isOwn(message: AssistantMessage, model: Model): boolean {
   );
 }
 
-function assistantContent(
+function transformAssistantContent(
   message: AssistantMessage,
   model: Model,
-  rules: HandoverRules,
-  ids: WireIds,
+  rules: MessageConstraints,
+  ids: CallIds,
 ): AssistantContent[] {
   const own = isOwn(message, model);
   return message.content.flatMap((block): AssistantContent[] => {
@@ -181,19 +181,21 @@ function assistantContent(
       case "text": {
         if (block.text.trim() === "" && !(own && block.signature !== undefined)) return [];
         const { signature } = block;
-        return [{ ...plainText(block.text), ...(own && signature !== undefined && { signature }) }];
+        return [
+          { ...createText(block.text), ...(own && signature !== undefined && { signature }) },
+        ];
       }
       case "thinking": {
         if (own && block.signature !== undefined) return [block];
-        const thinking = wellFormed(block.thinking);
+        const thinking = toWellFormed(block.thinking);
         if (thinking.trim() === "") return [];
         if (own && rules.unsignedThinking === "keep") return [{ type: "thinking", thinking }];
         return [{ type: "text", text: `[thinking]\n${thinking}\n[/thinking]` }];
       }
       case "toolCall":
-        return [wireCall(block, own, rules, ids)];
+        return [transformCall(block, own, rules, ids)];
       case "serviceTool":
-        return own && block.raw !== undefined ? [block] : [serviceToolText(block)];
+        return own && block.raw !== undefined ? [block] : [describeServiceTool(block)];
       case "image":
         return own
           ? [block]
@@ -202,22 +204,27 @@ function assistantContent(
   });
 }
 
-function wireCall(call: ToolCall, own: boolean, rules: HandoverRules, ids: WireIds): ToolCall {
+function transformCall(
+  call: ToolCall,
+  own: boolean,
+  rules: MessageConstraints,
+  ids: CallIds,
+): ToolCall {
   const { signature } = call;
   return {
     type: "toolCall",
-    id: ids.of(call.id),
-    name: wireName(call.name, rules),
-    arguments: wellFormedFields(call.arguments),
+    id: ids.fit(call.id),
+    name: fitToolName(call.name, rules),
+    arguments: toWellFormedFields(call.arguments),
     ...(own && signature !== undefined && { signature }),
   };
 }
 
 /** What a service ran, in words, for those who do not know its blocks. */
-export function serviceToolText({ name, input, output }: ServiceToolContent): TextContent {
+export function describeServiceTool({ name, input, output }: ServiceToolContent): TextContent {
   const told = [
-    input === undefined ? "" : ` with ${shown(input)}`,
-    output === undefined ? "" : `, which gave ${shown(output)}`,
+    input === undefined ? "" : ` with ${formatValue(input)}`,
+    output === undefined ? "" : `, which gave ${formatValue(output)}`,
   ];
   return { type: "text", text: `[The service ran its tool ${name}${told.join("")}]` };
 }
@@ -225,33 +232,33 @@ export function serviceToolText({ name, input, output }: ServiceToolContent): Te
 /** What only the service that wrote it can read. */
 const SEALED = /^(encrypted_\w+|signature|thoughtSignature)$/;
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const readable = (key: string, item: unknown): unknown =>
-    SEALED.test(key) ? undefined : typeof item === "string" ? wellFormed(item) : item;
+    SEALED.test(key) ? undefined : typeof item === "string" ? toWellFormed(item) : item;
   const json = typeof value === "string" ? value : (JSON.stringify(value, readable) ?? "");
-  const text = wellFormed(json);
+  const text = toWellFormed(json);
   if (text.length <= MAX_SHOWN_CHARS) return text;
-  return `${wellFormed(text.slice(0, MAX_SHOWN_CHARS))}… (${text.length} characters in all)`;
+  return `${toWellFormed(text.slice(0, MAX_SHOWN_CHARS))}… (${text.length} characters in all)`;
 }
 
 /** `text` with lone halves of surrogate pairs replaced: services refuse a request that has one. */
-export function wellFormed(text: string): string {
+export function toWellFormed(text: string): string {
   return LONE_SURROGATE.test(text) ? text.replace(LONE_SURROGATES, "\uFFFD") : text;
 }
 
 /** The same for all strings of an object, and for the names of its fields. */
-function wellFormedFields(fields: Record<string, unknown>): Record<string, unknown> {
+function toWellFormedFields(fields: Record<string, unknown>): Record<string, unknown> {
   // Lone halves are all that JSON writes so.
   if (!/\\ud[89a-f]/.test(JSON.stringify(fields))) return fields;
-  return wellFormedValue(fields) as Record<string, unknown>;
+  return toWellFormedValue(fields) as Record<string, unknown>;
 }
 
-function wellFormedValue(value: unknown): unknown {
-  if (typeof value === "string") return wellFormed(value);
-  if (Array.isArray(value)) return value.map(wellFormedValue);
+function toWellFormedValue(value: unknown): unknown {
+  if (typeof value === "string") return toWellFormed(value);
+  if (Array.isArray(value)) return value.map(toWellFormedValue);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [wellFormed(name), wellFormedValue(item)]),
+    Object.entries(value).map(([name, item]) => [toWellFormed(name), toWellFormedValue(item)]),
   );
 }
 
@@ -267,17 +274,17 @@ const MAX_ID_TRIES = 1_000;
  * kept; any other is replaced by a hash of itself, so that it is the same in every
  * request, and never one that another call of the transcript has.
  */
-class WireIds {
-  readonly #rules: HandoverRules["ids"];
-  readonly #wireIds = new Map<string, string>();
+class CallIds {
+  readonly #rules: MessageConstraints["ids"];
+  readonly #fitted = new Map<string, string>();
   readonly #taken = new Set<string>();
 
-  constructor(rules: HandoverRules["ids"]) {
+  constructor(rules: MessageConstraints["ids"]) {
     this.#rules = rules;
   }
 
-  of(id: string): string {
-    const known = this.#wireIds.get(id);
+  fit(id: string): string {
+    const known = this.#fitted.get(id);
     if (known !== undefined) return known;
     const { pattern, maxLength } = this.#rules;
     let wireId = id;
@@ -289,9 +296,9 @@ class WireIds {
           `No id for the call "${id}" fits ${String(pattern)} with at most ${maxLength} characters. Correct the rules for ids.`,
         );
       }
-      wireId = hashedId(`${salt}:${id}`, maxLength);
+      wireId = hashId(`${salt}:${id}`, maxLength);
     }
-    this.#wireIds.set(id, wireId);
+    this.#fitted.set(id, wireId);
     this.#taken.add(wireId);
     return wireId;
   }
@@ -301,7 +308,7 @@ const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 const HASHED_LENGTH = 24;
 
 /** Letters and digits that depend on all of `text` (FNV-1a, a round for each four of them). */
-function hashedId(text: string, maxLength: number): string {
+function hashId(text: string, maxLength: number): string {
   let id = "";
   for (let round = 0; id.length < Math.min(maxLength, HASHED_LENGTH); round++) {
     let hash = 0x811c9dc5 ^ Math.imul(round + 1, 0x9e3779b1);

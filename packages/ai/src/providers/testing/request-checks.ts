@@ -1,7 +1,7 @@
-import { check as anthropicMessages } from "./anthropic-messages.ts";
-import { check as bedrockConverseStream } from "./bedrock-converse-stream.ts";
-import { check as googleGenerativeAi } from "./google-generative-ai.ts";
-import { check as ollama } from "./ollama.ts";
+import { check as anthropicMessages } from "../anthropic-messages/request-check.ts";
+import { check as bedrockConverseStream } from "../bedrock-converse-stream/request-check.ts";
+import { check as googleGenerativeAi } from "../google-generative-ai/request-check.ts";
+import { check as ollama } from "../ollama/request-check.ts";
 import {
   check as openaiCompletions,
   checkDeepSeek,
@@ -9,8 +9,8 @@ import {
   checkMistral,
   checkOpenRouter,
   checkPerplexity,
-} from "./openai-completions.ts";
-import { check as openaiResponses } from "./openai-responses.ts";
+} from "../openai-completions/request-check.ts";
+import { check as openaiResponses } from "../openai-responses/request-check.ts";
 import type { RequestCheck } from "./problems.ts";
 
 export type { RequestCheck } from "./problems.ts";

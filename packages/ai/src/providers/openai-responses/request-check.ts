@@ -6,7 +6,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // "Create a model response" in OpenAI's API reference, "Reasoning models" and "Function
 // calling" in its guides; how items and their ids go together, the service says in its errors.

@@ -1,4 +1,8 @@
-import { checkClaudeThinking, checkGeneration, takesPrefill } from "./anthropic-messages.ts";
+import {
+  checkClaudeThinking,
+  checkGeneration,
+  takesPrefill,
+} from "../anthropic-messages/request-check.ts";
 import {
   fieldsOf,
   type Fields,
@@ -8,7 +12,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // "ConverseStream", "ContentBlock", "ToolUseBlock", "ToolResultBlock", "ToolSpecification",
 // "ImageBlock" and "CachePointBlock" in the API reference of Amazon Bedrock; the order of

@@ -1,6 +1,6 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
 import type { Message, Model } from "../../messages/messages.ts";
-import { isOwn } from "../http/transform-messages.ts";
+import { isOwn } from "../../messages/transform-messages.ts";
 
 /** What holds for Claude models on whichever wire. */
 

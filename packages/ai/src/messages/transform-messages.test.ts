@@ -7,20 +7,20 @@ import type {
   Message,
   Model,
   UserContent,
-} from "../../messages/messages.ts";
-import { saidBy, toolGave, userSays } from "../../testing/fake-service.ts";
+} from "./messages.ts";
+import { saidBy, toolGave, userSays } from "../testing/fake-service.ts";
 import {
-  calledTools,
-  handOver,
-  type HandoverRules,
+  listCalledTools,
+  transformMessages,
+  type MessageConstraints,
   isOwn,
   NO_OUTPUT,
   NO_TEXT,
-  wellFormed,
+  toWellFormed,
 } from "./transform-messages.ts";
 
 const model: Model = { id: "m1", name: "One", api: "wire", provider: "house" };
-const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 20 } };
+const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 20 } };
 const LONE = "\uD83D";
 
 const assistant = saidBy(model);
@@ -44,9 +44,9 @@ function result(toolCallId: string, content: UserContent[] = []): Message {
 function handed(
   content: AssistantContent[],
   by: Partial<AssistantMessage> = {},
-  rules: HandoverRules = RULES,
+  rules: MessageConstraints = RULES,
 ): AssistantContent[] {
-  const [message] = handOver([assistant(content, by)], model, rules);
+  const [message] = transformMessages([assistant(content, by)], model, rules);
   return message?.role === "assistant" ? message.content : [];
 }
 
@@ -54,9 +54,9 @@ function handed(
 function asked(
   content: string | UserContent[],
   to: Model = model,
-  rules: HandoverRules = RULES,
+  rules: MessageConstraints = RULES,
 ): unknown {
-  const [message] = handOver([{ role: "user", content, timestamp: 0 }], to, rules);
+  const [message] = transformMessages([{ role: "user", content, timestamp: 0 }], to, rules);
   return message?.content;
 }
 
@@ -106,7 +106,7 @@ describe("what only its author can read", () => {
     const thought: AssistantContent[] = [{ type: "thinking", thinking: "Hm" }];
     const text = [{ type: "text", text: "[thinking]\nHm\n[/thinking]" }];
     expect(handed(thought)).toEqual(text);
-    const keep: HandoverRules = { ...RULES, unsignedThinking: "keep" };
+    const keep: MessageConstraints = { ...RULES, unsignedThinking: "keep" };
     expect(handed(thought, {}, keep)).toEqual(thought);
     expect(handed(thought, { model: "m2" }, keep)).toEqual(text);
   });
@@ -127,14 +127,14 @@ describe("a service's own tools", () => {
     const text = block?.type === "text" ? block.text : "";
     expect(text.length).toBeLessThan(2_200);
     expect(text).toContain("… (10000 characters in all)");
-    expect(wellFormed(text)).toBe(text);
+    expect(toWellFormed(text)).toBe(text);
   });
 
   it("that were cut inside a character are well-formed", () => {
     const output = `x${"🦜".repeat(5_000)}`;
     const [block] = handed([{ type: "serviceTool", id: "t", name: "search", output }], other);
     const text = block?.type === "text" ? block.text : "";
-    expect(wellFormed(text)).toBe(text);
+    expect(toWellFormed(text)).toBe(text);
   });
 });
 
@@ -152,7 +152,7 @@ describe("nothing is empty", () => {
   });
 
   it("a tool that gives nothing", () => {
-    const [, message] = handOver([assistant([call("c1")]), result("c1")], model, RULES);
+    const [, message] = transformMessages([assistant([call("c1")]), result("c1")], model, RULES);
     expect(message?.content).toEqual([{ type: "text", text: NO_OUTPUT }]);
   });
 
@@ -160,7 +160,7 @@ describe("nothing is empty", () => {
     const thinking: AssistantContent = { type: "thinking", thinking: " " };
     expect(handed([{ type: "text", text: "\n" }, thinking, call("c1")])).toEqual([call("c1")]);
     const messages = [userSays("a"), assistant([thinking, { type: "text", text: "" }])];
-    expect(handOver(messages, model, RULES)).toHaveLength(1);
+    expect(transformMessages(messages, model, RULES)).toHaveLength(1);
   });
 });
 
@@ -206,18 +206,18 @@ describe("images", () => {
 
   it("of tools are judged alike", () => {
     const messages = [assistant([call("c1")]), result("c1", [png])];
-    const [, message] = handOver(messages, { ...model, input: ["text"] }, RULES);
+    const [, message] = transformMessages(messages, { ...model, input: ["text"] }, RULES);
     expect(message?.content).toEqual(leftOut("this model reads no images"));
   });
 });
 
 describe("wellFormed", () => {
   it("replaces lone halves and nothing else", () => {
-    expect(wellFormed("plain")).toBe("plain");
-    expect(wellFormed("🦜 é \uFFFD")).toBe("🦜 é \uFFFD");
-    expect(wellFormed(`a${LONE}b`)).toBe("a\uFFFDb");
-    expect(wellFormed(`\uDE00${LONE}`)).toBe("\uFFFD\uFFFD");
-    expect(wellFormed(`${LONE}🦜`)).toBe("\uFFFD🦜");
+    expect(toWellFormed("plain")).toBe("plain");
+    expect(toWellFormed("🦜 é \uFFFD")).toBe("🦜 é \uFFFD");
+    expect(toWellFormed(`a${LONE}b`)).toBe("a\uFFFDb");
+    expect(toWellFormed(`\uDE00${LONE}`)).toBe("\uFFFD\uFFFD");
+    expect(toWellFormed(`${LONE}🦜`)).toBe("\uFFFD🦜");
   });
 
   it("gives what can be sent as UTF-8 without loss, for any text", () => {
@@ -226,7 +226,7 @@ describe("wellFormed", () => {
     const any = fc.array(fc.oneof(text, halves)).map((parts) => parts.join(""));
     fc.assert(
       fc.property(any, (given) => {
-        const sent = wellFormed(given);
+        const sent = toWellFormed(given);
         expect(
           new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(sent)),
         ).toBe(sent);
@@ -247,17 +247,17 @@ describe("wellFormed", () => {
       result(`c${LONE}`, [{ type: "text", text: `r${LONE}` }]),
     ];
     const strings: string[] = [];
-    JSON.parse(JSON.stringify(handOver(messages, model, RULES)), (_, value: unknown) => {
+    JSON.parse(JSON.stringify(transformMessages(messages, model, RULES)), (_, value: unknown) => {
       if (typeof value === "string") strings.push(value);
       return value;
     });
-    expect(strings.map(wellFormed)).toEqual(strings);
+    expect(strings.map(toWellFormed)).toEqual(strings);
   });
 });
 
 describe("ids", () => {
   /** The id that a call has on the wire. */
-  function wireId(id: string, rules: HandoverRules = RULES): string {
+  function wireId(id: string, rules: MessageConstraints = RULES): string {
     const [block] = handed([call(id)], {}, rules);
     return block?.type === "toolCall" ? block.id : "";
   }
@@ -273,19 +273,19 @@ describe("ids", () => {
       const replaced = wireId(id);
       expect(replaced).toMatch(/^[A-Za-z0-9]{20}$/);
       // The same in every request, whatever else is in it.
-      const [, later] = handOver([userSays("more"), assistant([call(id)])], model, RULES);
+      const [, later] = transformMessages([userSays("more"), assistant([call(id)])], model, RULES);
       expect(later).toMatchObject({ content: [{ id: replaced }] });
     },
   );
 
   it("may have to have one length", () => {
-    const nine: HandoverRules = { ids: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 } };
+    const nine: MessageConstraints = { ids: { pattern: /^[a-zA-Z0-9]{9}$/, maxLength: 9 } };
     expect(wireId("abcdefghi", nine)).toBe("abcdefghi");
     expect(wireId("abc", nine)).toMatch(/^[a-zA-Z0-9]{9}$/);
   });
 
   it("that nothing fits are told, instead of looked for without end", () => {
-    const rules: HandoverRules = { ids: { pattern: /^call_\d$/, maxLength: 6 } };
+    const rules: MessageConstraints = { ids: { pattern: /^call_\d$/, maxLength: 6 } };
     expect(() => wireId("a|b", rules)).toThrow(
       'No id for the call "a|b" fits /^call_\\d$/ with at most 6 characters.',
     );
@@ -320,7 +320,7 @@ describe("ids", () => {
       fc.property(transcripts, (turns) => {
         const messages = turns.flat();
         const before = idsOf(messages);
-        const after = idsOf(handOver(messages, model, RULES));
+        const after = idsOf(transformMessages(messages, model, RULES));
         expect(after).toHaveLength(before.length);
         const wireIds = new Map<string, string>();
         for (const [at, id] of before.entries()) {
@@ -341,8 +341,8 @@ describe("ids", () => {
   it("and all else do not change when turns are added at the end", () => {
     fc.assert(
       fc.property(transcripts, fc.nat(12), (turns, count) => {
-        const all = handOver(turns.flat(), model, RULES);
-        const begun = handOver(turns.slice(0, count).flat(), model, RULES);
+        const all = transformMessages(turns.flat(), model, RULES);
+        const begun = transformMessages(turns.slice(0, count).flat(), model, RULES);
         expect(all.slice(0, begun.length)).toEqual(begun);
       }),
     );
@@ -353,9 +353,9 @@ describe("ids", () => {
       fc.property(transcripts, (turns) => {
         const messages = turns.flat();
         const copy = structuredClone(messages);
-        const once = handOver(messages, model, RULES);
+        const once = transformMessages(messages, model, RULES);
         expect(messages).toEqual(copy);
-        expect(handOver(messages, model, RULES)).toEqual(once);
+        expect(transformMessages(messages, model, RULES)).toEqual(once);
       }),
     );
   });
@@ -365,12 +365,12 @@ describe("calledTools", () => {
   it("are named once each, in the order of their first call", () => {
     const named = (name: string): AssistantContent => call("c", { name });
     expect(
-      calledTools([
+      listCalledTools([
         userSays("Go"),
         assistant([named("b"), { type: "text", text: "and" }, named("a")]),
         assistant([named("b")]),
       ]),
     ).toEqual(["b", "a"]);
-    expect(calledTools([userSays("Go")])).toEqual([]);
+    expect(listCalledTools([userSays("Go")])).toEqual([]);
   });
 });

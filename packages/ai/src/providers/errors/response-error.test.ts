@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../messages/messages.ts";
-import { errorInStream, errorOfResponse, errorOfTransport, MAX_SERVICE_WORDS } from "./errors.ts";
-import { ProviderError } from "./wire.ts";
+import type { ProviderError } from "./provider-error.ts";
+import { explainErrorEvent, explainErrorResponse } from "./response-error.ts";
+import { MAX_SERVICE_WORDS } from "./text.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const AT = { service: "Acme", model: "acme-large-2", now: NOW };
@@ -13,7 +14,7 @@ function answer(
   url = "https://api.acme.test/v1/chat?key=abc123secret",
 ): ProviderError {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return errorOfResponse({ status, headers: new Headers(headers), body: text, url }, AT);
+  return explainErrorResponse({ status, headers: new Headers(headers), body: text, url }, AT);
 }
 
 const openai = (message: string, code: string | null = null, type = "invalid_request_error") => ({
@@ -26,7 +27,7 @@ const google = (code: number, status: string, message: string, details: unknown[
 
 type Case = [label: string, status: number, body: unknown, kind: FailureKind, retryable: boolean];
 
-describe("errorOfResponse", () => {
+describe("explainErrorResponse", () => {
   it.each<Case>([
     ["a bad key", 401, openai("That key is wrong.", "invalid_api_key"), "auth", false],
     ["no right to a model", 403, openai("You may not use this model."), "auth", false],
@@ -353,7 +354,7 @@ describe("errorOfResponse", () => {
       kind: "overflow",
       retryable: false,
     });
-    expect(errorInStream({ message }, AT).kind).toBe("overflow");
+    expect(explainErrorEvent({ message }, AT).kind).toBe("overflow");
   });
 
   it("knows an overflow by its code alone", () => {
@@ -390,7 +391,7 @@ describe("errorOfResponse", () => {
     );
     const whole = answer(200, { choices: [{ message: { content: "Hello" } }] });
     expect(whole.message).toBe(
-      "Acme answered 200 with something else than a stream. Check that what answers at its address can stream.",
+      "Acme answered 200 with something other than a stream. Check that the server at its address can stream.",
     );
     expect(whole.failure).toEqual({ kind: "unknown", retryable: false, status: 200 });
     expect(answer(422, { detail: [{ loc: ["body", 0], msg: "Bad" }] }).message).toContain(
@@ -535,7 +536,7 @@ describe("redaction", () => {
     `https://user:${tail}@acme.test/ said no`,
     `token: ${tail}`,
   ])("takes the key out of: %s", (words) => {
-    for (const error of [answer(401, openai(words)), errorInStream(words, AT)]) {
+    for (const error of [answer(401, openai(words)), explainErrorEvent(words, AT)]) {
       expect(error.message).toContain("[redacted]");
       expect(error.message).not.toMatch(/Ab12/i);
     }
@@ -557,11 +558,11 @@ describe("redaction", () => {
     const model = "acme-large-instruct-20260101";
     const body = `Your key may not use ${model} today`;
     const response = { status: 403, headers: new Headers(), body };
-    expect(errorOfResponse(response, { ...AT, model }).message).toContain(body);
+    expect(explainErrorResponse(response, { ...AT, model }).message).toContain(body);
   });
 });
 
-describe("errorInStream", () => {
+describe("explainErrorEvent", () => {
   it.each<[unknown, string | undefined, FailureKind, boolean]>([
     [{ error: { message: "No.", type: "overloaded_error" } }, undefined, "overloaded", true],
     [anthropic("overloaded_error", "Overloaded"), undefined, "overloaded", true],
@@ -607,126 +608,18 @@ describe("errorInStream", () => {
     [null, undefined, "unknown", true],
     [[], undefined, "unknown", true],
   ])("judges %j (%s)", (payload, name, kind, retryable) => {
-    expect(errorInStream(payload, AT, name).failure).toMatchObject({ kind, retryable });
+    expect(explainErrorEvent(payload, AT, name).failure).toMatchObject({ kind, retryable });
   });
 
   it("says what happened and what to do", () => {
-    expect(errorInStream({ error: { message: "Too busy", code: 503 } }, AT).message).toBe(
-      "Acme broke off its answer: Too busy. Try again in a while, or use another model.",
+    expect(explainErrorEvent({ error: { message: "Too busy", code: 503 } }, AT).message).toBe(
+      "Acme ended its response with an error: Too busy. Try again in a while, or use another model.",
     );
-    expect(errorInStream({}, AT).message).toBe(
-      "Acme broke off its answer without saying why. Try again in a while.",
+    expect(explainErrorEvent({}, AT).message).toBe(
+      "Acme ended its response with an error that has no message. Try again in a while.",
     );
-    expect(errorInStream({}, AT, "internalServerException").message).toContain(
+    expect(explainErrorEvent({}, AT, "internalServerException").message).toContain(
       ": internalServerException.",
     );
-  });
-});
-
-describe("errorOfTransport", () => {
-  const coded = (code: string, message = "it failed"): Error =>
-    new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code }) });
-  const thrown = (error: unknown, began = false, url = "http://localhost:11434/api?key=s3cret") =>
-    errorOfTransport(error, { service: "Acme", model: "m", url, began });
-
-  it.each<[unknown, boolean, FailureKind, boolean]>([
-    [coded("ECONNREFUSED"), false, "network", false],
-    [coded("ENOTFOUND"), false, "network", true],
-    [coded("ECONNRESET"), false, "network", true],
-    [coded("UND_ERR_SOCKET", "other side closed"), false, "network", true],
-    [coded("EPROTO"), false, "network", true],
-    [coded("CERT_HAS_EXPIRED"), false, "network", false],
-    [coded("SELF_SIGNED_CERT_IN_CHAIN"), false, "network", false],
-    [coded("UND_ERR_CONNECT_TIMEOUT"), false, "timeout", true],
-    [coded("UND_ERR_HEADERS_TIMEOUT"), false, "timeout", true],
-    [coded("UND_ERR_BODY_TIMEOUT"), true, "stalled", true],
-    [coded("UND_ERR_SOCKET"), true, "incomplete", true],
-    [coded("Z_BUF_ERROR", "unexpected end of file"), true, "incomplete", true],
-    [coded("Z_DATA_ERROR", "incorrect header check"), false, "network", true],
-    [new TypeError("terminated"), true, "incomplete", true],
-    [new TypeError("terminated"), false, "network", true],
-    [new TypeError("Failed to fetch"), false, "network", true],
-    [new TypeError("Load failed"), false, "network", true],
-    [new DOMException("late", "TimeoutError"), false, "timeout", true],
-    [new DOMException("stopped", "AbortError"), true, "aborted", false],
-    [new TypeError("Failed to parse URL from x"), false, "bad_request", false],
-    [new TypeError("fetch failed", { cause: new Error("bad port") }), false, "bad_request", false],
-    [new TypeError("x is not a function"), false, "unknown", false],
-    ["connection lost", false, "network", true],
-    [undefined, false, "unknown", false],
-  ])("judges %s (body begun: %s) as %s", (error, began, kind, retryable) => {
-    expect(thrown(error, began).failure).toEqual({ kind, retryable });
-  });
-
-  it("says what has to be corrected where the address is none", () => {
-    const at = { service: "Acme", model: "m", url: "acme", began: false, setBy: "ACME_BASE_URL" };
-    expect(errorOfTransport(coded("ERR_INVALID_URL"), at).message).toBe(
-      "The address of Acme cannot be used (ERR_INVALID_URL). Correct ACME_BASE_URL; it begins with http:// or https://.",
-    );
-  });
-
-  it("says which host and what to do, and no more of the address", () => {
-    expect(thrown(coded("ECONNREFUSED")).message).toBe(
-      "Nothing answers at localhost:11434 (ECONNREFUSED). Check that Acme runs there, and its address.",
-    );
-    expect(thrown(coded("ECONNRESET"), true).message).toBe(
-      "The answer of Acme from localhost:11434 broke off (ECONNRESET). Try again.",
-    );
-    expect(thrown(coded("ENOTFOUND"), false, "nonsense").message).toContain("the address that");
-  });
-
-  it("asks again where a service far away refuses the connection, not where a local one does", () => {
-    const refused = coded("ECONNREFUSED");
-    expect(thrown(refused, false, "https://api.example.org/v1").retryable).toBe(true);
-    expect(thrown(refused, false, "http://127.0.0.1:8080/v1").retryable).toBe(false);
-    expect(thrown(refused, false, "http://[::1]:8080/v1").retryable).toBe(false);
-  });
-
-  it("looks through several addresses that were tried", () => {
-    const errors = [Object.assign(new Error("no"), { code: "ECONNREFUSED" })];
-    const error = new TypeError("fetch failed", { cause: new AggregateError(errors, "") });
-    expect(thrown(error).message).toContain("ECONNREFUSED");
-  });
-
-  it("ends on causes that go round", () => {
-    const error: Error & { cause?: unknown } = new Error("network");
-    error.cause = error;
-    expect(thrown(error).kind).toBe("network");
-  });
-
-  it("keeps the cause, but not one that quotes a key", () => {
-    const cause = coded("ECONNRESET");
-    expect(thrown(cause).cause).toBe(cause);
-    const key = `Bearer sk-${"Ab12".repeat(8)}`;
-    const error = thrown(new TypeError(`Headers.append: "${key}\n" is an invalid header value.`));
-    expect(error.failure).toEqual({ kind: "bad_request", retryable: false });
-    expect(error.message).toContain("Check the key for Acme");
-    expect(error.message).not.toContain("Ab12");
-    expect(error.cause).toBeUndefined();
-  });
-
-  it("gives a ProviderError back as it is", () => {
-    const error = new ProviderError("Empty.", { kind: "empty" });
-    expect(thrown(error)).toBe(error);
-  });
-});
-
-describe("ProviderError", () => {
-  it("shows what its failure holds", () => {
-    const failure = { kind: "rate_limit", retryAfterMs: 5, status: 429, requestId: "r" } as const;
-    const error = new ProviderError("Slow down.", failure, { cause: "c" });
-    expect(error).toMatchObject({ name: "ProviderError", message: "Slow down.", cause: "c" });
-    expect(error).toMatchObject({ ...failure, failure, retryable: true });
-  });
-
-  it("judges by kind and status where the failure does not say", () => {
-    const retryable = (kind: FailureKind, status?: number): boolean =>
-      new ProviderError("", status === undefined ? { kind } : { kind, status }).retryable;
-    expect(retryable("network")).toBe(true);
-    expect(retryable("auth", 500)).toBe(false);
-    expect(retryable("unknown", 502)).toBe(true);
-    expect(retryable("unknown", 409)).toBe(true);
-    expect(retryable("unknown", 400)).toBe(false);
-    expect(retryable("unknown")).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // "Generate a chat message" and "Tool calling" in Ollama's API documentation.
 

@@ -16,15 +16,16 @@ import {
   takesForcedCalls,
   takesTemperature,
   thinkingOf,
-} from "../anthropic-messages/claude.ts";
-import { calledTools, handOver, type HandoverRules } from "../http/transform-messages.ts";
+} from "../services/claude.ts";
 import {
-  authHeaders,
-  joinUrl,
-  ProviderError,
-  type WireJob,
-  type WireRequest,
-} from "../http/wire.ts";
+  listCalledTools,
+  transformMessages,
+  type MessageConstraints,
+} from "../../messages/transform-messages.ts";
+import { ProviderError } from "../errors/provider-error.ts";
+import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { authHeaders } from "../http/headers.ts";
+import { joinUrl } from "../http/url.ts";
 
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
 /** A cache that lasts an hour came with Claude 4.5. */
@@ -32,14 +33,14 @@ const FIRST_WITH_LONG_CACHE = 405;
 /** Claude models before the fourth generation that have a cache. */
 const OLD_WITH_CACHE = /claude-3-(?:7-sonnet|5-haiku|5-sonnet-20241022)/;
 
-const RULES: HandoverRules = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
+const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
 
 /** One request to ConverseStream. Throws where it is to be signed and no region is known. */
-export function writeRequest(job: WireJob): WireRequest {
-  const { context, model, options } = job;
+export function writeRequest(request: RequestContext): ApiRequest {
+  const { context, model, options } = request;
   const messages = handedOver(context.messages, model);
   const cache = cachePoint(model, options.cacheRetention);
-  const toolConfig = toolParams(job, messages);
+  const toolConfig = toolParams(request, messages);
   const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
   const temperature =
@@ -58,21 +59,21 @@ export function writeRequest(job: WireJob): WireRequest {
   }
   if (toolConfig) body["toolConfig"] = toolConfig;
   if (reasoning.fields) body["additionalModelRequestFields"] = reasoning.fields;
-  return sentTo(job, "converse-stream", body);
+  return sentTo(request, "converse-stream", body);
 }
 
 /** A body on its way to one of the operations on a model, with a key or to be signed. */
 export function sentTo(
-  job: WireJob,
+  request: RequestContext,
   operation: string,
   body: Record<string, unknown>,
-): WireRequest {
-  const keys = awsKeys(job.apiKey);
+): ApiRequest {
+  const keys = awsKeys(request.apiKey);
   return {
-    url: joinUrl(job.baseUrl, `/model/${encodeURIComponent(job.model.id)}/${operation}`),
-    headers: { accept: EVENT_STREAM, ...(!keys && authHeaders(job, "bearer")) },
+    url: joinUrl(request.baseUrl, `/model/${encodeURIComponent(request.model.id)}/${operation}`),
+    headers: { accept: EVENT_STREAM, ...(!keys && authHeaders(request, "bearer")) },
     body,
-    ...(keys && { sign: signer(job, keys) }),
+    ...(keys && { sign: signer(request, keys) }),
   };
 }
 
@@ -88,16 +89,16 @@ function awsKeys(apiKey: string | undefined): AwsKeys | undefined {
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
 }
 
-function signer(job: WireJob, keys: AwsKeys): NonNullable<WireRequest["sign"]> {
-  const region = regionOf(job);
+function signer(request: RequestContext, keys: AwsKeys): NonNullable<ApiRequest["sign"]> {
+  const region = regionOf(request);
   return async (sent) => {
-    const { signRequest } = await import("./sigv4.ts");
-    const now = job.clock.now();
+    const { signRequest } = await import("../aws/sigv4.ts");
+    const now = request.clock.now();
     return signRequest({ method: "POST", ...sent, ...keys, region, service: "bedrock", now });
   };
 }
 
-function regionOf({ baseUrl, model, service }: WireJob): string {
+function regionOf({ baseUrl, model, service }: RequestContext): string {
   const said = model.quirks?.["region"] ?? service.quirks?.["region"];
   if (typeof said === "string") return said;
   const [, region] = /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl) ?? [];
@@ -135,12 +136,12 @@ interface WireMessage {
 }
 
 /** The messages as this service takes them. */
-export function toWire(messages: readonly Message[], model: Model): object[] {
+export function formatMessages(messages: readonly Message[], model: Model): object[] {
   return wireMessages(handedOver(messages, model), model);
 }
 
 function handedOver(messages: readonly Message[], model: Model): Message[] {
-  const ours = handOver(messages, model, RULES);
+  const ours = transformMessages(messages, model, RULES);
   return familyOf(model) === "claude" ? claudeMessages(ours, model) : ours;
 }
 
@@ -269,7 +270,7 @@ function withCachePoints(messages: WireMessage[], cache: CachePoint | undefined)
 }
 
 function toolParams(
-  { context, model, options }: WireJob,
+  { context, model, options }: RequestContext,
   messages: readonly Message[],
 ): Record<string, unknown> | undefined {
   const { toolChoice: choice } = options;
@@ -283,7 +284,7 @@ function toolParams(
     return { tools: specs };
   }
   // Calls in the transcript have to be of tools that are declared.
-  const called = calledTools(messages).map((name) =>
+  const called = listCalledTools(messages).map((name) =>
     toolSpec({ name, description: "Not to be used any more.", parameters: {} }, model),
   );
   return called.length > 0 ? { tools: called } : undefined;

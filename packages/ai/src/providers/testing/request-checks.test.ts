@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requestCheckFor } from "./index.ts";
+import { requestCheckFor } from "./request-checks.ts";
 
 type Fields = Record<string, unknown>;
 /** What is wrong, the request with it, and a word of what the check says. */

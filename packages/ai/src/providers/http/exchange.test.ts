@@ -12,27 +12,27 @@ import {
   userSays,
 } from "../../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.ts";
+import { ServiceFault } from "../errors/provider-error.ts";
 import {
   AFTER_FINISH_MS,
-  authHeaders,
   createProvider,
   DEFAULT_IDLE_MS,
   DRAIN_MS,
-  parseObject,
   type ProviderConfig,
-  ServiceFault,
-  type Wire,
-} from "./wire.ts";
+} from "./exchange.ts";
+import type { ApiFormat } from "./format.ts";
+import { authHeaders } from "./headers.ts";
+import { parseObject } from "./json.ts";
 
 /** A wire of one's own: how its service is asked, and how its answer is read. That is all. */
-const parrot: Wire = {
+const parrot: ApiFormat = {
   api: "parrot",
-  request: (job) => ({
+  writeRequest: (job) => ({
     url: `${job.baseUrl}/say`,
     headers: { "x-wire": "parrot", ...authHeaders(job, "bearer") },
     body: { model: job.model.id, ...job.context },
   }),
-  reader(out) {
+  createReader(out) {
     let text = -1;
     return {
       finished: false,
@@ -47,7 +47,7 @@ const parrot: Wire = {
       end() {
         if (this.finished) out.done("stop");
       },
-    } satisfies ReturnType<Wire["reader"]> & { finished: boolean };
+    } satisfies ReturnType<ApiFormat["createReader"]> & { finished: boolean };
   },
 };
 
@@ -70,7 +70,7 @@ interface Setting {
   config?: ProviderConfig;
   options?: StreamOptions;
   context?: Partial<Context>;
-  wire?: Wire;
+  wire?: ApiFormat;
   /** The options bring no key. */
   noKey?: boolean;
 }
@@ -316,7 +316,7 @@ describe("the address", () => {
     const message = await ask(WHOLE, { model: nowhere });
     expect(message.failure).toEqual({ kind: "bad_request", retryable: false });
     expect(message.errorMessage).toBe(
-      'Where aviary is to be reached is not known: give model "polly-1" a baseUrl, or set AVIARY_BASE_URL.',
+      'The address of aviary is not known: give model "polly-1" a baseUrl, or set AVIARY_BASE_URL.',
     );
     expect(message.sent).toEqual([]);
   });
@@ -522,10 +522,10 @@ describe("an abort", () => {
     const control = new AbortController();
     const service = fakeService(WHOLE);
     let signed = (_headers: Record<string, string>): void => {};
-    const wire: Wire = {
+    const wire: ApiFormat = {
       ...parrot,
-      request: (job) => ({
-        ...parrot.request(job),
+      writeRequest: (job) => ({
+        ...parrot.writeRequest(job),
         sign: () => new Promise((resolve) => (signed = resolve)),
       }),
     };
@@ -918,12 +918,12 @@ describe("trouble inside", () => {
       const fault = (): never => {
         throw new RangeError("out of perches");
       };
-      const wire: Wire =
+      const wire: ApiFormat =
         where === "request"
-          ? { ...parrot, request: fault }
+          ? { ...parrot, writeRequest: fault }
           : where === "reader"
-            ? { ...parrot, reader: fault }
-            : { ...parrot, reader: () => ({ read: fault, end() {} }) };
+            ? { ...parrot, createReader: fault }
+            : { ...parrot, createReader: () => ({ read: fault, end() {} }) };
       const message = await ask(WHOLE, { wire });
       expect(message.stopReason).toBe("error");
       expect(message.errorMessage).toContain("out of perches");
@@ -933,7 +933,7 @@ describe("trouble inside", () => {
   it("an event that is no JSON makes the response incomplete", async () => {
     const message = await ask(HELLO + sse("not JSON"));
     expect(message.failure).toMatchObject({ kind: "incomplete" });
-    expect(message.errorMessage).toContain("an event that is no JSON object: not JSON");
+    expect(message.errorMessage).toContain("an event that is not a JSON object: not JSON");
   });
 });
 
@@ -995,10 +995,10 @@ describe("a redirect", () => {
 
   it("is signed anew", async () => {
     const signed: string[] = [];
-    const wire: Wire = {
+    const wire: ApiFormat = {
       ...parrot,
-      request: (job) => ({
-        ...parrot.request(job),
+      writeRequest: (job) => ({
+        ...parrot.writeRequest(job),
         sign: ({ url, headers }) => {
           signed.push(url);
           return Promise.resolve({ ...headers, "x-signed": url });
@@ -1041,7 +1041,7 @@ describe("a redirect", () => {
     expect(message.sent).toHaveLength(1);
     expect(message).toMatchObject({
       failure: { kind: "bad_request", retryable: false, status },
-      errorMessage: `aviary redirects with status ${status} to https://aviary.example/v2/say, which does not take the request along. Give the model the baseUrl that is meant.`,
+      errorMessage: `aviary redirects with status ${status} to https://aviary.example/v2/say, which drops the request's body. Set the model's baseUrl to the address that is meant.`,
     });
   });
 
@@ -1051,7 +1051,7 @@ describe("a redirect", () => {
     expect(await result).toMatchObject({
       failure: { kind: "bad_request", retryable: false },
       errorMessage:
-        "aviary redirects, and a browser does not tell where to. Give the model the baseUrl that is meant.",
+        "aviary redirects, and a browser does not show where to. Set the model's baseUrl to the address that is meant.",
     });
   });
 

@@ -7,7 +7,7 @@ import {
   type Problems,
   type RequestCheck,
   requestCheck,
-} from "./problems.ts";
+} from "../testing/problems.ts";
 
 // "Create chat completion" in OpenAI's API reference, "Function calling" and "Prompt
 // caching" in its guides; for the others their own reference pages. What no page says, the

@@ -1,0 +1,234 @@
+import type {
+  CacheControlEphemeral,
+  ContentBlockParam,
+  MessageCreateParamsStreaming,
+  MessageParam,
+  ToolResultBlockParam,
+} from "@anthropic-ai/sdk/resources/messages";
+import type { CacheRetention } from "../../client/client.ts";
+import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
+import { toJsonSchema } from "../../schema/schema.ts";
+import {
+  claudeMessages,
+  claudeVersion,
+  FAILED,
+  INTERLEAVED_BETA,
+  takesForcedCalls,
+  takesTemperature,
+  thinkingOf,
+} from "../services/claude.ts";
+import {
+  listCalledTools,
+  transformMessages,
+  type MessageConstraints,
+  describeServiceTool,
+} from "../../messages/transform-messages.ts";
+import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { authHeaders } from "../http/headers.ts";
+import { joinUrl } from "../http/url.ts";
+
+const VERSION = "2023-06-01";
+const BINDING_BETA = "thinking-binding-controls-2026-08-01";
+const FIRST_BOUND = 501;
+
+const RULES: MessageConstraints = {
+  ids: { pattern: /^[\w-]+$/, maxLength: 64 },
+  names: { pattern: /^[\w-]+$/, maxLength: 128 },
+};
+
+/** One request to the Messages API. */
+export function writeRequest(request: RequestContext): ApiRequest {
+  const { baseUrl, context, model, options } = request;
+  const messages = claudeMessages(transformMessages(context.messages, model, RULES), model);
+  const cache = cacheControl(options.cacheRetention);
+  const thinking = thinkingOf(model, options, messages);
+  const body: MessageCreateParamsStreaming = {
+    model: model.id,
+    stream: true,
+    messages: withBreakpoints(wireMessages(messages), cache),
+    ...thinking.params,
+  };
+  if (context.systemPrompt?.trim()) {
+    const text = context.systemPrompt;
+    body.system = [{ type: "text", text, ...(cache && { cache_control: cache }) }];
+  }
+  Object.assign(body, toolParams(request, messages));
+  // Thinking goes with no other temperature than the service's own.
+  if (options.temperature !== undefined && !body.thinking && takesTemperature(model)) {
+    Object.assign(body, { temperature: options.temperature });
+  }
+  const user = options.metadata?.["user_id"];
+  if (typeof user === "string") body.metadata = { user_id: user };
+  const beta = thinking.budgeted && body.tools ? INTERLEAVED_BETA : withLooseThinking(body);
+  return {
+    // Some write it with the version, as other services want it.
+    url: joinUrl(baseUrl.replace(/\/v1$/, ""), "/v1/messages"),
+    headers: {
+      "anthropic-version": VERSION,
+      ...(beta && { "anthropic-beta": beta }),
+      // Tokens of an account, as opposed to keys, go the usual way.
+      ...authHeaders(request, request.apiKey?.startsWith("sk-ant-oat") ? "bearer" : "x-api-key"),
+    },
+    body: body as unknown as Record<string, unknown>,
+  };
+}
+
+/**
+ * The newest models refuse their own thinking where anything before it has changed since: a
+ * summary took the place of old turns, say, or the tools are others. Asked so, they leave
+ * that thinking out instead. Answers with the name of the feature, where it is used.
+ */
+function withLooseThinking({ model, thinking }: MessageCreateParamsStreaming): string | undefined {
+  if (thinking?.type !== "adaptive" || claudeVersion(model) < FIRST_BOUND) return undefined;
+  Object.assign(thinking, { block_binding: { prefix_mismatch_behavior: "drop_block" } });
+  return BINDING_BETA;
+}
+
+/** The messages as this service takes them. */
+export function formatMessages(messages: readonly Message[], model: Model): object[] {
+  return wireMessages(claudeMessages(transformMessages(messages, model, RULES), model));
+}
+
+function wireMessages(messages: readonly Message[]): MessageParam[] {
+  const wire: { role: "user" | "assistant"; content: ContentBlockParam[] }[] = [];
+  // It wants a user to begin.
+  if (messages[0]?.role === "assistant") {
+    wire.push({ role: "user", content: [{ type: "text", text: "(The conversation goes on.)" }] });
+  }
+  for (const message of messages) {
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const content = blocksOf(message);
+    const last = wire.at(-1);
+    // Results and what the user says next are one message here.
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  }
+  for (const said of wire.slice(0, -1)) {
+    if (said.role === "assistant") said.content = withoutUnanswered(said.content);
+  }
+  const last = wire.at(-1);
+  const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
+  if (end?.type === "text") end.text = end.text.trimEnd();
+  return wire;
+}
+
+/**
+ * What the service began to run and never answered, because it was cut off, it refuses to hear
+ * of: it is told in words. Beside calls of ours it may still be at work.
+ */
+function withoutUnanswered(content: ContentBlockParam[]): ContentBlockParam[] {
+  const answered = new Set(content.map((block) => "tool_use_id" in block && block.tool_use_id));
+  if (content.some(({ type }) => type === "tool_use")) return content;
+  return content.map((block) => {
+    if (block.type !== "server_tool_use" || answered.has(block.id)) return block;
+    const { id, input, name } = block;
+    return describeServiceTool({ type: "serviceTool", id, name, input });
+  });
+}
+
+function blocksOf(message: Message): ContentBlockParam[] {
+  if (message.role === "assistant") return message.content.map(assistantBlock);
+  if (message.role === "toolResult") {
+    const result: ToolResultBlockParam = {
+      type: "tool_result",
+      tool_use_id: message.toolCallId,
+      content: message.content.map(userBlock),
+    };
+    if (!message.isError) return [result];
+    // What is marked as an error may hold text alone.
+    const shows = message.content.some(({ type }) => type === "image");
+    if (shows) result.content = [{ type: "text", text: FAILED }, ...message.content.map(userBlock)];
+    else result.is_error = true;
+    return [result];
+  }
+  const { content } = message;
+  return typeof content === "string" ? [{ type: "text", text: content }] : content.map(userBlock);
+}
+
+type UserBlock = Extract<ContentBlockParam, { type: "text" | "image" }>;
+type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+
+function userBlock(block: UserContent): UserBlock {
+  if (block.type === "text") return { type: "text", text: block.text };
+  const media_type = block.mimeType as ImageType;
+  return { type: "image", source: { type: "base64", media_type, data: block.data } };
+}
+
+function assistantBlock(block: AssistantContent): ContentBlockParam {
+  switch (block.type) {
+    case "text":
+      // Its own citations, which it wants back as they were.
+      return {
+        type: "text",
+        text: block.text,
+        ...(block.signature !== undefined && { citations: JSON.parse(block.signature) }),
+      };
+    case "thinking": {
+      const signature = block.signature ?? "";
+      if (block.redacted) return { type: "redacted_thinking", data: signature };
+      return { type: "thinking", thinking: block.thinking, signature };
+    }
+    case "toolCall":
+      // Who called it, where it was not the model itself but code that the model had the service run.
+      return {
+        type: "tool_use",
+        id: block.id,
+        name: block.name,
+        input: block.arguments,
+        ...(block.signature !== undefined && { caller: JSON.parse(block.signature) }),
+      };
+    case "serviceTool":
+      return block.raw as ContentBlockParam;
+    case "image":
+      return { type: "text", text: `[Image: ${block.mimeType}]` };
+  }
+}
+
+function cacheControl(retention: CacheRetention = "short"): CacheControlEphemeral | undefined {
+  if (retention === "none") return undefined;
+  return { type: "ephemeral", ...(retention === "long" && { ttl: "1h" }) };
+}
+
+/**
+ * With the one after the system prompt three of the four breakpoints that the service
+ * allows: at the end of the last two messages of the user, so that what the last
+ * request wrote is found by this one, whatever came in between.
+ */
+function withBreakpoints(
+  messages: MessageParam[],
+  cache: CacheControlEphemeral | undefined,
+): MessageParam[] {
+  if (!cache) return messages;
+  const users = messages.filter(({ role }) => role === "user").slice(-2);
+  for (const { content } of users) {
+    const block = typeof content === "string" ? undefined : content.at(-1);
+    if (block && "type" in block) Object.assign(block, { cache_control: cache });
+  }
+  return messages;
+}
+
+function toolParams(
+  { context, model, options }: RequestContext,
+  messages: readonly Message[],
+): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
+  const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
+    name,
+    description,
+    input_schema: { ...toJsonSchema(parameters), type: "object" as const },
+  }));
+  if (tools.length > 0) {
+    const { toolChoice: choice } = options;
+    if (choice === undefined) return { tools };
+    if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
+    if (!takesForcedCalls(model)) return { tools };
+    if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
+    return { tools, tool_choice: { type: "any" } };
+  }
+  // Calls in the transcript have to be of tools that are declared.
+  const called = listCalledTools(messages).map((name) => ({
+    name,
+    description: "Not to be used any more.",
+    input_schema: { type: "object" as const },
+  }));
+  return called.length > 0 ? { tools: called, tool_choice: { type: "none" } } : {};
+}

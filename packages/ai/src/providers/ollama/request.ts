@@ -1,0 +1,168 @@
+import type { ChatRequest, Message as ChatMessage, Options, Tool as ChatTool } from "ollama";
+import type { StreamOptions } from "../../client/client.ts";
+import type {
+  AssistantMessage,
+  ImageContent,
+  Message,
+  Model,
+  UserContent,
+} from "../../messages/messages.ts";
+import { toJsonSchema } from "../../schema/schema.ts";
+import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
+import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { authHeaders } from "../http/headers.ts";
+import { joinUrl } from "../http/url.ts";
+
+/** Where the server listens when only its host is named. */
+const DEFAULT_PORT = 11_434;
+/** How long the model, and with it the cache of the prompt, stays loaded on demand. */
+const LONG_KEEP_ALIVE = "1h";
+
+const RULES: MessageConstraints = {
+  ids: { pattern: /^[\w-]+$/, maxLength: 64 },
+  unsignedThinking: "keep",
+  imageTypes: ["image/png", "image/jpeg", "image/webp"],
+  // The server is usually one's own, and says itself what is too much for it.
+  maxImageBytes: Number.POSITIVE_INFINITY,
+};
+
+/** One request to the chat API. */
+export function writeRequest(request: RequestContext): ApiRequest {
+  const { context, model, options } = request;
+  const system: ChatMessage[] = context.systemPrompt?.trim()
+    ? [{ role: "system", content: context.systemPrompt }]
+    : [];
+  const tools = toolParams(request);
+  const runtime = runtimeOptions(model, options);
+  const think = thinkOf(model, options);
+  const body: ChatRequest = {
+    model: model.id,
+    stream: true,
+    messages: [...system, ...wireMessages(transformMessages(context.messages, model, RULES))],
+    ...(tools.length > 0 && { tools }),
+    ...(think !== undefined && { think }),
+    ...(Object.keys(runtime).length > 0 && { options: runtime }),
+    ...(options.cacheRetention === "long" && { keep_alive: LONG_KEEP_ALIVE }),
+  };
+  return {
+    url: joinUrl(addressOf(request.baseUrl), "/api/chat"),
+    headers: authHeaders(request, "bearer"),
+    body: body as unknown as Record<string, unknown>,
+  };
+}
+
+/**
+ * The address as OLLAMA_HOST may say it: without a scheme or a port, or as the one that
+ * the server listens on, which is not one to connect to.
+ */
+function addressOf(baseUrl: string): string {
+  const [, scheme = "", host = "", port = "", path = ""] =
+    /^(\w+:\/\/)?(\[[^\]]*\]|[^:/]*)(:\d+)?(.*)$/.exec(baseUrl) ?? [];
+  const reachable =
+    host === "" || host === "0.0.0.0" ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
+  if (scheme !== "") return `${scheme}${reachable}${port}${path}`;
+  return `http://${reachable}${port || `:${DEFAULT_PORT}`}${path}`;
+}
+
+/** The messages as this service takes them. */
+export function formatMessages(messages: readonly Message[], model: Model): object[] {
+  return wireMessages(transformMessages(messages, model, RULES));
+}
+
+function wireMessages(messages: readonly Message[]): ChatMessage[] {
+  const wire: ChatMessage[] = [];
+  // Results have no images here: these follow as what the user shows, after the last result.
+  let shown: ImageContent[] = [];
+  const show = (): void => {
+    const images = shown.map(({ data }) => data);
+    if (images.length > 0) wire.push({ role: "user", content: "(Images of the results.)", images });
+    shown = [];
+  };
+  for (const message of messages) {
+    if (message.role === "toolResult") {
+      const images = message.content.filter((block) => block.type === "image");
+      shown.push(...images);
+      wire.push({
+        role: "tool",
+        content: textOf(message.content) || "(The image follows.)",
+        tool_name: message.toolName,
+        // Not in the client's types, but in the API.
+        ...{ tool_call_id: message.toolCallId },
+      });
+      continue;
+    }
+    show();
+    const said = message.role === "assistant" ? assistantMessage(message) : userMessage(message);
+    if (said) wire.push(said);
+  }
+  show();
+  return wire;
+}
+
+function userMessage({ content }: Extract<Message, { role: "user" }>): ChatMessage {
+  if (typeof content === "string") return { role: "user", content };
+  const images = content.flatMap((block) => (block.type === "image" ? [block.data] : []));
+  return { role: "user", content: textOf(content), ...(images.length > 0 && { images }) };
+}
+
+function textOf(content: readonly UserContent[]): string {
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+/** Nothing, where all there was is what cannot be said here. */
+function assistantMessage({ content }: AssistantMessage): ChatMessage | undefined {
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const calls: NonNullable<ChatMessage["tool_calls"]> = [];
+  for (const block of content) {
+    if (block.type === "text") texts.push(block.text);
+    else if (block.type === "thinking") thoughts.push(block.thinking);
+    else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
+    else if (block.type === "toolCall") {
+      const { arguments: args, id, name } = block;
+      calls.push({ ...{ id }, function: { name, arguments: args } });
+    }
+  }
+  if (texts.length + thoughts.length + calls.length === 0) return undefined;
+  return {
+    role: "assistant",
+    content: texts.join("\n"),
+    ...(thoughts.length > 0 && { thinking: thoughts.join("\n") }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+/** There is no tool choice here: what must not be called is not shown. */
+function toolParams({ context, options: { toolChoice: choice } }: RequestContext): ChatTool[] {
+  if (choice === "none") return [];
+  return (context.tools ?? [])
+    .filter(({ name }) => typeof choice !== "object" || name === choice.name)
+    .map(({ name, description, parameters }) => ({
+      type: "function",
+      function: { name, description, parameters: { ...toJsonSchema(parameters), type: "object" } },
+    }));
+}
+
+function runtimeOptions(model: Model, options: StreamOptions): Partial<Options> {
+  const said = model.quirks?.["numCtx"];
+  // Else the server loads the model with a small window, and cuts off what does not fit.
+  const num_ctx = typeof said === "number" ? said : model.contextWindow;
+  const { maxTokens: num_predict, temperature } = options;
+  return {
+    ...(num_ctx !== undefined && { num_ctx }),
+    ...(num_predict !== undefined && { num_predict }),
+    ...(temperature !== undefined && { temperature }),
+  };
+}
+
+function thinkOf(model: Model, options: StreamOptions): ChatRequest["think"] {
+  // A model that cannot think refuses to be asked for it.
+  if (model.reasoning === false) return undefined;
+  const { thinkingLevel = "off" } = options;
+  const said = model.quirks?.["thinking"];
+  const levels = said === "levels" || (said !== "switch" && model.id.includes("gpt-oss"));
+  if (!levels) return thinkingLevel !== "off";
+  // Where there are levels, thinking cannot be switched off.
+  if (thinkingLevel === "medium" || thinkingLevel === "high") return thinkingLevel;
+  return thinkingLevel === "xhigh" ? "high" : "low";
+}

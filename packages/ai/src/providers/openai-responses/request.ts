@@ -1,0 +1,296 @@
+import type {
+  ResponseCreateParamsStreaming,
+  ResponseInputItem,
+  ResponseInputMessageContentList,
+  ResponseOutputMessage,
+  ResponseOutputText,
+  ResponseReasoningItem,
+} from "openai/resources/responses/responses";
+import type {
+  AssistantContent,
+  Message,
+  Model,
+  TextContent,
+  ThinkingLevel,
+  UserContent,
+} from "../../messages/messages.ts";
+import { toJsonSchema } from "../../schema/schema.ts";
+import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
+import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { authHeaders } from "../http/headers.ts";
+import { parseJsonOr } from "../http/json.ts";
+import { joinUrl } from "../http/url.ts";
+import { toRecord } from "../../common/records.ts";
+
+/** The service takes no smaller limit. */
+const MIN_OUTPUT_TOKENS = 16;
+/** Longer ids of items and keys of caches are refused. */
+const MAX_ID_CHARS = 64;
+
+const RULES: MessageConstraints = {
+  ids: { pattern: /^[\w-]+$/, maxLength: MAX_ID_CHARS },
+  maxImageBytes: 20_000_000,
+};
+
+/** Items of its own tools that the service reads again; the others wait for an answer of ours. */
+const RETURNED: ReadonlySet<unknown> = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+  "mcp_list_tools",
+  "mcp_call",
+  "tool_search_call",
+  "tool_search_output",
+  "compaction",
+]);
+
+/** One request to the Responses API. */
+export function writeRequest(request: RequestContext): ApiRequest {
+  const { context, model, options } = request;
+  const body: ResponseCreateParamsStreaming = {
+    model: model.id,
+    stream: true,
+    store: false,
+    input: wireItems(transformMessages(context.messages, model, RULES), model),
+    ...(context.systemPrompt?.trim() && { instructions: context.systemPrompt }),
+    ...toolParams(request),
+    ...reasoningParams(request),
+    ...cacheParams(request),
+  };
+  if (options.maxTokens !== undefined) {
+    body.max_output_tokens = Math.max(MIN_OUTPUT_TOKENS, options.maxTokens);
+  }
+  // Models that reason refuse any.
+  if (options.temperature !== undefined && !model.reasoning) body.temperature = options.temperature;
+  const user = options.metadata?.["user_id"];
+  if (typeof user === "string") body.safety_identifier = user;
+  return {
+    url: joinUrl(request.baseUrl, "/responses"),
+    headers: authHeaders(request, "bearer"),
+    body: body as unknown as Record<string, unknown>,
+  };
+}
+
+/** The input items as this service takes them. */
+export function formatMessages(messages: readonly Message[], model: Model): object[] {
+  return wireItems(transformMessages(messages, model, RULES), model);
+}
+
+function wireItems(messages: readonly Message[], model: Model): ResponseInputItem[] {
+  const wire: ResponseInputItem[] = [];
+  const usedIds = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      wire.push(...assistantItems(message.content, model, wire.length, usedIds));
+    } else if (message.role === "toolResult") {
+      wire.push({
+        type: "function_call_output",
+        call_id: message.toolCallId,
+        output: outputOf(message.content),
+      });
+    } else {
+      const { content } = message;
+      const blocks = typeof content === "string" ? [textBlock(content)] : content;
+      wire.push({ type: "message", role: "user", content: blocks.map(inputPart) });
+    }
+  }
+  return wire;
+}
+
+function textBlock(text: string): TextContent {
+  return { type: "text", text };
+}
+
+type InputPart = Extract<
+  ResponseInputMessageContentList[number],
+  { type: "input_text" | "input_image" }
+>;
+
+function inputPart(block: UserContent): InputPart {
+  if (block.type === "text") return { type: "input_text", text: block.text };
+  const image_url = `data:${block.mimeType};base64,${block.data}`;
+  return { type: "input_image", image_url, detail: "auto" };
+}
+
+/** Plain text where that is all there is: not every service reads a list here. */
+function outputOf(content: readonly UserContent[]): string | InputPart[] {
+  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return texts.length === content.length ? texts.join("\n") : content.map(inputPart);
+}
+
+/**
+ * One response of the model as items. Reasoning goes only together with the item that
+ * it led to, and ids of items only together with their reasoning: the service refuses
+ * the one without the other, and an id that comes twice.
+ */
+function assistantItems(
+  content: readonly AssistantContent[],
+  model: Model,
+  position: number,
+  usedIds: Set<string>,
+): ResponseInputItem[] {
+  const items: ResponseInputItem[] = [];
+  let message: { id: unknown; parts: ResponseOutputMessage["content"] } | undefined;
+  const use = (id: unknown, prefix = ""): id is string => {
+    if (typeof id !== "string" || usedIds.has(id) || !id.startsWith(prefix)) return false;
+    if (prefix !== "" && id.length > MAX_ID_CHARS) return false;
+    usedIds.add(id);
+    return true;
+  };
+  const isNew = (id: unknown): boolean => id === undefined || use(id);
+  const withIds = (): boolean => !model.reasoning || items.some(({ type }) => type === "reasoning");
+  const dropReasoning = (): void => {
+    while (items.at(-1)?.type === "reasoning") items.pop();
+  };
+  for (const block of content) {
+    if (block.type === "text" && block.text.trim() !== "") {
+      const { id, phase, annotations = [] } = parseRecord(block.signature) as TextProof;
+      const part: ResponseOutputText = { type: "output_text", text: block.text, annotations };
+      if (message && id !== undefined && message.id === id) {
+        message.parts.push(part);
+        continue;
+      }
+      message = { id, parts: [part] };
+      items.push({
+        type: "message",
+        role: "assistant",
+        id: withIds() && use(id, "msg_") ? id : `msg_said_${position + items.length}`,
+        status: "completed",
+        ...(phase && { phase }),
+        content: message.parts,
+      });
+      continue;
+    }
+    message = undefined;
+    if (block.type === "toolCall") {
+      const { id: call_id, name, signature } = block;
+      items.push({
+        type: "function_call",
+        ...(withIds() && use(signature, "fc_") && { id: signature }),
+        call_id,
+        name,
+        arguments: JSON.stringify(block.arguments),
+      });
+    } else if (block.type === "thinking") {
+      const item = parseRecord(block.signature);
+      if (isReadable(item) && isNew(item.id)) items.push(withFittingId(item));
+    } else if (block.type === "serviceTool" && isReturned(block.raw) && isNew(block.raw.id)) {
+      items.push(block.raw);
+    } else {
+      dropReasoning();
+    }
+  }
+  dropReasoning();
+  return items;
+}
+
+/** What is kept beside a text: the item that it was of, and what the service wants back with it. */
+interface TextProof {
+  id?: string;
+  phase?: "commentary" | "final_answer";
+  annotations?: ResponseOutputText["annotations"];
+}
+
+/** Reasoning of which the service told only the id is gone: it keeps nothing. */
+function isReadable(
+  item: Record<string, unknown>,
+): item is Record<string, unknown> & ResponseReasoningItem {
+  const { content, encrypted_content, type } = item;
+  return (
+    type === "reasoning" && (!!encrypted_content || (Array.isArray(content) && content.length > 0))
+  );
+}
+
+/** Gateways give ids that they refuse themselves. What counts is what was sealed. */
+function withFittingId<T extends ResponseReasoningItem>(item: T): T {
+  const { id, ...rest } = item;
+  return id === undefined || id.length <= MAX_ID_CHARS ? item : (rest as T);
+}
+
+function isReturned(raw: unknown): raw is ResponseInputItem & { id?: unknown } {
+  const { execution, type } = toRecord(raw);
+  return RETURNED.has(type) && execution !== "client";
+}
+
+/** A signature of ours read again; one that is none has nothing in it. */
+function parseRecord(json = "{}"): Record<string, unknown> {
+  return toRecord(parseJsonOr(json, {}));
+}
+
+type Params = Partial<ResponseCreateParamsStreaming>;
+
+function toolParams({ context, options }: RequestContext): Params {
+  const { toolChoice: choice } = options;
+  const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
+    type: "function" as const,
+    name,
+    description,
+    parameters: toJsonSchema(parameters) as Record<string, unknown>,
+    strict: false,
+  }));
+  if (tools.length === 0) return {};
+  if (choice === undefined) return { tools };
+  return {
+    tools,
+    tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
+  };
+}
+
+function reasoningParams(request: RequestContext): Params {
+  const { model, options } = request;
+  if (!model.reasoning) return {};
+  const { thinkingLevel = "off" } = options;
+  const effort = effortFor(thinkingLevel, effortsOf(request));
+  return {
+    ...(effort && { reasoning: { effort, ...(thinkingLevel !== "off" && { summary: "auto" }) } }),
+    ...(quirk(request, "encryptedReasoning") !== false && {
+      include: ["reasoning.encrypted_content"],
+    }),
+  };
+}
+
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
+type Effort = (typeof EFFORTS)[number];
+
+/** The least effort that the model knows and that is enough, or else its most. */
+function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | undefined {
+  if (level === "off") return known.find((effort) => effort === "none" || effort === "minimal");
+  const thinking = known.filter((effort) => effort !== "none");
+  const wanted = EFFORTS.indexOf(level);
+  return thinking.find((effort) => EFFORTS.indexOf(effort) >= wanted) ?? thinking.at(-1);
+}
+
+/** In rising order. The families differ, and each refuses what it does not know. */
+function effortsOf(request: RequestContext): readonly Effort[] {
+  const said = quirk(request, "efforts");
+  if (Array.isArray(said)) return EFFORTS.filter((effort) => said.includes(effort));
+  const { id } = request.model;
+  const version = /gpt-([5-9])(?:\.(\d+))?/.exec(id);
+  if (!version) return ["low", "medium", "high"];
+  const [, major, minor = "0"] = version;
+  const first = major === "5" && minor === "0";
+  const later = major !== "5" || Number(minor) > 1;
+  if (id.includes("-chat")) return ["medium"];
+  if (id.includes("-pro")) return first ? ["high"] : ["medium", "high", "xhigh"];
+  const codex = id.includes("codex");
+  return EFFORTS.filter((effort) => {
+    if (effort === "none") return !codex && !first;
+    if (effort === "minimal") return !codex && first;
+    return effort !== "xhigh" || later || id.includes("codex-max");
+  });
+}
+
+function cacheParams(request: RequestContext): Params {
+  const { cacheRetention, sessionId } = request.options;
+  if (cacheRetention === "none") return {};
+  const lasting = quirk(request, "cacheRetention") ?? /^gpt-(4\.1|[5-9])/.test(request.model.id);
+  return {
+    ...(sessionId && { prompt_cache_key: sessionId.slice(0, MAX_ID_CHARS) }),
+    ...(cacheRetention === "long" && lasting === true && { prompt_cache_retention: "24h" }),
+  };
+}
+
+function quirk({ model, service }: RequestContext, name: string): unknown {
+  return model.quirks?.[name] ?? service.quirks?.[name];
+}
