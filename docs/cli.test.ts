@@ -25,7 +25,7 @@ import { ENTRY_TYPES } from "../packages/sessions/src/format/line.ts";
 import { compile, type Fence, readFences, pages, root, readSnippets } from "./snippets.ts";
 
 /** A program that takes longer is ended. */
-const PROGRAM_MS = 30_000;
+const PROGRAM_MS = 100_000;
 /** For all commands of a page. */
 const PAGE_MS = 120_000;
 /** The pages whose commands are run. */

@@ -12,7 +12,7 @@ export const root: string = join(dirname(fileURLToPath(import.meta.url)), "..");
 const REFERENCE = join("docs", "reference") + sep;
 
 /** A program that takes longer is ended. */
-const PROGRAM_MS = 10_000;
+const PROGRAM_MS = 100_000;
 
 /** A program in a page, with what the page says that it prints. */
 export interface Snippet {

@@ -30,11 +30,12 @@ import { RemoteAgent } from "./client/index.ts";
 import { joinEvents } from "./testing/joined-events.ts";
 import { createTestTool } from "./testing/remote-world.ts";
 import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing/served-world.ts";
+import { countCases, pickSeed } from "../../../tests/support/cases.ts";
 
 /** On each transport half of them. `GYRE_CUTS=10000` is the full figure. */
-const CUTS = Number(process.env["GYRE_CUTS"] ?? 500);
+const CUTS = countCases(60, 500, "GYRE_CUTS");
 /** `GYRE_SEED` to see one again. */
-const SEED = Number(process.env["GYRE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = pickSeed();
 const MAX_MS = 60_000 + CUTS * 100;
 
 const CUTS_A_ROUND = 20;
@@ -203,7 +204,7 @@ class Rounds {
 }
 
 describe("resume: nothing is lost or doubled, however often the connection breaks", () => {
-  it.each(["TCP", "WebSocket"])("%s", { timeout: MAX_MS }, async (kind) => {
+  it.each(["TCP", "WebSocket"])("%s", { tags: "long", timeout: MAX_MS }, async (kind) => {
     const proxy = await FaultProxy.open();
     const world = await createServedWorld({
       answer,

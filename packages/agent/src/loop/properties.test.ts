@@ -21,6 +21,7 @@ import { checkGrammar, checkPairs } from "../testing/grammar.ts";
 import { freeze, never, text, tool } from "../testing/play.ts";
 import { render } from "../testing/render.ts";
 import type { AgentEvent, AgentTool, SteeringPolicy } from "../contract/types.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 const unhandled: unknown[] = [];
 const note = (error: unknown): void => void unhandled.push(error);
@@ -334,7 +335,7 @@ describe("whatever happens", () => {
       fc.asyncProperty(aWorld, async (world) => {
         await live(world);
       }),
-      { numRuns: 1_000 },
+      { numRuns: countCases(200, 1_000) },
     );
   });
 

@@ -10,7 +10,7 @@ import { buildProgram, type Program, type Run, type RunOptions } from "./program
 import { type ScriptedService, scriptedService } from "./scripted-service.ts";
 
 /** For a program on a busy machine, in milliseconds. */
-export const PATIENCE: { timeout: number; interval: number } = { timeout: 20_000, interval: 10 };
+export const PATIENCE: { timeout: number; interval: number } = { timeout: 60_000, interval: 10 };
 
 /** `gyre serve` that listens, and the way to it. */
 export interface ServedProgram {

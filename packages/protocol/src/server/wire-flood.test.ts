@@ -8,15 +8,16 @@ import {
   MAX_SERVER_MIB,
   type RawClient,
 } from "../testing/fuzz-target.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 /** How long a line without an end gets. `GYRE_LINE_MB=1024` is the full figure. */
-const LINE_MB = Number(process.env["GYRE_LINE_MB"] ?? 64);
+const LINE_MB = countCases(32, 64, "GYRE_LINE_MB");
 const PIECE = Buffer.alloc(1024 * 1024, "x");
 const OTHERS_EVERY_MB = 16;
-const TINY_FRAMES = 100_000;
+const TINY_FRAMES = countCases(10_000, 100_000);
 const FRAMES_A_WRITE = 1000;
 /** Of some 30 KiB each. */
-const LONG_ANSWERS = 10_000;
+const LONG_ANSWERS = countCases(1_000, 10_000);
 const ASKED_AT_ONCE = 100;
 const MAX_MS = 60_000 + LINE_MB * 200;
 
@@ -45,7 +46,7 @@ async function flood(client: RawClient, frame: (at: number) => string): Promise<
   return greetings;
 }
 
-describe("limits: a line without an end", { timeout: MAX_MS }, () => {
+describe("limits: a line without an end", { tags: "long", timeout: MAX_MS }, () => {
   it("ends the connection of somebody who is not known", async () => {
     const client = target.raw();
     for (let sent = 0; sent < LINE_MB && !client.isClosed; sent++) await client.write(PIECE);
@@ -107,7 +108,7 @@ describe("limits: a line without an end", { timeout: MAX_MS }, () => {
   });
 });
 
-describe("limits: 100,000 tiny frames", { timeout: MAX_MS }, () => {
+describe(`limits: ${TINY_FRAMES} tiny frames`, { tags: "long", timeout: MAX_MS }, () => {
   it.each<[string, (at: number) => string]>([
     ["pings", (at) => `{"v":1,"type":"ping","id":"${at}"}`],
     ["lines that are no frames", () => "x"],

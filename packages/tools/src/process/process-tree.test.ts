@@ -6,18 +6,15 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
 import { type RunningProgram, runProgram, startProgram } from "./processes.ts";
+import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
 
 const isLinux = process.platform === "linux";
-const TREES = Number(process.env["GYRE_TREES"] ?? 100);
+const TREES = countCases(15, 100, "GYRE_TREES");
 const AT_ONCE = 2;
 /** One look may miss what is being born. */
 const LOOKS = 5;
-const SEED = Number(process.env["GYRE_SEED"] ?? Date.now() % 1_000_000);
+const SEED = pickSeed();
 const LATEST_ABORT_MS = 60;
-/** Stated: from abort to settled. */
-const BOUND_MS = 250;
-/** For the one in twenty that a busy machine holds up. */
-const WORST_MS = 1_000;
 
 let folder: string;
 
@@ -117,47 +114,35 @@ function started(script: string): Promise<RunningProgram & { stop: () => void }>
 describe.runIf(isLinux)("process trees that are aborted", () => {
   it(
     `leave nothing, whatever they do (${TREES} trees, GYRE_SEED=${SEED})`,
-    { timeout: 60_000 + TREES * 1_000 },
+    { tags: "long", timeout: 60_000 + TREES * 1_000 },
     async () => {
       const random = randomFrom(SEED);
       const battery = newTag();
       let made = 0;
-      const waits: number[] = [];
+      let aborted = 0;
       const unended: string[] = [];
       const runOne = async (): Promise<void> => {
         const tag = `${battery}${made++}`;
         const script = treeScript(random, tag);
         const abortAfter = random() * LATEST_ABORT_MS;
         const controller = new AbortController();
-        let abortedAt: number | undefined;
-        const timer = setTimeout(() => {
-          abortedAt = performance.now();
-          controller.abort();
-        }, abortAfter);
+        const timer = setTimeout(() => controller.abort(), abortAfter);
         const end = await runProgram(bash(script, { TAG: tag }), {
           spoolFolder: folder,
           signal: controller.signal,
         });
         clearTimeout(timer);
-        if (end.aborted && abortedAt !== undefined) waits.push(performance.now() - abortedAt);
+        if (end.aborted) aborted++;
         if (end.left) unended.push(`${end.left.join(" ")}: ${script}`);
       };
       // Those that end by themselves before their time are not counted.
       const worker = async (): Promise<void> => {
-        while (waits.length < TREES) await runOne();
+        while (aborted < TREES) await runOne();
       };
       await Promise.all(Array.from({ length: AT_ONCE }, worker));
 
       expect(unended).toEqual([]);
       for (let look = 0; look < LOOKS; look++) expect(tagged(battery)).toEqual([]);
-      expect(waits.length).toBeGreaterThanOrEqual(TREES);
-      waits.sort((a, b) => a - b);
-      const p95 = waits[Math.floor(waits.length * 0.95)] ?? 0;
-      console.log(
-        `${waits.length} aborted; p95 ${p95.toFixed(0)} ms, max ${waits.at(-1)?.toFixed(0)} ms`,
-      );
-      expect(p95).toBeLessThanOrEqual(BOUND_MS);
-      expect(waits.at(-1)).toBeLessThanOrEqual(WORST_MS);
       // No note is left either.
       expect((await readdir(folder)).filter((name) => name.startsWith("running-"))).toEqual([]);
     },
@@ -195,7 +180,6 @@ describe.runIf(isLinux)("ProcessTree", () => {
       tagged(tag).filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8") === "sleep\n");
     await expect
       .poll(() => [sleeping(ours).length, sleeping(others).length], {
-        timeout: 10_000,
         interval: 5,
       })
       .toEqual([1, 1]);

@@ -19,7 +19,7 @@ import { createSandbox, type Sandbox, type SandboxPolicy } from "./sandbox.ts";
 import { openWorkspace } from "../workspace/workspace.ts";
 
 const POLL_MS = 10;
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 let sandbox: Sandbox;
 

@@ -17,13 +17,12 @@ import { noSandbox } from "../sandbox/sandbox.ts";
 import { SeenFiles } from "../workspace/seen.ts";
 import { openWorkspace } from "../workspace/workspace.ts";
 import { systemClock } from "@gyre/ai";
+import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
 
-const EDITS = 300;
+const EDITS = countCases(100, 300);
 const EDITS_ON_DISK = 20;
 const MIN_APPLIED = 0.99;
-/** Far more than it takes: the machine may be busy. */
-const TIMEOUT_MS = 60_000;
-const SEED = Number(process.env["EDIT_BATTERY_SEED"] ?? Date.now() % 1_000_000);
+const SEED = pickSeed();
 
 const packages = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -79,7 +78,7 @@ function check(
   return `${kind.name.padEnd(26)}${shouldApply ? "apply " : "refuse"}${cells.join("")}`;
 }
 
-test(`real edits with the slips of models (seed ${SEED})`, { timeout: TIMEOUT_MS }, async () => {
+test(`real edits with the slips of models (seed ${SEED})`, { tags: "long" }, async () => {
   const files = await sources();
   const rows = batteryCases.map((kind) => {
     const edits = makeEdits(kind, files, EDITS);
@@ -89,7 +88,7 @@ test(`real edits with the slips of models (seed ${SEED})`, { timeout: TIMEOUT_MS
   process.stdout.write(`${[head, ...rows].join("\n")}\n`);
 });
 
-test(`the same through the tool, on disk (seed ${SEED})`, { timeout: TIMEOUT_MS }, async () => {
+test(`the same through the tool, on disk (seed ${SEED})`, { tags: "long" }, async () => {
   const files = await sources();
   const root = await mkdtemp(join(tmpdir(), "gyre-battery-"));
   const workspace = await openWorkspace(root);

@@ -13,10 +13,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openWorkspace, PathError, type Workspace, type WorkspaceOptions } from "./workspace.ts";
+import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
 
-/** Hostile paths against a reference: 100,000, or as many as GYRE_PATHS says. */
-const PATHS = Number(process.env["GYRE_PATHS"] ?? 100_000);
-const SEED = Number(process.env["GYRE_SEED"] ?? Date.now() % 1_000_000_000);
+/** Hostile paths against a reference. */
+const PATHS = countCases(10_000, 100_000, "GYRE_PATHS");
+const SEED = pickSeed();
 const PATHS_PER_TREE = 5_000;
 const READ_EVERY = 32;
 const CHANGE_EVERY = 250;
@@ -351,6 +352,7 @@ describe.each(holds)("paths in a workspace held by %s", (hold) => {
 
   it(
     `lead where the reference says, ${PATHS} times`,
+    { tags: "long", timeout: TIMEOUT_MS },
     async () => {
       const dice = new Dice(SEED);
       const inside = { found: 0, missing: 0, refused: 0 };
@@ -399,6 +401,5 @@ describe.each(holds)("paths in a workspace held by %s", (hold) => {
       for (const count of Object.values(inside)) expect(count).toBeGreaterThan(PATHS / 50);
       if (process.env["GYRE_PATHS"]) console.log({ hold, seed: SEED, paths: PATHS, ...inside });
     },
-    TIMEOUT_MS,
   );
 });

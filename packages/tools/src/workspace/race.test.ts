@@ -14,9 +14,10 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openWorkspace, PathError, type Workspace } from "./workspace.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 const CANARY = "outside";
-const ROUNDS = Number(process.env["GYRE_RACE"] ?? 1_000);
+const ROUNDS = countCases(100, 1_000, "GYRE_RACE");
 const TIMEOUT_MS = 60_000 + ROUNDS * 20;
 
 /**
@@ -176,6 +177,7 @@ async function race(workspace: Workspace): Promise<Tally> {
 describe("while another thread swaps files and folders for links to the outside", () => {
   it.runIf(process.platform === "linux")(
     "a workspace held by descriptor neither reads nor changes the outside",
+    { tags: "long", timeout: TIMEOUT_MS },
     async () => {
       const before = picture(outside);
       const workspace = await openWorkspace(root, { hold: "descriptor" });
@@ -189,13 +191,13 @@ describe("while another thread swaps files and folders for links to the outside"
       expect(left.filter((name) => name.includes(".tmp"))).toEqual([]);
       if (process.env["GYRE_RACE"]) console.log(tally);
     },
-    TIMEOUT_MS,
   );
 
   // There is a window (see `holdByIdentity`), so that nothing is promised of the outside.
   // What is: every failure is a `PathError`, and no file is seen half-written.
   it(
     "a workspace held by identity fails in words, and tears nothing",
+    { tags: "long", timeout: TIMEOUT_MS },
     async () => {
       const workspace = await openWorkspace(root, { hold: "identity" });
       const tally = await race(workspace);
@@ -203,6 +205,5 @@ describe("while another thread swaps files and folders for links to the outside"
       expect(Math.min(tally.done, tally.refused, tally.swaps)).toBeGreaterThan(0);
       if (process.env["GYRE_RACE"]) console.log(tally);
     },
-    TIMEOUT_MS,
   );
 });

@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import type { AgentMessage, AgentToolResult } from "@gyre/agent";
 import { openSession } from "@gyre/sessions";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -17,12 +16,13 @@ import {
   scriptedService,
   type ServiceRequest,
 } from "../../testing/scripted-service.ts";
+import { countCases, pickSeed } from "../../../../../tests/support/cases.ts";
 
 // kill -9 at any moment. What was shown before it is in the session and in the next request;
 // and there always is a next request, which the service takes.
 
-const KILLS = Number(process.env["GYRE_KILLS"] ?? 50);
-const SEED = Number(process.env["GYRE_SEED"] ?? randomInt(2 ** 31));
+const KILLS = countCases(6, 50, "GYRE_KILLS");
+const SEED = pickSeed();
 /** How many programs run at the same time. */
 const LANES = 3;
 /** A run is killed as often before its session is let come to its end. */
@@ -253,6 +253,7 @@ async function runAndKill(
 
 it(
   `loses nothing that was shown in ${KILLS} kills (seed ${SEED})`,
+  { tags: "long", timeout: KILLS * MS_A_KILL },
   async () => {
     const count: Count = { kills: 0, sessions: 0, late: 0, early: 0, messages: 0, results: 0 };
     const failures: unknown[] = [];
@@ -267,5 +268,4 @@ it(
     if (failures.length > 0) throw failures[0];
     expect(count.messages).toBeGreaterThan(KILLS);
   },
-  KILLS * MS_A_KILL,
 );

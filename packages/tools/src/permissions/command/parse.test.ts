@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseCommandLine, type Word } from "./parse.ts";
+import { countCases, pickSeed } from "../../../../../tests/support/cases.ts";
 
 /** Commands as lists of words; what is not literal in angle brackets. */
 function commandsOf(text: string): string[][] {
@@ -149,7 +150,8 @@ describe("parseCommandLine", () => {
     expect(commandsOf('"A"=1')).toEqual([["A=1"]]);
   });
 
-  it("looks at each character a bounded number of times", () => {
+  it("looks at each character a bounded number of times", { tags: "long" }, () => {
+    const longLine = countCases(16, 64) * 1024;
     const pieces = [
       ..."a'\"`\\;|&(){}[]<>$#!\n ~*=,",
       ..."$( ${ $(( <( << <<E\n $' \\\n $x a=( (( [[ ]] if case esac \"$( `\\` {a, [] ]]]".split(
@@ -160,17 +162,18 @@ describe("parseCommandLine", () => {
       for (const frame of ["", "a ", "'", '"', "`", "a <<E\n", "[[ ", "case x in ", "x="]) {
         const long = (chars: number): number =>
           parseCommandLine(frame + piece.repeat(Math.ceil(chars / piece.length))).steps;
-        expect(long(64 * 1024), JSON.stringify([frame, piece])).toBeLessThanOrEqual(
-          5 * long(16 * 1024) + 1000,
+        const steps = long(longLine);
+        expect(steps, JSON.stringify([frame, piece])).toBeLessThanOrEqual(
+          5 * long(longLine / 4) + 1000,
         );
-        expect(long(64 * 1024), JSON.stringify([frame, piece])).toBeLessThan(16 * 64 * 1024);
+        expect(steps, JSON.stringify([frame, piece])).toBeLessThan(16 * longLine);
       }
     }
   });
 
-  it("finds all that bash runs, in random lines", () => {
-    const seed = Number(process.env["GYRE_SEED"] ?? Date.now() % 2 ** 31);
-    const count = Number(process.env["GYRE_COMMANDS"] ?? 500);
+  it("finds all that bash runs, in random lines", { tags: "long" }, () => {
+    const seed = pickSeed();
+    const count = countCases(100, 500, "GYRE_COMMANDS");
     const next = random(seed);
     const folder = mkdtempSync(join(tmpdir(), "gyre-commands-"));
     try {

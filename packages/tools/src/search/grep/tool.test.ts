@@ -17,6 +17,7 @@ import { ripgrepPath } from "../ripgrep.ts";
 import { createSandbox, noSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { SeenFiles } from "../../workspace/seen.ts";
 import { openWorkspace } from "../../workspace/workspace.ts";
+import { countCases } from "../../../../../tests/support/cases.ts";
 
 let root: string;
 let spool: string;
@@ -266,8 +267,11 @@ describe("limits", () => {
     expect(text).toContain("Stopped after 20 s: not all was searched.");
   });
 
-  it("thousands of files are searched in bundles, in order", async () => {
-    const names = Array.from({ length: 1500 }, (_, index) => `d${index % 7}/f${index}`);
+  it("many files are searched in bundles, in order", { tags: "long" }, async () => {
+    const names = Array.from(
+      { length: countCases(600, 1_500) },
+      (_, index) => `d${index % 7}/f${index}`,
+    );
     for (const name of names) await put(name, name.endsWith("9") ? "x\n" : "y\n");
     const lines = await grep({ pattern: "x", limit: 1000, filesOnly: true });
     const wanted = names.filter((name) => name.endsWith("9"));

@@ -19,7 +19,7 @@ const HALTED: Answer = {
   trouble: { how: "silence", afterDeltas: 1 },
 };
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 function isIdle(rows: readonly string[]): boolean {
   return !rows.some((row) => row.includes("Esc interrupts"));
