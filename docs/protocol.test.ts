@@ -262,7 +262,7 @@ async function findHttpProblems(fence: Fence): Promise<string[]> {
 }
 
 describe("the examples of docs/protocol.md are what a server says", () => {
-  it.each(["models", "resume", "snapshot", "abort", "session", "lent", "refused"])(
+  it.each(["models", "resume", "snapshot", "abort", "session", "client-tools", "refused"])(
     "over TCP: %s",
     async (name) => {
       const fence = examples("jsonl").find(({ note }) => note.split(" ")[0] === name);

@@ -85,8 +85,8 @@ function parsePlaces(cell) {
   return new Set(places);
 }
 
-/** Blanks, `_`, `-`, a backtick, and the margin of a comment. */
-const ANY_GAP = /^[\s*/_`-]*$/;
+/** Blanks, `_`, `-`, and the margin of a comment. */
+const ANY_GAP = /^[\s*/_-]*$/;
 const HYPHEN = /^-$/;
 
 /**
