@@ -1,24 +1,29 @@
 import {
-  addUsage,
   type AnySchema,
-  type AssistantMessage,
   EventStream,
   type ImageContent,
   type InferArguments,
+  isThenable,
   type Model,
   type StreamFn,
   systemClock,
   textOf,
   type ThinkingLevel,
   type TokenCalibration,
-  type ToolResultMessage,
-  type Usage,
 } from "@gyre/ai";
 import { ContextMemory } from "./context/memory.ts";
+import {
+  emptyEventState,
+  type EventState,
+  isAssistant,
+  isToolResult,
+  reduceAgentState,
+  withPendingCalls,
+} from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
-import { contain, isThenable, warn } from "./contract/contain.ts";
+import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
-import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
+import { callsOf } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
@@ -43,25 +48,12 @@ import type {
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
 
 /** What an agent is right now. Lists are live: copy what you keep. */
-export interface AgentState {
+export interface AgentState extends Omit<EventState, "messages"> {
   readonly systemPrompt: string;
   readonly model: Model | undefined;
   readonly thinkingLevel: ThinkingLevel;
   readonly tools: readonly AgentTool[];
   readonly messages: readonly AgentMessage[];
-  readonly isStreaming: boolean;
-  /** The assistant message that is being streamed. */
-  readonly streamMessage: AgentMessage | undefined;
-  /** Ids of calls that run, or wait for a decision. */
-  readonly pendingToolCalls: ReadonlySet<string>;
-  /** Calls that a suspended run left for a person to decide. */
-  readonly pending: readonly PendingCall[];
-  /** What went wrong in the last run, if anything did. */
-  readonly error: string | undefined;
-  /** Tokens and cost of all runs. */
-  readonly usage: Usage;
-  /** What is sent in place of a part of the messages, since the context was compacted. */
-  readonly compaction: Compaction | undefined;
 }
 
 /** What an agent has from the start. */
@@ -170,19 +162,14 @@ export class Agent {
   readonly #followUps: MessageQueue;
   /** Replaced, never changed, so that an event goes to those who were there when it came. */
   #listeners: readonly AgentListener[] = NO_LISTENERS;
-  readonly #pendingToolCalls = new Set<string>();
   /** There while a run wants to be woken. */
   #wakes: Set<() => void> | undefined;
   #systemPrompt: string;
   #model: Model | undefined;
   #thinkingLevel: ThinkingLevel;
   #tools: readonly AgentTool[];
-  #messages: AgentMessage[];
-  #pending: readonly PendingCall[];
-  #streamMessage: AgentMessage | undefined;
-  #error: string | undefined;
-  #usage: Usage = {};
-  #compaction: Compaction | undefined;
+  /** What the events have made of the agent so far. */
+  #state: EventState & { readonly messages: AgentMessage[] };
   /** How the service of a model counts, as far as its runs have told. */
   #counted: { model: Model; calibration: TokenCalibration } | undefined;
   /** What earlier runs have computed of the messages; only where the context is compacted. */
@@ -198,10 +185,12 @@ export class Agent {
     this.#model = initialState.model;
     this.#thinkingLevel = initialState.thinkingLevel ?? "off";
     this.#tools = initialState.tools ?? [];
-    this.#compaction = initialState.compaction;
-    this.#messages = [...(initialState.messages ?? [])];
-    this.#pending = initialState.pending ?? [];
-    for (const { toolCall } of this.#pending) this.#pendingToolCalls.add(toolCall.id);
+    const empty = {
+      ...emptyEventState(),
+      messages: [...(initialState.messages ?? [])],
+      compaction: initialState.compaction,
+    };
+    this.#state = initialState.pending ? withPendingCalls(empty, initialState.pending) : empty;
     this.#steering = new MessageQueue("steering", options.steeringMode ?? "one-at-a-time");
     this.#followUps = new MessageQueue("followUp", options.followUpMode ?? "one-at-a-time");
   }
@@ -212,14 +201,8 @@ export class Agent {
       model: this.#model,
       thinkingLevel: this.#thinkingLevel,
       tools: this.#tools,
-      messages: this.#messages,
+      ...this.#state,
       isStreaming: this.isRunning,
-      streamMessage: this.#streamMessage,
-      pendingToolCalls: this.#pendingToolCalls,
-      pending: this.#pending,
-      error: this.#error,
-      usage: this.#usage,
-      compaction: this.#compaction,
     };
   }
 
@@ -272,22 +255,19 @@ export class Agent {
 
   replaceMessages(messages: readonly AgentMessage[]): void {
     this.#assertIdle("replace the messages");
-    this.#messages = [...messages];
-    this.#compaction = undefined;
     const calls = new Set(messages.flatMap(callIds));
-    this.#wait(this.#pending.filter(({ toolCall }) => calls.has(toolCall.id)));
+    const pending = this.#state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
+    this.#setMessages([...messages], pending);
   }
 
   appendMessage(message: AgentMessage): void {
     this.#assertIdle("append a message");
-    this.#messages.push(message);
+    this.#state.messages.push(message);
   }
 
   clearMessages(): void {
     this.#assertIdle("clear the messages");
-    this.#messages = [];
-    this.#compaction = undefined;
-    this.#wait([]);
+    this.#setMessages([], []);
   }
 
   /** Queues a message that interrupts the run (R15). The answer names it while it waits. */
@@ -449,14 +429,12 @@ export class Agent {
     this.#assertIdle("reset");
     this.clearMessages();
     this.clearAllQueues();
-    this.#streamMessage = undefined;
-    this.#error = undefined;
-    this.#usage = {};
+    this.#state = { ...this.#state, error: undefined, usage: {} };
   }
 
   #promptLaunch(messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
     const reason = "the user went on without deciding";
-    const denied = this.#pending.map(
+    const denied = this.#state.pending.map(
       ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
     );
     return {
@@ -470,13 +448,13 @@ export class Agent {
     this.#assertIdle("continue", "Wait for it with waitForIdle().");
     const stop = options.signal && { signal: options.signal };
     const decisions: Record<string, Decision> = { ...options.decisions };
-    for (const { toolCall, reason } of this.#pending) {
+    for (const { toolCall, reason } of this.#state.pending) {
       decisions[toolCall.id] ??= { type: "wait", reason };
     }
     try {
-      assertContinuable(this.#messages);
+      assertContinuable(this.#state.messages);
     } catch (error) {
-      if (this.#messages.length === 0) throw error;
+      if (this.#state.messages.length === 0) throw error;
       const injected = this.#drainForContinue();
       if (injected.length === 0) throw error;
       return { injected, decisions, skipInitialSteeringPoll: true, ...stop };
@@ -517,15 +495,14 @@ export class Agent {
       this.#takeBack(launch.injected);
       throw error;
     }
-    const waiting = this.#pending;
-    this.#error = undefined;
-    this.#pending = [];
+    const waiting = this.#state.pending;
+    this.#state = { ...this.#state, error: undefined, pending: [] };
     return this.#during(run, controller, launch.signal, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
         if (error instanceof SinkError) {
-          this.#error = error.message;
+          this.#state = { ...this.#state, error: error.message };
           const end = endOf(run, "sink");
           end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
           await this.#handle(end, launch.watch);
@@ -537,11 +514,12 @@ export class Agent {
 
   /** A run on what the agent is now. Throws on a configuration that cannot work. */
   #open(launch: Launch, signal: AbortSignal): Run {
+    const { messages, compaction } = this.#state;
     const context: AgentContext = {
       systemPrompt: this.#systemPrompt,
-      messages: this.#messages,
+      messages,
       tools: this.#runTools(launch),
-      ...(this.#compaction && { compaction: this.#compaction }),
+      ...(compaction && { compaction }),
       ...(this.#counted &&
         this.#counted.model === this.#model && { calibration: this.#counted.calibration }),
     };
@@ -574,7 +552,6 @@ export class Agent {
       return await work();
     } finally {
       signal?.removeEventListener("abort", stop);
-      this.#streamMessage = undefined;
       this.#active = undefined;
       this.#counted = { model: run.model, calibration: run.calibration };
       becomeIdle();
@@ -622,7 +599,7 @@ export class Agent {
 
   #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
     if (!output) return this.#followUps.drain();
-    const last = this.#messages.at(-1);
+    const last = this.#state.messages.at(-1);
     const text = last && isAssistant(last) ? textOf(last) : "";
     return output
       .reminder(text, this.#now())
@@ -636,43 +613,9 @@ export class Agent {
   }
 
   #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
-    this.#apply(event);
+    this.#state = reduceAgentState(this.#state, event);
     watch?.(event);
     return this.#notify(event);
-  }
-
-  #apply(event: AgentEvent): void {
-    switch (event.type) {
-      case "message_update":
-        this.#streamMessage = event.message;
-        break;
-      case "message_start":
-        this.#streamMessage = isAssistant(event.message) ? event.message : undefined;
-        break;
-      case "message_end":
-        this.#streamMessage = undefined;
-        if (isResult(event.message)) this.#messages = withResult(this.#messages, event.message);
-        else this.#messages.push(event.message);
-        break;
-      case "tool_execution_start":
-        this.#pendingToolCalls.add(event.toolCallId);
-        break;
-      case "tool_execution_end":
-        this.#pendingToolCalls.delete(event.toolCallId);
-        break;
-      case "compaction":
-        this.#compaction = event.compaction;
-        break;
-      case "turn_end":
-        if (event.message.errorMessage) this.#error = event.message.errorMessage;
-        break;
-      case "agent_end":
-        this.#usage = addUsage(this.#usage, event.usage);
-        this.#wait(event.pending);
-        break;
-      default:
-        break;
-    }
   }
 
   /** Calls the listeners in order, and waits for those that answer with a promise. */
@@ -738,11 +681,9 @@ export class Agent {
     contain(`onError, told of ${where}, threw`, () => onError(error, where));
   }
 
-  /** Notes which calls wait for a person; no other is open then. */
-  #wait(pending: readonly PendingCall[]): void {
-    this.#pending = pending;
-    this.#pendingToolCalls.clear();
-    for (const { toolCall } of pending) this.#pendingToolCalls.add(toolCall.id);
+  #setMessages(messages: AgentMessage[], pending: readonly PendingCall[]): void {
+    const state = { ...this.#state, messages, compaction: undefined };
+    this.#state = withPendingCalls(state, pending);
   }
 
   #queue(queue: QueueName): MessageQueue {
@@ -775,20 +716,12 @@ export class Agent {
   }
 }
 
-function isAssistant(message: AgentMessage): message is AssistantMessage {
-  return isLlmMessage(message) && message.role === "assistant";
-}
-
 function callIds(message: AgentMessage): string[] {
   return isAssistant(message) ? callsOf(message).map(({ id }) => id) : [];
 }
 
 /** Whether a call that waited for a person still does, after what a run has made. */
 function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {
-  const isAnswered = messages.some((message) => isResult(message) && message.toolCallId === id);
+  const isAnswered = messages.some((message) => isToolResult(message) && message.toolCallId === id);
   return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);
-}
-
-function isResult(message: AgentMessage): message is ToolResultMessage {
-  return isLlmMessage(message) && message.role === "toolResult";
 }

@@ -1,4 +1,10 @@
 export * from "./agent.ts";
+export {
+  emptyEventState,
+  type EventState,
+  reduceAgentState,
+  withPendingCalls,
+} from "./agent-state.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export {
@@ -38,6 +44,6 @@ export * from "./contract/presentation.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
 export type { QueuedMessage } from "./queue.ts";
 export { InvalidTranscriptError } from "./loop/request.ts";
-export { type Attempt, isRetryable, type RetryPolicy, withRetry } from "./loop/retry.ts";
+export { type Attempt, type RetryPolicy, withRetry } from "./loop/retry.ts";
 export * from "./observe/tracing.ts";
 export * from "./contract/types.ts";

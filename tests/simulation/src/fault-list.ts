@@ -223,8 +223,6 @@ const RETRY = inFile("agent/dist/loop/retry.js", {
   "Retry-After ignored": ["R22", "if (failure.retryAfterMs !== undefined)", "if (false)"],
   "one retry too many": ["R22", "tries > maxRetries", "tries > maxRetries + 1"],
   "one retry too few": ["R22", "tries > maxRetries", "tries >= maxRetries"],
-  "final failures retried": ["R22", "if (FINAL_KINDS.has(failure.kind))", "if (false)"],
-  "empty answers not retried": ["R7", '    "empty",\n', ""],
   "waits of any length": ["R22", "if (delayMs > longest) {", "if (false) {"],
   "delays without a cap": ["R22", "Math.min(cap, base * 2 ** (tries - 1))", "base * 4 ** tries"],
   "no wait before a retry": ["R22", "await policy.wait(delayMs)", "true"],
@@ -287,7 +285,7 @@ const RUN = inFile("agent/dist/run/run.js", {
   "prepareTurn does not start the list anew": ["fallback", "this.fallbacks.startAnew();", ""],
   "nothing is handed back": [
     "R16",
-    'contained("requeue threw", () => this.config.requeue?.(queue, messages));',
+    'contain("requeue threw", () => this.config.requeue?.(queue, messages));',
     ";",
   ],
   "late polls are lost": ["R16", "() => late?.(value)", "() => {}"],
@@ -397,14 +395,20 @@ const AGENT = inFile("agent/dist/agent.js", {
     "return this.#notify(event);",
     'const told = this.#notify(event); return event.type === "agent_end" ? undefined : told;',
   ],
-  "state keeps no results": [
-    "R3",
-    "this.#messages = withResult(this.#messages, event.message);",
-    ";",
-  ],
 });
 
 const REST = [
+  ...inFile("agent/dist/agent-state.js", {
+    "state keeps no results": [
+      "R3",
+      "return { ...state, messages: withResult(messages, message) };",
+      "return state;",
+    ],
+  }),
+  ...inFile("ai/dist/messages/failure.js", {
+    "final failures retried": ["R22", 'typeof byKind === "boolean"', "byKind === true"],
+    "empty answers not retried": ["R7", "empty: true,", "empty: false,"],
+  }),
   ...inFile("agent/dist/queue.js", {
     "handed back at the wrong end": [
       "R16",

@@ -43,7 +43,7 @@ class Laboratory {
       const installed = await realpath(join(ROOT, "node_modules", name)).catch(() => undefined);
       if (installed) await symlink(installed, join(modules, name));
     }
-    await cp(join(ROOT, "sim", "dist"), join(home, "sim"), { recursive: true });
+    await cp(join(ROOT, "tests", "simulation", "dist"), join(home, "sim"), { recursive: true });
     await writeFile(join(home, "package.json"), '{ "type": "module" }\n');
     return new Laboratory(home);
   }

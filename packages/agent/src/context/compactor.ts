@@ -1,12 +1,13 @@
 import {
   type AssistantMessage,
+  errorMessage,
   estimateContextTokens,
   estimateTokens,
   type Failure,
   textOf,
 } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
-import { contain, errorMessage } from "../contract/contain.ts";
+import { contain } from "../contract/contain.ts";
 import type { AgentMessage } from "../contract/types.ts";
 import { isLlmMessage } from "../transcript/history.ts";
 import { cutMiddle } from "../transcript/truncate.ts";

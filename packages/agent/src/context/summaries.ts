@@ -1,5 +1,5 @@
+import { errorMessage } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
-import { errorMessage } from "../contract/contain.ts";
 import type { AgentMessage } from "../contract/types.ts";
 import type { ContextHost } from "./host.ts";
 import type { ContextMemory } from "./memory.ts";

@@ -1,3 +1,5 @@
+import { errorMessage, isThenable } from "@gyre/ai";
+
 /**
  * Calls an application's function whose error must not harm the run. What it throws, or what its
  * promise rejects with, becomes a process warning.
@@ -21,22 +23,4 @@ export function warn(what: string, error: unknown): void {
   const text = `${what}: ${errorMessage(error)}`;
   if (process?.emitWarning) process.emitWarning(text, "GyreWarning");
   else console.warn(text);
-}
-
-export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    typeof (value as { then?: unknown }).then === "function"
-  );
-}
-
-/** The message of an error, for people. */
-export function errorMessage(error: unknown): string {
-  try {
-    if (error instanceof Error) return error.message || error.name;
-    return String(error);
-  } catch {
-    return "an error without words";
-  }
 }

@@ -61,7 +61,7 @@ const ways: [string, () => never, string][] = [
     () => {
       throw Object.create(null);
     },
-    "an error without words",
+    "an error that cannot be shown",
   ],
 ];
 

@@ -5,15 +5,18 @@ import {
   type Context,
   costOf,
   emptyAssistantMessage,
+  errorMessage,
   type Failure,
   IncompleteStreamError,
   isDelta,
+  isLocalModel,
+  isThenable,
   sameBlock,
   type StopReason,
   type StreamOptions,
   toAssistantStream,
 } from "@gyre/ai";
-import { contain, errorMessage, isThenable } from "../contract/contain.ts";
+import { contain } from "../contract/contain.ts";
 import { withFallback } from "../run/fallback.ts";
 import { callsOf, endedInTrouble } from "../transcript/history.ts";
 import { compose, type ModelAnswer, type ModelInvocation } from "../contract/middleware.ts";
@@ -531,7 +534,7 @@ class Watchdog {
     const { firstEventMs, betweenEventsMs } = run.config.watchdog ?? {};
     this.#run = run;
     this.#bark = bark;
-    const first = firstEventMs ?? (isLoopback(run.model.baseUrl) ? 0 : DEFAULT_FIRST_EVENT_MS);
+    const first = firstEventMs ?? (isLocalModel(run.model) ? 0 : DEFAULT_FIRST_EVENT_MS);
     this.#firstMs = first > 0 ? first : Number.POSITIVE_INFINITY;
     const between = betweenEventsMs ?? DEFAULT_BETWEEN_EVENTS_MS;
     this.#betweenMs = between > 0 ? between : Number.POSITIVE_INFINITY;
@@ -563,9 +566,4 @@ class Watchdog {
       else this.#bark();
     });
   }
-}
-
-function isLoopback(baseUrl: string | undefined): boolean {
-  if (!baseUrl) return false;
-  return /^\w+:\/\/(localhost|127(\.\d+){3}|\[::1\])([:/]|$)/i.test(baseUrl);
 }

@@ -1,7 +1,7 @@
-import { AssistantMessageEventStream, type Failure } from "@gyre/ai";
+import { AssistantMessageEventStream, type Failure, isRetryable } from "@gyre/ai";
 import { call, cutOff, fail, manualClock, say, stall, unfinished } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { isRetryable, withRetry } from "./retry.ts";
+import { withRetry } from "./retry.ts";
 import { never, play, start, tool } from "../testing/play.ts";
 import { answer, empty, injected } from "../testing/render.ts";
 

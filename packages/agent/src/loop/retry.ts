@@ -1,4 +1,4 @@
-import type { AssistantMessage, Failure, FailureKind } from "@gyre/ai";
+import { type AssistantMessage, type Failure, isRetryable } from "@gyre/ai";
 import type { RetryOptions } from "../contract/types.ts";
 
 export const DEFAULT_MAX_RETRIES = 4;
@@ -6,27 +6,6 @@ export const DEFAULT_BASE_DELAY_MS = 1_000;
 export const DEFAULT_MAX_DELAY_MS = 30_000;
 /** A service that asks for a longer wait than this fails the run at once. */
 export const DEFAULT_MAX_RETRY_DELAY_MS = 60_000;
-
-const RETRYABLE_STATUS = new Set([408, 409, 425, 429]);
-const RETRYABLE_KINDS = new Set<FailureKind>([
-  "rate_limit",
-  "overloaded",
-  "network",
-  "timeout",
-  "stalled",
-  "incomplete",
-  "empty",
-]);
-const FINAL_KINDS = new Set<FailureKind>(["auth", "quota", "bad_request", "overflow", "refused"]);
-
-/** Whether the same request may succeed later: as the wire said, else by kind and status. */
-export function isRetryable(failure: Failure): boolean {
-  if (failure.retryable !== undefined) return failure.retryable;
-  if (FINAL_KINDS.has(failure.kind)) return false;
-  if (RETRYABLE_KINDS.has(failure.kind)) return true;
-  const { status } = failure;
-  return status !== undefined && (RETRYABLE_STATUS.has(status) || status >= 500);
-}
 
 /** One try at a response. `shown`: content was passed on, so that it cannot be taken back. */
 export interface Attempt {

@@ -1,5 +1,11 @@
-import { type AssistantMessage, outcomeOf, type ToolCall, type ToolResultMessage } from "@gyre/ai";
-import { errorMessage, isThenable } from "../contract/contain.ts";
+import {
+  type AssistantMessage,
+  errorMessage,
+  isThenable,
+  outcomeOf,
+  type ToolCall,
+  type ToolResultMessage,
+} from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
 import { endedInTrouble } from "../transcript/history.ts";
 import { capResult } from "../context/long-results.ts";

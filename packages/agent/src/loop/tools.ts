@@ -1,11 +1,12 @@
 import {
   type ArgumentsResult,
+  errorMessage,
+  isThenable,
   nearNames,
   type ToolCall,
   type ToolOutcome,
   validateToolArguments,
 } from "@gyre/ai";
-import { errorMessage, isThenable } from "../contract/contain.ts";
 import { compose, DeniedError, Suspend, type ToolInvocation } from "../contract/middleware.ts";
 import type { Run } from "../run/run.ts";
 import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";

@@ -1,11 +1,13 @@
 import {
   type AssistantMessage,
   type AssistantMessageEventStream,
+  errorMessage,
   type Failure,
   IncompleteStreamError,
+  isThenable,
   toAssistantStream,
 } from "@gyre/ai";
-import { errorMessage, isThenable, warn } from "../contract/contain.ts";
+import { warn } from "../contract/contain.ts";
 import {
   type Middleware,
   type ModelInvocation,

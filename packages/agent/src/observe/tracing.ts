@@ -1,6 +1,7 @@
 import {
   type AssistantContent,
   type AssistantMessage,
+  errorMessage,
   type Message,
   type Model,
   redact,
@@ -11,7 +12,6 @@ import {
 } from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
-import { errorMessage } from "../contract/contain.ts";
 
 /** What an attribute of a span can be. */
 export type TelemetryValue = string | number | boolean | string[];

@@ -1,4 +1,4 @@
-import { errorMessage, isThenable } from "../contract/contain.ts";
+import { errorMessage, isThenable } from "@gyre/ai";
 import type { AgentEvent, AgentSink } from "../contract/types.ts";
 
 /** The sink threw, or did not settle in time; nothing was emitted after `event`. */

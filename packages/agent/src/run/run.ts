@@ -2,6 +2,7 @@ import {
   addUsage,
   type AssistantMessage,
   type Clock,
+  isThenable,
   type Model,
   type StreamFn,
   systemClock,
@@ -16,7 +17,7 @@ import { Cancellation, type CancelReason } from "./cancellation.ts";
 import { Compactor } from "../context/compactor.ts";
 import type { ContextMemory } from "../context/memory.ts";
 import type { Compaction } from "../contract/compaction.ts";
-import { contain, isThenable } from "../contract/contain.ts";
+import { contain } from "../contract/contain.ts";
 import { Emitter } from "./emitter.ts";
 import { Fallbacks } from "./fallback.ts";
 import { History } from "../transcript/history.ts";

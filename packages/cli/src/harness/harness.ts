@@ -4,7 +4,6 @@ import {
   type AgentRun,
   type AgentSink,
   callsOf,
-  isRetryable,
   jsonLines,
   type Limits,
   logging,
@@ -12,6 +11,7 @@ import {
 } from "@gyre/agent";
 import {
   type AnySchema,
+  isRetryable,
   type Model,
   type StopReason,
   type ThinkingLevel,

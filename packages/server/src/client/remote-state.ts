@@ -1,14 +1,15 @@
 import {
   type AgentEvent,
   type AgentMessage,
-  isLlmMessage,
+  emptyEventState,
+  type EventState,
   type PendingCall,
   type QueueMode,
-  withResult,
+  reduceAgentState,
+  withPendingCalls,
 } from "@gyre/agent";
-import { addUsage, type Model, type ThinkingLevel, type Usage } from "@gyre/ai";
+import type { Model, ThinkingLevel } from "@gyre/ai";
 import { isRecord, type Payload } from "@gyre/protocol";
-import { isAssistant } from "../events/wire-event.ts";
 
 /** A tool of the session as far as it can be told of. */
 export interface RemoteTool {
@@ -17,7 +18,7 @@ export interface RemoteTool {
 }
 
 /** What the agent of a session is, as far as its events have come. Lists are live. */
-export interface RemoteState {
+export interface RemoteState extends Omit<EventState, "messages" | "compaction"> {
   readonly systemPrompt: string;
   readonly model: Pick<Model, "provider" | "id"> | undefined;
   readonly thinkingLevel: ThinkingLevel;
@@ -27,17 +28,6 @@ export interface RemoteState {
   readonly messages: readonly AgentMessage[];
   /** How many older messages the session has that did not fit into a snapshot. */
   readonly omitted: number;
-  readonly isStreaming: boolean;
-  /** The assistant message that is being streamed; live. */
-  readonly streamMessage: AgentMessage | undefined;
-  /** Ids of calls that run, or wait for a decision. */
-  readonly pendingToolCalls: ReadonlySet<string>;
-  /** Calls that a suspended run left for a person to decide. */
-  readonly pending: readonly PendingCall[];
-  /** What went wrong in the last run, if anything did. */
-  readonly error: string | undefined;
-  /** Tokens and cost of all runs. */
-  readonly usage: Usage;
   /** What else the server tells of the session: folder, permission mode, file. */
   readonly info: Payload;
 }
@@ -50,27 +40,15 @@ type Settings = Pick<
 /** Follows an agent by its events, from a snapshot on. */
 export class RemoteStateMirror {
   #settings: Settings = readSettings({});
-  #messages: AgentMessage[] = [];
   #omitted = 0;
-  #isStreaming = false;
-  #streamMessage: AgentMessage | undefined;
-  readonly #pendingToolCalls = new Set<string>();
-  #pending: readonly PendingCall[] = [];
-  #error: string | undefined;
-  #usage: Usage = {};
+  #state: EventState & { readonly messages: AgentMessage[] } = {
+    ...emptyEventState(),
+    messages: [],
+  };
 
   get state(): RemoteState {
-    return {
-      ...this.#settings,
-      messages: this.#messages,
-      omitted: this.#omitted,
-      isStreaming: this.#isStreaming,
-      streamMessage: this.#streamMessage,
-      pendingToolCalls: this.#pendingToolCalls,
-      pending: this.#pending,
-      error: this.#error,
-      usage: this.#usage,
-    };
+    const { compaction: _, ...state } = this.#state;
+    return { ...this.#settings, ...state, omitted: this.#omitted };
   }
 
   /** Begins anew; `streamMessage` is the message that is on its way. */
@@ -78,17 +56,28 @@ export class RemoteStateMirror {
     const { messages, omitted, isRunning, pending, error, usage, state } = snapshot;
     this.update(snapshot);
     // What messages are is the server's word.
-    this.#messages = Array.isArray(messages) ? [...(messages as AgentMessage[])] : [];
+    const loaded = {
+      ...emptyEventState(),
+      messages: Array.isArray(messages) ? [...(messages as AgentMessage[])] : [],
+      isStreaming: isRunning === true,
+      streamMessage,
+      error: typeof error === "string" ? error : undefined,
+      usage: isRecord(usage) ? usage : {},
+    };
     this.#omitted = typeof omitted === "number" ? omitted : 0;
-    this.#isStreaming = isRunning === true;
-    this.#streamMessage = streamMessage;
-    this.#error = typeof error === "string" ? error : undefined;
-    this.#usage = isRecord(usage) ? usage : {};
-    this.#wait(Array.isArray(pending) ? (pending as PendingCall[]) : []);
+    const waiting = withPendingCalls(
+      loaded,
+      Array.isArray(pending) ? (pending as PendingCall[]) : [],
+    );
     const executing: unknown = isRecord(state) ? state["executing"] : undefined;
-    for (const call of Array.isArray(executing) ? executing : []) {
-      if (isRecord(call)) this.#pendingToolCalls.add(String(call["toolCallId"]));
-    }
+    const running = (Array.isArray(executing) ? executing : []).filter(isRecord);
+    this.#state = {
+      ...waiting,
+      pendingToolCalls: new Set([
+        ...waiting.pendingToolCalls,
+        ...running.map((call) => String(call["toolCallId"])),
+      ]),
+    };
   }
 
   /** Something was set. */
@@ -96,54 +85,8 @@ export class RemoteStateMirror {
     this.#settings = readSettings(settings);
   }
 
-  /** As the agent itself does with its events. */
   apply(event: AgentEvent): void {
-    switch (event.type) {
-      case "agent_start":
-        this.#isStreaming = true;
-        this.#pending = [];
-        this.#error = undefined;
-        break;
-      case "message_start":
-        this.#streamMessage = isAssistant(event.message) ? event.message : undefined;
-        break;
-      case "message_update":
-        this.#streamMessage = event.message;
-        break;
-      case "message_end":
-        this.#streamMessage = undefined;
-        this.#add(event.message);
-        break;
-      case "tool_execution_start":
-        this.#pendingToolCalls.add(event.toolCallId);
-        break;
-      case "tool_execution_end":
-        this.#pendingToolCalls.delete(event.toolCallId);
-        break;
-      case "turn_end":
-        if (event.message.errorMessage) this.#error = event.message.errorMessage;
-        break;
-      case "agent_end":
-        this.#isStreaming = false;
-        this.#streamMessage = undefined;
-        this.#usage = addUsage(this.#usage, event.usage);
-        this.#wait(event.pending);
-        break;
-      default:
-        break;
-    }
-  }
-
-  #add(message: AgentMessage): void {
-    if (isLlmMessage(message) && message.role === "toolResult") {
-      this.#messages = withResult(this.#messages, message);
-    } else this.#messages.push(message);
-  }
-
-  #wait(pending: readonly PendingCall[]): void {
-    this.#pending = pending;
-    this.#pendingToolCalls.clear();
-    for (const { toolCall } of pending) this.#pendingToolCalls.add(toolCall.id);
+    this.#state = reduceAgentState(this.#state, event);
   }
 }
 

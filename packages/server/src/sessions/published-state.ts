@@ -1,5 +1,10 @@
-import type { Agent, AgentEndEvent, AgentEvent, PendingCall } from "@gyre/agent";
-import { addUsage, type Usage } from "@gyre/ai";
+import {
+  type Agent,
+  type AgentEndEvent,
+  type AgentEvent,
+  type EventState,
+  reduceAgentState,
+} from "@gyre/agent";
 import type { Payload } from "@gyre/protocol";
 
 /** The run that goes on, or was the last. */
@@ -14,40 +19,41 @@ interface PublishedRun {
  * snapshot stands for the events up to a number, and has to say the same as they do.
  */
 export class PublishedState {
-  pending: readonly PendingCall[];
-  isRunning: boolean;
-  usage: Usage;
-  error: string | undefined;
+  #state: EventState;
   #run: PublishedRun | undefined;
 
   constructor({ isRunning, state }: Agent) {
-    this.pending = state.pending;
-    this.isRunning = isRunning;
-    this.usage = state.usage;
-    this.error = state.error;
+    const { pending, pendingToolCalls, usage, error } = state;
+    this.#state = {
+      isStreaming: isRunning,
+      streamMessage: undefined,
+      pendingToolCalls,
+      pending,
+      error,
+      usage,
+      compaction: undefined,
+    };
+  }
+
+  get pending(): EventState["pending"] {
+    return this.#state.pending;
   }
 
   /** An event is about to be sent after the one with the number `last`. */
   apply(event: AgentEvent, last: number): void {
-    if (event.type === "turn_end") this.error = event.message.errorMessage || this.error;
-    if (event.type !== "agent_start") return;
-    this.isRunning = true;
-    this.pending = [];
-    this.error = undefined;
-    this.#run = { after: last };
+    this.#state = reduceAgentState(this.#state, event);
+    if (event.type === "agent_start") this.#run = { after: last };
   }
 
   /** The end of a run was sent, as this number. */
-  endRun({ pending, usage }: AgentEndEvent, seq: number, toPayload: Payload): void {
-    this.isRunning = false;
-    this.pending = pending;
-    this.usage = addUsage(this.usage, usage);
-    if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload: toPayload } };
+  endRun(event: AgentEndEvent, seq: number, payload: Payload): void {
+    this.#state = reduceAgentState(this.#state, event);
+    if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload } };
   }
 
   /** For a snapshot. */
   payload(): Payload {
-    const { pending, usage, error, isRunning } = this;
+    const { pending, usage, error, isStreaming: isRunning } = this.#state;
     return {
       isRunning,
       pending,
