@@ -22,7 +22,17 @@ export type * from "./contract/plugin-types.ts";
 export { type ProgramEnd, runProgram, type RunOptions } from "./process/processes.ts";
 export { fromSource, PROVENANCE_NOTE, type Source } from "./text/provenance.ts";
 export * from "./files/read/tool.ts";
-export * from "./permissions/permissions.ts";
+export { type PermissionOptions, permissions } from "./permissions.ts";
+export {
+  type Advice,
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  approvalRequest,
+  type PathResolver,
+  type PermissionDecision,
+  type PermissionMode,
+} from "./permissions/permissions.ts";
+export * from "./catalog.ts";
 export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
 export { ruleFor } from "./permissions/rule-for.ts";
 export { RuleError } from "./permissions/rules.ts";

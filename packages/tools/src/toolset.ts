@@ -1,34 +1,25 @@
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { AgentTool, Middleware } from "@gyre/agent";
+import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
-import { editTool } from "./edit/tool.ts";
+import { type ToolOptions, TOOLS } from "./catalog.ts";
 import type { ToolEnv } from "./contract/env.ts";
 import { cleanEnvironment } from "./process/environment.ts";
-import type { FetchOptions } from "./web/fetch/tool.ts";
-import { findTool } from "./search/find/tool.ts";
-import type { GitOptions } from "./git/program.ts";
-import { grepTool } from "./search/grep/tool.ts";
-import { jobsTool, JobTable } from "./shell/jobs.ts";
+import { JobTable } from "./shell/jobs.ts";
 import { reapLeftovers } from "./process/leftovers.ts";
-import { NotePad, notesTool } from "./memory/notes/tool.ts";
-import type { OracleOptions } from "./agents/oracle/tool.ts";
+import { NotePad } from "./memory/notes/tool.ts";
 import { secretPlaces } from "./sandbox/places.ts";
-import { readTool } from "./files/read/tool.ts";
 import { noSuchTool, ToolRegistry } from "./contract/registry.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox/sandbox.ts";
 import { SeenFiles } from "./workspace/seen.ts";
-import { type ShellOptions, shellTool } from "./shell/tool.ts";
-import type { TaskOptions } from "./agents/task/tool.ts";
-import { TodoList, todoTool } from "./memory/todo/tool.ts";
+import type { ShellOptions } from "./shell/tool.ts";
+import { TodoList } from "./memory/todo/tool.ts";
 import { openWorkspace } from "./workspace/workspace.ts";
-import { writeTool } from "./files/write/tool.ts";
 
 const OWNER_ONLY = 0o700;
-const NOTES = "notes";
 
-export interface ToolsetOptions {
+export interface ToolsetOptions extends ToolOptions {
   /** The folder to work in. */
   root: string;
   /**
@@ -50,15 +41,6 @@ export interface ToolsetOptions {
   hidden?: readonly string[];
   /** Further environment variables for programs, unless they look like keys. */
   keepVariables?: readonly string[];
-  git?: GitOptions;
-  /** Another model to ask. */
-  oracle?: Omit<OracleOptions, "tools" | "middleware">;
-  /** Sub-agents. */
-  task?: Omit<TaskOptions, "tools" | "middleware">;
-  /** Around the calls of oracle and sub-agents: give them what the agent itself has. */
-  middleware?: readonly Middleware[];
-  /** False: no way to the web. Default: with approval, if permissions ask for it. */
-  fetch?: FetchOptions | false;
   /** Where long output and notes on running programs go. Default: `gyre/tools` in the user's state folder. */
   stateFolder?: string;
   /** Default: the variables of this process. */
@@ -81,9 +63,11 @@ export interface Toolset {
 
 /** Opens a folder to work in, with our tools for it. Ends first what earlier agents left running. */
 export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
-  const makers = makersOf(options);
-  const names = [...new Set(options.tools ?? makers.keys())];
-  for (const name of names) if (!makers.has(name)) throw noSuchTool(name, makers.keys());
+  const offered = TOOLS.filter((tool) => tool.isAvailable?.(options) ?? true).map(
+    ({ name }) => name,
+  );
+  const names = [...new Set(options.tools ?? offered)];
+  for (const name of names) if (!offered.includes(name)) throw noSuchTool(name, offered);
   const { clock = systemClock, environment = process.env, network = false } = options;
   const { keepVariables: keep = [], readOnly } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
@@ -110,8 +94,10 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const todos = new TodoList();
   const notes = new NotePad();
   const made = new Map<string, AgentTool>();
-  for (const [name, make] of makers) {
-    if (names.includes(name)) made.set(name, await make({ env, jobs, todos, notes, made }));
+  const shell = shellOptions(options, jobs);
+  const parts = { env, jobs, todos, notes, shell, options, made };
+  for (const { name, make } of TOOLS) {
+    if (names.includes(name)) made.set(name, await make(parts));
   }
   return {
     registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
@@ -125,66 +111,6 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
       await rm(spoolFolder, { recursive: true, force: true });
     },
   };
-}
-
-/** What tools are made of. */
-interface Parts {
-  env: ToolEnv;
-  jobs: JobTable;
-  todos: TodoList;
-  notes: NotePad;
-  /** The tools that are made already. */
-  made: ReadonlyMap<string, AgentTool>;
-}
-
-type Maker = (parts: Parts) => AgentTool | Promise<AgentTool>;
-
-/**
- * How each tool is made that there can be, in the order of the registry. What most agents
- * do without is loaded only where it is asked for.
- */
-function makersOf(options: ToolsetOptions): Map<string, Maker> {
-  const { fetch, oracle, task, middleware } = options;
-  const around = middleware && { middleware };
-  const makers = new Map<string, Maker>([
-    ["read", ({ env }) => readTool(env)],
-    ["ls", async ({ env }) => (await import("./files/ls/tool.ts")).lsTool(env)],
-    ["find", ({ env }) => findTool(env)],
-    ["grep", ({ env }) => grepTool(env)],
-    ["edit", ({ env }) => editTool(env)],
-    [
-      "apply_patch",
-      async ({ env }) => (await import("./edit/apply-patch/tool.ts")).applyPatchTool(env),
-    ],
-    ["write", ({ env }) => writeTool(env)],
-    ["shell", ({ env, jobs }) => shellTool(env, shellOptions(options, jobs))],
-    ["jobs", ({ jobs }) => jobsTool(jobs)],
-    ["git", async ({ env }) => (await import("./git/tool.ts")).gitTool(env, options.git)],
-    ["todo", ({ todos }) => todoTool(todos)],
-    [NOTES, ({ notes }) => notesTool(notes)],
-  ]);
-  if (fetch !== false) {
-    makers.set("fetch", async ({ env }) =>
-      (await import("./web/fetch/tool.ts")).fetchTool(env, fetch),
-    );
-  }
-  // Those that ask models come last: they are given the tools that are there.
-  if (oracle) {
-    makers.set("oracle", async ({ env, made }) => {
-      const { oracleTool } = await import("./agents/oracle/tool.ts");
-      const tools = ["read", "ls", "find", "grep"].flatMap((name) => made.get(name) ?? []);
-      return oracleTool(env, { ...oracle, ...around, tools });
-    });
-  }
-  if (task) {
-    makers.set("task", async ({ env, made }) => {
-      const { taskTool } = await import("./agents/task/tool.ts");
-      // Notes are the agent's own: what others do would replace them.
-      const tools = [...made.values()].filter(({ name }) => name !== NOTES);
-      return taskTool(env, { ...task, ...around, tools: new ToolRegistry(tools) });
-    });
-  }
-  return makers;
 }
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {

@@ -1,7 +1,7 @@
 import { estimateContextTokens, estimateMessageTokens, type Model, type ToolCall } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { applyCompaction, contextLimits } from "./compaction.ts";
-import { traceOf } from "./facts.ts";
+import { classifyCall } from "./facts.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
@@ -39,9 +39,11 @@ export function contextBreakdown(
   config: ContextConfig = {},
 ): ContextBreakdown {
   const sent = compaction ? applyCompaction(messages, compaction) : messages;
-  const trace = config.traceOf ?? traceOf;
+  const findTool = (name: string): AgentTool | undefined =>
+    tools.find((tool) => tool.name === name);
+  const classify = config.classifyCall ?? ((call: ToolCall) => classifyCall(call, findTool));
   const reading = new Set<string>();
-  const readsFiles = (call: ToolCall): boolean => trace(call).reads === true;
+  const readsFiles = (call: ToolCall): boolean => classify(call).reads === true;
   let files = 0;
   let results = 0;
   let said = 0;

@@ -5,9 +5,11 @@ import {
   estimateTokens,
   type Failure,
   textOf,
+  type ToolCall,
 } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { contain } from "../contract/contain.ts";
+import type { ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage } from "../contract/types.ts";
 import { isLlmMessage } from "../transcript/history.ts";
 import { cutMiddle } from "../transcript/truncate.ts";
@@ -24,7 +26,7 @@ import {
   standIn,
   SUMMARY_SHARE,
 } from "./compaction.ts";
-import { factsOf, fitFacts } from "./facts.ts";
+import { classifyCall, factsOf, fitFacts } from "./facts.ts";
 import type { ContextHost } from "./host.ts";
 import { shortForm } from "./long-results.ts";
 import { ContextMemory } from "./memory.ts";
@@ -95,6 +97,11 @@ export class Compactor {
   /** The compaction in force. */
   get compaction(): Compaction | undefined {
     return this.#compaction;
+  }
+
+  #classify({ classifyCall: classify }: ContextConfig): (call: ToolCall) => ToolEffects {
+    const { byName } = this.#host.toolbox;
+    return classify ?? ((call) => classifyCall(call, (name) => byName.get(name)));
   }
 
   /** The transcript as it is sent. Valid until the next call. */
@@ -230,7 +237,7 @@ export class Compactor {
       if (!prepared) this.#beginSummary(config, start, to, onDemand?.keep);
       const { summary, why } = await this.#takeSummary(config, target);
       if (why) reason = `${reason} ${why}`;
-      const all = factsOf(messages.slice(start, to), facts, config.traceOf);
+      const all = factsOf(messages.slice(start, to), facts, this.#classify(config));
       // The summary covers its steps: they are not listed again.
       const listed =
         summary === undefined
@@ -369,5 +376,5 @@ function includesPinned(earlier: Compaction | undefined, pinned: string): boolea
 }
 
 function listSteps(messages: readonly AgentMessage[], from: number, to: number): readonly string[] {
-  return factsOf(messages.slice(from, to), undefined).steps;
+  return factsOf(messages.slice(from, to), undefined, () => ({})).steps;
 }

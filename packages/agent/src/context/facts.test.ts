@@ -1,9 +1,10 @@
 import { estimateTokens, type ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { factsOf, factsText, fitFacts, traceOf } from "./facts.ts";
-import { user } from "../testing/play.ts";
-import type { AgentMessage } from "../contract/types.ts";
+import type { ToolEffects, ToolPresentation } from "../contract/presentation.ts";
+import { classifyCall, factsOf, factsText, fitFacts } from "./facts.ts";
+import { tool, user } from "../testing/play.ts";
+import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
 let made = 0;
 const toolCall = (name: string, args: Record<string, unknown>): ToolCall => ({
@@ -36,23 +37,34 @@ function turn(text: string, calls: readonly ToolCall[] = [], isError = false): A
   ];
 }
 
-describe("what a call was for", () => {
+const TOOLS: Readonly<Record<string, ToolPresentation>> = {
+  edit: { kind: "edit", effects: ({ path }) => ({ changes: [String(path)] }) },
+  write: { kind: "edit", effects: ({ path }) => ({ changes: [String(path)] }) },
+  shell: { kind: "execute", effects: ({ command }) => ({ command: String(command) }) },
+  read: { kind: "read", effects: () => ({ reads: true }) },
+  broken: {
+    kind: "other",
+    effects() {
+      throw new Error("no");
+    },
+  },
+};
+
+const findTool = (name: string): AgentTool | undefined => {
+  const presentation = TOOLS[name];
+  return presentation && tool(name, () => "", { presentation });
+};
+const classify = (call: ToolCall): ToolEffects => classifyCall(call, findTool);
+
+describe("what a call does", () => {
   it.each([
     ["read", { path: "a.ts" }, { reads: true }],
-    ["grep", { pattern: "x" }, { reads: true }],
-    ["edit", { path: "a.ts", edits: [] }, { changed: ["a.ts"] }],
-    ["write", { file_path: "b.ts" }, { changed: ["b.ts"] }],
-    ["mcp__files__write_file", { path: "c.ts" }, { changed: ["c.ts"] }],
-    [
-      "apply_patch",
-      { input: "*** Begin Patch\n*** Add File: d.ts\n+x\n*** Update File: e.ts\n*** End Patch" },
-      { changed: ["d.ts", "e.ts"] },
-    ],
+    ["edit", { path: "a.ts" }, { changes: ["a.ts"] }],
     ["shell", { command: "npm test" }, { command: "npm test" }],
-    ["todo_write", { items: [] }, {}],
-    ["anything", { path: "x" }, {}],
-  ])("%s %j", (name, args, expected) => {
-    expect(traceOf(toolCall(name, args))).toEqual(expected);
+    ["broken", {}, {}],
+    ["write_file_of_somebody", { path: "x" }, {}],
+  ])("is what the tool says: %s %j", (name, args, expected) => {
+    expect(classify(toolCall(name, args))).toEqual(expected);
   });
 });
 
@@ -65,6 +77,7 @@ describe("facts", () => {
         ...turn("It failed.", [toolCall("write", { path: "no.ts" })], true),
       ],
       undefined,
+      classify,
     );
     expect(first).toEqual({
       requests: ["Now the other"],
@@ -79,11 +92,12 @@ describe("facts", () => {
         user("x".repeat(900)),
       ],
       first,
+      classify,
     );
     expect(second.decisions).toEqual(["Decision: two spaces.", "We decided to stop."]);
     expect(second.commands).toEqual(["ls"]);
     expect(second.requests[1]).toHaveLength(900);
-    expect(factsOf([user("Next")], second).requests[1]).toHaveLength(600);
+    expect(factsOf([user("Next")], second, classify).requests[1]).toHaveLength(600);
     expect(factsText(first)).toBe(
       "Files changed:\n- a.ts\n\nDecisions:\n- Decision: two spaces.\n\nRequests of the user:\n- Now the other\n\nSteps:\n- It failed.",
     );

@@ -1,8 +1,9 @@
 import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
 import { oneLine } from "../transcript/truncate.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
-import type { CallTrace, CompactionFacts } from "../contract/compaction.ts";
-import type { AgentMessage } from "../contract/types.ts";
+import type { CompactionFacts } from "../contract/compaction.ts";
+import type { ToolEffects } from "../contract/presentation.ts";
+import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
 const REQUEST_CHARS = 600;
 /** The newest request is what is being worked on. */
@@ -11,50 +12,27 @@ const LINE_CHARS = 240;
 const MAX_STEPS = 30;
 const MAX_COMMANDS = 30;
 
-const READS = /^(read|grep|find|ls|glob|list|search|view|cat|open)/i;
-const CHANGES = /(write|edit|patch|create|delete|remove|rename|move|replace|insert)/i;
-const RUNS = /^(shell|bash|sh|exec|run|command|terminal)/i;
-const PATH_NAMES = ["path", "file_path", "filePath", "file", "filename"];
-const COMMAND_NAMES = ["command", "cmd", "script"];
-const PATCH_FILE = /^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ b\/)(.+)$/gm;
 const DECISION =
   /^\W*(?:decision|decided|agreed)\b|\b(?:I|we)(?:'ve| have)? (?:decided?|chose|choose|agreed)\b/i;
 
-/** What a call was for, told by its tool's name and its arguments. */
-export function traceOf({
-  name,
-  arguments: args,
-}: Pick<ToolCall, "name" | "arguments">): CallTrace {
-  const own = name.slice(name.lastIndexOf("__") + 1).replace(/^_/, "");
-  const text = (names: readonly string[]): string | undefined => {
-    for (const key of names) {
-      const value = args[key];
-      if (typeof value === "string" && value !== "") return value;
-    }
-    return undefined;
-  };
-  if (RUNS.test(own)) {
-    const command = text(COMMAND_NAMES);
-    return command === undefined ? {} : { command };
+/** What a call does, as its tool says. Of a tool that does not say, nothing is known. */
+export function classifyCall(
+  { name, arguments: args }: Pick<ToolCall, "name" | "arguments">,
+  findTool: (name: string) => AgentTool | undefined,
+): ToolEffects {
+  try {
+    return findTool(name)?.presentation?.effects?.(args) ?? {};
+  } catch {
+    // The contract of `presentation`: a function that throws is treated as absent.
+    return {};
   }
-  if (CHANGES.test(own)) {
-    const path = text(PATH_NAMES);
-    const patched = Object.values(args).flatMap((value) =>
-      typeof value === "string"
-        ? [...value.matchAll(PATCH_FILE)].map((match) => match[1] ?? "")
-        : [],
-    );
-    const changed = path === undefined ? patched : [path];
-    return changed.length > 0 ? { changed } : {};
-  }
-  return READS.test(own) ? { reads: true } : {};
 }
 
 /** The facts of some messages, behind those that were known before. */
 export function factsOf(
   messages: readonly AgentMessage[],
   known: CompactionFacts | undefined,
-  trace: (call: ToolCall) => CallTrace = traceOf,
+  classify: (call: ToolCall) => ToolEffects,
 ): CompactionFacts {
   const requests = [...(known?.requests ?? [])];
   const changed = new Set(known?.changed);
@@ -70,7 +48,7 @@ export function factsOf(
       continue;
     }
     for (const call of callsOf(message)) {
-      const { changed: paths = [], command } = trace(call);
+      const { changes: paths = [], command } = classify(call);
       if (!failed.has(call.id)) for (const path of paths) moveToEnd(changed, path);
       if (command !== undefined) moveToEnd(commands, oneLine(command, LINE_CHARS));
     }

@@ -1,5 +1,5 @@
 import type { Clock, Model, TokenCalibration, Tool } from "@gyre/ai";
-import type { AgentEvent, AgentLoopConfig, AgentMessage } from "../contract/types.ts";
+import type { AgentEvent, AgentLoopConfig, AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** What the compaction of a context needs of the run whose context it is. */
 export interface ContextHost {
@@ -9,7 +9,10 @@ export interface ContextHost {
   /** The model in use. */
   readonly model: Model;
   readonly systemPrompt: string | undefined;
-  readonly toolbox: { readonly specs: readonly Tool[] };
+  readonly toolbox: {
+    readonly specs: readonly Tool[];
+    readonly byName: ReadonlyMap<string, AgentTool>;
+  };
   /** How the service of the model in use counts tokens. */
   readonly calibration: TokenCalibration;
   /** Turns that the run has begun. */

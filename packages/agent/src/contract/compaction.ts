@@ -1,14 +1,5 @@
 import type { ToolCall, UserMessage } from "@gyre/ai";
-
-/** What a call was for, as far as a summary or a breakdown wants to know. */
-export interface CallTrace {
-  /** It looked at files. */
-  reads?: boolean;
-  /** Paths that it changed, if it did not fail. */
-  changed?: readonly string[];
-  /** A command that it ran. */
-  command?: string;
-}
+import type { ToolEffects } from "./presentation.ts";
 
 /**
  * What stays known of turns that a compaction left out, word for word and without a model, from
@@ -86,6 +77,6 @@ export interface ContextConfig {
     signal: AbortSignal,
     trigger: "auto" | "manual",
   ) => boolean | void | Promise<boolean | void>;
-  /** What a call was for. Default: by the names of the tool and its arguments. */
-  traceOf?: (call: ToolCall) => CallTrace;
+  /** What a call did. Default: what its tool's `presentation` says. */
+  classifyCall?: (call: ToolCall) => ToolEffects;
 }

@@ -47,10 +47,11 @@ export interface ResultSummary {
   /** Short facts beside the name of the call: "exit 1", "+3 -1". */
   facts?: readonly string[];
   /**
-   * Lines that it found or printed. `list`: names that the summary may show the first of.
-   * `head` and `tail`: which end matters where there is no room for all.
+   * Lines that it found or printed. `list`: the summary names the first of them (`names`,
+   * where these are shorter than the lines). `head` and `tail`: which end matters where there
+   * is no room for all.
    */
-  lines?: { all: readonly string[]; keep: "list" | "head" | "tail" };
+  lines?: { all: readonly string[]; keep: "list" | "head" | "tail"; names?: readonly string[] };
   changes?: readonly FileChange[];
 }
 
@@ -83,4 +84,6 @@ export interface ToolPresentation {
   summarize?(result: Pick<AgentToolResult, "content" | "details" | "outcome">): ResultSummary;
   /** The tool only asks models, whose own calls are reported one by one. */
   delegates?: boolean;
+  /** The call that this call stands for, where a tool calls another by name. */
+  unwrap?(args: Args): { name: string; args: Args } | undefined;
 }

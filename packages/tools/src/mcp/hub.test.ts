@@ -13,7 +13,7 @@ import {
 } from "@gyre/ai/testing";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { permissions, type PermissionOptions } from "../permissions/permissions.ts";
+import { permissions, type PermissionOptions } from "../permissions.ts";
 import { processInfo } from "../process/process-tree.ts";
 import type { McpServerConfig } from "./config.ts";
 import { MAX_RESTARTS, RESTART_WINDOW_MS } from "./connection.ts";

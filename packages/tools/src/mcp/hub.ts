@@ -19,6 +19,7 @@ import { hashOfTool, memoryPins, type PinStore } from "./pins.ts";
 import { resultOf, saidBy } from "./result.ts";
 import { withoutPatterns } from "./patterns.ts";
 import { ranked } from "./search.ts";
+import { mcpCallPresentation, toolSearchPresentation } from "./presentation.ts";
 
 /** The tool by which a model finds tools of servers that it was not told of. */
 export const TOOL_SEARCH = "tool_search";
@@ -475,6 +476,7 @@ class McpHub implements Mcp {
     if (names.length > told.length) told.push("...");
     const tool = defineTool({
       name: TOOL_SEARCH,
+      presentation: toolSearchPresentation,
       label: "Find tools",
       description: `Find tools of MCP servers (${told.join(", ")}) and their parameters, for ${MCP_CALL}.`,
       parameters: {
@@ -578,6 +580,7 @@ class McpHub implements Mcp {
 function callTool(): GuardedTool {
   const tool = defineTool({
     name: MCP_CALL,
+    presentation: mcpCallPresentation,
     label: "MCP",
     description: `Call a tool that ${TOOL_SEARCH} found.`,
     parameters: {

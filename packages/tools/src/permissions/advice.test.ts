@@ -3,7 +3,8 @@ import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import type { Access, GuardedTool } from "../contract/access.ts";
-import { type Advice, type PermissionMode, permissions } from "./permissions.ts";
+import { permissions } from "../permissions.ts";
+import { type Advice, type PermissionMode } from "./permissions.ts";
 import type { RuleList } from "./rules.ts";
 
 interface Case {

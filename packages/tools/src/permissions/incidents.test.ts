@@ -20,12 +20,8 @@ import { join } from "node:path";
 import type { AgentToolResult, ToolInvocation } from "@gyre/agent";
 import { scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  type ApprovalAnswer,
-  type ApprovalRequest,
-  type PermissionOptions,
-  permissions,
-} from "./permissions.ts";
+import { type PermissionOptions, permissions } from "../permissions.ts";
+import { type ApprovalAnswer, type ApprovalRequest } from "./permissions.ts";
 import { createSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 import { openToolset, type Toolset } from "../toolset.ts";
 

@@ -5,14 +5,13 @@ import { Agent, type AgentTool, defineTool, Suspend, type ToolInvocation } from 
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Access, GuardedTool } from "../contract/access.ts";
+import { type PermissionOptions, permissions } from "../permissions.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
   approvalRequest,
   type PermissionDecision,
   type PermissionMode,
-  type PermissionOptions,
-  permissions,
 } from "./permissions.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 

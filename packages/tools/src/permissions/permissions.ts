@@ -86,7 +86,7 @@ export interface Advice {
 }
 
 /** What decides on a call: mode, rules, and a person to ask. */
-export interface PermissionOptions {
+export interface PermissionSetup {
   /** Default "ask". A function is called for each call, and may change its mind. */
   mode?: PermissionMode | (() => PermissionMode);
   rules?: RuleList;
@@ -99,8 +99,8 @@ export interface PermissionOptions {
   headless?: boolean;
   /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
   sandboxed: boolean | (() => boolean | Promise<boolean>);
-  /** The tools that there are: a rule for another one is an error. Default: ours. */
-  tools?: Iterable<Pick<AgentTool, "name">>;
+  /** The tools that there are: a rule for another one is an error. */
+  tools: Iterable<Pick<AgentTool, "name">>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
   workspace?: PathResolver | (() => PathResolver);
   /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
@@ -116,9 +116,6 @@ export type PathResolver = Pick<Workspace, "resolve">;
 const MAX_ASKS = 3;
 /** Calls that wait for an approval, remembered to know what they were. */
 const MAX_REMEMBERED = 1000;
-/** The tools that rules may name unless `tools` says otherwise: ours. */
-export const TOOL_NAMES: readonly string[] =
-  "read write edit apply_patch ls find grep shell jobs git oracle task fetch todo notes".split(" ");
 
 /**
  * Decides which calls run: by rules, then by mode, then by asking. Give it as the last of
@@ -126,10 +123,10 @@ export const TOOL_NAMES: readonly string[] =
  * sub-agents as well. Whatever goes wrong on the way to a decision is a denial. Throws
  * `RuleError` at once where a rule is wrong.
  */
-export function permissions(options: PermissionOptions): Middleware {
+export function createPermissions(options: PermissionSetup): Middleware {
   const { mode = "ask", tools, onDecision } = options;
   if (typeof mode !== "function" && !MODES.has(mode)) throw unknownMode(mode);
-  const names = tools ? [...tools].map(({ name }) => name) : TOOL_NAMES;
+  const names = [...tools].map(({ name }) => name);
   const guard = new Guard(options, new Rules(options.rules ?? {}, names));
   return {
     async tool(call, next) {
@@ -166,12 +163,12 @@ export async function approvalRequest(
 type Outcome = Omit<PermissionDecision, "callId" | "tool">;
 
 class Guard {
-  readonly #options: PermissionOptions;
+  readonly #options: PermissionSetup;
   readonly #rules: Rules;
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
 
-  constructor(options: PermissionOptions, rules: Rules) {
+  constructor(options: PermissionSetup, rules: Rules) {
     this.#options = options;
     this.#rules = rules;
   }

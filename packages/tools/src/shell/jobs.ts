@@ -8,6 +8,7 @@ import { fromSource } from "../text/provenance.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
 import { sanitise } from "../text/sanitize.ts";
 import { counted, textResult } from "../text/text.ts";
+import { jobsPresentation } from "./presentation.ts";
 
 /** Jobs that run at once; as many that have ended are remembered. */
 export const MAX_JOBS = 16;
@@ -231,6 +232,7 @@ export class JobTable {
 export function jobsTool(jobs: JobTable): GuardedTool {
   const tool = defineTool({
     name: "jobs",
+    presentation: jobsPresentation,
     label: "Jobs",
     description:
       "Background jobs of shell. read: output since the last read; stop: end one with all it " +

@@ -6,6 +6,7 @@ import { sanitise } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 import { workingFolder } from "./working-folder.ts";
+import { shellPresentation } from "./presentation.ts";
 
 /** How long a command may take, unless the call says otherwise. */
 export const SHELL_TIMEOUT_MS = 120_000;
@@ -72,6 +73,7 @@ const propertiesWithJobs = {
 export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool {
   const tool = defineTool({
     name: "shell",
+    presentation: shellPresentation,
     label: "Shell",
     description:
       "Run a bash command in the workspace, without stdin. What it starts ends with it" +

@@ -10,9 +10,9 @@ export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
-/** A count with its word: "1 line", "2 lines". */
-export function counted(count: number, word: string): string {
-  return `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+/** A count with its word: "1 line", "2 lines", "3 matches". */
+export function counted(count: number, word: string, words = `${word}s`): string {
+  return `${grouped(count)} ${count === 1 ? word : words}`;
 }
 
 /**

@@ -12,6 +12,7 @@ import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
 import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
 import { cutText, humanSize } from "../../text/truncate.ts";
 import { PathError } from "../../workspace/workspace.ts";
+import { oraclePresentation } from "./presentation.ts";
 
 /** Turns of the oracle, unless told otherwise. */
 export const DEFAULT_ORACLE_TURNS = 20;
@@ -82,6 +83,7 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
   };
   const tool = defineTool({
     name: "oracle",
+    presentation: oraclePresentation,
     label: "Oracle",
     description:
       "Asks another, stronger model for advice: a plan, a review, the cause of a fault that is hard to find. " +

@@ -6,23 +6,29 @@ import { pathOf, readAccess } from "../read-access.ts";
 import { grouped, textResult } from "../../text/text.ts";
 import { humanSize, linesWithin, listedName } from "../../text/truncate.ts";
 import { type Entry, PathError } from "../../workspace/workspace.ts";
+import { lsPresentation } from "./presentation.ts";
 
 /** Entries of a folder that `ls` gives in one call. */
 export const LS_MAX_ENTRIES = 500;
 /** How long the entries that `ls` gives may be together, in bytes. */
 export const LS_MAX_BYTES: number = 50 * 1024;
 
-/** What an application is told of a listing. */
+const MAX_NAMED = 4;
+
+/** What a listing reports to the application. */
 export interface LsDetails {
   path: string;
   shownEntries: number;
   totalEntries: number;
+  /** The first few, for a summary. */
+  names: readonly string[];
 }
 
 /** Lists a folder, hidden files included. */
 export function lsTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
     name: "ls",
+    presentation: lsPresentation,
     label: "List",
     description:
       "List a folder: folders end with /, links show where they lead, files their size. " +
@@ -42,7 +48,7 @@ export function lsTool(env: ToolEnv): GuardedTool {
       const first = args.offset ?? 1;
       const name = listedName(path || ".");
       const total = entries.length;
-      if (total === 0) return textResult(`${name} is an empty folder.`, details(path, 0, 0));
+      if (total === 0) return textResult(`${name} is an empty folder.`, details(path, 0, []));
       if (first > total) {
         throw new Error(`offset ${first} is past the end: ${name} has ${entryCount(total)}.`);
       }
@@ -58,14 +64,25 @@ export function lsTool(env: ToolEnv): GuardedTool {
           ? `\n\n[Entries ${first}-${next - 1} of ${grouped(total)}. ` +
             `Use offset=${next} to continue, or find with a pattern.]`
           : "";
-      return textResult(shown.join("\n") + rest, details(path, shown.length, total));
+      return textResult(
+        shown.join("\n") + rest,
+        details(path, shown.length, entries.slice(first - 1), total),
+      );
     },
   });
   return { ...tool, access: (args) => readAccess(env, "List", args) };
 }
 
-function details(path: string, shownEntries: number, totalEntries: number): LsDetails {
-  return { path, shownEntries, totalEntries };
+function details(
+  path: string,
+  shownEntries: number,
+  from: readonly Entry[],
+  totalEntries = from.length,
+): LsDetails {
+  const names = from
+    .slice(0, MAX_NAMED)
+    .map(({ name, kind }) => listedName(name) + (kind === "folder" ? "/" : ""));
+  return { path, shownEntries, totalEntries, names };
 }
 
 function entryCount(count: number): string {

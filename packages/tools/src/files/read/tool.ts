@@ -18,6 +18,7 @@ import {
 } from "../../text/encoding.ts";
 import { humanSize, LineWindow, listedName, type ShownLines } from "../../text/truncate.ts";
 import { type FileInfo, PathError } from "../../workspace/workspace.ts";
+import { readPresentation } from "./presentation.ts";
 
 /** Lines of a file that `read` gives in one call. */
 export const READ_MAX_LINES = 2000;
@@ -61,6 +62,7 @@ export interface ReadDetails {
 export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTool {
   const tool = defineTool({
     name: "read",
+    presentation: readPresentation,
     label: "Read",
     description:
       `Read a text file, ${counted(READ_MAX_LINES, "line")} or ${humanSize(READ_MAX_BYTES)} ` +

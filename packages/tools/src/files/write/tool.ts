@@ -7,6 +7,7 @@ import { counted, textResult } from "../../text/text.ts";
 import { decodeText, textEncoding } from "../../text/encoding.ts";
 import { humanSize, listedName } from "../../text/truncate.ts";
 import { type FileIdentity, PathError } from "../../workspace/workspace.ts";
+import { writePresentation } from "./presentation.ts";
 
 /** An old text is told to the application up to this size. */
 export const WRITE_MAX_OLD_TEXT_CHARS: number = 1024 * 1024;
@@ -28,6 +29,7 @@ export interface WriteDetails {
 export function writeTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
     name: "write",
+    presentation: writePresentation,
     label: "Write",
     description:
       "Create a file with its folders, or replace a whole file that you have read. " +

@@ -1,6 +1,7 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import { counted, textResult } from "../../text/text.ts";
+import { todoPresentation } from "./presentation.ts";
 
 export const MAX_TODOS = 100;
 export const MAX_TODO_CHARS = 500;
@@ -74,6 +75,7 @@ const parameters = {
 export function todoTool(list: TodoList = new TodoList()): GuardedTool {
   const tool = defineTool({
     name: "todo",
+    presentation: todoPresentation,
     label: "Todo",
     description:
       "Keeps a list of the steps of a longer task. Give the whole list each time; it replaces the one before. Keep one step in_progress, and mark a step done when it is done.",

@@ -3,6 +3,7 @@ import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { pathOf, readAccess } from "../../files/read-access.ts";
 import { within } from "../../text/text.ts";
+import { findPresentation } from "./presentation.ts";
 
 /** Paths that `find` gives, unless the call asks for another number. */
 export const FIND_DEFAULT_LIMIT = 200;
@@ -33,6 +34,7 @@ export interface FindDetails {
 export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTool {
   const tool = defineTool({
     name: "find",
+    presentation: findPresentation,
     label: "Find",
     description:
       "Find files by glob, newest first. A pattern without / matches names in any folder; one " +

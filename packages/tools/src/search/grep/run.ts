@@ -268,6 +268,7 @@ class Search {
       path: this.#folder,
       matches: this.#matches,
       files: this.#found.length,
+      shownLines: blocks.length,
       isPartial: said.length > 0,
       engine: this.#ripgrep === undefined ? "javascript" : "ripgrep",
     };

@@ -4,6 +4,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import type { GrepQuery } from "./run.ts";
 import { pathOf, readAccess } from "../../files/read-access.ts";
 import { counted, within } from "../../text/text.ts";
+import { grepPresentation } from "./presentation.ts";
 
 /** Matches that `grep` gives, unless the call asks for another number. */
 export const GREP_DEFAULT_LIMIT = 100;
@@ -32,6 +33,8 @@ export interface GrepDetails {
   /** Shown. */
   matches: number;
   files: number;
+  /** Lines of the result's text that show matches. */
+  shownLines: number;
   /** What there is was not all shown, or not all looked at. */
   isPartial: boolean;
   engine: "ripgrep" | "javascript";
@@ -45,6 +48,7 @@ export interface GrepDetails {
 export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTool {
   const tool = defineTool({
     name: "grep",
+    presentation: grepPresentation,
     label: "Search",
     description:
       "Search files line by line for a regular expression. Returns path:line: text. " +

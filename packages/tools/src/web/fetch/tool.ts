@@ -13,6 +13,7 @@ import { htmlToText } from "./html-text.ts";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitise } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
+import { fetchPresentation } from "./presentation.ts";
 
 /** What is downloaded at most, unpacked, unless a call says otherwise. */
 export const DEFAULT_FETCH_BYTES: number = 2 * 1024 * 1024;
@@ -100,6 +101,7 @@ export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {
   const { lookup = lookUp, dial = dialServer } = options;
   const tool = defineTool({
     name: "fetch",
+    presentation: fetchPresentation,
     label: "Fetch",
     description:
       "Reads a page or file of the web as text (https only; HTML is turned into plain text, JSON is given as it is). " +

@@ -184,7 +184,12 @@ describe("a tool that looks", () => {
   });
 
   it("ls: counts, and names the first", () => {
-    const details: LsDetails = { path: "", shownEntries: 4, totalEntries: 4 };
+    const details: LsDetails = {
+      path: "",
+      shownEntries: 4,
+      totalEntries: 4,
+      names: ["docs/", "src/", "a.ts", "b.ts"],
+    };
     const text = "docs/\nsrc/\na.ts (1.2 KB)\nb.ts (3 B)";
     expect(ended("ls", {}, { text, details })).toBe("● ls .\n  4 entries: docs/, src/, a.ts, …");
   });
@@ -203,6 +208,7 @@ describe("a tool that looks", () => {
       path: "",
       matches: 4,
       files: 2,
+      shownLines: 4,
       isPartial: false,
       engine: "ripgrep",
     };
