@@ -5,6 +5,7 @@ import { Agent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findPresentation } from "./catalog.ts";
 import { isGuarded } from "./contract/access.ts";
 import { createSandbox } from "./sandbox/sandbox.ts";
 import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
@@ -37,20 +38,23 @@ describe("openToolset", () => {
     tools = await open(folder);
     expect(tools.registry.list().map(({ name }) => name)).toEqual([
       "read",
-      "ls",
-      "find",
-      "grep",
       "edit",
-      "apply_patch",
       "write",
       "shell",
       "jobs",
+      "grep",
+      "find",
+      "notes",
+      "ls",
       "git",
       "todo",
-      "notes",
       "fetch",
+      "apply_patch",
     ]);
-    expect(tools.registry.list().filter((tool) => !isGuarded(tool))).toEqual([]);
+    for (const tool of tools.registry.list()) {
+      expect(isGuarded(tool), tool.name).toBe(true);
+      expect(tool.presentation, tool.name).toBe(findPresentation(tool.name));
+    }
     expect(() => tools?.registry.get("raed")).toThrow("Did you mean read?");
   });
 

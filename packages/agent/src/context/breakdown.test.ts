@@ -15,7 +15,12 @@ it("tells what the next request is made of", async () => {
     initialState: {
       model: { ...model.model, contextWindow: 10_000 },
       systemPrompt: "word ".repeat(100),
-      tools: [tool("read", () => "word ".repeat(500)), tool("shell", () => "word ".repeat(200))],
+      tools: [
+        tool("read", () => "word ".repeat(500), {
+          presentation: { kind: "read", effects: () => ({ reads: true }) },
+        }),
+        tool("shell", () => "word ".repeat(200)),
+      ],
     },
   });
   await agent.prompt("Go");

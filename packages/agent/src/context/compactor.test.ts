@@ -579,7 +579,12 @@ describe("R24: many turns", () => {
     );
     let runs = 0;
     const outputs: AgentTool[] = ["read", "edit", "shell"].map((name) =>
-      tool(name, () => (name === "edit" ? "Changed." : output(runs++))),
+      tool(name, () => (name === "edit" ? "Changed." : output(runs++)), {
+        presentation: {
+          kind: "other",
+          effects: ({ path }) => (name === "edit" ? { changes: [String(path)] } : {}),
+        },
+      }),
     );
     const agent = new Agent({
       protocol: service,
