@@ -8,7 +8,6 @@ export {
   decode,
   encode,
   type Envelope,
-  isRecord,
   negotiate,
   type Payload,
   PROTOCOL_VERSION,

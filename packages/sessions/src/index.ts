@@ -1,7 +1,6 @@
 export * from "./format/entry.ts";
 export { createJournal } from "./journal.ts";
 export { MAX_LINE_BYTES } from "./format/line.ts";
-export { importPiSession, isPiHeader, type PiImport, type SkippedPart } from "./pi/import.ts";
 export { createSession, openSession } from "./file/session-file.ts";
 export { defaultSessionFolder, SessionStore, type StoreOptions } from "./store.ts";
 export * from "./format/types.ts";

@@ -3,8 +3,8 @@ import type { Dirent } from "node:fs";
 import { chmod, constants, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { type Clock, nearNames, systemClock } from "@gyre/ai";
-import { codeOf, FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
+import { type Clock, errnoOf, nearNames, systemClock } from "@gyre/ai";
+import { FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
 import { FileLock, type LockHints } from "./file/lock.ts";
 import { createSession, openSession } from "./file/session-file.ts";
 import {
@@ -243,7 +243,7 @@ async function readableFiles(folder: string): Promise<string[]> {
   try {
     return await sessionFiles(folder);
   } catch (error) {
-    if (codeOf(error) === "EACCES") return [];
+    if (errnoOf(error) === "EACCES") return [];
     throw error;
   }
 }
@@ -254,7 +254,7 @@ async function namesIn(folder: string, want: (entry: Dirent) => boolean): Promis
     const entries = await readdir(folder, { withFileTypes: true });
     return entries.filter(want).map(({ name }) => name);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
+    if (errnoOf(error) === "ENOENT") return [];
     throw error;
   }
 }
@@ -268,7 +268,7 @@ async function summariesOf(paths: readonly string[]): Promise<SessionSummary[]> 
       try {
         summaries.push(await summarize(path));
       } catch (error) {
-        if (codeOf(error) === "ENOENT") continue;
+        if (errnoOf(error) === "ENOENT") continue;
         const time = timeIn(path) ?? 0;
         const id = parseFileName(path);
         summaries.push({ id, path, cwd: "", createdAt: time, updatedAt: time, bytes: 0 });

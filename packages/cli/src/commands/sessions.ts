@@ -5,8 +5,6 @@ import { type Clock, nearNames, systemClock } from "@gyre/ai";
 import {
   defaultSessionFolder,
   type Entry,
-  importPiSession,
-  isPiHeader,
   openSession,
   type Session,
   SessionError,
@@ -22,6 +20,8 @@ import { unlockHint } from "../harness/setup.ts";
 import { fit } from "../core/terminal.ts";
 import { widthOf } from "../text/width.ts";
 import { promptLine } from "../text/ran-command.ts";
+
+type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
 
 const MAX_TITLE_COLUMNS = 72;
 const GAP = "  ";
@@ -189,9 +189,10 @@ async function fork(id: string, { store, values, io, cwd }: Job): Promise<number
 async function importFile(name: string, job: Job): Promise<number> {
   const { store, values, io, cwd } = job;
   const file = resolve(io.cwd, name);
-  const isPi = isPiHeader(await firstLine(file));
-  const { id, path, skipped } = isPi
-    ? await importPi(file, job)
+  // Loaded here alone: no other command reads files of pi.
+  const pi = await import("@gyre/sessions/pi");
+  const { id, path, skipped } = pi.isPiHeader(await firstLine(file))
+    ? await importPi(pi.importPiSession, file, job)
     : { ...(await store.add(file, { cwd })), skipped: [] };
   if (values.json) {
     io.stdout.write(`${JSON.stringify({ id, path, skipped })}\n`);
@@ -205,7 +206,7 @@ async function importFile(name: string, job: Job): Promise<number> {
   return EXIT.done;
 }
 
-async function importPi(file: string, { store, cwd }: Job) {
+async function importPi(importPiSession: ImportPiSession, file: string, { store, cwd }: Job) {
   let made: Session | undefined;
   try {
     const { session, skipped } = await importPiSession(file, async (header) => {

@@ -1,8 +1,7 @@
-import type { Clock } from "@gyre/ai";
+import { type Clock, errorMessage, isRecord } from "@gyre/ai";
 import {
   encode,
   type Envelope,
-  isRecord,
   type Payload,
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
@@ -10,7 +9,7 @@ import {
 } from "../frames/envelope.ts";
 import { type Limits, LIMITS } from "../frames/limits.ts";
 import type { OutgoingRequest } from "./pending-requests.ts";
-import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import type { Connect } from "./client-api.ts";
 
@@ -135,7 +134,7 @@ export class ClientConnection {
       const payload = { versions: PROTOCOL_VERSIONS, ...(client && { client }) };
       this.#send(this.#envelope({ type: "hello", payload }));
     } catch (error) {
-      this.drop(error instanceof Error ? error : new Error(messageOf(error), { cause: error }));
+      this.drop(error instanceof Error ? error : new Error(errorMessage(error), { cause: error }));
     }
   }
 
@@ -216,7 +215,7 @@ export class ClientConnection {
       encode(envelope, (this.#limits ?? LIMITS).frameBytes);
     } catch (cause) {
       if (cause instanceof ProtocolError) throw cause;
-      const what = `The payload of "${frame.type}" is not JSON: ${messageOf(cause)}`;
+      const what = `The payload of "${frame.type}" is not JSON: ${errorMessage(cause)}`;
       throw new ProtocolError("invalid_request", what, { cause });
     }
     this.#send(envelope);
@@ -232,7 +231,7 @@ export class ClientConnection {
 
   #send(envelope: Envelope): void {
     const wait = this.#transport?.send(envelope);
-    wait?.catch((error: unknown) => this.drop(new Error(messageOf(error), { cause: error })));
+    wait?.catch((error: unknown) => this.drop(new Error(errorMessage(error), { cause: error })));
   }
 
   #envelope({ id = `k_${++this.#made}`, ...frame }: Outgoing): Envelope {

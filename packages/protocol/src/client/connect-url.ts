@@ -23,7 +23,7 @@ export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connec
     case "https:":
       return async (signal) => {
         // Few need it, and it brings a decoder along.
-        const { openHttp: openHttp } = await import("../transports/http.ts");
+        const { openHttp } = await import("../transports/http.ts");
         return openHttp(address.href, { ...options, signal });
       };
     default:

@@ -1,10 +1,10 @@
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, errorMessage, systemClock } from "@gyre/ai";
 import { Backoff, type ReconnectOptions } from "./backoff.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { StreamSubscription } from "./stream-subscription.ts";
 import { type Limits, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { type PendingRequest, PendingRequests, type OutgoingRequest } from "./pending-requests.ts";
-import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
 import { readError, ClientConnection } from "./client-connection.ts";
 import type {
   Connect,
@@ -284,7 +284,7 @@ export class WireClient implements WireClientApi {
     if (isFinal(error)) return this.#finish(error, { type: "closed", error });
     const next = this.#backoff.next(livedMs);
     if (!next) {
-      const what = `The server cannot be reached: ${messageOf(error)}`;
+      const what = `The server cannot be reached: ${errorMessage(error)}`;
       const end = new ProtocolError("timeout", what, { cause: error });
       return this.#finish(end, { type: "closed", error: end });
     }
@@ -342,7 +342,7 @@ function isFinal(error: Error): error is ProtocolError {
 
 function toProtocolError(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
-  return new ProtocolError("internal_error", messageOf(error), { cause: error });
+  return new ProtocolError("internal_error", errorMessage(error), { cause: error });
 }
 
 function makeRandomHex(bytes: number): string {

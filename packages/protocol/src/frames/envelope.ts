@@ -1,3 +1,4 @@
+import { isRecord } from "@gyre/ai";
 import { hasMoreParts } from "./frame-parts.ts";
 import { MAX_FRAME_BYTES, MAX_FRAME_PARTS, MAX_ID_CHARS, MAX_TYPE_CHARS } from "./limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
@@ -138,11 +139,6 @@ export function tooLargeError(maxBytes: number, re?: string): ProtocolError {
     `A frame has at most ${maxBytes} bytes.`,
     re === undefined ? {} : { re },
   );
-}
-
-/** Whether a value is an object, and neither null nor a list. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The length of a text in UTF-8. Half of a surrogate pair counts as its replacement would. */

@@ -1,5 +1,5 @@
+import { isRecord } from "@gyre/ai";
 import type { Envelope, Payload } from "./envelope.ts";
-import { isRecord } from "./envelope.ts";
 import { MAX_JOINED_CHARS } from "./limits.ts";
 
 const DELTAS: ReadonlySet<unknown> = new Set(["text_delta", "thinking_delta", "toolcall_delta"]);

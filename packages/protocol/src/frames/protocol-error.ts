@@ -49,12 +49,3 @@ export class ProtocolError extends Error {
     this.details = options.details ?? {};
   }
 }
-
-/** What an error says, for people. */
-export function messageOf(error: unknown): string {
-  try {
-    return error instanceof Error ? error.message || error.name : String(error);
-  } catch {
-    return "an error without words";
-  }
-}

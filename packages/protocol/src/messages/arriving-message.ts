@@ -5,10 +5,11 @@ import {
   type DoneReason,
   emptyAssistantMessage,
   type Failure,
+  isRecord,
   type Model,
 } from "@gyre/ai";
 import { AssistantReader, type MessageHead, type WireAssistantEvent } from "./assistant-wire.ts";
-import { isRecord, type Payload } from "../frames/envelope.ts";
+import { type Payload } from "../frames/envelope.ts";
 import { findMissingEvents } from "./missing-events.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 

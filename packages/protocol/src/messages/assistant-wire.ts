@@ -5,9 +5,10 @@ import {
   type AssistantMessageEvent,
   AssistantMessageEventStream,
   isDelta,
+  isRecord,
   type ToolCall,
 } from "@gyre/ai";
-import { isRecord, type Payload } from "../frames/envelope.ts";
+import { type Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
 /** A message without what streams of it. */

@@ -1,4 +1,5 @@
-import { isRecord, type Payload, measureUtf8 } from "../frames/envelope.ts";
+import { isRecord } from "@gyre/ai";
+import { type Payload, measureUtf8 } from "../frames/envelope.ts";
 import { TAIL_BYTES, TAIL_EVENTS } from "../frames/limits.ts";
 import { toPlainData } from "../frames/plain-data.ts";
 

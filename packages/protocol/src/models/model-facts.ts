@@ -1,5 +1,5 @@
-import type { Model } from "@gyre/ai";
-import { isRecord, type Payload } from "../frames/envelope.ts";
+import { type Model, isRecord } from "@gyre/ai";
+import { type Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
 /** Which models are asked for. All that is given has to hold. */

@@ -4,9 +4,11 @@ import {
   type AssistantMessageEventStream,
   type Clock,
   emptyAssistantMessage,
+  errorMessage,
   type Failure,
   IncompleteStreamError,
   isDelta,
+  isRecord,
   isTerminal,
   type Model,
   redact,
@@ -14,9 +16,9 @@ import {
 } from "@gyre/ai";
 import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import { AssistantWriter, headOf, type MessageHead } from "../messages/assistant-wire.ts";
-import { isRecord, measureUtf8 } from "../frames/envelope.ts";
+import { measureUtf8 } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
-import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
 
 /** A provider that does not end an aborted request by itself within this is not waited for. */
 export const ABORT_GRACE_MS = 1_000;
@@ -148,7 +150,7 @@ export class ModelStream {
       this.#source = source;
       source.whenReadable(this.#wake);
     } catch (error) {
-      this.#fail(messageOf(error), readFailure(error));
+      this.#fail(errorMessage(error), readFailure(error));
     }
   }
 
@@ -164,13 +166,13 @@ export class ModelStream {
       try {
         this.#take(event);
       } catch (error) {
-        return this.#fail(messageOf(error), readFailure(error));
+        return this.#fail(errorMessage(error), readFailure(error));
       }
     }
     if (this.isEnded) return;
     if (event || !source.closed) return source.whenReadable(this.#wake);
     const { failure } = source;
-    if (failure) this.#fail(messageOf(failure.error), readFailure(failure.error));
+    if (failure) this.#fail(errorMessage(failure.error), readFailure(failure.error));
     else this.#fail("The response ended early.", { kind: "incomplete" });
   };
 

@@ -1,8 +1,8 @@
-import type { Failure, FailureKind } from "@gyre/ai";
+import { type Failure, type FailureKind, errorMessage, isRecord } from "@gyre/ai";
 import { type FetchedResponse, ProviderError } from "@gyre/ai/providers";
-import { isRecord, type Payload } from "../frames/envelope.ts";
+import { type Payload } from "../frames/envelope.ts";
 import { toFailure } from "../frames/failure-kind.ts";
-import { isErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 
 /** The words of a server are cut here, in characters. */
 const MAX_WORDS = 500;
@@ -101,20 +101,20 @@ function chooseAdvice(kind: FailureKind, code: unknown): string {
 }
 
 export function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(messageOf(error));
+  return error instanceof Error ? error : new Error(errorMessage(error));
 }
 
 /** What a `fetch` throws says little; its cause says more. */
 function formatReason(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  return messageOf(cause instanceof Error ? cause : error);
+  return errorMessage(cause instanceof Error ? cause : error);
 }
 
 /** What was thrown, as trouble with the server at `url`. */
 export function toProviderError(error: unknown, url: string): ProviderError {
   if (error instanceof ProviderError) return error;
   return new ProviderError(
-    `The answer of ${url} cannot be read: ${messageOf(error)} Try again; if that does not help, bring both ends to one version.`,
+    `The answer of ${url} cannot be read: ${errorMessage(error)} Try again; if that does not help, bring both ends to one version.`,
     { kind: "incomplete" },
     { cause: error },
   );
@@ -122,7 +122,7 @@ export function toProviderError(error: unknown, url: string): ProviderError {
 
 export function unwritableError(error: unknown): ProviderError {
   return new ProviderError(
-    `The request cannot be written as JSON: ${messageOf(error)}`,
+    `The request cannot be written as JSON: ${errorMessage(error)}`,
     { kind: "bad_request", retryable: false },
     { cause: error },
   );

@@ -1,13 +1,14 @@
 import {
   AssistantMessageEventStream,
   type Clock,
+  errorMessage,
   type Failure,
   type Model,
   systemClock,
 } from "@gyre/ai";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { toFailure } from "../frames/failure-kind.ts";
-import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
 import { ArrivingMessage } from "../messages/arriving-message.ts";
 import { makeStreamName } from "../frames/stream-name.ts";
 import type { StreamListener, WireClientApi } from "../client/client-api.ts";
@@ -78,7 +79,7 @@ export class RemoteResponse implements StreamListener {
       }
       if (this.events.closed) this.#cleanUp();
     } catch (error) {
-      this.leave(messageOf(error), { kind: "network", retryable: true });
+      this.leave(errorMessage(error), { kind: "network", retryable: true });
     }
   }
 
@@ -106,14 +107,14 @@ export class RemoteResponse implements StreamListener {
     if (!this.#isResent || this.events.closed) return;
     const payload = { stream: this.#id, after: this.#message.last };
     this.#options.client.request("resume", payload).catch((error: unknown) => {
-      this.#fail(messageOf(error), { kind: "network", retryable: true });
+      this.#fail(errorMessage(error), { kind: "network", retryable: true });
     });
   }
 
   #onRefused(error: unknown): void {
     const failure: Failure =
       error instanceof ProtocolError ? toFailure(error) : { kind: "network", retryable: true };
-    this.#fail(messageOf(error), failure);
+    this.#fail(errorMessage(error), failure);
   }
 
   readonly #abort = (): void => {

@@ -1,16 +1,18 @@
 import {
   type CacheRetention,
   type Context,
+  isRecord,
   type Message,
   type Model,
   type StreamOptions,
   type ThinkingBudgets,
+  THINKING_LEVELS,
   type ThinkingLevel,
+  toJsonSchema,
   type Tool,
   type ToolChoice,
-  toJsonSchema,
 } from "@gyre/ai";
-import { isRecord, type Payload } from "../frames/envelope.ts";
+import { type Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
 /** Messages of one request. */
@@ -173,14 +175,7 @@ interface OptionRule<T> {
   is: (value: unknown) => value is T;
 }
 
-const LEVELS: ReadonlySet<unknown> = new Set<ThinkingLevel>([
-  "off",
-  "minimal",
-  "low",
-  "medium",
-  "high",
-  "xhigh",
-]);
+const LEVELS: ReadonlySet<unknown> = new Set(THINKING_LEVELS);
 const RETENTIONS: ReadonlySet<unknown> = new Set<CacheRetention>(["none", "short", "long"]);
 const CHOICES: ReadonlySet<unknown> = new Set<ToolChoice>(["auto", "none", "required"]);
 
@@ -190,7 +185,7 @@ const OPTIONS: { [K in keyof WireStreamOptions]-?: OptionRule<NonNullable<WireSt
     maxTokens: { what: "a whole number above 0", is: isCount },
     sessionId: { what: "a string", is: isText },
     thinkingLevel: {
-      what: `one of ${[...LEVELS].join(", ")}`,
+      what: `one of ${THINKING_LEVELS.join(", ")}`,
       is: (value): value is ThinkingLevel => LEVELS.has(value),
     },
     thinkingBudgets: { what: "an object of whole numbers above 0, by level", is: isBudgets },

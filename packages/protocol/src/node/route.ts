@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ErrorCode, messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { errorMessage } from "@gyre/ai";
+import { type ErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 
 /** What an HTTP server answers at one path. Whoever may not come in was turned away before. */
 export interface Route {
@@ -84,7 +85,7 @@ export function answerError(
   }
   const isTold = error instanceof ProtocolError;
   const code = isTold ? error.code : "internal_error";
-  const message = isTold ? messageOf(error) : "Something went wrong in the server.";
+  const message = isTold ? errorMessage(error) : "Something went wrong in the server.";
   const details = isTold ? error.details : {};
   const body = JSON.stringify({ error: { ...details, code, message } });
   const waitMs = details["retryAfterMs"];

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Clock, systemClock } from "@gyre/ai";
-import { type Envelope, isRecord, type Payload, PROTOCOL_VERSION } from "../frames/envelope.ts";
+import { type Clock, isRecord, systemClock } from "@gyre/ai";
+import { type Envelope, type Payload, PROTOCOL_VERSION } from "../frames/envelope.ts";
 import { hasMoreParts } from "../frames/frame-parts.ts";
 import {
   KEEP_ALIVE_MS,

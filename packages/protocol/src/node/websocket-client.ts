@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, isRecord, systemClock } from "@gyre/ai";
 import { WebSocket } from "ws";
-import { isRecord } from "../frames/envelope.ts";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";

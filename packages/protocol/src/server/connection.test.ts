@@ -5,6 +5,7 @@ import { Connection, type ConnectionOptions, type RequestHandler } from "./conne
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { MAX_WAITING_REQUESTS, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
+import { REQUEST_TYPES } from "../frames/request-types.ts";
 import { type Transport, createTransportPair } from "../transports/base/transport.ts";
 
 interface Line {
@@ -179,16 +180,7 @@ describe("an unknown type gets an error frame, and the connection goes on", () =
     expect(answers).toEqual(["ack", "nack", "error", "pong", "ready"]);
   });
 
-  it.each([
-    "models",
-    "stream_request",
-    "complete_request",
-    "abort_request",
-    "resume",
-    "tool_register",
-    "tool_update",
-    "tool_result",
-  ])("says not_implemented to %s", async (type) => {
+  it.each([...REQUEST_TYPES])("says not_implemented to %s", async (type) => {
     const line = await ready();
     expect(brief(await line.say(type))).toEqual([["nack", "m_1", "not_implemented"]]);
   });

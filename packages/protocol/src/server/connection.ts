@@ -1,4 +1,4 @@
-import { type Clock, redact, systemClock } from "@gyre/ai";
+import { type Clock, errorMessage, redact, systemClock } from "@gyre/ai";
 import { type Answer, IdempotencyCache } from "./idempotency-cache.ts";
 import {
   type Envelope,
@@ -11,7 +11,8 @@ import {
 import type { LoggedEvent } from "../messages/event-log.ts";
 import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "../frames/limits.ts";
 import { Outbox } from "./outbox.ts";
-import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
+import { REQUEST_TYPES } from "../frames/request-types.ts";
 import { SequenceCheck } from "../frames/sequence.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
@@ -28,18 +29,6 @@ export type RequestHandler = (
 
 /** Frames that are answers, or ends; they are never answered in turn. */
 const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "ready"]);
-
-/** Frames of the protocol that this server has no service for yet. */
-const NOT_IMPLEMENTED: ReadonlySet<string> = new Set([
-  "models",
-  "stream_request",
-  "complete_request",
-  "abort_request",
-  "resume",
-  "tool_register",
-  "tool_update",
-  "tool_result",
-]);
 
 export interface ConnectionOptions {
   handlers: ReadonlyMap<string, RequestHandler>;
@@ -184,7 +173,7 @@ export class Connection {
       throw new ProtocolError("invalid_request", "Nothing comes after goodbye.");
     }
     const handler = this.#options.handlers.get(type);
-    if (!handler && !NOT_IMPLEMENTED.has(type)) {
+    if (!handler && !REQUEST_TYPES.has(type)) {
       const what = `There is no frame of type "${type}".`;
       return this.#refuse(new ProtocolError("invalid_request", what, { re: id }));
     }
@@ -341,7 +330,7 @@ function toNack(error: unknown): Answer {
   const known =
     error instanceof ProtocolError
       ? error
-      : new ProtocolError("internal_error", redact(messageOf(error)), { cause: error });
+      : new ProtocolError("internal_error", redact(errorMessage(error)), { cause: error });
   return { type: "nack", payload: toErrorPayload(known) };
 }
 

@@ -1,7 +1,8 @@
+import { errorMessage } from "@gyre/ai";
 import { type Envelope, type Payload, measureUtf8 } from "../frames/envelope.ts";
 import { joinFrames } from "../frames/join-frames.ts";
 import { MAX_WAITING_BYTES } from "../frames/limits.ts";
-import { messageOf, ProtocolError } from "../frames/protocol-error.ts";
+import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
 /** What a frame weighs beside its payload, in bytes, about. */
@@ -88,7 +89,7 @@ export class Outbox {
     } catch (error) {
       const code = error instanceof ProtocolError ? error.code : "internal_error";
       const type = frame.type === "ack" ? "nack" : frame.type;
-      const payload = { code, message: messageOf(error), omitted: true };
+      const payload = { code, message: errorMessage(error), omitted: true };
       return this.#transport.send({ ...frame, type, payload });
     }
   }

@@ -1,5 +1,6 @@
+import { isRecord } from "@gyre/ai";
 import { SseDecoder } from "@gyre/ai/stream";
-import { encode, type Envelope, isRecord, measureUtf8 } from "../frames/envelope.ts";
+import { encode, type Envelope, measureUtf8 } from "../frames/envelope.ts";
 import { Inbox } from "./base/inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";

@@ -1,6 +1,6 @@
 import type { AgentTool, AgentToolResult, ToolHost } from "@gyre/agent";
-import { toJsonSchema, validateToolArguments } from "@gyre/ai";
-import { isRecord, messageOf, type Payload } from "@gyre/protocol";
+import { errorMessage, isRecord, toJsonSchema, validateToolArguments } from "@gyre/ai";
+import { type Payload } from "@gyre/protocol";
 
 /** Asks the server something on the stream of the session. */
 export type Ask = (type: string, payload: Payload) => Promise<Payload>;
@@ -91,7 +91,7 @@ export class RegisteredTools {
     this.#calls.delete(call);
     this.#ask("tool_result", { call, ...outcome }).catch((error: unknown) => {
       // One that cannot travel would leave the call waiting for its time to be over.
-      this.#ask("tool_result", { call, error: messageOf(error) }).catch(() => {});
+      this.#ask("tool_result", { call, error: errorMessage(error) }).catch(() => {});
     });
   }
 
@@ -112,7 +112,7 @@ export class RegisteredTools {
       });
       return { result: typeof given === "string" ? createTextResult(given) : given };
     } catch (error) {
-      return { error: messageOf(error) };
+      return { error: errorMessage(error) };
     }
   }
 

@@ -9,9 +9,8 @@ import type {
   QueueMode,
   QueueName,
 } from "@gyre/agent";
-import type { ThinkingLevel } from "@gyre/ai";
+import { type ThinkingLevel, isRecord } from "@gyre/ai";
 import {
-  isRecord,
   type Payload,
   ProtocolError,
   WireClient,

@@ -8,8 +8,8 @@ import {
   reduceAgentState,
   withPendingCalls,
 } from "@gyre/agent";
-import type { Model, ThinkingLevel } from "@gyre/ai";
-import { isRecord, type Payload } from "@gyre/protocol";
+import { isRecord, type Model, type ThinkingLevel } from "@gyre/ai";
+import type { Payload } from "@gyre/protocol";
 
 /** A tool of the session as far as it can be told of. */
 export interface RemoteTool {

@@ -1,11 +1,6 @@
+import { isRecord } from "@gyre/ai";
 import type { AgentEndEvent, AgentEvent, AgentListener, AgentMessage } from "@gyre/agent";
-import {
-  type Envelope,
-  isRecord,
-  type Payload,
-  ProtocolError,
-  type WireClientApi,
-} from "@gyre/protocol";
+import { type Envelope, type Payload, ProtocolError, type WireClientApi } from "@gyre/protocol";
 import type { ReaderState } from "../events/wire-event.ts";
 import { WireEventReader } from "../events/wire-event-reader.ts";
 import { RemoteStateMirror, type RemoteState } from "./remote-state.ts";

@@ -1,9 +1,8 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
 import { callsOf } from "@gyre/agent";
-import type { AssistantMessage, ToolResultMessage } from "@gyre/ai";
+import { type AssistantMessage, type ToolResultMessage, isRecord } from "@gyre/ai";
 import {
   AssistantReader,
-  isRecord,
   type MessageHead,
   type Payload,
   ProtocolError,

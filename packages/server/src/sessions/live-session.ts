@@ -1,10 +1,10 @@
+import { errorMessage } from "@gyre/ai";
 import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import {
   IdempotencyCache,
   type Connection,
   EventLog,
   type LoggedEvent,
-  messageOf,
   type Payload,
   ProtocolError,
   measureUtf8,
@@ -345,5 +345,5 @@ async function refuseOnError(run: () => Promise<void> | void | undefined): Promi
 /** What a host or an agent refuses is the client's to mend. */
 function toRefusal(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
-  return new ProtocolError("invalid_request", messageOf(error), { cause: error });
+  return new ProtocolError("invalid_request", errorMessage(error), { cause: error });
 }

@@ -1,19 +1,20 @@
 import type { AgentMessage, AgentToolResult, Decision, QueueMode, QueueName } from "@gyre/agent";
 import { userMessage } from "@gyre/agent";
-import type { ImageContent, JsonSchema, ThinkingLevel, UserContent, UserMessage } from "@gyre/ai";
-import { isRecord, type Payload, ProtocolError } from "@gyre/protocol";
+import {
+  type ImageContent,
+  type JsonSchema,
+  THINKING_LEVELS,
+  type ThinkingLevel,
+  type UserContent,
+  type UserMessage,
+  isRecord,
+} from "@gyre/ai";
+import { type Payload, ProtocolError } from "@gyre/protocol";
 import type { SessionChanges, SessionPrompt } from "./session-host.ts";
 
 // What clients send, read strictly: everything here throws `invalid_request`, and says why.
 
-const LEVELS: ReadonlySet<unknown> = new Set<ThinkingLevel>([
-  "off",
-  "minimal",
-  "low",
-  "medium",
-  "high",
-  "xhigh",
-]);
+const LEVELS: ReadonlySet<unknown> = new Set(THINKING_LEVELS);
 const QUEUE_MODES: ReadonlySet<unknown> = new Set<QueueMode>(["one-at-a-time", "all"]);
 const CHANGES: ReadonlySet<string> = new Set<keyof SessionChanges>([
   "model",
@@ -157,7 +158,7 @@ export function parseChanges(payload: Payload): SessionChanges {
   if (unknown !== undefined) throw invalidRequest(`"${unknown}" is nothing that can be changed.`);
   if (model !== undefined && typeof model !== "string") throw invalidRequest('"model" is a name.');
   if (thinkingLevel !== undefined && !isLevel(thinkingLevel)) {
-    throw invalidRequest(`"thinkingLevel" is one of ${[...LEVELS].join(", ")}.`);
+    throw invalidRequest(`"thinkingLevel" is one of ${THINKING_LEVELS.join(", ")}.`);
   }
   if (systemPrompt !== undefined && typeof systemPrompt !== "string") {
     throw invalidRequest('"systemPrompt" is a string.');

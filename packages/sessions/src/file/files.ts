@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, link, lstat, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { errnoOf } from "@gyre/ai";
 import { SessionError } from "../format/types.ts";
 
 /** A conversation is nobody else's business. */
@@ -18,14 +19,8 @@ const NO_LINKS: ReadonlySet<string | undefined> = new Set([
   "EMLINK",
 ]);
 
-/** The system's name of an error. */
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
-}
-
 export function hasNoLinks(error: unknown): boolean {
-  return NO_LINKS.has(codeOf(error));
+  return NO_LINKS.has(errnoOf(error));
 }
 
 /** What stands at a path: nothing, a file with nothing in it, or anything else. */
@@ -34,7 +29,7 @@ export async function placeAt(path: string): Promise<"free" | "empty" | "taken">
     const found = await lstat(path);
     return found.isFile() && found.size === 0 ? "empty" : "taken";
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return "free";
+    if (errnoOf(error) === "ENOENT") return "free";
     throw error;
   }
 }
@@ -77,7 +72,7 @@ async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    if (codeOf(error) === "EEXIST") throw existsError(path);
+    if (errnoOf(error) === "EEXIST") throw existsError(path);
     if (!hasNoLinks(error)) throw error;
     if ((await placeAt(path)) !== "free") throw existsError(path);
     await rename(draft, path);
@@ -115,7 +110,7 @@ async function syncFolder(path: string): Promise<void> {
   try {
     await handle.sync();
   } catch (error) {
-    if (codeOf(error) !== "EINVAL" && codeOf(error) !== "EPERM") throw error;
+    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "EPERM") throw error;
     // A file system that does not sync folders.
   } finally {
     await handle.close();

@@ -11,8 +11,8 @@ import {
   writeSync,
 } from "node:fs";
 import { hostname } from "node:os";
-import { codeOf, FILE_MODE, hasNoLinks } from "./files.ts";
-import { isFields } from "../format/line.ts";
+import { errnoOf, isRecord } from "@gyre/ai";
+import { FILE_MODE, hasNoLinks } from "./files.ts";
 import { SessionError } from "../format/types.ts";
 
 const TOKEN_BYTES = 8;
@@ -72,7 +72,7 @@ export class FileLock {
   /** Whether the lock is still there, and still ours. */
   isHeld(): boolean {
     const holder = readHolder(this.path);
-    return isFields(holder) && holder.token === this.#holder.token;
+    return isRecord(holder) && holder.token === this.#holder.token;
   }
 
   release(): void {
@@ -94,7 +94,7 @@ function acquire(path: string, me: Holder, depth: number): Holder | "unreadable"
     if (other) return other;
     try {
       const still = readHolder(path);
-      if (isFields(still) && still.token === holder.token) {
+      if (isRecord(still) && still.token === holder.token) {
         replace(path, me);
         return undefined;
       }
@@ -112,7 +112,7 @@ function putNew(path: string, me: Holder): boolean {
     linkSync(draft, path);
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (errnoOf(error) === "EEXIST") return false;
     if (!hasNoLinks(error)) throw error;
   } finally {
     rmSync(draft, { force: true });
@@ -121,7 +121,7 @@ function putNew(path: string, me: Holder): boolean {
     write(path, me);
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (errnoOf(error) === "EEXIST") return false;
     throw error;
   }
 }
@@ -161,7 +161,7 @@ function readHolder(path: string): Holder | "unreadable" | undefined {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
   try {
@@ -174,7 +174,7 @@ function readHolder(path: string): Holder | "unreadable" | undefined {
 }
 
 function isHolder(value: unknown): value is Holder {
-  if (!isFields(value)) return false;
+  if (!isRecord(value)) return false;
   const { pid, start, host, boot, space, token, since } = value;
   return (
     typeof pid === "number" &&
@@ -211,7 +211,7 @@ function startOf(pid: number): string {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    if (codeOf(error) === "ESRCH") return "gone";
+    if (errnoOf(error) === "ESRCH") return "gone";
   }
   const stat = systemText(`/proc/${pid}/stat`);
   // The name, in parentheses, may hold anything.

@@ -1,6 +1,6 @@
 import type { AgentMessage } from "@gyre/agent";
 import { isLlmMessage } from "@gyre/agent";
-import { type Clock, systemClock, type ToolResultMessage } from "@gyre/ai";
+import { type Clock, errnoOf, errorMessage, systemClock, type ToolResultMessage } from "@gyre/ai";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promises";
@@ -15,7 +15,7 @@ import {
   type SessionHeader,
 } from "../format/entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import { codeOf, existsError, FOLDER_MODE, placeAt, putInPlace, writeAll } from "./files.ts";
+import { existsError, FOLDER_MODE, placeAt, putInPlace, writeAll } from "./files.ts";
 import { writeBranch } from "./fork.ts";
 import {
   encodeBody,
@@ -83,7 +83,7 @@ export async function openSession(path: string, options: OpenOptions = {}): Prom
     if (!(await stat(full)).isFile()) throw notASession(full);
   } catch (error) {
     if (error instanceof SessionError) throw error;
-    throw codeOf(error) === "ENOENT"
+    throw errnoOf(error) === "ENOENT"
       ? new SessionError("not_found", `There is no file ${path}.`, { path, cause: error })
       : unreadable(path, error);
   }
@@ -115,7 +115,7 @@ async function createFile(
   } catch (cause) {
     lock?.release();
     if (cause instanceof SessionError) throw cause;
-    const message = `${full} cannot be made: ${wordsOf(cause)}`;
+    const message = `${full} cannot be made: ${errorMessage(cause)}`;
     throw new SessionError("write_failed", message, { path: full, cause });
   }
   return openFile(full, clock, lock);
@@ -180,12 +180,8 @@ async function repairTornTail(handle: FileHandle, scanned: Scanned): Promise<voi
 }
 
 function unreadable(path: string, error: unknown): SessionError {
-  const message = `${path} cannot be opened: ${wordsOf(error)}`;
+  const message = `${path} cannot be opened: ${errorMessage(error)}`;
   return new SessionError("unreadable", message, { path, cause: error });
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 interface Parts {
@@ -440,7 +436,11 @@ class SessionFile implements Session {
     try {
       return encodeBody(body);
     } catch (cause) {
-      throw this.#error("write_failed", `takes only what JSON can say (${wordsOf(cause)})`, cause);
+      throw this.#error(
+        "write_failed",
+        `takes only what JSON can say (${errorMessage(cause)})`,
+        cause,
+      );
     }
   }
 
@@ -453,7 +453,7 @@ class SessionFile implements Session {
       await writeAll(this.#handle, bytes);
       await this.#handle.datasync();
     } catch (cause) {
-      const what = `could not be written to (${wordsOf(cause)})`;
+      const what = `could not be written to (${errorMessage(cause)})`;
       const error = this.#error("write_failed", what, cause);
       this.#hasLeftovers = true;
       try {
@@ -503,7 +503,7 @@ class SessionFile implements Session {
       if (size !== this.#size && !this.#hasLeftovers) return "was written to by somebody else";
       return this.#lock?.isHeld() ? undefined : "has been taken over by another process";
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return "was deleted";
+      if (errnoOf(error) === "ENOENT") return "was deleted";
       throw this.#error("write_failed", `cannot be looked at`, error);
     }
   }

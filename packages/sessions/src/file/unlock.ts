@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
-import { codeOf } from "./files.ts";
-import { isFields, parseFields } from "../format/line.ts";
+import { errnoOf, isRecord } from "@gyre/ai";
+import { parseFields } from "../format/line.ts";
 import { FileLock } from "./lock.ts";
 import { SessionError } from "../format/types.ts";
 
@@ -39,13 +39,13 @@ export function removeLock(target: string, now: number): LockHolder | "unknown" 
 function holderIn(path: string): LockHolder | "unknown" | undefined {
   try {
     const fields = parseFields(readFileSync(path));
-    if (!isFields(fields)) return "unknown";
+    if (!isRecord(fields)) return "unknown";
     const { pid, host, since } = fields;
     const isWhole =
       typeof pid === "number" && typeof host === "string" && typeof since === "number";
     return isWhole ? { pid, host, since } : "unknown";
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent";
-import { isToolOutcome, type UserMessage } from "@gyre/ai";
+import { isRecord, isToolOutcome, type UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
@@ -110,15 +110,11 @@ function hexDigit(byte: number): number {
 export function parseFields(bytes: Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
-    return isFields(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     // Damage is told by whoever asked.
     return undefined;
   }
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The first line, as far as it is one of ours. `cwd` and `createdAt` may be missing in one written by hand. */
@@ -126,7 +122,7 @@ export function parseHeader(fields: Fields): SessionHeader | undefined {
   const { type, version, id, createdAt = 0, cwd = "", from } = fields;
   if (type !== "session" || typeof version !== "number" || typeof id !== "string") return undefined;
   if (typeof createdAt !== "number" || typeof cwd !== "string") return undefined;
-  return { type, version, id, createdAt, cwd, ...(isFields(from) && { from: parseOrigin(from) }) };
+  return { type, version, id, createdAt, cwd, ...(isRecord(from) && { from: parseOrigin(from) }) };
 }
 
 function parseOrigin({ session, entry, file }: Fields): NonNullable<SessionHeader["from"]> {
@@ -252,23 +248,23 @@ export function resultMessage(
 }
 
 function isMessage(value: unknown): value is AgentMessage {
-  return isFields(value) && typeof value["role"] === "string";
+  return isRecord(value) && typeof value["role"] === "string";
 }
 
 function isUserMessage(value: unknown): value is UserMessage {
-  return isFields(value) && value["role"] === "user";
+  return isRecord(value) && value["role"] === "user";
 }
 
 function isToolResult(value: unknown): value is AgentToolResult {
-  return isFields(value) && Array.isArray(value["content"]);
+  return isRecord(value) && Array.isArray(value["content"]);
 }
 
 function isSettings(value: unknown): value is SessionSettings {
-  return isFields(value);
+  return isRecord(value);
 }
 
 function isTexts(value: unknown): value is Record<string, string> {
-  return isFields(value) && Object.values(value).every((text) => typeof text === "string");
+  return isRecord(value) && Object.values(value).every((text) => typeof text === "string");
 }
 
 const FACTS: readonly (keyof CompactionFacts)[] = [
@@ -280,7 +276,7 @@ const FACTS: readonly (keyof CompactionFacts)[] = [
 ];
 
 function isFacts(value: unknown): value is CompactionFacts {
-  if (!isFields(value)) return false;
+  if (!isRecord(value)) return false;
   return FACTS.every((name) => {
     const list = value[name];
     return Array.isArray(list) && list.every((each) => typeof each === "string");

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
-import { PartialJsonParser } from "@gyre/ai";
-import { type Fields, isFields, parseFields } from "./line.ts";
+import { isRecord, PartialJsonParser } from "@gyre/ai";
+import { type Fields, parseFields } from "./line.ts";
 import type { SessionSummary } from "./types.ts";
 
 /** So much is read of each end of a file, however long it is. */
@@ -81,7 +81,7 @@ function fields(line: string): Fields {
   const parser = new PartialJsonParser();
   parser.feed(line);
   const { value } = parser;
-  return isFields(value) ? value : {};
+  return isRecord(value) ? value : {};
 }
 
 const BY_USER = '"role":"user"';
@@ -89,7 +89,7 @@ const BY_USER = '"role":"user"';
 function firstPromptIn(text: string): string | undefined {
   for (let at = text.indexOf(BY_USER); at >= 0;) {
     const { message } = fields(lineAt(text, at));
-    if (isFields(message) && message["role"] === "user") {
+    if (isRecord(message) && message["role"] === "user") {
       const prompt = promptText(message["content"]).trim().replace(/\s+/g, " ");
       if (prompt !== "") return cut(prompt);
     }
@@ -103,7 +103,7 @@ function promptText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content
-    .map((block) => (isFields(block) && typeof block["text"] === "string" ? block["text"] : ""))
+    .map((block) => (isRecord(block) && typeof block["text"] === "string" ? block["text"] : ""))
     .join(" ");
 }
 

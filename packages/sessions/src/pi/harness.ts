@@ -1,4 +1,5 @@
-import { type Fields, isFields } from "../format/line.ts";
+import { isRecord } from "@gyre/ai";
+import { type Fields } from "../format/line.ts";
 
 /** Whether a first line is that of a session file of pi's harness. */
 export function isHarnessHeader({ kind, v, id }: Fields): boolean {
@@ -43,10 +44,10 @@ export class HarnessValues {
 function entriesOf({ namespace, key, value, line }: Fields, branch: unknown): Fields[] {
   if (namespace === "pi.session.name") return [{ line, type: "session_info", name: value }];
   if (namespace === "pi.entry.label") return [{ line, type: "label", targetId: key, label: value }];
-  if (namespace === "pi.lane.config" && key === branch && isFields(value)) {
+  if (namespace === "pi.lane.config" && key === branch && isRecord(value)) {
     const { model, thinkingLevel } = value;
     const level = { line, type: "thinking_level_change", thinkingLevel };
-    return [{ ...(isFields(model) && model), line, type: "model_change" }, level];
+    return [{ ...(isRecord(model) && model), line, type: "model_change" }, level];
   }
   // A message that was queued is told of, and what is not pi's; the rest is how far a run has come.
   const isOwn = String(namespace).startsWith("pi.") && namespace !== "pi.pending.entry";

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
-import type { Message, ThinkingLevel } from "@gyre/ai";
+import { isRecord, type Message, type ThinkingLevel } from "@gyre/ai";
 import type { EntryBody, SessionSettings } from "../format/entry.ts";
-import { type Fields, isFields, LF, MAX_LINE_BYTES, parseFields } from "../format/line.ts";
+import { type Fields, LF, MAX_LINE_BYTES, parseFields } from "../format/line.ts";
 import { HarnessValues, isHarnessHeader, writesOf } from "./harness.ts";
 import {
   assistantMessage,
@@ -41,7 +41,7 @@ export interface PiImport {
 
 /** Whether a first line is that of a session file of pi. */
 export function isPiHeader(header: unknown): boolean {
-  if (!isFields(header)) return false;
+  if (!isRecord(header)) return false;
   const { type, id, timestamp } = header;
   const isAgents = type === "session" && typeof id === "string" && typeof timestamp === "string";
   return isAgents || isHarnessHeader(header);
@@ -172,7 +172,7 @@ class Import {
     if (bytes.length === 0) return;
     const skip = this.#skipOf(number);
     for (const write of writesOf(bytes)) {
-      const fields = isFields(write) ? write : undefined;
+      const fields = isRecord(write) ? write : undefined;
       const kind = fields?.["kind"];
       if (fields && (kind === "value" || kind === "list")) this.#values?.take(fields, number);
       else if (kind !== "usage") await this.#entry(fields, bytes, skip);
@@ -252,7 +252,7 @@ class Import {
     switch (type) {
       case "message": {
         const message = fields["message"];
-        if (!isFields(message)) break;
+        if (!isRecord(message)) break;
         const time = typeof message["timestamp"] === "number" ? message["timestamp"] : timestamp;
         return this.#message(message, time, parent, skip);
       }
@@ -410,7 +410,7 @@ class Import {
     }
     const tail = until ? [] : fields["retainedTail"];
     for (const message of Array.isArray(tail) ? (tail as unknown[]) : []) {
-      if (!isFields(message)) {
+      if (!isRecord(message)) {
         skip("message", "It is no message.");
         continue;
       }

@@ -1,16 +1,17 @@
-import type {
-  AssistantContent,
-  AssistantMessage,
-  Cost,
-  StopReason,
-  ThinkingContent,
-  ToolCall,
-  ToolResultMessage,
-  Usage,
-  UserContent,
-  UserMessage,
+import {
+  type AssistantContent,
+  type AssistantMessage,
+  type Cost,
+  isRecord,
+  type StopReason,
+  type ThinkingContent,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+  type UserContent,
+  type UserMessage,
 } from "@gyre/ai";
-import { type Fields, isFields } from "../format/line.ts";
+import { type Fields } from "../format/line.ts";
 
 /** Told of a part that cannot be brought over. */
 export type Skip = (type: string, why: string) => void;
@@ -31,7 +32,7 @@ export function userContent(value: unknown, skip: Skip): string | UserContent[] 
     return "";
   }
   return value.flatMap((block: unknown): UserContent[] => {
-    if (isFields(block)) {
+    if (isRecord(block)) {
       const data = text(block["data"]);
       const mimeType = text(block["mimeType"]);
       const said = text(block["text"]);
@@ -56,13 +57,13 @@ export function userMessage(content: UserMessage["content"], timestamp: number):
 export function systemPrompt(messages: readonly Fields[]): string {
   const sections = new Map<string, unknown>();
   for (const { sections: changes } of messages) {
-    for (const [name, section] of Object.entries(isFields(changes) ? changes : {})) {
+    for (const [name, section] of Object.entries(isRecord(changes) ? changes : {})) {
       sections.set(name, section);
     }
   }
   const texts = messages
     .flatMap(({ content }) => content)
-    .map((part) => (isFields(part) ? part["text"] : part));
+    .map((part) => (isRecord(part) ? part["text"] : part));
   return [...texts, ...sections.values()].filter((part) => text(part)).join("\n\n");
 }
 
@@ -147,10 +148,10 @@ function assistantContent(
   const content: AssistantContent[] = [];
   const details: unknown[] = [];
   for (const block of value as unknown[]) {
-    const mapped = isFields(block) ? assistantBlock(block, api, nameCall) : undefined;
+    const mapped = isRecord(block) ? assistantBlock(block, api, nameCall) : undefined;
     if (mapped) content.push(mapped);
     else skip(blockName(block), "A block of this kind cannot be in an answer.");
-    if (mapped?.type === "toolCall" && isFields(block)) details.push(...sealedDetail(block, api));
+    if (mapped?.type === "toolCall" && isRecord(block)) details.push(...sealedDetail(block, api));
   }
   return details.length === 0 ? content : withDetails(content, JSON.stringify(details));
 }
@@ -194,7 +195,7 @@ function toolCall(block: Fields, api: string, nameCall: NameCall): ToolCall | un
     type: "toolCall",
     id: nameCall(id, cut < 0 ? id : id.slice(0, cut)),
     name,
-    ...(isFields(given)
+    ...(isRecord(given)
       ? { arguments: given }
       : {
           arguments: {},
@@ -249,7 +250,7 @@ function withDetails(content: AssistantContent[], signature: string): AssistantC
 function parsedFields(json: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(json);
-    return isFields(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     // Not JSON is an answer here: the string is then an id or a name.
     return undefined;
@@ -280,7 +281,7 @@ const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
 
 /** pi has 0 for what it was not told: where all is 0, nothing was. */
 function usageOf(value: unknown): Usage {
-  if (!isFields(value)) return {};
+  if (!isRecord(value)) return {};
   const usage: Usage = {};
   for (const name of TOKENS) {
     const tokens = count(value[name]);
@@ -293,8 +294,8 @@ function usageOf(value: unknown): Usage {
 
 /** A total of 0 is that of a model without a price, which is not a price of 0. */
 function costOf(value: unknown): Cost | undefined {
-  const total = isFields(value) ? count(value["total"]) : undefined;
-  if (!isFields(value) || !total) return undefined;
+  const total = isRecord(value) ? count(value["total"]) : undefined;
+  if (!isRecord(value) || !total) return undefined;
   const cost: Cost = { total };
   for (const name of PRICED) {
     const price = count(value[name]);
@@ -304,6 +305,6 @@ function costOf(value: unknown): Cost | undefined {
 }
 
 function blockName(block: unknown): string {
-  const type = isFields(block) ? text(block["type"]) : undefined;
+  const type = isRecord(block) ? text(block["type"]) : undefined;
   return `block ${type ?? typeof block}`;
 }

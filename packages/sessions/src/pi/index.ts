@@ -1,0 +1,1 @@
+export { importPiSession, isPiHeader, type PiImport, type SkippedPart } from "./import.ts";
