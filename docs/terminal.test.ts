@@ -7,12 +7,14 @@ import { environmentOf } from "../packages/cli/src/testing/program.ts";
 import { editorWith } from "../packages/cli/src/testing/editor-driver.ts";
 import { scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { openCommand, type TerminalRun } from "../packages/cli/src/testing/terminal-program.ts";
-import { ownCommands } from "../packages/cli/src/modes/tui/commands/all-commands.ts";
-import { customCommands } from "../packages/cli/src/modes/tui/commands/custom.ts";
-import { commandsText, KEY_GROUPS } from "../packages/cli/src/modes/tui/commands/help.ts";
-import { cell } from "../packages/cli/src/modes/tui/commands/markdown-text.ts";
-import { lineCommands } from "../packages/cli/src/modes/screen-reader/line-commands.ts";
-import type { CommandWorld } from "../packages/cli/src/modes/tui/ui/ui.ts";
+import { listBuiltin } from "../packages/cli/src/slash-commands/find-commands.ts";
+import { customCommands } from "../packages/cli/src/slash-commands/custom.ts";
+import { commandTable, KEY_GROUPS } from "../packages/cli/src/slash-commands/help.ts";
+import { escapeMarks, partsMarkdown } from "../packages/cli/src/text/markdown-text.ts";
+import type {
+  SlashCommand,
+  SlashContext,
+} from "../packages/cli/src/slash-commands/command-context.ts";
 import { mustRun, run } from "../scripts/shared/command.mjs";
 import { readFences, root } from "./snippets.ts";
 
@@ -37,14 +39,16 @@ function rowsBelow(heading: string): string[] {
     .slice(2);
 }
 
-/** The rows of a table in Markdown. */
-function readRows(table: string): string[] {
-  return table.split("\n").slice(2);
+/** The rows of the table of `/help`. */
+function readCommands(commands: readonly SlashCommand[]): string[] {
+  return partsMarkdown([commandTable(commands)], 80)
+    .split("\n")
+    .slice(2);
 }
 
 describe("the keys of the page", () => {
   it.each(KEY_GROUPS)("are those of /help: $title", ({ title, keys }) => {
-    const listed = keys.map((key) => `| ${cell(key.keys)} | ${key.about} |`);
+    const listed = keys.map((key) => `| ${escapeMarks(key.keys)} | ${key.about} |`);
     expect(rowsBelow(`### ${title}`)).toEqual(listed);
   });
 
@@ -98,29 +102,21 @@ function isTaken(key: string): boolean {
 
 describe("the commands of the page", () => {
   it("are those of the program, in its words", () => {
-    expect(rowsBelow("## Commands")).toEqual(readRows(commandsText(ownCommands(() => []))));
+    expect(rowsBelow("## Commands")).toEqual(readCommands(listBuiltin("terminal")));
   });
 
   it("are listed apart by whether they work while the agent does", () => {
     const [, listed = ""] =
       /hold for all\. ((?:`\/\w+`(?:,\s| and\s|\s))+)work while/.exec(page) ?? [];
-    const anytime = ownCommands(() => []).filter((command) => command.anytime);
+    const anytime = listBuiltin("terminal").filter((command) => command.allowWhileRunning);
     const names = listed.match(/(?<=`\/)\w+/g) ?? [];
     expect(names.toSorted()).toEqual(anytime.map(({ name }) => name).toSorted());
   });
 
   it("are those of the screen-reader mode, too", () => {
-    const nothing = (): void => {};
-    const commands = lineCommands({
-      all: () => [],
-      queue: () => [],
-      follow: async () => {},
-      stop: () => false,
-      takeBack: nothing,
-      send: async () => {},
-      say: nothing,
-    });
-    expect(rowsBelow("### Screen readers")).toEqual(readRows(commandsText(commands)));
+    const own = new Set(listBuiltin("terminal"));
+    const lines = listBuiltin("screen reader").filter((command) => !own.has(command));
+    expect(rowsBelow("### Screen readers")).toEqual(readCommands(lines));
   });
 
   it("can be added to as the example does it", async () => {
@@ -133,16 +129,16 @@ describe("the commands of the page", () => {
     const warn = (text: string): void => void warnings.push(text);
     const places = { cwd, home: folder, config: join(folder, "config") };
     const [review] = customCommands({ ...places, harness: {}, own: [], warn });
-    const sent: string[] = [];
-    const world = { prompt: (text: string) => void sent.push(text) } as CommandWorld;
-    await review?.run("src/cart.js", world);
+    const sent = await review?.run("src/cart.js", {} as SlashContext);
     expect([review?.name, review?.about, review?.hint, warnings]).toEqual([
       "review",
       "Review a file",
       "[file]",
       [],
     ]);
-    expect(sent).toEqual(["Review src/cart.js. Look for what a test would not find. src/cart.js"]);
+    expect(sent).toEqual({
+      prompt: "Review src/cart.js. Look for what a test would not find. src/cart.js",
+    });
   });
 });
 

@@ -25,6 +25,16 @@ export const ARROWS = {
   ai: [],
 };
 
+/**
+ * Folders that could be packages of their own: they import nothing of the rest of their
+ * package, and of ours only these.
+ *
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const STANDALONE_FOLDERS = {
+  "packages/cli/src/conversation": ["@gyre/agent", "@gyre/ai", "@gyre/tools", "@gyre/sessions"],
+};
+
 /** Rooms that run in a browser, all but their `src/node/`. */
 const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
 
@@ -70,7 +80,8 @@ function checkPackage(root, at, packages) {
     const place = (line) => `${relative(root, file)}:${line}`;
     for (const one of imports) {
       if (one.specifier !== undefined) imported.add(packageName(one.specifier));
-      const problem = checkImport(one, file, inBrowser, at, packages);
+      const problem =
+        checkStandalone(root, file, one) ?? checkImport(one, file, inBrowser, at, packages);
       if (problem !== undefined) problems.push(`${place(one.line)}: ${problem}`);
     }
     if (!inBrowser) continue;
@@ -90,6 +101,29 @@ function checkPackage(root, at, packages) {
     );
   }
   return problems;
+}
+
+/**
+ * @param {string} root
+ * @param {string} file
+ * @param {Import} one
+ * @returns {string | undefined} what is wrong with it
+ */
+function checkStandalone(root, file, { specifier }) {
+  if (specifier === undefined) return undefined;
+  const path = relative(root, file).split(sep).join("/");
+  for (const [folder, packages] of Object.entries(STANDALONE_FOLDERS)) {
+    if (!path.startsWith(`${folder}/`)) continue;
+    if (specifier.startsWith(".")) {
+      const target = resolve(dirname(file), specifier);
+      if (!target.startsWith(resolve(root, folder) + sep)) {
+        return `imports ${specifier}, but ${folder} imports nothing of the rest of its package`;
+      }
+    } else if (specifier.startsWith("@gyre/") && !packages.includes(packageName(specifier))) {
+      return `imports ${specifier}, but ${folder} imports only ${packages.join(", ")}`;
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -123,3 +123,17 @@ it("a package that is published as a bundle may have what it needs as devDepende
     "packages/cli/package.json: declares rg, which nothing in src imports",
   ]);
 });
+
+it.each([
+  ['import type { Io } from "../core/io.ts";', "imports nothing of the rest of its package"],
+  ['import "@gyre/server";', "imports only @gyre/agent, @gyre/ai, @gyre/tools, @gyre/sessions"],
+])("in a folder that could be a package, %s is a problem", (source, problem) => {
+  const found = problems({
+    "packages/cli/package.json": { name: "gyre", dependencies: {}, exports: { ".": "x" } },
+    "packages/cli/src/core/io.ts": "export interface Io {}",
+    "packages/cli/src/conversation/view.ts": 'import { a } from "./a.ts"; a;',
+    "packages/cli/src/conversation/a.ts": source,
+  });
+  expect(found).toEqual([expect.stringContaining(`packages/cli/src/conversation/a.ts:1: imports`)]);
+  expect(found[0]).toContain(problem);
+});

@@ -55,20 +55,7 @@ const start: Readonly<Record<CommandName, Start>> = {
     if (!isInteractive(values, io))
       return (await import("./modes/print/print.ts")).runPrint(args, values, io);
     const streams = { input: process.stdin, output: process.stdout };
-    if (values["screen-reader"] || io.env["TERM"] === "dumb") {
-      return (await import("./modes/screen-reader/screen-reader.ts")).runSpoken(
-        args,
-        values,
-        io,
-        streams,
-      );
-    }
-    return (await import("./modes/tui/app/interactive.ts")).runInteractive(
-      args,
-      values,
-      io,
-      streams,
-    );
+    return (await import("./modes/interactive.ts")).runInteractive(args, values, io, streams);
   },
   rpc: async (_args, ...given) => (await import("./modes/rpc/rpc.ts")).runRpc(...given),
   acp: async (_args, ...given) => (await import("./modes/acp/acp.ts")).runAcp(...given),

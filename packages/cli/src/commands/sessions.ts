@@ -19,7 +19,7 @@ import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts"
 import { unlockHint } from "../harness/setup.ts";
 import { fit } from "../core/terminal.ts";
 import { widthOf } from "../text/width.ts";
-import { promptLine } from "../text/ran-command.ts";
+import { promptLine } from "../conversation/ran-command.ts";
 
 type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
 

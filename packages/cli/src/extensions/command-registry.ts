@@ -3,34 +3,15 @@ import type { PluginCommand } from "@gyre/tools";
 /** What a command may be called. */
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Commands that the program has itself, in a terminal, in an editor or in both. */
-export const OWN_COMMANDS: readonly string[] = [
-  "model",
-  "thinking",
-  "mode",
-  "cost",
-  "context",
-  "session",
-  "title",
-  "tools",
-  "mcp",
-  "permissions",
-  "compact",
-  "resume",
-  "new",
-  "tree",
-  "fork",
-  "rewind",
-  "handoff",
-  "export",
-  "copy",
-  "help",
-  "quit",
-];
-
 /** The commands that plugins have added, by name. */
 export class CommandRegistry {
   readonly #commands = new Map<string, PluginCommand>();
+  readonly #reserved: ReadonlySet<string>;
+
+  /** `reserved`: names of the program's own commands. */
+  constructor(reserved: readonly string[] = []) {
+    this.#reserved = new Set(reserved);
+  }
 
   /** Adds a command. Throws where its name is no name or is taken. */
   add(command: PluginCommand): void {
@@ -46,7 +27,7 @@ export class CommandRegistry {
         `A command is called by small letters, digits and dashes, not ${JSON.stringify(name)}.`,
       );
     }
-    if (OWN_COMMANDS.includes(name) || this.#commands.has(name)) {
+    if (this.#reserved.has(name) || this.#commands.has(name)) {
       throw new Error(`There is a command "/${name}" already.`);
     }
     if (typeof about !== "string" || about.trim() === "") {

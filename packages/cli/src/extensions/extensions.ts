@@ -27,6 +27,8 @@ export interface ExtensionOptions {
   cwd: string;
   env: Environment;
   warn: (text: string) => void;
+  /** Names of the program's own slash commands, which plugins may not have. */
+  reservedCommands?: readonly string[];
   /** Told of a call that a hook refused. */
   denied: (call: ToolInvocation, reason: string) => void;
 }
@@ -62,6 +64,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
   const { settings, cwd, env } = options;
   const warn = (text: string): void => options.warn(oneLine(text));
   const { plugins, tools, commands } = await loadPlugins({
+    reservedCommands: options.reservedCommands ?? [],
     paths: settings.plugins ?? [],
     cwd,
     version: version(),

@@ -13,6 +13,8 @@ import { within } from "./time-limit.ts";
 export const PLUGIN_TIMEOUT_MS = 10_000;
 
 export interface PluginOptions {
+  /** Names that commands of plugins may not have. Default: none. */
+  reservedCommands?: readonly string[];
   /** Absolute: files, folders of packages, or places in a `node_modules`. */
   paths: readonly string[];
   cwd: string;
@@ -45,7 +47,7 @@ export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins
   const { warn } = options;
   const plugins: LoadedPlugin[] = [];
   const tools = new Map<string, AgentTool>();
-  const commands = new CommandRegistry();
+  const commands = new CommandRegistry(options.reservedCommands);
   for (const path of new Set(options.paths)) {
     try {
       const plugin = await loadPlugin(path, options, new Set(tools.keys()), commands);

@@ -1,6 +1,6 @@
 import { textOf, type UserMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { promptOf } from "../text/ran-command.ts";
+import { promptOf } from "../conversation/ran-command.ts";
 
 /** Something that the user said. */
 export interface Prompt {

@@ -43,23 +43,11 @@ import { summariser } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { openTools } from "./tools.ts";
-import type {
-  Harness,
-  HarnessOptions,
-  Outcome,
-  Parts,
-  PromptRequest,
-  DeniedCall,
-} from "./types.ts";
+import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
+import type { Outcome, PromptRequest } from "../conversation/types.ts";
 
-export type {
-  Approvals,
-  DeniedCall,
-  Harness,
-  HarnessOptions,
-  Outcome,
-  PromptRequest,
-} from "./types.ts";
+export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
+export type { Outcome, PromptRequest } from "../conversation/types.ts";
 
 /** How often a response that broke off is taken up again, for one prompt. */
 export const MAX_RESUMES = 3;
@@ -280,7 +268,7 @@ class HarnessOf implements Harness {
     return this.#toItsEnd(() => this.agent.run(this.#withNews(asked), first), output);
   }
 
-  async takeUp(output?: AnySchema): Promise<Outcome> {
+  async resume(output?: AnySchema): Promise<Outcome> {
     await this.start();
     return this.#toItsEnd(() => this.#continued(output), output);
   }

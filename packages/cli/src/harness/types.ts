@@ -1,8 +1,7 @@
-import type { Agent, AgentEndEvent } from "@gyre/agent";
-import type { AnySchema, ImageContent, Model, ThinkingLevel, Usage } from "@gyre/ai";
+import type { Model, ThinkingLevel } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest, PermissionMode, Toolset } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, PermissionMode } from "@gyre/tools";
 import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
@@ -12,6 +11,7 @@ import type { Skill } from "../guidance/skills.ts";
 import type { KeptResults } from "./kept-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
 /** Who decides on what would be asked about. */
@@ -34,6 +34,8 @@ export interface HarnessOptions {
   newSession?: () => Promise<Session | undefined>;
   /** Settings that were asked for just now: they go before those that the session had. */
   explicit?: ReadonlySet<keyof Settings>;
+  /** Names of the program's own slash commands, which plugins may not have. */
+  reservedCommands?: readonly string[];
   /** MCP servers whose tools the agent may find. */
   mcpServers?: readonly McpServerEntry[];
   /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
@@ -48,29 +50,6 @@ export interface HarnessOptions {
   fetch?: Fetch;
 }
 
-export interface PromptRequest {
-  text: string;
-  images?: readonly ImageContent[];
-  /** The answer has to fit this. */
-  output?: AnySchema;
-  /** Fires where it is not wanted any more before the agent has begun; from then on `abort()` does that. */
-  signal?: AbortSignal;
-}
-
-/** How a prompt ended. */
-export interface Outcome {
-  end: AgentEndEvent;
-  /** Of all runs that the prompt took. */
-  turns: number;
-  usage: Usage;
-  /** The typed answer, where one was asked for and came. */
-  output?: unknown;
-  /** Why there is none. */
-  outputError?: string;
-  /** Why the session could not be written to, which ended the run. */
-  sessionError?: string;
-}
-
 export interface DeniedCall {
   toolCallId: string;
   tool: string;
@@ -82,12 +61,8 @@ export interface DeniedCall {
   rule?: string;
 }
 
-/** An agent with a folder, tools, permissions and a session: what print, RPC and ACP have in common. */
-export interface Harness {
-  readonly agent: Agent;
-  readonly toolset: Toolset;
-  /** What is written to; nothing before `start()` where `newSession` makes it. */
-  readonly session: Session | undefined;
+/** An agent with a folder, tools, permissions and a session: what all modes have in common. */
+export interface Harness extends ConversationAgent {
   readonly model: Model;
   readonly mode: PermissionMode;
   /** What the calls that were denied would have done, in order. */
@@ -105,15 +80,6 @@ export interface Harness {
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
   /**
-   * Runs on a prompt to its end. A response that broke off after something of it was shown
-   * is taken up again, at most `MAX_RESUMES` times. Rejects where a hook does not let it through.
-   */
-  prompt(request: PromptRequest): Promise<Outcome>;
-  /** Whether the conversation stops in the middle: a question or a result without an answer. */
-  readonly isCutOff: boolean;
-  /** Takes such a conversation up where it was cut off, to its end. */
-  takeUp(output?: AnySchema): Promise<Outcome>;
-  /**
    * Asks the model something beside the conversation, which knows nothing of it. What it uses
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.
    */
@@ -124,8 +90,6 @@ export interface Harness {
   setMode(mode: PermissionMode): Promise<void>;
   /** Of the tools that were opened, those that the model has from its next request on. */
   setTools(names: readonly string[]): Promise<void>;
-  /** Ends a run, jobs and tools. */
-  close(): Promise<void>;
 }
 
 /** What a harness is put together from. */

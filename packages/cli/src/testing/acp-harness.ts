@@ -71,7 +71,7 @@ export async function scriptedHarness(
       return { end, turns: end.turns, usage: end.usage };
     },
     isCutOff: false,
-    takeUp: () => Promise.reject(new Error("Editors send prompts.")),
+    resume: () => Promise.reject(new Error("Editors send prompts.")),
     ask: () => Promise.reject(new Error("Editors send prompts.")),
     setModel(name) {
       const model = MODELS.find(({ id, provider }) => name === id || name === `${provider}/${id}`);

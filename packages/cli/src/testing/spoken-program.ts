@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai/testing";
 import type { Models } from "../models/models.ts";
 import type { Values } from "../core/options.ts";
+import type { ExitCode } from "../core/exit-codes.ts";
 import { runSpoken } from "../modes/screen-reader/screen-reader.ts";
+import { type FirstSetup, firstSetup } from "../modes/tui/start/agent-opener.ts";
 import { version } from "../core/version.ts";
 import { textIo } from "./command-io.ts";
 import { LineTalk } from "./line-talk.ts";
@@ -57,12 +59,10 @@ export class SpokenWorld {
       XDG_CONFIG_HOME: join(this.#base, "config"),
       GYRE_FAST: "1",
     };
-    const code = runSpoken(
-      prompt === undefined ? [] : [prompt],
-      { sandbox: "none", ...values },
-      textIo({ cwd: this.work, env }),
-      talk,
-      {
+    const io = textIo({ cwd: this.work, env });
+    const given = { sandbox: "none", ...values };
+    const start = (first: FirstSetup): Promise<ExitCode> =>
+      runSpoken(prompt === undefined ? [] : [prompt], given, io, first, talk, {
         ...(hasModels && { models: modelsOf(script) }),
         clock: {
           now: () => clock.now,
@@ -72,8 +72,8 @@ export class SpokenWorld {
           },
           turn: () => Promise.resolve(),
         },
-      },
-    );
+      });
+    const code = firstSetup(given, io).then(start);
     const seen = (): string =>
       talk.seen
         .replaceAll(this.work, "WORK")

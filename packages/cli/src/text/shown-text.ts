@@ -13,3 +13,8 @@ export function shownText(text: string): string {
 export function shownLine(text: string): string {
   return shownText(text.slice(0, MAX_LINE_CHARS)).replaceAll("\n", " ");
 }
+
+/** The same with each line end as one space, whatever the length. */
+export function oneLine(text: string): string {
+  return shownText(text).replace(/\s*\n\s*/g, " ");
+}

@@ -27,7 +27,7 @@ import type { Io, Sink } from "../../core/io.ts";
 import { editorServers } from "../../mcp/editor.ts";
 import type { Values } from "../../core/options.ts";
 import { version } from "../../core/version.ts";
-import { promptLine } from "../../text/ran-command.ts";
+import { promptLine } from "../../conversation/ran-command.ts";
 
 /** Sessions in one answer of session/list. */
 export const SESSIONS_PER_PAGE = 50;

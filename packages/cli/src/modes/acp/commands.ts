@@ -1,114 +1,59 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import type { Usage } from "@gyre/ai";
-import { type ModelChoice, modelValue } from "../../text/choices.ts";
-import {
-  COMMAND_ABOUTS,
-  COMMAND_HINTS,
-  contextText,
-  modeText,
-  takeModel,
-  thinkingText,
-  usageText,
-} from "../../text/command-text.ts";
-import type { CommandRegistry } from "../../extensions/command-registry.ts";
+import { type CommandPart, type Question, runCommand, text } from "../../conversation/command.ts";
 import type { Harness } from "../../harness/harness.ts";
+import type { SlashContext } from "../../slash-commands/command-context.ts";
+import { findEditorCommands } from "../../slash-commands/find-commands.ts";
+import { asCode, partsMarkdown } from "../../text/markdown-text.ts";
 
-/** What a command is given. */
-export interface CommandContext {
-  harness: Harness;
-  sessionId: string;
-  models: readonly ModelChoice[];
-  /** Of the whole session. */
-  usage: Usage;
-  /** Names the session. */
-  setTitle: (title: string) => Promise<void>;
-}
-
-interface Command {
-  description: string;
-  /** What to write behind its name. */
-  hint?: string;
-  /** Throws what to tell the user. */
-  run(rest: string, context: CommandContext): string | Promise<string>;
-}
-
-const COMMANDS: Readonly<Record<string, Command>> = {
-  model: {
-    description: COMMAND_ABOUTS.model,
-    hint: COMMAND_HINTS.model,
-    run(rest, { harness, models }) {
-      if (rest !== "") return takeModel(rest, harness);
-      const current = modelValue(harness.model);
-      const others = models.filter(({ value }) => value !== current);
-      const listed = others.map(({ value, name }) => `- \`${value}\` ${name}`);
-      return [`The model is \`${current}\`.`, ...(listed.length > 0 ? ["", ...listed] : [])].join(
-        "\n",
-      );
-    },
-  },
-  thinking: {
-    description: COMMAND_ABOUTS.thinking,
-    hint: COMMAND_HINTS.thinking,
-    run: (rest, { harness }) => thinkingText(rest, harness),
-  },
-  mode: {
-    description: COMMAND_ABOUTS.mode,
-    hint: COMMAND_HINTS.mode,
-    run: (rest, { harness }) => modeText(rest, harness),
-  },
-  cost: {
-    description: COMMAND_ABOUTS.cost,
-    run: (_rest, { usage }) => usageText(usage),
-  },
-  context: {
-    description: COMMAND_ABOUTS.context,
-    run: (_rest, { harness }) => contextText(harness),
-  },
-  session: {
-    description: COMMAND_ABOUTS.session,
-    run(_rest, { harness, sessionId }) {
-      const { session } = harness;
-      if (!session) return `Session ${sessionId} is not written down.`;
-      return `Session ${sessionId}\n\nFile: \`${session.path}\`\n\nIn a terminal: \`gyre --resume ${sessionId}\``;
-    },
-  },
-  title: {
-    description: COMMAND_ABOUTS.title,
-    hint: COMMAND_HINTS.title,
-    async run(rest, { setTitle }) {
-      if (rest === "") throw new Error("Write the name behind /title.");
-      await setTitle(rest);
-      return `This session is called "${rest}" now.`;
-    },
-  },
-};
+/** Editors show Markdown in a column of about this width. */
+const COLUMNS = 80;
 
 /** The commands of this program, and of plugins, for an editor's menu. */
-export function availableCommands(plugins?: CommandRegistry): AvailableCommand[] {
-  const own = Object.entries(COMMANDS).map(([name, command]) => ({ name, ...command }));
-  const theirs = (plugins?.list() ?? []).map(({ name, about, hint }) => ({
+export function availableCommands(harness: Pick<Harness, "commands">): AvailableCommand[] {
+  return findEditorCommands(harness).map(({ name, about, hint }) => ({
     name,
     description: about,
-    hint,
-  }));
-  return [...own, ...theirs].map(({ name, description, hint }) => ({
-    name,
-    description,
     ...(hint !== undefined && { input: { hint } }),
   }));
 }
 
-/** Runs one; nothing if there is none of this name, and it is a prompt like others. */
-export async function runCommand(
+/** What became of a slash command: Markdown for the user, also of an error, and a prompt to send. */
+export interface SlashOutcome {
+  markdown: string;
+  prompt?: string;
+}
+
+/** Runs a slash command. Undefined: there is none of this name, and it is a prompt like others. */
+export async function runSlashCommand(
   { name, rest }: { name: string; rest: string },
-  context: CommandContext,
-): Promise<string | undefined> {
-  const { commands } = context.harness;
-  const isOwn = Object.hasOwn(COMMANDS, name);
-  if (!isOwn && !commands?.has(name)) return undefined;
+  given: Omit<SlashContext, "choose" | "commands" | "help" | "show">,
+): Promise<SlashOutcome | undefined> {
+  const commands = findEditorCommands(given.harness);
+  const command = commands.find((each) => each.name === name);
+  if (!command) return undefined;
+  const shown: CommandPart[] = [];
+  const context: SlashContext = {
+    ...given,
+    commands: () => commands,
+    help: [],
+    show: (...parts) => void shown.push(...parts),
+    choose: (question) => {
+      shown.push(listChoices(question));
+      return Promise.resolve(undefined);
+    },
+  };
   try {
-    return isOwn ? await COMMANDS[name]?.run(rest, context) : await commands?.run(name, rest);
+    const result = await runCommand(command, rest, context);
+    const { show = [], prompt } = result === "stopped" ? { show: [text("Stopped.")] } : result;
+    const markdown = partsMarkdown([...shown, ...show], COLUMNS);
+    return { markdown, ...(prompt !== undefined && { prompt }) };
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return { markdown: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** A command cannot ask in the middle of a prompt: it lists what can be written behind its name. */
+function listChoices({ title, choices }: Question<unknown>): CommandPart {
+  const lines = choices.map(({ label, detail }) => `- ${asCode(label)} ${detail ?? ""}`.trimEnd());
+  return text([title, "", ...lines].join("\n"));
 }

@@ -2,7 +2,8 @@ import type { Session, SessionSummary } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import type { ModelChoice } from "../../text/choices.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
-import type { Io } from "../../core/io.ts";
+import type { Environment, Io } from "../../core/io.ts";
+import type { Setup } from "../../harness/setup.ts";
 import type { Values } from "../../core/options.ts";
 
 /** Where sessions are kept: what ACP needs of `SessionStore`. */
@@ -27,6 +28,9 @@ export interface AcpFolder {
   }): Promise<Harness>;
   /** Absent: nothing is written down. */
   store?: AcpStore;
+  env?: Environment;
+  /** What each source of the settings says. */
+  layers?: Setup["layers"];
   /** The models that there is a key for. */
   models(): Promise<readonly ModelChoice[]>;
 }
@@ -45,9 +49,10 @@ export interface AcpHost {
 export function createAcpHost(values: Values, io: Io): AcpHost {
   return {
     async folder(cwd) {
-      const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
+      const [{ openStore, readSetup }, { openHarness }, { builtinCommands }] = await Promise.all([
         import("../../harness/setup.ts"),
         import("../../harness/harness.ts"),
+        import("../../slash-commands/builtin.ts"),
       ]);
       const setup = await readSetup({ ...values, cwd }, io);
       const { settings, explicit, verbose, warn } = setup;
@@ -60,12 +65,15 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
             explicit,
             cwd,
             env: io.env,
+            reservedCommands: builtinCommands.map(({ name }) => name),
             approvals,
             warn,
             ...(session && { session }),
             ...(verbose !== undefined && { verbose }),
           }),
         ...(isKept && { store: await openStore(io) }),
+        env: io.env,
+        ...(setup.layers && { layers: setup.layers }),
         models: async () => {
           const { usableModels } = await import("../../models/usable-models.ts");
           return usableModels(settings, io.env);

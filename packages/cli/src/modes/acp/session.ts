@@ -15,7 +15,7 @@ import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import { availableCommands, runCommand } from "./commands.ts";
+import { availableCommands, runSlashCommand, type SlashOutcome } from "./commands.ts";
 import { configOptions, modeState } from "./config.ts";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpFolder } from "./host.ts";
@@ -50,10 +50,8 @@ export interface AcpSessionOptions {
   mcpServers?: readonly McpServerEntry[];
 }
 
-/** A prompt that runs or waits. */
-interface Turn {
-  cancelled: boolean;
-}
+/** A prompt that runs or waits: aborted when it is canceled. */
+type Turn = AbortController;
 
 /** One conversation with an editor: an agent, and what the editor is told of it. */
 export class AcpSession {
@@ -61,6 +59,7 @@ export class AcpSession {
   readonly cwd: string;
   readonly #harness: Harness;
   readonly #editor: AcpEditor;
+  readonly #folder: AcpFolder;
   readonly #models: readonly ModelChoice[];
   readonly #updates: Updates;
   readonly #turns = new Set<Turn>();
@@ -73,12 +72,13 @@ export class AcpSession {
   private constructor(
     harness: Harness,
     models: readonly ModelChoice[],
-    { cwd, editor, file }: AcpSessionOptions,
+    { cwd, editor, file, folder }: AcpSessionOptions,
   ) {
     this.id = file?.header.id ?? randomUUID();
     this.cwd = cwd;
     this.#harness = harness;
     this.#editor = editor;
+    this.#folder = folder;
     this.#models = models;
     this.#updates = new Updates({
       cwd,
@@ -125,7 +125,7 @@ export class AcpSession {
   async introduce(): Promise<void> {
     await this.#send({
       sessionUpdate: "available_commands_update",
-      availableCommands: availableCommands(this.#harness.commands),
+      availableCommands: availableCommands(this.#harness),
     });
     await this.#tellUsage(this.#past().findLast((message) => message.role === "assistant"));
   }
@@ -147,7 +147,7 @@ export class AcpSession {
    * never because it was cancelled.
    */
   prompt(blocks: readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResponse> {
-    const turn: Turn = { cancelled: false };
+    const turn = new AbortController();
     this.#turns.add(turn);
     const stop = (): void => this.#cancel([turn]);
     signal?.addEventListener("abort", stop, { once: true });
@@ -243,20 +243,20 @@ export class AcpSession {
   }
 
   async #answer(turn: Turn, blocks: readonly ContentBlock[]): Promise<PromptResponse> {
-    if (turn.cancelled) return { stopReason: "cancelled" };
+    if (turn.signal.aborted) return { stopReason: "cancelled" };
     const command = commandOf(blocks);
-    const said = command && (await this.#command(command));
-    if (said !== undefined) {
-      await this.#updates.say(said);
-      return { stopReason: turn.cancelled ? "cancelled" : "end_turn" };
+    const result = command && (await this.#command(command, turn.signal));
+    if (result && result.markdown !== "") await this.#updates.say(result.markdown);
+    if (result && result.prompt === undefined) {
+      return { stopReason: turn.signal.aborted ? "cancelled" : "end_turn" };
     }
-    const request = this.#request(blocks);
+    const request = result?.prompt === undefined ? this.#request(blocks) : { text: result.prompt };
     if (this.#title === undefined) await this.#tellTitle(request.text);
     try {
       const outcome = await this.#harness.prompt(request);
-      return { stopReason: turn.cancelled ? "cancelled" : await this.#stopReason(outcome) };
+      return { stopReason: turn.signal.aborted ? "cancelled" : await this.#stopReason(outcome) };
     } catch (error) {
-      if (turn.cancelled) return { stopReason: "cancelled" };
+      if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
     } finally {
       await this.#updates.closeCalls();
@@ -272,36 +272,39 @@ export class AcpSession {
     }
   }
 
-  async #command(command: { name: string; rest: string }): Promise<string | undefined> {
+  async #command(
+    command: { name: string; rest: string },
+    signal: AbortSignal,
+  ): Promise<SlashOutcome | undefined> {
+    const { env = {}, layers } = this.#folder;
     const { mode } = this.#harness;
     const before = JSON.stringify(this.configuration().configOptions);
-    const said = await runCommand(command, {
+    const result = await runSlashCommand(command, {
       harness: this.#harness,
-      sessionId: this.id,
-      models: this.#models,
-      usage: this.#usage,
-      setTitle: async (title) => {
-        await this.#harness.session?.append({ type: "title", title });
-        await this.#tellTitle(title);
-      },
+      signal,
+      env,
+      setup: { cwd: this.cwd, ...(layers && { layers }) },
+      models: () => this.#folder.models(),
     });
     const { configOptions: after } = this.configuration();
     if (JSON.stringify(after) !== before) await this.#tellConfig(after);
     if (this.#harness.mode !== mode) await this.#tellMode();
-    return said;
+    const title = result && (await this.#storedTitle());
+    if (title !== undefined && title !== this.#title) await this.#tellTitle(title);
+    return result;
   }
 
   #cancel(turns: readonly Turn[]): void {
     const [running] = this.#turns;
-    for (const turn of turns) turn.cancelled = true;
+    for (const turn of turns) turn.abort();
     // The first is the one that runs.
-    if (running?.cancelled) this.#harness.agent.abort();
+    if (running?.signal.aborted) this.#harness.agent.abort();
   }
 
   async #event(event: AgentEvent): Promise<void> {
     const [running] = this.#turns;
     // A cancel may have come while there was no run to abort.
-    if (running?.cancelled) this.#harness.agent.abort();
+    if (running?.signal.aborted) this.#harness.agent.abort();
     await this.#updates.event(event);
     switch (event.type) {
       case "message_end":

@@ -155,7 +155,7 @@ function outcomeOf(
   output: AnswerSchema | undefined,
 ): Promise<Outcome> {
   return text === ""
-    ? harness.takeUp(output?.schema)
+    ? harness.resume(output?.schema)
     : harness.prompt({ text, ...(output && { output: output.schema }) });
 }
 

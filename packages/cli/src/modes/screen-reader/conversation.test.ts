@@ -28,16 +28,18 @@ describe("while it works", () => {
   it("a line that is queued is listed and can be taken back", async () => {
     const { talk, seen } = await working();
     talk.type("/then check it");
-    await talk.until("Told it for when it is done.\n");
+    await talk.until("Queued: it reads this when it is done.\n");
     talk.type("/queue");
     await talk.until("Then: check it\n");
     talk.type("/back");
     await talk.until("Taken back: check it\n/send sends that as it is.\n");
     talk.type("/queue");
-    await talk.until("Nothing waits.\n");
+    await talk.until("No message is waiting.\n");
     talk.type("/stop");
     await talk.until("You: ");
-    expect(seen()).toMatch(/Nothing waits\.\n\/stop\nStopped\. It took 0\.0 seconds\.\nYou: $/);
+    expect(seen()).toMatch(
+      /No message is waiting\.\n\/stop\nStopped\. It took 0\.0 seconds\.\nYou: $/,
+    );
   });
 
   it("Ctrl-C interrupts, and leaves when nothing runs", async () => {
@@ -53,19 +55,19 @@ describe("while it works", () => {
   it("a text that was taken back is sent with /send", async () => {
     const { talk, seen } = await working();
     talk.type("/then check it");
-    await talk.until("Told it");
+    await talk.until("Queued: ");
     talk.type("/stop");
     await talk.until("You: ");
     talk.type("/send");
     await talk.until("You: ");
-    expect(seen()).toMatch(/\/send\nAgent: I see\.\nDone\./);
+    expect(seen()).toMatch(/\/send\nSent: check it\nAgent: I see\.\nDone\./);
   });
 
   it("a command that has to wait says so", async () => {
     const { talk, seen } = await working();
     talk.type("/new");
     await talk.until("/stop interrupts.");
-    expect(seen()).toContain("Error: /new has to wait until it is done. /stop interrupts.");
+    expect(seen()).toContain("Error: /new has to wait until the agent is done. /stop interrupts.");
   });
 });
 
@@ -81,7 +83,7 @@ describe("steering", () => {
       talk.type("Wait");
       await talk.until("Running shell");
       talk.type("then use tabs");
-      await talk.until("Told it.");
+      await talk.until("before its next step.");
       writeFileSync(join(world.work, "go"), "");
       await talk.until("You: ");
       expect(seen()).toContain("It reads: then use tabs\nAgent: I see.\nDone.");
@@ -118,9 +120,9 @@ describe("commands", () => {
     await talk.until("You: ");
     talk.type("/help");
     await talk.until("You: ");
-    expect(seen()).toContain("\n/then: tell it something for when it is done (TEXT)\n");
-    expect(seen()).toContain("\n/rewind: ");
-    expect(seen().match(/^\/help: /gm)).toHaveLength(1);
+    expect(seen()).toContain("\n/then, send it something for when it is done (TEXT)\n");
+    expect(seen()).toContain("\n/rewind, ");
+    expect(seen().match(/^\/help, /gm)).toHaveLength(1);
   });
 
   it("one that is not there is an error", async () => {
@@ -128,9 +130,7 @@ describe("commands", () => {
     await talk.until("You: ");
     talk.type("/nothing");
     await talk.until("You: ");
-    expect(seen()).toContain(
-      'Error: There is no command "/nothing". /help lists those that there are.\n',
-    );
+    expect(seen()).toContain('Error: There is no command "/nothing". /help lists the commands.\n');
   });
 
   it("a choice is a numbered list, taken by number or by a part of its text", async () => {

@@ -1,21 +1,29 @@
-import type { ImageContent } from "@gyre/ai";
-import type { TalkOptions } from "../tui/start/agent-opener.ts";
+import type { Clock } from "@gyre/ai";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor } from "@gyre/tools";
-import type { Harness, Outcome } from "../../harness/harness.ts";
-import { shownText } from "../../text/shown-text.ts";
-import { keepInterruptions, wasInterrupted } from "../tui/app/interrupted.ts";
-import { runCommand } from "../tui/app/run-command.ts";
-import { waitingOf } from "../tui/app/status.ts";
-import type { CommandWorld, TerminalCommand } from "../tui/ui/ui.ts";
-import { orStopped } from "../tui/app/work.ts";
+import { type OpenRequest, text } from "../../conversation/command.ts";
+import { ConversationController } from "../../conversation/controller.ts";
+import type { Outcome } from "../../conversation/types.ts";
+import type { ConversationItem, ConversationView } from "../../conversation/view.ts";
+import type { Io } from "../../core/io.ts";
+import type { Harness } from "../../harness/harness.ts";
+import type { Setup } from "../../harness/setup.ts";
+import type { SlashCommand, SlashContext } from "../../slash-commands/command-context.ts";
+import { oneLine, shownText } from "../../text/shown-text.ts";
+import { row } from "../tui/terminal/row.ts";
+import type { SpokenEvents } from "./events.ts";
+import { spokenTime } from "./format.ts";
 import type { LineTerminal } from "./line-terminal.ts";
 import type { LineUi } from "./line-ui.ts";
-import { lineCommands } from "./line-commands.ts";
-import type { SpokenEvents } from "./events.ts";
+import { partLines } from "./parts.ts";
 import { askPermission } from "./permission.ts";
-import { spokenTime } from "./format.ts";
 
 const PROMPT = "You: ";
+
+const HELP = `Write a line to ask; while it works, a line steers it.
+A line that ends in a backslash goes on in the next one.
+An exclamation mark before a line runs it as a command of yours, which the model sees. With two it does not see it.
+Ctrl-C interrupts, and leaves where nothing runs. Ctrl-D leaves.
+The commands:`;
 
 const ENDS: Partial<Record<Outcome["end"]["stop"], string>> = {
   done: "Done.",
@@ -24,290 +32,165 @@ const ENDS: Partial<Record<Outcome["end"]["stop"], string>> = {
   limit: "It ended at a limit.",
 };
 
-export interface SpokenConversationOptions extends TalkOptions {
+export interface SpokenConversationOptions {
   terminal: LineTerminal;
   ui: LineUi;
   events: SpokenEvents;
+  clock: Clock;
+  io: Io;
+  setup: () => Setup;
+  commands: () => readonly SlashCommand[];
+  reopen: (request: OpenRequest) => Promise<void>;
+  quit: () => void;
 }
 
-/** What is done with each line: prompts, steering, commands. Asks for permission. */
-export class SpokenConversation {
+/** The conversation as lines one after the other, for a screen reader. */
+export class SpokenConversation implements ConversationView {
+  readonly stopKey = "/stop";
+  readonly controller: ConversationController<Harness, SlashContext>;
   readonly #options: SpokenConversationOptions;
-  readonly #own: readonly TerminalCommand[];
-  #harness: Harness | undefined;
-  #opening: Promise<Harness> | undefined;
-  #unsubscribe: (() => void) | undefined;
-  /** Set while it works on a prompt or a command of the user. */
-  #work: AbortController | undefined;
-  /** Commands that are not done yet. */
-  readonly #commandsRunning = new Set<AbortController>();
-  /** A text that was put back, for `/send`. */
+  /** A text that was given back, for `/send`. */
   #draft: string | undefined;
-  /** What the user ran, for the next prompt. */
-  #ran: string[] = [];
-  #runs = 0;
 
   constructor(options: SpokenConversationOptions) {
     this.#options = options;
-    this.#own = lineCommands({
-      all: () => [...this.#own, ...options.commands()],
-      queue: () => (this.#harness ? waitingOf(this.#harness.agent) : []),
-      follow: (text) => this.#follow(text),
-      stop: () => this.interrupt(),
-      takeBack: () => this.#takeBack(),
-      send: () => this.#send(),
-      say: (text) => options.terminal.line(text),
+    const { clock, commands, io, quit, reopen } = options;
+    this.controller = new ConversationController<Harness, SlashContext>({
+      view: this,
+      clock,
+      env: io.env,
+      commands,
+      commandContext: (harness, signal) => this.#commandContext(harness, signal),
+      reopen,
+      quit,
     });
   }
 
-  get harness(): Harness | undefined {
-    return this.#harness;
+  /** Sends the line that was typed. */
+  submit(line: string): void {
+    const typed = line.trim();
+    if (typed === "") this.ready();
+    else void this.controller.submit(typed);
   }
 
-  get isWorking(): boolean {
-    return this.#work !== undefined;
+  /** Stops what runs, or leaves a question. Answers whether there was anything to stop. */
+  interrupt(except?: AbortSignal): boolean {
+    const isLeft = this.#options.terminal.leaveQuestion();
+    return this.controller.interrupt(except) || isLeft;
   }
 
-  /** Talks to this one from now on. What is typed before it is open waits for it. */
-  use(opening: Promise<Harness>): void {
-    this.#unsubscribe?.();
-    this.#harness = undefined;
-    this.#opening = opening;
-    opening.then(
-      (harness) => {
-        this.#harness = harness;
-        keepInterruptions(harness);
-        const { events } = this.#options;
-        this.#unsubscribe = harness.agent.subscribe((event) => events.handle(event));
-      },
-      // Who opened it tells.
-      () => {},
-    );
+  show(item: ConversationItem): void {
+    const { events, terminal, ui } = this.#options;
+    switch (item.type) {
+      case "event":
+        return events.handle(item.event);
+      case "parts":
+        for (const part of item.parts) for (const line of partLines(part)) terminal.line(line);
+        return undefined;
+      case "note":
+        return terminal.line(item.text);
+      case "warning":
+        return ui.warn(item.text);
+      case "error":
+        return terminal.line(`Error: ${shownText(item.text)}`);
+      case "rejected":
+        return terminal.line(`Error: ${shownText(item.reason)}`);
+      case "prompt":
+        this.#draft = undefined;
+        events.forget();
+        // The user has not seen a prompt that a command wrote.
+        if (!item.isTyped) terminal.line(`Sent: ${shownText(item.text)}`);
+        return undefined;
+      case "queued":
+        return terminal.line(
+          item.followUp
+            ? "Queued: it reads this when it is done."
+            : "Queued: it reads this before its next step.",
+        );
+      case "resumed":
+        return terminal.line("It goes on where it was cut off.");
+      case "end":
+        return this.#showEnd(item.durationMs, item.outcome);
+    }
   }
 
-  /** Says that a line is waited for, where one is. */
-  prompt(): void {
-    if (!this.#work && this.#commandsRunning.size === 0) this.#options.terminal.prompt(PROMPT);
-  }
-
-  /** What was typed. */
-  take(line: string): void {
-    void this.#settled(this.#take(line));
-  }
-
-  /** Takes up what was cut off. What the user has interrupted is not: it waits for them. */
-  async takeUp(): Promise<void> {
-    const harness = await this.#opened();
-    if (!harness.isCutOff || (await wasInterrupted(harness))) return this.prompt();
-    // Somebody may have been quicker.
-    if (this.#work) return;
-    this.#options.terminal.line("It goes on where it was cut off.");
-    await this.#settled(this.#working(() => harness.takeUp()));
-  }
-
-  /** Keeps a text that `/send` sends. */
-  keep(text: string): void {
-    this.#draft = text;
-  }
-
-  /** Stops what it does; what waits is taken back. Tells whether there was anything to stop. */
-  interrupt(): boolean {
-    const { terminal } = this.#options;
-    const isBusy = this.#work !== undefined || this.#commandsRunning.size > 0;
-    const isLeft = terminal.leaveQuestion();
-    if (!isBusy) return isLeft;
-    if (this.#harness && waitingOf(this.#harness.agent).length > 0) this.#takeBack();
-    this.#work?.abort();
-    for (const command of this.#commandsRunning) command.abort();
-    this.#harness?.agent.abort();
-    return true;
-  }
-
-  async approve(request: ApprovalRequest): Promise<ApprovalAnswer> {
+  async ask(request: ApprovalRequest, cwd: string): Promise<ApprovalAnswer> {
     const { clock, events, terminal } = this.#options;
     const askedAt = clock.now();
-    const { toolset } = await this.#opened();
     const rule = ruleFor(request);
     const answer = await askPermission(request, {
       terminal,
-      cwd: toolset.env.workspace.root,
+      cwd,
       now: () => clock.now(),
       ...(rule !== undefined && { rule }),
     });
     events.waited(request.callId, clock.now() - askedAt);
-    if (answer.allow === false && answer.reason === "interrupted") this.interrupt();
     return answer;
   }
 
-  /** Ends what goes on. */
-  async close(): Promise<void> {
-    this.#work?.abort();
-    this.#unsubscribe?.();
-    await (await this.#opening?.catch(() => undefined))?.close();
+  edit(draft: string): void {
+    if (draft === "") return;
+    this.#options.terminal.line(`Your text:\n${shownText(draft)}\n/send sends it as it is.`);
+    this.#draft = draft;
   }
 
-  /** What a command works with; nothing before the agent is open. */
-  #worldFor(signal: AbortSignal): CommandWorld | undefined {
-    const harness = this.#harness;
-    const { io, quit, reopen, setup, ui } = this.#options;
-    const prompt = (text: string): void => this.#sent(text);
-    return harness && { ui, harness, io, setup: setup(), signal, reopen, quit, prompt };
-  }
-
-  async #take(line: string): Promise<void> {
-    const text = line.trim();
-    if (text === "") return;
-    if (text.startsWith("!")) return this.#run(text);
-    const command = this.#commandIn(text);
-    if (command) return this.#command(command.command, command.rest);
-    if (this.#work) return this.#steer(text);
-    if (this.#commandsRunning.size > 0)
-      throw new Error("A command is not done yet. /stop ends it.");
-    await this.#ask(text);
-  }
-
-  /** Waits for it, tells what went wrong, and is ready for the next line. */
-  async #settled(work: Promise<void>): Promise<void> {
-    try {
-      await work;
-    } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      this.#options.terminal.line(`Error: ${shownText(text)}`);
-    }
-    this.prompt();
-  }
-
-  #opened(): Promise<Harness> {
-    if (!this.#opening) throw new Error("Nothing is open.");
-    return this.#opening;
-  }
-
-  #commandIn(text: string): { command: TerminalCommand; rest: string } | undefined {
-    const [, name, rest = ""] = /^\/([\w:.-]+)(?:\s+([^]*))?$/.exec(text) ?? [];
-    if (name === undefined) return undefined;
-    const commands = [...this.#own, ...this.#options.commands()];
-    const command = commands.find((each) => each.name === name);
-    if (command) return { command, rest: rest.trim() };
-    throw new Error(`There is no command "/${name}". /help lists those that there are.`);
-  }
-
-  async #command(command: TerminalCommand, rest: string): Promise<void> {
-    const isBusy = this.#work !== undefined || this.#commandsRunning.size > 0;
-    if (isBusy && !command.anytime) {
-      throw new Error(`/${command.name} has to wait until it is done. /stop interrupts.`);
-    }
-    const stop = new AbortController();
-    const isOwn = this.#own.includes(command);
-    if (!isOwn) this.#commandsRunning.add(stop);
-    try {
-      await orStopped(this.#opened(), stop.signal);
-      const world = stop.signal.aborted ? undefined : this.#worldFor(stop.signal);
-      const end = world && (await runCommand(command, rest, world));
-      if (end !== "done") this.#options.terminal.line("Stopped.");
-    } finally {
-      this.#commandsRunning.delete(stop);
-    }
-  }
-
-  /** A prompt that somebody else wrote: it is told, as nobody has typed it. */
-  #sent(text: string): void {
-    this.#options.terminal.line(`Sent: ${shownText(text)}`);
-    void this.#settled(this.#work ? this.#steer(text) : this.#ask(text));
-  }
-
-  async #ask(text: string): Promise<void> {
-    this.#draft = undefined;
-    this.#options.events.forget();
-    await this.#working(async () => {
-      const harness = await this.#opened();
-      const images = await this.#images(text, harness);
-      const ran = this.#ran;
-      this.#ran = [];
-      const whole = [text, ...ran].join("\n\n");
-      return harness.prompt({ text: whole, ...(images.length > 0 && { images }) });
-    });
-  }
-
-  async #steer(text: string): Promise<void> {
-    const { agent } = await this.#opened();
-    agent.steer(text);
-    this.#options.terminal.line("Told it.");
-  }
-
-  async #follow(text: string): Promise<void> {
-    if (!this.#work) return this.#ask(text);
-    const { agent } = await this.#opened();
-    agent.followUp(text);
-    this.#options.terminal.line("Told it for when it is done.");
-  }
-
-  #takeBack(): void {
+  giveBack(texts: readonly string[]): void {
     const { terminal } = this.#options;
-    const agent = this.#harness?.agent;
-    const texts = agent
-      ? waitingOf(agent).map(({ queue, id, text }) => {
-          agent.takeQueued(queue, id);
-          return text;
-        })
-      : [];
-    if (texts.length === 0) return terminal.line("Nothing waits.");
-    for (const text of texts) terminal.line(`Taken back: ${shownText(text)}`);
+    for (const each of texts) terminal.line(`Taken back: ${shownText(each)}`);
     this.#draft = texts.join("\n\n");
     terminal.line("/send sends that as it is.");
   }
 
-  async #send(): Promise<void> {
-    const draft = this.#draft;
-    if (draft === undefined) throw new Error("There is no text to send: nothing was put back.");
-    this.#draft = undefined;
-    return this.#work ? this.#steer(draft) : this.#ask(draft);
+  /** What is being done is not shown: its end is. */
+  update(): void {}
+
+  ready(): void {
+    if (!this.controller.isBusy) this.#options.terminal.prompt(PROMPT);
   }
 
-  async #images(text: string, { toolset }: Harness): Promise<ImageContent[]> {
-    const { imagesIn } = await import("../tui/editor/prompt-images.ts");
-    const { images, problems } = await imagesIn(text, toolset.env.workspace.root);
-    for (const problem of problems) this.#options.ui.warn(problem);
-    return images;
+  close(): Promise<void> {
+    return this.controller.close();
   }
 
-  /** `!command`, and `!!command`, which the model is not told of. */
-  async #run(text: string): Promise<void> {
-    const isAside = text.startsWith("!!");
-    const command = text.slice(isAside ? 2 : 1).trim();
-    if (command === "") return;
-    if (this.#work) throw new Error("A command has to wait until it is done. /stop interrupts.");
-    await this.#working(async (signal) => {
-      const { toolset } = await this.#opened();
-      const { runUserCommand } = await import("../tui/app/user-command.ts");
-      const { events, io } = this.#options;
-      const said = await runUserCommand({
-        command,
-        isAside,
-        id: `user-${++this.#runs}`,
-        toolset,
-        env: io.env,
-        signal,
-        emit: (event) => events.handle(event),
-      });
-      if (!isAside) this.#ran.push(said);
-      return undefined;
-    });
+  #showEnd(durationMs: number, outcome: Outcome | undefined): void {
+    if (!outcome) return;
+    const end = ENDS[outcome.end.stop] ?? "It stopped.";
+    this.#options.terminal.line(`${end} It took ${spokenTime(durationMs)}.`);
   }
 
-  /** Works until it is done, and says so; what tells itself how it ended says so itself. */
-  async #working(work: (signal: AbortSignal) => Promise<Outcome | undefined>): Promise<void> {
-    const { clock, terminal, ui } = this.#options;
-    const stop = new AbortController();
-    const startedAt = clock.now();
-    this.#work = stop;
-    try {
-      const outcome = await work(stop.signal);
-      if (!outcome) return;
-      if (outcome.sessionError !== undefined) ui.warn(outcome.sessionError);
-      const end = ENDS[outcome.end.stop] ?? "It stopped.";
-      terminal.line(`${end} It took ${spokenTime(clock.now() - startedAt)}.`);
-    } finally {
-      this.#work = undefined;
-    }
+  #commandContext(harness: Harness, signal: AbortSignal): SlashContext {
+    const { commands, io, setup, ui } = this.#options;
+    const { cwd, layers, settings } = setup();
+    return {
+      signal,
+      harness,
+      env: io.env,
+      setup: { cwd, ...(layers && { layers }) },
+      commands,
+      help: [text(HELP)],
+      choose: ({ about = [], ...question }) =>
+        ui.choose({ ...question, about: about.map((line) => row(oneLine(line))) }),
+      show: (...parts) => this.show({ type: "parts", parts }),
+      async models() {
+        const { usableModels } = await import("../../models/usable-models.ts");
+        return usableModels(settings, io.env);
+      },
+      chooseEntry: (session) => ui.chooseEntry(session),
+      async copy(answer) {
+        const { copyText } = await import("../../core/clipboard.ts");
+        // Sequences for the terminal are never written here.
+        return copyText(answer, { env: io.env, platform: process.platform, control: () => false });
+      },
+      lines: {
+        waiting: () => this.controller.waiting,
+        interrupt: () => this.interrupt(signal),
+        takeBack: () => this.controller.takeBack(),
+        takeDraft: () => {
+          const draft = this.#draft;
+          this.#draft = undefined;
+          return draft;
+        },
+      },
+    };
   }
 }

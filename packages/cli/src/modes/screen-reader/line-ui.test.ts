@@ -1,10 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LineTalk } from "../../testing/line-talk.ts";
 import { row } from "../tui/terminal/row.ts";
-import { SelectPanel } from "../tui/panels/select.ts";
-import { TextPanel } from "../tui/panels/text.ts";
-import { NO_COLOURS } from "../tui/terminal/theme.ts";
-import type { Choice, Panel } from "../tui/ui/ui.ts";
+import type { Choice } from "../tui/ui/ui.ts";
 import { LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
 
@@ -19,7 +16,7 @@ function world(): World {
   const talk = new LineTalk();
   const lines: string[] = [];
   const terminal = new LineTerminal(talk, { line: (text) => lines.push(text), end: () => {} });
-  const ui = new LineUi({ terminal, session: () => undefined, edit: () => {} });
+  const ui = new LineUi(terminal);
   return { talk, ui, terminal, lines };
 }
 
@@ -84,34 +81,6 @@ Number: 2
     await talk.until("Number: ");
     talk.type("1");
     expect(await second).toBe(0);
-  });
-});
-
-describe("a panel", () => {
-  it("for a text becomes a question", async () => {
-    const { talk, ui } = world();
-    const answer = ui.open(new TextPanel({ title: "A name?" }, NO_COLOURS));
-    await talk.until("A name?");
-    await talk.until("Answer: ");
-    talk.type("the parser");
-    expect(await answer).toBe("the parser");
-  });
-
-  it("with a list takes a number", async () => {
-    const { talk, ui } = world();
-    const answer = ui.open(new SelectPanel({ title: "Which?", choices: fruits(3) }, NO_COLOURS));
-    await talk.until("Number: ");
-    talk.type("2");
-    expect(await answer).toBe(1);
-  });
-
-  it("of another kind needs the screen, and says so", async () => {
-    const { talk, ui } = world();
-    const panel: Panel<string> = { rows: () => ({ rows: [] }), take: () => ({ type: "none" }) };
-    expect(await ui.open(panel)).toBeUndefined();
-    expect(talk.seen).toBe(
-      "Warning: This needs the full screen: start gyre without --screen-reader for it.\n",
-    );
   });
 });
 

@@ -6,8 +6,8 @@ import type { Models } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
 import { shownLine } from "../../text/shown-text.ts";
 import { version } from "../../core/version.ts";
-import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../tui/start/agent-opener.ts";
-import type { OpenRequest } from "../tui/ui/ui.ts";
+import { AgentOpener, codeOf, type FirstSetup } from "../tui/start/agent-opener.ts";
+import type { OpenRequest } from "../../conversation/command.ts";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
 import { SpokenConversation } from "./conversation.ts";
@@ -28,10 +28,10 @@ export async function runSpoken(
   args: readonly string[],
   values: Values,
   io: Io,
+  first: FirstSetup,
   streams: LineStreams,
   parts: SpokenParts = {},
 ): Promise<ExitCode> {
-  const first = await firstSetup(values, io);
   return new SpokenProgram(values, io, first, streams, parts).run(args.join(" "));
 }
 
@@ -44,7 +44,7 @@ class SpokenProgram {
   readonly #end: Promise<ExitCode>;
   #leave: (code: ExitCode) => void = () => {};
   #isLeaving = false;
-  /** Whether there is somebody to talk to. */
+  /** Whether the agent is open. */
   #isOpen = false;
   readonly #opener: AgentOpener;
   #conversation: SpokenConversation | undefined;
@@ -64,11 +64,7 @@ class SpokenProgram {
       line: (text) => this.#line(text),
       end: () => this.#leave(EXIT.done),
     });
-    this.#ui = new LineUi({
-      terminal: this.#terminal,
-      session: () => this.#conversation?.harness?.session,
-      edit: (text) => this.#conversation?.keep(text),
-    });
+    this.#ui = new LineUi(this.#terminal);
     this.#events = new SpokenEvents((text) => this.#terminal.line(text));
     this.#opener = new AgentOpener({
       values,
@@ -76,7 +72,8 @@ class SpokenProgram {
       first,
       ui: this.#ui,
       clock: this.#clock,
-      talk: () => this.#conversation,
+      face: "screen reader",
+      conversation: () => this.#conversation,
       models: parts.models,
       askSecret: async () => {
         // The terminal shows what is typed, and may read it aloud.
@@ -119,7 +116,7 @@ class SpokenProgram {
   }
 
   #line(text: string): void {
-    if (this.#isOpen) this.#conversation?.take(text);
+    if (this.#isOpen) this.#conversation?.submit(text);
     else this.#early.push(text);
   }
 
@@ -145,8 +142,8 @@ class SpokenProgram {
     this.#isOpen = true;
     if (this.#isLeaving) return;
     const [first, ...rest] = [...(prompt === "" ? [] : [prompt]), ...this.#early];
-    if (first === undefined) return conversation.takeUp();
-    for (const line of [first, ...rest]) conversation.take(line);
+    if (first === undefined) return conversation.controller.resume();
+    for (const line of [first, ...rest]) conversation.submit(line);
   }
 
   /** Tells where it is, and what was said last. */
@@ -169,12 +166,12 @@ class SpokenProgram {
   async #reopen(request: OpenRequest): Promise<void> {
     const { edit, harness } = await this.#opener.reopen(request);
     this.#shown(harness);
-    if (edit !== undefined) this.#ui.edit(edit);
+    if (edit !== undefined) this.#conversation?.edit(edit);
   }
 
-  /** How to come back. */
+  /** How to resume the session. */
   #sayGoodbye(): void {
-    const { wayBack } = this.#opener;
-    this.#terminal.line(wayBack === undefined ? "Goodbye." : `To come back: ${wayBack}`);
+    const { resumeHint } = this.#opener;
+    this.#terminal.line(resumeHint === undefined ? "Goodbye." : `To come back: ${resumeHint}`);
   }
 }

@@ -5,7 +5,7 @@ import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";
 import { version } from "../../../core/version.ts";
 import { completionsFrom } from "../editor/completion.ts";
-import { Conversation } from "./conversation.ts";
+import { TerminalConversation } from "./conversation.ts";
 import { Editor } from "../editor/editor.ts";
 import { type FileFinder, workspaceFinder } from "../editor/file-finder.ts";
 import { footerRow } from "./footer.ts";
@@ -13,13 +13,13 @@ import type { Format } from "../markdown/formatters.ts";
 import type { Key } from "../terminal/key.ts";
 import { PromptHistory, promptHistoryPath } from "../editor/prompt-history.ts";
 import { replay } from "../transcript/replay.ts";
-import type { LineStreams } from "../../screen-reader/line-terminal.ts";
-import { AgentOpener, codeOf, type FirstSetup, firstSetup } from "../start/agent-opener.ts";
+import { AgentOpener, codeOf, type FirstSetup } from "../start/agent-opener.ts";
 import { bannerRow } from "../start/banner.ts";
 import { COLOURS, NO_COLOURS, type Theme } from "../terminal/theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "../terminal/tty.ts";
-import type { CommandWorld, OpenRequest } from "../ui/ui.ts";
+import type { OpenRequest } from "../../../conversation/command.ts";
+import type { SlashContext } from "../../../slash-commands/command-context.ts";
 import { Window } from "./window.ts";
 
 /** Shown until something is asked. */
@@ -32,18 +32,14 @@ export interface TerminalStreams {
   output: TtyOutput;
 }
 
-/** `gyre` in a terminal: shows it, talks, until the user leaves. */
-export async function runInteractive(
+/** `gyre` in a terminal, until the user leaves. */
+export function runTerminal(
   args: readonly string[],
   values: Values,
   io: Io,
-  streams: TerminalStreams & LineStreams,
+  first: FirstSetup,
+  streams: TerminalStreams,
 ): Promise<ExitCode> {
-  const first = await firstSetup(values, io);
-  if (first.setup.settings.screenReader) {
-    const { runSpoken } = await import("../../screen-reader/screen-reader.ts");
-    return runSpoken(args, values, io, streams);
-  }
   return new Program(values, io, first, streams).run(args.join(" "));
 }
 
@@ -58,8 +54,8 @@ class Program {
   readonly #end: Promise<ExitCode>;
   #leave: (code: ExitCode) => void = () => {};
   readonly #opener: AgentOpener;
-  #conversation: Conversation | undefined;
-  /** What was sent before there was anybody to talk to. */
+  #conversation: TerminalConversation | undefined;
+  /** What was submitted before the agent was open. */
   #early: string[] = [];
   #finder: FileFinder | undefined;
 
@@ -85,7 +81,7 @@ class Program {
       history: this.#history,
       completions: completionsFrom({
         commands: () => this.#opener.commands,
-        world: () => this.#world(),
+        context: () => this.#commandContext(),
         files: { find: (query, signal) => this.#files().find(query, signal) },
       }),
       onChange: () => this.#window.draw(),
@@ -112,7 +108,8 @@ class Program {
       first,
       ui: this.#window,
       clock: systemClock,
-      talk: () => this.#conversation,
+      face: "terminal",
+      conversation: () => this.#conversation,
       askSecret: async (title) => {
         const { TextPanel } = await import("../panels/text.ts");
         return this.#window.open(new TextPanel({ title, secret: true }, this.#theme));
@@ -132,7 +129,7 @@ class Program {
       failures.push(error);
       this.#leave(EXIT.failed);
     };
-    // What is thrown while a frame is drawn has nobody else to go to.
+    // An error that is thrown while a frame is drawn arrives nowhere else.
     process.on("uncaughtException", fail);
     try {
       this.#window.start();
@@ -145,8 +142,8 @@ class Program {
         fail(error);
       }
       if (failures.length > 0) throw failures[0];
-      const { wayBack } = this.#opener;
-      if (wayBack !== undefined) this.#io.stdout.write(`${wayBack}\n`);
+      const { resumeHint } = this.#opener;
+      if (resumeHint !== undefined) this.#io.stdout.write(`${resumeHint}\n`);
       return code;
     } finally {
       restore();
@@ -160,7 +157,7 @@ class Program {
   async #begin(prompt: string): Promise<void> {
     await this.#opener.askForTrust();
     if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
-    this.#conversation = new Conversation({
+    this.#conversation = new TerminalConversation({
       window: this.#window,
       transcript: this.#transcript,
       theme: this.#theme,
@@ -177,7 +174,7 @@ class Program {
     if (harness) this.#show(harness);
     const early = [...(prompt === "" ? [] : [prompt]), ...this.#early];
     for (const each of early) this.#conversation.submit(each, false);
-    if (early.length === 0) await this.#conversation.takeUp();
+    if (early.length === 0) await this.#conversation.controller.resume();
   }
 
   /** The line that it begins with, and what was said before. */
@@ -205,22 +202,25 @@ class Program {
   }
 
   #submit(text: string, followUp: boolean): void {
-    // Who has asked once knows how.
+    // Hide the hint after the first prompt.
     this.#editor.placeholder = "";
     // Whatever goes on, and also before anything is open.
     if (text.trim() === QUIT) return this.#leave(EXIT.done);
-    if (this.#conversation?.isOpening) this.#conversation.submit(text, followUp);
+    if (this.#conversation?.controller.isOpening) this.#conversation.submit(text, followUp);
     else this.#early.push(text);
   }
 
-  #world(): CommandWorld {
-    const world = this.#conversation?.world;
-    if (!world) throw new Error("It is not open yet.");
-    return world;
+  #commandContext(): SlashContext {
+    const context = this.#conversation?.controller.commandContext(this.#io.signal);
+    if (!context) throw new Error("The agent is not open yet.");
+    return context;
   }
 
   #files(): FileFinder {
-    this.#finder ??= workspaceFinder(this.#world().harness.toolset.env.workspace, systemClock);
+    this.#finder ??= workspaceFinder(
+      this.#commandContext().harness.toolset.env.workspace,
+      systemClock,
+    );
     return this.#finder;
   }
 

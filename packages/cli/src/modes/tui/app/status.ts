@@ -1,6 +1,5 @@
-import type { Agent, AgentMessage, QueueName } from "@gyre/agent";
+import type { Waiting } from "../../../conversation/queue.ts";
 import { shownText } from "../../../text/shown-text.ts";
-import { userText } from "../transcript/message-blocks.ts";
 import { fitRow, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -36,24 +35,6 @@ function elapsed(ms: number): string {
   const seconds = Math.floor(ms / MS);
   if (seconds < MINUTE) return `${seconds} s`;
   return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`;
-}
-
-/** A message that waits for the agent. */
-export interface Waiting {
-  queue: QueueName;
-  id: string;
-  text: string;
-}
-
-/** All that waits, in the order in which it will be delivered. */
-export function waitingOf(agent: Pick<Agent, "queued">): Waiting[] {
-  return (["steering", "followUp"] as const).flatMap((queue) =>
-    agent.queued(queue).map(({ id, message }) => ({ queue, id, text: textOfMessage(message) })),
-  );
-}
-
-export function textOfMessage(message: AgentMessage): string {
-  return message.role === "user" ? userText(message.content) : "";
 }
 
 /** One row each: `↳ next: …` is given to it between two steps, `↳ then: …` when it is done. */

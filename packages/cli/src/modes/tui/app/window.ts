@@ -11,7 +11,7 @@ import { SelectPanel } from "../panels/select.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import type { Tty } from "../terminal/tty.ts";
-import type { Panel, PanelView, Question, Ui } from "../ui/ui.ts";
+import type { Panel, PanelView, PanelQuestion, Ui } from "../ui/ui.ts";
 
 /** How often what streams in is drawn. What is typed is drawn at once. */
 const FRAME_MS = 60;
@@ -83,7 +83,7 @@ export class Window implements Ui {
     });
   }
 
-  choose<T>(question: Question<T>): Promise<T | undefined> {
+  choose<T>(question: PanelQuestion<T>): Promise<T | undefined> {
     const { clock, theme } = this.#options;
     return this.open(new SelectPanel(question, theme, () => clock.now()));
   }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { type Completion, completionsFrom, mentionOf } from "./completion.ts";
-import type { CommandWorld, TerminalCommand } from "../ui/ui.ts";
+import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
 const run = (): void => undefined;
-const COMMANDS: readonly TerminalCommand[] = [
+const COMMANDS: readonly SlashCommand[] = [
   { name: "model", about: "Choose a model", hint: "[name]", run, complete: () => MODELS },
   { name: "tree", about: "The tree", run },
   { name: "handoff", about: "Go on elsewhere", hint: "<goal>", run },
@@ -16,7 +16,7 @@ const FILES = ["src/", "src/index.ts", "a b.ts", "bad\nname.ts"];
 
 const completions = completionsFrom({
   commands: () => COMMANDS,
-  world: () => ({}) as CommandWorld,
+  context: () => ({}) as SlashContext,
   files: { find: async (query) => FILES.filter((path) => path.includes(query)) },
 });
 

@@ -1,7 +1,8 @@
 import { shownText } from "../../../text/shown-text.ts";
 import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
-import type { Choice, CommandWorld, TerminalCommand } from "../ui/ui.ts";
+import type { Choice } from "../../../conversation/command.ts";
+import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
 /** Choices of a command that are listed. */
 const MAX_CHOICES = 100;
@@ -40,9 +41,9 @@ export interface Completions {
 }
 
 export interface CompletionSources {
-  commands: () => readonly TerminalCommand[];
-  /** What commands complete with. */
-  world: () => CommandWorld;
+  commands: () => readonly SlashCommand[];
+  /** What commands complete with. Throws where the agent is not open yet. */
+  context: () => SlashContext;
   files: Pick<FileFinder, "find">;
 }
 
@@ -86,7 +87,7 @@ function commandRequest(
   };
 }
 
-function commandCompletion({ name, about, hint }: TerminalCommand, isAlone: boolean): Completion {
+function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean): Completion {
   const needsMore = hint?.startsWith("<") ?? false;
   return {
     label: shownText(`/${name}${hint === undefined ? "" : ` ${hint}`}`),
@@ -98,7 +99,7 @@ function commandCompletion({ name, about, hint }: TerminalCommand, isAlone: bool
 
 /** What follows the name of a command. */
 function restRequest(
-  { commands, world }: CompletionSources,
+  { commands, context }: CompletionSources,
   text: string,
   cursor: number,
 ): CompletionRequest | undefined {
@@ -112,7 +113,7 @@ function restRequest(
     end: text.length,
     isOptional: rest === "",
     load() {
-      const choices = command.complete?.(rest, world()) ?? [];
+      const choices = command.complete?.(rest, context()) ?? [];
       return choices instanceof Promise
         ? choices.then((each) => restCompletions(rest, each))
         : restCompletions(rest, choices);

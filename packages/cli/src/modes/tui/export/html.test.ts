@@ -6,11 +6,11 @@ import type { AssistantContent, AssistantMessage } from "@gyre/ai";
 import { createSession, type Session } from "@gyre/sessions";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { writeExport } from "../commands/session/export.ts";
+import { writeExport } from "../../../slash-commands/export.ts";
 import { sessionHtml } from "./html.ts";
 import { EXPORT_STYLE } from "./style.ts";
 import { markdownHtml } from "./markdown-html.ts";
-import { ranText } from "../../../text/ran-command.ts";
+import { ranText } from "../../../conversation/ran-command.ts";
 
 const PIXEL = "iVBORw0KGgo=";
 const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(2)>\u202e`;

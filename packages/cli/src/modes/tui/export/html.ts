@@ -12,13 +12,13 @@ import {
 import type { Entry, Session } from "@gyre/sessions";
 import { timeText } from "../../../text/session-text.ts";
 import { aboutOf } from "../../../text/tool-text.ts";
-import { usageText } from "../commands/session/session-info.ts";
+import { usageDetails } from "../../../text/usage-text.ts";
 import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";
 import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
-import { promptOf, withOutputText } from "../../../text/ran-command.ts";
-import { oneLine } from "../panels/text.ts";
+import { promptOf, withOutputText } from "../../../conversation/ran-command.ts";
+import { oneLine } from "../../../text/shown-text.ts";
 import { toolView } from "../transcript/tool-view.ts";
 
 /** Within so much of its beginning a page says what it is. */
@@ -70,7 +70,7 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
     }
   }
   if (open) yield answerHtml(open);
-  yield `<footer><p>Tokens: ${htmlText(usageText(usage))}</p></footer>\n</body>\n</html>\n`;
+  yield `<footer><p>Tokens: ${htmlText(usageDetails(usage))}</p></footer>\n</body>\n</html>\n`;
 }
 
 /** An answer, and what its calls gave as far as that is known. */
@@ -145,7 +145,7 @@ function answerHtml({ message, results }: AnswerWithResults): string {
   const parts = message.content.map((block) => blockHtml(block, results));
   if (errorMessage !== undefined) parts.push(`<p class="failed">${htmlText(errorMessage)}</p>`);
   const name = htmlText(oneLine(`${provider}/${model}`));
-  const used = `<p class="usage">${htmlText(usageText(usage))}</p>`;
+  const used = `<p class="usage">${htmlText(usageDetails(usage))}</p>`;
   return section("assistant", `<h2>${name}</h2>${parts.join("")}${used}`);
 }
 

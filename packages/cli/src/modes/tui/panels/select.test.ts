@@ -5,7 +5,7 @@ import { QUIET_MS } from "./quiet-time.ts";
 import { row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { SelectPanel } from "./select.ts";
 import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
-import type { Question } from "../ui/ui.ts";
+import type { PanelQuestion } from "../ui/ui.ts";
 
 const COLUMNS = 60;
 const ROWS = 10;
@@ -18,11 +18,11 @@ function text(typed: string): TerminalEvent {
   return { type: "text", text: typed };
 }
 
-function numbered(count: number): Question<number>["choices"] {
+function numbered(count: number): PanelQuestion<number>["choices"] {
   return Array.from({ length: count }, (_, index) => ({ value: index, label: `choice ${index}` }));
 }
 
-function panelOf(question: Partial<Question<number>> = {}): SelectPanel<number> {
+function panelOf(question: Partial<PanelQuestion<number>> = {}): SelectPanel<number> {
   return new SelectPanel({ title: "Which?", choices: numbered(3), ...question }, NO_COLOURS);
 }
 
@@ -194,7 +194,7 @@ describe("what is typed", () => {
 describe("a grave question", () => {
   it("takes nothing but Esc until there is a pause in what is typed", () => {
     let now = 0;
-    const question = { title: "Sure?", choices: numbered(3), isGrave: true };
+    const question = { title: "Sure?", choices: numbered(3), requiresConfirmation: true };
     const panel = new SelectPanel(question, NO_COLOURS, () => now);
     expect(panel.take(text("1"))).toEqual({ type: "none" });
     shown(panel);

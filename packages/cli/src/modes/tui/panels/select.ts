@@ -2,9 +2,9 @@ import type { TerminalEvent } from "../terminal/key.ts";
 import { lineAround, LineInput } from "../editor/line-input.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
-import { oneLine } from "./text.ts";
+import { oneLine } from "../../../text/shown-text.ts";
 import type { Theme } from "../terminal/theme.ts";
-import type { Choice, Panel, PanelAnswer, PanelView, Question } from "../ui/ui.ts";
+import type { Choice, Panel, PanelAnswer, PanelView, PanelQuestion } from "../ui/ui.ts";
 import { wrapSpans } from "../terminal/wrap.ts";
 
 const SIGN = "› ";
@@ -37,7 +37,7 @@ interface Candidate<T> {
  * what was typed, then leaves.
  */
 export class SelectPanel<T> implements Panel<T> {
-  readonly #question: Question<T>;
+  readonly #question: PanelQuestion<T>;
   readonly #theme: Theme;
   readonly #candidates: readonly Candidate<T>[];
   readonly #typed = new LineInput();
@@ -50,8 +50,8 @@ export class SelectPanel<T> implements Panel<T> {
   readonly #quiet: QuietTime | undefined;
 
   /** `now` in milliseconds. */
-  constructor(question: Question<T>, theme: Theme, now = (): number => performance.now()) {
-    if (question.isGrave) this.#quiet = new QuietTime(now);
+  constructor(question: PanelQuestion<T>, theme: Theme, now = (): number => performance.now()) {
+    if (question.requiresConfirmation) this.#quiet = new QuietTime(now);
     this.#question = question;
     this.#theme = theme;
     this.#found = question.choices;

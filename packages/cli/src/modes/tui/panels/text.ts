@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { oneLine } from "../../../text/shown-text.ts";
 import { clustersOf } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { lineAround, LineInput } from "../editor/line-input.ts";
@@ -69,9 +69,4 @@ export class TextPanel implements Panel<string> {
     if (!this.#question.secret) return [before, text];
     return [DOT.repeat(clustersOf(before).length), DOT.repeat(clustersOf(text).length)];
   }
-}
-
-/** A text as it may stand in a row. */
-export function oneLine(text: string): string {
-  return shownText(text).replace(/\s*\n\s*/g, " ");
 }

@@ -2,8 +2,8 @@ import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { aboutOf } from "../../../text/tool-text.ts";
-import { promptOf } from "../../../text/ran-command.ts";
-import { oneLine } from "./text.ts";
+import { promptOf } from "../../../conversation/ran-command.ts";
+import { oneLine } from "../../../text/shown-text.ts";
 
 /** Messages that are read at a time. */
 const MAX_READ_AT_ONCE = 128;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createSession, type Entry, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Key, KeyName } from "../terminal/key.ts";
-import { ranText } from "../../../text/ran-command.ts";
+import { ranText } from "../../../conversation/ran-command.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
 import { NO_COLOURS } from "../terminal/theme.ts";
 import { messageTree } from "./tree-layout.ts";

@@ -1,7 +1,8 @@
 import type { Session } from "@gyre/sessions";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
-import { TextPanel, oneLine } from "./text.ts";
+import { oneLine } from "../../../text/shown-text.ts";
+import { TextPanel } from "./text.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type MessageTree, messageTree, type TreeRow } from "./tree-layout.ts";
 import { TreeTexts } from "./tree-texts.ts";

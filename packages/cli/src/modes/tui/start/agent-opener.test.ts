@@ -19,15 +19,10 @@ function personWho(key: string, warnings: string[]): Ui {
   return {
     columns: 80,
     theme: NO_COLOURS,
-    draw: () => {},
     say: () => {},
     warn: (text) => void warnings.push(text),
     show: () => {},
-    open: () => Promise.resolve(undefined),
     choose: ({ choices }) => Promise.resolve(choices.find((each) => each.key === key)?.value),
-    edit: () => {},
-    suspend: (work) => work(),
-    control: () => true,
   };
 }
 
@@ -51,7 +46,8 @@ it.each(["o", "y", "n"])(
       first: await firstSetup({}, io),
       ui: personWho(key, warnings),
       clock: systemClock,
-      talk: () => undefined,
+      face: "terminal",
+      conversation: () => undefined,
       askSecret: () => Promise.resolve(undefined),
     });
     await opener.askForTrust();

@@ -1,6 +1,5 @@
 import type { Clock } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { EXIT, type ExitCode, ExitError } from "../../../core/exit-codes.ts";
 import { type Harness, openHarness } from "../../../harness/harness.ts";
 import type { Environment, Io } from "../../../core/io.ts";
@@ -13,7 +12,10 @@ import {
   readSetup,
   type Setup,
 } from "../../../harness/setup.ts";
-import type { OpenRequest, TerminalCommand, Ui } from "../ui/ui.ts";
+import type { OpenRequest } from "../../../conversation/command.ts";
+import type { ConversationController } from "../../../conversation/controller.ts";
+import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
+import type { Ui } from "../ui/ui.ts";
 import type { FolderTrust } from "./banner.ts";
 
 /** How long what is still running may take to end when the user leaves. */
@@ -22,21 +24,20 @@ const LEAVING_MS = 3_000;
 /** What goes before that of a session, once the user has set it. */
 const CARRIED = ["model", "thinking"] as const;
 
-/** Who talks with the agent, whatever that looks like. */
-export interface Talk {
-  readonly harness: Harness | undefined;
-  readonly isWorking: boolean;
-  /** Talks to this one from now on. */
-  use(opening: Promise<Harness>): void;
-  approve(request: ApprovalRequest): Promise<ApprovalAnswer>;
+/** The conversation that the agent is opened for. */
+export interface OpenedConversation {
+  readonly controller: Pick<
+    ConversationController<Harness, SlashContext>,
+    "approve" | "harness" | "isWorking" | "use"
+  >;
   close(): Promise<void>;
 }
 
-/** What is known before anybody can be asked or told anything. */
+/** The setup as it is before the user can be asked anything. */
 export interface FirstSetup {
   /** Read without the files of a folder that is not trusted. */
   setup: Setup;
-  /** What is wrong with it: there is nowhere to tell that yet. */
+  /** Its problems: there is nowhere to show them yet. */
   warnings: readonly string[];
 }
 
@@ -47,24 +48,14 @@ export async function firstSetup(values: Values, io: Io): Promise<FirstSetup> {
   return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
 }
 
-/** What somebody who talks needs, whatever it looks like. */
-export interface TalkOptions {
-  clock: Clock;
-  io: Io;
-  setup: () => Setup;
-  commands: () => readonly TerminalCommand[];
-  /** Opens another session or another place in this one; what is open is closed by it. */
-  reopen: (request: OpenRequest) => Promise<void>;
-  quit: () => void;
-}
-
 export interface OpenerOptions {
   values: Values;
   io: Io;
   first: FirstSetup;
   ui: Ui;
   clock: Clock;
-  talk: () => Talk | undefined;
+  face: "terminal" | "screen reader";
+  conversation: () => OpenedConversation | undefined;
   /** Asks for a text that is not shown. Undefined: there is none. */
   askSecret: (title: string) => Promise<string | undefined>;
   /** In place of those of the settings: nothing is asked about models then. */
@@ -84,14 +75,14 @@ export class AgentOpener {
   #variables: Environment = {};
   /** What is written to, where it is ours to close. */
   #session: Session | undefined;
-  #commands: readonly TerminalCommand[] = [];
+  #commands: readonly SlashCommand[] = [];
   /** What was found wrong with a setup, and told: it is read more than once. */
   readonly #warned = new Set<string>();
 
   constructor(options: OpenerOptions) {
     this.#options = options;
     this.#models = options.models;
-    this.#setup = this.#telling(options.first.setup);
+    this.#setup = this.#withWarnings(options.first.setup);
   }
 
   get setup(): Setup {
@@ -103,13 +94,13 @@ export class AgentOpener {
   }
 
   /** Of the agent that is open. */
-  get commands(): readonly TerminalCommand[] {
+  get commands(): readonly SlashCommand[] {
     return this.#commands;
   }
 
-  /** How to come back to the session; nothing where there is nothing to come back to. */
-  get wayBack(): string | undefined {
-    const session = this.#options.talk()?.harness?.session;
+  /** The command that resumes the session; undefined where there is nothing to resume. */
+  get resumeHint(): string | undefined {
+    const session = this.#options.conversation()?.controller.harness?.session;
     // In a clone of the repository there is no program of this name.
     const isInstalled = this.#options.io.env["npm_lifecycle_event"] !== "start";
     return session && !this.#isScripted && isInstalled
@@ -136,7 +127,7 @@ export class AgentOpener {
     for (const each of said) ui.say(each);
     const now = { ...values, ...(trustOnce && { trust: true }) };
     const warn = (text: string): void => this.#warnOnce(text);
-    this.#setup = this.#telling(await readSetup(now, io, { quietAboutTrust: true, warn }));
+    this.#setup = this.#withWarnings(await readSetup(now, io, { quietAboutTrust: true, warn }));
   }
 
   /** False: there is none, and the user wants to leave. */
@@ -164,11 +155,11 @@ export class AgentOpener {
     return this.#open(await chooseSession(values, this.#setup, io));
   }
 
-  /** Goes on elsewhere. Gives what is open then, and what is to be put into the editor. */
+  /** Opens another session or place. Gives what is open then, and what to put into the editor. */
   async reopen(request: OpenRequest): Promise<{ harness?: Harness | undefined; edit?: string }> {
-    const talk = this.#options.talk();
-    if (talk?.isWorking) return {};
-    const { harness } = talk ?? {};
+    const controller = this.#options.conversation()?.controller;
+    if (controller?.isWorking) return {};
+    const harness = controller?.harness;
     const { edit, next } = await this.#next(request);
     if (harness) this.#carryOver(harness, "session" in request);
     return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
@@ -211,29 +202,31 @@ export class AgentOpener {
   }
 
   async #open(chosen: ChosenSession): Promise<Harness | undefined> {
-    const { io } = this.#options;
-    const talk = this.#options.talk();
-    if (!talk) return undefined;
+    const { face, io } = this.#options;
+    const controller = this.#options.conversation()?.controller;
+    if (!controller) return undefined;
+    const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
     const opening = openHarness({
       ...this.#setup,
       ...chosen,
       env: { ...io.env, ...this.#variables },
-      approvals: (request) => talk.approve(request),
+      approvals: (request) => controller.approve(request),
       fileHistory: true,
+      reservedCommands: builtinCommands.map(({ name }) => name),
       ...(this.#models && { models: this.#models }),
     });
-    talk.use(opening);
+    controller.use(opening);
     this.#session = chosen.session;
     const harness = await opening;
-    const { allCommands } = await import("../commands/all-commands.ts");
-    this.#commands = allCommands({ harness, setup: this.#setup, io });
+    const { findCommands } = await import("../../../slash-commands/find-commands.ts");
+    this.#commands = findCommands(face, { harness, setup: this.#setup, env: io.env });
     return harness;
   }
 
   /** What to open next; what is open is closed. */
   async #next(request: OpenRequest): Promise<{ next: ChosenSession; edit?: string | undefined }> {
     if ("entry" in request) {
-      const session = this.#options.talk()?.harness?.session;
+      const session = this.#options.conversation()?.controller.harness?.session;
       if (!session) throw new Error("This conversation is not written down: it has one branch.");
       await session.branch(request.entry);
       await this.#close();
@@ -251,7 +244,7 @@ export class AgentOpener {
   }
 
   async #close(): Promise<void> {
-    await this.#options.talk()?.close();
+    await this.#options.conversation()?.close();
     await this.#session?.close();
     this.#session = undefined;
   }
@@ -262,7 +255,7 @@ export class AgentOpener {
     this.#options.ui.warn(text);
   }
 
-  #telling(setup: Setup): Setup {
+  #withWarnings(setup: Setup): Setup {
     return { ...setup, warn: (text) => this.#options.ui.warn(text) };
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Choice, Question } from "../ui/ui.ts";
+import type { Choice, PanelQuestion } from "../ui/ui.ts";
 import type { LocalServer } from "./local-servers.ts";
 import {
   askForModel,
@@ -61,7 +61,7 @@ async function asked(
     ui: {
       say: (text) => void said.push(text),
       warn: (text) => void warned.push(text),
-      async choose<T>({ choices, title }: Question<T>): Promise<T | undefined> {
+      async choose<T>({ choices, title }: PanelQuestion<T>): Promise<T | undefined> {
         titles.push(title);
         if (left.length === 0) throw new Error(`Nobody answers "${title}".`);
         const label = left.shift();

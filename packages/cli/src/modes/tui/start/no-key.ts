@@ -2,7 +2,7 @@ import type { KeyStore } from "@gyre/ai/node";
 import { environmentKeys, keyFilePath } from "../../../models/service-places.ts";
 import type { Settings } from "../../../settings/settings.ts";
 import type { Environment } from "../../../core/io.ts";
-import type { Choice, Question, Ui } from "../ui/ui.ts";
+import type { Choice, PanelQuestion, Ui } from "../ui/ui.ts";
 import type { LocalServer } from "./local-servers.ts";
 import { SCRIPTED_LABEL } from "./scripted-label.ts";
 
@@ -64,7 +64,7 @@ export function noKeyLines(servers: readonly LocalServer[]): readonly [string, s
   ];
 }
 
-export function noKeyQuestion(servers: readonly LocalServer[]): Question<NoKeyAnswer> {
+export function noKeyQuestion(servers: readonly LocalServer[]): PanelQuestion<NoKeyAnswer> {
   const local = servers.map((server): Choice<NoKeyAnswer> => ({
     value: { do: "server", server },
     label: `Use ${server.name} at ${server.place}`,
@@ -88,7 +88,7 @@ function namesOf({ models, service }: LocalServer): string {
 }
 
 /** Which of a server's models. */
-export function serverQuestion({ models, name, service }: LocalServer): Question<string> {
+export function serverQuestion({ models, name, service }: LocalServer): PanelQuestion<string> {
   return {
     title: `Which model of ${name}?`,
     choices: models.map((value) => ({ value, label: value.slice(service.length + 1) })),
@@ -107,7 +107,7 @@ export async function keyServices(): Promise<KeyService[]> {
 }
 
 /** For which service a key is to be stored. */
-export function serviceQuestion(services: readonly KeyService[]): Question<KeyService> {
+export function serviceQuestion(services: readonly KeyService[]): PanelQuestion<KeyService> {
   return {
     title: "A key for which service?",
     choices: services.map((value) => ({

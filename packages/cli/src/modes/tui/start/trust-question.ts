@@ -9,7 +9,7 @@ import type { Environment } from "../../../core/io.ts";
 import type { Block } from "../ui/block.ts";
 import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
-import type { Choice, Question } from "../ui/ui.ts";
+import type { Choice, PanelQuestion } from "../ui/ui.ts";
 import { wrapSpans, wrapText } from "../terminal/wrap.ts";
 import type { FolderTrust } from "./banner.ts";
 
@@ -34,7 +34,7 @@ export interface TrustFinding {
   /** How things are before anybody is asked. */
   trust: FolderTrust;
   /** To be asked; absent where there is nothing to decide on. */
-  question?: Question<TrustAnswer>;
+  question?: PanelQuestion<TrustAnswer>;
   /** What each file sets and starts, in the words of `gyre trust --show`: for above the question. */
   listing?: Block;
   /** What is not used because it is broken, a sentence each. */
@@ -122,7 +122,7 @@ async function findingOf(
       title: `Trust what ${shownText(place.cwd).replaceAll("\n", " ")} brings along?`,
       about: aboutRows(asked, trouble, place),
       choices,
-      isGrave: true,
+      requiresConfirmation: true,
       // Who presses Enter without reading has trusted nothing.
       start: choices.length - 1,
     },

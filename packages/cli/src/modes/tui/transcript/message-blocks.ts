@@ -2,7 +2,8 @@ import type { FailureKind, UserMessage } from "@gyre/ai";
 import { shownLine, shownText } from "../../../text/shown-text.ts";
 import { counted, elapsed } from "../../../text/tool-text.ts";
 import type { Block, OpenBlock } from "../ui/block.ts";
-import { promptOf, withOutputText } from "../../../text/ran-command.ts";
+import { commandsSentWith, userText } from "../../../conversation/prompt-text.ts";
+import { withOutputText } from "../../../conversation/ran-command.ts";
 import { EMPTY_ROW, fitRow, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";
@@ -129,21 +130,6 @@ export function errorBlock(theme: Theme, message: string, kind?: FailureKind): B
   return new NoticeBlock(text, theme.bad, [span("✗ ", theme.bad)]);
 }
 
-/** What a user wrote, without what was run before it; images have numbers. */
-export function userText(content: UserMessage["content"]): string {
-  if (typeof content === "string") return promptOf(content).prompt;
-  let images = 0;
-  return content
-    .map((block) => (block.type === "text" ? promptOf(block.text).prompt : `[image ${++images}]`))
-    .join("\n");
-}
-
-/** The commands whose output the model got with it. */
-function commandsWith(content: UserMessage["content"]): readonly string[] {
-  if (typeof content === "string") return promptOf(content).commands;
-  return content.flatMap((block) => (block.type === "text" ? promptOf(block.text).commands : []));
-}
-
 /** A message of the user. */
 export class UserBlock extends RememberedBlock {
   readonly #theme: Theme;
@@ -153,7 +139,7 @@ export class UserBlock extends RememberedBlock {
   constructor(theme: Theme, content: UserMessage["content"]) {
     super();
     this.#theme = theme;
-    this.#below = shownLine(withOutputText(commandsWith(content)));
+    this.#below = shownLine(withOutputText(commandsSentWith(content)));
     this.#text = shownText(userText(content)).trimEnd();
   }
 

@@ -5,7 +5,7 @@ import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { NoticeBlock, ThinkingBlock } from "./message-blocks.ts";
-import type { RanBy } from "../../../text/ran-command.ts";
+import type { RanBy } from "../../../conversation/ran-command.ts";
 import { span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";

@@ -14,7 +14,7 @@ import {
 import { widthOf } from "../../../text/width.ts";
 import type { Block } from "../ui/block.ts";
 import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
-import type { RanBy } from "../../../text/ran-command.ts";
+import type { RanBy } from "../../../conversation/ran-command.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type CallEnd, moreRow, toolView, type ToolView, viewRows } from "./tool-view.ts";

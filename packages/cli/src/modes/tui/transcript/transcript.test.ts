@@ -2,7 +2,7 @@ import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent, StopReason, ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ranCallId, ranText } from "../../../text/ran-command.ts";
+import { ranCallId, ranText } from "../../../conversation/ran-command.ts";
 import { replay, type ReplayOptions } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";

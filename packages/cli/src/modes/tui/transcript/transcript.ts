@@ -8,7 +8,7 @@ import { BlockList } from "./block-list.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { errorBlock, NoticeBlock, RetryBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
 import { MessageParts } from "./message-parts.ts";
-import { ranByOf } from "../../../text/ran-command.ts";
+import { ranByOf } from "../../../conversation/ran-command.ts";
 import { type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";

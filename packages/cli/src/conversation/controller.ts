@@ -1,0 +1,438 @@
+import { existsSync } from "node:fs";
+import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
+import { addUsage, type Clock, type ImageContent, type Usage } from "@gyre/ai";
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import {
+  type Command,
+  type CommandContext,
+  type CommandResult,
+  type OpenRequest,
+  orAborted,
+  parseCommand,
+  runCommand,
+} from "./command.ts";
+import { recordInterruptions, wasInterrupted } from "./interruptions.ts";
+import { listWaiting, takeWaiting, type Waiting } from "./queue.ts";
+import type { ConversationAgent, Outcome } from "./types.ts";
+import type { ConversationView } from "./view.ts";
+
+/** Something that is being done: a prompt, a command of the user's own, or a slash command, which has a name. */
+export interface Task {
+  readonly startedAt: number;
+  readonly stop: AbortController;
+  /** `/compact`. */
+  readonly name?: string;
+}
+
+export interface ControllerOptions<H extends ConversationAgent, C extends CommandContext> {
+  view: ConversationView;
+  clock: Pick<Clock, "now">;
+  /** For commands that the user runs with `!`. */
+  env: Readonly<Record<string, string | undefined>>;
+  commands: () => readonly Command<C>[];
+  /** What a slash command gets. `signal` fires when it is stopped. */
+  commandContext: (harness: H, signal: AbortSignal) => C;
+  /** Opens another session or another place in this one, and closes what is open. */
+  reopen: (request: OpenRequest) => Promise<void>;
+  quit: () => void;
+}
+
+/** What was typed cannot be accepted now, and nothing was done. */
+class InputRejected extends Error {}
+
+/**
+ * A conversation with an agent, whatever it looks like: prompts, steering, slash commands, the
+ * user's own commands, approvals, interruptions. One thing is done at a time; what else is
+ * typed waits in the agent's queues, runs aside, or is rejected. Nothing of it knows a
+ * terminal: the view shows and asks.
+ */
+export class ConversationController<
+  H extends ConversationAgent = ConversationAgent,
+  C extends CommandContext = CommandContext,
+> {
+  readonly #options: ControllerOptions<H, C>;
+  #harness: H | undefined;
+  #opening: Promise<H> | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #task: Task | undefined;
+  /** Slash commands that run beside the task. */
+  readonly #asides = new Set<AbortController>();
+  #usage: Usage = {};
+  #contextTokens: number | undefined;
+  /** Output of the user's own commands, for the next prompt. */
+  #ran: string[] = [];
+  #runs = 0;
+  /** Whether the agent has started with the last prompt. */
+  #hasStarted = false;
+
+  constructor(options: ControllerOptions<H, C>) {
+    this.#options = options;
+  }
+
+  /** Undefined until it is open. */
+  get harness(): H | undefined {
+    return this.#harness;
+  }
+
+  get task(): Task | undefined {
+    return this.#task;
+  }
+
+  /** Whether it works on something else than a slash command. */
+  get isWorking(): boolean {
+    return this.#task !== undefined && this.#task.name === undefined;
+  }
+
+  /** Whether anything runs, slash commands included. */
+  get isBusy(): boolean {
+    return this.#task !== undefined || this.#asides.size > 0;
+  }
+
+  /** Whether anything runs that was not interrupted already. */
+  get canInterrupt(): boolean {
+    return this.#running().some(({ signal }) => !signal.aborted);
+  }
+
+  /** Whether an agent is open, or is being opened. */
+  get isOpening(): boolean {
+    return this.#opening !== undefined;
+  }
+
+  /** Of the whole conversation. */
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** Size of the last request with its answer. */
+  get contextTokens(): number | undefined {
+    return this.#contextTokens;
+  }
+
+  /** What waits for the agent. */
+  get waiting(): readonly Waiting[] {
+    return this.#harness ? listWaiting(this.#harness.agent) : [];
+  }
+
+  /** What a slash command gets, for completions; undefined until the agent is open. */
+  commandContext(signal: AbortSignal): C | undefined {
+    return this.#harness && this.#options.commandContext(this.#harness, signal);
+  }
+
+  /** Converses with this agent from now on. What is typed before it is open waits for it. */
+  use(opening: Promise<H>): void {
+    this.#unsubscribe?.();
+    this.#harness = undefined;
+    this.#usage = {};
+    this.#contextTokens = undefined;
+    this.#opening = opening;
+    opening.then(
+      (harness) => {
+        if (this.#opening !== opening) return;
+        this.#harness = harness;
+        recordInterruptions(harness);
+        for (const message of harness.agent.state.messages) this.#count(message);
+        this.#unsubscribe = harness.agent.subscribe((event) => this.#onAgentEvent(event));
+        this.#options.view.update();
+      },
+      // The caller that opens it reports the error.
+      () => {},
+    );
+  }
+
+  /** Takes what was typed: a prompt, `/command` or `!command`. Errors are shown; never rejects. */
+  async submit(text: string, followUp = false): Promise<void> {
+    await this.#settle(this.#submit(text, followUp), text);
+  }
+
+  /** Sends a text to the model, or queues it, whatever it begins with. Never rejects. */
+  async send(text: string, followUp = false): Promise<void> {
+    await this.#settle(this.#send(text, followUp, true), text);
+  }
+
+  /** Runs the slash command of this name, if there is one. Never rejects. */
+  async runNamed(name: string): Promise<void> {
+    const command = this.#options.commands().find((each) => each.name === name);
+    if (command) await this.#settle(this.#runCommand(command, ""));
+  }
+
+  /** Continues a conversation that was cut off. One that the user interrupted waits for them. */
+  async resume(): Promise<void> {
+    const harness = await this.#opened();
+    const isDue = harness.isCutOff && !(await wasInterrupted(harness));
+    // A prompt may have been sent meanwhile.
+    if (!isDue || this.#task) return this.#options.view.ready();
+    this.#options.view.show({ type: "resumed" });
+    await this.#settle(this.#perform(() => harness.resume()).then(() => this.#sendRest()));
+  }
+
+  /**
+   * Stops all that runs, but for the command of `except`, and gives back what waits. Answers
+   * whether anything ran.
+   */
+  interrupt(except?: AbortSignal): boolean {
+    const running = this.#running().filter(({ signal }) => signal !== except);
+    this.takeBack();
+    for (const stop of running) stop.abort();
+    this.#harness?.agent.abort();
+    return running.length > 0;
+  }
+
+  /** Gives what waits back to the user. Answers whether anything waited. */
+  takeBack(): boolean {
+    const texts = this.#takeWaiting();
+    if (texts.length > 0) this.#options.view.giveBack(texts);
+    return texts.length > 0;
+  }
+
+  /** Asks about a call. A question that is left interrupts the run. */
+  async approve(request: ApprovalRequest): Promise<ApprovalAnswer> {
+    const { toolset } = await this.#opened();
+    const answer = await this.#options.view.ask(request, toolset.env.workspace.root);
+    const isLeft = answer ? isInterruption(answer) : request.signal?.aborted !== true;
+    if (isLeft) this.interrupt();
+    return answer ?? { allow: false, reason: "interrupted" };
+  }
+
+  /** Ends what is being done and closes the agent. A slash command that asked for it goes on. */
+  async close(): Promise<void> {
+    if (this.isWorking) this.#task?.stop.abort();
+    this.#unsubscribe?.();
+    await (await this.#opening?.catch(() => undefined))?.close();
+  }
+
+  #running(): AbortController[] {
+    return [...(this.#task ? [this.#task.stop] : []), ...this.#asides];
+  }
+
+  #opened(): Promise<H> {
+    if (!this.#opening) throw new Error("No agent is open.");
+    return this.#opening;
+  }
+
+  async #settle(work: Promise<void>, text?: string): Promise<void> {
+    const { view } = this.#options;
+    try {
+      await work;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const isRejected = error instanceof InputRejected && text !== undefined;
+      view.show(isRejected ? { type: "rejected", text, reason } : { type: "error", text: reason });
+    }
+    view.ready();
+  }
+
+  async #submit(text: string, followUp: boolean): Promise<void> {
+    if (text.startsWith("!")) return this.#runUserCommand(text);
+    const found = this.#findCommand(text);
+    if (found) return this.#runCommand(found.command, found.rest);
+    await this.#send(text, followUp, true);
+  }
+
+  /** Sends a prompt, or queues it while the agent works. */
+  async #send(text: string, followUp: boolean, isTyped: boolean): Promise<void> {
+    const { name } = this.#task ?? {};
+    const { stopKey } = this.#options.view;
+    if (name !== undefined)
+      throw new InputRejected(`${name} is not done yet. ${stopKey} stops it.`);
+    await (this.#task ? this.#queue(text, followUp) : this.#prompt(text, isTyped));
+  }
+
+  async #prompt(text: string, isTyped: boolean): Promise<void> {
+    const { view } = this.#options;
+    view.show({ type: "prompt", text, isTyped });
+    await this.#perform(async (signal) => {
+      const harness = await orAborted(this.#opened(), signal);
+      if (!harness) return view.giveBack([text]);
+      const { images, problems } = await findImages(text, harness);
+      if (signal.aborted) return view.giveBack([text]);
+      for (const problem of problems) view.show({ type: "warning", text: problem });
+      const ran = this.#ran;
+      this.#ran = [];
+      const whole = [text, ...ran].join("\n\n");
+      this.#hasStarted = false;
+      return harness
+        .prompt({ text: whole, signal, ...(images.length > 0 && { images }) })
+        .catch((error: unknown) => {
+          // A hook was interrupted, or rejected it: the model has not seen it.
+          if (!this.#hasStarted) {
+            this.#ran.unshift(...ran);
+            view.giveBack([text, ...this.#takeWaiting()]);
+          }
+          throw error;
+        });
+    });
+    await this.#sendRest();
+  }
+
+  /** Sends what was queued after the run had polled for the last time. */
+  async #sendRest(): Promise<void> {
+    const agent = this.#harness?.agent;
+    if (!agent || this.#task || listWaiting(agent).length === 0) return;
+    const last = agent.state.messages.at(-1);
+    const isDone = last && isLlmMessage(last) && last.role === "assistant" && !last.errorMessage;
+    if (isDone && last.stopReason !== "aborted") {
+      await this.#prompt(this.#takeWaiting().join("\n\n"), true);
+    } else this.takeBack();
+  }
+
+  async #queue(text: string, followUp: boolean): Promise<void> {
+    const { view } = this.#options;
+    const task = this.#task;
+    const harness = await this.#opened();
+    const { images } = await findImages(text, harness);
+    if (task?.stop.signal.aborted) return view.giveBack([text]);
+    // The task is over by now.
+    if (this.#task !== task) return this.#send(text, followUp, true);
+    const message: string | AgentMessage =
+      images.length === 0
+        ? text
+        : { role: "user", content: [{ type: "text", text }, ...images], timestamp: Date.now() };
+    if (followUp) harness.agent.followUp(message);
+    else harness.agent.steer(message);
+    view.show({ type: "queued", text, followUp });
+    view.update();
+  }
+
+  #takeWaiting(): string[] {
+    return this.#harness ? takeWaiting(this.#harness.agent) : [];
+  }
+
+  #findCommand(text: string): { command: Command<C>; rest: string } | undefined {
+    const parsed = parseCommand(text);
+    if (!parsed) return undefined;
+    const { name, rest } = parsed;
+    const command = this.#options.commands().find((each) => each.name === name);
+    if (command) return { command, rest };
+    // "/tmp is full" is about a folder.
+    if (name !== "" && existsSync(`/${name}`)) return undefined;
+    throw new InputRejected(`There is no command "/${name}". /help lists the commands.`);
+  }
+
+  async #runCommand(command: Command<C>, rest: string): Promise<void> {
+    const { view } = this.#options;
+    let result: CommandResult | "stopped" = "stopped";
+    const run = async (signal: AbortSignal): Promise<void> => {
+      const harness = await orAborted(this.#opened(), signal);
+      if (harness) {
+        result = await runCommand(command, rest, this.#options.commandContext(harness, signal));
+      }
+      if (result === "stopped") {
+        view.show({ type: "note", text: "Stopped." });
+        // What the command had the agent do ends soon: the next prompt needs the agent.
+        await harness?.agent.waitForIdle();
+      } else await this.#showResult(result);
+    };
+    if (!this.#task) await this.#perform(run, `/${command.name}`);
+    else if (command.allowWhileRunning) await this.#runAside(run);
+    else throw new InputRejected(this.#waitReason(`/${command.name}`));
+    if (result === "stopped") return;
+    const { followUp = false, prompt, quit = false } = result as CommandResult;
+    if (quit) this.#options.quit();
+    if (prompt !== undefined) await this.#send(prompt, followUp, false);
+  }
+
+  async #showResult({ open, show = [], edit }: CommandResult): Promise<void> {
+    const { reopen, view } = this.#options;
+    if (open) await reopen(open);
+    if (show.length > 0) view.show({ type: "parts", parts: show });
+    if (edit !== undefined) view.edit(edit);
+  }
+
+  async #runAside(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const aside = new AbortController();
+    this.#asides.add(aside);
+    try {
+      await run(aside.signal);
+    } finally {
+      this.#asides.delete(aside);
+      this.#options.view.update();
+    }
+  }
+
+  /** `!command`, and `!!command`, which the model does not see. */
+  async #runUserCommand(text: string): Promise<void> {
+    const isAside = text.startsWith("!!");
+    const command = text.slice(isAside ? 2 : 1).trim();
+    if (command === "") return;
+    if (this.#task) throw new InputRejected(this.#waitReason("A command"));
+    const { env, view } = this.#options;
+    await this.#perform(async (signal) => {
+      const harness = await orAborted(this.#opened(), signal);
+      if (!harness) return view.giveBack([text]);
+      const { runUserCommand } = await import("./user-command.ts");
+      const ran = await runUserCommand({
+        command,
+        isAside,
+        id: `user-${++this.#runs}`,
+        toolset: harness.toolset,
+        env,
+        signal,
+        emit: (event) => view.show({ type: "event", event }),
+      });
+      if (!isAside) this.#ran.push(ran);
+    });
+  }
+
+  #waitReason(what: string): string {
+    return `${what} has to wait until the agent is done. ${this.#options.view.stopKey} interrupts.`;
+  }
+
+  /** Does one thing, as the task. */
+  async #perform(
+    work: (signal: AbortSignal) => Promise<Outcome | void>,
+    name?: string,
+  ): Promise<void> {
+    const { clock, view } = this.#options;
+    const startedAt = clock.now();
+    const task: Task = {
+      startedAt,
+      stop: new AbortController(),
+      ...(name !== undefined && { name }),
+    };
+    this.#task = task;
+    view.update();
+    let outcome: Outcome | void;
+    try {
+      outcome = await work(task.stop.signal);
+    } finally {
+      this.#task = undefined;
+      view.update();
+    }
+    if (outcome?.sessionError !== undefined) {
+      view.show({ type: "warning", text: outcome.sessionError });
+    }
+    view.show({ type: "end", durationMs: clock.now() - startedAt, ...(outcome && { outcome }) });
+  }
+
+  #onAgentEvent(event: AgentEvent): void {
+    this.#options.view.show({ type: "event", event });
+    if (event.type === "agent_start") {
+      this.#hasStarted = true;
+      // It was interrupted before it started.
+      if (this.#task?.stop.signal.aborted) this.interrupt();
+    }
+    if (event.type === "message_end") this.#count(event.message);
+  }
+
+  #count(message: AgentMessage): void {
+    if (!isLlmMessage(message) || message.role !== "assistant") return;
+    const { usage } = message;
+    this.#usage = addUsage(this.#usage, usage);
+    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
+    const total = input + output + cacheRead + cacheWrite;
+    if (total > 0) this.#contextTokens = total;
+  }
+}
+
+async function findImages(
+  text: string,
+  { toolset }: ConversationAgent,
+): Promise<{ images: readonly ImageContent[]; problems: readonly string[] }> {
+  if (!/\.(?:png|jpe?g|gif|webp)/i.test(text)) return { images: [], problems: [] };
+  const { imagesIn } = await import("./prompt-images.ts");
+  return imagesIn(text, toolset.env.workspace.root);
+}
+
+function isInterruption(answer: ApprovalAnswer): boolean {
+  return answer.allow === false && answer.reason === "interrupted";
+}

@@ -1,0 +1,44 @@
+import type { AgentEvent } from "@gyre/agent";
+import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { CommandPart } from "./command.ts";
+import type { Outcome } from "./types.ts";
+
+/** Something that has happened in a conversation. */
+export type ConversationItem =
+  /** Of the agent, or of a command that the user runs, which looks like a call. */
+  | { type: "event"; event: AgentEvent }
+  /** What a command shows. */
+  | { type: "parts"; parts: readonly CommandPart[] }
+  | { type: "note"; text: string }
+  | { type: "warning"; text: string }
+  | { type: "error"; text: string }
+  /** What was typed cannot be accepted now, and nothing was done. */
+  | { type: "rejected"; text: string; reason: string }
+  /** A prompt is sent. Not `isTyped`: a command wrote it. */
+  | { type: "prompt"; text: string; isTyped: boolean }
+  /** A message waits for the agent's next step, or (`followUp`) for the end of its run. */
+  | { type: "queued"; text: string; followUp: boolean }
+  /** A conversation that was cut off goes on. */
+  | { type: "resumed" }
+  /** What was done is over. `outcome`: it was a prompt. */
+  | { type: "end"; durationMs: number; outcome?: Outcome };
+
+/**
+ * The face of a conversation: a terminal, a screen reader. The controller decides what
+ * happens; the view shows it and asks the user.
+ */
+export interface ConversationView {
+  /** What stops the agent, for messages: "Esc", "/stop". */
+  readonly stopKey: string;
+  show(item: ConversationItem): void;
+  /** Asks for permission. Undefined: the question was left, or the call was stopped meanwhile. */
+  ask(request: ApprovalRequest, folder: string): Promise<ApprovalAnswer | undefined>;
+  /** Puts a text into the editor. */
+  edit(text: string): void;
+  /** Gives texts back that were not sent, before what is typed. */
+  giveBack(texts: readonly string[]): void;
+  /** What is being done, or what waits, has changed. */
+  update(): void;
+  /** What was submitted is dealt with: the next line may come. */
+  ready(): void;
+}

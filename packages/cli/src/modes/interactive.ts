@@ -1,0 +1,23 @@
+import type { ExitCode } from "../core/exit-codes.ts";
+import type { Io } from "../core/io.ts";
+import type { Values } from "../core/options.ts";
+import type { LineStreams } from "./screen-reader/line-terminal.ts";
+import type { TerminalStreams } from "./tui/app/interactive.ts";
+import { firstSetup } from "./tui/start/agent-opener.ts";
+
+/** `gyre` for somebody at a terminal: the full screen, or lines for a screen reader. */
+export async function runInteractive(
+  args: readonly string[],
+  values: Values,
+  io: Io,
+  streams: TerminalStreams & LineStreams,
+): Promise<ExitCode> {
+  const first = await firstSetup(values, io);
+  const isPlain = values["screen-reader"] || io.env["TERM"] === "dumb";
+  if (isPlain || first.setup.settings.screenReader) {
+    const { runSpoken } = await import("./screen-reader/screen-reader.ts");
+    return runSpoken(args, values, io, first, streams);
+  }
+  const { runTerminal } = await import("./tui/app/interactive.ts");
+  return runTerminal(args, values, io, first, streams);
+}

@@ -1,0 +1,49 @@
+import type { Clock } from "@gyre/ai";
+
+/** How often the spinner turns, while nothing else is drawn. */
+const SPIN_MS = 250;
+/** How often it turns while an answer streams in, or is waited for: each turn costs bytes. */
+const CALM_SPIN_MS = 1_000;
+
+export interface SpinnerOptions {
+  clock: Pick<Clock, "after">;
+  /** Called when the spinner has turned. */
+  draw: () => void;
+  /** Whether something else moves on the screen, or nothing should. */
+  isCalm: () => boolean;
+}
+
+/** Turns from `start` to `stop`. */
+export class Spinner {
+  readonly #options: SpinnerOptions;
+  #tick = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: SpinnerOptions) {
+    this.#options = options;
+  }
+
+  /** Which picture of the spinner. */
+  get tick(): number {
+    return this.#tick;
+  }
+
+  /** Has no effect while it turns. */
+  start(): void {
+    if (!this.#cancel) this.#spin();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #spin(): void {
+    const { clock, draw, isCalm } = this.#options;
+    this.#cancel = clock.after(isCalm() ? CALM_SPIN_MS : SPIN_MS, () => {
+      this.#tick++;
+      this.#spin();
+      draw();
+    });
+  }
+}

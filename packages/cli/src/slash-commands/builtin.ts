@@ -1,0 +1,207 @@
+import { isLlmMessage } from "@gyre/agent";
+import { textOf } from "@gyre/ai";
+import { isThinkingLevel, THINKING } from "../text/choices.ts";
+import { shownLine } from "../text/shown-text.ts";
+import { formatCount } from "../text/usage-text.ts";
+import type { LineControls, SlashCommand, SlashContext } from "./command-context.ts";
+import { exportCommand } from "./export.ts";
+import { forkCommand } from "./fork.ts";
+import { handoffCommand } from "./handoff.ts";
+import { helpCommand } from "./help.ts";
+import { mcpCommand } from "./mcp.ts";
+import { modelCommand } from "./model.ts";
+import { modeCommand, permissionsCommand } from "./permissions.ts";
+import { resumeCommand } from "./resume.ts";
+import { rewindCommand } from "./rewind.ts";
+import { sessionCommand, titleCommand } from "./session-info.ts";
+import { toolsCommand } from "./tools.ts";
+import { contextCommand, costCommand } from "./usage.ts";
+
+/**
+ * The slash commands of the program, in the order in which they are listed. To add one, add an
+ * object here: nothing else has to know of it.
+ */
+export const builtinCommands: readonly SlashCommand[] = [
+  modelCommand,
+  {
+    name: "thinking",
+    about: "show how much it thinks, or change that",
+    hint: Object.keys(THINKING).join(", "),
+    allowWhileRunning: true,
+    async run(rest, { choose, harness }) {
+      const current = harness.agent.state.thinkingLevel;
+      const choices = thinkingChoices();
+      const level =
+        rest === ""
+          ? await choose({
+              title: "How much should it think?",
+              choices: choices.map((choice) =>
+                choice.value === current ? { ...choice, detail: "now" } : choice,
+              ),
+              start: choices.findIndex(({ value }) => value === current),
+            })
+          : rest;
+      if (level === undefined) return undefined;
+      if (!isThinkingLevel(level)) {
+        const levels = Object.keys(THINKING).join(", ");
+        throw new Error(`There is no level "${level}". The levels are ${levels}.`);
+      }
+      await harness.setThinking(level);
+      return `Thinking is ${level} now.`;
+    },
+    complete: () => thinkingChoices(),
+  },
+  modeCommand,
+  permissionsCommand,
+  toolsCommand,
+  mcpCommand,
+  contextCommand,
+  {
+    name: "compact",
+    about: "make the context smaller now",
+    hint: "what to keep above all",
+    async run(rest, { harness: { agent }, signal }) {
+      const options = { signal, ...(rest !== "" && { keep: rest }) };
+      const gain = await agent.compact(options).catch((error: unknown) => {
+        if (!(error instanceof Error) || error.name !== "Cancelled") throw error;
+        throw new Error("The compaction was stopped, and has changed nothing.", { cause: error });
+      });
+      return gain
+        ? `The context went from about ${formatCount(gain.before)} to ${formatCount(gain.after)} tokens. What was left out stays in the session.`
+        : "There is nothing to leave out yet.";
+    },
+  },
+  costCommand,
+  helpCommand,
+  {
+    name: "quit",
+    about: "leave",
+    faces: ["terminal", "screen reader"],
+    allowWhileRunning: true,
+    run: () => ({ quit: true }),
+  },
+  resumeCommand,
+  {
+    name: "new",
+    about: "begin a new session",
+    hint: "[prompt]",
+    faces: ["terminal", "screen reader"],
+    run: (rest) => ({ open: { new: true }, ...(rest !== "" && { prompt: rest }) }),
+  },
+  {
+    name: "tree",
+    about: "go to another place in this session",
+    faces: ["terminal", "screen reader"],
+    async run(_rest, { chooseEntry, harness: { session } }) {
+      if (!session) throw new Error("Nothing was said in this session yet.");
+      const open = await chooseEntry?.(session);
+      return open && { open };
+    },
+  },
+  forkCommand,
+  handoffCommand,
+  sessionCommand,
+  titleCommand,
+  exportCommand,
+  {
+    name: "copy",
+    about: "copy the last answer",
+    hint: "[n]",
+    faces: ["terminal", "screen reader"],
+    allowWhileRunning: true,
+    async run(rest, context) {
+      const answer = findAnswer(context, parseNth(rest));
+      const size = `${formatCount(answer.length)} characters`;
+      const { program, terminal = false } = (await context.copy?.(answer)) ?? {};
+      if (program !== undefined) return `Copied ${size}.`;
+      if (terminal) return `Copied ${size}, if the terminal allows it (OSC 52).`;
+      throw new Error(
+        `The terminal does not take ${size}, and there is no program for the clipboard. Install xclip, xsel or wl-copy, or write them to a file with /export.`,
+      );
+    },
+  },
+  rewindCommand,
+  // What keys do in the terminal.
+  {
+    name: "then",
+    about: "send it something for when it is done",
+    hint: "TEXT",
+    faces: ["screen reader"],
+    allowWhileRunning: true,
+    run(rest) {
+      if (rest === "") throw new Error("/then needs a text: /then run the tests again");
+      return { prompt: rest, followUp: true };
+    },
+  },
+  {
+    name: "stop",
+    about: "interrupt it",
+    faces: ["screen reader"],
+    allowWhileRunning: true,
+    run: (_rest, context) => (controls(context).interrupt() ? undefined : "Nothing runs."),
+  },
+  {
+    name: "queue",
+    about: "list the messages that wait for it",
+    faces: ["screen reader"],
+    allowWhileRunning: true,
+    run(_rest, context) {
+      const waiting = controls(context).waiting();
+      if (waiting.length === 0) return "No message is waiting.";
+      return waiting
+        .map(({ queue, text }) => `${queue === "steering" ? "Next" : "Then"}: ${shownLine(text)}`)
+        .join("\n");
+    },
+  },
+  {
+    name: "back",
+    about: "take back the messages that wait for it",
+    faces: ["screen reader"],
+    allowWhileRunning: true,
+    run: (_rest, context) => (controls(context).takeBack() ? undefined : "No message is waiting."),
+  },
+  {
+    name: "send",
+    about: "send the text that was taken back or put there",
+    faces: ["screen reader"],
+    allowWhileRunning: true,
+    run(_rest, context) {
+      const prompt = controls(context).takeDraft();
+      if (prompt === undefined)
+        throw new Error("There is no text to send: nothing was taken back.");
+      return { prompt };
+    },
+  },
+];
+
+function thinkingChoices() {
+  return Object.entries(THINKING).map(([value, name]) => ({ value, label: value, search: name }));
+}
+
+function controls({ lines }: SlashContext): LineControls {
+  if (!lines) throw new Error("This command is for the screen-reader mode.");
+  return lines;
+}
+
+function parseNth(rest: string): number {
+  if (rest === "") return 1;
+  const nth = Number(rest);
+  if (Number.isSafeInteger(nth) && nth > 0) return nth;
+  throw new Error(`/copy takes a number, 1 for the last answer, not "${rest}".`);
+}
+
+/** The nth last answer, as the model wrote it. */
+function findAnswer({ harness }: SlashContext, nth: number): string {
+  const answers: string[] = [];
+  for (const message of harness.agent.state.messages.toReversed()) {
+    if (!isLlmMessage(message) || message.role !== "assistant") continue;
+    const answer = textOf(message);
+    if (answer.trim() === "") continue;
+    answers.push(answer);
+    if (answers.length === nth) return answer;
+  }
+  if (answers.length === 0) throw new Error("There is no answer to copy yet.");
+  const there =
+    answers.length === 1 ? "There is one answer" : `There are ${answers.length} answers`;
+  throw new Error(`${there}: /copy ${nth} has nothing to copy.`);
+}

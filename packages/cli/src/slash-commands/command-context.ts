@@ -1,0 +1,44 @@
+import type { Session } from "@gyre/sessions";
+import type { Command, CommandContext, CommandPart, OpenRequest } from "../conversation/command.ts";
+import type { Waiting } from "../conversation/queue.ts";
+import type { Environment } from "../core/io.ts";
+import type { Harness } from "../harness/harness.ts";
+import type { Setup } from "../harness/setup.ts";
+import type { ModelChoice } from "../text/choices.ts";
+
+/** How a text was copied: by a program, or by the terminal, which does not report whether it did. */
+export interface Copied {
+  terminal: boolean;
+  program?: string;
+}
+
+/** What the slash commands that stand for keys use, where there are no keys. */
+export interface LineControls {
+  waiting(): readonly Waiting[];
+  /** Stops all that runs. Answers whether anything did. */
+  interrupt(): boolean;
+  /** Gives back what waits. Answers whether anything did. */
+  takeBack(): boolean;
+  /** The text that was given back last, which is then gone. */
+  takeDraft(): string | undefined;
+}
+
+/** What a slash command of the program works with. The optional parts are not there in every face. */
+export interface SlashContext extends CommandContext {
+  /** The agent that is open now. */
+  harness: Harness;
+  env: Environment;
+  setup: Pick<Setup, "cwd" | "layers">;
+  /** Models that can be chosen. */
+  models: () => Promise<readonly ModelChoice[]>;
+  /** All commands of this face. */
+  commands: () => readonly SlashCommand[];
+  /** How things are typed in this face. */
+  help: readonly CommandPart[];
+  /** Asks for a place in the tree of a session. Undefined: the question was left. */
+  chooseEntry?: (session: Session) => Promise<OpenRequest | undefined>;
+  copy?: (text: string) => Promise<Copied>;
+  lines?: LineControls;
+}
+
+export type SlashCommand = Command<SlashContext>;

@@ -1,0 +1,234 @@
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { basename, join, relative, sep } from "node:path";
+import { sanitise } from "@gyre/tools";
+import type { GuidanceOptions } from "../guidance/instructions.ts";
+import { projectFolders, strangeness } from "../guidance/project-folders.ts";
+import { bodyOf, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
+import type { Skill } from "../guidance/skills.ts";
+import type { Harness } from "../harness/harness.ts";
+import { isThere, realPath } from "../settings/project-file.ts";
+import { codeOf } from "../settings/file.ts";
+import { oneLine } from "../settings/problem.ts";
+import type { SlashCommand } from "./command-context.ts";
+
+/** A longer file is no command. */
+export const MAX_COMMAND_BYTES: number = 64 * 1024;
+/** More than anybody reads through; each costs a look at the disk. */
+export const MAX_COMMANDS = 500;
+/** Folders below the one for commands. */
+const MAX_DEPTH = 3;
+const MAX_ABOUT_CHARS = 120;
+const FOLDER = "commands";
+const ENDING = ".md";
+/** What a file or a folder may be called to be a command's name, or a part of it. */
+const NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
+const KEYS: ReadonlySet<string> = new Set(["description", "argument-hint"]);
+const PLACEHOLDER = /\$(?:(ARGUMENTS)\b|(@)|([1-9])(?!\d))/g;
+
+export interface CustomOptions extends GuidanceOptions {
+  harness: Pick<Harness, "skills" | "commands">;
+  /** Commands of the program: theirs are the names. */
+  own: readonly SlashCommand[];
+}
+
+/** A file that is a command, as it was found. */
+interface CommandFile {
+  name: string;
+  path: string;
+  /** Why it is not to be used, if it is not; looked at again each time. */
+  problem: () => string | undefined;
+}
+
+/**
+ * Commands that others made: Markdown files of the user and the project, skills and plugins,
+ * in this order. A file is a prompt that the user sends, and runs nothing. Of a name that is
+ * there twice the first counts, and `warn` is told.
+ */
+export function customCommands({ harness, own, ...given }: CustomOptions): SlashCommand[] {
+  // What is quoted, names of files too, is for a repository's author to choose.
+  const where = { ...given, warn: (text: string): void => given.warn(oneLine(text)) };
+  const taken = new Set(own.map(({ name }) => name));
+  const isNew = (name: string, path: string): boolean => {
+    const isFirst = !taken.has(name);
+    if (!isFirst) where.warn(`${path} is not used: there is a command "/${name}" already.`);
+    taken.add(name);
+    return isFirst;
+  };
+  const files = filesOf(where).flatMap((file) => {
+    const command = isNew(file.name, file.path) ? commandOf(file, where.warn) : undefined;
+    return command ? [command] : [];
+  });
+  const skills = skillCommands(harness.skills ?? []).filter(({ name }) => isNew(name, "A skill"));
+  const plugins = pluginCommands(harness).filter(({ name }) => isNew(name, "A plugin's command"));
+  return [...files, ...skills, ...plugins];
+}
+
+/** The commands of plugins, in the shape of all commands. */
+export function pluginCommands({ commands }: Pick<Harness, "commands">): SlashCommand[] {
+  return (commands?.list() ?? []).map(({ name, about, hint }) => ({
+    name,
+    about,
+    ...(hint !== undefined && { hint }),
+    run: async (rest) => commands?.run(name, rest),
+  }));
+}
+
+/** Before the name of a skill. */
+export const SKILL_PREFIX = "skill:";
+
+/** `/skill:NAME rest` for each skill: has the model read it, and do the rest by it. */
+function skillCommands(skills: readonly Skill[]): SlashCommand[] {
+  return skills.map(({ name, description }) => ({
+    name: `${SKILL_PREFIX}${name}`,
+    about: description,
+    hint: "what to do",
+    run: (rest) => ({
+      prompt: rest === "" ? `Use the skill ${name}.` : `Use the skill ${name}: ${rest}`,
+    }),
+  }));
+}
+
+/** The user's own first, then the project's, the nearest folder first. */
+function filesOf({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] {
+  const folders = projectFolders(cwd, home);
+  const [root] = folders;
+  const files: CommandFile[] = [];
+  const seen = new Set<string>();
+  const add = (among: string, problemOf: (path: string) => string | undefined): void => {
+    for (const path of pathsIn(among)) {
+      const name = nameOf(relative(among, path));
+      const real = realPath(path);
+      if (name === undefined || seen.has(real)) continue;
+      seen.add(real);
+      files.push({ name, path, problem: () => problemOf(path) });
+    }
+  };
+  add(join(config, FOLDER), () => undefined);
+  for (const folder of folders.toReversed()) {
+    for (const owner of [".gyre", ".claude"]) {
+      add(join(folder, owner, FOLDER), (path) => refusal(path, root, cwd));
+    }
+  }
+  if (files.length <= MAX_COMMANDS) return files;
+  warn(`There are ${files.length} commands in files; the first ${MAX_COMMANDS} are used.`);
+  return files.slice(0, MAX_COMMANDS);
+}
+
+function pathsIn(folder: string, depth = 0): string[] {
+  if (depth > MAX_DEPTH || !isThere(folder)) return [];
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .sort((one, other) => (one.name < other.name ? -1 : 1))
+      .flatMap((entry) => {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) return pathsIn(path, depth + 1);
+        return entry.name.endsWith(ENDING) ? [path] : [];
+      });
+  } catch {
+    // Not for us: no commands of it then.
+    return [];
+  }
+}
+
+/** `folder:name`; undefined where that could not be typed. */
+function nameOf(path: string): string | undefined {
+  const parts = path.slice(0, -ENDING.length).split(sep);
+  return parts.every((part) => NAME.test(part)) ? parts.join(":") : undefined;
+}
+
+function refusal(path: string, root: string, cwd: string): string | undefined {
+  try {
+    return strangeness(realPath(path), root, cwd);
+  } catch (error) {
+    return `cannot be read (${codeOf(error)})`;
+  }
+}
+
+function commandOf(file: CommandFile, warn: GuidanceOptions["warn"]): SlashCommand | undefined {
+  const text = textOf(file);
+  if (typeof text !== "string") {
+    warn(`${file.path} is not used: it ${text.problem}.`);
+    return undefined;
+  }
+  const { fields, problems } = readFrontmatter(text, KEYS);
+  // A file without lines about it is all text.
+  if (text.startsWith("---")) {
+    for (const problem of problems) warn(`${file.path}, line ${problem.line}: ${problem.text}.`);
+  }
+  const hint = fieldText(fields.get("argument-hint")?.value);
+  return {
+    name: file.name,
+    about: fieldText(fields.get("description")?.value) ?? firstLine(text) ?? basename(file.path),
+    ...(hint !== undefined && { hint }),
+    run(rest) {
+      const now = textOf(file);
+      if (typeof now !== "string") throw new Error(`${file.path} ${now.problem}.`);
+      const prompt = filledIn(bodyOf(now), rest).trim();
+      if (prompt === "") throw new Error(`${file.path} has no text to send.`);
+      // In the editor these begin a command, and a file runs nothing.
+      return { prompt: /^[!/]/.test(prompt) ? ` ${prompt}` : prompt };
+    },
+  };
+}
+
+function textOf({ path, problem }: CommandFile): string | { problem: string } {
+  const strange = problem();
+  if (strange !== undefined) return { problem: strange };
+  try {
+    // Without waiting: a pipe would keep us until somebody writes into it.
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const { size } = fstatSync(file);
+      if (size > MAX_COMMAND_BYTES) return { problem: `has more than ${MAX_COMMAND_BYTES} bytes` };
+      const bytes = Buffer.alloc(size);
+      return sanitise(bytes.toString("utf8", 0, readSync(file, bytes)));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    return { problem: `cannot be read (${codeOf(error)})` };
+  }
+}
+
+function firstLine(text: string): string | undefined {
+  const line = bodyOf(text)
+    .split("\n")
+    .map((each) => each.replace(/^#+\s*/, "").trim())
+    .find((each) => each !== "");
+  return line === undefined ? undefined : cut(line);
+}
+
+function fieldText(value: FieldValue | undefined): string | undefined {
+  if (value === undefined || typeof value === "string") {
+    return value?.trim() ? cut(value) : undefined;
+  }
+  // `[file] [line]` without quotes is a list to YAML.
+  return Array.isArray(value) ? cut(`[${value.join(", ")}]`) : undefined;
+}
+
+function cut(text: string): string {
+  const line = sanitise(text.trim().replace(/\s+/g, " "));
+  return line.length > MAX_ABOUT_CHARS ? `${line.slice(0, MAX_ABOUT_CHARS)}…` : line;
+}
+
+/**
+ * A text with what was typed behind the command in the place of `$ARGUMENTS` and `$@`, and
+ * its words in that of `$1` to `$9`. Where it has no place for it, it stands at the end.
+ */
+export function filledIn(text: string, rest: string): string {
+  const words = wordsOf(rest);
+  let isUsed = false;
+  const filled = text.replace(PLACEHOLDER, (_, all?: string, each?: string, digit?: string) => {
+    isUsed = true;
+    if (all !== undefined || each !== undefined) return rest;
+    return words[Number(digit) - 1] ?? "";
+  });
+  return isUsed || rest === "" ? filled : `${filled.trimEnd()}\n\n${rest}`;
+}
+
+/** Words with blanks between them; what is in quotes is one. */
+function wordsOf(text: string): string[] {
+  return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, plain]) => double ?? single ?? plain ?? "",
+  );
+}

@@ -1,0 +1,33 @@
+import { homedir } from "node:os";
+import type { Face } from "../conversation/command.ts";
+import type { Environment } from "../core/io.ts";
+import type { Harness } from "../harness/harness.ts";
+import type { Setup } from "../harness/setup.ts";
+import { configFolder } from "../settings/file.ts";
+import { builtinCommands } from "./builtin.ts";
+import type { SlashCommand } from "./command-context.ts";
+import { customCommands, pluginCommands } from "./custom.ts";
+
+/** The program's own commands for a face. */
+export function listBuiltin(face: Face): readonly SlashCommand[] {
+  return builtinCommands.filter(({ faces }) => faces === undefined || faces.includes(face));
+}
+
+/** All commands of a terminal: those of the program, then those of files, skills and plugins. */
+export function findCommands(
+  face: Exclude<Face, "editor">,
+  { env, harness, setup }: { harness: Harness; setup: Setup; env: Environment },
+): readonly SlashCommand[] {
+  const own = listBuiltin(face);
+  const { cwd, warn } = setup;
+  const home = homedir();
+  const config = configFolder(env, home);
+  return [...own, ...customCommands({ harness, own, cwd, home, config, warn })];
+}
+
+/** All commands of an editor: those of the program, then those of plugins. */
+export function findEditorCommands(harness: Pick<Harness, "commands">): readonly SlashCommand[] {
+  const own = listBuiltin("editor");
+  const taken = new Set(own.map(({ name }) => name));
+  return [...own, ...pluginCommands(harness).filter(({ name }) => !taken.has(name))];
+}

@@ -1,0 +1,46 @@
+import type { Choice } from "../conversation/command.ts";
+import { type ModelChoice, modelValue } from "../text/choices.ts";
+import type { SlashCommand, SlashContext } from "./command-context.ts";
+
+/** Shown where a change makes the next requests begin differently. */
+export const CACHE_NOTE = "The service's cache starts over: the next request is paid in full.";
+
+/** `/model [NAME]`: takes another model, from a list where none is named. */
+export const modelCommand: SlashCommand = {
+  name: "model",
+  about: "show the models, or take another one",
+  hint: "name of a model",
+  allowWhileRunning: true,
+  async run(rest, context) {
+    const { harness } = context;
+    const before = modelValue(harness.model);
+    const name = rest === "" ? await chooseModel(context, before) : rest;
+    if (name === undefined) return undefined;
+    const now = modelValue(await harness.setModel(name));
+    const isPaid = now !== before && harness.agent.state.messages.length > 0;
+    return `The model is ${now} now.${isPaid ? ` ${CACHE_NOTE}` : ""}`;
+  },
+  complete: async (_rest, context) => (await listModels(context)).map(toChoice),
+};
+
+async function chooseModel(context: SlashContext, current: string): Promise<string | undefined> {
+  const models = await listModels(context);
+  const choices = models.map((model): Choice<string> => {
+    const choice = toChoice(model);
+    return model.value === current ? { ...choice, detail: `${choice.detail} · now` } : choice;
+  });
+  const start = models.findIndex(({ value }) => value === current);
+  return context.choose({ title: "Which model?", choices, start, filter: true });
+}
+
+/** The models that can be chosen, with the one that is set. */
+async function listModels({ harness, models }: SlashContext): Promise<readonly ModelChoice[]> {
+  const usable = await models();
+  const value = modelValue(harness.model);
+  const isListed = usable.some((model) => model.value === value);
+  return isListed ? usable : [{ value, name: harness.model.name }, ...usable];
+}
+
+function toChoice({ value, name }: ModelChoice): Choice<string> & { detail: string } {
+  return { value, label: value, detail: name };
+}

@@ -1,0 +1,108 @@
+import type { Choice, CommandPart } from "../conversation/command.ts";
+import type { SettingsSource } from "../settings/load.ts";
+import { isMode, MODES } from "../text/choices.ts";
+import type { SlashCommand, SlashContext } from "./command-context.ts";
+
+/** The strongest first. */
+const EFFECTS = ["deny", "ask", "allow"] as const;
+
+const SOURCES: Readonly<Record<SettingsSource, string>> = {
+  "user file": "your settings",
+  "project file": "the project's settings",
+  environment: "the environment",
+  "command line": "the command line",
+};
+
+/** A rule that holds. */
+interface HeldRule {
+  effect: (typeof EFFECTS)[number];
+  rule: string;
+  /** For people. */
+  from: string;
+}
+
+/** `/permissions [MODE]`: the rules that hold, and another mode. */
+export const permissionsCommand: SlashCommand = {
+  name: "permissions",
+  about: "show the rules, and what it may do without asking",
+  hint: Object.keys(MODES).join(", "),
+  allowWhileRunning: true,
+  async run(rest, context) {
+    if (rest === "") context.show(rulesPart(listRules(context)));
+    return setMode(rest, context);
+  },
+  complete: () => modeChoices(),
+};
+
+/** `/mode [MODE]`: the same without the rules. */
+export const modeCommand: SlashCommand = {
+  name: "mode",
+  about: "show what it may do without asking, or change that",
+  hint: Object.keys(MODES).join(", "),
+  allowWhileRunning: true,
+  run: setMode,
+  complete: () => modeChoices(),
+};
+
+async function setMode(rest: string, context: SlashContext): Promise<string | undefined> {
+  const { harness } = context;
+  const choices = modeChoices();
+  const mode =
+    rest === ""
+      ? await context.choose({
+          title: `What may it do without asking? Now: ${harness.mode}`,
+          choices,
+          start: choices.findIndex(({ value }) => value === harness.mode),
+        })
+      : rest;
+  if (mode === undefined) return undefined;
+  if (!isMode(mode)) {
+    throw new Error(`There is no mode "${mode}". The modes are ${Object.keys(MODES).join(", ")}.`);
+  }
+  await harness.setMode(mode);
+  return `The mode is ${mode} now. ${MODES[mode].description}`;
+}
+
+function modeChoices(): Choice<string>[] {
+  return Object.entries(MODES).map(([value, { description }]) => ({
+    value,
+    label: value,
+    detail: description,
+  }));
+}
+
+/** The rules that hold, the strongest first, with where each is from. */
+function listRules({ harness, setup }: SlashContext): HeldRule[] {
+  const { layers = [] } = setup;
+  const set = EFFECTS.flatMap((effect) =>
+    layers.flatMap(({ source, settings }) =>
+      (settings[effect] ?? []).map((rule) => ({ effect, rule, from: SOURCES[source] })),
+    ),
+  );
+  const given = (harness.givenRules ?? []).map((rule): HeldRule => ({
+    effect: "allow",
+    rule,
+    from: "your answer, until this ends",
+  }));
+  const seen = new Set<string>();
+  return [...set, ...given].filter(({ effect, rule }) => {
+    const key = `${effect} ${rule}`;
+    const isFirst = !seen.has(key);
+    seen.add(key);
+    return isFirst;
+  });
+}
+
+function rulesPart(rules: readonly HeldRule[]): CommandPart {
+  if (rules.length === 0) {
+    return {
+      type: "text",
+      markdown: 'There are no rules: "allow", "ask" and "deny" in the settings make some.',
+    };
+  }
+  return {
+    type: "table",
+    columns: ["", "rule", "from"],
+    rows: rules.map(({ effect, rule, from }) => [effect, { code: rule }, from]),
+  };
+}

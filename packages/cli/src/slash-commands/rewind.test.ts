@@ -1,0 +1,174 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Harness, openHarness } from "../harness/harness.ts";
+import { openStore } from "../harness/setup.ts";
+import { FakeFace } from "../testing/slash-commands.ts";
+
+let state = "";
+let work = "";
+let harness: Harness | undefined;
+
+beforeEach(async () => {
+  state = await mkdtemp(join(tmpdir(), "gyre-rewind-"));
+  work = await mkdtemp(join(tmpdir(), "gyre-work-"));
+});
+
+afterEach(async () => {
+  await harness?.close();
+  harness = undefined;
+  await rm(state, { recursive: true, force: true });
+  await rm(work, { recursive: true, force: true });
+});
+
+/** A program in which these prompts were answered by these steps. */
+async function worked(
+  prompts: readonly string[],
+  steps: readonly ScriptStep[],
+  fileHistory = true,
+): Promise<Harness> {
+  const env = { XDG_STATE_HOME: state, HOME: state, PATH: process.env["PATH"] };
+  const store = await openStore({ env });
+  const script = scriptedModel([...steps]);
+  harness = await openHarness({
+    settings: { tools: ["write", "shell"], sandbox: "none", mode: "full" },
+    cwd: work,
+    env,
+    approvals: "deny",
+    warn: () => {},
+    fileHistory,
+    newSession: () => store.create({ cwd: work }),
+    models: {
+      client: script,
+      fallbacks: [],
+      current: () => Promise.resolve(script.model),
+      find: () => Promise.resolve(script.model),
+      list: () => Promise.resolve([script.model]),
+    },
+  });
+  for (const text of prompts) await harness.prompt({ text });
+  return harness;
+}
+
+/** Runs the command, and answers its questions with the choices of these labels. */
+async function play(of: Harness, ...answers: string[]): Promise<FakeFace> {
+  const face = new FakeFace({ harness: of, env: { XDG_STATE_HOME: state }, cwd: work });
+  face.answers = answers;
+  await face.run("rewind");
+  return face;
+}
+
+function labelsOf(question: FakeFace["questions"][number] | undefined): string[] {
+  return (question?.choices ?? []).map(({ label }) => label);
+}
+
+function read(name: string): Promise<string> {
+  return readFile(join(work, name), "utf8");
+}
+
+const MADE_AND_CHANGED: ScriptStep[] = [
+  call("write", { path: "a.txt", content: "one\n" }),
+  "Made.",
+  call("shell", { command: "echo two >> a.txt; echo new > b.txt" }),
+  "Changed.",
+];
+
+describe("/rewind", () => {
+  it("takes conversation and files back to before a prompt, and gives the prompt to edit", async () => {
+    const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
+    const played = await play(of, "Change it", "conversation and files");
+    expect(labelsOf(played.questions[0])).toEqual(["Change it", "Make it"]);
+    expect(played.questions[1]).toMatchObject({
+      title: "Back to before “Change it”",
+      about: ["~ a.txt  +0 -1", "- b.txt is removed  +0 -1"],
+    });
+    expect(labelsOf(played.questions[1])).toEqual([
+      "conversation and files",
+      "files only",
+      "conversation only",
+      "cancel",
+    ]);
+    expect(await read("a.txt")).toBe("one\n");
+    await expect(read("b.txt")).rejects.toThrow("ENOENT");
+    const [request] = played.opened;
+    expect(request).toMatchObject({ edit: "Change it", entry: expect.any(Number) });
+    const entry = request && "entry" in request ? request.entry : null;
+    const { messages } = (await of.session?.context(entry)) ?? { messages: [] };
+    expect(messages.filter(({ role }) => role === "user")).toHaveLength(1);
+    expect(played.said).toEqual([
+      "The conversation goes on from here. 2 files taken back; /rewind undoes that.",
+    ]);
+  });
+
+  it("takes files back alone, and that can be taken back", async () => {
+    const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
+    const first = await play(of, "Change it", "files only");
+    expect(first.opened).toEqual([]);
+    expect(await read("a.txt")).toBe("one\n");
+    const second = await play(of, "(the rewind)", "files only");
+    expect(labelsOf(second.questions[0])).toEqual(["(the rewind)", "Change it", "Make it"]);
+    expect(await read("a.txt")).toBe("one\ntwo\n");
+    expect(await read("b.txt")).toBe("new\n");
+  });
+
+  it("takes the conversation back alone", async () => {
+    const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
+    const played = await play(of, "Make it", "conversation only");
+    expect(played.opened).toMatchObject([{ edit: "Make it" }]);
+    expect(await read("b.txt")).toBe("new\n");
+  });
+
+  it("does nothing where it is left at any question", async () => {
+    const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
+    await writeFile(join(work, "a.txt"), "by the user\n");
+    await play(of);
+    await play(of, "Change it");
+    await play(of, "Change it", "cancel");
+    const played = await play(of, "Change it", "conversation and files", "cancel");
+    expect(played).toMatchObject({ said: [], opened: [] });
+    expect(await read("a.txt")).toBe("by the user\n");
+    expect(await read("b.txt")).toBe("new\n");
+  });
+
+  it("names what somebody else has changed, and leaves it alone unless told otherwise", async () => {
+    const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
+    await writeFile(join(work, "a.txt"), "by the user\n");
+    const played = await play(of, "Change it", "files only", "leave them as they are");
+    expect(played.questions[1]?.about?.[1]).toBe(
+      "! a.txt stays: it was changed by somebody else since",
+    );
+    expect(played.questions[2]?.title).toBe("1 file may hold what somebody else wrote");
+    expect(played.said[0]).toContain("Left as they are: `a.txt`.");
+    expect(await read("a.txt")).toBe("by the user\n");
+    await play(of, "Change it", "files only", "take them back too");
+    expect(await read("a.txt")).toBe("one\n");
+  });
+
+  it("names what was not kept", async () => {
+    const of = await worked(
+      ["Fill it"],
+      [call("shell", { command: "head -c 2000000 /dev/zero > large" }), "Done."],
+    );
+    const played = await play(of, "Fill it");
+    expect(played.questions[1]).toMatchObject({
+      about: ["? large was not kept: it has 1.9 MB; 1 MB is kept"],
+    });
+    expect(labelsOf(played.questions[1])).toEqual(["conversation only", "cancel"]);
+  });
+
+  it("offers the conversation alone where files are not recorded", async () => {
+    const of = await worked(["Hi"], ["Hello."], false);
+    const played = await play(of, "Hi");
+    expect(played.questions[1]).toMatchObject({
+      about: ["Files are not recorded here."],
+    });
+    expect(labelsOf(played.questions[1])).toEqual(["conversation only", "cancel"]);
+  });
+
+  it("says so where nothing was said", async () => {
+    const of = await worked([], []);
+    await expect(play(of)).rejects.toThrow("nothing to go back to");
+  });
+});

@@ -1,0 +1,66 @@
+import { isLlmMessage } from "@gyre/agent";
+import { addUsage, type Usage } from "@gyre/ai";
+import type { Session } from "@gyre/sessions";
+import { asCode } from "../text/markdown-text.ts";
+import { sizeText, timeText } from "../text/session-text.ts";
+import { oneLine } from "../text/shown-text.ts";
+import { usageDetails } from "../text/usage-text.ts";
+import type { SlashCommand, SlashContext } from "./command-context.ts";
+
+/** `/session`: which one this is, and how much is in it. */
+export const sessionCommand: SlashCommand = {
+  name: "session",
+  about: "show what is known of this session",
+  allowWhileRunning: true,
+  run: (_rest, context) =>
+    context.harness.session
+      ? sessionText(context.harness.session, context)
+      : "Nothing is written to a file yet: a session begins with the first prompt.",
+};
+
+/** `/title NAME`: a name by which it is found again. */
+export const titleCommand: SlashCommand = {
+  name: "title",
+  about: "give this session a name",
+  hint: "NAME",
+  async run(rest, { harness }) {
+    const title = oneLine(rest).trim();
+    if (title === "") throw new Error("/title needs a name: /title the parser rewrite");
+    await harness.start();
+    if (!harness.session) {
+      throw new Error("There is no session to give a name to: this conversation is not saved.");
+    }
+    await harness.session.append({ type: "title", title });
+    return `This session is called ${asCode(title)} now.`;
+  },
+};
+
+function sessionText(session: Session, { harness, setup }: SlashContext): string {
+  const { header, path } = session;
+  const messages = new Set(session.findIds("message"));
+  const onBranch = session.findBranch().filter((id) => messages.has(id)).length;
+  const bytes = session.entries.reduce((sum, entry) => sum + entry.bytes + 1, 0);
+  const elsewhere = messages.size - onBranch;
+  const origin = header.from?.session ?? header.from?.file;
+  return [
+    `- id: ${asCode(header.id)}`,
+    `- file: ${asCode(path)} (${sizeText(bytes)})`,
+    `- folder: ${asCode(header.cwd || setup.cwd)}`,
+    `- started: ${timeText(header.createdAt)}`,
+    ...(origin === undefined ? [] : [`- made from: ${asCode(origin)}`]),
+    `- messages: ${onBranch}${elsewhere > 0 ? `, and ${elsewhere} on other branches` : ""}`,
+    `- tokens: ${usageDetails(usageIn(harness))}`,
+    `- open it in a terminal: ${asCode(`gyre --resume ${header.id}`)}`,
+  ].join("\n");
+}
+
+/** What the answers that the model still sees have used. */
+function usageIn({ agent }: SlashContext["harness"]): Usage {
+  let usage: Usage = {};
+  for (const message of agent.state.messages) {
+    if (isLlmMessage(message) && message.role === "assistant") {
+      usage = addUsage(usage, message.usage);
+    }
+  }
+  return usage;
+}

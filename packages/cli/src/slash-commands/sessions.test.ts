@@ -1,0 +1,267 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ScriptedModel, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
+import { openSession, type Session } from "@gyre/sessions";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ranText } from "../conversation/ran-command.ts";
+import { type Harness, openHarness } from "../harness/harness.ts";
+import { openStore } from "../harness/setup.ts";
+import { FakeFace } from "../testing/slash-commands.ts";
+
+let folder = "";
+let work = "";
+let harness: Harness | undefined;
+const open: Session[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gyre-commands-"));
+  work = await mkdtemp(join(tmpdir(), "gyre-work-"));
+});
+afterEach(async () => {
+  await harness?.close();
+  harness = undefined;
+  for (const session of open.splice(0)) await session.close();
+  await rm(folder, { recursive: true, force: true });
+  await rm(work, { recursive: true, force: true });
+});
+
+function labelsOf(question: FakeFace["questions"][number] | undefined): string[] {
+  return (question?.choices ?? []).map(({ label }) => label);
+}
+
+async function started(
+  script: ScriptedModel,
+  options: { session?: Session } = {},
+): Promise<FakeFace> {
+  const store = await openStore({ env: { XDG_STATE_HOME: folder } });
+  harness = await openHarness({
+    settings: { tools: [], sandbox: "none" },
+    cwd: work,
+    env: { XDG_STATE_HOME: folder, HOME: folder },
+    approvals: "deny",
+    warn: () => {},
+    newSession: () => store.create({ cwd: work }),
+    models: {
+      client: script,
+      fallbacks: [],
+      current: () => Promise.resolve(script.model),
+      find: () => Promise.resolve(script.model),
+      list: () => Promise.resolve([script.model]),
+    },
+    ...options,
+  });
+  return new FakeFace({ harness, env: { XDG_STATE_HOME: folder }, cwd: work });
+}
+
+/** A harness in which these were asked and answered. */
+async function talked(prompts: readonly string[], ...more: ScriptStep[]): Promise<FakeFace> {
+  const steps = [...prompts.map((text) => `Re: ${text}`), ...more];
+  const face = await started(scriptedModel(steps, { usage: { input: 10, output: 5 } }));
+  for (const text of prompts) await face.harness.prompt({ text });
+  return face;
+}
+
+/** A session of a folder that is there besides. */
+async function other(prompt: string, cwd = work): Promise<string> {
+  const store = await openStore({ env: { XDG_STATE_HOME: folder } });
+  const session = await store.create({ cwd });
+  await session.append({
+    type: "message",
+    message: { role: "user", content: prompt, timestamp: 0 },
+  });
+  await session.close();
+  return session.path;
+}
+
+describe("/resume", () => {
+  it("names a session by what was written, not by the output of commands", async () => {
+    await other(`Why? ${ranText({ command: "ls", ended: "exit code 0", said: "a" })}`);
+    const face = await talked(["Now"]);
+    await face.run("resume");
+    expect(labelsOf(face.questions[0])).toContain("Why?");
+  });
+
+  it("lists the other sessions of this folder, and goes on with the chosen one", async () => {
+    const path = await other("Mend the parser");
+    await other("Elsewhere", "/elsewhere");
+    const face = await talked(["Hi"]);
+    face.answers = ["Mend the parser"];
+    await face.run("resume");
+    expect(face.questions.map(({ title }) => title)).toEqual(["Sessions of this folder"]);
+    expect(labelsOf(face.questions[0])).toEqual(["Mend the parser", "Sessions of all folders…"]);
+    expect(face.opened).toEqual([{ session: path }]);
+  });
+
+  it("goes to those of all folders", async () => {
+    await other("Mend the parser");
+    const path = await other("Elsewhere", "/elsewhere");
+    const face = await talked(["Hi"]);
+    face.answers = ["Sessions of all folders…", "Elsewhere"];
+    await face.run("resume");
+    expect(face.opened).toEqual([{ session: path }]);
+  });
+
+  it("takes an id, or words that mean one session, without a question", async () => {
+    const path = await other("Mend the parser");
+    await other("Write docs");
+    const face = await talked(["Hi"]);
+    await face.run("resume the PARSER");
+    await face.run(`resume ${path.slice(path.lastIndexOf("_") + 1, -".jsonl".length - 2)}`);
+    expect(face.questions).toEqual([]);
+    expect(face.opened).toEqual([{ session: path }, { session: path }]);
+  });
+
+  it("says so where there is none", async () => {
+    const face = await talked(["Hi"]);
+    await expect(face.run("resume")).rejects.toThrow("no other session");
+    await expect(face.run("resume nothing like it")).rejects.toThrow('has "nothing like it"');
+  });
+});
+
+describe("/tree", () => {
+  it("opens the tree of this session", async () => {
+    const face = await talked(["Hi"]);
+    await face.run("tree");
+    expect(face.trees).toHaveLength(1);
+    expect(face.opened).toEqual([]);
+  });
+
+  it("says so where nothing was said", async () => {
+    const face = await started(scriptedModel([]));
+    await expect(face.run("tree")).rejects.toThrow("Nothing was said");
+  });
+});
+
+describe("/fork", () => {
+  it("copies up to a prompt, goes on in the copy, and puts the prompt into the editor", async () => {
+    const face = await talked(["One", "Two"]);
+    const { session } = face.harness;
+    const before = await readFile(session?.path ?? "", "utf8");
+    face.answers = ["Two"];
+    await face.run("fork");
+    expect(labelsOf(face.questions[0])).toEqual(["Two", "One"]);
+    expect(face.edited).toEqual(["Two"]);
+    const [request] = face.opened;
+    const copy = await openSession(request && "session" in request ? request.session : "");
+    open.push(copy);
+    expect(copy.header.from).toMatchObject({ session: session?.header.id });
+    expect((await copy.context()).messages).toMatchObject([
+      { role: "user", content: "One" },
+      { role: "assistant" },
+    ]);
+    expect(await readFile(session?.path ?? "", "utf8")).toBe(before);
+  });
+
+  it("gives a prompt back without the output of commands that was sent with it", async () => {
+    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
+    const face = await talked(["One", `Why?\n\n${ran}`]);
+    face.answers = ["Why?"];
+    await face.run("fork");
+    expect(labelsOf(face.questions[0])).toEqual(["Why?", "One"]);
+    expect(face.edited).toEqual(["Why?"]);
+  });
+
+  it("does nothing where the question is left", async () => {
+    const face = await talked(["One"]);
+    await face.run("fork");
+    expect(face.opened).toEqual([]);
+    await expect((await started(scriptedModel([]))).run("fork")).rejects.toThrow("nothing to copy");
+  });
+});
+
+describe("/handoff", () => {
+  it("has the model write the first prompt of a new session, and counts what that used", async () => {
+    let asked = "";
+    const face = await talked(
+      ["Use a trie, not a map"],
+      (context) => {
+        asked = JSON.stringify(context.messages);
+        return "Goal: tests. Decided: a trie.";
+      },
+      "ok",
+    );
+    const { agent } = face.harness;
+    const { length } = agent.state.messages;
+    await face.run("handoff write the tests");
+    expect(asked).toContain("write the tests");
+    expect(asked).toContain("Use a trie, not a map");
+    expect(face.opened).toEqual([{ new: true, prompt: "Goal: tests. Decided: a trie." }]);
+    expect(agent.state.messages).toHaveLength(length);
+    const { usage } = await face.harness.prompt({ text: "on" });
+    expect(usage).toMatchObject({ input: 20, output: 10 });
+  });
+
+  it("needs a goal, and something to hand on", async () => {
+    const face = await started(scriptedModel([]));
+    await expect(face.run("handoff")).rejects.toThrow("needs the goal");
+    await expect(face.run("handoff x")).rejects.toThrow("nothing to hand on");
+  });
+
+  it("asks no longer when it is stopped", async () => {
+    const face = await talked(["One"], [stall()]);
+    const end = face.run("handoff x");
+    face.stop.abort();
+    await expect(end).rejects.toThrow(/./);
+    expect(face.opened).toEqual([]);
+  });
+
+  it("opens nothing where the model fails", async () => {
+    const face = await talked(["One"], "");
+    await expect(face.run("handoff x")).rejects.toThrow(/./);
+    expect(face.opened).toEqual([]);
+  });
+});
+
+describe("/copy", () => {
+  it("copies the last answer as the model wrote it, or the nth last", async () => {
+    const face = await talked(["**One**", "Two"]);
+    await face.run("copy");
+    await face.run("copy 2");
+    expect(face.copied).toEqual(["Re: Two", "Re: **One**"]);
+    expect(face.said[0]).toContain("Copied 7 characters");
+  });
+
+  it("says what there is where it is asked for more", async () => {
+    const face = await talked(["One"]);
+    await expect(face.run("copy 2")).rejects.toThrow("There is one answer");
+    await expect(face.run("copy x")).rejects.toThrow("takes a number");
+    await expect((await started(scriptedModel([]))).run("copy")).rejects.toThrow("no answer");
+  });
+});
+
+describe("the others", () => {
+  it("/new begins a new session, and sends it a prompt where one is given", async () => {
+    const face = await started(scriptedModel([]));
+    await face.run("new");
+    expect(face.sent).toEqual([]);
+    await face.run("new do this");
+    expect(face.opened).toEqual([{ new: true }, { new: true }]);
+    expect(face.sent).toEqual(["do this"]);
+  });
+
+  it("/title gives a name, by which the session is listed", async () => {
+    const face = await talked(["One"]);
+    await face.run("title The parser");
+    const store = await openStore({ env: { XDG_STATE_HOME: folder } });
+    expect(await store.list({ cwd: work })).toMatchObject([{ title: "The parser" }]);
+    await expect(face.run("title")).rejects.toThrow("needs a name");
+  });
+
+  it("/session tells id, file, messages and tokens", async () => {
+    const face = await talked(["One"]);
+    const { session } = face.harness;
+    await face.run("session");
+    expect(face.said[0]).toContain(`- id: \`${session?.header.id}\``);
+    expect(face.said[0]).toContain(`\`${session?.path}\``);
+    expect(face.said[0]).toContain("- messages: 2\n");
+    expect(face.said[0]).toContain("- tokens: 10 in · 5 out");
+  });
+
+  it("/export writes a page named after the session into the folder", async () => {
+    const face = await talked(["One"]);
+    await face.run("export");
+    const name = `gyre-${face.harness.session?.header.id.slice(0, 8)}.html`;
+    expect(await readFile(join(work, name), "utf8")).toContain("Re: One");
+    expect(face.said[0]).toContain(name);
+  });
+});

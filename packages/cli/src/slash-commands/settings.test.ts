@@ -1,0 +1,376 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type AssistantMessage, type Model } from "@gyre/ai";
+import { call, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
+import type { Mcp, McpServerStatus } from "@gyre/tools/mcp";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Approvals, type Harness, openHarness } from "../harness/harness.ts";
+import { openStore, type Setup } from "../harness/setup.ts";
+import { FakeFace } from "../testing/slash-commands.ts";
+import { drawBar } from "../text/markdown-text.ts";
+import { builtinCommands } from "./builtin.ts";
+import { KEY_GROUPS } from "./help.ts";
+import { contextParts, sumSpending } from "./usage.ts";
+
+let folder = "";
+let harness: Harness | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "gyre-settings-commands-"));
+});
+afterEach(async () => {
+  await harness?.close();
+  harness = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface PlayedOptions {
+  script?: ScriptStep[];
+  layers?: Setup["layers"];
+  mcp?: Mcp;
+  tools?: string[];
+  approvals?: Approvals;
+}
+
+/** Commands on a real agent whose model follows a script. */
+async function played(options: PlayedOptions = {}): Promise<FakeFace> {
+  const { script = ["Hello"], layers, mcp } = options;
+  const { tools = ["read", "grep"], approvals = "deny" } = options;
+  const model = scriptedModel(script);
+  const env = { XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder, HOME: folder };
+  const store = await openStore({ env });
+  const named = (name: string): Promise<Model> => {
+    if (name === "nothing") return Promise.reject(new Error('There is no model "nothing".'));
+    return Promise.resolve(
+      name.endsWith(model.model.id) ? model.model : { ...model.model, id: name },
+    );
+  };
+  harness = await openHarness({
+    settings: { tools, sandbox: "none", skills: false, instructionFiles: false },
+    cwd: folder,
+    env,
+    approvals,
+    warn: () => {},
+    newSession: () => store.create({ cwd: folder }),
+    models: {
+      client: model,
+      fallbacks: [],
+      current: () => named(model.model.id),
+      find: named,
+      list: () => Promise.resolve([model.model]),
+    },
+  });
+  const of = mcp ? Object.assign(harness, { mcp }) : harness;
+  return new FakeFace({ harness: of, env, cwd: folder, ...(layers && { layers }) });
+}
+
+it("each name is there once", () => {
+  const names = builtinCommands.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+describe("/model", () => {
+  it("takes the model that is named, and says so", async () => {
+    const face = await played();
+    await face.run("model other");
+    expect(face.harness.model.id).toBe("other");
+    expect(face.said).toEqual([`The model is ${face.harness.model.provider}/other now.`]);
+  });
+
+  it("says that the cache starts over where something was said already", async () => {
+    const face = await played();
+    await face.harness.prompt({ text: "Hi" });
+    await face.run("model other");
+    expect(face.said[0]).toMatch(/now\. The service's cache starts over/);
+    await face.run("model other");
+    expect(face.said[1]).not.toContain("cache");
+  });
+
+  it("lists the models, with the one in use marked, and leaves it where none is chosen", async () => {
+    const face = await played();
+    const { provider, id } = face.harness.model;
+    await face.run("model");
+    expect(face.questions[0]?.choices[face.questions[0].start ?? -1]).toMatchObject({
+      value: `${provider}/${id}`,
+      detail: expect.stringMatching(/ · now$/) as unknown,
+    });
+    expect(face.questions[0]?.filter).toBe(true);
+    expect(face.said).toEqual([]);
+  });
+
+  it("rejects with what to tell the user where there is no such model", async () => {
+    const face = await played();
+    await expect(face.run("model nothing")).rejects.toThrow('There is no model "nothing".');
+  });
+});
+
+describe("/thinking", () => {
+  it("takes a level by name or from a list, and none that there is not", async () => {
+    const face = await played();
+    await face.run("thinking high");
+    face.answers.push("low");
+    await face.run("thinking");
+    expect(face.questions[0]?.start).toBe(4);
+    expect(face.harness.agent.state.thinkingLevel).toBe("low");
+    expect(face.said).toEqual(["Thinking is high now.", "Thinking is low now."]);
+    await expect(face.run("thinking much")).rejects.toThrow(
+      'There is no level "much". The levels are off,',
+    );
+  });
+});
+
+describe("/mode and /permissions", () => {
+  it("take a mode by name or from a list that says what each means", async () => {
+    const face = await played();
+    await face.run("mode plan");
+    face.answers.push("auto-edit");
+    await face.run("permissions");
+    expect(face.questions[0]?.choices.map(({ detail }) => detail)).toContain(
+      "Does everything by itself.",
+    );
+    expect(face.harness.mode).toBe("auto-edit");
+    expect(face.said[0]).toBe(
+      "The mode is plan now. Reads and plans. Changes nothing and runs nothing.",
+    );
+    await expect(face.run("permissions all")).rejects.toThrow('There is no mode "all".');
+  });
+
+  it("show each rule that holds once, the strongest first, with where it is from", async () => {
+    const face = await played({
+      layers: [
+        { source: "user file", settings: { allow: ["read", "shell(npm test)"], deny: ["git"] } },
+        { source: "command line", settings: { allow: ["read", "edit(a|b)"] } },
+      ],
+    });
+    await face.run("permissions");
+    expect(face.said[0]).toBe(
+      [
+        "|  | rule | from |",
+        "| --- | --- | --- |",
+        "| deny | `git` | your settings |",
+        "| allow | `read` | your settings |",
+        "| allow | `shell(npm test)` | your settings |",
+        "| allow | `edit(a\\|b)` | the command line |",
+      ].join("\n"),
+    );
+  });
+
+  it("show the rules that a person gave with an answer", async () => {
+    const face = await played({
+      script: [call("write", { path: "a.txt", content: "a" }), "Done"],
+      tools: ["write"],
+      approvals: () => Promise.resolve({ allow: "always", rule: "write(a.txt)" }),
+    });
+    await face.harness.prompt({ text: "Write it" });
+    await face.run("permissions");
+    expect(face.said[0]).toContain("| allow | `write(a.txt)` | your answer, until this ends |");
+  });
+});
+
+describe("/tools", () => {
+  it("turns one off and on by name, for the requests that follow", async () => {
+    const face = await played();
+    await face.run("tools grep");
+    const names = (): string[] => face.harness.agent.state.tools.map(({ name }) => name);
+    expect(names()).toEqual(["read"]);
+    await face.run("tools grep");
+    expect(names()).toEqual(["read", "grep"]);
+    expect(face.said).toEqual(["The model has read now.", "The model has read, grep now."]);
+    await expect(face.run("tools grap")).rejects.toThrow("Did you mean grep?");
+  });
+
+  it("asks until the list is left, and warns of the cache", async () => {
+    const face = await played();
+    await face.harness.prompt({ text: "Hi" });
+    face.answers.push("[x] read", "[x] grep", "[ ] grep");
+    await face.run("tools");
+    expect(face.questions.map(({ choices }) => choices.map(({ label }) => label))).toEqual([
+      ["[x] read", "[x] grep"],
+      ["[ ] read", "[x] grep"],
+      ["[ ] read", "[ ] grep"],
+      ["[ ] read", "[x] grep"],
+    ]);
+    expect(face.said).toEqual([
+      expect.stringMatching(/^The model has grep now\. .* cache starts over/),
+    ]);
+  });
+
+  it("says nothing where all stays as it was", async () => {
+    const face = await played();
+    await face.run("tools");
+    expect(face.said).toEqual([]);
+  });
+});
+
+describe("/mcp", () => {
+  const status = (more: Partial<McpServerStatus>): McpServerStatus => ({
+    name: "files",
+    scope: "user",
+    kind: "stdio",
+    state: "ready",
+    tools: ["a", "b"],
+    held: [],
+    ...more,
+  });
+  const mcpOf = (servers: McpServerStatus[]): Mcp => ({
+    tools: [],
+    middleware: {},
+    connect: () => Promise.resolve(),
+    status: () => servers,
+    accept: (server) =>
+      Promise.resolve({
+        server,
+        changed: [],
+        added: ["new"],
+        tools: [{ name: "new", description: "```\nDoes.", inputSchema: { type: "object" } }],
+      }),
+    close: () => Promise.resolve(),
+  });
+
+  it("says where servers come from when there are none", async () => {
+    const face = await played();
+    await face.run("mcp");
+    expect(face.said[0]).toMatch(/^No MCP servers are set/);
+  });
+
+  it("shows each server with what it has, or what is wrong with it", async () => {
+    const face = await played({
+      mcp: mcpOf([
+        status({ held: ["c"] }),
+        status({ name: "web", kind: "http", problem: "It is | gone." }),
+      ]),
+    });
+    await face.run("mcp");
+    expect(face.said[0]?.split("\n").slice(2)).toEqual([
+      "| `files` | stdio | user | 2 tools; 1 changed: /mcp trust files |",
+      "| `web` | http | user | It is \\| gone. |",
+    ]);
+  });
+
+  it("waits no longer for a server that does not answer when it is stopped", async () => {
+    const mcp = { ...mcpOf([status({})]), connect: () => new Promise<void>(() => {}) };
+    const face = await played({ mcp });
+    const end = face.run("mcp");
+    face.stop.abort();
+    await expect(end).rejects.toBe(face.stop.signal.reason);
+    expect(face.said).toEqual([]);
+  });
+
+  it("trusts the tools of one as they are, and shows what they say", async () => {
+    const face = await played({ mcp: mcpOf([status({})]) });
+    await face.run("mcp trust files");
+    expect(face.said[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
+    expect(face.said[0]).toMatch(/The tools of files are now trusted as they are\.$/);
+    await expect(face.run("mcp trust")).rejects.toThrow("the name of a server");
+  });
+});
+
+describe("/context", () => {
+  it("shows a bar and a table of what the next request is made of", async () => {
+    const face = await played();
+    await face.run("context");
+    expect(face.said[0]).toMatch(
+      /^About [\d,]+ tokens; [\d,]+ more until it is compacted at [\d,]+\./,
+    );
+    expect(face.said[0]).toMatch(/\n```\n█+▓+·+\n```\n/);
+    expect(face.said[0]).toMatch(/\n\| ▓ \| tools \| [\d,]+ \| (\\<1|\d+) % \|\n/);
+  });
+
+  it("has a bar that is as wide as it may be, and shows all that is there", () => {
+    const parts = { system: 1, tools: 0, files: 500, results: 1, messages: 498 };
+    const whole = { ...parts, total: 1000, free: 0, trigger: 1000 };
+    const bar = (size: typeof whole): string => {
+      const [, found] = contextParts(size);
+      return found?.type === "bar" ? drawBar(found, 20) : "";
+    };
+    expect(bar(whole)).toBe("█▒▒▒▒▒▒▒▒▒░▄▄▄▄▄▄▄▄▄");
+    expect(bar({ ...whole, trigger: 10_000 })).toBe("█▒░▄················");
+    expect(bar({ ...whole, trigger: 10 })).toHaveLength(20);
+  });
+});
+
+describe("/compact", () => {
+  it("makes the context smaller, says by how much, and the session has it", async () => {
+    const long = "word ".repeat(3000);
+    const face = await played({
+      script: [long, long, long, "All that matters: names."],
+    });
+    for (const text of ["one", "two", "three"]) await face.harness.prompt({ text });
+    await face.run("compact the names");
+    expect(face.said[0]).toMatch(/^The context went from about [\d,]+ to [\d,]+ tokens\./);
+    expect(JSON.stringify(face.harness.agent.state.compaction)).toContain("All that matters");
+    const path = face.harness.session?.path ?? "";
+    expect(existsSync(path) && readFileSync(path, "utf8")).toContain('"type":"compaction"');
+  });
+
+  it("leaves all as it was when it is stopped", async () => {
+    const long = "word ".repeat(3000);
+    const face = await played({ script: [long, long, long, [stall()]] });
+    for (const text of ["one", "two", "three"]) await face.harness.prompt({ text });
+    const end = face.run("compact");
+    face.stop.abort();
+    await expect(end).rejects.toThrow("has changed nothing");
+    expect(face.said).toEqual([]);
+    expect(face.harness.agent.state.compaction).toBeUndefined();
+  });
+
+  it("says where there is nothing to leave out", async () => {
+    const face = await played();
+    await face.run("compact");
+    expect(face.said).toEqual(["There is nothing to leave out yet."]);
+  });
+});
+
+describe("/cost", () => {
+  it("shows the session, the last prompt, and what came from the cache", async () => {
+    const usage = { input: 100, cacheRead: 300, output: 10, totalTokens: 410 };
+    const face = await played({
+      script: [
+        { parts: [call("grep", { pattern: "x" })], usage },
+        { parts: ["Done"], usage },
+      ],
+    });
+    await face.harness.prompt({ text: "Look" });
+    await face.run("cost");
+    expect(face.said[0]).toMatch(
+      /^The session: 820 tokens, for .*\. 75 % of the input was cached\./,
+    );
+    expect(face.said[0]).toContain("Since your last message: 820 tokens");
+  });
+
+  it("tells models apart, and what was said last from all", () => {
+    const answer = (model: string, tokens: number): AssistantMessage => ({
+      role: "assistant",
+      content: [],
+      api: "x",
+      provider: "p",
+      model,
+      usage: { totalTokens: tokens },
+      stopReason: "stop",
+      timestamp: 0,
+    });
+    const user = { role: "user", content: "Hi", timestamp: 0 } as const;
+    const { session, prompt, models } = sumSpending([user, answer("a", 1), user, answer("b", 2)]);
+    expect([session.totalTokens, prompt.totalTokens]).toEqual([3, 2]);
+    expect([...models].map(([name, { totalTokens }]) => [name, totalTokens])).toEqual([
+      ["p/a", 1],
+      ["p/b", 2],
+    ]);
+  });
+});
+
+describe("/help and /quit", () => {
+  it("shows every key and every command", async () => {
+    const face = await played();
+    await face.run("help");
+    for (const { name } of builtinCommands) expect(face.said[0]).toContain(`\`/${name}\``);
+    for (const { about } of KEY_GROUPS.flatMap(({ keys }) => keys))
+      expect(face.said[0]).toContain(about);
+  });
+
+  it("ends the program", async () => {
+    const face = await played();
+    await face.run("quit");
+    expect(face.quits).toBe(1);
+  });
+});

@@ -1,0 +1,70 @@
+import type { AgentTool } from "@gyre/agent";
+import type { SlashCommand, SlashContext } from "./command-context.ts";
+import { CACHE_NOTE } from "./model.ts";
+
+/** `/tools [NAME]`: which tools the model has; a name turns one on or off. */
+export const toolsCommand: SlashCommand = {
+  name: "tools",
+  about: "show the tools, turn them on and off",
+  hint: "name of a tool",
+  async run(rest, context) {
+    const { harness } = context;
+    const { agent, toolset } = harness;
+    const tools = toolset.registry.list();
+    if (tools.length === 0) {
+      return "There are no tools. `--tools` or the settings name those to start with.";
+    }
+    const before = new Set(agent.state.tools.map(({ name }) => name));
+    const wanted =
+      rest === ""
+        ? await chooseTools(tools, before, context)
+        : toggle(before, toolset.registry.get(rest).name);
+    if (isSame(before, wanted)) return undefined;
+    await harness.setTools([...wanted]);
+    const names = tools.map(({ name }) => name).filter((name) => wanted.has(name));
+    const isPaid = agent.state.messages.length > 0;
+    return `The model has ${names.length > 0 ? names.join(", ") : "no tools"} now.${isPaid ? ` ${CACHE_NOTE}` : ""}`;
+  },
+  complete: (_rest, { harness }) =>
+    harness.toolset.registry
+      .list()
+      .map((tool) => ({ value: tool.name, label: tool.name, detail: firstSentence(tool) })),
+};
+
+/** Asks until the list is left. */
+async function chooseTools(
+  tools: readonly AgentTool[],
+  before: ReadonlySet<string>,
+  context: SlashContext,
+): Promise<ReadonlySet<string>> {
+  let wanted = before;
+  for (let start = 0; ;) {
+    const chosen = await context.choose({
+      title: "Tools of the model. Enter turns one on or off, Esc is the end.",
+      choices: tools.map((tool) => ({
+        value: tool.name,
+        label: `${wanted.has(tool.name) ? "[x]" : "[ ]"} ${tool.name}`,
+        detail: firstSentence(tool),
+      })),
+      start,
+    });
+    if (chosen === undefined) return wanted;
+    start = tools.findIndex(({ name }) => name === chosen);
+    wanted = toggle(wanted, chosen);
+  }
+}
+
+function toggle(names: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  const next = new Set(names);
+  if (!next.delete(name)) next.add(name);
+  return next;
+}
+
+function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((name) => other.has(name));
+}
+
+/** The first sentence of the description that the model gets. */
+function firstSentence({ description }: AgentTool): string {
+  return /^[^]*?[.!?](?=\s|$)/.exec(description)?.[0] ?? description;
+}

@@ -1,0 +1,107 @@
+import type {
+  Choice,
+  CommandPart,
+  CommandResult,
+  OpenRequest,
+  Question,
+} from "../conversation/command.ts";
+import type { Harness } from "../harness/harness.ts";
+import type { Setup } from "../harness/setup.ts";
+import { builtinCommands } from "../slash-commands/builtin.ts";
+import type { Copied, SlashCommand, SlashContext } from "../slash-commands/command-context.ts";
+import { keyTable } from "../slash-commands/help.ts";
+import { partsMarkdown } from "../text/markdown-text.ts";
+
+export interface FakeFaceOptions {
+  harness: Harness;
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+  layers?: Setup["layers"];
+  commands?: readonly SlashCommand[];
+}
+
+/** Runs slash commands as a face does, and notes what they want done. */
+export class FakeFace {
+  /** What each step showed, as Markdown. */
+  readonly said: string[] = [];
+  readonly warned: string[] = [];
+  readonly edited: string[] = [];
+  readonly sent: string[] = [];
+  readonly opened: OpenRequest[] = [];
+  readonly copied: string[] = [];
+  readonly questions: Question<unknown>[] = [];
+  /** Sessions whose tree was shown. */
+  readonly trees: string[] = [];
+  readonly stop = new AbortController();
+  quits = 0;
+  /** The labels, or the beginnings of some, to choose; without one a question is left. */
+  answers: string[] = [];
+  readonly #options: FakeFaceOptions;
+
+  constructor(options: FakeFaceOptions) {
+    this.#options = options;
+  }
+
+  get harness(): Harness {
+    return this.#options.harness;
+  }
+
+  get commands(): readonly SlashCommand[] {
+    return this.#options.commands ?? builtinCommands;
+  }
+
+  get context(): SlashContext {
+    const { cwd, env, harness, layers } = this.#options;
+    return {
+      harness,
+      env,
+      signal: this.stop.signal,
+      setup: { cwd, ...(layers && { layers }) },
+      commands: () => this.commands,
+      help: [keyTable()],
+      models: () => Promise.resolve([]),
+      show: (...parts) => this.#show(parts),
+      choose: (question) => Promise.resolve(this.#choose(question)),
+      chooseEntry: (session) => {
+        this.trees.push(session.header.id);
+        return Promise.resolve(undefined);
+      },
+      copy: (text): Promise<Copied> => {
+        this.copied.push(text);
+        return Promise.resolve({ terminal: true });
+      },
+    };
+  }
+
+  /** `name rest`. */
+  async run(line: string): Promise<void> {
+    const [name = "", ...rest] = line.split(" ");
+    const command = this.commands.find((each) => each.name === name);
+    if (!command) throw new Error(`There is no command ${name}.`);
+    const result = await command.run(rest.join(" "), this.context);
+    if (typeof result === "string") this.said.push(result);
+    else if (result) this.#take(result);
+  }
+
+  #take({ edit, open, prompt, quit, show }: CommandResult): void {
+    if (open) this.opened.push(open);
+    if (show) this.#show(show);
+    if (edit !== undefined) this.edited.push(edit);
+    if (prompt !== undefined) this.sent.push(prompt);
+    if (quit) this.quits++;
+  }
+
+  #show(parts: readonly CommandPart[]): void {
+    const texts = parts.filter(({ type }) => type !== "warning");
+    if (texts.length > 0) this.said.push(partsMarkdown(texts, 80));
+    for (const part of parts) if (part.type === "warning") this.warned.push(part.text);
+  }
+
+  #choose<T>(question: Question<T>): T | undefined {
+    this.questions.push(question);
+    const wanted = this.answers.shift();
+    const found = (choice: Choice<T>): boolean =>
+      wanted !== undefined && choice.label.startsWith(wanted);
+    return question.choices.find(found)?.value;
+  }
+}

@@ -1,0 +1,31 @@
+import { totalTokens, type Usage } from "@gyre/ai";
+import { dollars } from "./dollars.ts";
+
+/** What was used, as a sentence. */
+export function usageSentence(usage: Usage): string {
+  return `${formatCount(totalTokens(usage))} tokens, for ${costText(usage)}.`;
+}
+
+/** What it cost, as far as that is known. */
+export function costText({ cost }: Usage): string {
+  return cost ? dollars(cost.total) : "a price that is not known";
+}
+
+/** Tokens of each kind, and the cost. What is not known is left out. */
+export function usageDetails(usage: Usage): string {
+  const { cacheRead, cacheWrite, cost, input, output } = usage;
+  const kinds = [
+    [input, "in"],
+    [output, "out"],
+    [cacheRead, "read from the cache"],
+    [cacheWrite, "written to the cache"],
+  ] as const;
+  const parts = kinds.flatMap(([count, what]) => (count ? [`${formatCount(count)} ${what}`] : []));
+  if (cost) parts.push(dollars(cost.total));
+  return parts.length === 0 ? "not known" : parts.join(" · ");
+}
+
+/** A number with its thousands apart. */
+export function formatCount(value: number): string {
+  return value.toLocaleString("en");
+}
