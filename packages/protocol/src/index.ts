@@ -1,5 +1,5 @@
 export * from "./server/idempotency-cache.ts";
-export * from "./messages/assistant-wire.ts";
+export * from "./messages/wire-message-reader.ts";
 export * from "./transports/base/authorize.ts";
 export * from "./client/backoff.ts";
 export { connectUrl, type ConnectUrlOptions } from "./client/connect-url.ts";

@@ -482,3 +482,27 @@ describe("a cassette that cannot be read", () => {
     }
   });
 });
+
+describe("version 1 of the format", () => {
+  const events =
+    '[{"type":"start"},{"type":"thinking_start","contentIndex":0},' +
+    '{"type":"thinking_delta","contentIndex":0,"delta":"Hm"},' +
+    '{"type":"thinking_end","contentIndex":0,"signature":"s"},' +
+    '{"type":"toolcall_start","contentIndex":1,"id":"c1","name":"read"},' +
+    '{"type":"toolcall_delta","contentIndex":1,"delta":"{}"},' +
+    '{"type":"toolcall_end","contentIndex":1},' +
+    '{"type":"done","reason":"toolUse"}]';
+
+  it("is written as these bytes, and read again", async () => {
+    const model = scriptedModel([[think("Hm", { signature: "s" }), call("read", {}, "c1")]]);
+    const lines: string[] = [];
+    const context = { messages: [{ role: "user" as const, content: "Go", timestamp: 0 }] };
+    const recorded = await (
+      await record(model, (line) => lines.push(line)).stream(model.model, context, {})
+    ).result();
+    expect(lines[0]).toBe('{"cassette":1}');
+    expect(lines[1]).toContain(`"events":${events},"message":`);
+    const replayed = await replay(lines).stream(model.model, context, {});
+    expect(await replayed.result()).toEqual(recorded);
+  });
+});

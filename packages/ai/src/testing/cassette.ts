@@ -1,20 +1,14 @@
-import { Accumulator } from "../stream/accumulate.ts";
+import { Accumulator, emptyAssistantMessage } from "../stream/accumulate.ts";
 import { AssistantMessageEventStream, isTerminal } from "../stream/assistant-stream.ts";
 import type { ProtocolClient, StreamOptions } from "../client/client.ts";
 import { systemClock } from "../common/clock.ts";
 import { errorMessage } from "../common/errors.ts";
 import { isRecord } from "../common/records.ts";
 import { IncompleteStreamError } from "../stream/event-stream.ts";
-import type { AssistantMessageEvent, DeltaEvent, DoneReason } from "../stream/events.ts";
-import type {
-  AssistantContent,
-  AssistantMessage,
-  Context,
-  Message,
-  ImageContent,
-  Model,
-  ServiceToolContent,
-} from "../messages/messages.ts";
+import { type CompactEvent, EVENT_TYPES, toCompactEvent } from "../stream/compact-event.ts";
+import { CompactEventReader } from "../stream/compact-event-reader.ts";
+import type { AssistantMessageEvent, DoneReason } from "../stream/events.ts";
+import type { AssistantMessage, Context, Message, Model } from "../messages/messages.ts";
 import { redact, secretsOf } from "../common/redact.ts";
 import { toJsonSchema } from "../schema/schema.ts";
 
@@ -37,41 +31,11 @@ export class CassetteError extends Error {
   }
 }
 
-/** What is kept of an event: the live message and all that can be built again is left out. */
-type RecordedEvent =
-  | { type: "start" }
-  | { type: "text_start" | "thinking_start"; contentIndex: number }
-  | { type: "toolcall_start"; contentIndex: number; id: string; name: string; signature?: string }
-  | { type: DeltaEvent["type"]; contentIndex: number; delta: string }
-  | { type: "text_end" | "toolcall_end"; contentIndex: number; signature?: string }
-  | { type: "thinking_end"; contentIndex: number; signature?: string; redacted?: boolean }
-  | { type: "service_tool"; contentIndex: number; content: ServiceToolContent }
-  | { type: "image"; contentIndex: number; content: ImageContent }
-  | { type: "done"; reason: DoneReason }
-  | { type: "error"; reason: "error" | "aborted" };
-
-const EVENT_TYPES: ReadonlySet<string> = new Set<RecordedEvent["type"]>([
-  "start",
-  "text_start",
-  "text_delta",
-  "text_end",
-  "thinking_start",
-  "thinking_delta",
-  "thinking_end",
-  "toolcall_start",
-  "toolcall_delta",
-  "toolcall_end",
-  "service_tool",
-  "image",
-  "done",
-  "error",
-]);
-
 interface RecordedResponse {
   /** Requests are counted in the order in which they were made; lines are in that of the ends. */
   number: number;
   request: unknown;
-  events: RecordedEvent[];
+  events: CompactEvent[];
   /** The final message; absent where the stream came to none. */
   message?: AssistantMessage;
   /** The error that the stream failed with. */
@@ -126,7 +90,7 @@ function withoutSecrets(how: Ending, hide: (text: string) => string): Ending {
 
 function passOn(
   source: AssistantMessageEventStream,
-  events: RecordedEvent[],
+  events: CompactEvent[],
   finish: (how: Ending) => void,
 ): AssistantMessageEventStream {
   const target = new AssistantMessageEventStream();
@@ -142,7 +106,7 @@ function passOn(
   const pump = (): void => {
     for (let event = source.take(); event; event = source.take()) {
       const passed = event;
-      events.push(recordedEvent(passed));
+      events.push(toRecordedEvent(passed));
       if (isTerminal(passed)) {
         const message = passed.type === "done" ? passed.message : passed.error;
         return close({ message }, () => target.push(passed));
@@ -162,41 +126,21 @@ function passOn(
   return target;
 }
 
-function recordedEvent(event: AssistantMessageEvent): RecordedEvent {
+/** The compact event without the facts that the final message has too. */
+function toRecordedEvent(event: AssistantMessageEvent): CompactEvent {
   switch (event.type) {
     case "start":
-      return { type: "start" };
+      return { type: event.type };
     case "done":
-      return { type: "done", reason: event.reason };
     case "error":
-      return { type: "error", reason: event.reason };
-    case "toolcall_start": {
-      const { contentIndex, partial, type } = event;
-      const block = partial.content[contentIndex];
-      const { id, name } = block?.type === "toolCall" ? block : { id: "", name: "" };
-      return { type, contentIndex, id, name, ...proofOf(block) };
-    }
-    case "text_end":
-    case "thinking_end":
-      return {
-        type: event.type,
-        contentIndex: event.contentIndex,
-        ...proofOf(event.partial.content[event.contentIndex]),
-      };
+      return { type: event.type, reason: event.reason };
     case "toolcall_end":
       return { type: event.type, contentIndex: event.contentIndex };
     default: {
-      const { partial: _, ...rest } = event;
-      return rest;
+      const { length: _, ...recorded } = toCompactEvent(event);
+      return recorded;
     }
   }
-}
-
-function proofOf(block: AssistantContent | undefined): { signature?: string; redacted?: boolean } {
-  const proof: { signature?: string; redacted?: boolean } = {};
-  if (block && "signature" in block) proof.signature = block.signature;
-  if (block?.type === "thinking" && block.redacted !== undefined) proof.redacted = block.redacted;
-  return proof;
 }
 
 /** A client that gives recorded responses, and can tell whether all of them were asked for. */
@@ -243,26 +187,37 @@ export function replay(lines: string | Iterable<string>): ReplayClient {
   };
 }
 
-/** Gives the recorded events again, through the accumulator that every wire uses. */
+/** Plays the recorded events, through the accumulator that every provider uses. */
 function play(
   { events, failed, message }: RecordedResponse,
   model: Model,
   signal: AbortSignal | undefined,
 ): AssistantMessageEventStream {
   const stream = new AssistantMessageEventStream();
-  const out = new Accumulator(stream, model, message?.timestamp ?? 0);
+  const timestamp = message?.timestamp ?? 0;
   if (signal?.aborted) {
+    const out = new Accumulator(stream, model, timestamp);
     out.fail("The request was aborted.", { kind: "aborted", retryable: false });
     return stream;
   }
+  const reader = new CompactEventReader(emptyAssistantMessage(model, timestamp));
+  const { partial } = reader;
   for (const event of events) {
-    // A block that no event tells of (an image) is in the final message alone.
-    const before = "contentIndex" in event ? event.contentIndex : (message?.content.length ?? 0);
-    const { content } = out.message;
-    if (event.type !== "start" && content.length < before) {
-      content.push(...(message?.content.slice(content.length, before) ?? []));
+    if (event.type === "start") {
+      stream.push({ type: event.type, partial });
+      continue;
     }
-    playEvent(event, out, stream, message);
+    // A block without events (an image, in older cassettes) is in the final message alone.
+    const { contentIndex } = event;
+    const before = typeof contentIndex === "number" ? contentIndex : message?.content.length;
+    partial.content.push(...(message?.content.slice(partial.content.length, before) ?? []));
+    if (event.type === "done") {
+      const reason = event["reason"] as DoneReason;
+      stream.push({ type: event.type, reason, message: restore(partial, message) });
+    } else if (event.type === "error") {
+      const reason = event["reason"] === "aborted" ? "aborted" : "error";
+      stream.push({ type: event.type, reason, error: restore(partial, message) });
+    } else stream.push(reader.read(event));
   }
   if (failed !== undefined) stream.fail(new Error(failed));
   else if (message) stream.end(message);
@@ -270,51 +225,14 @@ function play(
   return stream;
 }
 
-function playEvent(
-  event: RecordedEvent,
-  out: Accumulator,
-  stream: AssistantMessageEventStream,
+/** The message that was built, with what no event has: usage, ids, stop reason. */
+function restore(
+  partial: AssistantMessage,
   message: AssistantMessage | undefined,
-): void {
-  switch (event.type) {
-    case "start":
-      return out.start();
-    case "text_start":
-      return void out.textStart();
-    case "text_delta":
-      return out.text(event.contentIndex, event.delta);
-    case "text_end":
-      return out.textEnd(event.contentIndex, event.signature);
-    case "thinking_start":
-      return void out.thinkingStart();
-    case "thinking_delta":
-      return out.thinking(event.contentIndex, event.delta);
-    case "thinking_end": {
-      const { contentIndex, type: _, ...proof } = event;
-      return out.thinkingEnd(contentIndex, proof);
-    }
-    case "toolcall_start":
-      return void out.toolCallStart(event.id, event.name, event.signature);
-    case "toolcall_delta":
-      return out.toolCall(event.contentIndex, event.delta);
-    case "toolcall_end":
-      return out.toolCallEnd(event.contentIndex, event.signature);
-    case "service_tool":
-      return out.serviceTool(event.content);
-    case "image":
-      return out.image(event.content);
-    case "done":
-      return stream.push({ type: "done", reason: event.reason, message: restored(out, message) });
-    case "error":
-      return stream.push({ type: "error", reason: event.reason, error: restored(out, message) });
-  }
-}
-
-/** The message that was built, with what no delta tells: usage, ids, how it ended. */
-function restored(out: Accumulator, message: AssistantMessage | undefined): AssistantMessage {
-  if (!message) return out.message;
+): AssistantMessage {
+  if (!message) return partial;
   const { content: _, ...facts } = message;
-  return Object.assign(out.message, facts);
+  return Object.assign(partial, facts);
 }
 
 /** What of a request decides on the response, as plain data of its own. */
@@ -448,9 +366,7 @@ function isRecordedResponse(value: object): value is RecordedResponse {
     isRecord(value.request) &&
     "events" in value &&
     Array.isArray(value.events) &&
-    value.events.every(
-      (event: unknown) => isRecord(event) && EVENT_TYPES.has(String(event["type"])),
-    )
+    value.events.every((event: unknown) => isRecord(event) && EVENT_TYPES.has(event["type"]))
   );
 }
 

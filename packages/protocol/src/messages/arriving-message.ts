@@ -1,6 +1,5 @@
 import {
   type AssistantMessage,
-  type AssistantMessageEvent,
   type AssistantMessageEventStream,
   type DoneReason,
   emptyAssistantMessage,
@@ -8,24 +7,11 @@ import {
   isRecord,
   type Model,
 } from "@gyre/ai";
-import { AssistantReader, type MessageHead, type WireAssistantEvent } from "./assistant-wire.ts";
-import { type Payload } from "../frames/envelope.ts";
+import { BLOCK_EVENT_TYPES, type CompactEvent, type MessageHead } from "@gyre/ai/stream";
+import { WireMessageReader } from "./wire-message-reader.ts";
+import type { Payload } from "../frames/envelope.ts";
 import { findMissingEvents } from "./missing-events.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-
-const PARTS: ReadonlySet<unknown> = new Set<AssistantMessageEvent["type"]>([
-  "text_start",
-  "text_delta",
-  "text_end",
-  "thinking_start",
-  "thinking_delta",
-  "thinking_end",
-  "toolcall_start",
-  "toolcall_delta",
-  "toolcall_end",
-  "service_tool",
-  "image",
-]);
 
 const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
   "stop",
@@ -39,7 +25,7 @@ export class ArrivingMessage {
   readonly #stream: AssistantMessageEventStream;
   readonly #model: Model;
   readonly #now: () => number;
-  #reader: AssistantReader | undefined;
+  #reader: WireMessageReader | undefined;
   #last = 0;
 
   constructor(stream: AssistantMessageEventStream, model: Model, now: () => number) {
@@ -104,18 +90,18 @@ export class ArrivingMessage {
       }
       default:
         // What a newer server tells besides is not for this end.
-        if (PARTS.has(type)) this.#read({ ...payload, type } as WireAssistantEvent);
+        if (BLOCK_EVENT_TYPES.has(type)) this.#read({ ...payload, type } as CompactEvent);
     }
   }
 
-  #begin(payload: Payload): AssistantReader {
+  #begin(payload: Payload): WireMessageReader {
     if (this.#reader) return this.#reader;
-    this.#reader = new AssistantReader(headIn(payload));
+    this.#reader = new WireMessageReader(headIn(payload));
     this.#stream.push({ type: "start", partial: this.#reader.partial });
     return this.#reader;
   }
 
-  #read(event: WireAssistantEvent): void {
+  #read(event: CompactEvent): void {
     if (!this.#reader) throw new ProtocolError("invalid_sequence", 'The first event is "start".');
     this.#stream.push(this.#reader.read(event));
   }
@@ -125,7 +111,7 @@ export class ArrivingMessage {
     const { events } = payload;
     if (!Array.isArray(events) || !events.every(isPart)) throw wrong("snapshot", "events");
     const reader = this.#begin(payload);
-    const missing = findMissingEvents(reader.catchUp(), events);
+    const missing = findMissingEvents(reader.listEvents(), events);
     Object.assign(reader.partial, headIn(payload), { content: reader.partial.content });
     for (const event of missing) this.#read(event);
   }
@@ -134,7 +120,7 @@ export class ArrivingMessage {
     const { blocks } = payload;
     if (!Array.isArray(blocks)) throw wrong("done", "blocks");
     const message = headIn(payload);
-    return (this.#reader ?? new AssistantReader(message)).finish({ message, blocks });
+    return (this.#reader ?? new WireMessageReader(message)).finish({ message, blocks });
   }
 }
 
@@ -155,8 +141,8 @@ function isHead(value: unknown): value is MessageHead {
   );
 }
 
-function isPart(value: unknown): value is WireAssistantEvent {
-  return isRecord(value) && PARTS.has(value["type"]);
+function isPart(value: unknown): value is CompactEvent {
+  return isRecord(value) && BLOCK_EVENT_TYPES.has(value["type"]);
 }
 
 function isDoneReason(value: unknown): value is DoneReason {

@@ -1,4 +1,4 @@
-import type { WireAssistantEvent } from "./assistant-wire.ts";
+import type { CompactEvent } from "@gyre/ai/stream";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
 interface Block {
@@ -9,16 +9,16 @@ interface Block {
 }
 
 /**
- * Of the events that build a message in one go (`catchUp`), those that are left to do for who
+ * Of the events that build a message in one go (`listEvents`), those that are left to do for who
  * has built a part of it: so a reader that comes back late goes on with the message it has.
  * Throws `ProtocolError` where what it has is not the beginning of that message.
  */
 export function findMissingEvents(
-  own: readonly WireAssistantEvent[],
-  whole: readonly WireAssistantEvent[],
-): WireAssistantEvent[] {
+  own: readonly CompactEvent[],
+  whole: readonly CompactEvent[],
+): CompactEvent[] {
   const [had, all] = [collectBlocks(own), collectBlocks(whole)];
-  return whole.flatMap((event): WireAssistantEvent[] => {
+  return whole.flatMap((event): CompactEvent[] => {
     const { contentIndex, delta, type } = event;
     const mine = had.get(contentIndex);
     const theirs = all.get(contentIndex);
@@ -36,7 +36,7 @@ export function findMissingEvents(
   });
 }
 
-function collectBlocks(events: readonly WireAssistantEvent[]): Map<unknown, Block> {
+function collectBlocks(events: readonly CompactEvent[]): Map<unknown, Block> {
   const blocks = new Map<unknown, Block>();
   for (const { contentIndex, delta, type } of events) {
     const kind = type.replace(/_(?:start|delta|end)$/, "");

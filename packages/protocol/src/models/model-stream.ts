@@ -15,7 +15,7 @@ import {
   secretsOf,
 } from "@gyre/ai";
 import { IdempotencyCache } from "../server/idempotency-cache.ts";
-import { AssistantWriter, headOf, type MessageHead } from "../messages/assistant-wire.ts";
+import { CompactEventWriter, type MessageHead, toMessageHead } from "@gyre/ai/stream";
 import { measureUtf8 } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
@@ -65,7 +65,7 @@ export class ModelStream {
   #model: Model | undefined;
   #source: AssistantMessageEventStream | undefined;
   #head: MessageHead | undefined;
-  #writer: AssistantWriter | undefined;
+  #writer: CompactEventWriter | undefined;
   #partial: AssistantMessage | undefined;
   #terminal: LoggedEvent | undefined;
   #lastEventAt = 0;
@@ -190,9 +190,9 @@ export class ModelStream {
     this.#publish(this.#log.append(type, told));
   }
 
-  #getWriter(message: AssistantMessage): AssistantWriter {
+  #getWriter(message: AssistantMessage): CompactEventWriter {
     this.#head ??= toOpenHead(message);
-    return (this.#writer ??= new AssistantWriter(this.#head));
+    return (this.#writer ??= new CompactEventWriter(this.#head));
   }
 
   #fail(errorMessage: string, failure: Failure): void {
@@ -242,8 +242,12 @@ export class ModelStream {
   #buildSnapshot(): LoggedEvent[] {
     const end = this.#terminal;
     const seq = end ? end.seq - 1 : this.#log.last;
-    const events = this.#writer?.catchUp() ?? [];
-    const payload = { seq, message: this.#head ?? headOf(this.#createEmptyMessage()), events };
+    const events = this.#writer?.listEvents() ?? [];
+    const payload = {
+      seq,
+      message: this.#head ?? toMessageHead(this.#createEmptyMessage()),
+      events,
+    };
     const bytes = measureUtf8(JSON.stringify(payload));
     const snapshot = { seq, type: "snapshot", payload, bytes };
     return end ? [snapshot, end] : [snapshot];
@@ -284,7 +288,7 @@ export class ModelStream {
 
 /** The message is live: how it ended may be in it already, and is for its end to tell. */
 function toOpenHead(message: AssistantMessage): MessageHead {
-  const { errorMessage: _, failure: __, ...head } = headOf(message);
+  const { errorMessage: _, failure: __, ...head } = toMessageHead(message);
   return { ...head, stopReason: "stop" };
 }
 

@@ -1,13 +1,8 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
 import { callsOf } from "@gyre/agent";
-import { type AssistantMessage, type ToolResultMessage, isRecord } from "@gyre/ai";
-import {
-  AssistantReader,
-  type MessageHead,
-  type Payload,
-  ProtocolError,
-  type WireAssistantEvent,
-} from "@gyre/protocol";
+import { type AssistantMessage, isRecord, type ToolResultMessage } from "@gyre/ai";
+import type { CompactEvent, MessageHead } from "@gyre/ai/stream";
+import { type Payload, ProtocolError, WireMessageReader } from "@gyre/protocol";
 import { isAssistant, type ReaderState } from "./wire-event.ts";
 
 /** Where a reader begins, if not with the first event. */
@@ -22,7 +17,7 @@ export interface ReaderStart {
  * message that does not stream is told of when it is whole: its start comes with its end.
  */
 export class WireEventReader {
-  #assistant: AssistantReader | undefined;
+  #assistant: WireMessageReader | undefined;
   /** What came after the start of a message that does not stream, which is held back. */
   #held: AgentEvent[] | undefined;
   #run: AgentMessage[] = [];
@@ -76,7 +71,7 @@ export class WireEventReader {
 
   #begin(head: Record<string, unknown>): AgentEvent {
     // What a service says of itself is not looked into.
-    this.#assistant = new AssistantReader(head as unknown as MessageHead);
+    this.#assistant = new WireMessageReader(head as unknown as MessageHead);
     return { type: "message_start", message: this.#assistant.partial };
   }
 
@@ -112,7 +107,7 @@ export class WireEventReader {
       case "message_update": {
         const { event } = payload;
         if (!this.#assistant || !isRecord(event)) throw missingError("event");
-        const assistantMessageEvent = this.#assistant.read(event as WireAssistantEvent);
+        const assistantMessageEvent = this.#assistant.read(event as CompactEvent);
         return { type, message: this.#assistant.partial, assistantMessageEvent };
       }
       case "tool_execution_start": {

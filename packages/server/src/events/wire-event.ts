@@ -1,7 +1,7 @@
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import { callsOf, isLlmMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
-import { AssistantWriter, headOf, wireAssistantEvent } from "@gyre/protocol";
+import { CompactEventWriter, toCompactEvent, toMessageHead } from "@gyre/ai/stream";
 
 /** An event as it travels: only what is new, never the message so far. */
 export interface WireEvent {
@@ -33,7 +33,7 @@ export function toWireEvent(event: AgentEvent): WireEvent {
     case "message_start":
       return { type, payload: { message: toOpening(event.message) } };
     case "message_update":
-      return { type, payload: { event: wireAssistantEvent(event.assistantMessageEvent) } };
+      return { type, payload: { event: toCompactEvent(event.assistantMessageEvent) } };
     case "tool_execution_update": {
       const { toolCallId, toolName, partialResult } = event;
       return { type, payload: { toolCallId, toolName, partialResult } };
@@ -63,7 +63,7 @@ export function toWireEvent(event: AgentEvent): WireEvent {
  * of a message is not in its end again.
  */
 export class WireEventWriter {
-  #assistant: AssistantWriter | undefined;
+  #assistant: CompactEventWriter | undefined;
   /** The start of the message that is on its way. */
   #start: WireEvent | undefined;
   #run: AgentMessage[] = [];
@@ -82,7 +82,7 @@ export class WireEventWriter {
         break;
       case "message_start":
         this.#start = wire;
-        if (isAssistant(event.message)) this.#assistant = new AssistantWriter(event.message);
+        if (isAssistant(event.message)) this.#assistant = new CompactEventWriter(event.message);
         break;
       case "message_update":
         if (!this.#assistant) break;
@@ -107,7 +107,7 @@ export class WireEventWriter {
 
   /** For a reader that begins here, and is given `messages`. */
   createReaderState(messages: readonly AgentMessage[]): ReaderState {
-    const updates = this.#assistant?.catchUp() ?? [];
+    const updates = this.#assistant?.listEvents() ?? [];
     const places = new Map(messages.map((message, place) => [message, place]));
     return {
       run: this.#run.flatMap((message) => places.get(message) ?? []),
@@ -127,7 +127,7 @@ export class WireEventWriter {
     this.#run.push(message);
     if (!isAssistant(message)) return wire;
     this.#hasAnswer = true;
-    return assistant ? { ...wire, payload: { ...assistant.end(message) } } : wire;
+    return assistant ? { ...wire, payload: { ...assistant.writeEnd(message) } } : wire;
   }
 }
 
@@ -138,7 +138,7 @@ export function isAssistant(message: AgentMessage): message is AssistantMessage 
 
 /** What is known of a message when it begins. */
 function toOpening(message: AgentMessage): object {
-  if (isAssistant(message)) return headOf(message);
+  if (isAssistant(message)) return toMessageHead(message);
   const { role } = message;
   if (!isLlmMessage(message) || message.role !== "toolResult") return { role };
   const { toolCallId, toolName } = message;

@@ -1,4 +1,3 @@
-import { type AssistantMessageEvent } from "@gyre/ai";
 import {
   call,
   fail,
@@ -8,17 +7,19 @@ import {
   serviceTool,
   think,
   unfinished,
-} from "@gyre/ai/testing";
+} from "../testing/scripted.ts";
 import { describe, expect, it } from "vitest";
 import {
-  AssistantReader,
-  AssistantWriter,
+  BLOCK_EVENT_TYPES,
+  type CompactEvent,
   type MessageHead,
-  type WireAssistantEvent,
-  type WireEnd,
-} from "./assistant-wire.ts";
+  toCompactEvent,
+} from "./compact-event.ts";
+import { type CompactEnd, CompactEventReader } from "./compact-event-reader.ts";
+import { CompactEventWriter } from "./compact-event-writer.ts";
+import type { AssistantMessageEvent } from "./events.ts";
 
-async function eventsOf(answer: ScriptAnswer): Promise<AssistantMessageEvent[]> {
+async function listEvents(answer: ScriptAnswer): Promise<AssistantMessageEvent[]> {
   const model = scriptedModel([answer], { chunkSize: 2, usage: { input: 3, output: 4 } });
   const context = { messages: [{ role: "user" as const, content: "Go", timestamp: 0 }] };
   const events: AssistantMessageEvent[] = [];
@@ -26,16 +27,16 @@ async function eventsOf(answer: ScriptAnswer): Promise<AssistantMessageEvent[]> 
   return events;
 }
 
-/** As it travels, from `start` to its end. */
-function written(events: readonly AssistantMessageEvent[]): WireAssistantEvent[] {
+/** The compact events of a response, as JSON gives them back. */
+function writeAll(events: readonly AssistantMessageEvent[]): CompactEvent[] {
   const [start] = events;
   if (start?.type !== "start") throw new Error("A response begins with start.");
-  const writer = new AssistantWriter(start.partial);
+  const writer = new CompactEventWriter(start.partial);
   return JSON.parse(JSON.stringify(events.map((event) => writer.write(event))));
 }
 
-function readerOf(start: WireAssistantEvent | undefined): AssistantReader {
-  return new AssistantReader(start?.["message"] as MessageHead);
+function createReader(start: CompactEvent | undefined): CompactEventReader {
+  return new CompactEventReader(start?.["message"] as MessageHead);
 }
 
 const parts = [
@@ -46,10 +47,10 @@ const parts = [
   call("read", '{"broken', "c2"),
 ];
 
-describe("done carries all that is not a delta", () => {
+describe("done has everything that is not a delta", () => {
   it("stop reason, usage, ids, signatures, length of each block", async () => {
-    const wire = written(await eventsOf({ parts, responseId: "r", servedModel: "m2" }));
-    const { type, reason, message, blocks } = wire.at(-1) as WireAssistantEvent & WireEnd;
+    const compact = writeAll(await listEvents({ parts, responseId: "r", servedModel: "m2" }));
+    const { type, reason, message, blocks } = compact.at(-1) as CompactEvent & CompactEnd;
     expect({ type, reason, blocks }).toEqual({
       type: "done",
       reason: "toolUse",
@@ -76,20 +77,22 @@ describe("done carries all that is not a delta", () => {
     expect(message).not.toHaveProperty("content");
   });
 
-  it("builds the very message at the other end", async () => {
-    const events = await eventsOf({ parts, responseId: "r" });
-    const [start, ...rest] = written(events);
-    const reader = readerOf(start);
+  it("builds the same message from compact events", async () => {
+    const events = await listEvents({ parts, responseId: "r" });
+    const [start, ...rest] = writeAll(events);
+    const reader = createReader(start);
     for (const event of rest.slice(0, -1)) reader.read(event);
     const end = events.at(-1);
     const original = end?.type === "done" ? end.message : undefined;
-    expect(reader.finish(rest.at(-1) as unknown as WireEnd)).toEqual(original);
+    expect(reader.finish(rest.at(-1) as unknown as CompactEnd)).toEqual(original);
   });
 
-  it("error carries kind, retryable, retryAfterMs", async () => {
-    const trouble = fail("Busy", { kind: "overloaded", retryable: true, retryAfterMs: 7 });
-    const wire = written(await eventsOf([say("Wel"), unfinished(call("read", "{")), trouble]));
-    expect(wire.at(-1)).toMatchObject({
+  it("error has kind, retryable, retryAfterMs", async () => {
+    const failure = fail("Busy", { kind: "overloaded", retryable: true, retryAfterMs: 7 });
+    const compact = writeAll(
+      await listEvents([say("Wel"), unfinished(call("read", "{")), failure]),
+    );
+    expect(compact.at(-1)).toMatchObject({
       type: "error",
       reason: "error",
       kind: "overloaded",
@@ -99,8 +102,8 @@ describe("done carries all that is not a delta", () => {
     });
   });
 
-  it("refuses a block that never came", () => {
-    const reader = readerOf({ type: "start", message: {} });
+  it("rejects a block that never came", () => {
+    const reader = createReader({ type: "start", message: {} });
     const message = {} as MessageHead;
     expect(() => reader.finish({ message, blocks: [{ index: 0, length: 0 }] })).toThrow(
       expect.objectContaining({ code: "invalid_sequence" }),
@@ -109,24 +112,42 @@ describe("done carries all that is not a delta", () => {
   });
 });
 
-describe("catching up", () => {
+describe("listEvents", () => {
   it("builds in one go what the deltas built, at any moment, and goes on from there", async () => {
-    const events = await eventsOf({ parts });
+    const events = await listEvents({ parts });
     const [first] = events;
     if (first?.type !== "start") throw new Error("A response begins with start.");
     for (let at = 1; at < events.length; at++) {
-      const writer = new AssistantWriter(first.partial);
+      const writer = new CompactEventWriter(first.partial);
       const before = events.slice(0, at).map((event) => writer.write(event));
-      const late = readerOf(before[0]);
-      for (const event of JSON.parse(JSON.stringify(writer.catchUp()))) late.read(event);
-      const early = readerOf(before[0]);
+      const late = createReader(before[0]);
+      for (const event of JSON.parse(JSON.stringify(writer.listEvents()))) late.read(event);
+      const early = createReader(before[0]);
       for (const event of before.slice(1)) early.read(event);
       expect(late.partial).toEqual(early.partial);
       const rest = events.slice(at).map((event) => writer.write(event));
       for (const event of rest.slice(0, -1)) late.read(event);
       const done = events.at(-1);
       const original = done?.type === "done" ? done.message : undefined;
-      expect(late.finish(rest.at(-1) as unknown as WireEnd)).toEqual(original);
+      expect(late.finish(rest.at(-1) as unknown as CompactEnd)).toEqual(original);
     }
+  });
+});
+
+describe("toCompactEvent", () => {
+  it("leaves out the live message and the text that the deltas had", async () => {
+    const events = (await listEvents([say("Hi")])).map(toCompactEvent);
+    expect(events.slice(1, -1)).toEqual([
+      { type: "text_start", contentIndex: 0 },
+      { type: "text_delta", contentIndex: 0, delta: "Hi" },
+      { type: "text_end", contentIndex: 0, length: 2 },
+    ]);
+    expect(events[0]).not.toHaveProperty("message.content");
+    expect(events.at(-1)).toMatchObject({ type: "done", message: { stopReason: "stop" } });
+  });
+
+  it("makes only events that BLOCK_EVENT_TYPES names between the first and the last", async () => {
+    const types = (await listEvents({ parts })).slice(1, -1).map(({ type }) => type);
+    for (const type of types) expect(BLOCK_EVENT_TYPES).toContain(type);
   });
 });
