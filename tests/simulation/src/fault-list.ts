@@ -1,7 +1,7 @@
 /** A guard taken out of the built core on purpose: the simulation has to notice. */
 export interface Fault {
   name: string;
-  /** The rule that nobody guards any more. */
+  /** The rule that is no longer guarded. */
   rule: string;
   /** Built file, from `packages`. */
   file: string;
@@ -76,7 +76,7 @@ const LOOP = inFile("agent/dist/loop/loop.js", {
     'await inject(run, "prompt");\n            message = await',
     "message = await",
   ],
-  "trouble after the turn is lost": [
+  "an error after the turn is lost": [
     "R5",
     "return failureTurn(run, trouble.error);",
     'return "done";',
@@ -117,7 +117,7 @@ const CALLS = inFile("agent/dist/loop/tool-calls.js", {
     'await publishResult(run, call, errorResult(`Tool "${call.name}" waits.`), answers);',
   ],
   "calls run after length": ["R10", ' && message.stopReason !== "length"', ""],
-  "calls run after trouble": ["R6", "!endedInTrouble(message) && message", "message"],
+  "calls run after an error": ["R6", "!endedInTrouble(message) && message", "message"],
   "a queue's error is lost": ["R5", "if (trouble && !run.cancelled)", "if (false)"],
   "no tool_execution_end": [
     "R2",
@@ -152,13 +152,13 @@ const TOOLS = inFile("agent/dist/loop/tools.js", {
     "tool.abortGraceMs ?? run.config.abortGraceMs",
     "run.config.abortGraceMs",
   ],
-  "no time-out": ["tools", "reject(new TimedOut(tool.name, timeoutMs));", ""],
-  "a tool's own time-out ignored": [
+  "no timeout": ["tools", "reject(new TimedOut(tool.name, timeoutMs));", ""],
+  "a tool's own timeout ignored": [
     "tools",
     "tool.timeoutMs ?? run.config.toolTimeoutMs",
     "run.config.toolTimeoutMs",
   ],
-  "a time-out does not reach the tool": ["tools", "abort(own);", ""],
+  "a timeout does not reach the tool": ["tools", "abort(own);", ""],
   "arguments not validated": [
     "R12",
     "checked.ok ? { tool, args: checked.value }",
@@ -272,7 +272,7 @@ const RESPONSE = inFile("agent/dist/loop/model-call.js", {
   "joined rest loses a delta": ["replay", "delta: last.delta + event.delta", "delta: event.delta"],
   "requests after an abort": ["R21", "if (!isWanted())", "if (false)"],
   "the rest overtakes a slow sink": ["grammar", "if (reading.passing)", "if (false)"],
-  "no breath": ["R21", "const breath = run.breath.take();", "const breath = undefined;"],
+  "no yield": ["R21", "const breath = run.breath.take();", "const breath = undefined;"],
   "unknown prices accepted": ["R23", "if (objection)", "if (false)"],
   "message_start doubled": [
     "grammar",
@@ -282,7 +282,7 @@ const RESPONSE = inFile("agent/dist/loop/model-call.js", {
 });
 
 const RUN = inFile("agent/dist/run/run.js", {
-  "prepareTurn does not start the list anew": ["fallback", "this.fallbacks.startAnew();", ""],
+  "prepareTurn does not start the list over": ["fallback", "this.fallbacks.startAnew();", ""],
   "nothing is handed back": [
     "R16",
     'contain("requeue threw", () => this.config.requeue?.(queue, messages));',
@@ -459,12 +459,12 @@ const REST = [
   }),
   ...inFile("agent/dist/run/cancellation.js", {
     "an abort comes twice": ["R21", "if (this.#reason)\n            return;", "", "slow"],
-    "who waits already is not told": [
+    "earlier waiters are not notified": [
       "R21",
       "for (const run of waiting)",
       "for (const run of waiting.slice(1))",
     ],
-    "who comes after the abort is not told": [
+    "a waiter that comes after the abort is not notified": [
       "R21",
       "            run();\n            return () => { };",
       "            return () => { };",
