@@ -26,7 +26,7 @@ const LAST_FRAME_MS = 5_000;
 const KEY_MS = 45;
 /** How long a person looks at a question. */
 const READING_MS = 1_500;
-const QUESTION = "Two of the same item cost as much as one. Mend it.";
+const QUESTION = "Two of the same item cost as much as one. Fix it.";
 /** As fast as a service is. */
 const PACE = { deltaChars: 5, paceMs: 18 };
 
@@ -86,7 +86,7 @@ const STORY = [
     usage: { input: 140, output: 41, cacheRead: 1_550 },
   },
   {
-    say: `## Mended\n\nThe tests pass. What was wrong, and what is different now:\n\n- \`total\` multiplies each price by its **count**.\n- An item *without* a count would give \`NaN\`; here is a guard, if you want one:\n\n\`\`\`js\nconst { price, count = 1 } = item;\n\`\`\`\n`,
+    say: `## Fixed\n\nThe tests pass. What was wrong, and what is different now:\n\n- \`total\` multiplies each price by its **count**.\n- An item *without* a count would give \`NaN\`; here is a guard, if you want one:\n\n\`\`\`js\nconst { price, count = 1 } = item;\n\`\`\`\n`,
     ...PACE,
     usage: { input: 420, output: 112, cacheRead: 1_690 },
   },
@@ -224,7 +224,7 @@ const PICTURES = {
       await later(READING_MS);
       run.type("y");
       await run.until((screen) => !screen.join("\n").includes("Allow shell?"));
-      await typeSlowly(run, "Tell me what was wrong, too.");
+      await typeSlowly(run, "Explain what was wrong, too.");
       run.press("enter");
       await idle(run, "const { price, count = 1 }");
       frames = end();
