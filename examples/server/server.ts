@@ -37,7 +37,7 @@ const page = await readFile(new URL("page.html", import.meta.url));
 const files = createServer((request, response) => {
   answer(request.url ?? "/", response).catch(() => response.writeHead(404).end());
 });
-const pagePort = await listenOn(files, LOOPBACK, 0);
+const pagePort = await listenOn(files, { host: LOOPBACK, port: 0 });
 const origin = `http://${LOOPBACK}:${pagePort}`;
 
 async function answer(url: string, response: ServerResponse): Promise<void> {

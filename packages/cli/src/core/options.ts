@@ -150,6 +150,12 @@ export const OPTIONS = {
     about: "the address to listen on, 127.0.0.1 by default: this machine alone",
   },
   "tcp-port": { type: "string", value: "N", about: "another port, for plain TCP" },
+  listen: {
+    type: "string",
+    multiple: true,
+    value: "URL",
+    about: "another address to listen at: tcp://127.0.0.1:7421",
+  },
   "token-file": {
     type: "string",
     value: "FILE",
@@ -237,6 +243,7 @@ export const COMMANDS = {
       "port",
       "host",
       "tcp-port",
+      "listen",
       "token-file",
       "allow-host",
       "allow-origin",

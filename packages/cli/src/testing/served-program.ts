@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { AgentMessage } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import { type Connect, createRemoteClient } from "@gyre/protocol";
-import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
+import { connectUrl, connectWebSocket } from "@gyre/protocol/node";
 import { RemoteAgent } from "@gyre/server/client";
 import { vi } from "vitest";
 import { buildProgram, type Program, type Run, type RunOptions } from "./program.ts";
@@ -20,7 +20,7 @@ export interface ServedProgram {
   token: string;
   tokenFile: string;
   webSocket: Connect;
-  /** Where `--tcp-port` was given. */
+  /** Where `--tcp-port` or `--listen` asks for TCP. */
   tcp: Connect;
   /** Settles when the log has an event of that name. */
   logged(event: string): Promise<Record<string, unknown>>;
@@ -46,8 +46,7 @@ export async function startServer(
     token,
     tokenFile,
     webSocket: (signal) => connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, signal }),
-    tcp: (signal) =>
-      connectTcp({ port: Number(shown(run, /^TCP at .*port (\d+)$/m)), token, signal }),
+    tcp: (signal) => connectUrl(shown(run, /^Also at (tcp:\S+)$/m), { token })(signal),
     logged: (event) => vi.waitFor(() => found(run, event), PATIENCE),
   };
 }

@@ -1,44 +1,68 @@
 import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Connect } from "./client-api.ts";
 import { openWebSocket } from "../transports/websocket.ts";
+import type { Connect } from "./client-api.ts";
 
 export interface ConnectUrlOptions {
-  /** What the server lets us in by. */
+  /** The secret that the server accepts. */
   token?: string;
 }
+
+/** Opens connections to the addresses of one scheme. Called once for each `connectUrl`. */
+export type Opener = (address: URL, options: ConnectUrlOptions) => Connect;
+
+/** Openers by the scheme of an address, with its colon: `ws:`. */
+export type Openers = Readonly<Record<string, Opener>>;
+
+/** Opens the WebSocket of a server, at `/api/ws` unless the address has a path. */
+const webSocket: Opener = (address, options) => (signal) =>
+  openWebSocket(buildSocketUrl(address), { ...options, signal });
+
+/** Opens a connection over HTTP. Loaded when it is used: few need it, and it brings a decoder along. */
+export const http: Opener = (address, options) => async (signal) => {
+  const { openHttp } = await import("../transports/http.ts");
+  return openHttp(address.href, { ...options, signal });
+};
+
+/** The transports that run in browsers. A new one gets its line here. */
+export const OPENERS: Openers = {
+  "ws:": webSocket,
+  "wss:": webSocket,
+  "http:": http,
+  "https:": http,
+};
 
 /**
  * The way to a server by its address: `ws:` and `wss:` (with the path `/api/ws`, unless it has
  * one), or `http:` and `https:` for frames over HTTP where a WebSocket does not get through.
  * Runs in browsers, and in Node where there is a global WebSocket; `@gyre/protocol/node` has
- * one for all of Node, which knows `tcp:` too. Throws for another kind of address.
+ * one for all of Node, with more schemes. Throws for an address of another scheme.
  */
 export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connect {
-  const address = parseAddress(url);
-  switch (address.protocol) {
-    case "ws:":
-    case "wss:":
-      return (signal) => openWebSocket(buildSocketUrl(address), { ...options, signal });
-    case "http:":
-    case "https:":
-      return async (signal) => {
-        // Few need it, and it brings a decoder along.
-        const { openHttp } = await import("../transports/http.ts");
-        return openHttp(address.href, { ...options, signal });
-      };
-    default:
-      throw unknownSchemeError(url, "ws:, wss:, http: or https:");
-  }
+  const [open, address] = findByScheme(OPENERS, url);
+  return open(address, options);
 }
 
-/** Throws where it is no address at all. */
-export function parseAddress(url: string): URL {
+/** Throws `invalid_request` for a text that is not a URL. */
+function parseAddress(url: string): URL {
   try {
     return new URL(url);
   } catch (error) {
-    const message = `"${url}" is no address: ws://127.0.0.1:7420 is one.`;
+    const message = `"${url}" is not an address. Write one like ws://127.0.0.1:7420.`;
     throw new ProtocolError("invalid_request", message, { cause: error });
   }
+}
+
+/**
+ * What a table has for the scheme of a URL, and the URL as an address. Throws `invalid_request`
+ * for a scheme that it does not have, and lists those that it has.
+ */
+export function findByScheme<T>(table: Readonly<Record<string, T>>, url: string): [T, URL] {
+  const address = parseAddress(url);
+  const found = Object.hasOwn(table, address.protocol) ? table[address.protocol] : undefined;
+  if (found !== undefined) return [found, address];
+  const schemes = Object.keys(table);
+  const known = `${schemes.slice(0, -1).join(", ")} or ${schemes.at(-1)}`;
+  throw new ProtocolError("invalid_request", `"${url}" does not begin with ${known}.`);
 }
 
 /** Where a server has its WebSocket. */
@@ -47,8 +71,4 @@ export function buildSocketUrl(address: URL): string {
   const whole = new URL(address);
   whole.pathname = "/api/ws";
   return whole.href;
-}
-
-export function unknownSchemeError(url: string, known: string): ProtocolError {
-  return new ProtocolError("invalid_request", `"${url}" does not begin with ${known}.`);
 }

@@ -13,7 +13,14 @@ import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
 import { HttpConnections } from "./http-connections.ts";
-import { closeServer, type Listener, listenOn, LOOPBACK } from "./listen.ts";
+import {
+  closeServer,
+  formatHost,
+  listenOn,
+  type ListenOptions,
+  LOOPBACK,
+  type PortListener,
+} from "./listen.ts";
 import { Metrics } from "./metrics.ts";
 import { answerError, findRoute, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
@@ -43,36 +50,25 @@ export type LogEntry =
   | { type: "refused"; reason: string; method: string; path: string; status: number }
   | { type: "connected" | "disconnected"; transport: "websocket" | "http" };
 
-export interface ListenHttpOptions {
+export interface ListenHttpOptions extends ListenOptions {
   /** Default loopback. */
   host?: string;
   /** Default: a free one. */
   port?: number;
-  token: string;
-  /** Called for each connection, over WebSocket or over HTTP. */
-  serve: (transport: Transport) => void;
-  /** What else is answered, for those with the token. */
+  /** Further routes, for requests with the token. */
   routes?: readonly Route[];
-  /** Pages of other origins that may come. */
+  /** Origins of other sites whose pages may use the server. */
   origins?: readonly string[];
-  /** Names that the server is called by beside those of loopback. */
+  /** Names that clients call the server by, beside those of loopback. */
   hosts?: readonly string[];
-  /** Default `MAX_CONNECTIONS`. */
-  maxConnections?: number;
-  maxFrameBytes?: number;
   maxBodyBytes?: number;
   headersTimeoutMs?: number;
   bodyTimeoutMs?: number;
-  metrics?: Metrics;
-  /** Trouble that no answer tells of. */
-  onError?: (error: unknown, where: string) => void;
   log?: (entry: LogEntry) => void;
-  clock?: Clock;
 }
 
-/** A server that listens, with its address and what it counts. */
-export interface HttpListener extends Listener {
-  readonly url: string;
+/** A listener for HTTP and WebSockets, with its counters. */
+export interface HttpListener extends PortListener {
   readonly metrics: Metrics;
 }
 
@@ -83,14 +79,14 @@ export interface HttpListener extends Listener {
  */
 export async function listenHttp(options: ListenHttpOptions): Promise<HttpListener> {
   const { host = LOOPBACK, port = 0 } = options;
-  const door = new HttpServer(options);
-  const bound = await door.listen(host, port);
+  const server = new HttpServer(options);
+  const bound = await server.listen(host, port);
   return {
     host,
     port: bound,
     url: `http://${formatHost(host)}:${bound}`,
-    metrics: door.metrics,
-    close: ({ graceMs } = {}) => door.close(graceMs),
+    metrics: server.metrics,
+    close: ({ graceMs } = {}) => server.close(graceMs),
   };
 }
 
@@ -148,7 +144,7 @@ class HttpServer {
   }
 
   async listen(host: string, port: number): Promise<number> {
-    this.#port = await listenOn(this.#server, host, port);
+    this.#port = await listenOn(this.#server, { host, port });
     this.#server.on("error", (error) => this.#options.onError?.(error, "listening"));
     return this.#port;
   }
@@ -277,11 +273,6 @@ class HttpServer {
 function listOwnNames(host: string = LOOPBACK): string[] {
   if (host === LOOPBACK || host === "0.0.0.0" || host === "::") return [];
   return [formatHost(host)];
-}
-
-/** As it stands in a URL. */
-function formatHost(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }
 
 /** The path of a request, without its query: only that may be in a log. */

@@ -1,36 +1,59 @@
-import type { Server, Socket } from "node:net";
+import type { ListenOptions as Place, Server, Socket } from "node:net";
 import type { Clock } from "@gyre/ai";
+import type { Transport } from "../transports/base/transport.ts";
+import type { Metrics } from "./metrics.ts";
 
-/** Where a server listens unless told otherwise: this machine alone reaches it. */
+/** The default address of a listener: only this machine can reach it. */
 export const LOOPBACK = "127.0.0.1";
 
-/** How long those who are there have to leave when a listener closes. */
+/** How long open connections have to end when a listener closes. */
 export const LISTENER_GRACE_MS = 5000;
 
-/** A server that others can come to. */
+/** What every listener needs, whatever its transport. */
+export interface ListenOptions {
+  /** The secret that clients send. */
+  token: string;
+  /** Called for each connection that has sent the token. */
+  serve: (transport: Transport) => void;
+  /** Default `MAX_CONNECTIONS`. */
+  maxConnections?: number;
+  maxFrameBytes?: number;
+  metrics?: Metrics;
+  /** Errors that no answer reports. */
+  onError?: (error: unknown, where: string) => void;
+  clock?: Clock;
+}
+
+/** A server that accepts connections. */
 export interface Listener {
-  readonly host: string;
-  readonly port: number;
+  /** The address for clients, as `connectUrl` takes it. */
+  readonly url: string;
   /**
-   * Lets nobody in any more, waits up to `graceMs` (default `LISTENER_GRACE_MS`) for those
-   * who are there, and cuts the rest off. It says no goodbye: close the `WireServer` along.
+   * Accepts no more connections, waits up to `graceMs` (default `LISTENER_GRACE_MS`) for those
+   * that are open, and cuts the rest off. It sends no `goodbye`: close the `WireServer` as well.
    */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Settles with the port when the server listens. */
-export function listenOn(server: Server, host: string, port: number): Promise<number> {
+/** A listener on a port of this machine. */
+export interface PortListener extends Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Settles with the port when the server listens; with 0 where the place has no port. */
+export function listenOn(server: Server, place: Place): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(place, () => {
       server.off("error", reject);
       const address = server.address();
-      resolve(typeof address === "object" && address ? address.port : port);
+      resolve(typeof address === "object" && address ? address.port : 0);
     });
   });
 }
 
-/** Closes a server; what is left of its sockets after `graceMs` is destroyed. */
+/** Closes a server. Sockets that are open after `graceMs` are destroyed. */
 export function closeServer(
   server: Server,
   sockets: ReadonlySet<Socket>,
@@ -41,10 +64,20 @@ export function closeServer(
     const stop = clock.after(graceMs, () => {
       for (const socket of sockets) socket.destroy();
     });
-    // It is an error to close one that is closed, and then there is nothing to do.
+    // The callback gets an error if the server is closed already: that is the goal as well.
     server.close(() => {
       stop();
       resolve();
     });
   });
+}
+
+/** The host and the port of an address, as sockets take them: without the brackets of IPv6. */
+export function readHostAndPort({ hostname, port }: URL): { host: string; port: number } {
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
+/** A host as it stands in a URL: IPv6 in brackets. */
+export function formatHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }

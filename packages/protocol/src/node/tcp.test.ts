@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { CLOSE_GRACE_MS, MAX_HELLO_BYTES } from "../frames/limits.ts";
 import { WireServer } from "../server/service.ts";
 import type { Transport } from "../transports/base/transport.ts";
-import type { Listener } from "./listen.ts";
+import type { PortListener } from "./listen.ts";
 import { Metrics } from "./metrics.ts";
 import { connectTcp, listenTcp, type ListenTcpOptions } from "./tcp.ts";
 
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-async function listen(options: Partial<ListenTcpOptions> = {}): Promise<Listener> {
+async function listen(options: Partial<ListenTcpOptions> = {}): Promise<PortListener> {
   const wire = new WireServer([]);
   const listener = await listenTcp({ token: TOKEN, serve: (each) => wire.serve(each), ...options });
   ends.push(() => listener.close({ graceMs: 0 }));

@@ -8,9 +8,9 @@ import {
 import { type Limits, ModelService, WireServer } from "@gyre/protocol";
 import {
   type HttpListener,
-  type Listener,
   listenHttp,
   listenTcp,
+  type PortListener,
   makeToken,
   createStreamRoutes,
 } from "@gyre/protocol/node";
@@ -37,7 +37,7 @@ export interface ServedWorld {
   readonly model: ScriptedModel;
   readonly host: ScriptedHost;
   readonly server: WireServer;
-  readonly tcp: Listener;
+  readonly tcp: PortListener;
   readonly http: HttpListener;
   /** Trouble that no client was told of. */
   readonly errors: unknown[];

@@ -1,22 +1,22 @@
-import { type Clock, systemClock } from "@gyre/ai";
-import type { ModelService, Transport } from "@gyre/protocol";
+import { type Clock, errnoOf, errorMessage, systemClock } from "@gyre/ai";
+import { type ModelService, ProtocolError, type Transport } from "@gyre/protocol";
 import {
+  createStreamRoutes,
   type HttpListener,
   type Listener,
   listenHttp,
-  listenTcp,
+  listenUrl,
   Metrics,
-  createStreamRoutes,
 } from "@gyre/protocol/node";
-import { EXIT, ExitError } from "../../core/exit-codes.ts";
+import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import type { ServeLog } from "./log.ts";
-import type { ServePlace } from "./options.ts";
+import type { ListenerPlace, ServePlace } from "./options.ts";
 
-/** Statuses of those who were turned away, which is in the log already. */
+/** Statuses of rejected requests, which have a log line of their own. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);
 const FIRST_ERROR = 400;
 
-export interface DoorsOptions {
+export interface ListenersOptions {
   place: ServePlace;
   token: string;
   models: ModelService;
@@ -26,27 +26,29 @@ export interface DoorsOptions {
   clock?: Clock;
 }
 
-/** The ports that a server listens on. */
-export interface Doors {
+/** Everything that a server listens on. */
+export interface Listeners {
   readonly http: HttpListener;
-  readonly tcp?: Listener;
+  /** Those that `--tcp-port` and `--listen` ask for. */
+  readonly others: readonly Listener[];
   readonly metrics: Metrics;
-  /** Nobody comes in any more. Settles when all have left; after `graceMs` they are cut off. */
+  /** Accepts no more connections. Settles when all have ended; after `graceMs` they are cut off. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Opens all ports or none. Throws one line for people. */
-export async function openDoors(options: DoorsOptions): Promise<Doors> {
+/** Opens all listeners or none. Throws one line for people. */
+export async function openListeners(options: ListenersOptions): Promise<Listeners> {
   const { place, token, models, serve, log, clock = systemClock } = options;
-  const { host, port, tcpPort, hosts, origins } = place;
+  const { host, port, hosts, origins } = place;
   const metrics = new LoggedMetrics(clock, log);
   const onError = (error: unknown, where: string): void => log.error(error, where);
-  const shared = { host, token, metrics, onError, clock };
-  // It is told right before the connection is handed over.
+  const shared = { token, metrics, onError, clock };
+  // The log names the transport right before the connection is served.
   let kind = "http";
-  const http = await opening("port", host, port, () =>
+  const http = await withPlainError({ option: "port", host, port }, () =>
     listenHttp({
       ...shared,
+      host,
       port,
       hosts,
       origins,
@@ -61,25 +63,27 @@ export async function openDoors(options: DoorsOptions): Promise<Doors> {
     }),
   );
   log.info({ event: "listen", transport: "http", url: http.url });
-  if (tcpPort === undefined) {
-    return { http, metrics, close: (graceMs) => http.close({ graceMs }) };
-  }
+  const others: Listener[] = [];
+  const close = async (graceMs: number): Promise<void> => {
+    await Promise.all([http, ...others].map((listener) => listener.close({ graceMs })));
+  };
   try {
-    const tcp = await opening("tcp-port", host, tcpPort, () =>
-      listenTcp({ ...shared, port: tcpPort, serve: (transport) => serve(transport, "tcp") }),
-    );
-    log.info({ event: "listen", transport: "tcp", host, port: tcp.port });
-    const close = async (graceMs: number): Promise<void> => {
-      await Promise.all([http.close({ graceMs }), tcp.close({ graceMs })]);
-    };
-    return { http, tcp, metrics, close };
+    for (const { url, option } of place.listeners) {
+      const transport = url.slice(0, url.indexOf(":"));
+      const listener = await withPlainError({ option, ...readPlace(url) }, () =>
+        listenUrl(url, { ...shared, serve: (each) => serve(each, transport) }),
+      );
+      others.push(listener);
+      log.info({ event: "listen", transport, url: listener.url });
+    }
   } catch (error) {
-    await http.close({ graceMs: 0 });
+    await close(0);
     throw error;
   }
+  return { http, others, metrics, close };
 }
 
-/** Whoever is turned away, at whichever port, is in the log. */
+/** Logs every rejected connection, at whichever listener. */
 class LoggedMetrics extends Metrics {
   readonly #log: ServeLog;
 
@@ -94,27 +98,38 @@ class LoggedMetrics extends Metrics {
   }
 }
 
-async function opening<T extends Listener>(
-  option: string,
-  host: string,
-  port: number,
-  open: () => Promise<T>,
-): Promise<T> {
+/** What a message says of a place that cannot be listened on. */
+interface NamedPlace {
+  option: ListenerPlace["option"] | "port";
+  /** A URL that has no port: what stands after its scheme. */
+  path?: string;
+  host?: string;
+  port?: number;
+}
+
+function readPlace(url: string): Omit<NamedPlace, "option"> {
+  if (!URL.canParse(url)) return {};
+  const { hostname, pathname, port } = new URL(url);
+  return hostname === "" ? { path: pathname } : { host: hostname, port: Number(port) };
+}
+
+async function withPlainError<T>(place: NamedPlace, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    throw new ExitError(EXIT.failed, problemOf(code, option, host, port, error), { cause: error });
+    if (error instanceof ProtocolError) {
+      throw new UsageError(`--${place.option} ${error.message}`, { cause: error });
+    }
+    throw new ExitError(EXIT.failed, explainError(error, place), { cause: error });
   }
 }
 
-function problemOf(
-  code: unknown,
-  option: string,
-  host: string,
-  port: number,
-  error: unknown,
-): string {
+function explainError(error: unknown, { option, path, host = "", port }: NamedPlace): string {
+  const code = errnoOf(error);
+  if (path !== undefined) {
+    if (code === "EADDRINUSE") return `${path} is in use. Choose another with --${option}.`;
+    return `${path} cannot be listened on: ${errorMessage(error)}`;
+  }
   if (code === "EADDRINUSE") {
     return `Port ${port} of ${host} is in use. Choose another with --${option}, or 0 for a free one.`;
   }
@@ -122,7 +137,8 @@ function problemOf(
     return `Port ${port} of ${host} may not be used by you. Choose one above 1023 with --${option}.`;
   }
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-    return `"${host}" is no address of this machine. Choose another with --host.`;
+    const other = option === "listen" ? option : "host";
+    return `"${host}" is not an address of this machine. Choose another with --${other}.`;
   }
-  return `${host}, port ${port}, cannot be listened on: ${String(error)}`;
+  return `${host}, port ${port}, cannot be listened on: ${errorMessage(error)}`;
 }

@@ -9,10 +9,8 @@ const MAX_PATH_CHARS = 200;
 export type ServeEvent =
   | {
       event: "listen";
-      transport: "http" | "tcp" | "stdio";
+      transport: string;
       url?: string;
-      host?: string;
-      port?: number;
     }
   | { event: "connect"; connection: number; transport: string }
   | { event: "disconnect"; connection: number; reason: string; durationMs: number }

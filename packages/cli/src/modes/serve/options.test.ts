@@ -13,6 +13,7 @@ describe("the options of gyre serve", () => {
       place: {
         host: "127.0.0.1",
         port: DEFAULT_PORT,
+        listeners: [],
         tokenFile: join("/state", "gyre", "serve-token"),
         hosts: [],
         origins: [],
@@ -25,6 +26,7 @@ describe("the options of gyre serve", () => {
       port: "0",
       host: "::1",
       "tcp-port": "7421",
+      listen: ["tcp://127.0.0.1:0"],
       "token-file": "token",
       "allow-host": ["gyre.example.org", "gyre.example.org:8443"],
       "allow-origin": ["https://example.org"],
@@ -37,7 +39,10 @@ describe("the options of gyre serve", () => {
       place: {
         host: "::1",
         port: 0,
-        tcpPort: 7421,
+        listeners: [
+          { url: "tcp://[::1]:7421", option: "tcp-port" },
+          { url: "tcp://127.0.0.1:0", option: "listen" },
+        ],
         tokenFile: resolve("/work", "token"),
         hosts: ["gyre.example.org", "gyre.example.org:8443"],
         origins: ["https://example.org"],

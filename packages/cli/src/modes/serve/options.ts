@@ -19,17 +19,24 @@ const OF_PORTS = [
   "port",
   "host",
   "tcp-port",
+  "listen",
   "token-file",
   "allow-host",
   "allow-origin",
 ] as const satisfies OptionName[];
 
-/** Where a server listens, and who may come. */
+/** A place to listen at, beside HTTP, and the option that asks for it. */
+export interface ListenerPlace {
+  url: string;
+  option: "tcp-port" | "listen";
+}
+
+/** Where a server listens, and which clients it accepts. */
 export interface ServePlace {
   host: string;
   /** 0: a free one. */
   port: number;
-  tcpPort?: number;
+  listeners: readonly ListenerPlace[];
   /** Absolute. */
   tokenFile: string;
   hosts: readonly string[];
@@ -52,14 +59,14 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
     if (other) throw new UsageError(`--stdio has no port: --${other} means nothing there.`);
     return shared;
   }
-  const tcpPort = values["tcp-port"];
+  const host = addressOf(values.host ?? DEFAULT_HOST);
   const file = values["token-file"];
   return {
     ...shared,
     place: {
-      host: addressOf(values.host ?? DEFAULT_HOST),
+      host,
       port: values.port === undefined ? DEFAULT_PORT : portOf("port", values.port),
-      ...(tcpPort !== undefined && { tcpPort: portOf("tcp-port", tcpPort) }),
+      listeners: readListeners(values, host),
       tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
       hosts: (values["allow-host"] ?? []).map(hostOf),
       origins: (values["allow-origin"] ?? []).map(originOf),
@@ -67,7 +74,17 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
   };
 }
 
-/** Whether nobody from another machine can come to an address. */
+/** `--tcp-port` is short for `--listen tcp://HOST:N`. */
+function readListeners(values: Values, host: string): ListenerPlace[] {
+  const { listen = [], "tcp-port": tcpPort } = values;
+  const urls = listen.map((url): ListenerPlace => ({ url, option: "listen" }));
+  if (tcpPort === undefined) return urls;
+  const port = portOf("tcp-port", tcpPort);
+  const name = host.includes(":") ? `[${host}]` : host;
+  return [{ url: `tcp://${name}:${port}`, option: "tcp-port" }, ...urls];
+}
+
+/** Whether only this machine can reach an address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

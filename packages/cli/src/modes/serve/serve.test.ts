@@ -49,7 +49,7 @@ describe("gyre serve", () => {
 
   it("sessions: are the same over TCP and over HTTP", async () => {
     world.service.play(() => ({ say: "Yes." }));
-    const server = await world.serve(["--tcp-port", "0"]);
+    const server = await world.serve(["--listen", "tcp://127.0.0.1:0"]);
     const agent = await RemoteAgent.create({ connect: server.tcp });
     world.closes(agent);
     await agent.prompt("One?");
@@ -123,7 +123,7 @@ describe("gyre serve", () => {
 
   it("who may come in: nobody without the token over TCP, and that is logged", async () => {
     const server = await world.serve(["--tcp-port", "0"]);
-    const port = Number(/^TCP at .*port (\d+)$/m.exec(server.run.stdout)?.[1]);
+    const port = Number(/^Also at tcp:.*:(\d+)$/m.exec(server.run.stdout)?.[1]);
     const peer = new WireClient({
       connect: (signal) => connectTcp({ port, token: "no-token-of-this-server", signal }),
     });
@@ -238,7 +238,19 @@ describe("gyre serve without a key", () => {
 });
 
 describe("gyre serve, refused", () => {
-  it("tells in one line that a port is in use, and ends with 1", async () => {
+  it("says in one line that an address of --listen is in use, and ends with 1", async () => {
+    const { port } = await world.serve();
+    const { code, stderr, stdout } = await world.program.gyre(
+      ["serve", "--quiet", "--port", "0", "--listen", `tcp://127.0.0.1:${port}`],
+      { service: world.service },
+    );
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(
+      `gyre: Port ${port} of 127.0.0.1 is in use. Choose another with --listen, or 0 for a free one.\n`,
+    );
+  });
+
+  it("says in one line that a port is in use, and ends with 1", async () => {
     const { port } = await world.serve();
     const { code, stderr, stdout } = await world.program.gyre(
       ["serve", "--quiet", "--port", String(port)],
@@ -253,6 +265,8 @@ describe("gyre serve, refused", () => {
   it.each([
     [["--port", "70000"], '--port "70000" must be a number'],
     [["--drain", "soon"], '--drain "soon" must be seconds'],
+    [["--port", "0", "--listen", "ftp://x"], '--listen "ftp://x" does not begin with ws:'],
+    [["--port", "0", "--listen", "ws://x"], '--listen "ws://x" cannot be listened on'],
     [["--stdio", "--port", "1"], "--stdio has no port: --port means nothing there."],
     [["--allow-origin", "page.example"], "--allow-origin"],
     [["--allow-host", "https://page.example"], "--allow-host"],

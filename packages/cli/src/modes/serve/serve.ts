@@ -11,7 +11,7 @@ import { redirectConsole, writableOf } from "../rpc/rpc.ts";
 import { RpcHost, rpcSetup } from "../rpc/host.ts";
 import { readSetup } from "../../harness/setup.ts";
 import { version } from "../../core/version.ts";
-import { type Doors, openDoors } from "./listeners.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
 import { codeOf, ServeLog } from "./log.ts";
 import { isLoopback, type ServeOptions, serveOptions, type ServePlace } from "./options.ts";
 import { usableModels } from "./usable-models.ts";
@@ -130,12 +130,15 @@ class Served {
   /** Until the program is asked to end. */
   async onPorts(place: ServePlace, { signal, stdout }: Io): Promise<ExitCode> {
     const { token, isNew } = await tokenOf(place.tokenFile);
-    if (!isLoopback(place.host)) {
+    const named = place.listeners.flatMap(({ url }) => (URL.canParse(url) ? [new URL(url)] : []));
+    const hosts = new Set([place.host, ...named.map(({ hostname }) => hostname)]);
+    for (const host of hosts) {
+      if (host === "" || isLoopback(host.replace(/^\[|\]$/g, ""))) continue;
       this.#log.warning(
-        `Others can come to ${place.host}, and there is no encryption here: put a proxy with TLS before it.`,
+        `Others can come to ${host}, and there is no encryption here: put a proxy with TLS before it.`,
       );
     }
-    const doors = await openDoors({
+    const listeners = await openListeners({
       place,
       token,
       models: this.#models,
@@ -143,19 +146,19 @@ class Served {
       log: this.#log,
       clock: this.#clock,
     });
-    doors.metrics.add({
+    listeners.metrics.add({
       name: "gyre_sessions_running",
       help: "Sessions with a run that goes on.",
       read: () => this.#sessions.running,
     });
-    doors.metrics.add({
+    listeners.metrics.add({
       name: "gyre_streams_running",
       help: "Responses of models that are on their way.",
       read: () => this.#models.running,
     });
-    greet(stdout, doors, place.tokenFile, isNew ? token : undefined);
+    greet(stdout, listeners, place.tokenFile, isNew ? token : undefined);
     await aborted(signal);
-    const left = doors.close(this.#options.drainMs + LEAVE_MS);
+    const left = listeners.close(this.#options.drainMs + LEAVE_MS);
     await this.#stop();
     await this.#within(LEAVE_MS, left);
     return codeOfSignal(signal);
@@ -242,10 +245,10 @@ async function tokenOf(file: string): Promise<{ token: string; isNew: boolean }>
 }
 
 /** For the person who starts it. The token is shown when it is made, and never again. */
-function greet(stdout: Sink, { http, tcp }: Doors, tokenFile: string, token?: string): void {
+function greet(stdout: Sink, { http, others }: Listeners, tokenFile: string, token?: string): void {
   const lines = [
     `Serving at ${http.url}`,
-    ...(tcp ? [`TCP at ${tcp.host}, port ${tcp.port}`] : []),
+    ...others.map(({ url }) => `Also at ${url}`),
     `The token is in ${tokenFile}`,
     ...(token === undefined ? [] : [`It was made now, and is shown this once: ${token}`]),
   ];

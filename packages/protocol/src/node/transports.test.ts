@@ -4,9 +4,8 @@ import { connectUrl as connectInBrowser } from "../client/connect-url.ts";
 import { ModelService } from "../models/models-service.ts";
 import { createRemoteClient } from "../models/remote-client.ts";
 import { WireServer } from "../server/service.ts";
-import { connectUrl } from "./connect-url.ts";
 import { listenHttp } from "./http-server.ts";
-import { listenTcp } from "./tcp.ts";
+import { connectUrl, listenTcp, listenUrl, TRANSPORTS } from "./transports.ts";
 
 const TOKEN = "a-token-of-this-test";
 const closing: (() => Promise<unknown>)[] = [];
@@ -54,8 +53,31 @@ it("a client is made of an address alone", async () => {
   expect(await client.models()).toMatchObject([{ id: model.model.id }]);
 });
 
-it("another kind of address is told at once", () => {
+it.each(Object.entries(TRANSPORTS).flatMap(([scheme, { listen }]) => (listen ? [scheme] : [])))(
+  "%s listens at an address, which it reports for clients",
+  async (scheme) => {
+    const model = scripted();
+    const wire = new WireServer([new ModelService({ client: model, models: () => [model.model] })]);
+    const listener = await listenUrl(`${scheme}//127.0.0.1:0`, {
+      token: TOKEN,
+      serve: (transport) => wire.serve(transport),
+    });
+    closing.push(
+      () => listener.close({ graceMs: 0 }),
+      () => wire.close(),
+    );
+    expect(listener.url).toMatch(new RegExp(`^${scheme}//127\\.0\\.0\\.1:[1-9]\\d*$`));
+    const client = createRemoteClient({ connect: connectUrl(listener.url, { token: TOKEN }) });
+    closing.push(() => client.close());
+    expect(await client.models()).toMatchObject([{ id: model.model.id }]);
+  },
+);
+
+it("an address of another scheme is refused, with the schemes that there are", () => {
   expect(() => connectUrl("ftp://x")).toThrow('"ftp://x" does not begin with ws:');
-  expect(() => connectUrl("nonsense")).toThrow('"nonsense" is no address');
+  expect(() => connectUrl("nonsense")).toThrow('"nonsense" is not an address');
   expect(() => connectInBrowser("tcp://127.0.0.1:1")).toThrow("does not begin with ws:, wss:");
+  const options = { token: TOKEN, serve: () => {} };
+  expect(() => listenUrl("ftp://x", options)).toThrow('"ftp://x" does not begin with ws:');
+  expect(() => listenUrl("ws://x", options)).toThrow('"ws://x" cannot be listened on');
 });
