@@ -111,7 +111,7 @@ async function talk(peer: WireClient, prompts: readonly [string, string, string]
   await agent.waitForIdle();
   const queued = await agent.queued("followUp");
   const messages = [...agent.state.messages, ...queued.map(({ message }) => message)];
-  const asked = messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+  const asked = messages.flatMap((message) => (message.role === "user" ? [message.content] : []));
   return {
     id: agent.sessionId,
     events: joinEvents(events),

@@ -19,7 +19,7 @@ import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts"
 import { unlockHint } from "../harness/setup.ts";
 import { fit } from "../core/terminal.ts";
 import { widthOf } from "../text/width.ts";
-import { promptLine } from "../conversation/ran-command.ts";
+import { sessionTitle } from "../conversation/prompt-text.ts";
 
 type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
 
@@ -110,9 +110,8 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
   return EXIT.done;
 }
 
-function titleOf({ title, firstPrompt }: SessionSummary): string {
-  const asked = firstPrompt === undefined ? "(nothing was asked)" : promptLine(firstPrompt);
-  return fit(shown(title ?? asked), MAX_TITLE_COLUMNS);
+function titleOf(session: SessionSummary): string {
+  return fit(shown(sessionTitle(session) ?? "(nothing was asked)"), MAX_TITLE_COLUMNS);
 }
 
 function shown(text: string): string {

@@ -98,8 +98,9 @@ async function setUp(
     toolset,
     session: undefined,
     isCutOff: false,
-    async prompt({ text }) {
-      const end = await agent.prompt(text);
+    async prompt({ text, userCommands = [] }) {
+      const message = { role: "user", content: text, timestamp: 0 } as const;
+      const end = await agent.prompt([...userCommands, message]);
       return { end, turns: end.turns, usage: end.usage };
     },
     async resume() {
@@ -339,13 +340,44 @@ describe("a slash command", () => {
 });
 
 describe("a command of the user's own", () => {
-  it("goes to the model with the next prompt; with two marks it does not", async () => {
-    const { controller, sent } = await setUp(["I see."]);
-    await controller.submit("!echo shown");
+  it("is shown as it runs, and sent before the next prompt; with two marks it is aside", async () => {
+    const { agent, controller, view } = await setUp(["I see.", "Yes."]);
+    await controller.submit("!echo shown; exit 3");
     await controller.submit("!!echo hidden");
+    expect(view.of("user_command_start")).toMatchObject([
+      { command: "echo shown; exit 3", aside: false },
+      { command: "echo hidden", aside: true },
+    ]);
+    expect(view.of("user_command_output").map(({ output }) => output)).toEqual([
+      "shown\n",
+      "hidden\n",
+    ]);
+    expect(agent.state.messages).toEqual([]);
     await controller.submit("Why?");
-    expect(sent()[0]).toMatch(/^Why\?[^]*echo shown[^]*shown/);
-    expect(sent()[0]).not.toContain("hidden");
+    expect(agent.state.messages).toMatchObject([
+      { role: "userCommand", output: "shown\n", exitCode: 3, aside: false },
+      { role: "userCommand", output: "hidden\n", exitCode: 0, aside: true },
+      { role: "user", content: "Why?" },
+      { role: "assistant" },
+    ]);
+    await controller.submit("Again");
+    expect(agent.state.messages.filter(({ role }) => role === "userCommand")).toHaveLength(2);
+  });
+
+  it("is kept for the next prompt where the prompt was rejected", async () => {
+    let isRejected = true;
+    const sent: number[] = [];
+    const { controller } = await setUp([], [], {
+      prompt: ({ userCommands = [] }) => {
+        sent.push(userCommands.length);
+        return Promise.reject(new Error(isRejected ? "A hook says no." : "No model."));
+      },
+    });
+    await controller.submit("!echo shown");
+    await controller.submit("Why?");
+    isRejected = false;
+    await controller.submit("Why?");
+    expect(sent).toEqual([1, 1]);
   });
 });
 

@@ -14,6 +14,7 @@ import {
 import { recordInterruptions, wasInterrupted } from "./interruptions.ts";
 import { listWaiting, takeWaiting, type Waiting } from "./queue.ts";
 import type { ConversationAgent, Outcome } from "./types.ts";
+import type { UserCommandMessage } from "./user-command.ts";
 import type { ConversationView } from "./view.ts";
 
 /** Something that is being done: a prompt, a command of the user's own, or a slash command, which has a name. */
@@ -59,9 +60,8 @@ export class ConversationController<
   readonly #asides = new Set<AbortController>();
   #usage: Usage = {};
   #contextTokens: number | undefined;
-  /** Output of the user's own commands, for the next prompt. */
-  #ran: string[] = [];
-  #runs = 0;
+  /** Commands of the user's own, for the next prompt. */
+  #userCommands: UserCommandMessage[] = [];
   /** Whether the agent has started with the last prompt. */
   #hasStarted = false;
 
@@ -246,16 +246,15 @@ export class ConversationController<
       const { images, problems } = await findImages(text, harness);
       if (signal.aborted) return view.giveBack([text]);
       for (const problem of problems) view.show({ type: "warning", text: problem });
-      const ran = this.#ran;
-      this.#ran = [];
-      const whole = [text, ...ran].join("\n\n");
+      const userCommands = this.#userCommands;
+      this.#userCommands = [];
       this.#hasStarted = false;
       return harness
-        .prompt({ text: whole, signal, ...(images.length > 0 && { images }) })
+        .prompt({ text, userCommands, signal, ...(images.length > 0 && { images }) })
         .catch((error: unknown) => {
           // A hook was interrupted, or rejected it: the model has not seen it.
           if (!this.#hasStarted) {
-            this.#ran.unshift(...ran);
+            this.#userCommands.unshift(...userCommands);
             view.giveBack([text, ...this.#takeWaiting()]);
           }
           throw error;
@@ -351,25 +350,27 @@ export class ConversationController<
 
   /** `!command`, and `!!command`, which the model does not see. */
   async #runUserCommand(text: string): Promise<void> {
-    const isAside = text.startsWith("!!");
-    const command = text.slice(isAside ? 2 : 1).trim();
+    const aside = text.startsWith("!!");
+    const command = text.slice(aside ? 2 : 1).trim();
     if (command === "") return;
     if (this.#task) throw new InputRejected(this.#waitReason("A command"));
     const { env, view } = this.#options;
     await this.#perform(async (signal) => {
       const harness = await orAborted(this.#opened(), signal);
       if (!harness) return view.giveBack([text]);
-      const { runUserCommand } = await import("./user-command.ts");
-      const ran = await runUserCommand({
-        command,
-        isAside,
-        id: `user-${++this.#runs}`,
-        toolset: harness.toolset,
-        env,
-        signal,
-        emit: (event) => view.show({ type: "event", event }),
-      });
-      if (!isAside) this.#ran.push(ran);
+      const { runUserCommand } = await import("./run-user-command.ts");
+      view.show({ type: "user_command_start", command, aside });
+      const message = await runUserCommand(
+        { command, aside },
+        {
+          toolset: harness.toolset,
+          env,
+          signal,
+          onOutput: (output) => view.show({ type: "user_command_output", output }),
+        },
+      );
+      view.show({ type: "user_command_end", message });
+      this.#userCommands.push(message);
     });
   }
 

@@ -2,10 +2,13 @@ import type { Agent, AgentEndEvent } from "@gyre/agent";
 import type { AnySchema, ImageContent, Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { Toolset } from "@gyre/tools";
+import type { UserCommandMessage } from "./user-command.ts";
 
 export interface PromptRequest {
   text: string;
   images?: readonly ImageContent[];
+  /** Commands that the user ran before it: messages of their own, before the prompt. */
+  userCommands?: readonly UserCommandMessage[];
   /** The answer has to fit this. */
   output?: AnySchema;
   /** Cancels the prompt before the agent has started with it; from then on `abort()` does that. */

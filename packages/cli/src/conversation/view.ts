@@ -2,11 +2,16 @@ import type { AgentEvent } from "@gyre/agent";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import type { CommandPart } from "./command.ts";
 import type { Outcome } from "./types.ts";
+import type { UserCommandMessage } from "./user-command.ts";
 
 /** Something that has happened in a conversation. */
 export type ConversationItem =
-  /** Of the agent, or of a command that the user runs, which looks like a call. */
   | { type: "event"; event: AgentEvent }
+  /** The user runs a command of their own, one at a time. */
+  | { type: "user_command_start"; command: string; aside: boolean }
+  /** The end of what it has printed so far. */
+  | { type: "user_command_output"; output: string }
+  | { type: "user_command_end"; message: UserCommandMessage }
   /** What a command shows. */
   | { type: "parts"; parts: readonly CommandPart[] }
   | { type: "note"; text: string }

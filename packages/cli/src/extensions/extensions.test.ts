@@ -82,7 +82,7 @@ const ADDER = `export function registerTools(registry, api) {
       required: ["a", "b"],
     },
     access: () => ({ kind: "none", targets: [], summary: "Add" }),
-    execute: (_id, { a, b }) => String(a + b),
+    execute: ({ a, b }) => String(a + b),
   });
   api.command({ name: "sum", about: "add numbers", run: (rest) => "Sum: " + rest });
 }`;

@@ -27,6 +27,7 @@ async function load(paths: readonly string[], options: Partial<PluginOptions> = 
     cwd: folder,
     version: "1.2.3",
     settings: { model: "sonnet", tools: ["read"] },
+    reservedCommands: ["model"],
     warn: (text) => void warnings.push(text),
     ...options,
   });

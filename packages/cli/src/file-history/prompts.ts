@@ -1,6 +1,6 @@
-import { textOf, type UserMessage } from "@gyre/ai";
+import type { UserMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { promptOf } from "../conversation/ran-command.ts";
+import { promptText as messageText } from "../conversation/prompt-text.ts";
 
 /** Something that the user said. */
 export interface Prompt {
@@ -32,5 +32,5 @@ export async function* promptsOf(
 
 /** What the user wrote, without the output of commands that was sent with it. */
 export function promptText({ message }: Prompt): string {
-  return promptOf(textOf(message)).prompt;
+  return messageText(message);
 }

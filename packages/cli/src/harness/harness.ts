@@ -8,6 +8,7 @@ import {
   type Limits,
   logging,
   type Middleware,
+  userMessage,
 } from "@gyre/agent";
 import {
   type AnySchema,
@@ -45,6 +46,7 @@ import { permissionsFor } from "./permissions.ts";
 import { openTools } from "./tools.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
+import { toLlmMessages } from "../conversation/user-command.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
@@ -190,6 +192,7 @@ class HarnessOf implements Harness {
     });
     this.agent = new StoppableAgent({
       protocol: models.client,
+      convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
       context: {
@@ -234,7 +237,9 @@ class HarnessOf implements Harness {
   get isCutOff(): boolean {
     const { messages } = this.agent.state;
     const last = messages.findLast(
-      (message) => message.role !== "assistant" || isWhole(message.stopReason),
+      (message) =>
+        message.role !== "userCommand" &&
+        (message.role !== "assistant" || isWhole(message.stopReason)),
     );
     if (!last) return false;
     return last.role !== "assistant" || callsOf(last).length > 0;
@@ -260,12 +265,17 @@ class HarnessOf implements Harness {
     await this.#save();
   }
 
-  async prompt({ text, images, output, signal }: PromptRequest): Promise<Outcome> {
+  async prompt(request: PromptRequest): Promise<Outcome> {
+    const { text, images = [], output, signal, userCommands = [] } = request;
     await this.start();
     if (signal?.aborted) throw new Error("Interrupted.");
     const asked = await this.#passed(text);
-    const first = { ...(images && { images }), ...(output && { output }) };
-    return this.#toItsEnd(() => this.agent.run(this.#withNews(asked), first), output);
+    const message = userMessage(this.#withNews(asked), Date.now(), images);
+    const messages = [...userCommands, message];
+    return this.#toItsEnd(
+      () => (output ? this.agent.run(messages, { output }) : this.agent.run(messages)),
+      output,
+    );
   }
 
   async resume(output?: AnySchema): Promise<Outcome> {

@@ -1,8 +1,7 @@
 import { isLlmMessage } from "@gyre/agent";
-import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Choice, text } from "../conversation/command.ts";
-import { promptOf } from "../conversation/ran-command.ts";
+import { promptText } from "../conversation/prompt-text.ts";
 import { openStore } from "../harness/setup.ts";
 import { asCode } from "../text/markdown-text.ts";
 import { shortId, titleText } from "../text/session-title.ts";
@@ -59,8 +58,7 @@ async function listPrompts(session: Session): Promise<Prompt[]> {
     for (const entry of entries.reverse()) {
       if (entry.type !== "message" || !isLlmMessage(entry.message)) continue;
       const { parentId, message } = entry;
-      if (message.role === "user")
-        prompts.push({ parentId, text: promptOf(textOf(message)).prompt });
+      if (message.role === "user") prompts.push({ parentId, text: promptText(message) });
     }
   }
   return prompts.slice(0, MAX_PROMPTS);

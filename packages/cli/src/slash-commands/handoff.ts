@@ -1,6 +1,7 @@
 import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { text } from "../conversation/command.ts";
+import { exitText } from "../conversation/user-command.ts";
 import { aboutOf } from "../text/tool-text.ts";
 import type { SlashCommand } from "./command-context.ts";
 
@@ -53,6 +54,10 @@ export function conversationText(messages: readonly AgentMessage[]): string {
 }
 
 function messageText(message: AgentMessage): string {
+  if (message.role === "userCommand" && !message.aside) {
+    const how = `${message.command} (${exitText(message)})`;
+    return `User ran ${how}: ${cut(message.output, MAX_RESULT_CHARS)}`;
+  }
   if (!isLlmMessage(message)) return "";
   const said = textOf(message).trim();
   switch (message.role) {

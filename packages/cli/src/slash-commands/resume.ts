@@ -1,5 +1,6 @@
 import type { SessionStore, SessionSummary } from "@gyre/sessions";
 import type { Choice } from "../conversation/command.ts";
+import { sessionTitle } from "../conversation/prompt-text.ts";
 import { openStore } from "../harness/setup.ts";
 import { agoText, sizeText } from "../text/session-text.ts";
 import { titleText } from "../text/session-title.ts";
@@ -90,7 +91,7 @@ function ask(
   const now = Date.now();
   const choices: Choice<Wanted>[] = sessions.map((session) => ({
     value: { path: session.path },
-    label: titleText(session.title ?? session.firstPrompt ?? ""),
+    label: titleText(sessionTitle(session) ?? ""),
     detail: [
       agoText(session.updatedAt, now),
       sizeText(session.bytes),

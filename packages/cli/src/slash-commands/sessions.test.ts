@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type ScriptedModel, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
 import { openSession, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ranText } from "../conversation/ran-command.ts";
+import { OLD_OUTPUT } from "../testing/old-prompt.ts";
 import { type Harness, openHarness } from "../harness/harness.ts";
 import { openStore } from "../harness/setup.ts";
 import { FakeFace } from "../testing/slash-commands.ts";
@@ -75,7 +75,7 @@ async function other(prompt: string, cwd = work): Promise<string> {
 
 describe("/resume", () => {
   it("names a session by what was written, not by the output of commands", async () => {
-    await other(`Why? ${ranText({ command: "ls", ended: "exit code 0", said: "a" })}`);
+    await other(`Why? ${OLD_OUTPUT.replaceAll("\n", " ")}`);
     const face = await talked(["Now"]);
     await face.run("resume");
     expect(labelsOf(face.questions[0])).toContain("Why?");
@@ -153,8 +153,7 @@ describe("/fork", () => {
   });
 
   it("gives a prompt back without the output of commands that was sent with it", async () => {
-    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
-    const face = await talked(["One", `Why?\n\n${ran}`]);
+    const face = await talked(["One", `Why?\n\n${OLD_OUTPUT}`]);
     face.answers = ["Why?"];
     await face.run("fork");
     expect(labelsOf(face.questions[0])).toEqual(["Why?", "One"]);

@@ -1,6 +1,7 @@
 import { type AgentMessage, isLlmMessage } from "@gyre/agent";
 import type { AssistantContent, UserContent } from "@gyre/ai";
 import type { Entry } from "@gyre/sessions";
+import { exitText } from "../conversation/user-command.ts";
 import { sanitise } from "@gyre/tools";
 
 const KIB = 1024;
@@ -85,6 +86,10 @@ export function entryText(entry: Entry): string {
 const ONE_LINE = { keepNewlines: false };
 
 function messageText(message: AgentMessage): string {
+  if (message.role === "userCommand") {
+    const aside = message.aside ? ", not sent to the model" : "";
+    return section(`user ran ${message.command} (${exitText(message)}${aside})`, message.output);
+  }
   if (!isLlmMessage(message)) return "";
   switch (message.role) {
     case "user":

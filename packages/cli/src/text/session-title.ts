@@ -1,4 +1,3 @@
-import { promptLine } from "../conversation/ran-command.ts";
 import { oneLine } from "./shown-text.ts";
 
 /** How much of a long text is shown in a list. */
@@ -7,7 +6,7 @@ const SHORT_ID_CHARS = 8;
 
 /** A prompt or title on one line. */
 export function titleText(text: string): string {
-  const title = promptLine(oneLine(text.slice(0, MAX_TITLE_CHARS + 1))).trim();
+  const title = oneLine(text.slice(0, MAX_TITLE_CHARS + 1)).trim();
   return title.length > MAX_TITLE_CHARS ? `${title.slice(0, MAX_TITLE_CHARS)}…` : title;
 }
 

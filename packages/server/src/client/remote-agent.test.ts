@@ -1,6 +1,12 @@
 import { PassThrough } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
-import { type Agent, type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentTool,
+  userMessage,
+} from "@gyre/agent";
 import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import { type Connect, createTransportPair, type WireServer } from "@gyre/protocol";
 import { openStdio } from "@gyre/protocol/stdio";
@@ -76,6 +82,10 @@ function overStdio(server: WireServer): Connect {
   };
 }
 
+function contentOf(message: AgentMessage | undefined): unknown {
+  return message && "content" in message ? message.content : undefined;
+}
+
 describe("a RemoteAgent gives the events of the agent in process", () => {
   it.each([
     ["in process", overPair],
@@ -101,7 +111,7 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
     const texts: unknown[] = [];
     agent.subscribe(({ type }) => {
       const { streamMessage } = agent.state;
-      if (type === "message_update") texts.push(structuredClone(streamMessage?.content));
+      if (type === "message_update") texts.push(structuredClone(contentOf(streamMessage)));
     });
     await agent.prompt("Go");
     expect(texts.at(-1)).toEqual([{ type: "text", text: "Hello there" }]);
@@ -207,7 +217,7 @@ describe("the methods of an agent", () => {
     const ids = [await agent.followUp("one"), await agent.followUp("two"), await agent.steer("x")];
     const [first = "", second = ""] = ids;
     const texts = async (): Promise<unknown[]> =>
-      (await agent.queued("followUp")).map(({ message }) => message).map((each) => each.content);
+      (await agent.queued("followUp")).map(({ message }) => message).map(contentOf);
     expect(await agent.moveQueued("followUp", second, 0)).toBe(true);
     expect(await agent.editQueued("followUp", first, "uno")).toBe(true);
     expect(await texts()).toEqual(["two", "uno"]);

@@ -1,6 +1,7 @@
 import type { ToolResultMessage, UserMessage } from "@gyre/ai";
 import fc from "fast-check";
 import { appendFile, readFile, truncate, writeFile } from "node:fs/promises";
+import { isLlmMessage } from "@gyre/agent";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Entry, EntryBody } from "../format/entry.ts";
 import { encodeEntry, unbraced } from "../format/line.ts";
@@ -27,7 +28,7 @@ function lineOf(id: number, parentId: number | null, w: number, content: string)
 }
 
 async function texts(session: Session): Promise<unknown[]> {
-  return (await session.context()).messages.map(({ content }) => content);
+  return (await session.context()).messages.filter(isLlmMessage).map(({ content }) => content);
 }
 
 function kinds(problems: readonly SessionProblem[]): string[] {

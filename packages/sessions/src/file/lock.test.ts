@@ -5,6 +5,7 @@ import { hostname, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { isLlmMessage } from "@gyre/agent";
 import { rolldown } from "rolldown";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { FileLock } from "./lock.ts";
@@ -147,7 +148,11 @@ describe("the lock of a session", () => {
     await session.close();
     await other.append(said("newer"));
     const { messages } = await other.context();
-    expect(messages.map(({ content }) => content)).toEqual(["a", "new", "newer"]);
+    expect(messages.filter(isLlmMessage).map(({ content }) => content)).toEqual([
+      "a",
+      "new",
+      "newer",
+    ]);
     await other.close();
     expect(await beside(session.path)).toEqual([]);
   });
@@ -203,7 +208,9 @@ describe("a full disk", () => {
     expect(await other.tell("die")).toBe("gone");
     const session = await openSession(path);
     expect(session.problems).toEqual([]);
-    const lengths = (await session.context()).messages.map(({ content }) => content.length);
+    const lengths = (await session.context()).messages
+      .filter(isLlmMessage)
+      .map(({ content }) => content.length);
     expect(lengths).toEqual([...Array(kept).fill(10_000), 10]);
     await session.close();
   });

@@ -13,6 +13,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { isLlmMessage } from "@gyre/agent";
 import { afterAll, describe, expect, it } from "vitest";
 import type { EntryBody } from "../format/entry.ts";
 import { createSession, openSession } from "./session-file.ts";
@@ -31,7 +32,7 @@ function said(content: string): EntryBody {
 
 async function texts(session: Session, id?: number | null): Promise<unknown[]> {
   const { messages } = await session.context(id);
-  return messages.map((message) => message.content);
+  return messages.filter(isLlmMessage).map((message) => message.content);
 }
 
 async function reopened(session: Session): Promise<Session> {
@@ -172,7 +173,12 @@ describe("a session file", () => {
     expect(await codeOf(session.read(3))).toBe("unreadable");
     const context = await session.context();
     await session.close();
-    expect(context.messages.map(({ content }) => content)).toEqual(["a", "b and c", "d", "e"]);
+    expect(context.messages.filter(isLlmMessage).map(({ content }) => content)).toEqual([
+      "a",
+      "b and c",
+      "d",
+      "e",
+    ]);
     expect(context.entries).toEqual([1, 5, 4, 6]);
     expect(context.compaction).toEqual({ from: 1, to: 2, message });
     expect(context.messages[1]).toBe(context.compaction?.message);

@@ -1,4 +1,11 @@
-import { Agent, type AgentEvent, agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
+import {
+  Agent,
+  type AgentEvent,
+  agentLoop,
+  type AgentMessage,
+  type AgentTool,
+  isLlmMessage,
+} from "@gyre/agent";
 import {
   Accumulator,
   type ApiProvider,
@@ -235,6 +242,7 @@ function toMessage({ role, text, calls = [], answers, name }: Plain): AgentMessa
 }
 
 function toPlain(message: AgentMessage): Plain {
+  if (!isLlmMessage(message)) throw new Error(`Not a message for a model: ${message.role}`);
   const blocks = typeof message.content === "string" ? [] : message.content;
   const text =
     typeof message.content === "string"

@@ -27,7 +27,7 @@ import type { Io, Sink } from "../../core/io.ts";
 import { editorServers } from "../../mcp/editor.ts";
 import type { Values } from "../../core/options.ts";
 import { version } from "../../core/version.ts";
-import { promptLine } from "../../conversation/ran-command.ts";
+import { sessionTitle } from "../../conversation/prompt-text.ts";
 
 /** Sessions in one answer of session/list. */
 export const SESSIONS_PER_PAGE = 50;
@@ -216,7 +216,7 @@ class AcpServer {
     }
     const all = await store.list(typeof cwd === "string" ? { cwd } : {});
     // One in which nothing was said is nothing to go on with.
-    const said = all.filter((each) => isAbsolute(each.cwd) && titleOf(each) !== undefined);
+    const said = all.filter((each) => isAbsolute(each.cwd) && sessionTitle(each) !== undefined);
     const to = from + SESSIONS_PER_PAGE;
     return {
       sessions: said.slice(from, to).map(infoOf),
@@ -420,17 +420,13 @@ function messageOf(error: unknown): string {
 }
 
 function infoOf(summary: SessionSummary): SessionInfo {
-  const title = titleOf(summary);
+  const title = sessionTitle(summary);
   return {
     sessionId: summary.id,
     cwd: summary.cwd,
     updatedAt: new Date(summary.updatedAt).toISOString(),
     ...(title !== undefined && { title }),
   };
-}
-
-function titleOf({ title, firstPrompt }: SessionSummary): string | undefined {
-  return title ?? (firstPrompt === undefined ? undefined : promptLine(firstPrompt));
 }
 
 /** Only where the editor can run this program in a terminal, as it runs it here. */

@@ -89,6 +89,13 @@ export class Updates {
           content: blockOf(block),
         });
       }
+    } else if (message.role === "userCommand") {
+      const text = `! ${message.command}`;
+      await this.#options.send({
+        sessionUpdate: "user_message_chunk",
+        messageId: randomUUID(),
+        content: { type: "text", text },
+      });
     } else if (message.role === "assistant") await this.#pastAnswer(message);
     else if (message.role === "toolResult") {
       const { toolCallId, toolName, isError } = message;

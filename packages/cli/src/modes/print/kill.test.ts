@@ -148,7 +148,7 @@ function checkRequest(request: ServiceRequest, shown: Shown): void {
   const texts = new Set(blocks.map(({ text }) => text));
   const calls = new Set(blocks.map(({ id }) => id));
   for (const message of shown.messages) {
-    if (message.role === "toolResult") continue;
+    if (message.role !== "user" && message.role !== "assistant") continue;
     const { content } = message;
     for (const block of typeof content === "string" ? [{ type: "text", text: content }] : content) {
       if ("text" in block && block.text.trim() !== "") expect(texts).toContain(block.text);

@@ -84,6 +84,12 @@ export class SpokenConversation implements ConversationView {
     switch (item.type) {
       case "event":
         return events.handle(item.event);
+      case "user_command_start":
+        return events.startUserCommand(item.command);
+      case "user_command_output":
+        return undefined;
+      case "user_command_end":
+        return events.endUserCommand(item.message);
       case "parts":
         for (const part of item.parts) for (const line of partLines(part)) terminal.line(line);
         return undefined;

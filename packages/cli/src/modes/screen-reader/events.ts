@@ -1,9 +1,10 @@
-import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
+import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
 import { fallbackText, retryText } from "../print/progress.ts";
 import { shownLine, shownText } from "../../text/shown-text.ts";
 import { type CallText, callText, counted, grouped, isRecord } from "../../text/tool-text.ts";
 import { userText } from "../../conversation/prompt-text.ts";
+import { exitText, type UserCommandMessage } from "../../conversation/user-command.ts";
 import { errorBlock } from "../tui/transcript/message-blocks.ts";
 import { NO_COLOURS } from "../tui/terminal/theme.ts";
 import { Paragraphs } from "./paragraphs.ts";
@@ -104,6 +105,20 @@ export class SpokenEvents {
     }
   }
 
+  /** The user runs a command of their own. */
+  startUserCommand(command: string): void {
+    this.#say(startText(callText("shell", { command })));
+  }
+
+  endUserCommand({ output, exitCode, durationMs }: UserCommandMessage): void {
+    const result = {
+      content: [{ type: "text" as const, text: output }],
+      details: { stdout: output, stderr: "", exitCode },
+    };
+    const call = { tool: "shell", result, isError: exitCode !== 0, durationMs };
+    for (const line of endLines("shell", call)) this.#say(line);
+  }
+
   /** A call has waited for the user: such time is not its own. */
   waited(toolCallId: string, ms: number): void {
     this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + ms);
@@ -116,7 +131,7 @@ export class SpokenEvents {
 
   /** Tells the end of a conversation that was had before. */
   replay(messages: readonly AgentMessage[]): void {
-    const told = messages.filter((each) => each.role === "user" || each.role === "assistant");
+    const told = messages.filter(({ role }) => role !== "toolResult");
     if (told.length === 0) return;
     const last = told.slice(-MAX_REPLAYED_MESSAGES);
     const before = told.length - last.length;
@@ -126,8 +141,9 @@ export class SpokenEvents {
         : "The conversation so far:",
     );
     for (const message of last) {
-      if (!isLlmMessage(message)) continue;
-      if (message.role === "user") this.#say(`You: ${shownText(userText(message.content))}`);
+      if (message.role === "userCommand") {
+        this.#say(`You ran ${shownLine(message.command)}: ${exitText(message)}.`);
+      } else if (message.role === "user") this.#say(`You: ${shownText(userText(message.content))}`);
       else if (message.role === "assistant") this.#whole(message, "Ran");
     }
   }

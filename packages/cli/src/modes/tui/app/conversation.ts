@@ -149,6 +149,12 @@ export class TerminalConversation implements ConversationView {
       case "event":
         transcript.handle(item.event);
         return window.drawSoon();
+      case "user_command_start":
+        return transcript.startUserCommand(item);
+      case "user_command_output":
+        return transcript.updateUserCommand(item.output);
+      case "user_command_end":
+        return transcript.endUserCommand(item.message);
       case "parts":
         return this.#showParts(item.parts);
       case "note":

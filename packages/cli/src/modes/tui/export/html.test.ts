@@ -10,7 +10,7 @@ import { writeExport } from "../../../slash-commands/export.ts";
 import { sessionHtml } from "./html.ts";
 import { EXPORT_STYLE } from "./style.ts";
 import { markdownHtml } from "./markdown-html.ts";
-import { ranText } from "../../../conversation/ran-command.ts";
+import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 
 const PIXEL = "iVBORw0KGgo=";
 const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(2)>\u202e`;
@@ -164,8 +164,7 @@ describe("a page", () => {
   });
 
   it("names the commands of the user, without what they printed", async () => {
-    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
-    await said({ role: "user", content: `Why?\n\n${ran}`, timestamp: 0 });
+    await said({ role: "user", content: `Why?\n\n${OLD_OUTPUT}`, timestamp: 0 });
     expect(await page()).toContain(
       `<pre class="text">Why?</pre><p class="with">with the output of \`npm test\`</p></section>`,
     );

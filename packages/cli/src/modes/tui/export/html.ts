@@ -17,7 +17,8 @@ import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";
 import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
-import { promptOf, withOutputText } from "../../../conversation/ran-command.ts";
+import { promptText, sentOutputText } from "../../../conversation/prompt-text.ts";
+import { exitText, type UserCommandMessage } from "../../../conversation/user-command.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 import { toolView } from "../transcript/tool-view.ts";
 
@@ -53,7 +54,9 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
     }
     if (open) yield answerHtml(open);
     open = undefined;
-    if (entry.type === "compaction" && entry.message) {
+    if (entry.type === "message" && entry.message.role === "userCommand") {
+      yield section("user", `<h2>You</h2>${userCommandHtml(entry.message)}`);
+    } else if (entry.type === "compaction" && entry.message) {
       const inside = contentHtml(entry.message.content, plainHtml);
       yield section(
         "compaction",
@@ -131,10 +134,17 @@ function section(kind: string, inside: string): string {
   return `<section class="${kind}">${inside}</section>\n`;
 }
 
+/** A command of the user's own. The output of one that the model does not see is left out. */
+function userCommandHtml(ran: UserCommandMessage): string {
+  const head = `<p><code>! ${htmlText(oneLine(ran.command))}</code></p>`;
+  const output = ran.aside || ran.output === "" ? "" : plainHtml(ran.output);
+  return `${head}${folded(exitText(ran), output)}`;
+}
+
 /** What the user wrote; of commands that were run before it, only which. */
 function promptHtml(text: string): string {
-  const { prompt, commands } = promptOf(text);
-  const below = withOutputText(commands);
+  const prompt = promptText({ content: text });
+  const below = sentOutputText(text);
   return below === ""
     ? plainHtml(prompt)
     : `${plainHtml(prompt)}<p class="with">${htmlText(oneLine(below))}</p>`;

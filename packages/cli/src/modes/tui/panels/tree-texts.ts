@@ -2,7 +2,7 @@ import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { aboutOf } from "../../../text/tool-text.ts";
-import { promptOf } from "../../../conversation/ran-command.ts";
+import { promptText } from "../../../conversation/prompt-text.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 
 /** Messages that are read at a time. */
@@ -84,8 +84,7 @@ export class TreeTexts {
 
 function textOfMessage(message: AgentMessage): TreeText | null {
   if (!isLlmMessage(message) || message.role === "toolResult") return null;
-  const said = textOf(message);
-  const text = message.role === "user" ? promptOf(said).prompt : said;
+  const text = message.role === "user" ? promptText(message) : textOf(message);
   const line = firstLine(text);
   if (message.role === "user") return { line: line || "(an image)", prompt: text };
   if (line !== "") return { line };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createSession, type Entry, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Key, KeyName } from "../terminal/key.ts";
-import { ranText } from "../../../conversation/ran-command.ts";
+import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
 import { NO_COLOURS } from "../terminal/theme.ts";
 import { messageTree } from "./tree-layout.ts";
@@ -71,8 +71,7 @@ async function branched(): Promise<{ fork: Entry; last: Entry }> {
 
 describe("a prompt that the output of a command was sent with", () => {
   it("goes back to the editor as it was written", async () => {
-    const ran = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
-    const { id } = await asked(`Why?\n\n${ran}`);
+    const { id } = await asked(`Why?\n\n${OLD_OUTPUT}`);
     await new Promise<void>((settle) => {
       const texts = new TreeTexts(session, () => {
         expect(texts.of(id)).toEqual({ line: "Why?", prompt: "Why?" });

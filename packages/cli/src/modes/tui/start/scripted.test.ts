@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isLlmMessage } from "@gyre/agent";
 import { type Clock, type Message, systemClock, textOf } from "@gyre/ai";
 import { SessionStore } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
@@ -92,9 +93,13 @@ function source({ folder }: World): string {
   return readFileSync(join(folder.path, SOURCE_FILE), "utf8");
 }
 
+function isAnswer({ role }: Message): boolean {
+  return role === "assistant";
+}
+
 /** What the model said last. */
 function lastSaid({ harness }: World): string {
-  const last = harness.agent.state.messages.findLast(({ role }) => role === "assistant");
+  const last = harness.agent.state.messages.filter(isLlmMessage).findLast(isAnswer);
   return last ? textOf(last) : "";
 }
 
@@ -130,7 +135,7 @@ describe("the scripted model in a harness", () => {
     async () => {
       const world = await open({ answer: () => ({ allow: false }) });
       await world.harness.prompt({ text: "rename all files" });
-      const first = world.harness.agent.state.messages.find(({ role }) => role === "assistant");
+      const first = world.harness.agent.state.messages.filter(isLlmMessage).find(isAnswer);
       const said = first ? textOf(first) : "";
       expect(said).toContain("I am a scripted model");
       expect(said).toContain("> rename all files");
@@ -163,7 +168,7 @@ describe("the scripted model in a harness", () => {
       await world.harness.prompt({ text: "The demo again, please" });
       expect(calls(world)).toEqual([...WHOLE, ...WHOLE]);
       expect(source(world)).toContain(MENDED_CODE);
-      const texts = world.harness.agent.state.messages.map((message) => textOf(message));
+      const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
       expect(texts.filter((text) => text.includes("put the bug back"))).toHaveLength(1);
     },
     TEST_MS,
@@ -193,7 +198,7 @@ describe("the scripted model in a harness", () => {
       });
       await world.harness.prompt({ text: "demo" });
       expect(calls(world)).toEqual(WHOLE);
-      const texts = world.harness.agent.state.messages.map((message) => textOf(message));
+      const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
       expect(texts.filter((text) => text.includes("> Use tabs"))).toHaveLength(1);
       expect(source(world)).toContain(MENDED_CODE);
     },

@@ -2,8 +2,7 @@ import type { FailureKind, UserMessage } from "@gyre/ai";
 import { shownLine, shownText } from "../../../text/shown-text.ts";
 import { counted, elapsed } from "../../../text/tool-text.ts";
 import type { Block, OpenBlock } from "../ui/block.ts";
-import { commandsSentWith, userText } from "../../../conversation/prompt-text.ts";
-import { withOutputText } from "../../../conversation/ran-command.ts";
+import { sentOutputText, userText } from "../../../conversation/prompt-text.ts";
 import { EMPTY_ROW, fitRow, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";
@@ -139,7 +138,7 @@ export class UserBlock extends RememberedBlock {
   constructor(theme: Theme, content: UserMessage["content"]) {
     super();
     this.#theme = theme;
-    this.#below = shownLine(withOutputText(commandsSentWith(content)));
+    this.#below = shownLine(sentOutputText(content));
     this.#text = shownText(userText(content)).trimEnd();
   }
 

@@ -5,7 +5,6 @@ import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { NoticeBlock, ThinkingBlock } from "./message-blocks.ts";
-import type { RanBy } from "../../../conversation/ran-command.ts";
 import { span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
@@ -109,9 +108,13 @@ export class MessageParts {
     this.#isOpen = false;
   }
 
-  newCall(name: string, args: Args, ranBy?: RanBy): ToolBlock {
+  newCall(name: string, args: Args, userCommand?: { aside: boolean }): ToolBlock {
     const { isExpanded, add } = this.#options;
-    const call = new ToolBlock(name, args, { ...this.#options, isExpanded: isExpanded(), ranBy });
+    const call = new ToolBlock(name, args, {
+      ...this.#options,
+      isExpanded: isExpanded(),
+      userCommand,
+    });
     add(call);
     return call;
   }

@@ -42,6 +42,9 @@ export function replay(
         isError,
         durationMs: 0,
       });
+    } else if (message?.role === "userCommand") {
+      transcript.startUserCommand(message);
+      transcript.endUserCommand({ ...message, durationMs: 0 });
     } else if (message) {
       if (message.role === "assistant") {
         for (const block of message.content) if (block.type === "toolCall") called.add(block.id);

@@ -14,7 +14,6 @@ import {
 import { widthOf } from "../../../text/width.ts";
 import type { Block } from "../ui/block.ts";
 import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
-import type { RanBy } from "../../../conversation/ran-command.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type CallEnd, moreRow, toolView, type ToolView, viewRows } from "./tool-view.ts";
@@ -29,7 +28,7 @@ const SHOWN_DURATION_MS = 1_000;
 /** Of arguments that are on their way: below this nothing is said of their size. */
 const SHOWN_ARGUMENT_CHARS = 512;
 const CHARS_PER_KB = 1_024;
-const NOT_TOLD = "(not told to the model)";
+const NOT_SENT = "(not sent to the model)";
 /** Of the name and what it is for, where what follows takes too much. */
 const MIN_ABOUT_COLUMNS = 8;
 
@@ -42,8 +41,8 @@ export interface ToolBlockOptions {
   /** Milliseconds. */
   now: () => number;
   isExpanded?: boolean;
-  /** Who made the call, where it was not the model. */
-  ranBy?: RanBy | undefined;
+  /** It is a command of the user's own. `aside`: the model does not see it. */
+  userCommand?: { aside: boolean } | undefined;
 }
 
 type State =
@@ -221,15 +220,15 @@ export class ToolBlock implements LiveBlock {
 
   /** The sign, the name, as much as fits of what it is for, and what is to be said of it. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
-    const { ranBy, theme } = this.#options;
-    const said = ranBy === "user, aside" ? [NOT_TOLD, facts] : [facts];
+    const { userCommand, theme } = this.#options;
+    const said = userCommand?.aside ? [NOT_SENT, facts] : [facts];
     const behind = said.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
     const { name, about } = this.#text();
-    const asked = ranBy === undefined ? name : "!";
-    const isSaid = ranBy !== undefined && sign === SIGNS.good;
+    const asked = userCommand ? "!" : name;
+    const isSaid = userCommand !== undefined && sign === SIGNS.good;
     const call = [
       ...(isSaid ? [] : [span(`${sign} `, style)]),
-      span(asked, ranBy === undefined ? theme.strong : theme.accent),
+      span(asked, userCommand ? theme.accent : theme.strong),
       ...(about === "" ? [] : [span(` ${about}`)]),
     ];
     const room = Math.max(MIN_ABOUT_COLUMNS, columns - widthOf(textOfRow(behind)));

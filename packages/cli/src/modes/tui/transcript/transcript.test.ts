@@ -2,7 +2,8 @@ import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent, StopReason, ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ranCallId, ranText } from "../../../conversation/ran-command.ts";
+import type { UserCommandMessage } from "../../../conversation/user-command.ts";
+import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { replay, type ReplayOptions } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
@@ -301,35 +302,59 @@ describe("what is done right now", () => {
 });
 
 describe("a command of the user's own", () => {
-  const ARGS = { command: "npm test" };
-  const SHOWN: Readonly<Record<string, string>> = {
-    [ranCallId("1", false)]: "! npm test",
-    [ranCallId("1", true)]: "! npm test  (not told to the model)",
+  const RAN: UserCommandMessage = {
+    role: "userCommand",
+    command: "npm test",
+    output: "",
+    exitCode: 0,
+    aside: false,
+    durationMs: 0,
+    timestamp: 0,
   };
 
-  it.each(Object.keys(SHOWN))("looks like what was typed, and no call of the model: %s", (id) => {
-    const { play, text } = stage();
-    play({ type: "tool_execution_start", toolCallId: id, toolName: "shell", args: ARGS });
-    expect(text()).toBe(`○ ${SHOWN[id]}`);
-    play({
-      type: "tool_execution_end",
-      toolCallId: id,
-      toolName: "shell",
-      outcome: "ok",
-      isError: false,
-      durationMs: 0,
-      result: { content: [], details: { stdout: "", stderr: "", exitCode: 0 } },
-    });
-    expect(text()).toBe(SHOWN[id]);
+  it.each([
+    [false, "! npm test"],
+    [true, "! npm test  (not sent to the model)"],
+  ])("looks like what was typed, and no call of the model; aside: %s", (aside, shown) => {
+    const { text, transcript } = stage();
+    transcript.startUserCommand({ command: "npm test", aside });
+    expect(text()).toBe(`○ ${shown}`);
+    expect(transcript.activity).toBe("running npm test");
+    transcript.endUserCommand({ ...RAN, aside });
+    expect(text()).toBe(shown);
   });
 
-  it("is said below the prompt that it was sent with, without its output", () => {
+  it("shows what it prints, and how it ended", () => {
+    const { text, transcript } = stage();
+    transcript.startUserCommand(RAN);
+    transcript.updateUserCommand("one");
+    expect(text()).toBe("○ ! npm test\n  one");
+    transcript.endUserCommand({ ...RAN, output: "one\ntwo", exitCode: 1 });
+    expect(text()).toBe("✗ ! npm test  exit 1\n  one\n  two");
+  });
+
+  it("is shown again when its session is", () => {
+    const { text, transcript } = stage();
+    replay([{ ...RAN, output: "1 failed", exitCode: 1 }, USER], transcript);
+    expect(text()).toBe("✗ ! npm test  exit 1\n  1 failed\n\n› Why?");
+  });
+
+  it("is not shown twice when the prompt that it goes with is sent", () => {
+    const { play, text, transcript } = stage();
+    transcript.startUserCommand(RAN);
+    transcript.endUserCommand(RAN);
+    play({ type: "message_start", message: RAN }, { type: "message_end", message: RAN });
+    expect(text()).toBe("! npm test");
+  });
+
+  it("of an early version is named below its prompt, without its output", () => {
     const { play, text } = stage();
-    const output = ranText({ command: "npm test", ended: "exit code 1", said: "1 failed" });
-    play(asked(`Why?\n\n${output}`));
+    play(asked(`Why?\n\n${OLD_OUTPUT}`));
     expect(text()).toBe("› Why?\n  with the output of `npm test`");
   });
 });
+
+const USER = { role: "user", content: "Why?", timestamp: 0 } as const;
 
 describe("Ctrl+O", () => {
   it("shows results and thoughts whole, and in short again", () => {

@@ -8,7 +8,7 @@ import { BlockList } from "./block-list.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { errorBlock, NoticeBlock, RetryBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
 import { MessageParts } from "./message-parts.ts";
-import { ranByOf } from "../../../conversation/ran-command.ts";
+import type { UserCommandMessage } from "../../../conversation/user-command.ts";
 import { type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
@@ -42,6 +42,8 @@ export class Transcript {
   /** Calls that have no result yet, by id. */
   readonly #calls = new Map<string, ToolBlock>();
   readonly #running = new Set<ToolBlock>();
+  /** The command of the user's own that runs. */
+  #userCommand: ToolBlock | undefined;
   /** Calls that wait for the user's answer since then, and how long others have waited. */
   readonly #asking = new Map<string, number>();
   readonly #waited = new Map<string, number>();
@@ -220,6 +222,34 @@ export class Transcript {
     }
   }
 
+  /** The user runs a command of their own. */
+  startUserCommand({ command, aside }: Pick<UserCommandMessage, "command" | "aside">): void {
+    const call = this.#parts.newCall("shell", { command }, { aside });
+    this.#userCommand = call;
+    call.start("shell", { command });
+    this.#running.add(call);
+    this.#share();
+    this.#options.changed();
+  }
+
+  /** The end of what the command has printed so far. */
+  updateUserCommand(output: string): void {
+    this.#userCommand?.update({ content: [{ type: "text", text: output }] });
+    this.#options.changed();
+  }
+
+  endUserCommand({ output, exitCode, durationMs }: UserCommandMessage): void {
+    const call = this.#userCommand;
+    if (!call) return;
+    this.#userCommand = undefined;
+    const details = { stdout: output, stderr: "", exitCode };
+    const content = [{ type: "text" as const, text: output }];
+    call.end({ content, details }, exitCode !== 0, durationMs);
+    this.#running.delete(call);
+    this.#share();
+    this.#options.changed();
+  }
+
   /** One row for all attempts, as long as nothing comes between them. */
   #retry(event: Retry): void {
     const text = retryWords(event);
@@ -237,7 +267,7 @@ export class Transcript {
   #callOf(id: string, name: string, args: Args): ToolBlock {
     const known = this.#calls.get(id);
     if (known) return known;
-    const call = this.#parts.newCall(name, args, ranByOf(id));
+    const call = this.#parts.newCall(name, args);
     this.#calls.set(id, call);
     return call;
   }
