@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Fault, FAULTS } from "./fault-list.ts";
+import { findByTests } from "./fault-tests.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const MOST_SEEDS = 10_000;
@@ -127,22 +128,36 @@ function formatVerdict(
   return { seeds: undefined, by: ": the simulation cannot be loaded with it" };
 }
 
+/** The same, by the tests beside the code. */
+async function examineByTests(fault: Fault): Promise<Verdict> {
+  const built = join(ROOT, "packages", fault.file);
+  const source = built.replace("/dist/", "/src/").replace(/\.js$/, ".ts");
+  const code = (await readFile(built, "utf8")).replace(toPattern(fault), () => fault.replace);
+  const by = await findByTests(ROOT, source, code);
+  return { fault, seeds: by === undefined ? undefined : 0, by: by ?? "" };
+}
+
 function line({ fault, seeds, by }: Verdict): string {
-  const found =
-    seeds === undefined ? `NOT FOUND${by}` : `found after ${seeds} seeds by ${by.slice(0, 110)}`;
+  const after = seeds === 0 ? "" : ` after ${seeds} seeds`;
+  const found = seeds === undefined ? `NOT FOUND${by}` : `found${after} by ${by.slice(0, 110)}`;
   return `${fault.rule.padEnd(8)} ${fault.name.padEnd(44)} ${found}`;
 }
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { ci: { type: "boolean", default: false }, only: { type: "string" } },
+    options: {
+      ci: { type: "boolean", default: false },
+      /** Looks whether the unit tests find them, in place of the simulation. */
+      tests: { type: "boolean", default: false },
+      only: { type: "string" },
+    },
   });
-  const { ci, only } = values;
+  const { ci, only, tests } = values;
   const chosen = FAULTS.filter(({ name, slow }) =>
     only === undefined ? !(ci && slow) : name === only,
   );
   if (chosen.length === 0) throw new Error(`There is no fault named "${only}".`);
-  await checkList(FAULTS);
+  await checkList(only === undefined ? FAULTS : chosen);
   const waiting = [...chosen];
   const verdicts: Verdict[] = [];
   const work = async (): Promise<void> => {
@@ -150,7 +165,9 @@ async function main(): Promise<void> {
     try {
       for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
         const seeds = ci ? MOST_SEEDS_IN_CI : MOST_SEEDS;
-        const verdict = await laboratory.examine(fault, seeds, ci ? SILENCE_IN_CI_MS : SILENCE_MS);
+        const verdict = tests
+          ? await examineByTests(fault)
+          : await laboratory.examine(fault, seeds, ci ? SILENCE_IN_CI_MS : SILENCE_MS);
         verdicts.push(verdict);
         console.log(line(verdict));
       }

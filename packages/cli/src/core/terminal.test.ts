@@ -71,10 +71,9 @@ describe("plainText", () => {
   });
 
   it("is linear in long hostile text", () => {
-    const hostile = "\x1b]".repeat(50_000) + "\x1b[".repeat(50_000);
-    const started = performance.now();
+    // If it were quadratic, it would not end within the limit of a test.
+    const hostile = "\x1b]".repeat(500_000) + "\x1b[".repeat(500_000);
     expect(plainText(hostile)).toBe("");
-    expect(performance.now() - started).toBeLessThan(1000);
   });
 });
 

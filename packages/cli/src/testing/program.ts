@@ -7,6 +7,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
 } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
@@ -91,7 +92,7 @@ export interface Program {
   gyre(args: readonly string[], options?: RunOptions): Promise<Ended>;
   /** A fresh home, empty. */
   makeHome(): Promise<string>;
-  /** Takes away the program and all homes. */
+  /** Takes away all homes. */
   remove(): Promise<void>;
 }
 
@@ -102,9 +103,18 @@ const DEADLINE_MS = 100_000;
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const MAX_REPORT_BYTES = 16_000_000;
 
-/** Takes well under a second. The caller removes it. */
-export async function buildProgram(): Promise<Program> {
+interface Bundle {
+  folder: string;
+  entry: string;
+  chunks: readonly Chunk[];
+}
+
+/** The test files of a thread share it. */
+let bundle: Promise<Bundle> | undefined;
+
+async function makeBundle(): Promise<Bundle> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "gyre-program-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const into = join(folder, "bundle");
   const args = [
     join(root, "scripts/release/bundle-cli.mjs"),
@@ -120,8 +130,18 @@ export async function buildProgram(): Promise<Program> {
   copyFileSync(join(root, "packages/cli/package.json"), join(folder, "package.json"));
   // What is not bundled is found there, as it would be where it is installed.
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "junction");
-  const entry = join(into, "gyre.js");
-  const makeHome = (): Promise<string> => mkdtemp(join(folder, "home-"));
+  return { folder, entry: join(into, "gyre.js"), chunks };
+}
+
+/** Takes about a second, the first time. The caller removes it. */
+export async function buildProgram(): Promise<Program> {
+  const { folder, entry, chunks } = await (bundle ??= makeBundle());
+  const homes: string[] = [];
+  const makeHome = async (): Promise<string> => {
+    const home = await mkdtemp(join(folder, "home-"));
+    homes.push(home);
+    return home;
+  };
   const start: Program["start"] = async (args, options = {}) =>
     startRun(entry, args, options.home ?? (await makeHome()), options);
   return {
@@ -130,7 +150,9 @@ export async function buildProgram(): Promise<Program> {
     start,
     gyre: async (args, options) => (await start(args, options)).end,
     makeHome,
-    remove: () => rm(folder, { recursive: true, force: true }),
+    async remove() {
+      for (const home of homes.splice(0)) await rm(home, { recursive: true, force: true });
+    },
   };
 }
 

@@ -62,7 +62,7 @@ function git(...args: string[]): void {
         GIT_TERMINAL_PROMPT: "0",
         GIT_PAGER_IN_USE: "0",
       },
-      timeout: 10_000,
+      timeout: 60_000,
     });
   } catch {
     // What counts is whether a trap was sprung.

@@ -369,12 +369,12 @@ describe("a call", () => {
   });
 
   it("that takes too long is given up, and cancelled", async () => {
-    const mcp = await open({ test: program({}, { timeout: 50 }) });
+    const mcp = await open({ test: program({}, { timeout: 1_000 }) });
     const { results } = await ask(mcp, [
       use("mcp__test__wait"),
       use("mcp__test__echo", { text: "still here" }),
     ]);
-    expect(results[0]).toContain("did not answer within 50 ms");
+    expect(results[0]).toContain("did not answer within 1000 ms");
     expect(results[1]).toContain("still here");
     expect(notes().some(({ method }) => method === "notifications/cancelled")).toBe(true);
   });

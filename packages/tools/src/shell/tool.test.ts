@@ -256,10 +256,9 @@ describe.runIf(isPosix)("shell", () => {
         },
       },
     );
-    await expect.poll(() => clock.pending, { timeout: 10_000, interval: 5 }).toBe(2);
+    await expect.poll(() => clock.pending, { interval: 5 }).toBe(2);
     await expect
       .poll(() => stat(join(root, "ready")).then(Boolean, () => false), {
-        timeout: 10_000,
         interval: 5,
       })
       .toBe(true);
