@@ -53,7 +53,7 @@ export function listPackages(root) {
 function expandPatterns(folder, manifest) {
   if (manifest.exports === undefined || typeof manifest.exports !== "object") return manifest;
   const entries = Object.entries(manifest.exports).flatMap(([path, target]) => {
-    const source = /** @type {{ source?: string }} */ (target).source;
+    const source = /** @type {{ "@gyre/source"?: string }} */ (target)["@gyre/source"];
     if (!path.includes("*") || source === undefined) return [[path, target]];
     const [before = "", after = ""] = source.split("*");
     const parent = join(folder, before);

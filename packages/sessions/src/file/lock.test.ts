@@ -29,7 +29,7 @@ beforeAll(async () => {
   const bundle = await rolldown({
     input: at("../testing/writer.ts"),
     platform: "node",
-    resolve: { conditionNames: ["source", "import"] },
+    resolve: { conditionNames: ["@gyre/source", "import"] },
   });
   await bundle.write({ dir: home, entryFileNames: "writer.mjs" });
   await bundle.close();
