@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createInProcessClient } from "../client/registry.ts";
 import { fakeService, sse, userSays } from "../testing/fake-service.ts";
 import { createProviders, SERVICES } from "./index.ts";
 
-const WIRES = createProviders()
+const APIS = createProviders()
   .list()
   .map(({ api }) => api);
 
@@ -22,25 +22,30 @@ function loadedBy(file: string, found = new Set<string>()): Set<string> {
   return found;
 }
 
-describe("the wires of this package", () => {
-  it("are all there, and each service speaks one of them", () => {
-    expect(WIRES).toEqual([
-      "anthropic-messages",
-      "bedrock-converse-stream",
-      "bedrock-invoke-stream",
-      "google-generative-ai",
-      "ollama",
-      "openai-completions",
-      "openai-responses",
-    ]);
-    for (const { api } of SERVICES) expect(WIRES).toContain(api);
+describe("the formats of this package", () => {
+  it("are all folders that write requests, and each service uses one of them", () => {
+    const folder = new URL(".", import.meta.url);
+    const folders = readdirSync(folder).filter((name) =>
+      existsSync(new URL(`${name}/request.ts`, folder)),
+    );
+    expect(folders.length).toBeGreaterThan(6);
+    expect(APIS).toEqual(folders);
+    for (const { api } of SERVICES) expect(APIS).toContain(api);
   });
 
-  // Bedrock's other operation is made of two of them.
-  const alone = WIRES.filter((api) => api !== "bedrock-invoke-stream");
+  it("have a provider, a reader and a check of requests", () => {
+    for (const api of APIS) {
+      for (const file of ["index.ts", "reader.ts", "request-check.ts"]) {
+        expect(existsSync(new URL(`${api}/${file}`, import.meta.url)), `${api}/${file}`).toBe(true);
+      }
+    }
+  });
+
+  // Bedrock's other operation uses two of them.
+  const alone = APIS.filter((api) => api !== "bedrock-invoke-stream");
   it.each(alone)("%s loads nothing of the others", (api) => {
     const loaded = [...loadedBy(`./${api}/index.ts`)];
-    for (const other of WIRES) {
+    for (const other of APIS) {
       if (other !== api)
         expect(loaded.filter((file) => file.endsWith(`/${other}/index.ts`))).toEqual([]);
     }
@@ -49,7 +54,7 @@ describe("the wires of this package", () => {
 
   it("are not loaded with the registry", () => {
     const loaded = [...loadedBy("./index.ts")];
-    for (const api of WIRES) {
+    for (const api of APIS) {
       expect(loaded.filter((file) => file.endsWith(`/${api}/index.ts`))).toEqual([]);
     }
   });

@@ -11,70 +11,27 @@ import type {
   ToolCall,
   UserContent,
 } from "../messages/messages.ts";
-import type { ApiProvider } from "../client/registry.ts";
-import {
-  type FakeAnswer,
-  fakeService,
-  hear,
-  saidBy,
-  sse,
-  toolGave,
-  userSays,
-} from "../testing/fake-service.ts";
+import { fakeService, hear, saidBy, toolGave, userSays } from "../testing/fake-service.ts";
+import { createModel } from "./testing/format-fixture.ts";
+import { findFormat, FORMATS } from "./testing/formats.ts";
 import { requestCheckFor } from "./testing/request-checks.ts";
 import { validateTranscript } from "../messages/transcript.ts";
-import { anthropicMessages } from "./anthropic-messages/index.ts";
-import { bedrockConverseStream } from "./bedrock-converse-stream/index.ts";
-import { googleGenerativeAi } from "./google-generative-ai/index.ts";
 import { toWellFormed } from "../messages/transform-messages.ts";
-import { ollama } from "./ollama/index.ts";
-import { openaiCompletions } from "./openai-completions/index.ts";
-import { openaiResponses } from "./openai-responses/index.ts";
-import type { ProviderConfig } from "./http/exchange.ts";
 
 /** How many transcripts for each property and model. More with GYRE_RUNS. */
 const RUNS = Number(process.env["GYRE_RUNS"] ?? 60);
 
-const WIRES: Readonly<Record<string, (config: ProviderConfig) => ApiProvider>> = {
-  "anthropic-messages": anthropicMessages,
-  "bedrock-converse-stream": bedrockConverseStream,
-  "google-generative-ai": googleGenerativeAi,
-  ollama,
-  "openai-completions": openaiCompletions,
-  "openai-responses": openaiResponses,
-};
-
-function modelAt(api: string, provider: string, id: string, more: Partial<Model> = {}): Model {
-  return { id, name: id, api, provider, maxTokens: 64_000, reasoning: true, ...more };
+const TARGETS: readonly Model[] = FORMATS.flatMap(({ models }) => models);
+/** The format whose blocks and signatures a model has. */
+function shapeOf(model: Model): string {
+  const format = FORMATS.find(({ api }) => api === model.api);
+  return format?.shapeOf?.(model) ?? model.api;
 }
 
-const TARGETS: readonly Model[] = [
-  modelAt("anthropic-messages", "anthropic", "claude-sonnet-4-5"),
-  modelAt("anthropic-messages", "anthropic", "claude-opus-4-6"),
-  modelAt("anthropic-messages", "anthropic", "claude-opus-5"),
-  modelAt("anthropic-messages", "anthropic", "claude-sonnet-5-5"),
-  modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
-  modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-4-6-v1"),
-  modelAt("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-5-5"),
-  modelAt("bedrock-converse-stream", "amazon-bedrock", "amazon.nova-pro-v1:0"),
-  modelAt("bedrock-converse-stream", "amazon-bedrock", "meta.llama3-3-70b-instruct-v1:0"),
-  modelAt("google-generative-ai", "google", "gemini-3-pro-preview"),
-  modelAt("google-generative-ai", "google", "gemini-2.5-flash"),
-  modelAt("ollama", "ollama", "qwen3"),
-  modelAt("openai-completions", "openai", "gpt-5.1"),
-  modelAt("openai-completions", "openai", "gpt-4.1", { reasoning: false, input: ["text"] }),
-  modelAt("openai-completions", "mistral", "mistral-large-latest"),
-  modelAt("openai-completions", "openrouter", "anthropic/claude-sonnet-4.5"),
-  modelAt("openai-completions", "deepseek", "deepseek-chat"),
-  modelAt("openai-completions", "groq", "qwen/qwen3-32b"),
-  modelAt("openai-completions", "perplexity", "sonar-pro"),
-  modelAt("openai-responses", "openai", "gpt-5.1"),
-  modelAt("openai-responses", "openai", "gpt-4.1", { reasoning: false }),
-];
-const ELSEWHERE = modelAt("elsewhere", "elsewhere", "another");
+const ELSEWHERE = createModel("elsewhere", "elsewhere", "another");
 const AUTHORS: readonly Model[] = [
   ...TARGETS,
-  modelAt("openai-completions", "gateway", "gemini-3-flash"),
+  createModel("openai-completions", "gateway", "gemini-3-flash"),
   ELSEWHERE,
 ];
 
@@ -332,7 +289,7 @@ class Writer {
         return this.#service(plan.form, by);
       default: {
         const { image, signed } = plan;
-        const isSigned = signed && by.api === "google-generative-ai";
+        const isSigned = signed && shapeOf(by) === "google-generative-ai";
         return [{ type: "image", ...image, ...(isSigned && { signature: this.#token(by) }) }];
       }
     }
@@ -344,7 +301,7 @@ class Writer {
   }
 
   #textSignature(by: Model, said: boolean): string | undefined {
-    switch (by.api) {
+    switch (shapeOf(by)) {
       case "google-generative-ai":
         return this.#token(by);
       case "anthropic-messages":
@@ -369,7 +326,7 @@ class Writer {
     by: Model,
     ends: boolean,
   ): AssistantContent {
-    const redacted = form === "redacted" && by.api !== "ollama";
+    const redacted = form === "redacted" && shapeOf(by) !== "ollama";
     const text = redacted ? "" : (TEXTS[kind]?.(this.#count++) ?? "");
     const signature =
       form === "unsigned" ? undefined : this.#thinkingSignature(form, text, by, ends);
@@ -383,7 +340,7 @@ class Writer {
   }
 
   #thinkingSignature(form: string, text: string, by: Model, ends: boolean): string | undefined {
-    switch (by.api) {
+    switch (shapeOf(by)) {
       case "anthropic-messages":
       case "bedrock-converse-stream":
         return this.#token(by, !ends);
@@ -432,8 +389,8 @@ class Writer {
   }
 
   #callSignature(by: Model): string | undefined {
-    if (by.api === "google-generative-ai") return this.#token(by);
-    if (by.api === "openai-responses") return `fc_${this.#count++}`;
+    if (shapeOf(by) === "google-generative-ai") return this.#token(by);
+    if (shapeOf(by) === "openai-responses") return `fc_${this.#count++}`;
     if (by.provider !== "gateway") return undefined;
     return JSON.stringify({ google: { thought_signature: this.#token(by) } });
   }
@@ -443,7 +400,7 @@ class Writer {
     const input = { query: `about ${n}` };
     const type = "serviceTool";
     if (form === "bare") return [{ type, id: `s${n}`, name: "web_search", input, output: "Found" }];
-    switch (by.api) {
+    switch (shapeOf(by)) {
       case "anthropic-messages": {
         const id = `srvtoolu_${n}`;
         const use = { type: "server_tool_use", id, name: "web_search", input };
@@ -485,10 +442,14 @@ class Writer {
         const raw = { type: kind, id, status: "completed", action: input };
         return [{ type, id, name: "web_search", input, raw }];
       }
-      default:
+      case "elsewhere":
+      case "ollama":
+      case "openai-completions":
         return [
           { type, id: `search_${n}`, name: "search", input, raw: { type: "search", index: 0 } },
         ];
+      default:
+        return [{ type, id: `search_${n}`, name: "search", input, output: "Found" }];
     }
   }
 }
@@ -524,9 +485,8 @@ async function bodyFor(
   context: Partial<Context>,
   options: StreamOptions = {},
 ): Promise<Body> {
-  const wire = WIRES[model.api];
-  if (!wire) throw new Error(`There is no wire "${model.api}".`);
-  const { message, request } = await hear(wire, model, fakeService(""), context, options);
+  const { create } = findFormat(model.api);
+  const { message, request } = await hear(create, model, fakeService(""), context, options);
   expect(message.stopReason, message.errorMessage).toBe("error");
   return request.body;
 }
@@ -577,7 +537,8 @@ function idAt(call: Body, key: string): string {
   return typeof id === "string" ? id : "";
 }
 
-function callsIn(body: Body, { api, provider, id }: Model): WireCalls | undefined {
+function callsIn(body: Body, model: Model): WireCalls | undefined {
+  const { id, provider } = model;
   const messages = wireMessages(body);
   const blocks = messages.flatMap((item) =>
     Array.isArray(item["content"]) ? (item["content"] as Body[]) : [item],
@@ -589,7 +550,7 @@ function callsIn(body: Body, { api, provider, id }: Model): WireCalls | undefine
   const ofType = (type: string): Body[] => blocks.filter((block) => block["type"] === type);
   const under = (key: string): Body[] => valuesAt(messages, key) as Body[];
   const ours = (use: Body): boolean => use["type"] === undefined;
-  switch (api) {
+  switch (shapeOf(model)) {
     case "anthropic-messages":
       return found(ofType("tool_use"), "id", ofType("tool_result"), "tool_use_id");
     case "openai-responses":
@@ -601,11 +562,14 @@ function callsIn(body: Body, { api, provider, id }: Model): WireCalls | undefine
     case "google-generative-ai":
       if (id.includes("gemini-2")) return undefined;
       return found(under("functionCall"), "id", under("functionResponse"), "id");
-    default: {
+    case "ollama":
+    case "openai-completions": {
       if (provider === "perplexity") return undefined;
       const results = messages.filter(({ role }) => role === "tool");
       return found(under("tool_calls").flat(), "id", results, "tool_call_id");
     }
+    default:
+      return undefined;
   }
 }
 
@@ -779,127 +743,6 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", (target) =>
   });
 });
 
-/** An answer of each wire with a thought that is sealed, some words and a call, as services write it. */
-const ANSWERS: Readonly<Record<string, (n: number, seal: string, by: Model) => FakeAnswer>> = {
-  "anthropic-messages": (n, seal) => ({
-    body: sse(
-      { type: "message_start", message: { id: `msg_${n}`, content: [] } },
-      ...[
-        { type: "thinking", thinking: `Thought #${n}#`, signature: seal },
-        { type: "text", text: `Said #${n}#` },
-        { type: "tool_use", id: `toolu_${n}`, name: "read_file", input: { path: "a" } },
-      ].flatMap((content_block, index) => [
-        { type: "content_block_start", index, content_block },
-        { type: "content_block_stop", index },
-      ]),
-      { type: "message_delta", delta: { stop_reason: "tool_use" } },
-      { type: "message_stop" },
-    ),
-  }),
-  "bedrock-converse-stream": (n, seal) => ({
-    // Under this type the events come as text, which is easier to write.
-    headers: { "content-type": "application/json" },
-    body: [
-      event("messageStart", { role: "assistant" }),
-      event("contentBlockDelta", thinkingDelta({ text: `Thought #${n}#` })),
-      event("contentBlockDelta", thinkingDelta({ signature: seal })),
-      event("contentBlockStop", { contentBlockIndex: 0 }),
-      event("contentBlockDelta", { contentBlockIndex: 1, delta: { text: `Said #${n}#` } }),
-      event("contentBlockStop", { contentBlockIndex: 1 }),
-      event("contentBlockStart", {
-        contentBlockIndex: 2,
-        start: { toolUse: { toolUseId: `tooluse_${n}`, name: "read_file" } },
-      }),
-      event("contentBlockDelta", { contentBlockIndex: 2, delta: { toolUse: { input: "{}" } } }),
-      event("contentBlockStop", { contentBlockIndex: 2 }),
-      event("messageStop", { stopReason: "tool_use" }),
-      event("metadata", { usage: {} }),
-    ],
-  }),
-  "google-generative-ai": (n, seal) => ({
-    body: sse({
-      responseId: `r${n}`,
-      candidates: [
-        {
-          content: {
-            parts: [
-              { text: `Thought #${n}#`, thought: true },
-              { text: `Said #${n}#` },
-              { functionCall: { name: "read_file", args: {} }, thoughtSignature: seal },
-            ],
-          },
-          finishReason: "STOP",
-        },
-      ],
-    }),
-  }),
-  ollama: (n) => ({
-    body: [
-      { message: { thinking: `Thought #${n}#` } },
-      { message: { content: `Said #${n}#` } },
-      { message: { tool_calls: [{ function: { name: "read_file", arguments: {} } }] } },
-      { done: true, done_reason: "stop" },
-    ].map((line) => `${JSON.stringify(line)}\n`),
-  }),
-  "openai-completions": (n, seal, { provider }) => {
-    const call = {
-      index: 0,
-      id: `chatcmpl-tool-${n}`,
-      function: { name: "read_file", arguments: "{}" },
-    };
-    const detail = { type: "reasoning.encrypted", data: seal, index: 0 };
-    const deltas = [
-      {
-        reasoning: `Thought #${n}#`,
-        ...(provider === "openrouter" && { reasoning_details: [detail] }),
-      },
-      { content: `Said #${n}#` },
-      { tool_calls: [call] },
-    ];
-    return {
-      body: sse(
-        ...deltas.map((delta) => ({ id: `c${n}`, choices: [{ index: 0, delta }] })),
-        { id: `c${n}`, choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] },
-        "[DONE]",
-      ),
-    };
-  },
-  "openai-responses": (n, seal) => {
-    const summary = [{ type: "summary_text", text: `Thought #${n}#` }];
-    const content = [{ type: "output_text", text: `Said #${n}#`, annotations: [] }];
-    const output = [
-      { type: "reasoning", id: `rs_${n}`, summary, encrypted_content: seal },
-      { type: "message", role: "assistant", id: `msg_${n}`, content },
-      {
-        type: "function_call",
-        id: `fc_${n}`,
-        call_id: `call_${n}`,
-        name: "read_file",
-        arguments: "{}",
-      },
-    ];
-    return {
-      body: sse(
-        { type: "response.created", response: { id: `resp_${n}` } },
-        ...output.map((item, output_index) => ({
-          type: "response.output_item.done",
-          output_index,
-          item,
-        })),
-        { type: "response.completed", response: { id: `resp_${n}`, status: "completed", output } },
-      ),
-    };
-  },
-};
-
-function event(name: string, data: object): string {
-  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-function thinkingDelta(reasoningContent: object): object {
-  return { contentBlockIndex: 0, delta: { reasoningContent } };
-}
-
 describe("a conversation that goes from service to service and back", () => {
   it("is taken by each, and brings each its own signatures back", async () => {
     const hops = fc
@@ -911,14 +754,12 @@ describe("a conversation that goes from service to service and back", () => {
         const seals: { by: Model; seal: string }[] = [];
         for (const [n, model] of models.entries()) {
           const seal = btoa(`sealed hop ${n};`);
-          const answer = ANSWERS[model.api]?.(n, seal, model) ?? {};
-          const wire = WIRES[model.api];
-          if (!wire) throw new Error(`There is no wire "${model.api}".`);
+          const { create, respond } = findFormat(model.api);
           const context = deepFreeze({ messages: [...messages], tools: TOOLS });
           const { message, request } = await hear(
-            wire,
+            create,
             model,
-            fakeService(answer),
+            fakeService(respond(n, seal, model)),
             context,
             options,
           );

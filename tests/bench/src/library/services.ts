@@ -1,6 +1,7 @@
 import { execFileSync, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ApiProvider, Model } from "@gyre/ai";
+import { createProviders } from "@gyre/ai/providers";
 import { anthropicMessages } from "@gyre/ai/providers/anthropic-messages";
 import { openaiCompletions } from "@gyre/ai/providers/openai-completions";
 import { openaiResponses } from "@gyre/ai/providers/openai-responses";
@@ -62,8 +63,8 @@ function expect(what: string, got: number, wanted: number): void {
   if (got !== wanted) throw new Error(`${what}: ${got} instead of ${wanted}.`);
 }
 
-/** The wires, and how the bare reader of each knows a delta. */
-const WIRES: readonly [ApiProvider, (event: never) => boolean][] = [
+/** The formats, and how the bare reader of each knows a delta. */
+const FORMATS: readonly [ApiProvider, (event: never) => boolean][] = [
   [anthropicMessages(), (event: { type?: string }) => event.type === "content_block_delta"],
   [
     openaiCompletions(),
@@ -78,7 +79,7 @@ const decode: Case = {
   run: () =>
     withServer(async (origin) => {
       const lines: Line[] = [];
-      for (const [provider, isDelta] of WIRES) {
+      for (const [provider, isDelta] of FORMATS) {
         const url = `${origin}/${provider.api}/${DELTAS}`;
         const times = await interleaved(ROUNDS, {
           floor: async () => expect("deltas", await bare(url, isDelta), DELTAS),
@@ -127,26 +128,20 @@ const longLine: Case = {
     }),
 };
 
-const ENTRIES = [
-  "anthropic-messages",
-  "bedrock-converse-stream",
-  "google-generative-ai",
-  "ollama",
-  "openai-completions",
-  "openai-responses",
-];
+const APIS = createProviders()
+  .list()
+  .map(({ api }) => api);
 
 const importing: Case = {
-  name: "import-wires",
+  name: "import-formats",
   run() {
     const cpu = (code: string): number => {
       const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
       const args = ["--input-type=module", "-e", script];
       return Number(execFileSync(process.execPath, args, { encoding: "utf8" }));
     };
-    const imports = ENTRIES.map(
-      (wire) =>
-        `await import(${JSON.stringify(import.meta.resolve(`@gyre/ai/providers/${wire}`))})`,
+    const imports = APIS.map(
+      (api) => `await import(${JSON.stringify(import.meta.resolve(`@gyre/ai/providers/${api}`))})`,
     );
     const none: number[] = [];
     const each: number[][] = imports.map(() => []);
@@ -155,8 +150,8 @@ const importing: Case = {
       for (const [nth, code] of imports.entries()) each[nth]?.push(cpu(code));
     }
     return Promise.resolve(
-      ENTRIES.map((wire, nth) => ({
-        what: `importing the wire ${wire}, CPU over bare node`,
+      APIS.map((api, nth) => ({
+        what: `importing the format ${api}, CPU over bare node`,
         floor: `${median(none).toFixed(0)} ms`,
         gyre: `${median(each[nth] ?? []).toFixed(0)} ms`,
         measured: median(each[nth] ?? []) - median(none),

@@ -1,3 +1,5 @@
+import { sse } from "../../testing/fake-service.ts";
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   fieldsOf,
   type Fields,
@@ -60,7 +62,7 @@ const OF_ASSISTANTS = ["text", ...THINKING, "tool_use", "compaction", "fallback"
 const SERVER_BLOCK = /^(server_tool_use|mcp_tool_use|[a-z_]+_tool_result)$/;
 
 /** A request to Anthropic's Messages API. */
-export const check: RequestCheck = requestCheck((problems, body, model) => {
+const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   const limit = body["max_tokens"];
@@ -342,3 +344,29 @@ function checkCacheMarks(problems: Problems, body: Fields): void {
   look(body["messages"], "messages");
   problems.must(marks <= MAX_CACHE_MARKS, "cache_control", `more than ${MAX_CACHE_MARKS}`);
 }
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  models: [
+    createModel("anthropic-messages", "anthropic", "claude-sonnet-4-5"),
+    createModel("anthropic-messages", "anthropic", "claude-opus-4-6"),
+    createModel("anthropic-messages", "anthropic", "claude-opus-5"),
+    createModel("anthropic-messages", "anthropic", "claude-sonnet-5-5"),
+  ],
+  respond: (n, seal) => ({
+    body: sse(
+      { type: "message_start", message: { id: `msg_${n}`, content: [] } },
+      ...[
+        { type: "thinking", thinking: `Thought #${n}#`, signature: seal },
+        { type: "text", text: `Said #${n}#` },
+        { type: "tool_use", id: `toolu_${n}`, name: "read_file", input: { path: "a" } },
+      ].flatMap((content_block, index) => [
+        { type: "content_block_start", index, content_block },
+        { type: "content_block_stop", index },
+      ]),
+      { type: "message_delta", delta: { stop_reason: "tool_use" } },
+      { type: "message_stop" },
+    ),
+  }),
+};

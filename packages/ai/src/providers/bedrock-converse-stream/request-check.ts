@@ -1,3 +1,4 @@
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   checkClaudeThinking,
   checkGeneration,
@@ -48,7 +49,7 @@ const OF_BOTH = ["cachePoint", "citationsContent"];
 const IN_RESULTS = ["text", "json", "image", "document", "video", "searchResult"];
 
 /** A request to ConverseStream. `model` is the id in the address. */
-export const check: RequestCheck = requestCheck((problems, body, model) => {
+const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   const messages = problems.filled(body["messages"], "messages").map((message, index) => {
     const at = `messages[${index}]`;
@@ -252,4 +253,44 @@ function checkInference(
   const begins = said?.content[0]?.["reasoningContent"] !== undefined;
   const fits = !said || !goesOn || begins;
   problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");
+}
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  models: [
+    createModel("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-sonnet-4-5-v1:0"),
+    createModel("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-4-6-v1"),
+    createModel("bedrock-converse-stream", "amazon-bedrock", "us.anthropic.claude-opus-5-5"),
+    createModel("bedrock-converse-stream", "amazon-bedrock", "amazon.nova-pro-v1:0"),
+    createModel("bedrock-converse-stream", "amazon-bedrock", "meta.llama3-3-70b-instruct-v1:0"),
+  ],
+  respond: (n, seal) => ({
+    // Under this type the events come as text, which is easier to write.
+    headers: { "content-type": "application/json" },
+    body: [
+      event("messageStart", { role: "assistant" }),
+      event("contentBlockDelta", thinkingDelta({ text: `Thought #${n}#` })),
+      event("contentBlockDelta", thinkingDelta({ signature: seal })),
+      event("contentBlockStop", { contentBlockIndex: 0 }),
+      event("contentBlockDelta", { contentBlockIndex: 1, delta: { text: `Said #${n}#` } }),
+      event("contentBlockStop", { contentBlockIndex: 1 }),
+      event("contentBlockStart", {
+        contentBlockIndex: 2,
+        start: { toolUse: { toolUseId: `tooluse_${n}`, name: "read_file" } },
+      }),
+      event("contentBlockDelta", { contentBlockIndex: 2, delta: { toolUse: { input: "{}" } } }),
+      event("contentBlockStop", { contentBlockIndex: 2 }),
+      event("messageStop", { stopReason: "tool_use" }),
+      event("metadata", { usage: {} }),
+    ],
+  }),
+};
+
+function event(name: string, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function thinkingDelta(reasoningContent: object): object {
+  return { contentBlockIndex: 0, delta: { reasoningContent } };
 }

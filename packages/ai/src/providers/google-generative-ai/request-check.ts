@@ -1,3 +1,5 @@
+import { sse } from "../../testing/fake-service.ts";
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   fieldsOf,
   type Fields,
@@ -73,7 +75,7 @@ const LEVELS = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 const SIGNED_SINCE = 3;
 
 /** A request to the Gemini API. `model` is the id in the address. */
-export const check: RequestCheck = requestCheck((problems, body, model) => {
+const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   const contents = problems.filled(body["contents"], "contents").map((content, index) => {
     const { parts, role } = problems.fields(content, `contents[${index}]`);
@@ -226,3 +228,29 @@ function checkConfig(problems: Problems, value: unknown): void {
     );
   }
 }
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  models: [
+    createModel("google-generative-ai", "google", "gemini-3-pro-preview"),
+    createModel("google-generative-ai", "google", "gemini-2.5-flash"),
+  ],
+  respond: (n, seal) => ({
+    body: sse({
+      responseId: `r${n}`,
+      candidates: [
+        {
+          content: {
+            parts: [
+              { text: `Thought #${n}#`, thought: true },
+              { text: `Said #${n}#` },
+              { functionCall: { name: "read_file", args: {} }, thoughtSignature: seal },
+            ],
+          },
+          finishReason: "STOP",
+        },
+      ],
+    }),
+  }),
+};

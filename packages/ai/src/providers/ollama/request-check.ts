@@ -1,3 +1,4 @@
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   fieldsOf,
   type Fields,
@@ -36,7 +37,7 @@ const ROLES = ["system", "user", "assistant", "tool"];
 const LEVELS = [undefined, true, false, "low", "medium", "high", "max"];
 
 /** A request to Ollama's chat API. */
-export const check: RequestCheck = requestCheck((problems, body) => {
+const check: RequestCheck = requestCheck((problems, body) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   problems.oneOf(body["think"], LEVELS, "think");
@@ -87,3 +88,17 @@ function checkMessage(problems: Problems, message: Fields, at: string): void {
     problems.fields(given, `${at} arguments`);
   }
 }
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  models: [createModel("ollama", "ollama", "qwen3")],
+  respond: (n) => ({
+    body: [
+      { message: { thinking: `Thought #${n}#` } },
+      { message: { content: `Said #${n}#` } },
+      { message: { tool_calls: [{ function: { name: "read_file", arguments: {} } }] } },
+      { done: true, done_reason: "stop" },
+    ].map((line) => `${JSON.stringify(line)}\n`),
+  }),
+};

@@ -1,3 +1,5 @@
+import { sse } from "../../testing/fake-service.ts";
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   checkImageUrl,
   fieldsOf,
@@ -253,10 +255,10 @@ function checkParameters(problems: Problems, body: Fields, dialect: Dialect, mod
 }
 
 /** A request to OpenAI itself. */
-export const check: RequestCheck = chatCheck({ ...OPENAI, own: true });
+const check: RequestCheck = chatCheck({ ...OPENAI, own: true });
 
 /** "Chat" in Mistral's API reference; the order of roles is in its errors (code 3230). */
-export const checkMistral: RequestCheck = chatCheck({
+const checkMistral: RequestCheck = chatCheck({
   ...OPENAI,
   keys: new Set([
     "model",
@@ -291,7 +293,7 @@ export const checkMistral: RequestCheck = chatCheck({
 });
 
 /** "API reference" and "Reasoning tokens" in OpenRouter's documentation. */
-export const checkOpenRouter: RequestCheck = chatCheck({
+const checkOpenRouter: RequestCheck = chatCheck({
   ...OPENAI,
   keys: new Set([
     ...OPENAI_KEYS,
@@ -309,7 +311,7 @@ export const checkOpenRouter: RequestCheck = chatCheck({
 });
 
 /** "Create chat completion", "Thinking mode" and "Tool calls" in DeepSeek's documentation. */
-export const checkDeepSeek: RequestCheck = chatCheck({
+const checkDeepSeek: RequestCheck = chatCheck({
   ...OPENAI,
   keys: new Set([...OPENAI_KEYS, "thinking"]),
   messageKeys: ["reasoning_content", "prefix"],
@@ -318,7 +320,7 @@ export const checkDeepSeek: RequestCheck = chatCheck({
 });
 
 /** "Create chat completion" in Perplexity's API reference; it has no tools of ours. */
-export const checkPerplexity: RequestCheck = chatCheck({
+const checkPerplexity: RequestCheck = chatCheck({
   ...OPENAI,
   keys: new Set([
     "model",
@@ -341,9 +343,53 @@ export const checkPerplexity: RequestCheck = chatCheck({
 });
 
 /** "Chat completions" in Groq's API reference. */
-export const checkGroq: RequestCheck = chatCheck({
+const checkGroq: RequestCheck = chatCheck({
   ...OPENAI,
   keys: new Set([...OPENAI_KEYS, "reasoning_format", "include_reasoning", "documents"]),
   messageKeys: ["reasoning"],
   efforts: [null, "none", "default", "low", "medium", "high"],
 });
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  serviceChecks: {
+    deepseek: checkDeepSeek,
+    groq: checkGroq,
+    mistral: checkMistral,
+    openrouter: checkOpenRouter,
+    perplexity: checkPerplexity,
+  },
+  models: [
+    createModel("openai-completions", "openai", "gpt-5.1"),
+    createModel("openai-completions", "openai", "gpt-4.1", { reasoning: false, input: ["text"] }),
+    createModel("openai-completions", "mistral", "mistral-large-latest"),
+    createModel("openai-completions", "openrouter", "anthropic/claude-sonnet-4.5"),
+    createModel("openai-completions", "deepseek", "deepseek-chat"),
+    createModel("openai-completions", "groq", "qwen/qwen3-32b"),
+    createModel("openai-completions", "perplexity", "sonar-pro"),
+  ],
+  respond: (n, seal, { provider }) => {
+    const call = {
+      index: 0,
+      id: `chatcmpl-tool-${n}`,
+      function: { name: "read_file", arguments: "{}" },
+    };
+    const detail = { type: "reasoning.encrypted", data: seal, index: 0 };
+    const deltas = [
+      {
+        reasoning: `Thought #${n}#`,
+        ...(provider === "openrouter" && { reasoning_details: [detail] }),
+      },
+      { content: `Said #${n}#` },
+      { tool_calls: [call] },
+    ];
+    return {
+      body: sse(
+        ...deltas.map((delta) => ({ id: `c${n}`, choices: [{ index: 0, delta }] })),
+        { id: `c${n}`, choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] },
+        "[DONE]",
+      ),
+    };
+  },
+};

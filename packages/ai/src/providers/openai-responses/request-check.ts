@@ -1,3 +1,5 @@
+import { sse } from "../../testing/fake-service.ts";
+import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   checkImageUrl,
   fieldsOf,
@@ -71,7 +73,7 @@ const OTHER_ITEMS = [
 const THINKS = /^(o\d|gpt-[5-9])/;
 
 /** A request to OpenAI's Responses API that keeps nothing at the service. */
-export const check: RequestCheck = requestCheck((problems, body, model) => {
+const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   const items =
@@ -204,3 +206,38 @@ function checkParameters(problems: Problems, body: Fields, thinks: boolean): voi
     problems.must(problems.text(value, name).length <= MAX_ID_CHARS, name, "is too long");
   }
 }
+
+/** What the tests of all formats know of this one. */
+export const fixture: FormatFixture = {
+  check,
+  models: [
+    createModel("openai-responses", "openai", "gpt-5.1"),
+    createModel("openai-responses", "openai", "gpt-4.1", { reasoning: false }),
+  ],
+  respond: (n, seal) => {
+    const summary = [{ type: "summary_text", text: `Thought #${n}#` }];
+    const content = [{ type: "output_text", text: `Said #${n}#`, annotations: [] }];
+    const output = [
+      { type: "reasoning", id: `rs_${n}`, summary, encrypted_content: seal },
+      { type: "message", role: "assistant", id: `msg_${n}`, content },
+      {
+        type: "function_call",
+        id: `fc_${n}`,
+        call_id: `call_${n}`,
+        name: "read_file",
+        arguments: "{}",
+      },
+    ];
+    return {
+      body: sse(
+        { type: "response.created", response: { id: `resp_${n}` } },
+        ...output.map((item, output_index) => ({
+          type: "response.output_item.done",
+          output_index,
+          item,
+        })),
+        { type: "response.completed", response: { id: `resp_${n}`, status: "completed", output } },
+      ),
+    };
+  },
+};

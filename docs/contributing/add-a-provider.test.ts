@@ -1,0 +1,100 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { run } from "../../scripts/shared/command.mjs";
+import { type Fence, readFences, root } from "../snippets.ts";
+
+// Follows the page to the letter, in a copy of the package.
+
+const FORMATS_FILE = "packages/ai/src/providers/index.ts";
+const PRESETS_FILE = "packages/ai/src/providers/services/presets.ts";
+
+let copy = "";
+let fences: Fence[] = [];
+beforeAll(async () => {
+  const page = await readFile(join(root, "docs/contributing/add-a-provider.md"), "utf8");
+  fences = readFences(page).filter(({ language }) => language === "typescript");
+  await mkdir(join(root, ".tmp"), { recursive: true });
+  copy = await mkdtemp(join(root, ".tmp", "recipe-"));
+  const ai = "packages/ai";
+  await cp(join(root, ai, "src"), join(copy, ai, "src"), { recursive: true });
+  for (const file of [`${ai}/package.json`, `${ai}/tsconfig.json`, "tsconfig.base.json"]) {
+    await cp(join(root, file), join(copy, file));
+  }
+  await writeFile(join(copy, "vitest.config.ts"), "export default { test: { isolate: false } };\n");
+});
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+function findFence(file: string): string {
+  const fence = fences.find(({ note }) => note === file);
+  if (!fence) throw new Error(`The page has no block for ${file}.`);
+  return fence.body;
+}
+
+async function insert(file: string, text: string, before: string): Promise<void> {
+  const source = await readFile(join(copy, file), "utf8");
+  const at = source.indexOf(before);
+  expect(at, `${before} in ${file}`).toBeGreaterThan(0);
+  await writeFile(join(copy, file), source.slice(0, at) + text + source.slice(at));
+}
+
+it("the page's format takes four files and one line, compiles, and passes the tests of all formats", async () => {
+  const files = fences.filter(({ note }) => note.startsWith("packages/ai/src/providers/echo/"));
+  expect(files.map(({ note }) => note.split("/").at(-1) ?? "").sort()).toEqual([
+    "index.ts",
+    "reader.ts",
+    "request-check.ts",
+    "request.ts",
+  ]);
+  for (const { body, note } of files) {
+    await mkdir(dirname(join(copy, note)), { recursive: true });
+    await writeFile(join(copy, note), body);
+  }
+  const line = findFence(FORMATS_FILE);
+  expect(line.trimEnd().split("\n")).toHaveLength(1);
+  await insert(FORMATS_FILE, line, '  "google-generative-ai": async () =>');
+  const service = findFence(PRESETS_FILE);
+  await insert(PRESETS_FILE, service, '  {\n    id: "anthropic",');
+
+  const bin = join(root, "node_modules");
+  const compiled = await run(
+    process.execPath,
+    [join(bin, "typescript/bin/tsc"), "-p", "packages/ai/tsconfig.json"],
+    { cwd: copy },
+  );
+  expect(compiled.output).toBe("");
+
+  const report = join(copy, "report.json");
+  const tests = ["index", "formats", "transcripts"].map((name) => `src/providers/${name}.test.ts`);
+  const tested = await run(
+    process.execPath,
+    [
+      join(bin, "vitest/vitest.mjs"),
+      "run",
+      ...["--root", copy, "--reporter", "json", "--outputFile", report],
+      ...tests,
+      "packages/ai/src/models/catalogue.test.ts",
+    ],
+    { cwd: copy, env: { ...process.env, GYRE_RUNS: "5" } },
+  );
+  expect(tested.code, tested.output.slice(-4_000)).toBe(0);
+  const { testResults } = JSON.parse(await readFile(report, "utf8")) as {
+    testResults: { assertionResults: { fullName: string; status: string }[] }[];
+  };
+  const passed = testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ fullName, status }) => fullName.includes("echo") && status === "passed");
+  expect(passed.length).toBeGreaterThan(10);
+});
+
+it("the page's service is found by its id, with its key, address and quirks", async () => {
+  const presets = await import(join(copy, PRESETS_FILE));
+  const { findService } =
+    presets as typeof import("../../packages/ai/src/providers/services/presets.ts");
+  expect(findService("aviary")).toMatchObject({
+    name: "Aviary",
+    api: "openai-completions",
+    keyEnv: ["AVIARY_API_KEY"],
+    quirks: { thinkingOff: true },
+  });
+});

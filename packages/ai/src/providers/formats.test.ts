@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import type { AssistantMessage, Tool } from "../messages/messages.ts";
+import { type FakeAnswer, fakeService, hear, inPieces, utf8 } from "../testing/fake-service.ts";
+import { FORMATS } from "./testing/formats.ts";
+
+const TOOLS: readonly Tool[] = [
+  { name: "read_file", description: "Reads", parameters: { type: "object", properties: {} } },
+];
+
+function toBytes({ body = "" }: FakeAnswer): Uint8Array {
+  const pieces = typeof body === "string" || body instanceof Uint8Array ? [body] : body;
+  return Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? utf8(piece) : piece)));
+}
+
+const CASES = FORMATS.flatMap((format) =>
+  format.models.map((model) => ({ ...format, id: model.id, model })),
+);
+
+describe.each(CASES)("a response of $id over $api", ({ create, model, respond }) => {
+  const answer = respond(7, btoa("a seal"), model);
+  const bytes = toBytes(answer);
+  const ask = async (more: FakeAnswer = {}): Promise<AssistantMessage> => {
+    const service = fakeService({ ...answer, ...more });
+    const { message } = await hear(create, model, service, { tools: TOOLS });
+    return { ...message, timestamp: 0 };
+  };
+
+  it("has its text and its call", async () => {
+    const { content, stopReason } = await ask();
+    expect(stopReason).toBe("toolUse");
+    expect(content).toContainEqual(expect.objectContaining({ type: "text", text: "Said #7#" }));
+    expect(content).toContainEqual(
+      expect.objectContaining({
+        type: "toolCall",
+        name: "read_file",
+        id: expect.stringMatching(/./),
+      }),
+    );
+  });
+
+  it("is the same however the network splits it", async () => {
+    const whole = await ask();
+    for (const lengths of [[1], [7], [64, 3]]) {
+      expect(await ask({ body: [...inPieces(bytes, lengths)] })).toEqual(whole);
+    }
+  });
+
+  it("is incomplete wherever it is cut, or complete to the letter", async () => {
+    const whole = await ask();
+    for (let length = 0; length < bytes.length; length += 23) {
+      const { content, failure, stopReason } = await ask({ body: bytes.subarray(0, length) });
+      if (stopReason === "error") expect(failure).toEqual({ kind: "incomplete", retryable: true });
+      else
+        expect({ content, stopReason }).toEqual({
+          content: whole.content,
+          stopReason: whole.stopReason,
+        });
+    }
+  });
+
+  it.each([
+    [401, "auth"],
+    [429, "rate_limit"],
+    [503, "overloaded"],
+  ])("with status %i is a failure of kind %s", async (status, kind) => {
+    const { failure } = await ask({ status, body: '{"error":{"message":"No."}}' });
+    expect(failure).toMatchObject({ kind, status });
+  });
+});
