@@ -5,6 +5,8 @@ import type { Connect } from "./client-api.ts";
 export interface ConnectUrlOptions {
   /** The secret that the server accepts. */
   token?: string;
+  /** Default `MAX_FRAME_BYTES`. */
+  maxFrameBytes?: number;
 }
 
 /** Opens connections to the addresses of one scheme. Called once for each `connectUrl`. */

@@ -78,6 +78,10 @@ function resolveOptions(
 ): { peer: WireClientApi } | WireClientOptions {
   const options = typeof given === "string" ? { url: given } : given;
   if (!("url" in options)) return options;
-  const { token, url, ...more } = options;
-  return { ...more, connect: connectUrl(url, token === undefined ? {} : { token }) };
+  const { token, maxFrameBytes, url, ...more } = options;
+  const connect = connectUrl(url, {
+    ...(token !== undefined && { token }),
+    ...(maxFrameBytes !== undefined && { maxFrameBytes }),
+  });
+  return { ...more, connect };
 }

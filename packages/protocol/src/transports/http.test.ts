@@ -5,7 +5,7 @@ import type { Envelope } from "../frames/envelope.ts";
 import { openHttp } from "./http.ts";
 import { EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../frames/limits.ts";
 import { type HttpListener, listenHttp } from "../node/http-server.ts";
-import { type TcpRelay, tcpRelay } from "../testing/tcp-relay.ts";
+import { type SocketRelay, openSocketRelay } from "../testing/socket-relay.ts";
 import type { Transport } from "./base/transport.ts";
 
 const TOKEN = "t".repeat(32);
@@ -49,14 +49,14 @@ function hear(transport: Transport): Heard {
 interface Server {
   url: string;
   listener: HttpListener;
-  relay: TcpRelay;
+  relay: SocketRelay;
   clock: ManualClock;
   served: Transport[];
 }
 
 async function start(): Promise<Server> {
   const clock = manualClock();
-  const relay = await tcpRelay();
+  const relay = await openSocketRelay();
   const served: Transport[] = [];
   const listener = await listenHttp({
     token: TOKEN,
@@ -64,7 +64,7 @@ async function start(): Promise<Server> {
     hosts: [`127.0.0.1:${relay.port}`],
     clock,
   });
-  relay.to(listener.port);
+  relay.to({ port: listener.port });
   ends.push(
     () => listener.close({ graceMs: 0 }),
     () => relay.close(),

@@ -6,7 +6,7 @@ import { CLOSE_GRACE_MS } from "../frames/limits.ts";
 import { type HttpListener, listenHttp, type ListenHttpOptions } from "../node/http-server.ts";
 import { connectWebSocket } from "../node/websocket-client.ts";
 import { WEBSOCKET_PING_MS } from "../node/websocket-server.ts";
-import { tcpRelay } from "../testing/tcp-relay.ts";
+import { openSocketRelay } from "../testing/socket-relay.ts";
 import type { Transport } from "./base/transport.ts";
 import { encodeBase64Url, openWebSocket } from "./websocket.ts";
 
@@ -141,9 +141,9 @@ describe("WebSocket: opening", () => {
   it("rejects where nobody listens, where it is refused, and what is given up", async () => {
     const { url, listener } = await listen();
     await expect(openWebSocket(url, { WebSocket })).rejects.toThrow(/401/);
-    const relay = await tcpRelay();
+    const relay = await openSocketRelay();
     ends.push(() => relay.close());
-    relay.to(listener.port);
+    relay.to({ port: listener.port });
     relay.stall(true);
     const controller = new AbortController();
     const { signal } = controller;

@@ -2,24 +2,23 @@ import { Transform } from "node:stream";
 import { type ManualClock, manualClock } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import type { Envelope } from "../../frames/envelope.ts";
 import { openHttp } from "../http.ts";
 import { EVENTS_AWAY_MS } from "../../frames/limits.ts";
 import { listenHttp } from "../../node/http-server.ts";
-import { connectTcp, listenTcp } from "../../node/tcp.ts";
+import { tcp } from "../../node/tcp.ts";
 import { connectWebSocket } from "../../node/websocket-client.ts";
 import { openStdio } from "../../node/stdio.ts";
-import { tcpRelay } from "../../testing/tcp-relay.ts";
+import { openSocketRelay } from "../../testing/socket-relay.ts";
 import {
   transportChecks,
   type TransportEnds,
   type TransportTraits,
 } from "../../testing/transport-checks.ts";
+import { openUrlTransportEnds } from "../../testing/url-transport-ends.ts";
 import { type Transport, createTransportPair } from "./transport.ts";
 import { openWebSocket } from "../websocket.ts";
 
 const TOKEN = "t".repeat(32);
-const HELLO: Envelope = { v: 1, type: "hello", id: "c_0", payload: { versions: [1] } };
 
 function suite(name: string, traits: TransportTraits): void {
   describe(`one interface for every transport: ${name}`, () => {
@@ -35,22 +34,6 @@ function later<T>(): { promise: Promise<T>; settle: (value: T) => void } {
   let settle: (value: T) => void = () => {};
   const promise = new Promise<T>((resolve) => (settle = resolve));
   return { promise, settle };
-}
-
-/** Without the frame that opened the door. */
-function afterHello(transport: Transport): Transport {
-  return {
-    send: (envelope) => transport.send(envelope),
-    receive: (handler) =>
-      transport.receive({
-        onFrame: (envelope) => {
-          if (envelope.type !== "hello") handler.onFrame(envelope);
-        },
-        onFault: (error) => handler.onFault(error),
-        onClose: (error) => handler.onClose(error),
-      }),
-    close: () => transport.close(),
-  };
 }
 
 suite("in process", {
@@ -116,27 +99,8 @@ suite("stdio", {
 });
 
 suite("TCP", {
-  open: async (maxFrameBytes) => {
-    const served = later<Transport>();
-    const serve = served.settle;
-    const listener = await listenTcp({ token: TOKEN, serve, maxFrameBytes });
-    const relay = await tcpRelay();
-    relay.to(listener.port);
-    const one = await connectTcp({ port: relay.port, token: TOKEN, maxFrameBytes });
-    await one.send(HELLO);
-    const other = afterHello(await served.promise);
-    return {
-      one,
-      other,
-      inject: (text) => relay.inject(`${text}\n`),
-      cut: () => relay.cut(),
-      stall: (isStalled) => relay.stall(isStalled),
-      end: async () => {
-        await relay.close();
-        await listener.close();
-      },
-    };
-  },
+  open: (maxFrameBytes) =>
+    openUrlTransportEnds({ transport: tcp, url: "tcp://127.0.0.1:0", maxFrameBytes }),
 });
 
 type Connect = (
@@ -149,10 +113,10 @@ function overHttp(connect: Connect): (maxFrameBytes: number) => Promise<Transpor
     const clock: ManualClock = manualClock();
     const served = later<Transport>();
     const serve = served.settle;
-    const relay = await tcpRelay();
+    const relay = await openSocketRelay();
     const hosts = [`127.0.0.1:${relay.port}`];
     const listener = await listenHttp({ token: TOKEN, serve, hosts, maxFrameBytes, clock });
-    relay.to(listener.port);
+    relay.to({ port: listener.port });
     const near = await connect(relay.port, maxFrameBytes);
     return {
       ...near,

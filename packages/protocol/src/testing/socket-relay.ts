@@ -1,23 +1,29 @@
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type NetConnectOpts, type Socket } from "node:net";
+import { listenOn } from "../node/listen.ts";
 
-/** A way over TCP that a test can stall and cut. */
-export interface TcpRelay {
+/** A port of this machine, or the path of a Unix socket. */
+export type SocketPlace = { port: number } | { path: string };
+
+/** A connection over sockets that a test can stall and cut. */
+export interface SocketRelay {
+  /** Of a relay on a path: 0. */
   readonly port: number;
-  /** Where it leads to. */
-  to(port: number): void;
+  /** Sets where the relay connects to. */
+  to(place: SocketPlace): void;
   /** While it is stalled nothing is read, on either side. */
   stall(isStalled: boolean): void;
-  /** Adds bytes to what the first that came sends. */
+  /** Adds bytes to those that the first client sends. */
   inject(text: string): void;
-  /** Breaks what is open, and lets nobody through any more unless told so. */
+  /** Breaks every connection. Accepts none after that, unless `staysOpen` is set. */
   cut(options?: { staysOpen?: boolean }): void;
   close(): Promise<void>;
 }
 
-export async function tcpRelay(): Promise<TcpRelay> {
+/** Opens a relay at a place; by default at a free port. */
+export async function openSocketRelay(at: SocketPlace = { port: 0 }): Promise<SocketRelay> {
   const sockets = new Set<Socket>();
   const ways: Socket[] = [];
-  let target = 0;
+  let target: SocketPlace = { port: 0 };
   let isStalled = false;
   let isOpen = true;
   const join = (from: Socket, into: Socket): void => {
@@ -40,21 +46,16 @@ export async function tcpRelay(): Promise<TcpRelay> {
   const server = createServer({ allowHalfOpen: true }, (near) => {
     near.on("error", () => near.destroy());
     if (!isOpen) return void near.destroy();
-    const far = connect({ port: target, host: "127.0.0.1", allowHalfOpen: true });
+    const far = connect({ ...onThisMachine(target), allowHalfOpen: true });
     ways.push(far);
     join(near, far);
     join(far, near);
   });
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      resolve(typeof address === "object" && address ? address.port : 0);
-    });
-  });
+  const port = await listenOn(server, onThisMachine(at));
   return {
     port,
-    to(wanted) {
-      target = wanted;
+    to(place) {
+      target = place;
     },
     stall(wanted) {
       isStalled = wanted;
@@ -68,7 +69,11 @@ export async function tcpRelay(): Promise<TcpRelay> {
     },
     cut({ staysOpen = false } = {}) {
       isOpen = staysOpen;
-      for (const socket of sockets) socket.resetAndDestroy();
+      for (const socket of sockets) {
+        // Only TCP has a reset.
+        if ("port" in at) socket.resetAndDestroy();
+        else socket.destroy();
+      }
     },
     close: () =>
       new Promise((resolve) => {
@@ -76,4 +81,8 @@ export async function tcpRelay(): Promise<TcpRelay> {
         for (const socket of sockets) socket.destroy();
       }),
   };
+}
+
+function onThisMachine(place: SocketPlace): NetConnectOpts {
+  return "port" in place ? { ...place, host: "127.0.0.1" } : place;
 }
