@@ -14,14 +14,14 @@ const blocks = readFences(page).filter(({ note }) => note.startsWith(PACKAGE));
 mkdirSync(join(root, ".tmp"), { recursive: true });
 const copy = mkdtempSync(join(root, ".tmp", "transport-"));
 afterAll(() => rmSync(copy, { recursive: true }));
-const pathOf = ({ note }: Fence): string => join(copy, note.slice(PACKAGE.length));
+const findPath = ({ note }: Fence): string => join(copy, note.slice(PACKAGE.length));
 
 cpSync(join(root, PACKAGE, "src"), join(copy, "src"), {
   recursive: true,
   filter: (path) => !path.endsWith(".test.ts"),
 });
 for (const block of blocks) {
-  const path = pathOf(block);
+  const path = findPath(block);
   const isChange = block.language === "diff";
   writeFileSync(path, isChange ? applyDiff(readFileSync(path, "utf8"), block.body) : block.body);
 }
@@ -60,7 +60,7 @@ it("type-checks as the package does", async () => {
       types: ["node"],
       customConditions: ["source"],
     },
-    include: blocks.map((block) => pathOf(block).slice(copy.length + 1)),
+    include: blocks.map((block) => findPath(block).slice(copy.length + 1)),
   };
   writeFileSync(join(copy, "tsconfig.json"), JSON.stringify(config));
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
@@ -70,6 +70,6 @@ it("type-checks as the package does", async () => {
 
 describe("the tests of the page", async () => {
   for (const block of blocks) {
-    if (block.note.endsWith(".test.ts")) await import(pathOf(block));
+    if (block.note.endsWith(".test.ts")) await import(findPath(block));
   }
 });
