@@ -128,7 +128,7 @@ describe("the commands of the page", () => {
     const warnings: string[] = [];
     const warn = (text: string): void => void warnings.push(text);
     const places = { cwd, home: folder, config: join(folder, "config") };
-    const [review] = customCommands({ ...places, harness: {}, own: [], warn });
+    const [review] = await customCommands({ ...places, harness: {}, own: [], warn });
     const sent = await review?.run("src/cart.js", {} as SlashContext);
     expect([review?.name, review?.about, review?.hint, warnings]).toEqual([
       "review",

@@ -21,10 +21,21 @@ export interface Frontmatter {
 const FENCE = /^---\s*$/;
 const END = /^(?:---|\.\.\.)\s*$/;
 const KEY = /^([\w-]+)\s*:(?:\s+(.*))?$/;
-const ITEM = /^\s*-\s+(.*)$/;
-const BLOCK = /^([|>])[-+\d]*\s*(?:#.*)?$/;
-/** What begins something else than text: anchors, tags, flow mappings, what YAML keeps for itself. */
-const UNREAD = /^[&*!{%@`]/;
+/** Begins something else than plain text: an anchor, an alias, a tag, a quote, a block, a list. */
+const NOT_PLAIN = /^[&*!{%@`"'|>[]/;
+/** `[file] [line]` is no list in YAML. */
+const IN_BRACKETS = /^\[.*\]$/s;
+
+/** One value, in characters. */
+const MAX_VALUE_CHARS = 8192;
+/**
+ * What may open a level of nesting, in one value. The parser overflows the stack at about 800
+ * levels; V8 ends the process if it compiles a regular expression at that moment.
+ */
+const MAX_OPENERS = 200;
+const OPENERS = /[[{]|[-?]\s/g;
+
+type Yaml = typeof import("yaml");
 
 /** A text after the lines that are about it. */
 export function bodyOf(text: string): string {
@@ -36,21 +47,24 @@ export function bodyOf(text: string): string {
 }
 
 /**
- * Reads the part of YAML that such lines are written in: keys with a text (plain, quoted,
- * over several lines, `|` or `>`), with a list of texts, or with keys and texts beneath
- * them. Takes plain text with ": " in it as it stands, which many write and YAML forbids.
- * What it cannot read is a problem if it is one of `keys`, and passed over otherwise.
+ * Reads the YAML before a text: each key with a text, a list of texts, or keys with texts.
+ * Takes plain text with ": " in it as it stands, which many write and YAML forbids. A value
+ * that it cannot read is a problem if its key is one of `keys`; other keys are ignored. The
+ * YAML parser is loaded with the first value.
  */
-export function readFrontmatter(text: string, keys: ReadonlySet<string>): Frontmatter {
+export async function readFrontmatter(
+  text: string,
+  keys: ReadonlySet<string>,
+): Promise<Frontmatter> {
   const lines = linesOf(text);
   const fields = new Map<string, Field>();
   const problems: FrontmatterProblem[] = [];
-  const wrong = (line: number, problem: string): void =>
+  const report = (line: number, problem: string): void =>
     void problems.push({ line, text: problem });
   const end = endOf(lines);
   if (end < 0) {
     const isOpen = FENCE.test(lines[0] ?? "");
-    wrong(1, isOpen ? 'the "---" has no second one that ends it' : 'it does not begin with "---"');
+    report(1, isOpen ? 'the "---" has no second one that ends it' : 'it does not begin with "---"');
     return { fields, problems };
   }
   for (let at = 1; at < end;) {
@@ -60,13 +74,13 @@ export function readFrontmatter(text: string, keys: ReadonlySet<string>): Frontm
     const [, key, rest = ""] = KEY.exec(head) ?? [];
     const from = at;
     while (at < end && isBeneath(lines[at] ?? "")) at++;
-    if (key === undefined) wrong(line, `"${head.trim()}" is no key with a value`);
+    if (key === undefined) report(line, `"${head.trim()}" is no key with a value`);
     else if (!keys.has(key)) continue;
-    else if (fields.has(key)) wrong(line, `"${key}" is there twice; the first counts`);
+    else if (fields.has(key)) report(line, `"${key}" is there twice; the first counts`);
     else {
-      const value = valueOf(rest.trim(), lines.slice(from, at));
+      const value = readValue(await import("yaml"), key, rest.trim(), lines.slice(from, at));
       if (value === undefined)
-        wrong(line, `the value of "${key}" cannot be read: write it in quotes`);
+        report(line, `the value of "${key}" cannot be read: write it in quotes`);
       else fields.set(key, { value, line });
     }
   }
@@ -87,66 +101,41 @@ const isNothing = (line: string): boolean => /^\s*(?:#|$)/.test(line);
 /** Belongs to the key above it. A list may stand as far left as its key. */
 const isBeneath = (line: string): boolean => /^(?:\s|$|-\s)/.test(line);
 
-function valueOf(rest: string, beneath: readonly string[]): FieldValue | undefined {
-  const block = BLOCK.exec(rest)?.[1];
-  if (block !== undefined) return blockText(beneath, block === ">");
-  if (rest.startsWith("[")) return flowList(joined(rest, beneath));
-  if (rest !== "" && !rest.startsWith("#")) return scalar(joined(rest, beneath));
-  const inner = beneath.filter((line) => !isNothing(line));
-  const [first] = inner;
-  if (first === undefined) return "";
-  if (ITEM.test(first)) return all(inner.map((line) => scalar(ITEM.exec(line)?.[1] ?? "{")));
-  const isNested = KEY.test(first.trim());
-  return isNested ? mapping(inner) : scalar(joined("", inner));
-}
-
-/** One text of several lines, as YAML joins them where no line break is meant. */
-function joined(rest: string, beneath: readonly string[]): string {
-  const isQuoted = /^["'[]/.test(rest);
-  const more = isQuoted ? beneath : beneath.filter((line) => !isNothing(line));
-  return [rest, ...more.map((line) => line.trim())].filter((line) => line !== "").join(" ");
-}
-
-/** A text in quotes or without; undefined for what is neither. */
-function scalar(text: string): string | undefined {
-  if (UNREAD.test(text)) return undefined;
-  const quoted = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)')\s*(?:#.*)?$/s.exec(text);
-  if (quoted?.[1] !== undefined) return unescaped(quoted[1]);
-  if (quoted?.[2] !== undefined) return quoted[2].replaceAll("''", "'");
-  return /^["']/.test(text) ? undefined : text.replace(/\s#.*$/s, "").trim();
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "0": "\0" };
-const HEX = 16;
-
-function unescaped(text: string): string {
-  return text.replace(/\\(?:u([\da-f]{4})|x([\da-f]{2})|(.))/gis, (_, long, short, one: string) => {
-    const code: unknown = long ?? short;
-    if (typeof code === "string") return String.fromCharCode(Number.parseInt(code, HEX));
-    return ESCAPES[one] ?? one;
+function readValue(
+  yaml: Yaml,
+  key: string,
+  rest: string,
+  beneath: readonly string[],
+): FieldValue | undefined {
+  const source = [`${key}: ${rest}`, ...beneath].join("\n");
+  if (source.length > MAX_VALUE_CHARS) return undefined;
+  if ((source.match(OPENERS)?.length ?? 0) > MAX_OPENERS) return undefined;
+  // Without types: `yes`, `1.10` and a date are texts.
+  const { contents, errors } = yaml.parseDocument(source, {
+    schema: "failsafe",
+    prettyErrors: false,
+    logLevel: "silent",
   });
+  if (errors.length > 0 || !yaml.isMap(contents)) return readPlain(rest, beneath);
+  return readNode(yaml, contents.items[0]?.value);
 }
 
-function flowList(text: string): readonly string[] | undefined {
-  const [, inside] = /^\[(.*)\]\s*(?:#.*)?$/s.exec(text) ?? [];
-  if (inside === undefined) return undefined;
-  const items = inside.match(/(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,])+/g) ?? [];
-  return all(
-    items
-      .map((item) => item.trim())
-      .filter((item) => item !== "")
-      .map(scalar),
-  );
-}
-
-function mapping(lines: readonly string[]): Readonly<Record<string, string>> | undefined {
-  const entries = lines.map((line) => {
-    const [, key, rest = ""] = KEY.exec(line.trim()) ?? [];
-    const value = scalar(rest.trim());
-    return key === undefined || value === undefined ? undefined : ([key, value] as const);
-  });
-  const found = all(entries);
-  return found && Object.fromEntries(found);
+/** Looks one level deep: to convert the whole value takes a very long time if it is deep. */
+function readNode(yaml: Yaml, node: unknown): FieldValue | undefined {
+  const readText = (one: unknown): string | undefined => {
+    if (one === null) return "";
+    return yaml.isScalar(one) && typeof one.value === "string" ? one.value.trimEnd() : undefined;
+  };
+  if (yaml.isSeq(node)) return all(node.items.map(readText));
+  if (!yaml.isMap(node)) return readText(node);
+  const texts = new Map<string, string>();
+  for (const pair of node.items) {
+    const key = readText(pair.key);
+    const value = readText(pair.value);
+    if (key === undefined || value === undefined) return undefined;
+    texts.set(key, value);
+  }
+  return Object.fromEntries(texts);
 }
 
 function all<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
@@ -154,11 +143,13 @@ function all<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
   return found.length === values.length ? found : undefined;
 }
 
-/** Lines without what they are indented by. Folded: a line break only where there is an empty line. */
-function blockText(lines: readonly string[], isFolded: boolean): string {
-  const depth = lines.find((line) => line.trim() !== "")?.search(/\S/) ?? 0;
-  const text = lines.map((line) => line.slice(depth).trimEnd()).join("\n");
-  return (
-    isFolded ? text.replace(/([^\n])\n(?=[^\n])/g, "$1 ").replace(/\n(\n+)/g, "$1") : text
-  ).trim();
+/** Text that is no YAML, as it stands; undefined if it begins as something else than text. */
+function readPlain(rest: string, beneath: readonly string[]): string | undefined {
+  const more = beneath.filter((line) => !isNothing(line)).map((line) => line.trim());
+  const text = [rest, ...more]
+    .filter((line) => line !== "")
+    .join(" ")
+    .replace(/\s#.*$/s, "")
+    .trim();
+  return NOT_PLAIN.test(text) && !IN_BRACKETS.test(text) ? undefined : text;
 }

@@ -6,7 +6,7 @@ import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, strangeness } from "./project-folders.ts";
 import { codeOf } from "../settings/file.ts";
-import type { Field, FieldValue } from "./frontmatter.ts";
+import { type Field, type FieldValue, readFrontmatter } from "./frontmatter.ts";
 
 export const SKILL_FILE = "SKILL.md";
 /** The tool that gives the text of a skill. */
@@ -55,8 +55,6 @@ export async function findSkills(options: GuidanceOptions): Promise<readonly Ski
   const { warn } = options;
   const places = placesOf(options);
   if (places.length === 0) return [];
-  // Most have none, and do not need it.
-  const { readFrontmatter } = await import("./frontmatter.ts");
   const skills = new Map<string, Skill>();
   for (const { path, real, folder, name: folderName } of places) {
     const head = headOf(real);
@@ -64,7 +62,7 @@ export async function findSkills(options: GuidanceOptions): Promise<readonly Ski
       warn(`${path} is not used: it ${head.problem}.`);
       continue;
     }
-    const { fields, problems } = readFrontmatter(head, KEYS);
+    const { fields, problems } = await readFrontmatter(head, KEYS);
     const found = problems.map(({ line, text }) => `${path}, line ${line}: ${text}.`);
     const skill = skillOf(fields, folder, folderName, (line, text) => {
       found.push(`${path}, line ${line}: ${text}.`);

@@ -34,10 +34,10 @@ interface Found {
   run: (name: string, rest?: string) => Promise<void>;
 }
 
-function found(more: { skills?: Skill[]; commands?: CommandRegistry } = {}): Found {
+async function found(more: { skills?: Skill[]; commands?: CommandRegistry } = {}): Promise<Found> {
   const warnings: string[] = [];
   const sent: string[] = [];
-  const commands = customCommands({
+  const commands = await customCommands({
     cwd: project,
     home: join(root, "home"),
     config: join(root, "config"),
@@ -59,7 +59,7 @@ describe("a Markdown file for commands", () => {
       "config/commands/review.md",
       '---\ndescription: Reviews a file\nargument-hint: "[file]"\n---\nReview $1, all of it: $ARGUMENTS\n',
     );
-    const { commands, run, sent, warnings } = found();
+    const { commands, run, sent, warnings } = await found();
     expect(commands).toMatchObject([{ name: "review", about: "Reviews a file", hint: "[file]" }]);
     await run("review", '"a b.ts" now');
     expect(sent).toEqual(['Review a b.ts, all of it: "a b.ts" now']);
@@ -68,20 +68,20 @@ describe("a Markdown file for commands", () => {
 
   it("needs no lines about itself, and is told by its first line then", async () => {
     write("home/project/.gyre/commands/fix.md", "\n# Fix it\n\nMend what is broken.");
-    const { commands, run, sent } = found();
+    const { commands, run, sent } = await found();
     expect(commands).toMatchObject([{ name: "fix", about: "Fix it" }]);
     await run("fix", "the test");
     expect(sent).toEqual(["# Fix it\n\nMend what is broken.\n\nthe test"]);
   });
 
-  it("in a folder of its own has the folder in its name", () => {
+  it("in a folder of its own has the folder in its name", async () => {
     write("home/project/.claude/commands/git/sub/log.md", "Look at the log.");
-    expect(found().commands.map(({ name }) => name)).toEqual(["git:sub:log"]);
+    expect((await found()).commands.map(({ name }) => name)).toEqual(["git:sub:log"]);
   });
 
   it("is read again when it is used", async () => {
     write("config/commands/a.md", "one");
-    const { run, sent } = found();
+    const { run, sent } = await found();
     write("config/commands/a.md", "two");
     await run("a");
     expect(sent).toEqual(["two"]);
@@ -90,7 +90,7 @@ describe("a Markdown file for commands", () => {
   it("runs nothing, whatever it begins with", async () => {
     write("home/project/.claude/commands/a.md", "!rm -rf ~");
     write("home/project/.claude/commands/b.md", "/quit");
-    const { run, sent } = found();
+    const { run, sent } = await found();
     await run("a");
     await run("b");
     expect(sent).toEqual([" !rm -rf ~", " /quit"]);
@@ -98,16 +98,16 @@ describe("a Markdown file for commands", () => {
 
   it("sends nothing that nobody sees", async () => {
     write("home/project/.gyre/commands/a.md", "Do\u200B this\u202E.\u{E0041}");
-    const { run, sent } = found();
+    const { run, sent } = await found();
     await run("a");
     expect(sent).toEqual(["Do this."]);
   });
 
-  it("does not take the name of a command of ours or of the user's, and that is told once", () => {
+  it("does not take the name of a command of ours or of the user's, and that is told once", async () => {
     write("config/commands/model.md", "x");
     write("config/commands/a.md", "the user's");
     write("home/project/.gyre/commands/a.md", "the project's");
-    const { commands, warnings } = found();
+    const { commands, warnings } = await found();
     expect(commands).toMatchObject([{ name: "a", about: "the user's" }]);
     expect(warnings).toEqual([
       '/config/commands/model.md is not used: there is a command "/model" already.',
@@ -119,7 +119,7 @@ describe("a Markdown file for commands", () => {
     write("elsewhere/secret.md", "secret");
     write("home/project/.gyre/commands/a.md", "fine");
     symlinkSync(join(root, "elsewhere/secret.md"), join(project, ".gyre/commands/b.md"));
-    const { commands, warnings, run } = found();
+    const { commands, warnings, run } = await found();
     expect(commands.map(({ name }) => name)).toEqual(["a"]);
     expect(warnings).toEqual([
       "/home/project/.gyre/commands/b.md is not used: it is a link that leads out of the project.",
@@ -129,11 +129,11 @@ describe("a Markdown file for commands", () => {
     await expect(run("a")).rejects.toThrow("leads out of the project");
   });
 
-  it("that is too long, or has a name that cannot be typed, is none", () => {
+  it("that is too long, or has a name that cannot be typed, is none", async () => {
     write("config/commands/long.md", "x".repeat(MAX_COMMAND_BYTES + 1));
     write("config/commands/two words.md", "x");
     write("config/commands/notes.txt", "x");
-    const { commands, warnings } = found();
+    const { commands, warnings } = await found();
     expect(commands).toEqual([]);
     expect(warnings).toEqual([
       `/config/commands/long.md is not used: it has more than ${MAX_COMMAND_BYTES} bytes.`,
@@ -142,7 +142,8 @@ describe("a Markdown file for commands", () => {
 
   it("that has no text says so when it is used", async () => {
     write("config/commands/a.md", "---\ndescription: x\n---\n");
-    await expect(found().run("a")).rejects.toThrow("has no text to send");
+    const { run } = await found();
+    await expect(run("a")).rejects.toThrow("has no text to send");
   });
 });
 
@@ -162,7 +163,7 @@ describe("skills and plugins", () => {
     write("config/commands/a.md", "x");
     const registry = new CommandRegistry();
     registry.add({ name: "greet", about: "greets", run: (rest) => `Hello ${rest}` });
-    const { commands, run, sent } = found({
+    const { commands, run, sent } = await found({
       skills: [{ name: "pdf", description: "Reads PDFs", folder: "/x" }],
       commands: registry,
     });

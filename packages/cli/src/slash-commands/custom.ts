@@ -44,7 +44,11 @@ interface CommandFile {
  * in this order. A file is a prompt that the user sends, and runs nothing. Of a name that is
  * there twice the first counts, and `warn` is told.
  */
-export function customCommands({ harness, own, ...given }: CustomOptions): SlashCommand[] {
+export async function customCommands({
+  harness,
+  own,
+  ...given
+}: CustomOptions): Promise<SlashCommand[]> {
   // What is quoted, names of files too, is for a repository's author to choose.
   const where = { ...given, warn: (text: string): void => given.warn(oneLine(text)) };
   const taken = new Set(own.map(({ name }) => name));
@@ -54,10 +58,11 @@ export function customCommands({ harness, own, ...given }: CustomOptions): Slash
     taken.add(name);
     return isFirst;
   };
-  const files = filesOf(where).flatMap((file) => {
-    const command = isNew(file.name, file.path) ? commandOf(file, where.warn) : undefined;
-    return command ? [command] : [];
-  });
+  const files: SlashCommand[] = [];
+  for (const file of filesOf(where)) {
+    const command = isNew(file.name, file.path) ? await readCommand(file, where.warn) : undefined;
+    if (command) files.push(command);
+  }
   const skills = skillCommands(harness.skills ?? []).filter(({ name }) => isNew(name, "A skill"));
   const plugins = pluginCommands(harness).filter(({ name }) => isNew(name, "A plugin's command"));
   return [...files, ...skills, ...plugins];
@@ -144,13 +149,16 @@ function refusal(path: string, root: string, cwd: string): string | undefined {
   }
 }
 
-function commandOf(file: CommandFile, warn: GuidanceOptions["warn"]): SlashCommand | undefined {
+async function readCommand(
+  file: CommandFile,
+  warn: GuidanceOptions["warn"],
+): Promise<SlashCommand | undefined> {
   const text = textOf(file);
   if (typeof text !== "string") {
     warn(`${file.path} is not used: it ${text.problem}.`);
     return undefined;
   }
-  const { fields, problems } = readFrontmatter(text, KEYS);
+  const { fields, problems } = await readFrontmatter(text, KEYS);
   // A file without lines about it is all text.
   if (text.startsWith("---")) {
     for (const problem of problems) warn(`${file.path}, line ${problem.line}: ${problem.text}.`);

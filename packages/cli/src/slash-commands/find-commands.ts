@@ -14,15 +14,15 @@ export function listBuiltin(face: Face): readonly SlashCommand[] {
 }
 
 /** All commands of a terminal: those of the program, then those of files, skills and plugins. */
-export function findCommands(
+export async function findCommands(
   face: Exclude<Face, "editor">,
   { env, harness, setup }: { harness: Harness; setup: Setup; env: Environment },
-): readonly SlashCommand[] {
+): Promise<readonly SlashCommand[]> {
   const own = listBuiltin(face);
   const { cwd, warn } = setup;
   const home = homedir();
   const config = configFolder(env, home);
-  return [...own, ...customCommands({ harness, own, cwd, home, config, warn })];
+  return [...own, ...(await customCommands({ harness, own, cwd, home, config, warn }))];
 }
 
 /** All commands of an editor: those of the program, then those of plugins. */

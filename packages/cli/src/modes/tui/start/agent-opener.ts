@@ -219,7 +219,7 @@ export class AgentOpener {
     this.#session = chosen.session;
     const harness = await opening;
     const { findCommands } = await import("../../../slash-commands/find-commands.ts");
-    this.#commands = findCommands(face, { harness, setup: this.#setup, env: io.env });
+    this.#commands = await findCommands(face, { harness, setup: this.#setup, env: io.env });
     return harness;
   }
 
