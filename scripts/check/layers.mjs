@@ -41,8 +41,8 @@ const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
 /** An entry point whose file stands in the folder `node` is for Node, whatever its name. */
 const NODE_FILE = /^\.\/(?:src|dist)\/node\//;
 
-/** The agent knows streams and helpers, never a provider. */
-const WITHOUT_PROVIDERS = ["agent"];
+/** These know streams and helpers, never a provider. */
+const WITHOUT_PROVIDERS = ["agent", "protocol"];
 
 /**
  * Reads every module of every package, without tests and what they are made of, and checks what it imports:

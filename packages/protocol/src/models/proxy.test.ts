@@ -141,6 +141,21 @@ describe("streamProxy", () => {
     expect(sent[0]).not.toContain("k-secret");
   });
 
+  it.each([
+    ["http://host/base/", "http://host/base/api/stream"],
+    ["http://host?key=a?b", "http://host/api/stream?key=a?b"],
+    ["", "/api/stream"],
+  ])("asks %j at %s", async (url, address) => {
+    const asked: string[] = [];
+    await ask(url, {
+      fetch: (at) => {
+        asked.push(at);
+        return Promise.reject(new Error("no network"));
+      },
+    });
+    expect(asked).toEqual([address]);
+  });
+
   it("is a client for the loop through createProxyClient", async () => {
     const { url } = await served("Hey");
     const client = createProxyClient({ url, token: "t" });

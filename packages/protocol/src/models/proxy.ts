@@ -8,40 +8,42 @@ import {
   type StreamOptions,
   systemClock,
 } from "@gyre/ai";
-import { type FetchedResponse, joinUrl, parseObject, ProviderError } from "@gyre/ai/providers";
 import { SseDecoder } from "@gyre/ai/stream";
 import { Backoff, RECONNECT_MAX_MS } from "../client/backoff.ts";
-import type { Payload } from "../frames/envelope.ts";
-import { ArrivingMessage } from "../messages/arriving-message.ts";
+import { MessageAssembler } from "../messages/message-assembler.ts";
 import {
   abortedError,
-  toError,
   brokenConnectionError,
-  toProviderError,
   explainResponse,
   isTransient,
+  parseEventData,
+  ProxyError,
+  type ProxyResponse,
   silenceError,
+  toError,
+  toProxyError,
+  tryParseEventData,
   unreachableError,
   unwritableError,
 } from "./proxy-failure.ts";
 import { toRequestPayload } from "./request-payloads.ts";
 
-/** A broken connection is taken up so often without a new event in between. */
+/** A stream is resumed this many times without a new event in between. */
 export const MAX_RESUMES = 5;
 /** A server sends something every 15 s. Without a byte for so long the connection is dead. */
 export const SILENCE_MS = 60_000;
-/** An abort is given so long to get through. */
+/** The timeout of the request that cancels a stream. */
 const CANCEL_MS = 10_000;
-/** The end of a response follows its last event; for so long it is waited for. */
+/** How long the client waits for the end of a response after its last event. */
 const DRAIN_MS = 500;
-/** Of a body that is no stream, so much is read to say what it was, in characters. */
+/** How much of a body that is not a stream of events is read for the error, in characters. */
 const MAX_ERROR_BODY_CHARS = 65_536;
 const EVENT_STREAM = "text/event-stream";
 
-/** All that is asked of a `fetch`: the global one will do. */
-export type ProxyFetch = (url: string, init: ProxyRequest) => Promise<FetchedResponse>;
+/** The part of `fetch` that the proxy client uses; the global one fits. */
+export type ProxyFetch = (url: string, init: ProxyRequest) => Promise<ProxyResponse>;
 
-/** What a `ProxyFetch` is given. */
+/** The second argument of a `ProxyFetch`. */
 export interface ProxyRequest {
   method: "POST" | "GET" | "DELETE";
   headers: Record<string, string>;
@@ -52,7 +54,7 @@ export interface ProxyRequest {
 
 /** Where the server is that holds the keys. */
 export interface ProxyOptions {
-  /** What stands before `/api/stream`; in a browser it may be relative, or empty for the page's own server. */
+  /** The URL before `/api/stream`; in a browser it may be relative, or empty for the page's own server. */
   url: string;
   /** Sent as `Authorization: Bearer`. */
   token: string;
@@ -60,14 +62,14 @@ export interface ProxyOptions {
   fetch?: ProxyFetch;
 }
 
-/** What may be said about one request, and where the server is. */
+/** The options of one request, and where the server is. */
 export type StreamProxyOptions = StreamOptions & ProxyOptions;
 
 /**
- * Asks a model through a server that holds the keys. The stream is like a provider's: what
- * goes wrong arrives as an `error` event, with what had come. A connection that breaks is
- * taken up where it was, so that nothing is lost or doubled. Of the options, `apiKey`,
- * `headers` and functions stay here; the model travels as its provider and id.
+ * Asks a model through a server that holds the keys. The stream is like a provider's: an error
+ * arrives as an `error` event, with the partial message. A connection that breaks is resumed
+ * after its last event, so that no event is lost or doubled. Of the options, `apiKey`, `headers`
+ * and functions are not sent; of the model only its provider and id are.
  */
 export function streamProxy(
   model: Model,
@@ -91,13 +93,13 @@ type Body = ReadableStreamDefaultReader<Uint8Array>;
 /** One request, and its response over as many connections as it takes. */
 class Exchange {
   readonly #stream: AssistantMessageEventStream;
-  readonly #message: ArrivingMessage;
+  readonly #message: MessageAssembler;
   readonly #model: Model;
   readonly #context: Context;
   readonly #options: StreamProxyOptions;
   readonly #clock: Clock;
   #backoff = new Backoff({ maxAttempts: MAX_RESUMES });
-  /** The stream's name with the server, once it has answered. */
+  /** The server's name for the stream, after its answer. */
   #id: string | undefined;
   #connection = new AbortController();
   #isSilent = false;
@@ -115,7 +117,7 @@ class Exchange {
     this.#context = context;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#message = new ArrivingMessage(stream, model, () => this.#clock.now());
+    this.#message = new MessageAssembler(stream, model, () => this.#clock.now());
   }
 
   async run(): Promise<void> {
@@ -126,20 +128,20 @@ class Exchange {
       signal?.addEventListener("abort", abort, { once: true });
       let response = await this.#ask();
       while (response) {
-        const trouble = await this.#read(response);
+        const cause = await this.#read(response);
         if (this.#stream.closed) return;
-        response = await this.#resume(trouble);
+        response = await this.#resume(cause);
       }
     } catch (error) {
-      this.#fail(toProviderError(error, this.#options.url));
+      this.#fail(toProxyError(error, this.#options.url));
     } finally {
       signal?.removeEventListener("abort", abort);
       this.#stopWatch();
     }
   }
 
-  /** Asks the model. Nothing where that was aborted meanwhile. */
-  async #ask(): Promise<FetchedResponse | undefined> {
+  /** Asks the model. Undefined if the request was aborted meanwhile. */
+  async #ask(): Promise<ProxyResponse | undefined> {
     const { url } = this.#options;
     const body = this.#encodeRequest();
     const headers = { "content-type": "application/json", accept: EVENT_STREAM };
@@ -150,7 +152,7 @@ class Exchange {
     );
     this.#id = response.headers.get("gyre-stream") ?? undefined;
     if (this.#stream.closed) {
-      // Only now is it known what there is to cancel.
+      // The name of the stream to cancel is known only now.
       this.#cancel();
       return undefined;
     }
@@ -166,15 +168,15 @@ class Exchange {
     }
   }
 
-  /** Asks for what is missing, until there is an answer that settles it. */
-  async #resume(first: Error): Promise<FetchedResponse | undefined> {
-    let trouble = first;
+  /** Asks for the missing events until the server answers with them or refuses. */
+  async #resume(first: Error): Promise<ProxyResponse | undefined> {
+    let cause = first;
     const id = this.#id;
     const headers = { "last-event-id": String(this.#message.last), accept: EVENT_STREAM };
     while (id !== undefined) {
       const next = this.#backoff.next();
       if (!next) break;
-      const asked = trouble instanceof ProviderError ? (trouble.retryAfterMs ?? 0) : 0;
+      const asked = cause instanceof ProxyError ? (cause.failure.retryAfterMs ?? 0) : 0;
       await this.#wait(Math.max(next.delayMs, Math.min(asked, RECONNECT_MAX_MS)));
       if (this.#stream.closed) return undefined;
       try {
@@ -184,49 +186,49 @@ class Exchange {
         return response;
       } catch (error) {
         if (this.#stream.closed) return undefined;
-        if (error instanceof ProviderError && !isTransient(error)) throw error;
-        trouble = toError(error);
+        if (error instanceof ProxyError && !isTransient(error)) throw error;
+        cause = toError(error);
       }
     }
-    throw brokenConnectionError(this.#options.url, trouble);
+    throw brokenConnectionError(this.#options.url, cause);
   }
 
-  /** Reads to the last event, or gives why it could not. Throws where an event makes no sense. */
-  async #read(response: FetchedResponse): Promise<Error> {
+  /** Reads to the last event, or returns the error that stopped it. Throws where an event is invalid. */
+  async #read(response: ProxyResponse): Promise<Error> {
     const body = response.body?.getReader();
     if (!body) return new Error("the response has no body");
     const before = this.#message.last;
     let isWhole = true;
     const decoder = new SseDecoder((data, event) => {
       if (this.#stream.closed || !isWhole || event === undefined) return;
-      isWhole = this.#message.take(event, parseObject(data));
+      isWhole = this.#message.take(event, parseEventData(data));
       if (this.#message.last > before) this.#backoff = new Backoff({ maxAttempts: MAX_RESUMES });
     });
-    let trouble = new Error("the response ended before its last event");
+    let cause = new Error("the response ended before its last event");
     for (;;) {
       const piece = await body.read().catch(toError);
       if (piece instanceof Error) {
-        trouble = this.#isSilent ? silenceError(this.#options.url, SILENCE_MS) : piece;
+        cause = this.#isSilent ? silenceError(this.#options.url, SILENCE_MS) : piece;
         break;
       }
       if (piece.done) break;
       this.#watch();
       decoder.feed(piece.value);
       if (this.#stream.closed) void this.#drain(body);
-      if (this.#stream.closed) return trouble;
+      if (this.#stream.closed) return cause;
       if (isWhole) continue;
       this.#connection.abort();
       return new Error("an event is missing");
     }
     const left = decoder.end();
-    // A JSON object that was cut is none: one that can be read is whole, also without a line end.
-    const data = left && tryParseObject(left.data);
+    // A JSON object that was cut off does not parse: one that parses is whole, also without a line end.
+    const data = left && tryParseEventData(left.data);
     if (left?.event !== undefined && data && isWhole) this.#message.take(left.event, data);
-    return trouble;
+    return cause;
   }
 
-  /** Throws what a response tells that is no stream of events. */
-  async #assertStream(response: FetchedResponse): Promise<void> {
+  /** Throws if a response is not a stream of events. */
+  async #assertStream(response: ProxyResponse): Promise<void> {
     const type = response.headers.get("content-type") ?? "";
     if (response.ok && type.toLowerCase().startsWith(EVENT_STREAM)) return;
     const body = response.body?.getReader();
@@ -239,7 +241,7 @@ class Exchange {
     path: string,
     headers: Record<string, string> = {},
     body?: string,
-  ): Promise<FetchedResponse> {
+  ): Promise<ProxyResponse> {
     this.#connection = new AbortController();
     this.#isSilent = false;
     this.#watch();
@@ -252,7 +254,7 @@ class Exchange {
     signal: AbortSignal,
     headers: Record<string, string> = {},
     body?: string,
-  ): Promise<FetchedResponse> {
+  ): Promise<ProxyResponse> {
     const { url, token, fetch = globalThis.fetch } = this.#options;
     return await fetch(joinUrl(url, path), {
       method,
@@ -264,7 +266,7 @@ class Exchange {
     });
   }
 
-  /** From now on, silence means that the connection is dead. */
+  /** Restarts the timer after which a silent connection counts as dead. */
   #watch(): void {
     this.#stopWatch();
     this.#stopWatch = this.#clock.after(SILENCE_MS, () => {
@@ -284,15 +286,15 @@ class Exchange {
     });
   }
 
-  #fail(error: ProviderError): void {
+  #fail(error: ProxyError): void {
     if (this.#stream.closed) return;
-    const { failure, message, retryable } = error;
-    this.#message.fail(redact(message, [this.#options.token.trim()]), { ...failure, retryable });
+    const { failure, message } = error;
+    this.#message.fail(redact(message, [this.#options.token.trim()]), failure);
     if (this.#id !== undefined) this.#cancel();
     this.#wake();
   }
 
-  /** Ends the request to the service. Where that does not get through, the server does so in a while. */
+  /** Cancels the request to the service. If that fails, the server cancels it after its own timeout. */
   #cancel(): void {
     this.#connection.abort();
     const control = new AbortController();
@@ -303,14 +305,14 @@ class Exchange {
       .finally(stop);
   }
 
-  /** What follows the last event is read away, so that its connection can serve the next request. */
+  /** Reads the rest of a response and drops it, so that the connection can serve the next request. */
   async #drain(body: Body): Promise<void> {
     const connection = this.#connection;
     const stop = this.#clock.after(DRAIN_MS, () => connection.abort());
     try {
       for (let done = false; !done;) ({ done } = await body.read());
     } catch {
-      // There is no connection to keep, then.
+      // The connection is gone: there is nothing to keep.
     }
     stop();
   }
@@ -320,7 +322,7 @@ async function readText(body: Body): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   while (text.length < MAX_ERROR_BODY_CHARS) {
-    // The status says enough; what could be read of the body is used.
+    // If the body breaks off, the part that arrived is used.
     const piece = await body.read().catch(() => undefined);
     if (!piece || piece.done) return text;
     text += decoder.decode(piece.value, { stream: true });
@@ -329,10 +331,8 @@ async function readText(body: Body): Promise<string> {
   return text;
 }
 
-function tryParseObject(data: string): Payload | undefined {
-  try {
-    return parseObject(data);
-  } catch {
-    return undefined;
-  }
+/** Adds a path to a URL, before its query. */
+function joinUrl(url: string, path: string): string {
+  const [base = "", query] = url.split(/\?(.*)/s, 2);
+  return `${base.replace(/\/+$/, "")}/${path}${query === undefined ? "" : `?${query}`}`;
 }

@@ -9,7 +9,7 @@ import {
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { toFailure } from "../frames/failure-kind.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import { ArrivingMessage } from "../messages/arriving-message.ts";
+import { MessageAssembler } from "../messages/message-assembler.ts";
 import { makeStreamName } from "../frames/stream-name.ts";
 import type { StreamListener, WireClientApi } from "../client/client-api.ts";
 
@@ -34,7 +34,7 @@ export class RemoteResponse implements StreamListener {
   readonly #options: RemoteResponseOptions;
   readonly #clock: Clock;
   readonly #id = makeStreamName();
-  readonly #message: ArrivingMessage;
+  readonly #message: MessageAssembler;
   /** The request went out on a connection. */
   #isSent = false;
   #isGranted = false;
@@ -46,7 +46,7 @@ export class RemoteResponse implements StreamListener {
   constructor(options: RemoteResponseOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#message = new ArrivingMessage(this.events, options.model, () => this.#clock.now());
+    this.#message = new MessageAssembler(this.events, options.model, () => this.#clock.now());
   }
 
   /** Asks. Called once. */

@@ -21,7 +21,7 @@ const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
 ]);
 
 /** One response that arrives as numbered events, over any number of connections. */
-export class ArrivingMessage {
+export class MessageAssembler {
   readonly #stream: AssistantMessageEventStream;
   readonly #model: Model;
   readonly #now: () => number;
