@@ -49,7 +49,7 @@ describe("gyre", () => {
       .flatMap(({ moduleIds }) => moduleIds)
       .filter((id) => !id.includes("rolldown"));
     expect(modules.toSorted()).toEqual(
-      ["exit-codes.ts", "main.ts", "options.ts", "version.ts"].map(at),
+      ["core/exit-codes.ts", "core/options.ts", "core/version.ts", "main.ts"].map(at),
     );
   });
 

@@ -1,14 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
-import {
-  EXIT,
-  type ExitCode,
-  ExitError,
-  foreignCode,
-  interruption,
-  OutputError,
-  UsageError,
-} from "./core/exit-codes.ts";
+import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "./core/exit-codes.ts";
 import type { Io } from "./core/io.ts";
 import {
   type CommandName,
@@ -173,7 +165,10 @@ async function meant(name: string, known: readonly string[], prefix = ""): Promi
  * wait. Who reads us through `head` has seen enough: that asks for the end as well, and is
  * no failure. Any other trouble with stdout is one.
  */
-async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
+async function withSignals(
+  run: (ends: Pick<Io, "signal" | "handleInterrupt">) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  let interrupt: (() => boolean) | undefined;
   const controller = new AbortController();
   const ending: { reason?: ExitError; at: number; isOver: boolean } = { at: 0, isOver: false };
   const stop = (reason: ExitError): void => {
@@ -184,7 +179,7 @@ async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Pro
   for (const [name, number] of Object.entries(SIGNALS)) {
     process.on(name, () => {
       const { at, isOver, reason } = ending;
-      if (name === "SIGINT" && !reason && interruption.take?.()) return;
+      if (name === "SIGINT" && !reason && interrupt?.()) return;
       // Only the rest of stdout is left to be read.
       if (isOver) process.exit(SIGNAL_BASE + number);
       if (!reason) stop(new ExitError(SIGNAL_BASE + number, "Interrupted."));
@@ -205,7 +200,15 @@ async function withSignals(run: (signal: AbortSignal) => Promise<ExitCode>): Pro
   process.removeAllListeners("warning");
   process.on("warning", tell);
   try {
-    const result = await run(controller.signal);
+    const result = await run({
+      signal: controller.signal,
+      handleInterrupt(handler) {
+        interrupt = handler;
+        return () => {
+          if (interrupt === handler) interrupt = undefined;
+        };
+      },
+    });
     return ending.reason?.exitCode ?? result;
   } catch (error) {
     if (!(ending.reason instanceof OutputError)) tell(error);
@@ -234,14 +237,16 @@ function startFolder(): string {
   }
 }
 
-const code = await withSignals((signal) =>
+let isForeignCodeLoaded = false;
+const code = await withSignals((ends) =>
   main(process.argv.slice(2), {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
     cwd: startFolder(),
-    signal,
+    onForeignCode: () => (isForeignCodeLoaded = true),
+    ...ends,
   }),
 );
 process.exitCode = code;
@@ -250,7 +255,7 @@ if (code === EXIT.timeout || code > SIGNAL_BASE) {
 }
 
 // What a plugin has left open does not keep us, once all is written.
-if (foreignCode.isLoaded) {
+if (isForeignCodeLoaded) {
   const leave = (): void => {
     if (process.stdout.writableLength === 0) process.exit();
   };

@@ -31,15 +31,3 @@ export class ExitError extends Error {
 
 /** stdout takes no more. What there is to say of it was said where that was found out. */
 export class OutputError extends ExitError {}
-
-/**
- * Whether code of others runs in this process. It may leave a timer or a socket open, which
- * must not keep the program from ending.
- */
-export const foreignCode: { isLoaded: boolean } = { isLoaded: false };
-
-/**
- * Who has a use for Ctrl-C where the terminal makes a signal of it. `take` is asked before the
- * program ends by it; true: it is done with.
- */
-export const interruption: { take?: () => boolean } = {};

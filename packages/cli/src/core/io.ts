@@ -16,4 +16,14 @@ export interface Io {
   cwd: string;
   /** Fires when the program is asked to end; the reason is an `ExitError` with its code. */
   signal: AbortSignal;
+  /**
+   * Has Ctrl-C handled where the terminal makes a signal of it. The handler is called before
+   * the program ends by it; true: it does not end. Gives what removes the handler.
+   */
+  handleInterrupt?: (handler: () => boolean) => () => void;
+  /**
+   * Called when code of others was loaded. It may leave a timer or a socket open, which must
+   * not keep the program from ending.
+   */
+  onForeignCode?: () => void;
 }

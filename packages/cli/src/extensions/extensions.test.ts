@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { CommandRegistry } from "./command-registry.ts";
 import { EXIT } from "../core/exit-codes.ts";
 import { extensionsFor } from "./extensions.ts";
-import { StoppableAgent } from "./stoppable-agent.ts";
+import { AbortableAgent } from "./abortable-agent.ts";
 import {
   buildProgram,
   type Ended,
@@ -446,7 +446,7 @@ it("PreCompact is told before the context is compacted, and may put it off", asy
   });
   const words = "word ".repeat(2000);
   const script = scriptedModel([words, words, words, words]);
-  const agent = new StoppableAgent({
+  const agent = new AbortableAgent({
     protocol: script,
     context: {
       triggerTokens: 3000,

@@ -13,7 +13,7 @@ import { type LoadedPlugin, loadPlugins } from "./plugins.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { StoppableAgent } from "./stoppable-agent.ts";
+import type { AbortableAgent } from "./abortable-agent.ts";
 import type { Environment } from "../core/io.ts";
 import { within } from "./time-limit.ts";
 import { version } from "../core/version.ts";
@@ -29,13 +29,14 @@ export interface ExtensionOptions {
   warn: (text: string) => void;
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
+  onForeignCode?: (() => void) | undefined;
   /** Told of a call that a hook refused. */
   denied: (call: ToolInvocation, reason: string) => void;
 }
 
 /** A conversation, once it is open. */
 export interface Conversation {
-  agent: StoppableAgent;
+  agent: AbortableAgent;
   toolset: Pick<Toolset, "env">;
   session: () => Session | undefined;
   /** It goes on from an earlier one. */
@@ -65,6 +66,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
   const warn = (text: string): void => options.warn(oneLine(text));
   const { plugins, tools, commands } = await loadPlugins({
     reservedCommands: options.reservedCommands ?? [],
+    onForeignCode: options.onForeignCode,
     paths: settings.plugins ?? [],
     cwd,
     version: version(),

@@ -3,7 +3,6 @@ import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
 import type { GyrePlugin } from "@gyre/tools";
 import { CommandRegistry } from "./command-registry.ts";
-import { foreignCode } from "../core/exit-codes.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
 import { findPlugin, PluginError } from "../settings/plugin-entry.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -13,6 +12,8 @@ import { within } from "./time-limit.ts";
 export const PLUGIN_TIMEOUT_MS = 10_000;
 
 export interface PluginOptions {
+  /** Called before each plugin that is loaded. */
+  onForeignCode?: (() => void) | undefined;
   /** Names that commands of plugins may not have. Default: none. */
   reservedCommands?: readonly string[];
   /** Absolute: files, folders of packages, or places in a `node_modules`. */
@@ -76,7 +77,7 @@ async function loadPlugin(
     const plugin = pluginIn(await load(pathToFileURL(file).href));
     await plugin.registerTools(stage.registry, stage.api);
   };
-  foreignCode.isLoaded = true;
+  options.onForeignCode?.();
   try {
     await within(PLUGIN_TIMEOUT_MS, register(), clock);
   } finally {

@@ -13,7 +13,7 @@ import {
 import type { Copies, Copy } from "./copies.ts";
 import { type GitFiles, readGitContents, readGitFiles } from "./git-contents.ts";
 import type { FileChange, FileState, LeftOut } from "./line.ts";
-import { lookAt, MAX_FILE_BYTES, modeOf, reasonOf, signatureOf, tooLarge } from "./look.ts";
+import { lookAt, MAX_FILE_BYTES, modeOf, describeFailure, signatureOf, tooLarge } from "./look.ts";
 import { filesAt, scanFiles, type ScannedFile } from "./scan.ts";
 import type { HistoryStore } from "./store.ts";
 
@@ -175,7 +175,7 @@ export class KnownFiles {
       const copy = await this.#options.copies.put(bytes);
       return copy ? { type: "copy", copy } : { type: "none", why: "too much is copied already" };
     } catch (error) {
-      return { type: "none", why: `it could not be copied: ${reasonOf(error)}` };
+      return { type: "none", why: `it could not be copied: ${describeFailure(error)}` };
     }
   }
 
@@ -225,7 +225,7 @@ export class KnownFiles {
           this.#set(path, seen, { type: "stored", state: change.after });
         }
       } catch (error) {
-        await leaveOut(`it could not be kept: ${reasonOf(error)}`);
+        await leaveOut(`it could not be kept: ${describeFailure(error)}`);
       }
     }
   }
@@ -276,7 +276,7 @@ export class KnownFiles {
         }
       }
     } catch (error) {
-      return `what was kept of it cannot be read: ${reasonOf(error)}`;
+      return `what was kept of it cannot be read: ${describeFailure(error)}`;
     }
   }
 

@@ -1,5 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
+import { getSystemErrorMap } from "node:util";
+import { errorMessage } from "@gyre/ai";
 import { type FileIdentity, PathError, type Workspace } from "@gyre/tools";
 import { isMissing } from "./store.ts";
 
@@ -64,7 +66,7 @@ export async function lookAt(
   } catch (error) {
     if (isMissing(error)) return { kind: "nothing" };
     if (error instanceof PathError) return refused(error);
-    return { kind: "unkept", why: reasonOf(error) };
+    return { kind: "unkept", why: describeFailure(error) };
   }
 }
 
@@ -98,9 +100,11 @@ function refused({ fault, message }: PathError): Seen {
   }
 }
 
-/** What the system says, without its own paths: they come after a comma. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.message.split(",")[0] ?? "") : String(error);
+/** What went wrong, of an error of the system without its path: "EACCES: permission denied". */
+export function describeFailure(error: unknown): string {
+  const errno = error instanceof Error && "errno" in error ? Number(error.errno) : Number.NaN;
+  const known = getSystemErrorMap().get(errno);
+  return known ? known.join(": ") : errorMessage(error);
 }
 
 export function tooLarge(bytes: bigint | number): string {

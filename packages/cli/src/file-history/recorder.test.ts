@@ -9,6 +9,7 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
+import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@gyre/ai";
 import {
@@ -20,13 +21,17 @@ import {
   type Workspace,
 } from "@gyre/tools";
 import { afterEach, describe, expect, it } from "vitest";
-import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
+import {
+  type HistoryWorld,
+  historyWorld,
+  type HistoryWorldOptions,
+} from "../testing/history-world.ts";
 import type { HistoryLine } from "./line.ts";
-import { MAX_SURE_MS, type RecorderOptions } from "./recorder.ts";
+import { MAX_SURE_MS } from "./recorder.ts";
 
 const open: HistoryWorld[] = [];
 
-async function world(options: Partial<RecorderOptions> = {}): Promise<HistoryWorld> {
+async function world(options: HistoryWorldOptions = {}): Promise<HistoryWorld> {
   const made = await historyWorld(options);
   open.push(made);
   return made;
@@ -216,9 +221,7 @@ describe("what is left out", () => {
   });
 
   it("is listed where it cannot be read", async () => {
-    const late: { workspace?: Workspace } = {};
-    const w = await world({ workspace: () => late.workspace ?? w.workspace });
-    late.workspace = denying(w.workspace, "./secret.txt");
+    const w = await world({ workspace: (own) => denying(own, "./secret.txt") });
     await w.put("secret.txt", "text");
     await w.run(() => w.shell(() => appendFile(w.path("secret.txt"), "more")));
     const [line] = await w.recorder.lines();
@@ -278,8 +281,9 @@ describe("what is left out", () => {
   });
 
   it("is all of it where the disk is full, and no call fails", async () => {
-    const full = (): Promise<void> =>
-      Promise.reject(new Error("ENOSPC: no space left on device, write"));
+    const noSpace = new Error("ENOSPC: no space left on device, write");
+    const errno = -constants.errno.ENOSPC;
+    const full = (): Promise<void> => Promise.reject(Object.assign(noSpace, { errno }));
     const w = await world({ writer: { write: full, append: full } });
     await w.put("a.txt", "old");
     await w.run(() => w.shell(() => w.put("a.txt", "new")));

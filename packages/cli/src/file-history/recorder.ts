@@ -7,7 +7,7 @@ import { isGuarded, type Workspace } from "@gyre/tools";
 import { Copies } from "./copies.ts";
 import { type Author, type FoundChanges, KnownFiles } from "./known-files.ts";
 import type { HistoryLine, LeftOut } from "./line.ts";
-import { reasonOf } from "./look.ts";
+import { describeFailure } from "./look.ts";
 import { promptsOf } from "./prompts.ts";
 import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
 import { applyRewind, type RewindReport } from "./rewind-apply.ts";
@@ -37,8 +37,7 @@ export interface FileHistory {
 }
 
 export interface RecorderOptions {
-  /** Open by the time the first call comes. */
-  workspace: () => Workspace;
+  workspace: Workspace;
   /** Nothing is recorded where there is none. */
   session: () => Session | undefined;
   /** Whether a job runs in the background. */
@@ -111,14 +110,14 @@ export class FileRecorder implements FileHistory {
     await this.#turn;
     const opened = await this.#open();
     if (!opened) return { steps: [], leftOut: [] };
-    return planRewind({ ...opened, workspace: this.#options.workspace() }, from);
+    return planRewind({ ...opened, workspace: this.#options.workspace }, from);
   }
 
   async apply(plan: RewindPlan, options: { withConflicts: boolean }): Promise<RewindReport> {
     const opened = await this.#open();
     if (!opened) throw new Error("There is no session, and so no history of files.");
     const { session, known } = opened;
-    const world = { ...opened, workspace: this.#options.workspace() };
+    const world = { ...opened, workspace: this.#options.workspace };
     return this.#inTurn(async () => {
       const report = await applyRewind(world, plan, {
         ...options,
@@ -251,7 +250,7 @@ export class FileRecorder implements FileHistory {
     const { folder, writer, workspace, maxFiles } = this.#options;
     const store = await HistoryStore.open(join(folder, folderName(session.header.id)), writer);
     const known = new KnownFiles({
-      workspace: workspace(),
+      workspace,
       store,
       copies: this.#copies,
       now: () => this.#now(),
@@ -270,7 +269,7 @@ export class FileRecorder implements FileHistory {
     if (this.#isWarned || this.#closing.signal.aborted) return;
     this.#isWarned = true;
     this.#options.warn(
-      `What is changed may not be taken back by /rewind: the history of files failed (${reasonOf(error)}).`,
+      `What is changed may not be taken back by /rewind: the history of files failed (${describeFailure(error)}).`,
     );
   }
 

@@ -3,7 +3,7 @@ import { mkdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Workspace } from "@gyre/tools";
 import { type FileChange, type FileState, isSameState, type LeftOut } from "./line.ts";
-import { lookAt, reasonOf, type Seen } from "./look.ts";
+import { lookAt, describeFailure, type Seen } from "./look.ts";
 import { LED_AWAY, type RewindPlan, type RewindStep, type RewindWorld, stateOf } from "./rewind.ts";
 
 const OWNER_WRITES = 0o200;
@@ -49,7 +49,7 @@ export async function applyRewind(
       await take(world, step);
       done.push({ path, before: step.current, after: step.target });
     } catch (error) {
-      failed.push({ path, why: reasonOf(error) });
+      failed.push({ path, why: describeFailure(error) });
     }
   }
   if (done.length > 0) {

@@ -2,12 +2,12 @@ import {
   type AgentEndEvent,
   type AgentEvent,
   type AgentRun,
-  type AgentSink,
   callsOf,
   jsonLines,
   type Limits,
   logging,
   type Middleware,
+  type PromptInput,
   userMessage,
 } from "@gyre/agent";
 import {
@@ -20,12 +20,7 @@ import {
   type Usage,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
-import {
-  createJournal,
-  type Session,
-  type SessionContext,
-  type SessionSettings,
-} from "@gyre/sessions";
+import type { Session, SessionSettings } from "@gyre/sessions";
 import type { PermissionMode, Toolset } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
@@ -33,17 +28,18 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
-import { answerAside } from "./answer-aside.ts";
-import { KeptResults } from "./kept-results.ts";
+import { OffloadedResults } from "./offloaded-results.ts";
+import { SessionLog } from "./session-log.ts";
+import { sideQuery } from "./side-query.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, openModels } from "../models/models.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import type { Settings } from "../settings/settings.ts";
-import { StoppableAgent } from "../extensions/stoppable-agent.ts";
+import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { summariser } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
-import { openTools } from "./tools.ts";
+import { type OpenedTools, openTools } from "./tools.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
 import { toLlmMessages } from "../conversation/user-command.ts";
@@ -51,58 +47,61 @@ import { toLlmMessages } from "../conversation/user-command.ts";
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
 
-/** How often a response that broke off is taken up again, for one prompt. */
+/** How often a response that broke off is continued with another run, for one prompt. */
 export const MAX_RESUMES = 3;
 
 /**
  * Makes all that a run needs. What a session was set to holds on, unless `explicit` says
- * otherwise; so the requests of a session that is gone on with begin as its last one did.
+ * otherwise: the requests of a session that is resumed begin as its last request did.
  */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
-  const settings = remembered(options, context?.settings ?? {});
+  const settings = mergeSettings(options, context?.settings ?? {});
   const models = options.models ?? (await openModels({ ...options, settings }));
-  const model = await models.current();
-  const harness: { now?: Harness } = {};
+  const denied: DeniedCall[] = [];
+  const log = new SessionLog(options.session, context);
   const parts: Parts = {
     options,
     settings,
     models,
-    model,
+    model: await models.current(),
     context,
     guidance: await readGuidance(options, settings),
-    extensions: undefined,
-    denied: [],
+    extensions: await loadExtensions(options, settings, denied),
+    denied,
     mode: { now: settings.mode ?? "ask" },
     givenRules: [],
-    kept: new KeptResults({
-      session: () => harness.now?.session,
-      messages: () => harness.now?.agent.state.messages ?? [],
-    }),
+    results: new OffloadedResults(log, context?.messages),
   };
-  parts.extensions = await extensionsOf(parts);
-  // Sub-agents are under the same permissions, which need the folder that opens with the tools.
-  const opened: { toolset?: Toolset } = {};
-  const openedTools = (): Toolset => {
-    if (opened.toolset) return opened.toolset;
-    throw new Error("The tools are not open yet.");
-  };
-  const guard = permissionsFor(parts, openedTools);
-  const recorder = await recorderOf(options, openedTools, () => harness.now?.session);
-  // What is recorded is what was let through.
-  const inner = recorder ? [recorder.middleware] : [];
-  const around = [...(parts.extensions?.middleware ?? []), guard, ...inner];
-  const toolset = await openTools(parts, around);
-  opened.toolset = toolset;
-  if (options.session && toolset.registry.has("notes")) {
-    toolset.notes.restore(await notesIn(options.session));
+  // Sub-agents are guarded as the agent is. The guards are made with the folder that opens with
+  // the tools, so the list is filled when that is open.
+  const guards: Middleware[] = [];
+  const tools = await openTools(parts, guards);
+  const { toolset } = tools;
+  try {
+    const recorder = await openRecorder(options, toolset, log);
+    // Only calls that were allowed are recorded, so the recorder is the innermost.
+    guards.push(
+      ...(parts.extensions?.middleware ?? []),
+      permissionsFor(parts, toolset),
+      ...(recorder ? [recorder.middleware] : []),
+    );
+    if (options.session && toolset.registry.has("notes")) {
+      toolset.notes.restore(await notesIn(options.session));
+    }
+    return new AgentHarness(parts, tools, guards, log, recorder);
+  } catch (error) {
+    await toolset.close();
+    throw error;
   }
-  harness.now = new HarnessOf(parts, toolset, around, recorder);
-  return harness.now;
 }
 
 /** Plugins and hooks, where there are any. */
-async function extensionsOf({ options, settings, denied }: Parts): Promise<Extensions | undefined> {
+async function loadExtensions(
+  options: HarnessOptions,
+  settings: Settings,
+  denied: DeniedCall[],
+): Promise<Extensions | undefined> {
   const { plugins = [], hooks = {} } = settings;
   if (plugins.length === 0 && Object.keys(hooks).length === 0) return undefined;
   const { extensionsFor } = await import("../extensions/extensions.ts");
@@ -114,28 +113,25 @@ async function extensionsOf({ options, settings, denied }: Parts): Promise<Exten
   });
 }
 
-/** Records what becomes of files, where that is wanted. */
-async function recorderOf(
+/** Records what calls do to files, where that is wanted. */
+async function openRecorder(
   { env, fileHistory, warn }: HarnessOptions,
-  toolset: () => Toolset,
-  session: () => Session | undefined,
+  { env: { workspace }, jobs }: Toolset,
+  log: SessionLog,
 ): Promise<FileRecorder | undefined> {
   if (!fileHistory) return undefined;
   const { FileRecorder, historyFolder } = await import("../file-history/recorder.ts");
   return new FileRecorder({
-    workspace: () => toolset().env.workspace,
-    session,
-    isJobRunning: () =>
-      toolset()
-        .jobs.list()
-        .some(({ end }) => !end),
+    workspace,
+    session: () => log.session,
+    isJobRunning: () => jobs.list().some(({ end }) => !end),
     folder: historyFolder(env),
     warn,
   });
 }
 
-class HarnessOf implements Harness {
-  readonly agent: StoppableAgent;
+class AgentHarness implements Harness {
+  readonly agent: AbortableAgent;
   readonly toolset: Toolset;
   readonly fileHistory: FileRecorder | undefined;
   readonly denied: readonly DeniedCall[];
@@ -146,86 +142,84 @@ class HarnessOf implements Harness {
   readonly #options: HarnessOptions;
   readonly #models: Models;
   readonly #mode: { now: PermissionMode };
-  /** Read by each run as it starts: what a prompt has used up is taken off between its runs. */
+  readonly #log: SessionLog;
+  readonly #results: OffloadedResults;
+  /** Read by each run as it starts: what a prompt has used is deducted between its runs. */
   readonly #limits: Limits;
-  #saved: SessionSettings;
-  #session: Session | undefined;
-  #sink: AgentSink | undefined;
-  #sessionError: string | undefined;
-  /** What summaries have used since the last prompt ended. */
-  #aside: Usage = {};
-  /** What the model is told before the next prompt. */
-  #news: string | undefined;
+  /** What summaries and side queries have used since the last prompt ended. */
+  #sideUsage: Usage = {};
+  /** What goes before the next prompt. */
+  #pendingNotice: string | undefined;
   /** Whether anything of the newest answer was shown. */
   #isShown = false;
 
   constructor(
     parts: Parts,
-    toolset: Toolset,
-    around: readonly Middleware[],
+    { toolset, mcp }: OpenedTools,
+    guards: readonly Middleware[],
+    log: SessionLog,
     fileHistory: FileRecorder | undefined,
   ) {
-    const { options, settings, models, model, context, guidance } = parts;
-    const { session } = options;
+    const { options, settings, models, model, context, guidance, results } = parts;
     this.toolset = toolset;
     this.fileHistory = fileHistory;
     this.#options = options;
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
-    this.mcp = parts.mcp;
+    this.mcp = mcp;
     this.givenRules = parts.givenRules;
     this.#extensions = parts.extensions;
     this.#models = models;
     this.#mode = parts.mode;
-    this.#saved = context?.settings ?? {};
+    this.#log = log;
+    this.#results = results;
     this.#limits = limitsOf(settings);
-    const tools = toolset.registry.list();
     const folder = toolset.env.workspace.root;
-    const saved = this.#saved.systemPrompt;
-    const told =
+    const saved = context?.settings.systemPrompt;
+    const instructions =
       saved === undefined
         ? systemPrompt({ folder, settings, more: guidanceTexts(guidance) })
         : movedPrompt(saved, folder);
-    this.#news = guidanceNews(guidance, told, context?.messages ?? []);
+    this.#pendingNotice = guidanceNews(guidance, instructions, context?.messages ?? []);
     toolset.notes.onChange(async (text) => {
-      if (this.#session) await saveNotes(this.#session, text);
+      if (log.session) await saveNotes(log.session, text);
     });
-    this.agent = new StoppableAgent({
+    this.agent = new AbortableAgent({
       protocol: models.client,
       convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
       context: {
-        pinned: () => pinned(guidance, told, toolset),
-        keep: (key, text) => parts.kept.keep(key, text),
+        pinned: () => pinned(guidance, instructions, toolset),
+        keep: (key, text) => results.store(key, text),
         summarise: summariser({
           client: models.client,
           model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
-          spent: (usage) => (this.#aside = addUsage(this.#aside, usage)),
+          spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
         }),
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
       },
       middleware: [
-        ...(parts.mcp ? [parts.mcp.middleware] : []),
+        ...(mcp ? [mcp.middleware] : []),
         ...(settings.log === undefined ? [] : [logTo(settings.log)]),
-        ...around,
+        ...guards,
       ],
-      sink: (event) => this.#take(event),
+      sink: (event) => this.#onEvent(event),
       ...(context && { recordedResult: (id: string) => context.recordedResult(id) }),
       initialState: {
         model,
-        tools,
+        tools: toolset.registry.list(),
         thinkingLevel: settings.thinking ?? "off",
-        systemPrompt: told,
+        systemPrompt: instructions,
         messages: context?.messages ?? [],
         ...(context?.compaction && { compaction: context.compaction }),
       },
     });
-    this.#writeTo(session, context);
+    this.#nameSession();
     this.#extensions?.attach({
       agent: this.agent,
       toolset,
-      session: () => this.#session,
+      session: () => log.session,
       isResumed: (context?.messages.length ?? 0) > 0,
     });
   }
@@ -239,14 +233,14 @@ class HarnessOf implements Harness {
     const last = messages.findLast(
       (message) =>
         message.role !== "userCommand" &&
-        (message.role !== "assistant" || isWhole(message.stopReason)),
+        (message.role !== "assistant" || isComplete(message.stopReason)),
     );
     if (!last) return false;
     return last.role !== "assistant" || callsOf(last).length > 0;
   }
 
   get session(): Session | undefined {
-    return this.#session;
+    return this.#log.session;
   }
 
   get model(): Model {
@@ -261,61 +255,68 @@ class HarnessOf implements Harness {
 
   async start(): Promise<void> {
     const { newSession } = this.#options;
-    if (!this.#session && newSession) this.#writeTo(await newSession(), undefined);
-    await this.#save();
+    if (!this.#log.session && newSession) {
+      this.#log.use(await newSession());
+      this.#nameSession();
+    }
+    await this.#saveSettings();
   }
 
   async prompt(request: PromptRequest): Promise<Outcome> {
     const { text, images = [], output, signal, userCommands = [] } = request;
     await this.start();
     if (signal?.aborted) throw new Error("Interrupted.");
-    const asked = await this.#passed(text);
-    const message = userMessage(this.#withNews(asked), Date.now(), images);
-    const messages = [...userCommands, message];
-    return this.#toItsEnd(
-      () => (output ? this.agent.run(messages, { output }) : this.agent.run(messages)),
-      output,
-    );
+    const passed = await this.#runPromptHooks(text);
+    const message = userMessage(this.#withNotice(passed), Date.now(), images);
+    return this.#runToCompletion(this.#run([...userCommands, message], output), output);
   }
 
   async resume(output?: AnySchema): Promise<Outcome> {
     await this.start();
-    return this.#toItsEnd(() => this.#continued(output), output);
+    return this.#runToCompletion(this.#continue(output), output);
   }
 
-  #continued(output: AnySchema | undefined): AgentRun<unknown> {
-    return output ? this.agent.continueRun({ output }) : this.agent.continueRun();
+  #run(input: PromptInput, output: AnySchema | undefined): AgentRun<unknown> {
+    return detached(output ? this.agent.run(input, { output }) : this.agent.run(input));
   }
 
-  async #toItsEnd(begin: () => AgentRun<unknown>, output: AnySchema | undefined): Promise<Outcome> {
+  #continue(output: AnySchema | undefined): AgentRun<unknown> {
+    return detached(output ? this.agent.continueRun({ output }) : this.agent.continueRun());
+  }
+
+  async #runToCompletion(
+    first: AgentRun<unknown>,
+    output: AnySchema | undefined,
+  ): Promise<Outcome> {
     const whole = { ...this.#limits };
-    this.#sessionError = undefined;
-    let run = begin();
+    this.#log.error = undefined;
+    let run = first;
     let turns = 0;
     let usage: Usage = {};
     try {
       for (let resumes = 0; ;) {
         const end = await run.result();
         turns += end.turns;
-        usage = addUsage(addUsage(usage, end.usage), this.#aside);
-        this.#aside = {};
-        const more = await this.#wanted(end);
+        usage = addUsage(addUsage(usage, end.usage), this.#sideUsage);
+        this.#sideUsage = {};
+        const more = await this.#runStopHooks(end);
         if (more !== undefined) {
-          run = output ? this.agent.run(more, { output }) : this.agent.run(more);
+          run = this.#run(more, output);
           continue;
         }
-        const goOn = resumes++ < MAX_RESUMES && this.#brokeOff(end) && takeOff(this.#limits, end);
-        if (!goOn) {
-          const sessionError = this.#sessionError;
+        const mayResume =
+          resumes++ < MAX_RESUMES && this.#brokeOff(end) && deduct(this.#limits, end);
+        if (!mayResume) {
+          const { error } = this.#log;
           return {
             end,
             turns,
             usage,
             ...(output && (await answerOf(run))),
-            ...(sessionError !== undefined && { sessionError }),
+            ...(error !== undefined && { sessionError: error }),
           };
         }
-        run = this.#continued(output);
+        run = this.#continue(output);
       }
     } finally {
       Object.assign(this.#limits, whole);
@@ -323,33 +324,33 @@ class HarnessOf implements Harness {
   }
 
   /** The prompt, after hooks have seen it. */
-  #passed(text: string): string | Promise<string> {
+  #runPromptHooks(text: string): string | Promise<string> {
     const extensions = this.#extensions;
-    return extensions ? this.agent.beside((signal) => extensions.prompt(text, signal)) : text;
+    return extensions ? this.agent.runAbortable((signal) => extensions.prompt(text, signal)) : text;
   }
 
-  /** What a hook wants done before the agent may stop, if there is anything left for it. */
-  async #wanted(end: AgentEndEvent): Promise<string | undefined> {
+  /** What a hook wants done before the agent may stop, if the limits leave room for it. */
+  async #runStopHooks(end: AgentEndEvent): Promise<string | undefined> {
     const extensions = this.#extensions;
     if (!extensions || end.stop !== "done") return undefined;
-    const more = await this.agent.beside((signal) => extensions.stop(signal));
-    return more !== undefined && takeOff(this.#limits, end) ? more : undefined;
+    const more = await this.agent.runAbortable((signal) => extensions.stop(signal));
+    return more !== undefined && deduct(this.#limits, end) ? more : undefined;
   }
 
-  #withNews(text: string): string {
-    const news = this.#news;
-    this.#news = undefined;
-    return news === undefined ? text : `${news}\n\n${text}`;
+  #withNotice(text: string): string {
+    const notice = this.#pendingNotice;
+    this.#pendingNotice = undefined;
+    return notice === undefined ? text : `${notice}\n\n${text}`;
   }
 
   ask(prompt: string, signal: AbortSignal): Promise<string> {
     const { client } = this.#models;
-    return this.agent.beside((stopped) =>
-      answerAside(prompt, {
+    return this.agent.runAbortable((aborted) =>
+      sideQuery(prompt, {
         client,
         model: this.model,
-        signal: AbortSignal.any([signal, stopped]),
-        spent: (usage) => (this.#aside = addUsage(this.#aside, usage)),
+        signal: AbortSignal.any([signal, aborted]),
+        spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
       }),
     );
   }
@@ -362,19 +363,19 @@ class HarnessOf implements Harness {
 
   async setThinking(level: ThinkingLevel): Promise<void> {
     this.agent.setThinkingLevel(level);
-    await this.#save();
+    await this.#saveSettings();
   }
 
   async setMode(mode: PermissionMode): Promise<void> {
     this.#mode.now = mode;
-    await this.#save();
+    await this.#saveSettings();
   }
 
   async setTools(names: readonly string[]): Promise<void> {
     const { registry } = this.toolset;
     const wanted = new Set(names.map((name) => registry.get(name)));
     this.agent.setTools(registry.list().filter((tool) => wanted.has(tool)));
-    await this.#save();
+    await this.#saveSettings();
   }
 
   async close(): Promise<void> {
@@ -382,25 +383,21 @@ class HarnessOf implements Harness {
     await this.agent.waitForIdle();
     await this.fileHistory?.close();
     await this.toolset.close();
-    if (this.#session !== this.#options.session) await this.#session?.close();
+    const { session } = this.#log;
+    if (session !== this.#options.session) await session?.close();
   }
 
-  #writeTo(session: Session | undefined, context: SessionContext | undefined): void {
-    if (!session) return;
-    this.#session = session;
-    this.#sink = createJournal(session, context);
-    this.agent.sessionId = session.header.id;
+  /** Services may keep what belongs to one session together. */
+  #nameSession(): void {
+    const { session } = this.#log;
+    if (session) this.agent.sessionId = session.header.id;
   }
 
-  #take(event: AgentEvent): void | Promise<void> {
+  #onEvent(event: AgentEvent): void | Promise<void> {
     if (event.type === "message_start") this.#isShown = false;
     else if (event.type === "message_update") this.#isShown = true;
-    const writing = this.#sink?.(event);
-    if (!(writing instanceof Promise)) return;
-    return writing.catch((error: unknown) => {
-      this.#sessionError = error instanceof Error ? error.message : String(error);
-      throw error;
-    });
+    else if (event.type === "message_end") this.#results.observe(event.message);
+    return this.#log.write(event);
   }
 
   /**
@@ -412,35 +409,32 @@ class HarnessOf implements Harness {
     return this.#isShown && isRetryable(finalMessage.failure);
   }
 
-  /** Writes down what is set now, as far as it is not written down already. */
-  async #save(): Promise<void> {
-    if (!this.#session) return;
+  async #saveSettings(): Promise<void> {
     const { systemPrompt: prompt, thinkingLevel, tools } = this.agent.state;
     const { provider, id } = this.model;
-    const now: Required<SessionSettings> = {
+    await this.#log.saveSettings({
       model: { provider, id },
       thinkingLevel,
       systemPrompt: prompt,
       tools: tools.map(({ name }) => name),
       mode: this.#mode.now,
-    };
-    const saved: Record<string, unknown> = { ...this.#saved };
-    const changed = Object.entries(now).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(saved[key]),
-    );
-    if (changed.length === 0) return;
-    await this.#session.append({ type: "settings", settings: Object.fromEntries(changed) });
-    this.#saved = now;
+    });
   }
 }
 
-/** The answer was not broken off by trouble. */
-function isWhole(reason: StopReason): boolean {
+/** Listeners and the sink get the events: none have to be kept for a reader. */
+function detached(run: AgentRun<unknown>): AgentRun<unknown> {
+  run.detach();
+  return run;
+}
+
+/** Whether the answer is complete. */
+function isComplete(reason: StopReason): boolean {
   return reason !== "error" && reason !== "aborted" && reason !== "redirected";
 }
 
-/** What is set, with what the session had where nothing else was asked for. */
-function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings): Settings {
+/** The settings, with those of the session where nothing else was asked for. */
+function mergeSettings({ settings, explicit }: HarnessOptions, had: SessionSettings): Settings {
   const { model, thinkingLevel, tools } = had;
   const isOpen = (key: keyof Settings): boolean => !explicit?.has(key);
   return {
@@ -453,14 +447,16 @@ function remembered({ settings, explicit }: HarnessOptions, had: SessionSettings
   };
 }
 
-/** What a session was begun with where there was no key is no model to go on with. */
+/** A session that began without a key has the scripted model, which is not to be resumed with. */
 function isScripted({ provider }: Pick<Model, "provider">): boolean {
   return provider === scriptedModelInfo.provider;
 }
 
-/** What is in sight after every compaction: notes, and instructions that the first message lacks. */
-function pinned(guidance: Guidance, told: string, { notes }: Toolset): string | undefined {
-  return [guidanceNews(guidance, told, []), notes.text].filter(Boolean).join("\n\n") || undefined;
+/** What stays in the context after every compaction: notes, and guidance that the instructions lack. */
+function pinned(guidance: Guidance, instructions: string, { notes }: Toolset): string | undefined {
+  return (
+    [guidanceNews(guidance, instructions, []), notes.text].filter(Boolean).join("\n\n") || undefined
+  );
 }
 
 function limitsOf({ maxCost, maxTurns }: Settings): Limits {
@@ -470,8 +466,8 @@ function limitsOf({ maxCost, maxTurns }: Settings): Limits {
   };
 }
 
-/** Takes off what a run has used; tells whether anything is left. */
-function takeOff(limits: Limits, { turns, usage }: AgentEndEvent): boolean {
+/** Deducts what a run has used. Answers whether anything is left. */
+function deduct(limits: Limits, { turns, usage }: AgentEndEvent): boolean {
   if (limits.maxTurns !== undefined) limits.maxTurns -= turns;
   if (limits.maxCostUsd !== undefined) limits.maxCostUsd -= usage.cost?.total ?? 0;
   return Object.values(limits).every((left: number) => left > 0);

@@ -8,30 +8,29 @@ import {
   type Toolset,
 } from "@gyre/tools";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
-import type { Settings } from "../settings/settings.ts";
 import type { HarnessOptions, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
   { options: { approvals, warn, explicit }, settings, mode, denied, extensions, givenRules }: Parts,
-  toolset: () => Toolset,
+  toolset: Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
-  let isTold = false;
+  let isReported = false;
   const guard = asUsage(
     () =>
       permissions({
         mode: () => mode.now,
         rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
         async sandboxed() {
-          const { kind, missing } = await toolset().env.sandbox();
-          if (missing !== undefined && !isTold) {
-            isTold = true;
+          const { kind, missing } = await toolset.env.sandbox();
+          if (missing !== undefined && !isReported) {
+            isReported = true;
             warn(`Commands run without a sandbox, and are asked about. ${missing}`);
           }
           return kind !== "none";
         },
-        workspace: () => toolset().env.workspace,
+        workspace: toolset.env.workspace,
         ...(extensions && {
           tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
           advice: (call: ToolInvocation) => extensions.advice(call),
@@ -58,28 +57,25 @@ export function permissionsFor(
   return {
     ...guard,
     async tool(call, next) {
-      // The way to give a typed answer is no tool of ours, and does nothing.
-      const isAnswer = call.tool.name === ANSWER_TOOL && !toolset().registry.has(ANSWER_TOOL);
+      // The tool that gives a typed answer is the agent's own, and has no effect.
+      const isAnswer = call.tool.name === ANSWER_TOOL && !toolset.registry.has(ANSWER_TOOL);
       return isAnswer || !guard.tool ? next() : guard.tool(call, next);
     },
   };
 }
 
-/** A rule that is wrong is what the user wrote. */
+/** A rule that is wrong is an error in what the user wrote. */
 function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof RuleError)) throw error;
-    throw new ExitError(EXIT.usage, ruleText(error.message, explicit), { cause: error });
+    const { effect, problem, rule } = error;
+    // Rules of the command line are added to those of the files.
+    const where = explicit?.has(effect)
+      ? `--${effect}, or of "${effect}" in the settings`
+      : `"${effect}" in the settings`;
+    const message = `A rule of ${where}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
+    throw new ExitError(EXIT.usage, message, { cause: error });
   }
-}
-
-/** Says where the rule was written. Those of the command line are put to those of the files. */
-function ruleText(message: string, explicit: HarnessOptions["explicit"]): string {
-  return message.replace(/^rules\.(allow|ask|deny)\[\d+\]/, (_, key: keyof Settings) =>
-    explicit?.has(key)
-      ? `A rule of --${key}, or of "${key}" in the settings`
-      : `A rule of "${key}" in the settings`,
-  );
 }

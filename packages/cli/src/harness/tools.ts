@@ -1,5 +1,6 @@
 import type { Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
+import type { Mcp } from "@gyre/tools/mcp";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { EDITOR_SCOPE } from "../mcp/editor.ts";
 import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
@@ -7,14 +8,26 @@ import { SKILL_TOOL } from "../guidance/skills.ts";
 import { toolsOf } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
 
-/** Opens the folder with its tools: ours, those of plugins and skills, and the way to MCP servers. */
-export async function openTools(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
+/** The tools of a harness, and MCP where there are servers. */
+export interface OpenedTools {
+  toolset: Toolset;
+  mcp?: Mcp;
+}
+
+/**
+ * Opens the folder with its tools: our own, those of plugins and skills, and of MCP servers.
+ * Sub-agents read `middleware` when they are called.
+ */
+export async function openTools(
+  parts: Parts,
+  middleware: readonly Middleware[],
+): Promise<OpenedTools> {
   return opened(parts, middleware).catch((error: unknown) => {
     throw noStateFolder(error) ?? wrongName(error) ?? error;
   });
 }
 
-async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<Toolset> {
+async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<OpenedTools> {
   const { options, settings, models, model, guidance, extensions, context } = parts;
   const { own: tools, added } = toolsOf({
     named: settings.tools?.filter((name) => !isMcpTool(name)),
@@ -33,7 +46,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: options.env,
-    kept: (key) => parts.kept.read(key),
+    kept: (key) => parts.results.read(key),
     middleware,
     ...(tools.includes("oracle") && {
       oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
@@ -48,28 +61,25 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
   return withMcp(parts, toolset);
 }
 
-/** Adds the way to the tools of MCP servers, which end with the others. */
-async function withMcp(parts: Parts, toolset: Toolset): Promise<Toolset> {
-  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = parts.options;
-  const isWanted = wantsMcp(parts.settings.tools);
+/** Adds the tools of MCP servers, which are closed with the others. */
+async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<OpenedTools> {
+  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = options;
+  const isWanted = wantsMcp(settings.tools);
   // What a session had before says nothing of servers that an editor passes on now.
   const servers = mcpServers.filter(
     ({ scope }) => isWanted || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
   );
-  if (servers.length === 0) return toolset;
+  if (servers.length === 0) return { toolset };
   try {
     const { openProgramMcp } = await import("../mcp/open.ts");
     const ask = typeof approvals === "function" ? { ask: approvals } : {};
     const mcp = await openProgramMcp({ servers, cwd, env, warn, toolset, ...ask });
     for (const tool of mcp.tools) toolset.registry.register(tool);
-    parts.mcp = mcp;
-    return {
-      ...toolset,
-      async close() {
-        await mcp.close();
-        await toolset.close();
-      },
+    const close = async (): Promise<void> => {
+      await mcp.close();
+      await toolset.close();
     };
+    return { toolset: { ...toolset, close }, mcp };
   } catch (error) {
     await toolset.close();
     throw error;

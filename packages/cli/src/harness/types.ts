@@ -8,17 +8,17 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
-import type { KeptResults } from "./kept-results.ts";
+import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
-/** Who decides on what would be asked about. */
+/** What becomes of calls that need an approval. */
 export type Approvals =
-  /** Nobody: it is denied, and the model is told. */
+  /** They are denied, and the model gets the reason. */
   | "deny"
-  /** Somebody, later: the run ends suspended, and goes on with their decision. */
+  /** The run ends suspended, and continues with a later decision. */
   | "suspend"
   | ((request: ApprovalRequest) => Promise<ApprovalAnswer>);
 
@@ -36,6 +36,8 @@ export interface HarnessOptions {
   explicit?: ReadonlySet<keyof Settings>;
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
+  /** Called when a plugin is loaded: see `Io`. */
+  onForeignCode?: (() => void) | undefined;
   /** MCP servers whose tools the agent may find. */
   mcpServers?: readonly McpServerEntry[];
   /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
@@ -103,8 +105,6 @@ export interface Parts {
   extensions: Extensions | undefined;
   denied: DeniedCall[];
   mode: { now: PermissionMode };
-  kept: KeptResults;
+  results: OffloadedResults;
   givenRules: string[];
-  /** Made with the tools, where there are servers. */
-  mcp?: Mcp;
 }

@@ -44,7 +44,15 @@ export interface HistoryWorld {
   close(): Promise<void>;
 }
 
-export async function historyWorld(more: Partial<RecorderOptions> = {}): Promise<HistoryWorld> {
+export interface HistoryWorldOptions extends Omit<Partial<RecorderOptions>, "workspace"> {
+  /** Gives the workspace that the recorder sees. */
+  workspace?: (own: Workspace) => Workspace;
+}
+
+export async function historyWorld({
+  workspace: toWorkspace,
+  ...more
+}: HistoryWorldOptions = {}): Promise<HistoryWorld> {
   const base = await mkdtemp(join(tmpdir(), "gyre-history-"));
   const root = join(base, "work");
   const folder = join(base, "files");
@@ -56,7 +64,7 @@ export async function historyWorld(more: Partial<RecorderOptions> = {}): Promise
   const recorders: FileRecorder[] = [];
   const reopened = (again: Partial<RecorderOptions> = {}): FileRecorder => {
     const recorder = new FileRecorder({
-      workspace: () => workspace,
+      workspace,
       session: () => session,
       isJobRunning: () => jobs.areRunning,
       folder,
@@ -66,7 +74,10 @@ export async function historyWorld(more: Partial<RecorderOptions> = {}): Promise
     recorders.push(recorder);
     return recorder;
   };
-  const recorder = reopened(more);
+  const recorder = reopened({
+    ...more,
+    ...(toWorkspace && { workspace: toWorkspace(workspace) }),
+  });
   const call = async (
     name: string,
     access: Access | undefined,

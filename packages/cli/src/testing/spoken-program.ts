@@ -28,6 +28,8 @@ export interface SpokenRun {
   seen: () => string;
   /** The time that the program has. */
   clock: { now: number };
+  /** Ctrl-C: whether the program handles it. Undefined: it would be ended by it. */
+  interrupt: () => boolean | undefined;
 }
 
 export interface SpokenRunOptions {
@@ -59,7 +61,14 @@ export class SpokenWorld {
       XDG_CONFIG_HOME: join(this.#base, "config"),
       GYRE_FAST: "1",
     };
-    const io = textIo({ cwd: this.work, env });
+    let handler: (() => boolean) | undefined;
+    const handleInterrupt = (given: () => boolean) => {
+      handler = given;
+      return () => {
+        handler = undefined;
+      };
+    };
+    const io = textIo({ cwd: this.work, env, handleInterrupt });
     const given = { sandbox: "none", ...values };
     const start = (first: FirstSetup): Promise<ExitCode> =>
       runSpoken(prompt === undefined ? [] : [prompt], given, io, first, talk, {
@@ -80,7 +89,7 @@ export class SpokenWorld {
         .replaceAll(version(), "VERSION")
         .replace(/, \d+\.\d seconds\.$/gm, ", TIME.")
         .replace(/--resume \S+/g, "--resume ID");
-    const run = { talk, code, seen, clock };
+    const run = { talk, code, seen, clock, interrupt: () => handler?.() };
     this.#runs.push(run);
     return run;
   }

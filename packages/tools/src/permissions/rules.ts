@@ -19,10 +19,16 @@ export type RuleEffect = keyof RuleList;
 /** A rule that makes no sense: what is wrong, and where. */
 export class RuleError extends Error {
   readonly rule: string;
-  constructor(rule: string, message: string) {
-    super(message);
+  /** The list that the rule is in. */
+  readonly effect: RuleEffect;
+  /** What is wrong with the rule, without where it is. */
+  readonly problem: string;
+  constructor(rule: string, effect: RuleEffect, where: string, problem: string) {
+    super(`${where}, ${JSON.stringify(rule)}, is wrong: ${problem}`);
     this.name = "RuleError";
     this.rule = rule;
+    this.effect = effect;
+    this.problem = problem;
   }
 }
 
@@ -143,8 +149,7 @@ function parseRule(
   where: string,
   tools: readonly string[] | undefined,
 ): Rule {
-  const wrong = (what: string): RuleError =>
-    new RuleError(source, `${where}, ${JSON.stringify(source)}, is wrong: ${what}`);
+  const wrong = (what: string): RuleError => new RuleError(source, effect, where, what);
   const [, name, pattern] = RULE.exec(source.trim()) ?? [];
   if (name === undefined) {
     throw wrong("write the name of a tool, or a name and a pattern, as in shell(git status*).");

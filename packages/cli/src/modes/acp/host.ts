@@ -65,6 +65,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
             explicit,
             cwd,
             env: io.env,
+            onForeignCode: io.onForeignCode,
             reservedCommands: builtinCommands.map(({ name }) => name),
             approvals,
             warn,

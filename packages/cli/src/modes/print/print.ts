@@ -96,7 +96,13 @@ async function answer(text: string, schema: AnswerSchema | undefined, job: Job):
   const { io, setup, values } = job;
   const chosen = await chooseSession(values, setup, io);
   try {
-    const harness = await openHarness({ ...setup, ...chosen, env: io.env, approvals: "deny" });
+    const harness = await openHarness({
+      ...setup,
+      ...chosen,
+      env: io.env,
+      approvals: "deny",
+      onForeignCode: io.onForeignCode,
+    });
     try {
       return await run(harness, text, schema, job);
     } finally {

@@ -101,7 +101,7 @@ describe("the end", () => {
   });
 });
 
-describe("trouble with a service", () => {
+describe("a failure of a service", () => {
   const model = { provider: "there", id: "m" };
   const broken = "The response broke off (ECONNRESET).";
   const events: [AgentEvent, string][] = [
@@ -112,7 +112,7 @@ describe("trouble with a service", () => {
         delayMs: 500,
         errorMessage: `${broken} Try again.`,
       } as AgentEvent,
-      `${broken} Asking again at once.`,
+      `Asking again at once: ${broken} Try again.`,
     ],
     [
       {
@@ -121,7 +121,7 @@ describe("trouble with a service", () => {
         delayMs: 4_000,
         errorMessage: "There is overloaded. Try again in a while, or use another model.",
       } as AgentEvent,
-      "There is overloaded. Asking again in 4.0 s.",
+      "Asking again in 4.0 s: There is overloaded. Try again in a while, or use another model.",
     ],
     [
       {
@@ -130,10 +130,10 @@ describe("trouble with a service", () => {
         to: model,
         errorMessage: `${broken} Try again.`,
       } as AgentEvent,
-      `${broken} Asking there/m instead.`,
+      `Asking there/m instead: ${broken} Try again.`,
     ],
   ];
-  it.each(events)("is told as one thing: %j", (event, text) => {
+  it.each(events)("is reported on one line: %j", (event, text) => {
     expect(shown((progress) => progress.take(event))).toBe(`gyre: ${text}\n`);
   });
 });

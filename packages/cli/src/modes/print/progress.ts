@@ -13,15 +13,13 @@ const MAX_COLUMNS = 100;
 const MAX_RULES = 3;
 /** What the mode "auto-edit" lets through in the folder that is worked in. */
 const EDITING: ReadonlySet<string> = new Set(["write", "edit", "apply_patch"]);
-/** What a service's trouble ends with: here it is done, and said, already. */
-const ADVICE = /(?<=[.!?…]) (?:Try|Wait)[^.]*\.$/;
-/** Of a wait that is shorter nobody takes notice. */
-const MIN_TOLD_WAIT_MS = 1_000;
+/** A shorter wait is not worth a number. */
+const MIN_SHOWN_WAIT_MS = 1_000;
 const MS_PER_SECOND = 1_000;
 
 /**
- * Tells on stderr what goes on: each call where a person watches, and trouble with a service
- * in any case, so that a log shows why it took so long.
+ * Reports on stderr what goes on: each call where stderr is a terminal, and failures of a
+ * service in any case, so that a log shows why it took so long.
  */
 export class Progress {
   readonly #output: Sink;
@@ -29,7 +27,7 @@ export class Progress {
   readonly #quiet: boolean;
   readonly #denied: readonly DeniedCall[];
   readonly #about = new Map<string, string>();
-  /** Why the newest answer broke off; told if the run goes on. */
+  /** Why the newest answer broke off; reported if the run goes on. */
   #broken: string | undefined;
 
   /** `denied`: grows with each call that is. */
@@ -71,7 +69,7 @@ export class Progress {
         break;
       }
       case "agent_start":
-        if (this.#broken !== undefined) this.#say(`${trouble(this.#broken)} Asking again.`);
+        if (this.#broken !== undefined) this.#say(`Asking again: ${this.#broken}`);
         this.#broken = undefined;
         break;
       default:
@@ -94,11 +92,11 @@ export class Progress {
 
 /** Why a service is asked again, and when. */
 export function retryText({ errorMessage, delayMs }: EventOf<"retry">): string {
-  const isShort = delayMs < MIN_TOLD_WAIT_MS;
-  return `${trouble(errorMessage)} Asking again ${isShort ? "at once" : `in ${duration(delayMs)}`}.`;
+  const isShort = delayMs < MIN_SHOWN_WAIT_MS;
+  return `Asking again ${isShort ? "at once" : `in ${duration(delayMs)}`}: ${errorMessage}`;
 }
 
-/** Why, by the kind of trouble. */
+/** Why, by the kind of failure. */
 const KINDS: Readonly<Record<string, string>> = {
   rate_limit: "too many requests",
   overloaded: "overloaded",
@@ -116,22 +114,18 @@ export function retryWords({ attempt, delayMs, errorMessage, kind }: EventOf<"re
     ? KINDS[kind]
     : firstSentence(errorMessage).replace(/[.!?]$/, "");
   const seconds = Math.round(delayMs / MS_PER_SECOND);
-  const when = delayMs < MIN_TOLD_WAIT_MS ? "at once" : `in ${elapsed(seconds * MS_PER_SECOND)}`;
+  const when = delayMs < MIN_SHOWN_WAIT_MS ? "at once" : `in ${elapsed(seconds * MS_PER_SECOND)}`;
   return `${why}, asking again ${when} (attempt ${attempt + 1})`;
 }
 
 /** Why another model is asked. */
 export function fallbackText({ errorMessage, to }: EventOf<"fallback">): string {
-  return `${trouble(errorMessage)} Asking ${to.provider}/${to.id} instead.`;
+  return `Asking ${to.provider}/${to.id} instead: ${errorMessage}`;
 }
 
 /** Why a call was denied, in short. */
 export function deniedReason(reason: string): string {
   return `denied: ${firstSentence(reason)}`;
-}
-
-function trouble(message: string): string {
-  return message.replace(ADVICE, "");
 }
 
 function firstSentence(text: string): string {

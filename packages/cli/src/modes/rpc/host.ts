@@ -47,7 +47,8 @@ export function rpcSetup(io: Io): RpcSetup {
     const isKept = setup.settings.sessions !== false && !values["no-session"];
     return {
       cwd: setup.cwd,
-      open: (options) => openHarness({ ...setup, env: io.env, ...options }),
+      open: (options) =>
+        openHarness({ ...setup, env: io.env, onForeignCode: io.onForeignCode, ...options }),
       ...(isKept && { store: await openStore(io) }),
     };
   };

@@ -2,7 +2,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { call, say, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { interruption } from "../../core/exit-codes.ts";
 import { type SpokenRun, SpokenWorld } from "../../testing/spoken-program.ts";
 
 const TEST_MS = 30_000;
@@ -43,13 +42,13 @@ describe("while it works", () => {
   });
 
   it("Ctrl-C interrupts, and leaves when nothing runs", async () => {
-    const { talk, code } = await working();
-    expect(interruption.take?.()).toBe(true);
+    const { talk, code, interrupt } = await working();
+    expect(interrupt()).toBe(true);
     await talk.until("Stopped.");
     await talk.until("You: ");
-    expect(interruption.take?.()).toBe(true);
+    expect(interrupt()).toBe(true);
     expect(await code).toBe(0);
-    expect(interruption.take).toBeUndefined();
+    expect(interrupt()).toBeUndefined();
   });
 
   it("a text that was taken back is sent with /send", async () => {

@@ -63,7 +63,7 @@ describe("what is told of events", () => {
           errorMessage: "It is busy.",
         },
       ),
-    ).toEqual(["It is busy. Asking again in 2.0 s.", "It is busy. Asking p/other instead."]);
+    ).toEqual(["Asking again in 2.0 s: It is busy.", "Asking p/other instead: It is busy."]);
   });
 
   it("a smaller context and a limit are sentences", () => {

@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { call, fail, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { interruption } from "../../core/exit-codes.ts";
 import { BANNER, type SpokenRun, SpokenWorld } from "../../testing/spoken-program.ts";
 import { QUIET_MS } from "../tui/panels/permission.ts";
 
@@ -212,8 +211,8 @@ It would run: touch made`;
   });
 
   it("Ctrl-C at the question stops the run", async () => {
-    const { talk, seen } = await asked();
-    expect(interruption.take?.()).toBe(true);
+    const { talk, seen, interrupt } = await asked();
+    expect(interrupt()).toBe(true);
     await talk.until("You: ");
     expect(seen()).toContain("Stopped. It took");
   });

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode, interruption } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
 import type { Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Models } from "../../models/models.ts";
@@ -87,7 +87,7 @@ class SpokenProgram {
     const { signal } = this.#io;
     const stop = (): void => this.#leave(codeOf(signal));
     signal.addEventListener("abort", stop, { once: true });
-    interruption.take = () => this.#interrupted();
+    const unhandle = this.#io.handleInterrupt?.(() => this.#interrupted());
     let failure: unknown;
     const begun = this.#begin(prompt).catch((error: unknown) => {
       failure = error;
@@ -101,7 +101,7 @@ class SpokenProgram {
       this.#sayGoodbye();
       return code;
     } finally {
-      delete interruption.take;
+      unhandle?.();
       signal.removeEventListener("abort", stop);
     }
   }

@@ -212,6 +212,7 @@ export class AgentOpener {
       env: { ...io.env, ...this.#variables },
       approvals: (request) => controller.approve(request),
       fileHistory: true,
+      onForeignCode: io.onForeignCode,
       reservedCommands: builtinCommands.map(({ name }) => name),
       ...(this.#models && { models: this.#models }),
     });

@@ -1,4 +1,4 @@
-import { type Context, type Message, textOf } from "@gyre/ai";
+import { type Context, type Message, outcomeOf, textOf } from "@gyre/ai";
 import { call, say, type ScriptAnswer, type ScriptFunction, think } from "@gyre/ai/testing";
 import { PROVENANCE_NOTE } from "@gyre/tools";
 import { MENDED_CODE, TASK, TEST_COMMAND } from "../../demo/project.ts";
@@ -10,8 +10,6 @@ const MAX_QUOTED_CHARS = 200;
 const MAX_QUOTED_LINES = 3;
 /** What the demo cannot do without. */
 const NEEDED_TOOLS = ["read", "edit", "shell"];
-/** What the result of a call begins with that the user has stopped. */
-const ABORTED = "Aborted: ";
 
 export interface PartOptions {
   /** Where the demo's project is. Absent: the demo is not played. */
@@ -86,7 +84,7 @@ function sceneOf(messages: readonly Message[], cutShort: PartOptions["cutShort"]
       isAtWork = true;
       isOver = !isCalling && message.stopReason !== "redirected";
       scene.steering = undefined;
-    } else if (message.isError && textOf(message).startsWith(ABORTED)) isOver = true;
+    } else if (message.role === "toolResult" && outcomeOf(message) === "aborted") isOver = true;
     if (cutShort.has(message)) isOver = true;
   }
   return scene;

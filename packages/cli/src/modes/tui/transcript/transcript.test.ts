@@ -229,7 +229,7 @@ describe("trouble", () => {
     const to = { provider: "b", id: "m" };
     play({ type: "fallback", from: { provider: "a", id: "m" }, to, kind: "quota", errorMessage });
     expect(text()).toBe(
-      "overloaded, asking again in 4 s (attempt 2)\n\nIt is overloaded. Asking b/m instead.",
+      "overloaded, asking again in 4 s (attempt 2)\n\nAsking b/m instead: It is overloaded. Try again.",
     );
   });
 

@@ -1,14 +1,14 @@
 import { type Usage } from "@gyre/ai";
 import { scriptedModel } from "@gyre/ai/testing";
 import { expect, it } from "vitest";
-import { answerAside } from "./answer-aside.ts";
+import { sideQuery } from "./side-query.ts";
 
 const { signal } = new AbortController();
 
 it("asks one thing, gives the answer, and tells what it has used", async () => {
   const script = scriptedModel(["  Yes.  "]);
   const spent: Usage[] = [];
-  const answer = await answerAside("Is it?", {
+  const answer = await sideQuery("Is it?", {
     client: script,
     model: script.model,
     signal,
@@ -22,5 +22,5 @@ it("asks one thing, gives the answer, and tells what it has used", async () => {
 it("rejects where there is no answer", async () => {
   const script = scriptedModel([""]);
   const options = { client: script, model: script.model, signal, spent: () => {} };
-  await expect(answerAside("Is it?", options)).rejects.toThrow(/./);
+  await expect(sideQuery("Is it?", options)).rejects.toThrow(/./);
 });

@@ -2,7 +2,7 @@ import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@
 
 const MAX_ANSWER_TOKENS = 4_000;
 
-export interface AsideOptions {
+export interface SideQueryOptions {
   client: ProtocolClient;
   model: Model;
   signal: AbortSignal;
@@ -10,10 +10,10 @@ export interface AsideOptions {
   spent: (usage: Usage) => void;
 }
 
-/** One answer to one prompt, beside any conversation. Rejects where there is no whole one. */
-export async function answerAside(
+/** One answer to one prompt, outside of the conversation. Rejects where there is no complete one. */
+export async function sideQuery(
   prompt: string,
-  { client, model, signal, spent }: AsideOptions,
+  { client, model, signal, spent }: SideQueryOptions,
 ): Promise<string> {
   const message = await complete(
     client,

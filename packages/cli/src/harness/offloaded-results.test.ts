@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AgentMessage } from "@gyre/agent";
 import { createSession, openSession } from "@gyre/sessions";
 import { expect, it, onTestFinished } from "vitest";
-import { KeptResults } from "./kept-results.ts";
+import { OffloadedResults } from "./offloaded-results.ts";
 
 function sessionPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "gyre-kept-"));
@@ -18,20 +18,20 @@ function result(toolCallId: string, text: string): AgentMessage {
 }
 
 it("keeps in memory where nothing is written down", async () => {
-  const kept = new KeptResults({ session: () => undefined, messages: () => [] });
-  expect(await kept.keep("a", "long")).toBe('read it with the path "kept:a"');
-  expect([await kept.read("a"), await kept.read("b")]).toEqual(["long", undefined]);
+  const results = new OffloadedResults({ session: undefined });
+  expect(await results.store("a", "long")).toBe('read it with the path "kept:a"');
+  expect([await results.read("a"), await results.read("b")]).toEqual(["long", undefined]);
 });
 
 it("keeps in the session, and finds it there in another process", async () => {
   const path = sessionPath();
   const session = await createSession(path, { cwd: "/" });
-  const kept = new KeptResults({ session: () => session, messages: () => [result("a", "short")] });
-  await kept.keep("a", "the whole");
-  await kept.keep("b", "another");
+  const results = new OffloadedResults({ session }, [result("a", "short")]);
+  await results.store("a", "the whole");
+  await results.store("b", "another");
   await session.close();
   const again = await openSession(path, { readOnly: true });
-  const later = new KeptResults({ session: () => again, messages: () => [result("a", "short")] });
+  const later = new OffloadedResults({ session: again }, [result("a", "short")]);
   expect([await later.read("a"), await later.read("b"), await later.read("c")]).toEqual([
     "the whole",
     "another",
@@ -43,13 +43,11 @@ it("keeps in the session, and finds it there in another process", async () => {
 it("does not keep a second time what the conversation has whole", async () => {
   const path = sessionPath();
   const session = await createSession(path, { cwd: "/" });
-  const kept = new KeptResults({
-    session: () => session,
-    messages: () => [result("call|1", "all of it")],
-  });
-  await kept.keep("call_1", "all of it");
+  const results = new OffloadedResults({ session });
+  results.observe(result("call|1", "all of it"));
+  await results.store("call_1", "all of it");
   expect(session.entries).toEqual([]);
-  expect(await kept.read("call_1")).toBe("all of it");
+  expect(await results.read("call_1")).toBe("all of it");
   await session.close();
 });
 
@@ -63,7 +61,7 @@ it("finds a result that a compaction has taken out of the conversation", async (
     result: { content: [{ type: "text", text: "old and long" }] },
     isError: false,
   });
-  const kept = new KeptResults({ session: () => session, messages: () => [] });
-  expect(await kept.read("call_9")).toBe("old and long");
+  const results = new OffloadedResults({ session });
+  expect(await results.read("call_9")).toBe("old and long");
   await session.close();
 });
