@@ -15,8 +15,8 @@ import {
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ModelService } from "./models-service.ts";
-import { listenHttp } from "../node/http-server.ts";
-import { createStreamRoutes } from "../node/stream-route.ts";
+import { listenHttp } from "../node/http/server.ts";
+import { createStreamRoutes } from "../node/http/stream-route.ts";
 import { createProxyClient, streamProxy, type StreamProxyOptions } from "./proxy.ts";
 import { type Heard, heard, joined, listenRoutes } from "../testing/http-streams.ts";
 

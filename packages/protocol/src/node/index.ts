@@ -1,5 +1,5 @@
-export * from "./guard.ts";
-export * from "./http-server.ts";
+export * from "./http/guard.ts";
+export * from "./http/server.ts";
 export {
   closeServer,
   type Listener,
@@ -8,11 +8,11 @@ export {
   type ListenOptions,
   LOOPBACK,
   type PortListener,
-} from "./listen.ts";
-export * from "./metrics.ts";
-export * from "./route.ts";
+} from "./base/listen.ts";
+export * from "./base/metrics.ts";
+export * from "./http/route.ts";
 export * from "./socket.ts";
-export * from "./stream-route.ts";
-export * from "./token.ts";
+export * from "./http/stream-route.ts";
+export * from "./base/token.ts";
 export * from "./transports.ts";
-export type { UrlTransport } from "./url-transport.ts";
+export type { UrlTransport } from "./base/url-transport.ts";

@@ -4,10 +4,10 @@ import { encode, type Envelope, PROTOCOL_VERSION } from "../frames/envelope.ts";
 import { CLOSE_GRACE_MS, MAX_CONNECTIONS, MAX_HELLO_BYTES } from "../frames/limits.ts";
 import { authorize, withToken } from "../transports/base/authorize.ts";
 import type { Transport, TransportHandler } from "../transports/base/transport.ts";
-import { closeServer, type ListenOptions, listenOn } from "./listen.ts";
-import { Metrics } from "./metrics.ts";
+import { closeServer, type ListenOptions, listenOn } from "./base/listen.ts";
+import { Metrics } from "./base/metrics.ts";
 import { openStdio } from "./stdio.ts";
-import { createTokenCheck } from "./token.ts";
+import { createTokenCheck } from "./base/token.ts";
 
 /** After this time without traffic the system asks whether the other end is still there. */
 const SOCKET_KEEP_ALIVE_MS = 30_000;

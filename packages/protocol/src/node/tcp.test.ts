@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { CLOSE_GRACE_MS, MAX_HELLO_BYTES } from "../frames/limits.ts";
 import { WireServer } from "../server/service.ts";
 import type { Transport } from "../transports/base/transport.ts";
-import type { PortListener } from "./listen.ts";
-import { Metrics } from "./metrics.ts";
+import type { PortListener } from "./base/listen.ts";
+import { Metrics } from "./base/metrics.ts";
 import { connectTcp, listenTcp, type ListenTcpOptions } from "./tcp.ts";
 
 const TOKEN = "t".repeat(32);

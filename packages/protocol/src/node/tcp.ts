@@ -6,9 +6,9 @@ import {
   LOOPBACK,
   type PortListener,
   readHostAndPort,
-} from "./listen.ts";
+} from "./base/listen.ts";
 import { openSocket, type OpenSocketOptions, SocketServer } from "./socket.ts";
-import type { UrlTransport } from "./url-transport.ts";
+import type { UrlTransport } from "./base/url-transport.ts";
 
 export interface ConnectTcpOptions extends OpenSocketOptions {
   /** Default loopback. */

@@ -4,7 +4,7 @@ import { connectUrl as connectInBrowser } from "../client/connect-url.ts";
 import { ModelService } from "../models/models-service.ts";
 import { createRemoteClient } from "../models/remote-client.ts";
 import { WireServer } from "../server/service.ts";
-import { listenHttp } from "./http-server.ts";
+import { listenHttp } from "./http/server.ts";
 import { connectUrl, listenTcp, listenUrl } from "./transports.ts";
 
 const TOKEN = "a-token-of-this-test";

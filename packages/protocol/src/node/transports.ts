@@ -6,10 +6,10 @@ import {
   http,
 } from "../client/connect-url.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
-import { listenHttp } from "./http-server.ts";
-import { type Listener, type ListenOptions, readHostAndPort } from "./listen.ts";
+import { listenHttp } from "./http/server.ts";
+import { type Listener, type ListenOptions, readHostAndPort } from "./base/listen.ts";
 import { tcp } from "./tcp.ts";
-import type { UrlTransport } from "./url-transport.ts";
+import type { UrlTransport } from "./base/url-transport.ts";
 import { connectWebSocket } from "./websocket-client.ts";
 
 export * from "./tcp.ts";

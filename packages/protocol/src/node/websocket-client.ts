@@ -5,7 +5,7 @@ import { MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import { waitForOpen, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
-import { createTransport } from "./websocket-server.ts";
+import { createTransport } from "./http/websocket-server.ts";
 
 /** An answer that refuses is read up to here. */
 const MAX_REFUSAL_BYTES = 65_536;

@@ -6,7 +6,7 @@ import { isRecord } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import { createRemoteClient, type RemoteClient } from "../models/remote-client.ts";
 import { connectTcp } from "../node/tcp.ts";
-import { makeToken } from "../node/token.ts";
+import { makeToken } from "../node/base/token.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/testing/fuzzed-server.js", import.meta.url));
 const LOOPBACK = "127.0.0.1";

@@ -3,9 +3,9 @@ import { createInterface } from "node:readline";
 import { type Model } from "@gyre/ai";
 import { say, scriptedModel } from "@gyre/ai/testing";
 import { ModelService } from "../models/models-service.ts";
-import { listenHttp } from "../node/http-server.ts";
+import { listenHttp } from "../node/http/server.ts";
 import { listenTcp } from "../node/tcp.ts";
-import { createStreamRoutes } from "../node/stream-route.ts";
+import { createStreamRoutes } from "../node/http/stream-route.ts";
 import { WireServer } from "../server/service.ts";
 
 // A server in a process of its own, so that its memory can be told from that of who attacks

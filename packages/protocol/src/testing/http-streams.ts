@@ -8,7 +8,7 @@ import {
   joinDeltas,
   systemClock,
 } from "@gyre/ai";
-import { answerError, findRoute, type Route } from "../node/route.ts";
+import { answerError, findRoute, type Route } from "../node/http/route.ts";
 
 export interface Listening {
   readonly url: string;

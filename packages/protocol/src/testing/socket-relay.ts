@@ -1,5 +1,5 @@
 import { connect, createServer, type NetConnectOpts, type Socket } from "node:net";
-import { listenOn } from "../node/listen.ts";
+import { listenOn } from "../node/base/listen.ts";
 
 /** A port of this machine, or the path of a Unix socket. */
 export type SocketPlace = { port: number } | { path: string };

@@ -1,5 +1,5 @@
 import type { Envelope } from "../frames/envelope.ts";
-import type { UrlTransport } from "../node/url-transport.ts";
+import type { UrlTransport } from "../node/base/url-transport.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import { openSocketRelay, type SocketPlace } from "./socket-relay.ts";
 import type { TransportEnds } from "./transport-checks.ts";

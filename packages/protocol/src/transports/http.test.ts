@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Envelope } from "../frames/envelope.ts";
 import { openHttp } from "./http.ts";
 import { EVENTS_AWAY_MS, EVENTS_TAIL_BYTES, KEEP_ALIVE_MS } from "../frames/limits.ts";
-import { type HttpListener, listenHttp } from "../node/http-server.ts";
+import { type HttpListener, listenHttp } from "../node/http/server.ts";
 import { type SocketRelay, openSocketRelay } from "../testing/socket-relay.ts";
 import type { Transport } from "./base/transport.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { openHttp } from "../http.ts";
 import { EVENTS_AWAY_MS } from "../../frames/limits.ts";
-import { listenHttp } from "../../node/http-server.ts";
+import { listenHttp } from "../../node/http/server.ts";
 import { tcp } from "../../node/tcp.ts";
 import { connectWebSocket } from "../../node/websocket-client.ts";
 import { openStdio } from "../../node/stdio.ts";

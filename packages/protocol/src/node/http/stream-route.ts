@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, isRecord, systemClock } from "@gyre/ai";
-import { type Envelope, type Payload, PROTOCOL_VERSION } from "../frames/envelope.ts";
-import { hasMoreParts } from "../frames/frame-parts.ts";
+import { type Envelope, type Payload, PROTOCOL_VERSION } from "../../frames/envelope.ts";
+import { hasMoreParts } from "../../frames/frame-parts.ts";
 import {
   KEEP_ALIVE_MS,
   MAX_FRAME_BYTES,
   MAX_FRAME_PARTS,
   MAX_WAITING_BYTES,
-} from "../frames/limits.ts";
-import { Outbox } from "../server/outbox.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+} from "../../frames/limits.ts";
+import { Outbox } from "../../server/outbox.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
 import { answerError, type Route } from "./route.ts";
 
 /** An event of a model's response with its number. A `snapshot` stands for all up to its own. */

@@ -1,15 +1,15 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@gyre/ai";
-import { encode, type Envelope, measureUtf8 } from "../frames/envelope.ts";
-import { Inbox } from "../transports/base/inbox.ts";
+import { encode, type Envelope, measureUtf8 } from "../../frames/envelope.ts";
+import { Inbox } from "../../transports/base/inbox.ts";
 import {
   CLOSE_GRACE_MS,
   EVENTS_AWAY_MS,
   EVENTS_TAIL_BYTES,
   KEEP_ALIVE_MS,
-} from "../frames/limits.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport, TransportHandler } from "../transports/base/transport.ts";
+} from "../../frames/limits.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
+import type { Transport, TransportHandler } from "../../transports/base/transport.ts";
 
 const OK = 200;
 

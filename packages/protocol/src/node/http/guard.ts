@@ -1,9 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { ProtocolError } from "../frames/protocol-error.ts";
-import { TOKEN_PROTOCOL_PREFIX } from "../transports/websocket.ts";
-import { createTokenCheck } from "./token.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
+import { TOKEN_PROTOCOL_PREFIX } from "../../transports/websocket.ts";
+import { createTokenCheck } from "../base/token.ts";
 
-export { makeToken, readOrMakeToken, createTokenCheck } from "./token.ts";
+export { makeToken, readOrMakeToken, createTokenCheck } from "../base/token.ts";
 
 const UNAUTHORIZED = 401;
 const FORBIDDEN = 403;

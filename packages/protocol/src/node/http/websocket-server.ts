@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type WebSocket, WebSocketServer } from "ws";
-import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
-import type { Transport } from "../transports/base/transport.ts";
-import { WEBSOCKET_PROTOCOL, WebSocketTransport } from "../transports/websocket.ts";
+import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../../frames/limits.ts";
+import type { Transport } from "../../transports/base/transport.ts";
+import { WEBSOCKET_PROTOCOL, WebSocketTransport } from "../../transports/websocket.ts";
 
 /** A client that was quiet for so long is asked, and cut off if it stays so for as long again. */
 export const WEBSOCKET_PING_MS = 30_000;

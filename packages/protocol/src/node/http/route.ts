@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorMessage } from "@gyre/ai";
-import { type ErrorCode, ProtocolError } from "../frames/protocol-error.ts";
+import { type ErrorCode, ProtocolError } from "../../frames/protocol-error.ts";
 
 /** What an HTTP server answers at one path. Whoever may not come in was turned away before. */
 export interface Route {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { type Clock, systemClock } from "@gyre/ai";
-import type { Transport, TransportHandler } from "../transports/base/transport.ts";
+import type { Transport, TransportHandler } from "../../transports/base/transport.ts";
 
 const MS_A_SECOND = 1000;
 

@@ -1,4 +1,4 @@
-import type { Opener } from "../client/connect-url.ts";
+import type { Opener } from "../../client/connect-url.ts";
 import type { Listener, ListenOptions } from "./listen.ts";
 
 /** A transport that addresses of one scheme stand for. */

@@ -1,6 +1,6 @@
 import type { ListenOptions as Place, Server, Socket } from "node:net";
 import type { Clock } from "@gyre/ai";
-import type { Transport } from "../transports/base/transport.ts";
+import type { Transport } from "../../transports/base/transport.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** The default address of a listener: only this machine can reach it. */

@@ -8,11 +8,11 @@ import {
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
-import { MAX_CONNECTIONS } from "../frames/limits.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/base/transport.ts";
+import { MAX_CONNECTIONS } from "../../frames/limits.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
+import type { Transport } from "../../transports/base/transport.ts";
 import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
-import { HttpConnections } from "./http-connections.ts";
+import { HttpConnections } from "./connections.ts";
 import {
   closeServer,
   formatHost,
@@ -20,8 +20,8 @@ import {
   type ListenOptions,
   LOOPBACK,
   type PortListener,
-} from "./listen.ts";
-import { Metrics } from "./metrics.ts";
+} from "../base/listen.ts";
+import { Metrics } from "../base/metrics.ts";
 import { answerError, findRoute, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
 

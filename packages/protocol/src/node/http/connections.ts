@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
-import { tooLargeError } from "../frames/envelope.ts";
-import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { FrameLines } from "../transports/base/frame-lines.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
-import type { Transport } from "../transports/base/transport.ts";
-import { HttpConnection } from "./http-connection.ts";
+import { tooLargeError } from "../../frames/envelope.ts";
+import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../../frames/limits.ts";
+import { FrameLines } from "../../transports/base/frame-lines.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
+import type { Transport } from "../../transports/base/transport.ts";
+import { HttpConnection } from "./connection.ts";
 import type { Route } from "./route.ts";
 
 const ID_BYTES = 18;

@@ -2,17 +2,12 @@ import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { openHttp } from "../transports/http.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
-import { WireServer } from "../server/service.ts";
-import type { Transport } from "../transports/base/transport.ts";
-import {
-  type HttpListener,
-  listenHttp,
-  type ListenHttpOptions,
-  type LogEntry,
-} from "./http-server.ts";
-import { connectWebSocket } from "./websocket-client.ts";
+import { openHttp } from "../../transports/http.ts";
+import { ProtocolError } from "../../frames/protocol-error.ts";
+import { WireServer } from "../../server/service.ts";
+import type { Transport } from "../../transports/base/transport.ts";
+import { type HttpListener, listenHttp, type ListenHttpOptions, type LogEntry } from "./server.ts";
+import { connectWebSocket } from "../websocket-client.ts";
 
 const TOKEN = "t".repeat(32);
 const BEARER = { authorization: `Bearer ${TOKEN}` };

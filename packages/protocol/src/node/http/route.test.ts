@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ERROR_CODES, ProtocolError } from "../frames/protocol-error.ts";
-import { listenRoutes } from "../testing/http-streams.ts";
+import { ERROR_CODES, ProtocolError } from "../../frames/protocol-error.ts";
+import { listenRoutes } from "../../testing/http-streams.ts";
 import { answerError, findRoute, type Route, statusOf } from "./route.ts";
 
 function route(method: string, path: Route["path"]): Route {

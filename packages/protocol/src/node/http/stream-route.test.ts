@@ -10,10 +10,10 @@ import {
 } from "@gyre/ai/testing";
 import { SseDecoder } from "@gyre/ai/stream";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Payload } from "../frames/envelope.ts";
-import { KEEP_ALIVE_MS } from "../frames/limits.ts";
-import { ModelService } from "../models/models-service.ts";
-import { listenRoutes } from "../testing/http-streams.ts";
+import type { Payload } from "../../frames/envelope.ts";
+import { KEEP_ALIVE_MS } from "../../frames/limits.ts";
+import { ModelService } from "../../models/models-service.ts";
+import { listenRoutes } from "../../testing/http-streams.ts";
 import { type StreamRouteOptions, createStreamRoutes } from "./stream-route.ts";
 
 const open: { close(): Promise<void> }[] = [];
