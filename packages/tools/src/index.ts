@@ -45,7 +45,7 @@ export {
   type SandboxOptions,
   type SandboxPolicy,
 } from "./sandbox/sandbox.ts";
-export { sanitise } from "./text/sanitize.ts";
+export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/tool.ts";
 export { type TaskOptions, taskTool } from "./agents/task/tool.ts";

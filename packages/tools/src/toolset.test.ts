@@ -116,7 +116,7 @@ describe("openToolset", () => {
       protocol: model,
       initialState: { model: model.model, tools: tools.registry.list() },
     });
-    await agent.prompt("Mend it.");
+    await agent.prompt("Fix it.");
     const results = agent.state.messages.filter((message) => message.role === "toolResult");
     expect(results.map(({ isError }) => isError)).toEqual([false, false, false]);
     expect(textOf(results[2] ?? { content: "" })).toContain("Hello world");

@@ -30,7 +30,7 @@ export interface ToolsetOptions extends ToolOptions {
   /**
    * Default "auto": the one of this system, tried out at once, and an error where there is
    * none. "any" is tried out when the first program is about to be started, and confines
-   * nothing where there is none: `env.sandbox()` of the toolset tells which it is.
+   * nothing where there is none: `env.sandbox()` of the toolset says which it is.
    */
   sandbox?: NonNullable<SandboxOptions["kind"]> | Sandbox;
   /** Whether commands reach the network. Default false. */
@@ -72,10 +72,10 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const { keepVariables: keep = [], readOnly } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
   await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
-  // What is in it says what is killed: it has to be nobody else's.
+  // What is in it says what is killed: no other user may write to it.
   await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
-  const sandbox = await sandboxOf(options.sandbox);
+  const sandbox = await prepareSandbox(options.sandbox);
   const workspace = await openWorkspace(options.root, readOnly ? { readOnly } : {});
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
     await workspace.close();
@@ -124,7 +124,9 @@ function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
 }
 
 /** How to come by the sandbox. One that has to be there is tried out now. */
-async function sandboxOf(sandbox: ToolsetOptions["sandbox"] = "auto"): Promise<ToolEnv["sandbox"]> {
+async function prepareSandbox(
+  sandbox: ToolsetOptions["sandbox"] = "auto",
+): Promise<ToolEnv["sandbox"]> {
   if (sandbox === "any") {
     let tried: Promise<Sandbox> | undefined;
     return () => (tried ??= createSandbox({ kind: sandbox }));

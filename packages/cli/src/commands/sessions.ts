@@ -11,7 +11,7 @@ import {
   SessionStore,
   type SessionSummary,
 } from "@gyre/sessions";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io, Sink } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
@@ -115,7 +115,7 @@ function titleOf(session: SessionSummary): string {
 }
 
 function shown(text: string): string {
-  return sanitise(text, { keepNewlines: false });
+  return sanitize(text, { keepNewlines: false });
 }
 
 function aligned(rows: readonly (readonly string[])[]): string[] {

@@ -4,7 +4,7 @@ import {
   type HookInput,
   type ProgramEnd,
   runProgram,
-  sanitise,
+  sanitize,
 } from "@gyre/tools";
 import { type CommandHook, shownCommand } from "../settings/hooks.ts";
 
@@ -161,7 +161,7 @@ function textIn(value: unknown): string | undefined {
 }
 
 function cut(text: string): string {
-  const plain = sanitise(text.slice(0, MAX_HOOK_TEXT_CHARS));
+  const plain = sanitize(text.slice(0, MAX_HOOK_TEXT_CHARS));
   return text.length <= MAX_HOOK_TEXT_CHARS ? plain : `${plain}\n[The rest was left out.]`;
 }
 

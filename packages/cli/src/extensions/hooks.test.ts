@@ -153,7 +153,7 @@ describe("PreToolUse", () => {
   });
 
   it("that allows saves the question", async () => {
-    expect((await run(world())).text).toContain("nobody can be asked here");
+    expect((await run(world())).text).toContain("no person can be asked here");
     expect((await run(world(["PreToolUse", { permission: "allow" }]))).text).toBe("hello");
   });
 

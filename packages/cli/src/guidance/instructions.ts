@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, strangeness } from "./project-folders.ts";
 import { codeOf, readSmallFile } from "../settings/file.ts";
@@ -124,7 +124,7 @@ function fromHome(path: string, home: string): string {
 
 /** On one line, and unable to end the quotes around it. */
 function plain(name: string): string {
-  return sanitise(name.replaceAll(sep, "/"), { keepNewlines: false }).replace(/["<>]/g, "'");
+  return sanitize(name.replaceAll(sep, "/"), { keepNewlines: false }).replace(/["<>]/g, "'");
 }
 
 /** A text as a person would see it, or why it is not used. */
@@ -141,7 +141,7 @@ function readText(
   const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   if ("problem" in read) return read;
   if (!isUtf8(read.content)) return { problem: "is not text in UTF-8" };
-  return { text: sanitise(read.content.toString("utf8")).trim() };
+  return { text: sanitize(read.content.toString("utf8")).trim() };
 }
 
 /** Cuts the longest, so that all together have room and a short one stays whole. */

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { join, relative, sep } from "node:path";
 import { defineTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
-import { type GuardedTool, openWorkspace, sanitise, type Workspace } from "@gyre/tools";
+import { type GuardedTool, openWorkspace, sanitize, type Workspace } from "@gyre/tools";
 import { lineOf, type Skill, SKILL_FILE, SKILL_TOOL } from "./skills.ts";
 import { bodyOf } from "./frontmatter.ts";
 
@@ -85,7 +85,7 @@ async function wholeOf(skill: Skill, folder: Workspace): Promise<string> {
 async function textOf(folder: Workspace, file: string, room = MAX_SKILL_BYTES): Promise<string> {
   const { bytes } = await folder.read(file, MAX_READ_BYTES);
   if (!isUtf8(bytes)) throw new Error(`${JSON.stringify(file)} is not text.`);
-  return cut(sanitise(new TextDecoder().decode(bytes)), file, room);
+  return cut(sanitize(new TextDecoder().decode(bytes)), file, room);
 }
 
 /** What fits of a text, up to the end of a line. */
@@ -106,7 +106,7 @@ async function filesIn(folder: Workspace): Promise<string[]> {
       const inside = path === "" ? name : `${path}/${name}`;
       if (name.startsWith(".") || inside === SKILL_FILE) continue;
       if (kind === "folder" && depth < MAX_DEPTH) await look(inside, depth + 1);
-      else found.push(sanitise(kind === "folder" ? `${inside}/` : inside, { keepNewlines: false }));
+      else found.push(sanitize(kind === "folder" ? `${inside}/` : inside, { keepNewlines: false }));
     }
   };
   await look("", 1);

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { estimateTokens } from "@gyre/ai";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, strangeness } from "./project-folders.ts";
@@ -164,7 +164,7 @@ function skillOf(
     const field = fields.get(key);
     if (!field) return undefined;
     if (typeof field.value === "string") {
-      return { text: sanitise(field.value).trim(), line: field.line };
+      return { text: sanitize(field.value).trim(), line: field.line };
     }
     wrong(field.line, `"${key}" has to be a text`);
     return undefined;

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { redact } from "@gyre/ai";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
@@ -18,7 +18,7 @@ export function mcpLog(folder: string): (server: string, text: string) => void {
     const path = join(folder, `${server.replace(/[^\w-]+/g, "_")}.log`);
     const before = written.get(path);
     if (before !== undefined && before > MAX_LOG_BYTES) return;
-    const line = sanitise(redact(text));
+    const line = sanitize(redact(text));
     written.set(path, (before ?? 0) + Buffer.byteLength(line));
     try {
       if (before === undefined) begin(folder, path);

@@ -1,4 +1,4 @@
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import type { McpChanges, McpServerStatus } from "@gyre/tools/mcp";
 
 /** As much as a model is told. */
@@ -34,7 +34,7 @@ export function changedTools({ tools, added }: McpChanges): ChangedTool[] {
     return {
       name: plain(name),
       what: added.includes(name) ? "new" : "changed",
-      says: sanitise(says, { exact: true }),
+      says: sanitize(says, { exact: true }),
     };
   });
 }
@@ -50,5 +50,5 @@ export const NO_SERVERS =
 
 /** A text of others on one line. */
 export function plain(text: string): string {
-  return sanitise(text, { keepNewlines: false });
+  return sanitize(text, { keepNewlines: false });
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "../guidance/instructions.ts";
 import { projectFolders, strangeness } from "../guidance/project-folders.ts";
 import { bodyOf, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
@@ -189,7 +189,7 @@ function textOf({ path, problem }: CommandFile): string | { problem: string } {
       const { size } = fstatSync(file);
       if (size > MAX_COMMAND_BYTES) return { problem: `has more than ${MAX_COMMAND_BYTES} bytes` };
       const bytes = Buffer.alloc(size);
-      return sanitise(bytes.toString("utf8", 0, readSync(file, bytes)));
+      return sanitize(bytes.toString("utf8", 0, readSync(file, bytes)));
     } finally {
       closeSync(file);
     }
@@ -215,7 +215,7 @@ function fieldText(value: FieldValue | undefined): string | undefined {
 }
 
 function cut(text: string): string {
-  const line = sanitise(text.trim().replace(/\s+/g, " "));
+  const line = sanitize(text.trim().replace(/\s+/g, " "));
   return line.length > MAX_ABOUT_CHARS ? `${line.slice(0, MAX_ABOUT_CHARS)}…` : line;
 }
 

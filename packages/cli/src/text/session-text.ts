@@ -2,7 +2,7 @@ import { type AgentMessage, isLlmMessage } from "@gyre/agent";
 import type { AssistantContent, UserContent } from "@gyre/ai";
 import type { Entry } from "@gyre/sessions";
 import { exitText } from "../conversation/user-command.ts";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 
 const KIB = 1024;
 const UNITS = ["B", "KB", "MB", "GB"] as const;
@@ -71,10 +71,10 @@ export function entryText(entry: Entry): string {
         thinkingLevel && `thinking ${thinkingLevel}`,
         mode && `mode ${mode}`,
       ].filter((part) => part !== undefined);
-      return parts.length === 0 ? "" : `--- ${sanitise(parts.join(", "), ONE_LINE)}\n`;
+      return parts.length === 0 ? "" : `--- ${sanitize(parts.join(", "), ONE_LINE)}\n`;
     }
     case "title":
-      return `--- title: ${sanitise(entry.title, ONE_LINE)}\n`;
+      return `--- title: ${sanitize(entry.title, ONE_LINE)}\n`;
     case "label":
     case "leaf":
     case "custom":
@@ -111,8 +111,8 @@ function messageText(message: AgentMessage): string {
 }
 
 function section(title: string, text: string): string {
-  const body = sanitise(text).trimEnd();
-  return `=== ${sanitise(title, ONE_LINE)}\n\n${body === "" ? "(nothing)" : body}\n`;
+  const body = sanitize(text).trimEnd();
+  return `=== ${sanitize(title, ONE_LINE)}\n\n${body === "" ? "(nothing)" : body}\n`;
 }
 
 function contentText(content: string | readonly UserContent[]): string {

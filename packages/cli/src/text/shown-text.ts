@@ -1,4 +1,4 @@
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import { plainText } from "./plain-text.ts";
 
 /** Of a text that has to stay on one line: wider than any terminal. */
@@ -6,7 +6,7 @@ const MAX_LINE_CHARS = 1_000;
 
 /** The text without anything that a terminal obeys, and without characters that are invisible. */
 export function shownText(text: string): string {
-  return sanitise(plainText(text));
+  return sanitize(plainText(text));
 }
 
 /** The same on one line of limited length. */

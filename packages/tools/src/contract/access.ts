@@ -1,7 +1,7 @@
 import type { AgentTool } from "@gyre/agent";
 import type { ToolSchema } from "@gyre/ai";
 
-/** What a call would do. Told by the tool before it runs, for rules and for people. */
+/** What a call would do. The tool declares it before it runs, for rules and for people. */
 export interface Access {
   /** `none`: nothing outside of the agent itself. */
   kind: "none" | "read" | "write" | "run" | "network" | "agent";

@@ -7,7 +7,7 @@ import type { GuardedTool } from "./access.ts";
  */
 export interface GyrePlugin {
   /**
-   * Called once for each conversation that is opened, and given up on after ten seconds.
+   * Called once for each conversation that is opened. It times out after ten seconds.
    * What is registered holds once this has settled; if it throws, nothing of it does.
    */
   registerTools(registry: PluginRegistry, api: PluginApi): void | Promise<void>;
@@ -17,7 +17,7 @@ export interface GyrePlugin {
 export interface PluginRegistry {
   /**
    * Adds a tool. Throws where something is wrong with it, or its name is taken; the plugin
-   * is then left out. One without `access` is asked about as a tool that does not tell what
+   * is then left out. One without `access` is asked about as a tool that does not declare what
    * it does.
    */
   register(tool: AgentTool | GuardedTool): void;
@@ -34,14 +34,14 @@ export interface PluginApi {
   readonly version: string;
   /** A copy, for reading. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Tells the user a line, on stderr. */
+  /** Shows the user a line, on stderr. */
   log(text: string): void;
   /** Goes around calls of models and tools, outside of hooks and permissions. */
   middleware(middleware: Middleware): void;
   command(command: PluginCommand): void;
   /** Called as a hook of the settings would be. */
   hook<E extends HookEvent>(event: E, hook: PluginHook): void;
-  /** Told of what the agent does. What it throws is told the user, and nothing more. */
+  /** Called with what the agent does. The user sees what it throws; nothing else happens. */
   on<T extends AgentEvent["type"]>(
     type: T,
     listener: (event: Extract<AgentEvent, { type: T }>) => void | Promise<void>,
@@ -70,7 +70,7 @@ export type HookEvent =
   | "Stop"
   | "PreCompact";
 
-/** What a hook is told: as JSON on standard input, or as an object. */
+/** What a hook gets: as JSON on standard input, or as an object. */
 export interface HookInput {
   session_id: string;
   /** The session file; empty where nothing is written down. */
@@ -109,7 +109,7 @@ export interface HookAnswer {
   message?: string;
 }
 
-/** What it throws is told the user, and it goes on as if it had said nothing. */
+/** The user sees what it throws, and the run goes on as if the hook returned nothing. */
 export type PluginHook = (
   input: HookInput,
   signal: AbortSignal,

@@ -29,7 +29,7 @@ export class ToolRegistry {
     return [...this.#tools.values()];
   }
 
-  /** The tool of a name. One that is not there is an error that tells the near ones. */
+  /** The tool of a name. Throws with the nearest names where there is no such tool. */
   get(name: string): AgentTool {
     const tool = this.#tools.get(name);
     if (tool) return tool;

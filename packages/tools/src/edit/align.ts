@@ -4,7 +4,7 @@ const MAX_DEPTH = 8;
 /**
  * For each line of `next` the line of `old` that it is, or -1: equal lines only, in the
  * same order on both sides. Lines that are the only ones of their kind hold it together,
- * their equal neighbours follow; what is left is not guessed at.
+ * their equal neighbors follow; what is left is not guessed at.
  */
 export function alignLines(old: readonly string[], next: readonly string[]): Int32Array {
   const aligned = new Int32Array(next.length).fill(-1);

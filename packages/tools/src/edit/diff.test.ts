@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { diffOf, MAX_DIFF_CHARS } from "./diff.ts";
+import { formatDiff, MAX_DIFF_CHARS } from "./diff.ts";
 import { editedFile, planPlaced } from "./plan.ts";
 
 /** The text before and after the hunks of a diff, with what is between them. */
@@ -57,12 +57,12 @@ test("a diff says what was done", () => {
       );
       fc.pre(after !== before && (after === "" || after.endsWith("\n")));
       const plan = planPlaced(editedFile("f", before), edits);
-      expect(applied(before, diffOf("f", before, plan))).toBe(after);
+      expect(applied(before, formatDiff("f", before, plan))).toBe(after);
     }),
   );
 });
 
-test("a last line without its end is told, and a long diff is cut", () => {
+test("a last line without its end is marked, and a long diff is cut", () => {
   const diff = (before: string, replacement: string): string => {
     const edit = {
       name: "e",
@@ -71,7 +71,7 @@ test("a last line without its end is told, and a long diff is cut", () => {
       end: before.length,
       replacement,
     };
-    return diffOf("f", before, planPlaced(editedFile("f", before), [edit]));
+    return formatDiff("f", before, planPlaced(editedFile("f", before), [edit]));
   };
   expect(diff("a", "b\n")).toBe(
     "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+b\n",

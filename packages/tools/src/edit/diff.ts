@@ -8,14 +8,14 @@ const CONTEXT_LINES = 3;
 export const MAX_DIFF_CHARS: number = 64 * 1024;
 
 /** What a plan changes, as a unified diff. For people: it is cut where it is very long. */
-export function diffOf(path: string, before: string, plan: EditPlan): string {
+export function formatDiff(path: string, before: string, plan: EditPlan): string {
   const old = splitLines(before);
   const next = splitLines(plan.content);
   let diff = `--- a/${path}\n+++ b/${path}\n`;
   for (const { a0, a1, b0, b1 } of withContext(changedSpans(old, next, before, plan), old, next)) {
     const a = old.slice(a0, a1).map((line) => line.text + line.end);
     const b = next.slice(b0, b1).map((line) => line.text + line.end);
-    diff += `@@ -${spanOf(a0, a.length)} +${spanOf(b0, b.length)} @@\n${changesOf(a, b)}`;
+    diff += `@@ -${formatSpan(a0, a.length)} +${formatSpan(b0, b.length)} @@\n${formatChanges(a, b)}`;
     if (diff.length > MAX_DIFF_CHARS) break;
   }
   return cutDiff(diff);
@@ -46,7 +46,7 @@ function changedSpans(
   const spans: Span[] = [];
   let index = 0;
   let grown = 0;
-  const lineOf = (offset: number): number =>
+  const findLine = (offset: number): number =>
     offset >= content.length ? next.length : lineAt(next, offset);
   const take = (edit: AppliedEdit): number => {
     index += 1;
@@ -64,7 +64,7 @@ function changedSpans(
       if (further && further.start < behind) a1 = Math.max(a1, take(further));
       else if (to > from && to < content.length && content.charAt(to - 1) !== "\n") a1 += 1;
       else {
-        spans.push({ a0, a1: Math.min(a1, old.length), b0: lineOf(from), b1: lineOf(to) });
+        spans.push({ a0, a1: Math.min(a1, old.length), b0: findLine(from), b1: findLine(to) });
         break;
       }
     }
@@ -85,11 +85,11 @@ function withContext(spans: readonly Span[], old: readonly Line[], next: readonl
   return hunks;
 }
 
-function spanOf(start: number, length: number): string {
+function formatSpan(start: number, length: number): string {
   return `${length === 0 ? start : start + 1},${length}`;
 }
 
-function changesOf(old: readonly string[], next: readonly string[]): string {
+function formatChanges(old: readonly string[], next: readonly string[]): string {
   const rows: string[] = [];
   const add = (mark: string, line: string): void => {
     rows.push(mark + line + (line.endsWith("\n") ? "" : "\n\\ No newline at end of file\n"));

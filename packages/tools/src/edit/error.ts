@@ -6,7 +6,7 @@ export type EditFault =
   /** The old text is nowhere, or at more than one place. */
   | "missing"
   | "ambiguous"
-  /** Found, but what the new text should become cannot be told for certain. */
+  /** Found, but what the new text should become is not certain. */
   | "unclear"
   | "overlap"
   /** The file is not what the agent saw, or the agent never saw it. */

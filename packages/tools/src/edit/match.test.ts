@@ -15,7 +15,7 @@ function make(content: string, oldText: string, newText: string): Made {
   return { content: plan.content, tolerance: plan.edits[0]?.tolerance };
 }
 
-function faultOf(
+function catchFault(
   content: string,
   edits: Edit | Edit[],
   seen: string | undefined = content,
@@ -46,7 +46,7 @@ describe("exact", () => {
     expect(make(file, old, next)).toEqual({ content: result, tolerance: "exact" });
   });
 
-  test("a line that is put into a file with CRLF ends as its neighbours do", () => {
+  test("a line that is put into a file with CRLF ends as its neighbors do", () => {
     expect(make("a\r\nb\r\n", "a", "a\nx").content).toBe("a\r\nx\r\nb\r\n");
     expect(make("a\nb\n", "a", "a\r\nx").content).toBe("a\nx\nb\n");
   });
@@ -85,7 +85,7 @@ describe("trailing white space", () => {
   });
 
   test("the indent of a line that goes on is not trailing", () => {
-    expect(faultOf("foo\n\tbar\n", { oldText: "foo\n    ", newText: "baz\n    " }).code).toBe(
+    expect(catchFault("foo\n\tbar\n", { oldText: "foo\n    ", newText: "baz\n    " }).code).toBe(
       "missing",
     );
   });
@@ -112,7 +112,7 @@ describe("punctuation", () => {
   });
 
   test("half of an ellipsis is not found", () => {
-    expect(faultOf("a…b\n", { oldText: "..b", newText: "x" }).code).toBe("missing");
+    expect(catchFault("a…b\n", { oldText: "..b", newText: "x" }).code).toBe("missing");
   });
 });
 
@@ -134,12 +134,12 @@ describe("line numbers", () => {
   });
 
   test("numbers that do not count up are text", () => {
-    expect(faultOf(file, { oldText: "1\ta\n3\t  b", newText: "x" }).code).toBe("missing");
+    expect(catchFault(file, { oldText: "1\ta\n3\t  b", newText: "x" }).code).toBe("missing");
   });
 
   test("numbers in the new text that may be text are not guessed at", () => {
     const edit = { oldText: "1\ta\n2\t  b", newText: "70\ta\n9\tb" };
-    expect(faultOf(file, edit).code).toBe("unclear");
+    expect(catchFault(file, edit).code).toBe("unclear");
   });
 
   test("a file that has such numbers itself is edited as it is", () => {
@@ -206,42 +206,42 @@ describe("indentation", () => {
     ["two places", "  a\n  b\nx\n    a\n    b\n", "a\nb\n", "a\nc\n", "ambiguous"],
     ["a new line that is further out", "a\n  b\n", "    a\n      b\n", "  a\n", "unclear"],
     ["tabs and spaces together", "\t\ta\n\t\tb\n", "a\nb\n", "a\n    b2\n", "unclear"],
-    ["a width that cannot be told", "\t\ta\n\t\tb\n", "  a\n  b\n", "  a\n    c\n", "unclear"],
+    ["an unknown width", "\t\ta\n\t\tb\n", "  a\n  b\n", "  a\n    c\n", "unclear"],
   ];
   test.each(refused)("refused: %s", (_what, file, oldText, newText, code) => {
-    expect(faultOf(file, { oldText, newText }).code).toBe(code);
+    expect(catchFault(file, { oldText, newText }).code).toBe(code);
   });
 });
 
 describe("refused", () => {
-  test("several places are told by their lines", () => {
-    const { code, message } = faultOf("a\nb\na\nb\n", { oldText: "a\nb\n", newText: "x" });
+  test("several places are reported with their lines", () => {
+    const { code, message } = catchFault("a\nb\na\nb\n", { oldText: "a\nb\n", newText: "x" });
     expect(code).toBe("ambiguous");
     expect(message).toContain("lines 1-2, 3-4");
   });
 
   test("places that overlap are several", () => {
-    expect(faultOf("aaa\n", { oldText: "aa", newText: "b" }).code).toBe("ambiguous");
+    expect(catchFault("aaa\n", { oldText: "aa", newText: "b" }).code).toBe("ambiguous");
   });
 
-  test("of very many places some are told", () => {
-    const { message } = faultOf("a\n".repeat(1_000), { oldText: "a", newText: "b" });
+  test("of very many places some are reported", () => {
+    const { message } = catchFault("a\n".repeat(1_000), { oldText: "a", newText: "b" });
     expect(message).toContain("20 and more");
   });
 
   test("an old text that is empty says how to insert", () => {
-    const { code, message } = faultOf("a\n", { oldText: "", newText: "b" });
+    const { code, message } = catchFault("a\n", { oldText: "", newText: "b" });
     expect(code).toBe("empty");
     expect(message).toContain("write tool");
   });
 
   test("nothing to change", () => {
-    expect(faultOf("a\n", { oldText: "a", newText: "a" }).code).toBe("same");
-    expect(faultOf("a\n", { oldText: "a  ", newText: "a" }).code).toBe("same");
+    expect(catchFault("a\n", { oldText: "a", newText: "a" }).code).toBe("same");
+    expect(catchFault("a\n", { oldText: "a  ", newText: "a" }).code).toBe("same");
   });
 
   test("half of a character", () => {
-    expect(faultOf("a\n", { oldText: "a", newText: "\ud83d" }).code).toBe("invalid");
+    expect(catchFault("a\n", { oldText: "a", newText: "\ud83d" }).code).toBe("invalid");
   });
 
   test("edits that overlap, whatever their order", () => {
@@ -249,7 +249,7 @@ describe("refused", () => {
       { oldText: "b\nc", newText: "x" },
       { oldText: "a\nb", newText: "y" },
     ];
-    const { code, message } = faultOf("a\nb\nc\n", edits);
+    const { code, message } = catchFault("a\nb\nc\n", edits);
     expect(code).toBe("overlap");
     expect(message).toContain("edits[1] and edits[0]");
     expect(message).toContain("lines 1-2 and 2-3");
@@ -258,7 +258,7 @@ describe("refused", () => {
   test("nothing is taken for being similar", () => {
     const file = "function add(a, b) {\n  return a + b;\n}\n";
     const edit = { oldText: "function add(a, b) {\n  return a - b;\n}\n", newText: "x" };
-    expect(faultOf(file, edit).code).toBe("missing");
+    expect(catchFault(file, edit).code).toBe("missing");
   });
 });
 
@@ -275,7 +275,7 @@ describe("a file that has changed since it was read", () => {
   });
 
   test("on the same line: refused", () => {
-    const { code, message } = faultOf(
+    const { code, message } = catchFault(
       seen.replace("three", "three and"),
       { oldText: "three", newText: "3" },
       seen,
@@ -289,14 +289,16 @@ describe("a file that has changed since it was read", () => {
       `function ${name}() {\n  let ${name}1;\n  return ${result};\n}\n`;
     const before = body("a", "null") + body("b", "1");
     const now = body("a", "0") + body("b", "null");
-    expect(faultOf(now, { oldText: "return null;", newText: "return 2;" }, before).code).toBe(
+    expect(catchFault(now, { oldText: "return null;", newText: "return 2;" }, before).code).toBe(
       "changed",
     );
   });
 
   test("one of several that were seen alike: refused", () => {
     const edit = { oldText: "  x();\n", newText: "  y();\n" };
-    expect(faultOf("a\n  x();\nb\n  z();\n", edit, "a\n  x();\nb\n  x();\n").code).toBe("changed");
+    expect(catchFault("a\n  x();\nb\n  z();\n", edit, "a\n  x();\nb\n  x();\n").code).toBe(
+      "changed",
+    );
   });
 
   test("a byte order mark that reading left out is no change", () => {
@@ -306,7 +308,7 @@ describe("a file that has changed since it was read", () => {
   });
 
   test("a miss says so", () => {
-    expect(faultOf(seen, { oldText: "six", newText: "6" }, "six\n").message).toContain(
+    expect(catchFault(seen, { oldText: "six", newText: "6" }, "six\n").message).toContain(
       "has changed",
     );
   });
@@ -361,7 +363,7 @@ describe("for any text", () => {
           trailing,
           end,
         }));
-        const textOf = (changed: number): string =>
+        const buildText = (changed: number): string =>
           file
             .map(({ written, trailing, end }, index) =>
               index === changed ? `changed${end}` : written + trailing + end,
@@ -373,8 +375,8 @@ describe("for any text", () => {
           .map((line, index) => (index === at - from ? "changed\n" : `${line}\n`))
           .join("");
         // What the changed line had at its very end goes with it, as far as it is known.
-        const made = make(textOf(-1), oldText, newText).content;
-        const expected = textOf(at);
+        const made = make(buildText(-1), oldText, newText).content;
+        const expected = buildText(at);
         const kept = made
           .split("\n")
           .map((line) => (line.startsWith("changed") ? line.replace(/[ \t]+(\r?)$/, "$1") : line));
@@ -455,6 +457,6 @@ describe("work grows with the size of the file, no faster", () => {
   ];
   test.each(sized)("%s", (_what, line, oldText) => {
     const content = `${line}\n`.repeat(Math.ceil(5_000_000 / (line.length + 1)));
-    expect(["missing", "ambiguous"]).toContain(faultOf(content, { oldText, newText: "y" }).code);
+    expect(["missing", "ambiguous"]).toContain(catchFault(content, { oldText, newText: "y" }).code);
   });
 });

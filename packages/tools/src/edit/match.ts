@@ -20,8 +20,8 @@ import {
   trimLineEnd,
 } from "../text/line-ends.ts";
 
-/** Of places that are too many, so many are told. */
-export const MAX_TOLD_PLACES = 20;
+/** At most this many places are reported where there are too many. */
+export const MAX_REPORTED_PLACES = 20;
 /** Lines that are looked at for an indent that fits; with more, the text says too little. */
 const MAX_INDENT_LINES = 1_000_000;
 
@@ -51,7 +51,7 @@ export interface EditMatch {
 export interface MatchRules {
   /** The old text is whole lines. */
   wholeLines?: boolean;
-  /** Whether a place may be the one; told by its first line and the line behind it, from 0. */
+  /** Whether a place may be the one, by its first line and the line behind it, from 0. */
   accept?: (firstLine: number, behind: number) => boolean;
 }
 
@@ -98,7 +98,7 @@ export class EditedText {
   }
 
   get codes(): Uint16Array {
-    return (this.#codes ??= codesOf(this.text));
+    return (this.#codes ??= toCharCodes(this.text));
   }
 
   get isTypographic(): boolean {
@@ -117,7 +117,7 @@ export class EditedText {
   }
 
   /** The lines that a place is on. */
-  linesOf({ start, end }: Place): LineRange {
+  findLines({ start, end }: Place): LineRange {
     const last = Math.max(start, end - 1);
     return { first: lineAt(this.lines, start) + 1, last: lineAt(this.lines, last) + 1 };
   }
@@ -134,7 +134,7 @@ export function findMatch(file: EditedText, edit: Edit, rules: MatchRules = {}):
   const [only] = exact;
   if (exact.length > 1) return several(file, exact, "exact");
   if (only) {
-    const replacement = withEndsOf(file, only, edit);
+    const replacement = adaptLineEnds(file, only, edit);
     return { type: "found", match: { ...only, replacement, tolerance: "exact" } };
   }
 
@@ -165,7 +165,7 @@ function saysSomething(edit: Edit): boolean {
 }
 
 function several(file: EditedText, places: readonly Place[], tolerance: Tolerance): MatchOutcome {
-  return { type: "several", places: places.map((place) => file.linesOf(place)), tolerance };
+  return { type: "several", places: places.map((place) => file.findLines(place)), tolerance };
 }
 
 function withoutMark({ oldText, newText }: Edit): Edit {
@@ -188,7 +188,7 @@ function unclearNumbers(file: EditedText, edit: Edit, rules: MatchRules): MatchO
   if (!isThere) return { type: "missing" };
   throw new EditError(
     "unclear",
-    "oldText has line numbers on every line, and it cannot be told which numbers in newText are " +
+    "oldText has line numbers on every line, and it is unclear which numbers in newText are " +
       "line numbers. Leave line numbers out of both.",
   );
 }
@@ -198,14 +198,14 @@ function unclearNumbers(file: EditedText, edit: Edit, rules: MatchRules): MatchO
 function exactPlaces(file: EditedText, oldText: string, rules: MatchRules): Place[] {
   const { text } = file;
   const places: Place[] = [];
-  for (const start of findAll(file.codes, codesOf(oldText))) {
+  for (const start of findAll(file.codes, toCharCodes(oldText))) {
     const end = start + oldText.length;
     // Half of a line end is not found: the next level takes it whole.
     if (splitsLineEnd(text, start) || splitsLineEnd(text, end)) continue;
     if (rules.wholeLines && !(isLineStart(file, start) && isLineEnd(text, end))) continue;
     if (!isAccepted(file, { start, end }, rules)) continue;
     places.push({ start, end });
-    if (places.length > MAX_TOLD_PLACES) break;
+    if (places.length > MAX_REPORTED_PLACES) break;
   }
   return places;
 }
@@ -226,7 +226,7 @@ function isLineEnd(text: string, offset: number): boolean {
 
 function isAccepted(file: EditedText, place: Place, rules: MatchRules): boolean {
   if (!rules.accept) return true;
-  const { first, last } = file.linesOf(place);
+  const { first, last } = file.findLines(place);
   return rules.accept(first - 1, last);
 }
 
@@ -234,7 +234,7 @@ function isAccepted(file: EditedText, place: Place, rules: MatchRules): boolean 
  * The new text of an exact match. It is as written, but for this: an old text within a
  * line says nothing about line ends, so that new ones are those of the line.
  */
-function withEndsOf(file: EditedText, place: Place, { oldText, newText }: Edit): string {
+function adaptLineEnds(file: EditedText, place: Place, { oldText, newText }: Edit): string {
   if (oldText.includes("\n") || !newText.includes("\n")) return newText;
   const end = file.lines[lineAt(file.lines, place.start)]?.end || commonEnd(file.lines);
   if (end === "") return newText;
@@ -261,31 +261,31 @@ class Form {
       return text;
     });
     normals.push("");
-    this.#codes = codesOf(normals.join("\n"));
+    this.#codes = toCharCodes(normals.join("\n"));
   }
 
   /** Where an old text is found in this form, in the file's offsets. */
   places(oldText: string, rules: MatchRules): Place[] {
-    const { needle, isCut } = this.#needleOf(oldText);
+    const { needle, isCut } = this.#toNeedle(oldText);
     const places: Place[] = [];
-    for (const start of findAll(this.#codes, codesOf(needle))) {
+    for (const start of findAll(this.#codes, toCharCodes(needle))) {
       const end = start + needle.length;
       const endsLine = this.#codes[end] === LINE_FEED || this.#codes[end - 1] === LINE_FEED;
       if (isCut && this.#codes[end] !== LINE_FEED) continue;
       if (rules.wholeLines && !(endsLine && this.#starts[this.#lineAt(start)] === start)) continue;
       const place = { start: this.#source(start), end: this.#source(end) };
-      // A place that begins or ends within one character of the file is none.
+      // Skip a place that begins or ends within one character of the file.
       if (place.start === undefined || place.end === undefined) continue;
       const { start: from, end: to } = place;
       if (!isAccepted(this.#file, { start: from, end: to }, rules)) continue;
       places.push({ start: from, end: to });
-      if (places.length > MAX_TOLD_PLACES) break;
+      if (places.length > MAX_REPORTED_PLACES) break;
     }
     return places;
   }
 
   /** An old text in this form. `isCut`: white space at its very end was left out. */
-  #needleOf(oldText: string): { needle: string; isCut: boolean } {
+  #toNeedle(oldText: string): { needle: string; isCut: boolean } {
     const lines = splitLines(oldText);
     let isCut = false;
     const texts = lines.map((line) => {
@@ -356,13 +356,13 @@ function inForms(
     );
   }
   const { edit, place } = only;
-  const rewriting = rewritingOf(file, edit, place);
+  const rewriting = createRewriting(file, edit, place);
   rewriting.adapt = adaptTo(level, rewriting);
   const replacement = rewrite(rewriting) ?? edit.newText;
   return { type: "found", match: { ...place, replacement, tolerance } };
 }
 
-function rewritingOf(file: EditedText, edit: Edit, { start, end }: Place): Rewriting {
+function createRewriting(file: EditedText, edit: Edit, { start, end }: Place): Rewriting {
   return {
     pieces: splitLines(file.text.slice(start, end)),
     old: splitLines(edit.oldText),
@@ -406,17 +406,17 @@ function byIndent(
   if (!only) return undefined;
   if (found.length > 1) return several(file, found, "indentation");
   const { edit, pairs, ...place } = only;
-  const rewriting = rewritingOf(file, edit, place);
+  const rewriting = createRewriting(file, edit, place);
   const clean = trailingAs(rewriting.pieces, rewriting.old);
   const replacements = reindents(pairs).map((reindent) =>
     rewrite({ ...rewriting, adapt: (line) => reindented(clean(line), reindent) }),
   );
   const [replacement] = replacements;
   if (replacement === undefined || replacements.some((other) => other !== replacement)) {
-    const { first, last } = file.linesOf(place);
+    const { first, last } = file.findLines(place);
     throw new EditError(
       "unclear",
-      `oldText is at lines ${first}-${last} with other indentation, and it cannot be told how ` +
+      `oldText is at lines ${first}-${last} with other indentation, and it is unclear how ` +
         "newText has to be indented there. Copy the indentation of the file exactly.",
     );
   }
@@ -451,7 +451,7 @@ function indentPlaces(file: EditedText, edit: Edit, rules: MatchRules): IndentPl
     // What was not looked at counts as a place: better one too many than a wrong one.
     if (!(isTooMuch || reindents(pairs).length > 0) || !isAccepted(file, place, rules)) continue;
     places.push({ ...place, edit, pairs });
-    if (places.length > MAX_TOLD_PLACES) break;
+    if (places.length > MAX_REPORTED_PLACES) break;
   }
   return places;
 }
@@ -474,7 +474,7 @@ function trimmedLine(line: Line): string {
 
 const LINE_FEED = 0x0a;
 
-function codesOf(text: string): Uint16Array {
+function toCharCodes(text: string): Uint16Array {
   const codes = new Uint16Array(text.length);
   for (let index = 0; index < text.length; index++) codes[index] = text.charCodeAt(index);
   return codes;

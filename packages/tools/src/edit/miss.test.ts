@@ -28,7 +28,7 @@ describe("the nearest place", () => {
     });
   });
 
-  test("is none where nothing is in common", () => {
+  test("is absent where nothing is in common", () => {
     expect(near("a\nb\n", "something else")).toBeUndefined();
     expect(near("", "a")).toBeUndefined();
     expect(near("a\n", "\n\n")).toBeUndefined();

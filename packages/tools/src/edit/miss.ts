@@ -63,11 +63,11 @@ function byLines(file: readonly Line[], old: readonly Line[]): NearPlace | undef
 
 function byWords(file: readonly Line[], old: readonly Line[]): NearPlace | undefined {
   const at = old.findIndex(({ text }) => text.trim() !== "");
-  const words = new Set(wordsOf(old[at]?.text ?? ""));
+  const words = new Set(splitWords(old[at]?.text ?? ""));
   if (words.size === 0) return undefined;
   const votes = new Map<number, number>();
   file.forEach(({ text }, index) => {
-    const common = new Set(wordsOf(text).filter((word) => words.has(word)));
+    const common = new Set(splitWords(text).filter((word) => words.has(word)));
     // One word of several is no likeness.
     if (common.size * 2 >= words.size) votes.set(index - at, common.size);
   });
@@ -75,7 +75,7 @@ function byWords(file: readonly Line[], old: readonly Line[]): NearPlace | undef
   return best === undefined ? undefined : { line: best, common: 0 };
 }
 
-function wordsOf(line: string): string[] {
+function splitWords(line: string): string[] {
   return (
     line
       .slice(0, MAX_SHOWN_LINE_CHARS)

@@ -21,11 +21,11 @@ interface Numbered {
  * An edit without the line numbers of a listing, if each line of its old text that is not
  * empty has one and they count up by one. Two answers where the space behind the
  * separator may belong to the listing or to the line; none where there are no numbers.
- * `"unclear"`: the old text has numbers and it cannot be told whether the new one has.
+ * `"unclear"`: the old text has numbers and the new one may or may not have them.
  */
 export function withoutLineNumbers(edit: TextPair): TextPair[] | "unclear" {
   const old = splitLines(edit.oldText);
-  const numbered = old.map((line) => numberOf(line.text));
+  const numbered = old.map((line) => parseNumber(line.text));
   const style = numbered.find((found) => found && found.style !== "")?.style;
   if (style === undefined) return [];
   const anchor = numbered.findIndex((found) => found !== undefined);
@@ -40,7 +40,7 @@ export function withoutLineNumbers(edit: TextPair): TextPair[] | "unclear" {
   const next = splitLines(edit.newText);
   const last = first + old.length + next.length;
   const marked = next.map(({ text }) => {
-    const found = numberOf(text);
+    const found = parseNumber(text);
     return found?.style === style || old.some((line) => found && line.text === text)
       ? found
       : undefined;
@@ -49,10 +49,10 @@ export function withoutLineNumbers(edit: TextPair): TextPair[] | "unclear" {
     return "unclear";
   if (!isRising(marked)) return "unclear";
   const isMarked = marked.some((found) => found !== undefined);
-  if (isMarked && next.some((line, index) => !marked[index] && numberOf(line.text)))
+  if (isMarked && next.some((line, index) => !marked[index] && parseNumber(line.text)))
     return "unclear";
-  const newLines = next.map((line, index) => restOf(line, marked[index]));
-  const oldLines = old.map((line, index) => restOf(line, numbered[index]));
+  const newLines = next.map((line, index) => stripNumber(line, marked[index]));
+  const oldLines = old.map((line, index) => stripNumber(line, numbered[index]));
 
   const asIs = { oldText: joinLines(oldLines), newText: joinLines(newLines) };
   const isSpaced = (line: Line, index: number): boolean =>
@@ -69,7 +69,7 @@ export function withoutLineNumbers(edit: TextPair): TextPair[] | "unclear" {
   ];
 }
 
-function numberOf(line: string): Numbered | undefined {
+function parseNumber(line: string): Numbered | undefined {
   const prefix = PREFIX.exec(line);
   if (prefix) {
     const rest = line.slice(prefix[0].length);
@@ -90,7 +90,7 @@ function isRising(marked: readonly (Numbered | undefined)[]): boolean {
   });
 }
 
-function restOf(line: Line, found: Numbered | undefined): Line {
+function stripNumber(line: Line, found: Numbered | undefined): Line {
   return found ? { ...line, text: found.rest } : line;
 }
 

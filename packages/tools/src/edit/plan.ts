@@ -6,7 +6,7 @@ import {
   EditedText,
   findMatch,
   type LineRange,
-  MAX_TOLD_PLACES,
+  MAX_REPORTED_PLACES,
   type MatchOutcome,
   type Tolerance,
 } from "./match.ts";
@@ -91,7 +91,7 @@ function checkEdit({ oldText, newText }: Edit, name: string): void {
   if (oldText === "") {
     throw new EditError(
       "empty",
-      `oldText of ${name} is empty. To insert, repeat a neighbouring line in oldText and in ` +
+      `oldText of ${name} is empty. To insert, repeat a neighboring line in oldText and in ` +
         "newText; to replace a whole file, use the write tool.",
     );
   }
@@ -112,7 +112,7 @@ export function checkText(text: string, what: string): void {
 }
 
 /**
- * The one place that `search` finds, or an error that tells what is there instead. `what`
+ * The one place that `search` finds, or an error that says what is there instead. `what`
  * is how the old text is called in messages.
  */
 export function onlyMatch(
@@ -132,7 +132,7 @@ export function onlyMatch(
         "read this file. Read it, then edit.",
     );
   }
-  // One of several that are no longer alike: which one was meant cannot be told.
+  // One of several that are no longer alike: it is unknown which one was meant.
   if (file.seen && search(file.seen).type === "several") {
     throw new EditError(
       "changed",
@@ -148,13 +148,13 @@ function ambiguous(
   what: string,
   { places, tolerance }: Extract<MatchOutcome, { type: "several" }>,
 ): EditError {
-  const told = places.slice(0, MAX_TOLD_PLACES).map(lineRange).join(", ");
-  const more = places.length > MAX_TOLD_PLACES ? " and more" : "";
+  const listed = places.slice(0, MAX_REPORTED_PLACES).map(lineRange).join(", ");
+  const more = places.length > MAX_REPORTED_PLACES ? " and more" : "";
   const but = tolerance === "exact" ? "" : ` (but for ${tolerance})`;
   return new EditError(
     "ambiguous",
-    `${what} is at more than one place in ${path}${but}: lines ${told}${more}. ` +
-      "Add neighbouring lines to it until it is at one.",
+    `${what} is at more than one place in ${path}${but}: lines ${listed}${more}. ` +
+      "Add neighboring lines to it until it is at one.",
   );
 }
 
@@ -215,8 +215,8 @@ function checkOverlaps({ path, content }: EditedFile, edits: readonly PlacedEdit
     if (!before || before.end <= edit.start) return;
     throw new EditError(
       "overlap",
-      `${before.name} and ${edit.name} overlap in ${path}: lines ${lineRange(content.linesOf(before))} ` +
-        `and ${lineRange(content.linesOf(edit))}. Make one edit of them.`,
+      `${before.name} and ${edit.name} overlap in ${path}: lines ${lineRange(content.findLines(before))} ` +
+        `and ${lineRange(content.findLines(edit))}. Make one edit of them.`,
     );
   });
 }
@@ -233,7 +233,7 @@ function checkUnchanged(
   const bytes = (line: Line): string => line.text + line.end;
   const aligned = alignLines(seen.lines.map(bytes), content.lines.map(bytes));
   for (const edit of edits) {
-    const { first, last } = content.linesOf(edit);
+    const { first, last } = content.findLines(edit);
     const from = aligned[first - 1] ?? -1;
     for (let index = first - 1; index < last; index++) {
       if (from >= 0 && aligned[index] === from + index + 1 - first) continue;

@@ -10,7 +10,7 @@ export interface Rewriting {
   /** For new lines where the pieces have no line end. */
   end: LineEnd;
   /**
-   * A line of new text as the file would have it; undefined where that cannot be told.
+   * A line of new text as the file would have it; undefined where that is unclear.
    * `before`: the line that it stands for, if that is clear.
    */
   adapt(line: string, before?: { old: string; file: string }): string | undefined;

@@ -1,6 +1,6 @@
 import type { AgentToolResult } from "@gyre/agent";
 import { type EditDetails, MAX_EDIT_BYTES, MAX_EDITS } from "./tool.ts";
-import { diffOf } from "./diff.ts";
+import { formatDiff } from "./diff.ts";
 import { EditError } from "./error.ts";
 import type { Edit, Tolerance } from "./match.ts";
 import { type AppliedEdit, editedFile, type EditPlan, lineRange, planEdits } from "./plan.ts";
@@ -28,9 +28,9 @@ export async function editFile(
   signal.throwIfAborted();
   await env.workspace.write(path, plan.content, { expected: info });
   env.seen.note(info.path, plan.content);
-  const notes = notesOf(plan, file.isRead);
-  const done = `Applied ${counted(plan.edits.length, "edit")} to ${info.path} (${linesTold(plan)}).`;
-  return textResult([done, ...notes].join("\n"), detailsOf(info.path, text, plan));
+  const notes = listNotes(plan, file.isRead);
+  const done = `Applied ${counted(plan.edits.length, "edit")} to ${info.path} (${formatChangedLines(plan)}).`;
+  return textResult([done, ...notes].join("\n"), createDetails(info.path, text, plan));
 }
 
 /** The text of a file, byte for byte: what is not UTF-8 is an error, as it could not be kept. */
@@ -52,14 +52,14 @@ export async function readForEdit(
 }
 
 /** "lines 10-12, 40". */
-export function linesTold({ edits }: EditPlan): string {
+export function formatChangedLines({ edits }: EditPlan): string {
   const ranges = edits.map(({ lines }) => lineRange(lines));
   const isOne = ranges.length === 1 && !ranges[0]?.includes("-");
   return `${isOne ? "line" : "lines"} ${ranges.join(", ")}`;
 }
 
 /** What the agent should know of how its edits were taken. */
-export function notesOf(plan: EditPlan, wasRead: boolean): string[] {
+export function listNotes(plan: EditPlan, wasRead: boolean): string[] {
   const notes = plan.edits.flatMap((edit) => toleranceNote(edit));
   if (!wasRead) notes.push("You had not read this file before.");
   if (plan.isChangedElsewhere) {
@@ -86,10 +86,10 @@ function toleranceNote({ name, tolerance, lines }: AppliedEdit): string[] {
   return note === "" ? [] : [`At line ${lineRange(lines)} (${name}): ${note}.`];
 }
 
-export function detailsOf(path: string, before: string, plan: EditPlan): EditDetails {
+export function createDetails(path: string, before: string, plan: EditPlan): EditDetails {
   return {
     path,
-    diff: diffOf(path, before, plan),
+    diff: formatDiff(path, before, plan),
     edits: plan.edits.map(({ lines, tolerance }) => ({ lines: lineRange(lines), tolerance })),
   };
 }

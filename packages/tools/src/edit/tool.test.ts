@@ -42,7 +42,7 @@ async function edit(
   return { text: first?.type === "text" ? first.text : "", details: result.details as EditDetails };
 }
 
-test("edits are made, told in one line, and shown as a diff", async () => {
+test("edits are made, reported in one line, and shown as a diff", async () => {
   await put("a.ts", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n");
   const { text, details } = await edit("a.ts", [
     { oldText: "ten\n", newText: "10\n11\n" },
@@ -93,7 +93,7 @@ test("mode and link are kept", async () => {
   expect((await lstat(join(root, "link"))).isSymbolicLink()).toBe(true);
 });
 
-describe("what the agent is told", () => {
+describe("what the agent reads", () => {
   test("that it had not read the file", async () => {
     await put("a.ts", "one\n", false);
     expect((await edit("a.ts", [{ oldText: "one", newText: "1" }])).text).toContain(
@@ -133,7 +133,7 @@ describe("refused", () => {
     expect(await content("a.ts")).toBe("one // new\ntwo\n");
   });
 
-  test("somebody writes between reading and writing: nothing is lost", async () => {
+  test("another program writes between reading and writing: nothing is lost", async () => {
     await put("a.ts", "one\ntwo\n");
     const read = workspace.read.bind(workspace);
     env.workspace = new Proxy(workspace, {
@@ -188,7 +188,7 @@ describe("refused", () => {
   });
 });
 
-test("access tells the file itself, not the link to it", async () => {
+test("access names the file itself, not the link to it", async () => {
   await put("a.ts", "one\n");
   await symlink("a.ts", join(root, "link"));
   const access = await editTool(env).access({ path: "link", edits: [{}, {}] });

@@ -31,7 +31,7 @@ export function editTool(env: ToolEnv): GuardedTool {
     description:
       "Replace texts in a file that you have read. Each oldText must be there exactly once: copy " +
       "it as it is, with enough lines around it. All edits refer to the file as it is now, may " +
-      "not overlap, and are made all or none. To insert, repeat a neighbouring line in both texts.",
+      "not overlap, and are made all or none. To insert, repeat a neighboring line in both texts.",
     parameters: {
       type: "object",
       properties: {

@@ -7,13 +7,13 @@ export async function readAccess(
   verb: string,
   args: Record<string, unknown>,
 ): Promise<Access> {
-  const { path } = await env.workspace.resolve(pathOf(args));
+  const { path } = await env.workspace.resolve(readPath(args));
   const target = path || ".";
   return { kind: "read", targets: [target], summary: `${verb} ${JSON.stringify(target)}` };
 }
 
 /** The path of a call; the workspace itself where it names none. */
-export function pathOf(args: Record<string, unknown>): string {
+export function readPath(args: Record<string, unknown>): string {
   const { path } = args;
   if (path === undefined || path === "") return ".";
   if (typeof path !== "string") throw new TypeError(`"path" is to be text, not ${typeof path}.`);

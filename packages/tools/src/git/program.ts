@@ -12,7 +12,7 @@ import { findRepository, GitError, type RepositoryFolders } from "./repository.t
 import { secretPlaces } from "../sandbox/places.ts";
 import { type CapturedOutput, type ProgramEnd, runProgram } from "../process/processes.ts";
 import type { SandboxPolicy } from "../sandbox/sandbox.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { type LineLimits, LineWindow, type ShownLines } from "../text/truncate.ts";
 
 /** For one run of git. */
@@ -243,7 +243,7 @@ async function runGit(
       },
     }),
   });
-  const stderr = sanitise(end.stderr.head.slice(0, MAX_ERROR_CHARS)).trim();
+  const stderr = sanitize(end.stderr.head.slice(0, MAX_ERROR_CHARS)).trim();
   const { exitCode } = end;
   if (exitCode === null || !answers.includes(exitCode)) {
     throw new GitError(failure(args, end, timeoutMs, stderr), exitCode);
@@ -260,7 +260,7 @@ function failure(
   const what = `git ${args.find((arg) => !arg.startsWith("-")) ?? ""}`;
   if (end.aborted) return `${what} was stopped.`;
   if (end.timedOut) return `${what} did not end within ${timeoutMs / 1000} s and was stopped.`;
-  const said = stderr || sanitise(end.stdout.head.slice(0, MAX_ERROR_CHARS)).trim();
+  const said = stderr || sanitize(end.stdout.head.slice(0, MAX_ERROR_CHARS)).trim();
   return `${what} failed${end.exitCode === null ? "" : ` (exit code ${end.exitCode})`}: ${said || "it did not say why."}`;
 }
 

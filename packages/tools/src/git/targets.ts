@@ -2,7 +2,7 @@ import type { AgentToolResult } from "@gyre/agent";
 import type { GitArgs } from "./args.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { textResult } from "../text/text.ts";
 import { listedName } from "../text/truncate.ts";
 import { PathError } from "../workspace/workspace.ts";
@@ -140,7 +140,7 @@ export async function pushTarget(git: Git, args: GitArgs): Promise<PushTarget> {
       .split("\n")
       .filter((url) => url !== "")
       .map((url) =>
-        sanitise(url.replace(/\/\/[^/@]*@/, "//"), { keepNewlines: false, exact: true }),
+        sanitize(url.replace(/\/\/[^/@]*@/, "//"), { keepNewlines: false, exact: true }),
       ),
   };
 }

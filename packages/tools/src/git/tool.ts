@@ -7,7 +7,7 @@ import { add, branch, checkout, clean, commit, push, reset, stash } from "./writ
 import { blame, diff, log, show, status } from "./read.ts";
 import { Git, type GitOptions } from "./program.ts";
 import { changedFiles, pushTarget } from "./targets.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { gitPresentation } from "./presentation.ts";
 
@@ -85,7 +85,7 @@ function run(git: Git, args: GitArgs): Promise<AgentToolResult> {
 
 async function accessOf(env: ToolEnv, options: GitOptions, args: GitArgs): Promise<Access> {
   const paths = await pathsOf(env, args);
-  const summary = sanitise(commandLine(args, paths), { keepNewlines: false, exact: true });
+  const summary = sanitize(commandLine(args, paths), { keepNewlines: false, exact: true });
   const targets = paths.length > 0 ? paths : ["."];
   switch (args.action) {
     case "status":

@@ -16,7 +16,7 @@ import {
 } from "./targets.ts";
 import { LOG_FORMAT, logLines } from "./text.ts";
 import { fromSource } from "../text/provenance.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { textResult } from "../text/text.ts";
 import { listedName } from "../text/truncate.ts";
 
@@ -288,7 +288,7 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
     ],
     { write: true, network: true, timeoutMs: PUSH_TIMEOUT_MS },
   );
-  const said = fromSource({ kind: "command", name: "git push" }, sanitise(stdout.head).trimEnd());
+  const said = fromSource({ kind: "command", name: "git push" }, sanitize(stdout.head).trimEnd());
   const text = `Pushed ${listedName(name)} to ${urls.join(", ")}.\n${said}`;
   if (!args.force) return textResult(text);
   const before = known === undefined ? "is not known" : `was at ${known} when last seen`;

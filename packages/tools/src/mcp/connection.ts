@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { CallToolResult, Client, Tool, Transport } from "@modelcontextprotocol/client";
 import { type Clock, redact } from "@gyre/ai";
 import { cleanEnvironment } from "../process/environment.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import {
   expandConfig,
   isAddress,
@@ -119,7 +119,7 @@ export class McpConnection {
 
   /** What it wrote last to its standard error, on one line: for people, not for a model. */
   get lastWords(): string {
-    return sanitise(redact(this.#lastWords).trim(), { keepNewlines: false });
+    return sanitize(redact(this.#lastWords).trim(), { keepNewlines: false });
   }
 
   /** All of its tools, as it tells of them now; the same array as long as it says the same. */
@@ -530,7 +530,7 @@ function plainMessage(error: unknown): string {
     error instanceof Error && error.message === "fetch failed" && cause instanceof Error
       ? cause.message || ("code" in cause ? String(cause.code) : error.message)
       : messageOf(error);
-  return sanitise(redact(text), { keepNewlines: false }).slice(0, MAX_ERROR_CHARS);
+  return sanitize(redact(text), { keepNewlines: false }).slice(0, MAX_ERROR_CHARS);
 }
 
 function messageOf(error: unknown): string {

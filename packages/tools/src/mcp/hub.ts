@@ -2,7 +2,7 @@ import type { AgentToolResult, Middleware, ToolInvocation } from "@gyre/agent";
 import { defineTool } from "@gyre/agent";
 import { type Clock, nearNames, systemClock, validateToolArguments } from "@gyre/ai";
 import type { GuardedTool } from "../contract/access.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { counted, textResult } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 import { isAddress, isWanted, type McpServerEntry } from "./config.ts";
@@ -403,7 +403,7 @@ class McpHub implements Mcp {
   }
 
   #warnOfHeld({ entry: { name } }: Server, held: readonly string[]): void {
-    const names = held.map((tool) => sanitise(tool, { keepNewlines: false })).join(", ");
+    const names = held.map((tool) => sanitize(tool, { keepNewlines: false })).join(", ");
     this.#warnOnce(
       `The MCP server "${name}" has changed what its tools say; these are left out: ${cutText(names, MAX_SUMMARY_CHARS)}. To see and accept them: gyre mcp trust ${name}`,
     );
@@ -425,7 +425,7 @@ class McpHub implements Mcp {
     const { name: serverName } = server.entry;
     const { connection } = server;
     const hash = hashOfTool(listed);
-    const about = sanitise(cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS));
+    const about = sanitize(cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS));
     const execute: GuardedTool["execute"] = async (args, { signal, update: onUpdate }) => {
       // A person may have thought about it for an hour: it has to be what it was.
       const now = await this.#find(name, signal);
@@ -472,7 +472,7 @@ class McpHub implements Mcp {
 
   #searchTool(): GuardedTool {
     const names = this.#servers.map(({ entry }) => entry.name);
-    const told = names.slice(0, MAX_SERVERS_TOLD).map((name) => sanitise(name, ONE_LINE));
+    const told = names.slice(0, MAX_SERVERS_TOLD).map((name) => sanitize(name, ONE_LINE));
     if (names.length > told.length) told.push("...");
     const tool = defineTool({
       name: TOOL_SEARCH,
@@ -644,7 +644,7 @@ function progressText({
 }): string {
   const amount = total === undefined ? String(progress) : `${progress}/${total}`;
   const text = message === undefined ? amount : `${amount} ${message}`;
-  return sanitise(cutText(text, MAX_PROGRESS_CHARS), ONE_LINE);
+  return sanitize(cutText(text, MAX_PROGRESS_CHARS), ONE_LINE);
 }
 
 function failed(text: string): AgentToolResult {

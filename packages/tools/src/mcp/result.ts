@@ -5,7 +5,7 @@ import { IMAGE_HEAD_BYTES, imageType } from "../text/image-type.ts";
 import { firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { fromSource } from "../text/provenance.ts";
 import { READ_MAX_IMAGE_BYTES } from "../files/read/tool.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { humanSize } from "../text/truncate.ts";
 
 /** Of the text of a result; of a longer one the beginning and the end are shown. */
@@ -28,7 +28,7 @@ export interface ResultOptions extends McpDetails {
   spoolFolder?: string;
 }
 
-/** What a server gave back, as a model is shown it: capped, sanitised, and with its source. */
+/** What a server gave back, as a model is shown it: capped, sanitized, and with its source. */
 export async function resultOf(
   given: CallToolResult,
   { server, tool, spoolFolder }: ResultOptions,
@@ -45,7 +45,7 @@ export async function resultOf(
   if (given.content.length === 0 && given.structuredContent !== undefined) {
     texts.push(JSON.stringify(given.structuredContent));
   }
-  const text = sanitise(texts.join("\n"));
+  const text = sanitize(texts.join("\n"));
   const content: UserContent[] = [];
   if (text.trim() !== "") {
     content.push({ type: "text", text: await capped(text, { server, tool, spoolFolder }) });
@@ -60,7 +60,7 @@ export async function resultOf(
 
 /** Words of a server that are no result, such as those of an error. */
 export function saidBy(server: string, text: string): string {
-  return fromSource({ kind: "mcp", name: server }, sanitise(text));
+  return fromSource({ kind: "mcp", name: server }, sanitize(text));
 }
 
 async function capped(

@@ -15,7 +15,7 @@ interface Case {
   advice?: Advice | undefined;
 }
 
-/** What comes of a command that somebody has given advice on, with nobody to ask. */
+/** The outcome of a command that a hook has given advice on, without a person to ask. */
 async function outcome({ command = "make", access, rules = {}, mode = "ask", advice }: Case) {
   const shell: GuardedTool = {
     ...defineTool({
@@ -42,7 +42,7 @@ const ALLOW: Advice = { effect: "allow", reason: "It is known." };
 
 describe("advice", () => {
   it("that allows counts as a rule that does", async () => {
-    expect(await outcome({})).toContain("nobody can be asked");
+    expect(await outcome({})).toContain("no person can be asked");
     expect(await outcome({ advice: ALLOW })).toBe("ran");
     expect(await outcome({ advice: ALLOW, command: "make > log.txt" })).toBe("ran");
   });
@@ -56,13 +56,13 @@ describe("advice", () => {
     [
       "a command that may be one that is forbidden",
       { command: 'eval "$X"', rules: { deny: ["shell(rm *)"] } },
-      "nobody can be asked",
+      "no person can be asked",
     ],
   ])("that allows does not go past %s", async (_what, given, words) => {
     expect(await outcome({ ...given, advice: ALLOW })).toContain(words);
   });
 
-  it("that asks or denies goes before rules that allow, and before the mode", async () => {
+  it("that asks or denies takes precedence over rules that allow, and over the mode", async () => {
     const rules = { allow: ["shell"] };
     expect(await outcome({ rules })).toBe("ran");
     const ask: Advice = { effect: "ask", reason: "Look at it." };

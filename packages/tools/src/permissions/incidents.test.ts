@@ -92,7 +92,7 @@ interface Attempt {
   text: string;
 }
 
-/** A call as an agent makes it. A person who is asked says no, unless told otherwise. */
+/** A call as an agent makes it. A person who is asked says no, unless the case says otherwise. */
 async function attempt(
   name: string,
   args: Record<string, unknown>,
@@ -164,7 +164,7 @@ function fingerprintOutside(): string {
 describe("paths", () => {
   it.each([
     [
-      "CVE-2025-53110, CVE-2025-54794: a neighbour whose name begins the same",
+      "CVE-2025-53110, CVE-2025-54794: a neighbor whose name begins the same",
       () => "../work-evil/secret",
     ],
     ["the same, absolute", () => join(outside, "secret")],
@@ -395,7 +395,7 @@ describe("commands", () => {
       expect(
         (await attempt("shell", { command }, { rules: { allow: ["shell(ping *)"] } })).effect,
       ).toBe("asked");
-      // Where somebody does allow it, there is no network.
+      // Where a person does allow it, there is no network.
       const reach =
         "exec 3<>/dev/udp/127.0.0.1/53 && echo reached; getent hosts example.org && echo found; true";
       const { text } = await attempt("shell", { command: reach }, { mode: "full" });
@@ -442,7 +442,7 @@ describe("commands", () => {
     },
   );
 
-  it("GHSA-wpqr-6v78-jr5g: where nobody can be asked, nothing is trusted", async () => {
+  it("GHSA-wpqr-6v78-jr5g: where no person can be asked, nothing is trusted", async () => {
     const headless = { headless: true } as const;
     for (const command of ["touch owned", "ls; touch owned", "$(touch owned)"]) {
       const { effect, text } = await attempt(
@@ -451,7 +451,7 @@ describe("commands", () => {
         { ...headless, rules: { allow: ["shell(ls*)"] } },
       );
       expect(effect).toBe("denied");
-      expect(text).toMatch("nobody can be asked");
+      expect(text).toMatch("no person can be asked");
     }
     expect((await attempt("write", { path: "x", content: "" }, headless)).effect).toBe("denied");
     expect(existsSync(join(root, "owned"))).toBe(false);

@@ -30,8 +30,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A tool that tells of itself what it is told to tell. */
-function toolOf(
+/** A tool that declares the access it is made with. */
+function createTool(
   name: string,
   access?: Partial<Access> | (() => Access | Promise<Access>),
 ): AgentTool {
@@ -51,7 +51,7 @@ function toolOf(
 }
 
 const shell = (command: string, more: Partial<Access> = {}): AgentTool =>
-  toolOf("shell", { kind: "run", targets: [command], ...more });
+  createTool("shell", { kind: "run", targets: [command], ...more });
 
 function invocation(tool: AgentTool, more: Partial<ToolInvocation> = {}): ToolInvocation {
   return {
@@ -90,24 +90,24 @@ const approve = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
 
 describe("the modes", () => {
   const rows: [string, AgentTool, Record<PermissionMode, string>][] = [
-    ["none", toolOf("x", { kind: "none" }), table("ran ran ran ran")],
-    ["read", toolOf("x", { kind: "read", targets: ["a"] }), table("ran ran ran ran")],
-    ["agent", toolOf("x", { kind: "agent" }), table("ran ran ran ran")],
-    ["write", toolOf("x", { kind: "write", targets: ["a"] }), table("asked ran denied ran")],
+    ["none", createTool("x", { kind: "none" }), table("ran ran ran ran")],
+    ["read", createTool("x", { kind: "read", targets: ["a"] }), table("ran ran ran ran")],
+    ["agent", createTool("x", { kind: "agent" }), table("ran ran ran ran")],
+    ["write", createTool("x", { kind: "write", targets: ["a"] }), table("asked ran denied ran")],
     [
       "write outside",
-      toolOf("x", { kind: "write", targets: ["/a"] }),
+      createTool("x", { kind: "write", targets: ["/a"] }),
       table("asked asked denied ran"),
     ],
     ["run", shell("ls"), table("asked asked denied ran")],
-    ["network", toolOf("fetch", { kind: "network" }), table("asked asked asked ran")],
+    ["network", createTool("fetch", { kind: "network" }), table("asked asked asked ran")],
     [
       "destructive",
-      toolOf("x", { kind: "write", destructive: true }),
+      createTool("x", { kind: "write", destructive: true }),
       table("asked asked denied ran"),
     ],
     ["unsandboxed", shell("ls", { unsandboxed: true }), table("asked asked denied asked")],
-    ["a tool that does not tell", toolOf("x"), table("asked asked denied ran")],
+    ["a tool without access", createTool("x"), table("asked asked denied ran")],
   ];
   function table(row: string): Record<PermissionMode, string> {
     const [ask = "", autoEdit = "", plan = "", full = ""] = row.split(" ");
@@ -132,11 +132,11 @@ describe("the modes", () => {
   it("is an error if there is no such mode, or denies where it is found out late", async () => {
     const wrong = "yolo" as PermissionMode;
     expect(() => permissions({ mode: wrong, sandboxed: true })).toThrow('no mode "yolo"');
-    expect(await outcome(toolOf("x", {}), { mode: () => wrong })).toMatch(/^Denied: .*no mode/);
+    expect(await outcome(createTool("x", {}), { mode: () => wrong })).toMatch(/^Denied: .*no mode/);
   });
 
   it("lets rules that deny and ask go first, whatever the mode", async () => {
-    const read = toolOf("read", { kind: "read", targets: [".env"] });
+    const read = createTool("read", { kind: "read", targets: [".env"] });
     expect(await outcome(read, { mode: "full", rules: { deny: ["read(.env)"] } })).toMatch(
       "forbids",
     );
@@ -153,7 +153,7 @@ describe("the modes", () => {
 
   it("asks about what is destructive or leaves the sandbox, also where a rule allows it", async () => {
     const rules = { allow: ["shell", "git"] };
-    expect(await outcome(toolOf("git", { kind: "write", destructive: true }), { rules })).toBe(
+    expect(await outcome(createTool("git", { kind: "write", destructive: true }), { rules })).toBe(
       "asked",
     );
     const out = shell("ls", { unsandboxed: true });
@@ -162,7 +162,7 @@ describe("the modes", () => {
   });
 
   it("asks in plan about other ways to the network than fetching", async () => {
-    const push = toolOf("git", { kind: "network", targets: ["https://example.org/x"] });
+    const push = createTool("git", { kind: "network", targets: ["https://example.org/x"] });
     expect(await outcome(push, { mode: "plan", rules: { allow: ["git"] } })).toBe("asked");
   });
 });
@@ -180,7 +180,7 @@ describe("commands", () => {
   it("may be confined by what is known only when one is to run", async () => {
     let asked = 0;
     const sandboxed = async (): Promise<boolean> => ++asked > 1;
-    const read = toolOf("read", { kind: "read", targets: ["a"] });
+    const read = createTool("read", { kind: "read", targets: ["a"] });
     expect(await outcome(read, { rules, sandboxed })).toBe("ran");
     expect(asked).toBe(0);
     expect(await outcome(shell("ls -l"), { rules, sandboxed })).toBe("asked");
@@ -228,9 +228,9 @@ describe("commands", () => {
 });
 
 describe("asking", () => {
-  /** A tool that tells where a link leads at the moment. */
+  /** A tool that reports where a link leads at the moment. */
   const edit = (): AgentTool =>
-    toolOf("edit", async () => {
+    createTool("edit", async () => {
       const { path } = await workspace.resolve("link");
       return { kind: "write", targets: [path], summary: `Edit ${path}` };
     });
@@ -275,9 +275,9 @@ describe("asking", () => {
     expect(await outcome(edit(), { ask, rules: { deny: ["edit(secret)"] } })).toMatch("forbids");
   });
 
-  it("gives up on what is never what was approved", async () => {
+  it("denies what is never what was approved", async () => {
     let count = 0;
-    const tool = toolOf("x", () => ({ kind: "write", targets: [`${count++}`], summary: "" }));
+    const tool = createTool("x", () => ({ kind: "write", targets: [`${count++}`], summary: "" }));
     expect(await outcome(tool, { ask: approve })).toMatch("changes all the time");
   });
 
@@ -289,7 +289,7 @@ describe("asking", () => {
       else return Promise.resolve({ allow: false, reason: "not that" });
       return approve(request);
     };
-    expect(await outcome(toolOf("write", { kind: "write" }), { ask }, { args })).toBe(
+    expect(await outcome(createTool("write", { kind: "write" }), { ask }, { args })).toBe(
       "Denied: a person said no: not that",
     );
   });
@@ -319,7 +319,7 @@ describe("asking", () => {
   });
 
   it("denies where something fails on the way", async () => {
-    const broken = toolOf("x", () => Promise.reject(new Error("The path leads out.")));
+    const broken = createTool("x", () => Promise.reject(new Error("The path leads out.")));
     expect(await outcome(broken, { mode: "full" })).toBe("Denied: The path leads out.");
     expect(
       await outcome(shell("ls"), { ask: () => Promise.reject(new Error("no screen")) }),
@@ -327,12 +327,12 @@ describe("asking", () => {
     const onDecision = (): void => {
       throw new Error("disk full");
     };
-    expect(await outcome(toolOf("x", {}), { onDecision })).toMatch(/^Denied: .*disk full/);
+    expect(await outcome(createTool("x", {}), { onDecision })).toMatch(/^Denied: .*disk full/);
   });
 
-  it("denies what would be asked about where nobody can be asked", async () => {
+  it("denies what would be asked about where no person can be asked", async () => {
     expect(await outcome(shell("ls"), { headless: true })).toMatch(
-      "nobody can be asked here. In mode",
+      "no person can be asked here. In mode",
     );
   });
 
@@ -345,10 +345,10 @@ describe("asking", () => {
     expect(await outcome(shell("ls"), { ask }, { signal: controller.signal })).toMatch("stopped");
   });
 
-  it("tells of each decision", async () => {
+  it("reports each decision", async () => {
     const decisions: PermissionDecision[] = [];
     const onDecision = (decision: PermissionDecision): void => void decisions.push(decision);
-    await outcome(toolOf("x", {}), { onDecision });
+    await outcome(createTool("x", {}), { onDecision });
     await outcome(shell("ls"), { onDecision, ask: approve });
     await outcome(shell("ls"), { onDecision, mode: "plan" });
     expect(decisions.map(({ tool, effect, asked }) => [tool, effect, asked])).toEqual([
@@ -359,8 +359,8 @@ describe("asking", () => {
   });
 });
 
-describe("what is told of a call that was denied as nobody can be asked", () => {
-  async function told(tool: AgentTool, options: Partial<PermissionOptions> = {}) {
+describe("the report of a call that is denied as no person can be asked", () => {
+  async function decide(tool: AgentTool, options: Partial<PermissionOptions> = {}) {
     const decisions: PermissionDecision[] = [];
     const onDecision = (decision: PermissionDecision): void => void decisions.push(decision);
     await outcome(tool, { headless: true, onDecision, ...options });
@@ -370,7 +370,7 @@ describe("what is told of a call that was denied as nobody can be asked", () => 
 
   it("is what it would have done, and the rule that would do", async () => {
     const npm = shell("npm test", { summary: "Run npm\u001b[2J test" });
-    expect(await told(npm)).toEqual({
+    expect(await decide(npm)).toEqual({
       effect: "deny",
       summary: expect.stringMatching(/^Run npm\P{Cc}* test$/u),
       rule: "shell(npm test)",
@@ -378,7 +378,7 @@ describe("what is told of a call that was denied as nobody can be asked", () => 
     expect(await outcome(npm, { headless: true, rules: { allow: ["shell(npm test)"] } })).toBe(
       "ran",
     );
-    expect((await told(toolOf("x"))).rule).toBe("x");
+    expect((await decide(createTool("x"))).rule).toBe("x");
   });
 
   it.each<[string, AgentTool, Partial<PermissionOptions>]>([
@@ -389,14 +389,14 @@ describe("what is told of a call that was denied as nobody can be asked", () => 
     ["what leaves the sandbox", shell("ls", { unsandboxed: true }), {}],
     ["a command that no rule can stand for", shell("ls; id"), {}],
     ["advice against it", shell("ls"), { advice: () => ({ effect: "ask", reason: "Hm." }) }],
-    ["a name that no rule can have", toolOf("a b"), {}],
+    ["a name that no rule can have", createTool("a b"), {}],
   ])("is no rule for %s", async (_, tool, options) => {
-    expect(await told(tool, options)).toMatchObject({ effect: "deny", rule: undefined });
+    expect(await decide(tool, options)).toMatchObject({ effect: "deny", rule: undefined });
   });
 
   it("is no rule where a person can be asked", async () => {
     const ask = (): Promise<ApprovalAnswer> => Promise.resolve({ allow: false });
-    expect(await told(shell("ls"), { headless: false, ask })).toMatchObject({ rule: undefined });
+    expect(await decide(shell("ls"), { headless: false, ask })).toMatchObject({ rule: undefined });
   });
 });
 
@@ -456,7 +456,7 @@ describe("an approval that comes later", () => {
     await unlink(join(folder, "link"));
     await symlink("secret", join(folder, "link"));
     expect((await other.continue({ decisions })).stop).toBe("suspended");
-    expect(other.state.pending[0]?.reason).toMatch("not what was approved");
+    expect(other.state.pending[0]?.reason).toMatch("has changed since it was approved");
     expect(runs).toEqual([]);
 
     await unlink(join(folder, "link"));

@@ -8,12 +8,12 @@ import {
   Suspend,
   type ToolInvocation,
 } from "@gyre/agent";
-import { validateToolArguments } from "@gyre/ai";
+import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
 import { ruleFor } from "./rule-for.ts";
-import { type Finding, type RuleList, Rules, type Subject } from "./rules.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { type Verdict, type RuleList, Rules, type Subject } from "./rules.ts";
+import { sanitize } from "../text/sanitize.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 /**
@@ -27,9 +27,9 @@ import type { Workspace } from "../workspace/workspace.ts";
  * | network                       | ask   | ask       | ask   | allow |
  * | destructive                   | ask   | ask       | deny  | allow |
  * | outside of the sandbox        | ask   | ask       | deny  | ask   |
- * | a tool that does not tell     | ask   | ask       | deny  | allow |
+ * | a tool without `access`       | ask   | ask       | deny  | allow |
  *
- * A rule that denies or asks goes before this table. A rule that allows turns "ask" into
+ * A rule that denies or asks takes precedence over this table. A rule that allows turns "ask" into
  * "allow", but for what is destructive and, outside of `full`, for what leaves the sandbox.
  * A command is allowed by rules only if every part of it is and nothing about it is
  * unclear; without a sandbox, only by rules without wildcards.
@@ -43,7 +43,7 @@ export interface ApprovalRequest {
   callId: string;
   tool: string;
   args: Record<string, unknown>;
-  /** What it would do, links followed. Absent for a tool that does not tell. */
+  /** What it would do, links followed. Absent for a tool without `access`. */
   access?: Access;
   /** Why it is asked about. */
   reason: string;
@@ -74,11 +74,11 @@ export interface PermissionDecision {
   asked: boolean;
   /** What it would do, on one line that is safe to show. Absent where that is not known. */
   summary?: string;
-  /** Of a call that was denied as nobody can be asked: a rule that would have allowed it. */
+  /** A rule that would allow a call which was denied because no person can be asked. */
   rule?: string;
 }
 
-/** What somebody beside the rules says of one call. It counts as a rule of that effect would. */
+/** What a hook says of one call. It counts as a rule of that effect would. */
 export interface Advice {
   effect: "allow" | "ask" | "deny";
   /** For people, as a sentence. */
@@ -95,7 +95,7 @@ export interface PermissionSetup {
    * `continue({decisions})`: see `approvalRequest`.
    */
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
-  /** Nobody can be asked, now or later: what would be asked about is denied. */
+  /** No person can be asked, now or later: what would be asked about is denied. */
   headless?: boolean;
   /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
   sandboxed: boolean | (() => boolean | Promise<boolean>);
@@ -105,11 +105,11 @@ export interface PermissionSetup {
   workspace?: PathResolver | (() => PathResolver);
   /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
   advice?: (call: ToolInvocation) => Advice | undefined;
-  /** Told of each decision before it takes effect. If it throws, the call is denied. */
+  /** Called with each decision before it takes effect. If it throws, the call is denied. */
   onDecision?: (decision: PermissionDecision) => void;
 }
 
-/** Tells where a path leads. */
+/** Finds where a path leads. */
 export type PathResolver = Pick<Workspace, "resolve">;
 
 /** Asked about again this often when a call turns out to be another one each time. */
@@ -135,7 +135,7 @@ export function createPermissions(options: PermissionSetup): Middleware {
       try {
         onDecision?.({ ...about, ...outcome });
       } catch (error) {
-        throw new DeniedError(`the decision could not be recorded: ${messageOf(error)}`);
+        throw new DeniedError(`the decision could not be recorded: ${errorMessage(error)}`);
       }
       if (outcome.effect === "suspend") throw new Suspend(outcome.reason);
       if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
@@ -157,7 +157,7 @@ export async function approvalRequest(
   if (!checked.ok) throw new Error(checked.error);
   const args = checked.value;
   const access = isGuarded(tool) ? await tool.access(args) : undefined;
-  return requestOf({ callId: toolCall.id, tool: tool.name, args, reason }, access);
+  return createRequest({ callId: toolCall.id, tool: tool.name, args, reason }, access);
 }
 
 type Outcome = Omit<PermissionDecision, "callId" | "tool">;
@@ -174,43 +174,44 @@ class Guard {
   }
 
   async decide(call: ToolInvocation): Promise<Outcome> {
-    const seen: { view?: View } = {};
+    const seen: { inspected?: InspectedCall } = {};
     const outcome = await this.#decide(call, seen);
-    if (!seen.view) return outcome;
-    const { access } = seen.view;
-    const rule = outcome.effect === "deny" ? this.#wayOut(call, seen.view) : undefined;
+    if (!seen.inspected) return outcome;
+    const { access } = seen.inspected;
+    const rule = outcome.effect === "deny" ? this.#suggestRule(call, seen.inspected) : undefined;
     return {
       ...outcome,
-      ...(access && { summary: sanitise(access.summary, SHOWN) }),
+      ...(access && { summary: sanitize(access.summary, SHOWN) }),
       ...(rule !== undefined && { rule }),
     };
   }
 
-  /** A rule that would allow a call which nobody can be asked about, if there is one. */
-  #wayOut(call: ToolInvocation, view: View): string | undefined {
+  /** A rule that would allow a call which no person can be asked about, if there is one. */
+  #suggestRule(call: ToolInvocation, inspected: InspectedCall): string | undefined {
     if (!this.#options.headless) return undefined;
-    const { access } = view;
+    const { access } = inspected;
     const rule = ruleFor({ tool: call.tool.name, access });
     if (rule === undefined) return undefined;
     try {
-      const isAllowed = this.#judge(view, this.#rules.with("allow", rule)).effect === "allow";
-      return isAllowed && this.#judge(view).effect === "ask" ? rule : undefined;
+      const isAllowed =
+        this.#evaluate(inspected, this.#rules.with("allow", rule)).effect === "allow";
+      return isAllowed && this.#evaluate(inspected).effect === "ask" ? rule : undefined;
     } catch {
-      // A name that no rule can have, or what made it a denial: that is told already.
+      // A name that no rule can have, or what made it a denial: that is reported already.
       return undefined;
     }
   }
 
-  async #decide(call: ToolInvocation, seen: { view?: View }): Promise<Outcome> {
+  async #decide(call: ToolInvocation, seen: { inspected?: InspectedCall }): Promise<Outcome> {
     let asked = false;
     try {
       let approved = this.#decidedBefore(call);
       for (let asks = 0; ; asks++) {
         // Looked at again after each answer: a link may lead elsewhere by now.
-        const view = await this.#look(call);
-        seen.view = view;
-        const { effect, reason } = this.#judge(view);
-        const { fingerprint } = view;
+        const inspected = await this.#inspect(call);
+        seen.inspected = inspected;
+        const { effect, reason } = this.#evaluate(inspected);
+        const { fingerprint } = inspected;
         asked ||= approved !== undefined;
         if (effect !== "ask") return { effect, reason, asked };
         if (approved?.fingerprint === fingerprint) {
@@ -219,16 +220,16 @@ class Guard {
         if (asks >= MAX_ASKS) {
           return { effect: "deny", reason: "what it would do changes all the time.", asked };
         }
-        const why = approved ? `It is not what was approved any more. ${reason}` : reason;
-        const answer = await this.#ask(call, view, why);
+        const why = approved ? `It has changed since it was approved. ${reason}` : reason;
+        const answer = await this.#ask(call, inspected, why);
         if ("effect" in answer) return { ...answer, asked: asked || answer.effect === "deny" };
         approved = answer;
       }
     } catch (error) {
       const reason =
-        error instanceof Senseless
+        error instanceof InvalidCallError
           ? error.message
-          : `it could not be decided whether it may run: ${messageOf(error)}`;
+          : `it could not be decided whether it may run: ${errorMessage(error)}`;
       return { effect: "deny", reason, asked };
     }
   }
@@ -242,10 +243,10 @@ class Guard {
     return { fingerprint, reason: "A person approved it." };
   }
 
-  async #look(call: ToolInvocation): Promise<View> {
+  async #inspect(call: ToolInvocation): Promise<InspectedCall> {
     const { tool, args } = call;
-    const access = await accessOf(tool, args);
-    const fingerprint = fingerprintOf(tool.name, args, access);
+    const access = await askForAccess(tool, args);
+    const fingerprint = computeFingerprint(tool.name, args, access);
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
     const targets = access?.targets ?? [];
     const isRun = access?.kind === "run";
@@ -254,10 +255,10 @@ class Guard {
       ...(access && { kind: access.kind }),
       targets,
       asked,
-      commands: isRun ? await partsOf(targets) : [],
+      commands: isRun ? await splitCommands(targets) : [],
     };
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
-    const files = await filesOf(subject.commands, cwd, this.#workspace());
+    const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
     const sandboxed = isRun && (await this.#isSandboxed());
     const advice = this.#options.advice?.(call);
     return { access, subject, files, fingerprint, sandboxed, advice };
@@ -281,8 +282,8 @@ class Guard {
     return now;
   }
 
-  #judge(view: View, rules: Rules = this.#rules): Finding {
-    const { access, subject, files, advice } = view;
+  #evaluate(inspected: InspectedCall, rules: Rules = this.#rules): Verdict {
+    const { access, subject, files, advice } = inspected;
     const mode = this.#mode();
     const { kind } = subject;
     const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
@@ -299,12 +300,12 @@ class Guard {
     }
     const doubtful = objections[0];
     if (doubtful) return doubtful;
-    const permission = this.#permission(view, mode, rules);
+    const permission = this.#permission(inspected, mode, rules);
     if (access?.unsandboxed) {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
     }
-    if (mode === "full") return this.#judgeFull(subject);
+    if (mode === "full") return this.#evaluateFull(subject);
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
       return allow(`In every mode "${kind}" is allowed.`);
@@ -316,10 +317,10 @@ class Guard {
     if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
       return allow('In mode "auto-edit" files of the workspace are changed.');
     }
-    return ask(whyAsked(view, mode));
+    return ask(explainQuestion(inspected, mode));
   }
 
-  #judgeFull({ commands }: Subject): Finding {
+  #evaluateFull({ commands }: Subject): Verdict {
     const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
     if (unclear !== undefined && this.#rules.forbidsCommands) {
       return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
@@ -328,8 +329,8 @@ class Guard {
   }
 
   /** What rules allow: the call, and the files that the shell itself would open for it. */
-  #permission(view: View, mode: PermissionMode, rules: Rules): Finding | undefined {
-    const { subject, files, sandboxed, advice } = view;
+  #permission(inspected: InspectedCall, mode: PermissionMode, rules: Rules): Verdict | undefined {
+    const { subject, files, sandboxed, advice } = inspected;
     const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
     if (advice?.effect === "allow") {
       // What cannot be taken apart may be what a rule forbids.
@@ -344,14 +345,18 @@ class Guard {
     return all ? found : undefined;
   }
 
-  async #ask(call: ToolInvocation, view: View, reason: string): Promise<Approved | Asked> {
+  async #ask(
+    call: ToolInvocation,
+    inspected: InspectedCall,
+    reason: string,
+  ): Promise<Approved | Asked> {
     const { ask, headless } = this.#options;
     const { toolCall, tool, parentId, signal } = call;
-    const { fingerprint } = view;
+    const { fingerprint } = inspected;
     if (headless) {
       return {
         effect: "deny",
-        reason: `it needs an approval, and nobody can be asked here. ${reason} Go on without it, or say what is needed.`,
+        reason: `it needs an approval, and no person can be asked here. ${reason} Go on without it, or say what is needed.`,
       };
     }
     if (!ask) {
@@ -364,7 +369,7 @@ class Guard {
       this.#remember(toolCall.id, fingerprint);
       return {
         effect: "suspend",
-        reason: sanitise(`Tool "${tool.name}" needs approval. ${reason}`, SHOWN),
+        reason: sanitize(`Tool "${tool.name}" needs approval. ${reason}`, SHOWN),
       };
     }
     const about = {
@@ -375,7 +380,7 @@ class Guard {
       signal,
       ...(parentId !== undefined && { parentId }),
     };
-    const request = { ...requestOf(about, view.access), fingerprint };
+    const request = { ...createRequest(about, inspected.access), fingerprint };
     const answer = await ask(request);
     if (signal.aborted) return { effect: "deny", reason: "the run was stopped meanwhile." };
     if (answer.allow === false) {
@@ -387,8 +392,8 @@ class Guard {
       return { fingerprint, reason: `A person approved it, and ${answer.rule} from now on.` };
     }
     // An answer may come from a program that was never checked.
-    const said: unknown = answer.allow;
-    if (said !== true || answer.fingerprint !== fingerprint) {
+    const answered: unknown = answer.allow;
+    if (answered !== true || answer.fingerprint !== fingerprint) {
       return { effect: "deny", reason: "the approval was for another call than this one." };
     }
     return { fingerprint, reason: "A person approved it." };
@@ -404,9 +409,9 @@ class Guard {
 }
 
 /** A call that its own tool refuses, in the words of the tool. */
-class Senseless extends Error {}
+class InvalidCallError extends Error {}
 
-async function accessOf(
+async function askForAccess(
   tool: AgentTool,
   args: Record<string, unknown>,
 ): Promise<Access | undefined> {
@@ -414,7 +419,7 @@ async function accessOf(
   try {
     return await tool.access(args);
   } catch (error) {
-    throw new Senseless(messageOf(error), { cause: error });
+    throw new InvalidCallError(errorMessage(error), { cause: error });
   }
 }
 
@@ -422,7 +427,7 @@ async function accessOf(
 const ASKED = ["path", "paths", "files", "cwd", "url"] as const;
 
 /** A call as it is right now. */
-interface View {
+interface InspectedCall {
   access: Access | undefined;
   subject: Subject;
   files: readonly OpenedByShell[];
@@ -453,7 +458,7 @@ interface OpenedByShell {
 /** Written to without a trace. */
 const SINKS = new Set(["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"]);
 
-async function filesOf(
+async function findOpenedFiles(
   commands: readonly CommandParts[],
   cwd: string,
   workspace: PathResolver | undefined,
@@ -487,13 +492,16 @@ function isInside(target: string): boolean {
 }
 
 /** What each command line would run. Most runs of an agent have other calls first. */
-async function partsOf(commands: readonly string[]): Promise<CommandParts[]> {
+async function splitCommands(commands: readonly string[]): Promise<CommandParts[]> {
   const { commandParts } = await import("./command/parts.ts");
   return commands.map((command) => commandParts(command));
 }
 
 /** Why a call is asked about that no rule allows. */
-function whyAsked({ subject, files, sandboxed }: View, mode: PermissionMode): string {
+function explainQuestion(
+  { subject, files, sandboxed }: InspectedCall,
+  mode: PermissionMode,
+): string {
   const { kind, commands } = subject;
   const base = `In mode "${mode}" ${kind === undefined ? `"${subject.tool}"` : `"${kind}"`} is asked about.`;
   if (kind !== "run") return base;
@@ -511,20 +519,20 @@ function whyAsked({ subject, files, sandboxed }: View, mode: PermissionMode): st
 
 const SHOWN = { keepNewlines: false, exact: true } as const;
 
-function requestOf(
+function createRequest(
   about: Omit<ApprovalRequest, "access" | "fingerprint">,
   access: Access | undefined,
 ): ApprovalRequest {
-  const fingerprint = fingerprintOf(about.tool, about.args, access);
-  const reason = sanitise(about.reason, SHOWN);
+  const fingerprint = computeFingerprint(about.tool, about.args, access);
+  const reason = sanitize(about.reason, SHOWN);
   if (!access) return { ...about, reason, fingerprint };
-  const targets = access.targets.map((target) => sanitise(target, { exact: true }));
-  const summary = sanitise(access.summary, SHOWN);
+  const targets = access.targets.map((target) => sanitize(target, { exact: true }));
+  const summary = sanitize(access.summary, SHOWN);
   return { ...about, reason, fingerprint, access: { ...access, targets, summary } };
 }
 
 /** The same for the same call, and for no other. */
-function fingerprintOf(
+function computeFingerprint(
   tool: string,
   args: Record<string, unknown>,
   access: Access | undefined,
@@ -543,22 +551,18 @@ function canonical(value: unknown): string {
   );
 }
 
-function allow(reason: string): Finding {
+function allow(reason: string): Verdict {
   return { effect: "allow", reason };
 }
 
-function ask(reason: string): Finding {
+function ask(reason: string): Verdict {
   return { effect: "ask", reason };
 }
 
-function deny(reason: string): Finding {
+function deny(reason: string): Verdict {
   return { effect: "deny", reason };
 }
 
 function unknownMode(mode: unknown): Error {
   return new Error(`There is no mode ${JSON.stringify(mode)}. There is: ${[...MODES].join(", ")}.`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ export function ruleFor({
   access,
 }: {
   tool: string;
-  /** Absent for a tool that does not tell. */
+  /** Absent for a tool without `access`. */
   access?: Access | undefined;
 }): string | undefined {
   if (!access) return tool;

@@ -29,8 +29,8 @@ describe("Rules", () => {
     ["shell()", "pattern is empty"],
     ["shel(ls)", 'there is no tool "shel". Did you mean shell?'],
     ["nothing", "There is: read, write"],
-    ["write(/etc/**)", "told from the workspace"],
-    ["write(../x)", "told from the workspace"],
+    ["write(/etc/**)", "relative to the workspace"],
+    ["write(../x)", "relative to the workspace"],
     ["read([a)", "not a path pattern"],
     ["fetch(https://exa*mple.org/)", "is not a host"],
     ["fetch(https://**)", "is not a host"],
@@ -145,7 +145,7 @@ describe("Rules", () => {
     expect(says({ deny: ["fetch(https://example.org/**)"] }, push)).toBe("deny");
   });
 
-  it("asks about a tool that does not tell where a rule has a pattern", () => {
+  it("asks about a tool without access where a rule has a pattern", () => {
     expect(says({ deny: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("ask");
     expect(says({ allow: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("nothing");
   });

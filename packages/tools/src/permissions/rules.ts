@@ -35,7 +35,7 @@ export class RuleError extends Error {
 /** What a rule is held against. */
 export interface Subject {
   tool: string;
-  /** Absent for a tool that does not tell. */
+  /** Absent for a tool without `access`. */
   kind?: Access["kind"];
   /** Resolved: paths, an address, or whatever the tool names. */
   targets: readonly string[];
@@ -46,7 +46,7 @@ export interface Subject {
 }
 
 /** What rules say, and which one, in words. */
-export interface Finding {
+export interface Verdict {
   effect: RuleEffect;
   reason: string;
 }
@@ -76,7 +76,7 @@ interface Rule {
   matchesText: (text: string) => boolean;
 }
 
-/** Rules, checked and ready. Deny goes before ask, ask before allow. */
+/** Rules, checked and ready. Deny takes precedence over ask, and ask over allow. */
 export class Rules {
   readonly #rules: Rule[] = [];
   readonly #tools: readonly string[] | undefined;
@@ -105,14 +105,14 @@ export class Rules {
   }
 
   /** What forbids a call or wants it asked about, if anything does. */
-  objection(subject: Subject): Finding | undefined {
+  objection(subject: Subject): Verdict | undefined {
     for (const effect of ["deny", "ask"] as const) {
       for (const rule of this.#rules) {
         if (rule.effect !== effect || !concerns(rule, subject)) continue;
         const hit = hits(rule, subject);
         if (hit === undefined) continue;
-        const told = effect === "deny" ? "forbids it" : "wants it asked about";
-        if (hit === "surely") return { effect, reason: `The rule "${rule.source}" ${told}.` };
+        const action = effect === "deny" ? "forbids it" : "wants it asked about";
+        if (hit === "surely") return { effect, reason: `The rule "${rule.source}" ${action}.` };
         return { effect: "ask", reason: `${hit} The rule "${rule.source}" may concern it.` };
       }
     }
@@ -123,7 +123,7 @@ export class Rules {
    * Which rules allow all of a call, if they do. `exact`: only those without wildcards
    * count, which name the one thing that they allow.
    */
-  permission(subject: Subject, exact = false): Finding | undefined {
+  permission(subject: Subject, exact = false): Verdict | undefined {
     const rules = this.#rules.filter(
       (rule) =>
         rule.effect === "allow" &&
@@ -135,7 +135,7 @@ export class Rules {
     return { effect: "allow", reason: `Allowed by ${[...used].map(quoted).join(" and ")}.` };
   }
 
-  /** Whether a rule forbids certain commands: what cannot be told may then be one of them. */
+  /** Whether a rule forbids certain commands: what is unclear may then be one of them. */
   get forbidsCommands(): boolean {
     return this.#rules.some(
       ({ effect, pattern, names }) => effect !== "allow" && pattern !== undefined && names("shell"),
@@ -174,7 +174,7 @@ function parseRule(
     return { ...rule, pattern, matchesPath: matches, matchesText: matches };
   }
   if (PATH_TOOLS.has(name) && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
-    throw wrong("paths are told from the workspace, without a slash in front.");
+    throw wrong("paths are relative to the workspace, without a slash in front.");
   }
   const glob = pathMatcher(pattern, effect);
   if (typeof glob === "string" && PATH_TOOLS.has(name)) throw wrong(glob);

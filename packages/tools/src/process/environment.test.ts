@@ -28,7 +28,7 @@ describe("cleanEnvironment", () => {
     expect(cleanEnvironment(wanted)).toMatchObject(wanted);
   });
 
-  it("keeps programs from asking, paging and colouring", () => {
+  it("keeps programs from asking, paging and coloring", () => {
     expect(
       cleanEnvironment({ PAGER: "less", EDITOR: "vi", GIT_TERMINAL_PROMPT: "1" }),
     ).toMatchObject({

@@ -31,7 +31,7 @@ const NETWORK = new Set([
 /** A variable that a shell can have; functions that are handed down have other names. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Parts of names of what opens doors. */
+/** Parts of the names of variables that hold secrets. */
 const SECRET_NAME = new RegExp(
   [
     "KEY",
@@ -120,7 +120,7 @@ const STEERING_NAME = new RegExp(
   "i",
 );
 
-/** Nothing asks, nothing pages, nothing colours: nobody is there to answer or to see. */
+/** Nothing asks, pages or colors: there is no person at the terminal of a tool. */
 const ALWAYS: Readonly<Record<string, string>> = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_PAGER: "cat",

@@ -1,6 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../workspace/folder.ts";
+import { errnoOf } from "@gyre/ai";
 
 /** Of a note that `noteRun` made, named by the id of the run. */
 const NOTE_NAME = /^running-([0-9a-f]{32})\.jsonl$/;
@@ -40,7 +40,7 @@ async function reapFolder(folder: string): Promise<number> {
 
 /** Another agent that ended meanwhile has cleared up after itself. */
 function noneIfGone(error: unknown): number {
-  if (codeOf(error) === "ENOENT") return 0;
+  if (errnoOf(error) === "ENOENT") return 0;
   throw error;
 }
 

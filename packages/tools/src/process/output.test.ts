@@ -104,7 +104,7 @@ describe("OutputCapture", () => {
     expect((await captured([Buffer.from("a\nb\n")])).get().lines).toBe(2);
   });
 
-  it("gives up on a disk that is full, says so, and keeps the tail", async () => {
+  it("stops writing to a disk that is full, says so, and keeps the tail", async () => {
     const spool = memorySpool(100_000);
     const pieces = Array.from({ length: 10 }, (_, n) => Buffer.alloc(20_000, `${n}`));
     const output = (await captured(pieces, spool)).get();

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
+import { errorMessage } from "@gyre/ai";
 
 /** Kept in memory of the beginning of a stream. */
 export const HEAD_BYTES: number = 16 * 1024;
@@ -33,7 +34,7 @@ export interface Spool {
   close(): Promise<void>;
 }
 
-/** A new file in `folder`, readable by its owner alone, under a name that nobody can guess. */
+/** A new file in `folder`, readable by its owner alone, under a name that cannot be guessed. */
 export async function openSpool(folder: string): Promise<Spool> {
   const path = join(folder, `output-${randomUUID()}.txt`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
@@ -48,7 +49,7 @@ export async function openSpool(folder: string): Promise<Spool> {
 /**
  * Takes the bytes of a stream. Memory is bounded: the first and the last of them stay
  * here; once there are more, all go to a file as well. A file that cannot be written
- * is given up and told in `lost`: the program that writes is not to be held up by it.
+ * is abandoned and reported in `lost`: it must not hold up the program that writes.
  */
 export class OutputCapture {
   readonly #open: () => Promise<Spool>;
@@ -106,7 +107,7 @@ export class OutputCapture {
     try {
       if (this.#lost === undefined) await this.#spool?.close();
     } catch (error) {
-      this.#lost = reasonOf(error);
+      this.#lost = errorMessage(error);
     }
   }
 
@@ -117,9 +118,9 @@ export class OutputCapture {
       if (first) await this.#spool.write(first);
       await this.#spool.write(bytes);
     } catch (error) {
-      this.#lost = reasonOf(error);
+      this.#lost = errorMessage(error);
       await this.#spool?.close().catch(() => {
-        // The first error is the one to tell.
+        // The first error is the one to report.
       });
     }
   }
@@ -218,8 +219,4 @@ function withoutCutStart(bytes: Buffer): Buffer {
   let start = 0;
   while (start < MAX_CONTINUATION_BYTES && isContinuation(bytes[start])) start++;
   return bytes.subarray(start);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -67,7 +67,7 @@ const SHAPES = [
   "nohup setsid -f sleep TAG >/dev/null 2>&1 </dev/null",
   "trap '' TERM; sleep TAG; sleep TAG; sleep TAG",
   "trap '' TERM INT HUP; setsid sleep TAG & sleep TAG; sleep TAG; sleep TAG",
-  // Starts anew when it is asked to end.
+  // Starts again when it is asked to end.
   "trap 'setsid -f sleep TAG' TERM; sleep TAG & wait; sleep TAG",
   // Without the mark: known by its parent.
   'env -i PATH="$PATH" sleep TAG & wait',
@@ -225,7 +225,7 @@ describe.runIf(isLinux)("ProcessTree", () => {
 });
 
 describe("in a sandbox with PIDs of its own", { tags: "bubblewrap" }, () => {
-  it("nothing is left even of what gave up mark, session and parents", async () => {
+  it("nothing is left even of what has dropped mark, session and parents", async () => {
     const tag = newTag();
     const program = bash(
       `setsid -f env -i /bin/sh -c 'trap "" TERM; while :; do /bin/sleep ${tag}; done'; echo; sleep 0.05`,

@@ -33,7 +33,7 @@ export function runMark(id: string): string {
   return outer ? `${outer},${id}` : id;
 }
 
-/** A process as the kernel tells of it. `start`: ticks since the machine was started. */
+/** A process as the kernel reports it. `start`: ticks since the machine was started. */
 export interface ProcessInfo {
   pid: number;
   parent: number;
@@ -89,7 +89,7 @@ interface Sighting {
    * turned into another program has no environment for a moment.
    */
   isSure: boolean;
-  /** Somebody lives of whom it cannot be told. */
+  /** A process lives that may or may not be a member. */
   isUnclear: boolean;
 }
 
@@ -99,7 +99,7 @@ interface Sighting {
  *
  * On Linux these are found: by the mark in their environment; by their parents; by
  * the session that one of them led; by having been seen as one of them before. What
- * gives up its mark, its session and its parents, all three before it is looked for,
+ * drops its mark, its session and its parents, all three before it is looked for,
  * is not found: a sandbox with PIDs of its own has no such hole. Elsewhere it is the
  * process group (macOS) or what `taskkill /T` finds (Windows).
  */
@@ -210,7 +210,7 @@ export class ProcessTree {
 
   /**
    * A group gets its signal as one, so that nothing is forked past it, be it seen or
-   * not. One that nobody is in any more is forgotten: its number is free for others.
+   * not. An empty one is forgotten: its number is free for others.
    */
   #signal(members: readonly ProcessInfo[], signal: NodeJS.Signals): void {
     for (const { pid, group } of members) if (!this.#groups.has(group)) send(pid, signal);
@@ -220,12 +220,12 @@ export class ProcessTree {
   async #endAll(): Promise<number[]> {
     this.#older.clear();
     const killAt = Date.now() + TERM_GRACE_MS;
-    const giveUpAt = killAt + KILL_WAIT_MS;
+    const stopWaitingAt = killAt + KILL_WAIT_MS;
     let now = await this.#lookWell();
-    while (now.members.length > 0 && Date.now() < giveUpAt) {
+    while (now.members.length > 0 && Date.now() < stopWaitingAt) {
       const isToBeKilled = Date.now() >= killAt;
       this.#signal(now.members, isToBeKilled ? "SIGKILL" : "SIGTERM");
-      const until = isToBeKilled ? giveUpAt : killAt;
+      const until = isToBeKilled ? stopWaitingAt : killAt;
       while (now.members.some(isAlive) && Date.now() < until) await pause(POLL_MS);
       now = await this.#lookWell();
     }
@@ -305,12 +305,12 @@ function isAlive({ pid, start }: ProcessInfo): boolean {
   return now?.start === start && !now.isZombie;
 }
 
-/** Whether there was somebody to get it. */
+/** Whether there was a process to get it. */
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch {
-    // It has gone, or it is another user's: the next look tells.
+    // It has gone, or it is another user's: the next look at the processes shows which.
     return false;
   }
 }

@@ -118,14 +118,14 @@ const START_TREE = `
   });
   setInterval(() => {}, 1000);`;
 
-const pidsOf = (line: string): number[] => line.split(" ").map(Number);
+const parsePids = (line: string): number[] => line.split(" ").map(Number);
 const notes = async (): Promise<string[]> =>
   (await readdir(folder)).filter((name) => name.startsWith("running-"));
 
 describe.runIf(isLinux)("a host that is killed", () => {
   it("leaves what the next start ends", async () => {
     const { host, line } = await startHost(START_TREE);
-    const pids = pidsOf(line);
+    const pids = parsePids(line);
     expect(pids.length).toBe(4);
     host.kill("SIGKILL");
     await exited(host);
@@ -158,16 +158,16 @@ describe.runIf(isLinux)("a host that is killed", () => {
         await writeFile(join(moved, name), readFileSync(join(folder, name)));
       }
       expect(await reapLeftovers(above)).toBeGreaterThanOrEqual(2);
-      expect(pidsOf(line).every(isGone)).toBe(true);
+      expect(parsePids(line).every(isGone)).toBe(true);
     } finally {
       await rm(above, { recursive: true });
     }
   });
 
-  it("is told from one that lives", async () => {
+  it("is distinguished from one that lives", async () => {
     const { host, line } = await startHost(START_TREE);
     expect(await reapLeftovers(folder)).toBe(0);
-    expect(pidsOf(line).every((pid) => !isGone(pid))).toBe(true);
+    expect(parsePids(line).every((pid) => !isGone(pid))).toBe(true);
     expect((await notes()).length).toBe(1);
     host.kill("SIGKILL");
     await exited(host);
@@ -182,7 +182,7 @@ describe.runIf(isLinux)("notes of what runs", () => {
   const self = processInfo("self");
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
-  it("of before the machine was started are removed, and nobody is killed", async () => {
+  it("of before the machine was started are removed, and nothing is killed", async () => {
     await note(`running-${ID}.jsonl`, { boot: "other", namespace: "x", pid: 1, start: 1 }, self);
     expect(await reapLeftovers(folder)).toBe(0);
     expect(await notes()).toEqual([]);
@@ -194,7 +194,7 @@ describe.runIf(isLinux)("notes of what runs", () => {
     expect((await notes()).length).toBe(1);
   });
 
-  it("that are cut off, or are something else, harm nobody", async () => {
+  it("that are cut off, or are something else, do no harm", async () => {
     await writeFile(join(folder, `running-${ID}.jsonl`), '{"boot');
     await note("running-x.jsonl", { pid: process.pid });
     expect(await reapLeftovers(folder)).toBe(0);
@@ -235,7 +235,7 @@ describe.runIf(isLinux)("a host that exits", () => {
       });`);
     await exited(host);
     expect(host.exitCode).toBe(3);
-    await untilGone(pidsOf(line));
+    await untilGone(parsePids(line));
   });
 
   it("is ended with all of it by the host that runs it", async () => {
@@ -257,7 +257,7 @@ describe.runIf(isLinux)("a host that exits", () => {
       },
     );
     expect(end.aborted).toBe(true);
-    expect(pidsOf(line).every(isGone)).toBe(true);
+    expect(parsePids(line).every(isGone)).toBe(true);
   });
 });
 
@@ -301,10 +301,10 @@ describe.runIf(isLinux)("handles that the host was started with", () => {
     const host = spawn(process.execPath, hostScript(script), { stdio: [...stdio, outside] });
     hosts.push(host);
     closeSync(outside);
-    let said = "";
-    host.stdout?.on("data", (piece: Buffer) => (said += piece.toString()));
+    let output = "";
+    host.stdout?.on("data", (piece: Buffer) => (output += piece.toString()));
     await once(host, "close");
-    expect(said).toContain("done");
+    expect(output).toContain("done");
     expect(await readdir(join(folder, "outside"))).toEqual([]);
   });
 });

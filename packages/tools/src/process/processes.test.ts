@@ -37,10 +37,10 @@ describe.runIf(isPosix)("running a program", () => {
     expect(end.stdout.head).toBe("$HOME *; exit 1\n");
   });
 
-  it("gives it the environment that it is told and no other, but for the mark", async () => {
-    const end = await run({ ...program("env"), env: { PATH, COLOUR: "blue" } });
+  it("gives it the environment that is passed and no other, but for the mark", async () => {
+    const end = await run({ ...program("env"), env: { PATH, COLOR: "blue" } });
     const names = end.stdout.head.match(/^\w+(?==)/gmu);
-    expect(names?.sort()).toEqual(["COLOUR", "GYRE_RUN", "PATH"]);
+    expect(names?.sort()).toEqual(["COLOR", "GYRE_RUN", "PATH"]);
   });
 
   it("closes its input at once, or after what is given", async () => {
@@ -53,7 +53,7 @@ describe.runIf(isPosix)("running a program", () => {
     expect(end.exitCode).toBe(0);
   });
 
-  it("tells the signal that ended it", async () => {
+  it("reports the signal that ended it", async () => {
     expect(await run(sh("kill -SEGV $$"))).toMatchObject({ exitCode: null, signal: "SIGSEGV" });
   });
 
@@ -131,7 +131,7 @@ describe.runIf(isPosix)("ending a program", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  it("ends it where the output's taker throws, and tells the error", async () => {
+  it("ends it where the output's listener throws, and reports the error", async () => {
     const broken = new Error("broken");
     const ended = run(sh("echo x; sleep 1000"), {
       onOutput: () => {

@@ -11,10 +11,10 @@ import { unwatch, watch } from "./running-trees.ts";
 
 export type { CapturedOutput } from "./output.ts";
 
-/** After a program has exited, its pipes are let go once nothing came for this long. */
+/** After a program has exited, its pipes are closed once nothing came for this long. */
 const PIPE_GRACE_MS = 100;
 const PIPE_POLL_MS = 10;
-/** Pipes are let go even if something still comes. */
+/** Pipes are closed even if something still comes. */
 const PIPE_LIMIT_MS = 2_000;
 
 /** Of standard input, output and error. */
@@ -69,7 +69,7 @@ interface Exit {
 
 /**
  * Runs a program in a process group of its own and answers when it has exited, not when
- * the last of its descendants lets go of a pipe. On abort, on time-out and at its end
+ * the last of its descendants closes a pipe. On abort, on timeout and at its end
  * nothing that it started is left. Rejects only where it cannot be started at all.
  */
 export async function runProgram(program: ProgramSpec, options: RunOptions): Promise<ProgramEnd> {
@@ -117,13 +117,13 @@ export async function startProgram(
   child.stdin?.end(input);
 
   let endedBy: "itself" | "abort" | "timeout" | undefined;
-  let giveUp: (exit: Exit) => void = () => {};
-  const givenUp = new Promise<Exit>((resolve) => {
-    giveUp = resolve;
+  let abandon: (exit: Exit) => void = () => {};
+  const abandoned = new Promise<Exit>((resolve) => {
+    abandon = resolve;
   });
   function stop(): void {
     void tree.end().then((left) => {
-      if (left.includes(pid)) giveUp({ code: null, signal: null });
+      if (left.includes(pid)) abandon({ code: null, signal: null });
     });
   }
   const endBy = (reason: "abort" | "timeout"): void => {
@@ -138,7 +138,7 @@ export async function startProgram(
     timeoutMs === undefined ? undefined : clock.after(timeoutMs, () => endBy("timeout"));
 
   async function settle(): Promise<ProgramEnd> {
-    const exit = await Promise.race([exited, givenUp]);
+    const exit = await Promise.race([exited, abandoned]);
     endedBy ??= "itself";
     cancelTimeout?.();
     signal?.removeEventListener("abort", onAbort);
@@ -147,7 +147,7 @@ export async function startProgram(
     const isOwnEnd = endedBy === "itself" && !failure;
     const [left] = await Promise.all([
       tree.end(),
-      letGo([stdout, stderr], isOwnEnd ? PIPE_LIMIT_MS : PIPE_GRACE_MS),
+      closePipes([stdout, stderr], isOwnEnd ? PIPE_LIMIT_MS : PIPE_GRACE_MS),
     ]);
     unwatch(tree);
     if (left.length === 0) note.remove();
@@ -185,7 +185,7 @@ function notStarted(): ProgramEnd {
 
 interface StartedChild {
   pid: number;
-  /** Nothing where the system does not tell. */
+  /** Absent where the system does not say. */
   start: number | undefined;
   stdin: Writable | null;
   stdout: Readable;
@@ -231,7 +231,7 @@ function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promi
 }
 
 /**
- * Handles that whoever started this process left open, and that each program would get as
+ * Handles that the parent of this process left open, and that each program would get as
  * well: by a folder among them it would reach what its sandbox keeps from it. Those that
  * Node opens are closed by themselves. Known on Linux alone.
  */
@@ -314,7 +314,7 @@ function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => 
  * Reads pipes of a program that has exited to their end, or until they are quiet for
  * as long as a process that still holds them may take to be ended.
  */
-async function letGo(pipes: readonly Pipe[], limitMs: number): Promise<void> {
+async function closePipes(pipes: readonly Pipe[], limitMs: number): Promise<void> {
   const exitedAt = Date.now();
   const closed = Promise.all(pipes.map((pipe) => pipe.closed));
   let bytesBefore = -1;

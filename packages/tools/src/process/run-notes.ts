@@ -12,7 +12,7 @@ import { processInfo, ProcessTree } from "./process-tree.ts";
 
 const NO_SPACE = new Set(["ENOSPC", "EDQUOT"]);
 
-/** Who runs a program, and where its numbers mean something. */
+/** The process that runs a program, and where its numbers mean something. */
 interface Host {
   boot: string;
   namespace: string;
@@ -49,7 +49,7 @@ export function noteRun(folder: string, id: string): RunNote {
 }
 
 /**
- * Ends what is left of the run that a note tells of, if its host is no more, and removes the
+ * Ends what is left of the run that a note describes, if its host is no more, and removes the
  * note. Gives the number of processes that were ended.
  */
 export async function endNotedRun(path: string, id: string): Promise<number> {
@@ -111,7 +111,7 @@ function tryWrite(write: () => void): boolean {
   }
 }
 
-/** Host and root. A line that was cut off by the end of its writer is none. */
+/** Host and root. A line that the end of its writer cut off is ignored. */
 function parseNote(text: string): [Host | undefined, { pid: number; start: number } | undefined] {
   const [first, second] = text.split("\n").map(parseLine);
   const host =

@@ -27,7 +27,7 @@ beforeAll(async () => {
   sandbox = await createSandbox({ kind: "bubblewrap" });
 });
 
-/** A home with a key, a workspace with a repository, and a neighbour. */
+/** A home with a key, a workspace with a repository, and a neighbor. */
 let folder: string;
 let workspace: string;
 let policy: SandboxPolicy;
@@ -339,7 +339,7 @@ function processesNaming(path: string): string[] {
 }
 
 describe("bubblewrap and the network", { tags: "bubblewrap" }, () => {
-  it("reaches nobody: not this machine, not a name", async () => {
+  it("reaches nothing: not this machine, not a name", async () => {
     const heard: string[] = [];
     const server = createServer((socket) => {
       heard.push("tcp");

@@ -2,7 +2,14 @@ import { execFile } from "node:child_process";
 import { constants, lstatSync, type Stats, statSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, relative, resolve } from "node:path";
-import { depthOf, isWithin, orderedPlaces, type Place, placeAround, realPlace } from "./places.ts";
+import {
+  countNames,
+  isWithin,
+  orderedPlaces,
+  type Place,
+  placeAround,
+  realPlace,
+} from "./places.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
 
 /** What a program may keep in its own /tmp and /var/tmp, each. */
@@ -12,7 +19,7 @@ export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Sockets of services that do things for whoever asks: containers as root, units, agents
+ * Sockets of services that do things for any caller: containers as root, units, agents
  * for keys. A read-only mount does not keep a program from talking to a socket.
  */
 const SERVICE_FOLDERS = ["/run", "/var/run", "/var/lib/lxd", "/var/lib/incus", "/var/snap/lxd"];
@@ -65,9 +72,9 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
   const mounts = [
     ...baseMounts(policy.network),
     ...heldFolders(policy, places),
-    ...places.flatMap(mountsOf),
+    ...places.flatMap(listMounts),
     ...emptyFolders(policy),
-  ].sort((a, b) => depthOf(a.at) - depthOf(b.at));
+  ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
   const environment = { ...program.env, TMPDIR: "/tmp" };
   return [
@@ -102,7 +109,7 @@ function baseMounts(network: boolean): Mount[] {
   ];
 }
 
-function mountsOf(place: Place): Mount[] {
+function listMounts(place: Place): Mount[] {
   // Writable and missing is left to bwrap, which says so and ends.
   if (place.rule === "writable") return [bind("--bind", place.path)];
   if (!exists(place.path)) return [];
@@ -143,7 +150,7 @@ function emptyFolders(policy: SandboxPolicy): Mount[] {
   return policy.readOnly
     .filter((path) => path.endsWith("/"))
     .map((path) => realPlace(resolve(path)))
-    .filter((path) => !exists(path) && infoOf(dirname(path))?.isDirectory())
+    .filter((path) => !exists(path) && statPath(dirname(path))?.isDirectory())
     .map((at) => ({ at, args: ["--perms", "0555", "--tmpfs", at], empty: true }));
 }
 
@@ -156,19 +163,19 @@ function temporaryFolder(path: string): Mount {
   return { at, args: ["--size", String(TEMPORARY_BYTES), "--tmpfs", at] };
 }
 
-/** A folder is closed, so that a program is told; a file is empty, which most can live with. */
+/** A folder is closed, so that a program gets an error; a file is empty, which most can live with. */
 function hide(at: string): Mount {
-  return infoOf(at)?.isDirectory()
+  return statPath(at)?.isDirectory()
     ? { at, args: ["--perms", "0111", "--tmpfs", at], empty: true }
     : { at, args: ["--dev-bind", "/dev/null", at] };
 }
 
 function exists(path: string): boolean {
-  return infoOf(path) !== undefined;
+  return statPath(path) !== undefined;
 }
 
 /** What is at a path, links followed. */
-function infoOf(path: string): Stats | undefined {
+function statPath(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch {
@@ -195,11 +202,11 @@ export async function findBubblewrap(
         "Install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap).",
     };
   }
-  const said = await tryOut(command);
-  if (said === undefined) return { command };
+  const failure = await tryOut(command);
+  if (failure === undefined) return { command };
   return {
     problem:
-      `The sandbox needs bubblewrap 0.8 or later and unprivileged user namespaces, and ${command} fails: ${said}. ` +
+      `The sandbox needs bubblewrap 0.8 or later and unprivileged user namespaces, and ${command} fails: ${failure}. ` +
       "Update it, or allow it to make user namespaces (kernel.unprivileged_userns_clone, user.max_user_namespaces, on Ubuntu an AppArmor profile for bwrap).",
   };
 }
@@ -215,7 +222,7 @@ async function firstExecutable(candidates: readonly string[]): Promise<string | 
   return undefined;
 }
 
-/** What it said when it failed. */
+/** Its error output, if it fails. */
 function tryOut(command: string): Promise<string | undefined> {
   const program = { argv: ["/bin/sh", "-c", ":"], cwd: "/", env: {} };
   const policy = { writable: [], readOnly: [], hidden: [], network: false };

@@ -18,7 +18,7 @@ const RULES = ["writable", "readOnly", "hidden"] as const;
 export function orderedPlaces(policy: SandboxPolicy): Place[] {
   return RULES.flatMap((rule) =>
     policy[rule].map((path) => ({ path: realPlace(path), rule })),
-  ).sort((a, b) => depthOf(a.path) - depthOf(b.path));
+  ).sort((a, b) => countNames(a.path) - countNames(b.path));
 }
 
 /** The nearest place around a path, itself included. */
@@ -32,7 +32,7 @@ export function isWithin(path: string, folder: string): boolean {
 }
 
 /** How many names lead to a path. */
-export function depthOf(path: string): number {
+export function countNames(path: string): number {
   return path.split(sep).filter(Boolean).length;
 }
 

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function problemOf(options: Parameters<typeof createSandbox>[0]): Promise<string> {
+async function findProblem(options: Parameters<typeof createSandbox>[0]): Promise<string> {
   try {
     await createSandbox(options);
   } catch (error) {
@@ -29,12 +29,12 @@ async function problemOf(options: Parameters<typeof createSandbox>[0]): Promise<
 }
 
 describe("createSandbox", () => {
-  it("confines nothing if told so, on any system", async () => {
+  it("confines nothing if asked to, on any system", async () => {
     expect(await createSandbox({ kind: "none", platform: "win32" })).toBe(noSandbox);
   });
 
   it("fails where there is no bwrap, and says how to get it and how to do without", async () => {
-    const problem = await problemOf({ platform: "linux", path: folder });
+    const problem = await findProblem({ platform: "linux", path: folder });
     expect(problem).toContain("apt install bubblewrap");
     expect(problem).toContain('"none"');
   });
@@ -42,12 +42,12 @@ describe("createSandbox", () => {
   it("fails where bwrap does not work, with what it said", async () => {
     const bwrap = join(folder, "bwrap");
     writeFileSync(bwrap, "#!/bin/sh\necho no namespaces for you >&2\nexit 1\n", { mode: 0o755 });
-    const problem = await problemOf({ platform: "linux", path: folder });
+    const problem = await findProblem({ platform: "linux", path: folder });
     expect(problem).toContain(`${bwrap} fails: no namespaces for you`);
     expect(problem).toContain("0.8 or later");
   });
 
-  it("is none in its place if any will do, and says why", async () => {
+  it("falls back to none if any will do, and says why", async () => {
     const { kind, missing } = await createSandbox({ kind: "any", platform: "win32" });
     expect(kind).toBe("none");
     expect(missing).toBe(
@@ -73,7 +73,7 @@ describe("createSandbox", () => {
   });
 
   it("does not take a bwrap from a folder that depends on where it is started", async () => {
-    expect(await problemOf({ platform: "linux", path: ".::bin" })).toContain("there is no bwrap");
+    expect(await findProblem({ platform: "linux", path: ".::bin" })).toContain("there is no bwrap");
   });
 
   it.each([
@@ -82,7 +82,7 @@ describe("createSandbox", () => {
     ["linux", "seatbelt", '"seatbelt" is not for linux'],
     ["darwin", "bubblewrap", '"bubblewrap" is not for darwin'],
   ] as const)("fails on %s for %s", async (platform, kind, words) => {
-    expect(await problemOf({ platform, kind })).toContain(words);
+    expect(await findProblem({ platform, kind })).toContain(words);
   });
 });
 

@@ -5,7 +5,7 @@ import type { findBubblewrap } from "./bubblewrap.ts";
 
 /**
  * What a program may do. Where places lie inside of each other, the nearest around a path
- * holds; where one is named twice, hidden goes before read-only before writable.
+ * holds; where one is named twice, hidden takes precedence over read-only, and that over writable.
  */
 export interface SandboxPolicy {
   /** Folders that it may change, absolute. All else is read-only. */
@@ -64,7 +64,7 @@ export class SandboxMissingError extends Error {
 export interface SandboxOptions {
   /**
    * `auto`, the default: the one of this system. `any`: the same, and `none` where there is
-   * none, which then tells why in `missing`. `none` confines nothing.
+   * none, which then says why in `missing`. `none` confines nothing.
    */
   kind?: "auto" | "any" | Sandbox["kind"];
   /** Folders to look for bwrap in, as in PATH. Default: those of the system, then the variable. */
@@ -73,7 +73,7 @@ export interface SandboxOptions {
   platform?: NodeJS.Platform;
 }
 
-/** Where packages put bwrap: nobody else can put another one there. */
+/** Where packages put bwrap: only root can put another one there. */
 const SYSTEM_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin";
 
 /** Looking for it runs a program: once for each `path`. */

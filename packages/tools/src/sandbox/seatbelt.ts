@@ -58,14 +58,14 @@ export function seatbeltSandbox(temporary: string): Sandbox {
  */
 export function seatbeltProfile(policy: SandboxPolicy): string {
   const places = orderedPlaces(policy);
-  const rules = places.map(ruleOf);
+  const rules = places.map(formatRule);
   const held = heldFolders(places).map(
     (folder) => `(deny file-write-unlink (literal ${quoted(folder)}))`,
   );
   return [BASE, ...(policy.network ? [NETWORK] : []), ...rules, ...held, ""].join("\n");
 }
 
-function ruleOf(place: Place): string {
+function formatRule(place: Place): string {
   const path = `(subpath ${quoted(place.path)})`;
   switch (place.rule) {
     case "writable":

@@ -3,7 +3,7 @@ import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { PatternError, type PatternOptions } from "./grep/regex-dialect.ts";
 import type { SandboxPolicy } from "../sandbox/sandbox.ts";
 
-/** Lines longer than this are not printed by ripgrep, only told of. */
+/** Lines longer than this are not printed by ripgrep, only mentioned. */
 const MAX_PRINTED_COLUMNS = 500;
 /** What of its complaints is passed on. */
 const MAX_COMPLAINT_CHARS = 400;

@@ -6,7 +6,7 @@ import type { ProgramEnd, RunningProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { counted, textResult } from "../text/text.ts";
 import { jobsPresentation } from "./presentation.ts";
 
@@ -277,7 +277,7 @@ export function jobsTool(jobs: JobTable): GuardedTool {
 function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {
   const job = jobs.info(id);
   const { text, dropped, paths } = jobs.read(id);
-  const clean = sanitise(text);
+  const clean = sanitize(text);
   const shown = lastBytes(clean, JOB_MAX_READ_BYTES);
   const leftOut = dropped + clean.length - shown.length;
   const parts = [jobLine(job)];
@@ -293,5 +293,5 @@ function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {
 
 function jobLine({ id, command, durationMs, end }: JobInfo): string {
   const state = end ? howEnded(end) : `running for ${(durationMs / MS_PER_SECOND).toFixed(1)} s`;
-  return `${id}: ${state} ${sanitise(command, { keepNewlines: false })}`;
+  return `${id}: ${state} ${sanitize(command, { keepNewlines: false })}`;
 }

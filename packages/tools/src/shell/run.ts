@@ -10,7 +10,7 @@ import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { protectedEntries, putAside } from "./quarantine.ts";
 import type { ProgramSpec, SandboxPolicy } from "../sandbox/sandbox.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import {
   SHELL_MAX_BYTES,
   SHELL_MAX_TIMEOUT_MS,
@@ -63,7 +63,7 @@ export async function runShell(
     ? plain
     : (await env.sandbox()).wrap(plain, await policyOf(env, options));
   if (isJob && options.jobs) return startJob(options.jobs, program, args);
-  const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitise(text))));
+  const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
   try {
     const end = await runProgram(program, {
@@ -233,8 +233,8 @@ async function shownOutput(
 ): Promise<string> {
   if (output.bytes === 0) return "";
   const source = { kind: "command", name: command } as const;
-  const head = sanitise(output.head);
-  const tail = output.tail === "" ? head : sanitise(output.tail);
+  const head = sanitize(output.head);
+  const tail = output.tail === "" ? head : sanitize(output.tail);
   const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
   if (isShort) return fromSource(source, head.replace(/\n$/, ""));
 

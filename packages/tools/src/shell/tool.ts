@@ -2,7 +2,7 @@ import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../contract/access.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import type { JobTable } from "./jobs.ts";
-import { sanitise } from "../text/sanitize.ts";
+import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 import { workingFolder } from "./working-folder.ts";
@@ -115,7 +115,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
 }
 
 function shownCommand(command: string): string {
-  const shown = sanitise(command, { keepNewlines: false, exact: true });
+  const shown = sanitize(command, { keepNewlines: false, exact: true });
   const cut = cutText(shown, SHELL_SUMMARY_CHARS);
   return cut === shown ? shown : `${cut}… (${counted(shown.length, "character")} in all)`;
 }

@@ -2,7 +2,7 @@ import { indentOf } from "../text/line-ends.ts";
 
 /**
  * Edits as models make them, from real source files: what was meant is known, so that it
- * can be told whether an edit was made as meant, refused, or made wrong. All of it
+ * is known whether an edit was made as meant, refused, or made wrong. All of it
  * follows from the numbers that `random` gives.
  */
 export interface BatteryEdit {
@@ -192,7 +192,7 @@ function isOnlyOne(trimmed: readonly string[], at: number, length: number): bool
   );
 }
 
-/** What somebody may want of a block: a line changed, added, taken away, or all one deeper. */
+/** What a person may want of a block: a line changed, added, taken away, or all one deeper. */
 function changed(old: readonly string[], random: Random): string[] {
   const next = [...old];
   const at = between(0, old.length - 1, random);

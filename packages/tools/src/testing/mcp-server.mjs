@@ -19,21 +19,21 @@ const base = () => [
   { name: "echo", description, inputSchema: object({ text: { type: "string" } }, ["text"]) },
   { name: "wait", description: "Never answers.", inputSchema: object({}) },
   { name: "die", description: "Ends the server.", inputSchema: object({}) },
-  { name: "slow", description: "Tells of its progress.", inputSchema: object({}) },
+  { name: "slow", description: "Reports its progress.", inputSchema: object({}) },
   { name: "change", description: "Changes what echo says.", inputSchema: object({}) },
   {
     name: "big",
     description: "Gives a long text.",
     inputSchema: object({ bytes: { type: "integer" } }),
   },
-  { name: "environment", description: "Tells its variables.", inputSchema: object({}) },
+  { name: "environment", description: "Lists its variables.", inputSchema: object({}) },
   { name: "fail", description: "Answers with an error.", inputSchema: object({}) },
   { name: "picture", description: "Gives an image.", inputSchema: object({}) },
 ];
 const many = (count) =>
   Array.from({ length: count }, (_, n) => ({
     name: `record_${n}_${["create", "update", "remove", "list"][n % 4]}`,
-    description: `Works on records of kind ${n}: ${"a sentence that tells what it does. ".repeat(6)}`,
+    description: `Works on records of kind ${n}: ${"a sentence that says what it does. ".repeat(6)}`,
     inputSchema: object(
       { id: { type: "string", description: "Of the record." }, values: object({}) },
       ["id"],

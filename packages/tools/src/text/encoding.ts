@@ -1,4 +1,4 @@
-/** So much of a file is looked at to tell what it is. */
+/** How much of a file is inspected to find out what it is. */
 export const TEXT_HEAD_BYTES: number = 8 * 1024;
 /** With more characters than this part of them broken, it is no text in UTF-8. */
 const MAX_BROKEN_PART = 0.3;
@@ -7,7 +7,7 @@ const PDF_MARK = "%PDF-";
 
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
 
-/** How a file is written, told by its first bytes; absent where it is no text. */
+/** How a file is encoded, judged by its first bytes; absent where it is no text. */
 export function textEncoding(head: Uint8Array): TextEncoding | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";

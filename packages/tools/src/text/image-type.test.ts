@@ -3,7 +3,7 @@ import { binaryKind, imageType } from "./image-type.ts";
 
 const bytes = (text: string): Buffer => Buffer.from(text, "latin1");
 
-it("tells images by their first bytes", () => {
+it("recognizes images by their first bytes", () => {
   expect(imageType(bytes("\x89PNG\r\n\x1a\n...."))).toBe("image/png");
   expect(imageType(bytes("\xff\xd8\xff\xe0"))).toBe("image/jpeg");
   expect(imageType(bytes("GIF87a"))).toBe("image/gif");

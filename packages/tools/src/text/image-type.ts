@@ -1,13 +1,13 @@
 export type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
-/** So many bytes of a file are enough to tell. */
+/** How many bytes of a file are enough to recognize one. */
 export const IMAGE_HEAD_BYTES = 12;
 
 const PNG = "89504e470d0a1a0a";
 const JPEG = "ffd8ff";
 const GIFS = ["GIF87a", "GIF89a"];
 
-/** Which kind of image a file is, told by its first bytes; its name proves nothing. */
+/** Which kind of image a file is, judged by its first bytes; its name proves nothing. */
 export function imageType(head: Uint8Array): ImageType | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength);
   const hex = bytes.toString("hex", 0, IMAGE_HEAD_BYTES);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { sanitise } from "./sanitize.ts";
+import { sanitize } from "./sanitize.ts";
 
 /** Where a text came from. */
 export interface Source {
@@ -39,6 +39,6 @@ export function fromSource(source: Source, text: string): string {
 /** On one line, and unable to end the quotes around it. */
 function nameOf(source: Source): string {
   const cut = source.name.slice(0, MAX_NAME_CHARS);
-  const plain = sanitise(cut, { keepNewlines: false }).replace(/["<>]/g, "'");
+  const plain = sanitize(cut, { keepNewlines: false }).replace(/["<>]/g, "'");
   return cut === source.name ? plain : `${plain}…`;
 }

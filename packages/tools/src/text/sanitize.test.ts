@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sanitise } from "./sanitize.ts";
+import { sanitize } from "./sanitize.ts";
 
 const ESC = "\x1B";
 const BEL = "\x07";
@@ -19,16 +19,16 @@ function isUnsafe(char: string): boolean {
   return [0xad, 0x61c, 0x180e, 0x3164, 0xfeff, 0xfff9, 0xfffa, 0xfffb].includes(code);
 }
 
-describe("sanitise", () => {
+describe("sanitize", () => {
   it("leaves plain text as it is", () => {
     const text = "Grüße, 世界! 👍❤️\n\tif (a < b) { return `${c}`; } // ␛ שלום";
-    expect(sanitise(text)).toBe(text);
-    expect(sanitise(text, { exact: true })).toBe(text);
+    expect(sanitize(text)).toBe(text);
+    expect(sanitize(text, { exact: true })).toBe(text);
   });
 
   it.each([
-    ["colours", `${ESC}[31mred${ESC}[0m`, "red"],
-    ["colours with colons", `${ESC}[38:2::1:2:3mx`, "x"],
+    ["colors", `${ESC}[31mred${ESC}[0m`, "red"],
+    ["colors with colons", `${ESC}[38:2::1:2:3mx`, "x"],
     ["cursor moves", `a${ESC}[2K${ESC}[1A${ESC}[?25lb`, "ab"],
     ["8-bit CSI", "a\x9B31mb", "ab"],
     ["a link", `${ESC}]8;;https://evil.test${ESC}\\click${ESC}]8;;${ESC}\\`, "␛click␛"],
@@ -52,16 +52,16 @@ describe("sanitise", () => {
     ["line separators", "a\u2028b\u2029c", "a\nb\nc"],
     ["a sequence that comes together", `${ESC}\u200B[31m`, "␛[31m"],
   ])("takes away %s", (_, text, expected) => {
-    expect(sanitise(text)).toBe(expected);
+    expect(sanitize(text)).toBe(expected);
   });
 
-  it("keeps to one line where it is told to", () => {
-    expect(sanitise("a\nb\r\nc\u2028d\te", { keepNewlines: false })).toBe("a␊b␊c␊d\te");
+  it("keeps to one line where it is asked to", () => {
+    expect(sanitize("a\nb\r\nc\u2028d\te", { keepNewlines: false })).toBe("a␊b␊c␊d\te");
   });
 
   it("leaves nothing out where a person decides by it", () => {
     const text = `rm ${ESC}[$(id)m\u202E\u200B\u{E0041}\r\n\x9B\uD800`;
-    expect(sanitise(text, { exact: true })).toBe(
+    expect(sanitize(text, { exact: true })).toBe(
       "rm ␛[$(id)m<U+202E><U+200B><U+E0041>␍\n<U+009B><U+D800>",
     );
   });
@@ -78,10 +78,10 @@ describe("sanitise", () => {
   it("gives nothing unsafe, and changes nothing the second time", () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), options, (pieces, options) => {
-        const clean = sanitise(pieces.join(""), options);
+        const clean = sanitize(pieces.join(""), options);
         expect([...clean].filter(isUnsafe)).toEqual([]);
         if (!options.keepNewlines) expect(clean).not.toContain("\n");
-        expect(sanitise(clean, options)).toBe(clean);
+        expect(sanitize(clean, options)).toBe(clean);
       }),
       { numRuns: 2_000 },
     );
@@ -95,7 +95,7 @@ describe("sanitise", () => {
       );
     fc.assert(
       fc.property(plain, (text) => {
-        expect(sanitise(text)).toBe(text);
+        expect(sanitize(text)).toBe(text);
       }),
     );
   });
@@ -110,6 +110,6 @@ describe("sanitise", () => {
   ])("takes time in proportion to the text: %s", (_, unit) => {
     const text = `${ESC}]${unit.repeat(1_000_000 / unit.length)}`;
     // A million characters: were it quadratic, this would not come to an end.
-    expect(sanitise(text)).not.toContain(ESC);
+    expect(sanitize(text)).not.toContain(ESC);
   });
 });

@@ -1,4 +1,4 @@
-export interface SanitiseOptions {
+export interface SanitizeOptions {
   /** False for what has to stay on one line: a line break is shown as "␊". Default true. */
   keepNewlines?: boolean;
   /**
@@ -39,7 +39,7 @@ const HEX_DIGITS = 4;
  * characters but tab and line break, and without characters that reorder or hide. What
  * had a payload leaves a "␛". Linear; a second time changes nothing.
  */
-export function sanitise(text: string, options: SanitiseOptions = {}): string {
+export function sanitize(text: string, options: SanitizeOptions = {}): string {
   const { keepNewlines = true, exact = false } = options;
   if (exact) return text.replace(EACH, (found) => shown(found, keepNewlines, true));
   return text.replace(SEQUENCES_AND_EACH, (found, csi?: string, string?: string) => {
@@ -55,10 +55,10 @@ function shown(found: string, keepNewlines: boolean, exact: boolean): string {
   const code = found.codePointAt(0) ?? 0;
   if (code <= LAST_C0) return String.fromCodePoint(FIRST_PICTURE + code);
   if (code === DELETE) return "␡";
-  if (code <= LAST_C1 || /\p{Surrogate}/u.test(found)) return exact ? codeOf(code) : "\uFFFD";
-  return exact ? codeOf(code) : "";
+  if (code <= LAST_C1 || /\p{Surrogate}/u.test(found)) return exact ? formatCode(code) : "\uFFFD";
+  return exact ? formatCode(code) : "";
 }
 
-function codeOf(code: number): string {
+function formatCode(code: number): string {
   return `<U+${code.toString(HEX).toUpperCase().padStart(HEX_DIGITS, "0")}>`;
 }

@@ -3,7 +3,7 @@ import { cutText, humanSize, LineWindow, linesWithin, listedName } from "./trunc
 
 const limits = { maxLines: 3, maxBytes: 20, maxLineChars: 8 };
 
-function shownOf(text: string, first = 1, pieceChars = text.length || 1) {
+function feedWindow(text: string, first = 1, pieceChars = text.length || 1) {
   const window = new LineWindow(first, limits);
   for (let at = 0; at < text.length; at += pieceChars) window.feed(text.slice(at, at + pieceChars));
   return window.end();
@@ -11,46 +11,46 @@ function shownOf(text: string, first = 1, pieceChars = text.length || 1) {
 
 describe("LineWindow", () => {
   it("keeps a text that fits, and counts a last line without line end", () => {
-    expect(shownOf("a\nb")).toEqual({ lines: ["a", "b"], total: 2, cut: 0 });
-    expect(shownOf("a\nb\n")).toEqual({ lines: ["a", "b"], total: 2, cut: 0 });
-    expect(shownOf("")).toEqual({ lines: [], total: 0, cut: 0 });
-    expect(shownOf("\n")).toEqual({ lines: [""], total: 1, cut: 0 });
+    expect(feedWindow("a\nb")).toEqual({ lines: ["a", "b"], total: 2, cut: 0 });
+    expect(feedWindow("a\nb\n")).toEqual({ lines: ["a", "b"], total: 2, cut: 0 });
+    expect(feedWindow("")).toEqual({ lines: [], total: 0, cut: 0 });
+    expect(feedWindow("\n")).toEqual({ lines: [""], total: 1, cut: 0 });
   });
 
-  it("ends after the lines it may have, and tells the next one", () => {
-    expect(shownOf("1\n2\n3\n4\n5\n")).toEqual({
+  it("ends after the lines it may have, and names the next one", () => {
+    expect(feedWindow("1\n2\n3\n4\n5\n")).toEqual({
       lines: ["1", "2", "3"],
       total: 5,
       cut: 0,
       next: 4,
     });
-    expect(shownOf("1\n2\n3\n4\n5\n", 4)).toEqual({ lines: ["4", "5"], total: 5, cut: 0 });
+    expect(feedWindow("1\n2\n3\n4\n5\n", 4)).toEqual({ lines: ["4", "5"], total: 5, cut: 0 });
   });
 
   it("ends before the bytes it may have are passed, counted in UTF-8", () => {
     // Seven euro signs are 21 bytes, eight letters 8.
-    expect(shownOf("12345678\n12345678\n12345678\n").next).toBe(3);
-    expect(shownOf("€€€\n€€€\n€€€\n")).toMatchObject({ lines: ["€€€", "€€€"], next: 3 });
+    expect(feedWindow("12345678\n12345678\n12345678\n").next).toBe(3);
+    expect(feedWindow("€€€\n€€€\n€€€\n")).toMatchObject({ lines: ["€€€", "€€€"], next: 3 });
   });
 
   it("shows the first line whatever its size, so that reading always moves on", () => {
-    expect(shownOf("€€€€€€€\nb\n")).toMatchObject({ lines: ["€€€€€€€"], next: 2 });
+    expect(feedWindow("€€€€€€€\nb\n")).toMatchObject({ lines: ["€€€€€€€"], next: 2 });
   });
 
   it("cuts a long line, marks it, and leaves no half of a character", () => {
-    expect(shownOf("1234567890\nb\n", 1)).toMatchObject({
+    expect(feedWindow("1234567890\nb\n", 1)).toMatchObject({
       lines: ["12345678 [cut: 10 characters]"],
       cut: 1,
     });
-    expect(shownOf("1234567😀9\n").lines).toEqual(["1234567 [cut: 10 characters]"]);
+    expect(feedWindow("1234567😀9\n").lines).toEqual(["1234567 [cut: 10 characters]"]);
   });
 
   it("gives the same for any pieces", () => {
     const text = "one\r\ntwo 😀 is longer\n\nfour\nfive";
     for (const first of [1, 2, 4, 9]) {
-      const whole = shownOf(text, first);
+      const whole = feedWindow(text, first);
       for (let size = 1; size < text.length; size += 1) {
-        expect(shownOf(text, first, size)).toEqual(whole);
+        expect(feedWindow(text, first, size)).toEqual(whole);
       }
     }
   });

@@ -142,7 +142,7 @@ export function humanSize(bytes: number): string {
 
 /**
  * A name as it can stand in a list of one name a line: as it is, or as a JSON string
- * where it has something that would forge a line, a colour or an order of letters.
+ * where it has something that would forge a line, a color or an order of letters.
  */
 export function listedName(name: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is looked for

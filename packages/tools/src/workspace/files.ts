@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import { nearNames } from "@gyre/ai";
-import { codeOf, type FolderSpot, kindOf, ReplacedError } from "./folder.ts";
+import { errnoOf, nearNames } from "@gyre/ai";
+import { type FolderSpot, kindOf, ReplacedError } from "./folder.ts";
 import { type Ground, shown, walk, type Walked } from "./resolve.ts";
 import {
   type Entry,
@@ -18,7 +18,7 @@ import {
   type WriteOptions,
 } from "./types.ts";
 
-/** What `read` takes if it is not told. */
+/** What `read` takes where it gets no limit. */
 export const MAX_READ_BYTES: number = 64 * 1024 * 1024;
 const READ_PIECE_BYTES = 64 * 1024;
 /** How often a file is read that changes while it is read. */
@@ -58,7 +58,7 @@ export class FolderWorkspace implements Workspace {
   stat(path: string): Promise<FileInfo> {
     return this.#at(path, false, async (walked) => {
       await throwIfMissing(path, walked);
-      return infoOf(walked.names, (walked.leaf ?? walked.folder).stats);
+      return toFileInfo(walked.names, (walked.leaf ?? walked.folder).stats);
     });
   }
 
@@ -110,7 +110,7 @@ export class FolderWorkspace implements Workspace {
         const folder = made.at(-1) ?? walked.folder;
         const stats = await replace({ path, folder, name, data, options, old: walked.leaf?.stats });
         for (const parent of [walked.folder, ...made]) await parent.sync();
-        return infoOf(walked.names, stats);
+        return toFileInfo(walked.names, stats);
       } finally {
         for (const folder of made) folder.close();
       }
@@ -169,7 +169,7 @@ async function openAt(path: string, walked: Walked): Promise<OpenedFile> {
   if (walked.leaf?.kind !== "file") throw notAFile(path, walked);
   const handle = await walked.leaf.open();
   try {
-    return { handle, info: infoOf(walked.names, await handle.stat({ bigint: true })) };
+    return { handle, info: toFileInfo(walked.names, await handle.stat({ bigint: true })) };
   } catch (error) {
     await handle.close();
     throw error;
@@ -214,7 +214,7 @@ async function readAll(
   maxBytes: number,
 ): Promise<Uint8Array | undefined> {
   if (size > maxBytes) return undefined;
-  // One byte more than there should be tells the end in the same call.
+  // With one byte more than there should be, the same call finds the end.
   let buffer = Buffer.alloc(size + 1);
   let length = 0;
   for (;;) {
@@ -237,8 +237,8 @@ function makeFolders(walked: Walked): FolderSpot[] {
       try {
         parent.makeFolder(name);
       } catch (error) {
-        // Somebody else made it meanwhile: as good, if it is a folder.
-        if (codeOf(error) !== "EEXIST") throw error;
+        // Another program made it meanwhile: as good, if it is a folder.
+        if (errnoOf(error) !== "EEXIST") throw error;
       }
       const spot = parent.look(name);
       if (spot?.kind !== "folder") {
@@ -290,7 +290,7 @@ function unlinkIfThere(folder: FolderSpot, name: string): void {
   try {
     folder.unlink(name);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (errnoOf(error) !== "ENOENT") throw error;
   }
 }
 
@@ -318,7 +318,7 @@ async function keepOwner(handle: FileHandle, old: BigIntStats): Promise<void> {
     await handle.chown(Number(old.uid), Number(old.gid));
   } catch (error) {
     // Only root gives files away; the file is then the writer's, as with most editors.
-    if (codeOf(error) !== "EPERM") throw error;
+    if (errnoOf(error) !== "EPERM") throw error;
   }
 }
 
@@ -342,7 +342,7 @@ function linkInPlace(path: string, folder: FolderSpot, name: string, temporary: 
     folder.link(temporary, name);
     return true;
   } catch (error) {
-    const code = codeOf(error);
+    const code = errnoOf(error);
     if (code === "EEXIST") throw changed(path);
     if (code === "EPERM" || code === "ENOTSUP" || code === "ENOSYS" || code === "EMLINK")
       return false;
@@ -402,7 +402,7 @@ async function listIfAllowed(folder: FolderSpot): Promise<Entry[]> {
     return await folder.list();
   } catch (error) {
     // That the name is missing is known without reading the folder.
-    if (codeOf(error) === "EACCES" || codeOf(error) === "ENOENT") return [];
+    if (errnoOf(error) === "EACCES" || errnoOf(error) === "ENOENT") return [];
     throw error;
   }
 }
@@ -413,7 +413,7 @@ function notAFile(path: string, walked: Walked): PathError {
   return new PathError("not_a_file", path, `${shown(path)} is ${what}. Name a file.`);
 }
 
-function infoOf(names: readonly string[], stats: BigIntStats): FileInfo {
+function toFileInfo(names: readonly string[], stats: BigIntStats): FileInfo {
   return {
     ...identityOf(stats),
     path: names.join("/"),
@@ -434,7 +434,7 @@ function isIdentical(a: FileIdentity, b: FileIdentity): boolean {
 function forPeople(error: unknown, path: string): unknown {
   if (error instanceof PathError) return error;
   if (error instanceof ReplacedError) return changed(path);
-  const code = codeOf(error);
+  const code = errnoOf(error);
   if (code === undefined) return error;
   const where = shown(path);
   switch (code) {
@@ -453,14 +453,14 @@ function forPeople(error: unknown, path: string): unknown {
     case "EEXIST":
     case "EISDIR":
     case "ELOOP":
-      // The walk has told all of these already, so somebody was at work in between.
+      // The walk reports all of these earlier, so another program was at work in between.
       return changed(path);
     default:
-      return new Error(`${where} could not be used: ${reasonOf(error)}.`, { cause: error });
+      return new Error(`${where} could not be used: ${formatReason(error)}.`, { cause: error });
   }
 }
 
 /** What the system says, without its own paths: they come after a comma. */
-function reasonOf(error: unknown): string {
+function formatReason(error: unknown): string {
   return error instanceof Error ? (error.message.split(",")[0] ?? "") : String(error);
 }

@@ -60,13 +60,6 @@ export function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** The code of a system error. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string"
-    ? error.code
-    : undefined;
-}
-
 export function kindOf(entry: {
   isFile(): boolean;
   isDirectory(): boolean;

@@ -10,7 +10,7 @@ export interface Glob {
   base: string;
   /** Asks for folders: written with a slash at its end. */
   foldersOnly: boolean;
-  /** Which of these paths, told from the folder that the pattern is relative to, match. */
+  /** Which of these paths, relative to the folder that the pattern is relative to, match. */
   filter(paths: readonly string[]): boolean[];
 }
 

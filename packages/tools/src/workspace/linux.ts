@@ -12,8 +12,9 @@ import {
   unlinkSync,
 } from "node:fs";
 import { access, type FileHandle, open, readdir } from "node:fs/promises";
+import { errnoOf } from "@gyre/ai";
 import type { Entry } from "./types.ts";
-import { codeOf, type FolderSpot, isSame, kindOf, type Spot } from "./folder.ts";
+import { type FolderSpot, isSame, kindOf, type Spot } from "./folder.ts";
 
 /** Linux's `O_PATH`, which Node does not name: a hold on a file without opening it. */
 const O_PATH = 0x200000;
@@ -35,7 +36,7 @@ export function holdByDescriptor(path: string): FolderSpot | undefined {
     if (isSame(stats, statSync(wayTo(fd), { bigint: true }))) return folderSpot(fd, stats);
   } catch (error) {
     closeSync(fd);
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
   closeSync(fd);
@@ -72,7 +73,7 @@ function look(path: string): Spot | undefined {
   try {
     fd = openSync(path, HOLD);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
   const stats = fstatSync(fd, { bigint: true });
@@ -94,7 +95,7 @@ function readLink(path: string): Buffer | undefined {
   try {
     return readlinkSync(path, "buffer");
   } catch (error) {
-    if (codeOf(error) === "EINVAL" || codeOf(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "EINVAL" || errnoOf(error) === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -110,14 +111,14 @@ async function sync(way: string): Promise<void> {
     handle = await open(way, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch (error) {
     // A folder that may be changed but not read cannot be synced by its user.
-    if (codeOf(error) === "EACCES") return;
+    if (errnoOf(error) === "EACCES") return;
     throw error;
   }
   try {
     await handle.sync();
   } catch (error) {
     // Some file systems have no such thing for folders.
-    if (codeOf(error) !== "EINVAL" && codeOf(error) !== "ENOTSUP") throw error;
+    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error;
   } finally {
     await handle.close();
   }

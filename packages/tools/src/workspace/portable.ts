@@ -10,7 +10,8 @@ import {
 } from "node:fs";
 import { access, type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf, type FolderSpot, isSame, kindOf, ReplacedError, type Spot } from "./folder.ts";
+import { errnoOf } from "@gyre/ai";
+import { type FolderSpot, isSame, kindOf, ReplacedError, type Spot } from "./folder.ts";
 
 // Windows has neither, and no links that an ordinary user could make.
 const NO_FOLLOW = process.platform === "win32" ? 0 : constants.O_NOFOLLOW;
@@ -24,7 +25,7 @@ const NEW_FOLDER_MODE = 0o777;
  * reached by their path; after a walk, and before and after each use, every folder on the
  * way is compared with what was found first, and so is a file once it is open.
  *
- * A window is left: between two of our calls somebody who may write to the workspace can
+ * A window is left: between two of our calls a program that may write to the workspace can
  * put a link in the place of a folder and the folder back again before it is compared.
  * Then a file outside may be read, or made, or replaced. A swap that is not taken back
  * in time is seen: a read then fails before a byte is handed on.
@@ -124,7 +125,7 @@ function readLink(path: string): Buffer | undefined {
   try {
     return readlinkSync(path, "buffer");
   } catch (error) {
-    const code = codeOf(error);
+    const code = errnoOf(error);
     if (code === "EINVAL" || code === "ENOENT" || code === "UNKNOWN") return undefined;
     throw error;
   }
@@ -138,14 +139,14 @@ async function sync(path: string, stats: BigIntStats, check: () => void): Promis
     handle = await openChecked(path, READ | constants.O_DIRECTORY, check, stats);
   } catch (error) {
     // A folder that may be changed but not read cannot be synced by its user.
-    if (codeOf(error) === "EACCES") return;
+    if (errnoOf(error) === "EACCES") return;
     throw error;
   }
   try {
     await handle.sync();
   } catch (error) {
     // Some file systems have no such thing for folders.
-    if (codeOf(error) !== "EINVAL" && codeOf(error) !== "ENOTSUP") throw error;
+    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error;
   } finally {
     await handle.close();
   }

@@ -47,7 +47,7 @@ const IN_HOME = new Set([
   ".netrc",
 ]);
 
-/** Whether tools may not change a place, told by the names that lead to it from the workspace. */
+/** Whether tools may not change a place, judged by the names that lead to it from the workspace. */
 export type Protection = (names: readonly string[]) => boolean;
 
 /**

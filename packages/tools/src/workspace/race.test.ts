@@ -21,7 +21,7 @@ const ROUNDS = countCases(100, 1_000, "GYRE_RACE");
 const TIMEOUT_MS = 60_000 + ROUNDS * 20;
 
 /**
- * What the other thread does until it is told to stop: each name is in turn what it was
+ * What the other thread does until it is asked to stop: each name is in turn what it was
  * and a link to the outside. `folder` is a folder, `file` a file, `deep/in` a folder
  * inside of another, `turn` a link that points inside and outside.
  */
@@ -131,7 +131,7 @@ async function race(workspace: Workspace): Promise<Tally> {
       await work;
       tally.done += 1;
     } catch (error) {
-      // Whatever happens is told in words of the workspace.
+      // Whatever happens is reported as an error of the workspace.
       if (!(error instanceof PathError)) throw error;
       tally.refused += 1;
     }

@@ -188,7 +188,7 @@ class Way {
     throw this.#error("changed", `keeps changing. Try again.`);
   }
 
-  /** Follows the link of a name; false where it is none any more. */
+  /** Follows the link of a name; false where it is no link any more. */
   #through(name: string): boolean {
     const bytes = this.#folder.readLink(name);
     if (!bytes) return false;

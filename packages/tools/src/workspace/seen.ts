@@ -8,7 +8,7 @@ export interface SeenFile {
 const MAX_KEPT_CHARS = 32 * 1024 * 1024;
 
 /**
- * What an agent has seen of files, so that an edit can tell whether the place it
+ * What an agent has seen of files, so that an edit knows whether the place it
  * changes is still what the agent thinks it is. Keys are paths as `Workspace` gives
  * them: relative, links followed.
  */

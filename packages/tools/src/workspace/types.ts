@@ -19,7 +19,7 @@ export interface Workspace {
   open(path: string): Promise<OpenedFile>;
   /** The whole of a file, up to `maxBytes` (an error beyond that). */
   read(path: string, maxBytes?: number): Promise<ReadFile>;
-  /** Entries of a folder, sorted by name; links are told as links, not followed. */
+  /** Entries of a folder, sorted by name; links are listed as links, not followed. */
   list(path: string): Promise<Entry[]>;
   /**
    * Replaces or makes a file, folders on the way included: a temporary file in the same

@@ -24,7 +24,7 @@ export interface Walk extends AsyncIterable<readonly WalkedEntry[]> {
 
 /**
  * Everything beneath `folder` (from the workspace, resolved) that no ignore file leaves
- * out: hidden files too, `.git` not. Links are told and never followed. Sorted by the
+ * out: hidden files too, `.git` not. Links are listed and never followed. Sorted by the
  * bytes of names, what is in a folder right after it. A folder that cannot be read or
  * goes away meanwhile is passed over.
  */

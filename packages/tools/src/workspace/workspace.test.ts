@@ -57,7 +57,7 @@ function put(path: string, content: string): void {
   writeFileSync(join(root, path), content);
 }
 
-async function faultOf(work: Promise<unknown>): Promise<string> {
+async function catchFault(work: Promise<unknown>): Promise<string> {
   try {
     await work;
   } catch (error) {
@@ -67,7 +67,7 @@ async function faultOf(work: Promise<unknown>): Promise<string> {
   return "none";
 }
 
-async function messageOf(work: Promise<unknown>): Promise<string> {
+async function catchMessage(work: Promise<unknown>): Promise<string> {
   try {
     await work;
   } catch (error) {
@@ -119,19 +119,19 @@ describe.each(holds)("a workspace held by %s", (hold) => {
         "~",
         "~/.ssh/id_rsa",
       ]) {
-        expect(await faultOf(workspace.resolve(path)), path).toBe("outside");
-        expect(await faultOf(workspace.read(path)), path).toBe("outside");
-        expect(await faultOf(workspace.write(path, "x")), path).toBe("outside");
-        expect(await faultOf(workspace.remove(path)), path).toBe("outside");
+        expect(await catchFault(workspace.resolve(path)), path).toBe("outside");
+        expect(await catchFault(workspace.read(path)), path).toBe("outside");
+        expect(await catchFault(workspace.write(path, "x")), path).toBe("outside");
+        expect(await catchFault(workspace.remove(path)), path).toBe("outside");
       }
     });
 
     it("refuses what is no path", async () => {
       const long = "n".repeat(256);
       for (const path of ["", "a\0b", long, `é${"n".repeat(254)}`, "a/".repeat(2048), "\ud800"])
-        expect(await faultOf(workspace.resolve(path)), path.slice(0, 9)).toBe("invalid");
-      expect(await faultOf(workspace.write("a/".repeat(257) + "b", "x"))).toBe("invalid");
-      expect(await faultOf(workspace.write("n".repeat(255), "x"))).toBe("none");
+        expect(await catchFault(workspace.resolve(path)), path.slice(0, 9)).toBe("invalid");
+      expect(await catchFault(workspace.write("a/".repeat(257) + "b", "x"))).toBe("invalid");
+      expect(await catchFault(workspace.write("n".repeat(255), "x"))).toBe("none");
     });
 
     it("takes names for what they are: bytes", async () => {
@@ -154,7 +154,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       for (const name of names) await workspace.write(name, name);
       for (const name of names) expect(await text(name)).toBe(name);
       expect((await workspace.list(".")).map((entry) => entry.name)).toEqual([...names].sort());
-      expect(await faultOf(workspace.stat("CASE"))).toBe("missing");
+      expect(await catchFault(workspace.stat("CASE"))).toBe("missing");
       await workspace.write("./~/file", "home");
       expect(readFileSync(join(root, "~", "file"), "utf8")).toBe("home");
     });
@@ -187,16 +187,16 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       };
       for (const [name, target] of Object.entries(out)) {
         symlinkSync(target, join(root, name));
-        expect(await faultOf(workspace.resolve(name)), name).toBe("outside");
-        expect(await faultOf(workspace.read(`${name}/secret`)), name).toBe("outside");
-        expect(await faultOf(workspace.list(name)), name).toBe("outside");
-        expect(await faultOf(workspace.write(name, "x")), name).toBe("outside");
-        expect(await faultOf(workspace.write(`${name}/new`, "x")), name).toBe("outside");
+        expect(await catchFault(workspace.resolve(name)), name).toBe("outside");
+        expect(await catchFault(workspace.read(`${name}/secret`)), name).toBe("outside");
+        expect(await catchFault(workspace.list(name)), name).toBe("outside");
+        expect(await catchFault(workspace.write(name, "x")), name).toBe("outside");
+        expect(await catchFault(workspace.write(`${name}/new`, "x")), name).toBe("outside");
       }
       expect(readdirSync(join(base, "outside"))).toEqual(["secret"]);
     });
 
-    it("gives up on loops and after 40 links", async () => {
+    it("stops at loops and after 40 links", async () => {
       symlinkSync("loop", join(root, "loop"));
       symlinkSync("pong", join(root, "ping"));
       symlinkSync("ping", join(root, "pong"));
@@ -204,31 +204,31 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       for (let index = 1; index <= 41; index++)
         symlinkSync(`link${index - 1}`, join(root, `link${index}`));
       for (const path of ["loop", "ping/x", "link41"])
-        expect(await faultOf(workspace.stat(path)), path).toBe("invalid");
+        expect(await catchFault(workspace.stat(path)), path).toBe("invalid");
       expect(await text("link40")).toBe("end");
     });
 
     it.runIf(process.platform === "linux")("refuses a link that is not text", async () => {
       symlinkSync(Buffer.from([0x61, 0xff]), join(root, "link"));
-      expect(await faultOf(workspace.resolve("link"))).toBe("invalid");
+      expect(await catchFault(workspace.resolve("link"))).toBe("invalid");
       await workspace.remove("link");
     });
 
-    it("tells folders from files", async () => {
+    it("distinguishes folders from files", async () => {
       put("file", "x");
       mkdirSync(join(root, "folder"));
       symlinkSync("file", join(root, "link"));
       for (const path of ["file/", "file/.", "file/..", "file/x", "link/", "link/x"])
-        expect(await faultOf(workspace.stat(path)), path).toBe("not_a_folder");
-      expect(await faultOf(workspace.list("file"))).toBe("not_a_folder");
+        expect(await catchFault(workspace.stat(path)), path).toBe("not_a_folder");
+      expect(await catchFault(workspace.list("file"))).toBe("not_a_folder");
       for (const path of ["folder", "folder/", "."]) {
-        expect(await faultOf(workspace.read(path)), path).toBe("not_a_file");
-        expect(await faultOf(workspace.write(path, "x")), path).toBe("not_a_file");
-        expect(await faultOf(workspace.remove(path)), path).toBe("not_a_file");
+        expect(await catchFault(workspace.read(path)), path).toBe("not_a_file");
+        expect(await catchFault(workspace.write(path, "x")), path).toBe("not_a_file");
+        expect(await catchFault(workspace.remove(path)), path).toBe("not_a_file");
       }
-      expect(await faultOf(workspace.write("new/", "x"))).toBe("not_a_file");
+      expect(await catchFault(workspace.write("new/", "x"))).toBe("not_a_file");
       expect(existsSync(join(root, "new"))).toBe(false);
-      expect(await faultOf(workspace.resolve("new/../file"))).toBe("missing");
+      expect(await catchFault(workspace.resolve("new/../file"))).toBe("missing");
     });
 
     it.runIf(process.platform !== "win32")("refuses pipes and sockets, at once", async () => {
@@ -237,18 +237,18 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       await new Promise<void>((resolve) => server.listen(join(root, "socket"), resolve));
       for (const path of ["pipe", "socket"]) {
         expect((await workspace.stat(path)).kind).toBe("other");
-        expect(await faultOf(workspace.open(path)), path).toBe("not_a_file");
-        expect(await faultOf(workspace.write(path, "x")), path).toBe("not_a_file");
+        expect(await catchFault(workspace.open(path)), path).toBe("not_a_file");
+        expect(await catchFault(workspace.write(path, "x")), path).toBe("not_a_file");
       }
       await new Promise((resolve) => server.close(resolve));
     });
 
     it("names what is near where nothing is", async () => {
       put("src/index.ts", "x");
-      expect(await messageOf(workspace.read("src/indx.ts"))).toContain(
+      expect(await catchMessage(workspace.read("src/indx.ts"))).toContain(
         `Did you mean "src/index.ts"?`,
       );
-      const message = await messageOf(workspace.read("scr/index.ts"));
+      const message = await catchMessage(workspace.read("scr/index.ts"));
       expect(message).toContain(`the folder "scr" is not there. Did you mean "src"?`);
       expect(await workspace.resolve("src/new/file")).toEqual({
         path: "src/new/file",
@@ -264,13 +264,13 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       chmodSync(join(root, "locked"), 0);
       chmodSync(join(root, "folder"), 0);
       for (const path of ["locked", "folder/file"])
-        expect(await faultOf(workspace.read(path)), path).toBe("denied");
-      expect(await faultOf(workspace.write("locked", "y"))).toBe("denied");
+        expect(await catchFault(workspace.read(path)), path).toBe("denied");
+      expect(await catchFault(workspace.write("locked", "y"))).toBe("denied");
       chmodSync(join(root, "folder"), 0o755);
     });
 
-    it("tells paths in messages without their control characters", async () => {
-      expect(await messageOf(workspace.read("a\u001b[2Jb"))).toContain(`"a\\u001b[2Jb"`);
+    it("shows paths in messages without their control characters", async () => {
+      expect(await catchMessage(workspace.read("a\u001b[2Jb"))).toContain(`"a\\u001b[2Jb"`);
     });
   });
 
@@ -295,7 +295,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
     it("stops at the limit", async () => {
       put("a", "12345");
       expect((await workspace.read("a", 5)).bytes).toHaveLength(5);
-      expect(await faultOf(workspace.read("a", 4))).toBe("too_large");
+      expect(await catchFault(workspace.read("a", 4))).toBe("too_large");
     });
 
     it("gives no mixture of a file that does not hold still", async () => {
@@ -325,7 +325,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
         isProtected: () => false,
         isWindows: false,
       });
-      expect(await faultOf(restless.read("a"))).toBe("changed");
+      expect(await catchFault(restless.read("a"))).toBe("changed");
       expect(looks).toBe(4);
       await restless.close();
     });
@@ -337,7 +337,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       expect(info.size).toBe(7);
       expect(await handle.readFile("utf8")).toBe("content");
       await handle.close();
-      expect(await messageOf(workspace.read("a"))).toBe("The workspace is closed.");
+      expect(await catchMessage(workspace.read("a"))).toBe("The workspace is closed.");
     });
 
     it("lists what is there, links as links", async () => {
@@ -402,10 +402,10 @@ describe.each(holds)("a workspace held by %s", (hold) => {
     it("refuses a file that is not the expected one any more", async () => {
       put("a", "old");
       const info = await workspace.stat("a");
-      put("a", "changed by somebody");
-      expect(await faultOf(workspace.write("a", "mine", { expected: info }))).toBe("changed");
-      expect(await faultOf(workspace.write("a", "mine", { expected: null }))).toBe("changed");
-      expect(await faultOf(workspace.write("b/c", "mine", { expected: info }))).toBe("changed");
+      put("a", "changed by another");
+      expect(await catchFault(workspace.write("a", "mine", { expected: info }))).toBe("changed");
+      expect(await catchFault(workspace.write("a", "mine", { expected: null }))).toBe("changed");
+      expect(await catchFault(workspace.write("b/c", "mine", { expected: info }))).toBe("changed");
       expect(readdirSync(root)).toEqual(["a"]);
       const now = await workspace.stat("a");
       const written = await workspace.write("a", "mine", { expected: now });
@@ -420,12 +420,14 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       const expected = await workspace.stat("a");
       const faults = await Promise.all(
         Array.from({ length: 8 }, (_, index) =>
-          faultOf(workspace.write("a", `writer ${index}`, { expected })),
+          catchFault(workspace.write("a", `writer ${index}`, { expected })),
         ),
       );
       expect(faults.filter((fault) => fault === "none")).toHaveLength(1);
       const made = await Promise.all(
-        Array.from({ length: 8 }, () => faultOf(workspace.write("new", "x", { expected: null }))),
+        Array.from({ length: 8 }, () =>
+          catchFault(workspace.write("new", "x", { expected: null })),
+        ),
       );
       expect(made.filter((fault) => fault === "none")).toHaveLength(1);
       expect(readdirSync(root)).toEqual(["a", "new"]);
@@ -447,7 +449,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       expect(readdirSync(root)).toEqual(["a"]);
       await workspace.remove("a");
       expect(readdirSync(root)).toEqual([]);
-      expect(await faultOf(workspace.remove("a"))).toBe("missing");
+      expect(await catchFault(workspace.remove("a"))).toBe("missing");
       expect(readFileSync(join(base, "outside", "secret"), "utf8")).toBe(SECRET);
     });
 
@@ -488,12 +490,12 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       ".git::$INDEX_ALLOCATION/config",
     ])("refuses to change %j", async (path) => {
       expect(await workspace.resolve(path)).toMatchObject({ readOnly: true, exists: false });
-      expect(await faultOf(workspace.write(path, "x"))).toBe("read_only");
+      expect(await catchFault(workspace.write(path, "x"))).toBe("read_only");
       expect(readdirSync(root)).toEqual([]);
       put(path, "old");
       expect(await text(path)).toBe("old");
-      expect(await faultOf(workspace.write(path, "x"))).toBe("read_only");
-      expect(await faultOf(workspace.remove(path))).toBe("read_only");
+      expect(await catchFault(workspace.write(path, "x"))).toBe("read_only");
+      expect(await catchFault(workspace.remove(path))).toBe("read_only");
       expect(await text(path)).toBe("old");
     });
 
@@ -520,11 +522,11 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       symlinkSync(".git/hooks2", join(root, "dangling"));
       for (const path of ["innocent/config", "file", ".git/hooks/pre-push"]) {
         expect(await workspace.resolve(path), path).toMatchObject({ readOnly: true });
-        expect(await faultOf(workspace.write(path, "x")), path).toBe("read_only");
+        expect(await catchFault(workspace.write(path, "x")), path).toBe("read_only");
       }
-      expect(await faultOf(workspace.remove("innocent/config"))).toBe("read_only");
-      expect(await faultOf(workspace.remove(".git/hooks"))).toBe("read_only");
-      expect(await faultOf(workspace.remove("file"))).toBe("none");
+      expect(await catchFault(workspace.remove("innocent/config"))).toBe("read_only");
+      expect(await catchFault(workspace.remove(".git/hooks"))).toBe("read_only");
+      expect(await catchFault(workspace.remove("file"))).toBe("none");
       expect(readFileSync(join(root, ".git/config"), "utf8")).toBe("old");
     });
 
@@ -541,7 +543,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
         "deep/yarn.lock",
         "deep/line\nbreak.lock",
       ])
-        expect(await faultOf(own.write(path, "x")), path).toBe("read_only");
+        expect(await catchFault(own.write(path, "x")), path).toBe("read_only");
       await own.write("Users/me/notes", "x");
       await own.write("Users/you/.bashrc", "x");
       await own.close();
@@ -558,7 +560,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       symlinkSync(join(base, "outside"), join(base, "alias"));
       for (const path of ["a", join(base, "alias", "a"), join(root, "a")])
         expect((await own.resolve(path)).absolute).toBe(join(root, "a"));
-      expect(await faultOf(own.read(join(base, "alias", "secret")))).toBe("missing");
+      expect(await catchFault(own.read(join(base, "alias", "secret")))).toBe("missing");
       await own.close();
     });
 
@@ -577,8 +579,8 @@ describe.each(holds)("a workspace held by %s", (hold) => {
         await workspace.write("b", "mine");
         expect(readdirSync(join(base, "moved"))).toEqual(["a", "b"]);
       } else {
-        expect(await faultOf(workspace.read("secret"))).toBe("changed");
-        expect(await faultOf(workspace.write("b", "mine"))).toBe("changed");
+        expect(await catchFault(workspace.read("secret"))).toBe("changed");
+        expect(await catchFault(workspace.write("b", "mine"))).toBe("changed");
       }
       expect(readdirSync(join(base, "outside"))).toEqual(["secret"]);
     });
@@ -617,10 +619,10 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       async (method) => {
         put("a", "old");
         const own = over(failingAt(method));
-        expect(await messageOf(own.write("a", "new"))).toBe(
+        expect(await catchMessage(own.write("a", "new"))).toBe(
           `"a" could not be used: ENOSPC: no space left on device.`,
         );
-        expect(await messageOf(own.write("b", "new"))).toContain("ENOSPC");
+        expect(await catchMessage(own.write("b", "new"))).toContain("ENOSPC");
         expect(readFileSync(join(root, "a"), "utf8")).toBe("old");
         expect(readdirSync(root)).toEqual(["a"]);
         await own.close();
@@ -636,7 +638,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
           throw full();
         },
       });
-      expect(await messageOf(own.write("a", "new"))).toContain("ENOSPC");
+      expect(await catchMessage(own.write("a", "new"))).toContain("ENOSPC");
       expect(readFileSync(join(root, "a"), "utf8")).toBe("old");
       expect(readdirSync(root)).toEqual(["a"]);
       await own.close();
@@ -656,7 +658,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       await own.close();
     });
 
-    it("shows nobody a file that is not finished", async () => {
+    it("never shows a file that is not finished", async () => {
       put("a", "old");
       const folder = open();
       const modes: number[] = [];
@@ -710,10 +712,10 @@ describe.runIf(process.platform === "linux")("a folder held by descriptor", () =
     const before = count();
     const workspace = await openWorkspace(root);
     for (const path of ["a/b/c", "link/c", "link/../b/c", "a/x/y", "a/b/c/d", "../x", "a/b"]) {
-      await faultOf(workspace.read(path));
-      await faultOf(workspace.resolve(path));
-      await faultOf(workspace.list(path));
-      await faultOf(workspace.write(path, "x", { expected: null }));
+      await catchFault(workspace.read(path));
+      await catchFault(workspace.resolve(path));
+      await catchFault(workspace.list(path));
+      await catchFault(workspace.write(path, "x", { expected: null }));
     }
     await workspace.close();
     expect(count()).toBe(before);

@@ -1,9 +1,10 @@
 import { homedir } from "node:os";
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { errnoOf } from "@gyre/ai";
 import { protection } from "./protected.ts";
 import { FolderWorkspace } from "./files.ts";
-import { codeOf, type FolderSpot } from "./folder.ts";
+import { type FolderSpot } from "./folder.ts";
 import { holdByDescriptor } from "./linux.ts";
 import { holdByIdentity } from "./portable.ts";
 import type { Workspace, WorkspaceOptions } from "./types.ts";
@@ -23,15 +24,15 @@ export async function openWorkspace(
 ): Promise<Workspace> {
   const real = await realpath(root);
   if (!(await stat(real)).isDirectory()) throw new Error(`${root} is not a folder to work in.`);
-  const names = namesOf(real);
+  const names = splitPath(real);
   const home = await realHome(options.home);
   const isProtected = protection(
     options.readOnly ?? [],
-    home === undefined ? undefined : beneath(names, namesOf(home)),
+    home === undefined ? undefined : beneath(names, splitPath(home)),
   );
   return new FolderWorkspace(real, {
     root: hold(real, options.hold),
-    rootNames: [names, namesOf(resolve(root))],
+    rootNames: [names, splitPath(resolve(root))],
     isProtected,
     isWindows,
   });
@@ -53,12 +54,12 @@ async function realHome(home?: string): Promise<string | undefined> {
     return await realpath(home ?? homedir());
   } catch (error) {
     // A user without a home folder has nothing there to protect.
-    if (["ENOENT", "EACCES", "ERR_SYSTEM_ERROR"].includes(codeOf(error) ?? "")) return undefined;
+    if (["ENOENT", "EACCES", "ERR_SYSTEM_ERROR"].includes(errnoOf(error) ?? "")) return undefined;
     throw error;
   }
 }
 
-function namesOf(absolute: string): string[] {
+function splitPath(absolute: string): string[] {
   return absolute.split(isWindows ? /[\\/]/ : "/").filter((name) => name !== "");
 }
 

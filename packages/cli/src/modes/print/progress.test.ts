@@ -4,7 +4,7 @@ import type { DeniedCall } from "../../harness/harness.ts";
 import { Progress } from "./progress.ts";
 
 const REASON =
-  'it needs an approval, and nobody can be asked here. In mode "ask" "write" is asked about.';
+  'it needs an approval, and no person can be asked here. In mode "ask" "write" is asked about.';
 
 function shown(
   work: (progress: Progress, denied: DeniedCall[]) => void,
@@ -45,7 +45,7 @@ describe("a call", () => {
       { isTTY: true },
     );
     expect(out).toBe(
-      "gyre: ✗ write  x.txt  denied: it needs an approval, and nobody can be asked here.\n",
+      "gyre: ✗ write  x.txt  denied: it needs an approval, and no person can be asked here.\n",
     );
   });
 

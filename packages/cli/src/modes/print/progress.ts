@@ -1,5 +1,5 @@
 import type { AgentEvent } from "@gyre/agent";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import type { DeniedCall } from "../../harness/harness.ts";
 import type { Sink } from "../../core/io.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -84,7 +84,7 @@ export class Progress {
 
   #say(text: string, { isWhole = false } = {}): void {
     if (this.#quiet) return;
-    const line = sanitise(text, { keepNewlines: false });
+    const line = sanitize(text, { keepNewlines: false });
     const isCut = this.#output.isTTY === true && !isWhole;
     this.#output.write(`gyre: ${isCut ? fit(line, MAX_COLUMNS) : line}\n`);
   }

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from "node:readline";
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 import { plainText } from "../../text/plain-text.ts";
 import type { Output } from "../../core/terminal.ts";
 
@@ -53,14 +53,14 @@ export class LineTerminal {
   /** Writes a line, or several. Begins a new one where a prompt stands. */
   line(text: string): void {
     this.breakLine();
-    this.#output.write(`${sanitise(text)}\n`);
+    this.#output.write(`${sanitize(text)}\n`);
   }
 
   /** Says that a line is waited for. */
   prompt(text: string): void {
     if (this.#isOver) return;
     this.breakLine();
-    this.#output.write(sanitise(text, { keepNewlines: false }));
+    this.#output.write(sanitize(text, { keepNewlines: false }));
     this.#isPrompted = true;
   }
 

@@ -33,7 +33,7 @@ const UNIFIED = /^-\d+(?:,\d+)? \+\d+(?:,\d+)? @@(.*)$/;
 const HEREDOC = /^(?:(?:apply_patch|cat)\s+)?<<-?\s*(['"]?)(\w+)\1\s*$/;
 const FENCE = /^```\w*$/;
 
-/** The files of a patch. Throws `EditError` with the line of the patch where it is none. */
+/** The files of a patch. Throws `EditError` with the line of the patch that is invalid. */
 export function parsePatch(patch: string): PatchFile[] {
   const { lines, offset, isEnded } = unwrapped(patch.split(/\r?\n/));
   const reader = new PatchReader(lines, offset);

@@ -133,7 +133,7 @@ describe("places", () => {
     await expect(patch(text)).rejects.toThrow("lines 8, 11");
   });
 
-  test("a line behind @@ that is not there is told", async () => {
+  test("a line behind @@ that is not there is an error", async () => {
     await put({ "a.ts": twice });
     const text = inMarkers(
       "*** Update File: a.ts",
@@ -278,11 +278,13 @@ describe("all or nothing", () => {
     for (const [name, text] of Object.entries(before)) expect(await content(name)).toBe(text);
   });
 
-  test("what somebody else changed meanwhile is left and told", async () => {
+  test("what another program changed meanwhile is kept and reported", async () => {
     await put(before);
-    env.workspace = failingOn("last.ts", () => writeFile(join(root, "a.ts"), "somebody's\n"));
+    env.workspace = failingOn("last.ts", () =>
+      writeFile(join(root, "a.ts"), "another program's\n"),
+    );
     await expect(patch(everything)).rejects.toThrow(/could not be put back and are changed: a\.ts/);
-    expect(await content("a.ts")).toBe("somebody's\n");
+    expect(await content("a.ts")).toBe("another program's\n");
     expect(await content("b.ts")).toBe("b\n");
   });
 });
@@ -399,7 +401,7 @@ describe("the format", () => {
   });
 });
 
-test("access tells all files, and that a deletion is one", async () => {
+test("access lists all files, and that a deletion is one", async () => {
   await put({ "a.ts": "a\n", "b.ts": "b\n" });
   const tool = applyPatchTool(env);
   const moves = inMarkers("*** Update File: a.ts", "*** Move to: c.ts");

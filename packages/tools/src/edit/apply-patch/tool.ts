@@ -3,7 +3,7 @@ import type { Access, GuardedTool } from "../../contract/access.ts";
 import { type EditDetails, writableTarget } from "../tool.ts";
 import { cutDiff } from "../diff.ts";
 import { EditError } from "../error.ts";
-import { detailsOf, linesTold, notesOf, readForEdit } from "../run.ts";
+import { createDetails, formatChangedLines, listNotes, readForEdit } from "../run.ts";
 import { findMatch, type MatchOutcome } from "../match.ts";
 import {
   checkText,
@@ -58,7 +58,7 @@ export function applyPatchTool(env: ToolEnv): GuardedTool {
       signal.throwIfAborted();
       await takeSteps(env, steps);
       for (const step of steps) step.note();
-      const text = steps.flatMap(({ told }) => told).join("\n");
+      const text = steps.flatMap(({ report }) => report).join("\n");
       return textResult(text, {
         files: steps.map(({ details }) => details),
       } satisfies PatchDetails);
@@ -121,9 +121,9 @@ async function checkPaths(env: ToolEnv, files: readonly PatchFile[]): Promise<st
 interface Step {
   /** Makes it; gives what takes it back. Before it throws nothing of it is done. */
   take(): Promise<Undo[]>;
-  /** Tells `seen` what is there now. */
+  /** Records in `seen` what is there now. */
   note(): void;
-  told: string[];
+  report: string[];
   details: PatchDetails["files"][number];
 }
 
@@ -144,7 +144,7 @@ async function planAdd(env: ToolEnv, file: PatchFile & { type: "add" }): Promise
   return {
     take: async () => [await made(env, path, file.content)],
     note: () => env.seen.note(path, file.content),
-    told: [`Added ${path} (${counted(lines, "line")}).`],
+    report: [`Added ${path} (${counted(lines, "line")}).`],
     details: { type: "add", path, diff: wholeDiff(path, "+", file.content), edits: [] },
   };
 }
@@ -164,7 +164,7 @@ async function planDelete(env: ToolEnv, file: PatchFile & { type: "delete" }): P
   return {
     take: async () => [await removed(env, info, text)],
     note: () => env.seen.forget(path),
-    told: [`Deleted ${path}.`, ...(isRead ? [] : ["You had not read this file before."])],
+    report: [`Deleted ${path}.`, ...(isRead ? [] : ["You had not read this file before."])],
     details: { type: "delete", path, diff: wholeDiff(path, "-", text), edits: [] },
   };
 }
@@ -179,11 +179,11 @@ async function planUpdate(env: ToolEnv, file: PatchFile & { type: "update" }): P
       ? { content: text, edits: [], isChangedElsewhere: false }
       : planPlaced(edited, placeHunks(edited, file.hunks));
   const target = file.moveTo === undefined ? path : await absentTarget(env, file.moveTo, file.at);
-  const notes = notesOf(plan, edited.isRead);
+  const notes = listNotes(plan, edited.isRead);
   const changes =
     plan.edits.length === 0
       ? ""
-      : `Applied ${counted(plan.edits.length, "change")} to ${path} (${linesTold(plan)}).`;
+      : `Applied ${counted(plan.edits.length, "change")} to ${path} (${formatChangedLines(plan)}).`;
   const moved = target === path ? "" : `Moved ${path} to ${target}.`;
   return {
     take: async () => {
@@ -202,10 +202,10 @@ async function planUpdate(env: ToolEnv, file: PatchFile & { type: "update" }): P
       if (target !== path) env.seen.forget(path);
       env.seen.note(target, plan.content);
     },
-    told: [[changes, moved].filter((part) => part !== "").join(" "), ...notes],
+    report: [[changes, moved].filter((part) => part !== "").join(" "), ...notes],
     details: {
       type: "update",
-      ...detailsOf(path, text, plan),
+      ...createDetails(path, text, plan),
       ...(target !== path && { movedTo: target }),
     },
   };
@@ -313,7 +313,7 @@ async function checkSame(env: ToolEnv, path: string, expected: FileIdentity): Pr
     now.size === expected.size &&
     now.mtimeNs === expected.mtimeNs;
   if (!isSame)
-    throw new PathError("changed", path, `${path} was changed by somebody else meanwhile.`);
+    throw new PathError("changed", path, `${path} was changed by another program meanwhile.`);
 }
 
 // ---- the places of changes
@@ -418,7 +418,7 @@ function inScopes(
 function scopesBeneath(lines: readonly Line[], headers: readonly string[]): Scope[] {
   let scopes: Scope[] = [{ from: 0, to: lines.length }];
   for (const header of headers) {
-    scopes = scopes.flatMap((scope) => scopesOf(lines, scope, header));
+    scopes = scopes.flatMap((scope) => findScopes(lines, scope, header));
   }
   return scopes;
 }
@@ -428,7 +428,7 @@ function isEmpty(lines: readonly Line[], { from, to }: Scope): boolean {
 }
 
 /** What begins with a line like this: from it to the next line that is as far out. */
-function scopesOf(lines: readonly Line[], { from, to }: Scope, header: string): Scope[] {
+function findScopes(lines: readonly Line[], { from, to }: Scope, header: string): Scope[] {
   const equal = linesLike(lines, { from, to }, (text) => text === header);
   const begun =
     equal.length > 0 ? equal : linesLike(lines, { from, to }, (text) => text.startsWith(header));

@@ -61,7 +61,7 @@ it("quotes names that would forge a line", async () => {
   expect(await ls()).toBe('"a\\nb" (0 B)');
 });
 
-it("shows 500 entries and tells how to see the rest", async () => {
+it("shows 500 entries and says how to see the rest", async () => {
   const total = LS_MAX_ENTRIES + 2;
   for (let index = 0; index < total; index += 1) {
     await writeFile(join(root, `f${String(index).padStart(4, "0")}`), "");
@@ -73,7 +73,7 @@ it("shows 500 entries and tells how to see the rest", async () => {
   await expect(ls({ offset: 503 })).rejects.toThrow("past the end: . has 502 entries");
 });
 
-it("tells of a file, a missing folder and what is outside", async () => {
+it("reports a file, a missing folder and what is outside", async () => {
   await writeFile(join(root, "file"), "");
   await mkdir(join(root, "source"));
   await expect(ls({ path: "file" })).rejects.toThrow("not a folder");

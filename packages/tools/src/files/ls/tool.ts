@@ -2,7 +2,7 @@ import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { pathIn } from "../../workspace/ignore-files.ts";
-import { pathOf, readAccess } from "../read-access.ts";
+import { readPath, readAccess } from "../read-access.ts";
 import { grouped, textResult } from "../../text/text.ts";
 import { humanSize, linesWithin, listedName } from "../../text/truncate.ts";
 import { type Entry, PathError } from "../../workspace/workspace.ts";
@@ -43,8 +43,8 @@ export function lsTool(env: ToolEnv): GuardedTool {
     concurrent: true,
     idempotent: true,
     async execute(args, { signal }) {
-      const { path } = await env.workspace.resolve(pathOf(args));
-      const entries = await env.workspace.list(pathOf(args));
+      const { path } = await env.workspace.resolve(readPath(args));
+      const entries = await env.workspace.list(readPath(args));
       const first = args.offset ?? 1;
       const name = listedName(path || ".");
       const total = entries.length;

@@ -33,7 +33,7 @@ async function write(path: string, content: string): Promise<AgentToolResult> {
   return result;
 }
 
-const said = (result: AgentToolResult): unknown => result.content;
+const readContent = (result: AgentToolResult): unknown => result.content;
 
 async function read(path: string): Promise<void> {
   await readTool(env).execute(
@@ -45,7 +45,9 @@ async function read(path: string): Promise<void> {
 describe("a new file", () => {
   it("is made, with the folders on its way, and is known from then on", async () => {
     const result = await write("src/deep/a.ts", "one\ntwo\n");
-    expect(said(result)).toEqual([{ type: "text", text: "Made src/deep/a.ts: 2 lines, 8 bytes." }]);
+    expect(readContent(result)).toEqual([
+      { type: "text", text: "Made src/deep/a.ts: 2 lines, 8 bytes." },
+    ]);
     expect(result.details).toEqual({
       path: "src/deep/a.ts",
       created: true,
@@ -58,7 +60,7 @@ describe("a new file", () => {
   });
 
   it("may be empty", async () => {
-    expect(said(await write("e", ""))).toEqual([
+    expect(readContent(await write("e", ""))).toEqual([
       { type: "text", text: "Made e: 0 lines, 0 bytes." },
     ]);
   });
@@ -73,12 +75,12 @@ describe("a file that is there", () => {
     expect(await textAt("a.txt")).toBe("precious\n");
   });
 
-  it("is replaced once it was read; mode kept, old text told", async () => {
+  it("is replaced once it was read; mode kept, old text reported", async () => {
     await put("run.sh", "#!/bin/sh\necho 1\n");
     await chmod(join(root, "run.sh"), 0o755);
     await read("run.sh");
     const result = await write("run.sh", "#!/bin/sh\necho 2\necho 3\n");
-    expect(said(result)).toEqual([
+    expect(readContent(result)).toEqual([
       { type: "text", text: "Replaced run.sh: 3 lines (was 2 lines), 24 bytes." },
     ]);
     expect(result.details).toMatchObject({ created: false, oldText: "#!/bin/sh\necho 1\n" });
@@ -88,9 +90,9 @@ describe("a file that is there", () => {
   it("is not replaced when it changed since it was read", async () => {
     await put("a.txt", "one\n");
     await read("a.txt");
-    await put("a.txt", "somebody else's\n");
+    await put("a.txt", "another's\n");
     await expect(write("a.txt", "x")).rejects.toThrow("a.txt has changed since it was read.");
-    expect(await textAt("a.txt")).toBe("somebody else's\n");
+    expect(await textAt("a.txt")).toBe("another's\n");
   });
 
   it("counts as read through any link to it, and the link stays", async () => {
@@ -126,7 +128,7 @@ describe("a file that is there", () => {
     await expect(write("src", "x")).rejects.toThrow("folder");
   });
 
-  it("is not told in full where that is too much", async () => {
+  it("is not reported in full where that is too much", async () => {
     await put("a.txt", "x".repeat(WRITE_MAX_OLD_TEXT_CHARS + 1));
     await read("a.txt");
     expect((await write("a.txt", "y")).details).not.toHaveProperty("oldText");
@@ -134,7 +136,7 @@ describe("a file that is there", () => {
 });
 
 describe("access", () => {
-  it("tells what would be written, links followed", async () => {
+  it("reports what would be written, links followed", async () => {
     await put("real.txt", "x");
     await symlink("real.txt", join(root, "link.txt"));
     const tool = writeTool(env);

@@ -1,7 +1,7 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { pathOf } from "../read-access.ts";
+import { readPath } from "../read-access.ts";
 import { READ_MAX_SEEN_BYTES } from "../read/tool.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { decodeText, textEncoding } from "../../text/encoding.ts";
@@ -9,10 +9,10 @@ import { humanSize, listedName } from "../../text/truncate.ts";
 import { type FileIdentity, PathError } from "../../workspace/workspace.ts";
 import { writePresentation } from "./presentation.ts";
 
-/** An old text is told to the application up to this size. */
+/** The application gets an old text up to this size. */
 export const WRITE_MAX_OLD_TEXT_CHARS: number = 1024 * 1024;
 
-/** What an application is told of a write. */
+/** What an application gets to know of a write. */
 export interface WriteDetails {
   path: string;
   created: boolean;
@@ -66,7 +66,7 @@ export function writeTool(env: ToolEnv): GuardedTool {
   return {
     ...tool,
     async access(args) {
-      const path = pathOf(args);
+      const path = readPath(args);
       const resolved = await env.workspace.resolve(path);
       if (resolved.readOnly) {
         throw new PathError(

@@ -45,7 +45,7 @@ describe("the notes of an agent", () => {
     expect(pad.text).toHaveLength("fox ".length * MAX_NOTE_TOKENS - 1);
   });
 
-  it("are told to listeners before the call ends, until they are not any more", async () => {
+  it("are reported to listeners before the call ends, until they are not any more", async () => {
     const pad = new NotePad();
     const heard: string[] = [];
     const forget = pad.onChange(async (text) => {

@@ -27,7 +27,7 @@ export class NotePad {
     return this.#text;
   }
 
-  /** Takes what was noted before: nobody is told. */
+  /** Takes what was noted before, without notifying listeners. */
   restore(text: string): void {
     this.#text = text;
   }

@@ -33,7 +33,7 @@ describe("todo", () => {
     expect(await call(new TodoList(), [])).toBe("The list is empty.");
   });
 
-  it("tells listeners of each change until they go", async () => {
+  it("notifies listeners of each change until they go", async () => {
     const list = new TodoList();
     const seen: number[] = [];
     const stop = list.onChange((items) => seen.push(items.length));

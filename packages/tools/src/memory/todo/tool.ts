@@ -29,7 +29,7 @@ export class TodoList {
     return this.#items;
   }
 
-  /** Puts these in the place of all that were there, and tells the listeners. */
+  /** Puts these in the place of all that were there, and notifies the listeners. */
   replace(items: readonly Todo[]): void {
     this.#items = items.map(({ content, status }) => ({ content, status }));
     for (const listener of [...this.#listeners]) listener(this.#items);

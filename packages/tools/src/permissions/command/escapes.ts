@@ -9,7 +9,7 @@ export interface Escape {
 
 /**
  * What an argument makes of a program that is harmless by its name: one that runs another
- * program, or writes where nobody looks. `program` is its bare name, `args` what follows.
+ * program, or writes where it goes unnoticed. `program` is its bare name, `args` what follows.
  * A table of what is known, so it is no proof: it makes rules for such programs ask.
  */
 export function findEscape(program: string, args: readonly Word[]): Escape | undefined {
@@ -31,8 +31,8 @@ export function findEscape(program: string, args: readonly Word[]): Escape | und
     if (text === "--" && program !== "find" && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
     return {
-      word: nameOf(text),
-      why: `"${program} ${nameOf(text)}" can run or write other things`,
+      word: parseOptionName(text),
+      why: `"${program} ${parseOptionName(text)}" can run or write other things`,
     };
   }
   const script = known.script?.(args);
@@ -52,13 +52,13 @@ interface Program {
 
 function optionEscapes(text: string, { long, short }: Program): boolean {
   if (!text.startsWith("-") || text === "-") return false;
-  const name = nameOf(text);
+  const name = parseOptionName(text);
   if (long?.some((option) => option === name)) return true;
   if (text.startsWith("--")) return long?.some((option) => option.startsWith(name)) ?? false;
   return short !== undefined && [...text.slice(1)].some((letter) => short.includes(letter));
 }
 
-function nameOf(text: string): string {
+function parseOptionName(text: string): string {
   const [name = text] = text.split("=", 1);
   return name;
 }

@@ -7,13 +7,13 @@ import { parseCommandLine, type Word } from "./parse.ts";
 import { countCases, pickSeed } from "../../../../../tests/support/cases.ts";
 
 /** Commands as lists of words; what is not literal in angle brackets. */
-function commandsOf(text: string): string[][] {
+function listCommands(text: string): string[][] {
   return parseCommandLine(text).commands.map(({ words }) =>
     words.map((word) => (word.literal ? word.text : `<${word.text}>`)),
   );
 }
 
-function unclearOf(text: string): string | undefined {
+function findUnclear(text: string): string | undefined {
   return parseCommandLine(text).unclear;
 }
 
@@ -47,8 +47,8 @@ describe("parseCommandLine", () => {
     ["a {} x{ }y [ ]", [["a", "{}", "x{", "}y", "[", "]"]]],
     ["a<b>c", [["a"]]],
   ])("%j", (text, commands) => {
-    expect(commandsOf(text)).toEqual(commands);
-    expect(unclearOf(text)).toBeUndefined();
+    expect(listCommands(text)).toEqual(commands);
+    expect(findUnclear(text)).toBeUndefined();
   });
 
   it.each<[string, string[][]]>([
@@ -66,7 +66,7 @@ describe("parseCommandLine", () => {
     ["case $(a) in $(b)) c;; esac", [["a"], ["b"], ["c"]]],
     ["[[ $(a) == b ]]", [["a"], ["[[", "<$(a)>", "==", "b"]]],
   ])("finds what is run inside of words: %j", (text, commands) => {
-    const found = commandsOf(text);
+    const found = listCommands(text);
     expect(found).toHaveLength(commands.length);
     expect(found).toEqual(expect.arrayContaining(commands));
   });
@@ -113,20 +113,20 @@ describe("parseCommandLine", () => {
     "[[ $a -eq 1 ]]",
     "coproc a",
     "a <<E $(b\nE\n)",
-  ])("says that it cannot tell: %j", (text) => {
-    expect(unclearOf(text)).toMatch(/\.$/);
+  ])("says that it is unclear: %j", (text) => {
+    expect(findUnclear(text)).toMatch(/\.$/);
   });
 
-  it("gives up on what is nested too deeply, or too long for any shell", () => {
+  it("stops at what is nested too deeply, or too long for any shell", () => {
     for (const text of ["(", "$(", "{ ", '"$(', "`\\`", "${x:-"].map((piece) =>
       piece.repeat(10_000),
     )) {
-      expect(unclearOf(text)).toBeDefined();
+      expect(findUnclear(text)).toBeDefined();
     }
-    expect(unclearOf("x".repeat(1024 * 1024))).toMatch("more than");
+    expect(findUnclear("x".repeat(1024 * 1024))).toMatch("more than");
   });
 
-  it("tells which files the shell itself opens", () => {
+  it("reports which files the shell itself opens", () => {
     const { commands } = parseCommandLine("a >b 2>>c <d >|e &>f >&g <>h 2>&1 <<<i");
     expect(commands[0]?.redirects.map(({ kind, target }) => [kind, target.text])).toEqual([
       ["write", "b"],
@@ -147,7 +147,7 @@ describe("parseCommandLine", () => {
     const [command] = parseCommandLine('A=1 B="$x" c D=2').commands;
     expect(command?.assignments.map(({ text }) => text)).toEqual(["A=1", 'B="$x"']);
     expect(command?.words.map(({ text }) => text)).toEqual(["c", "D=2"]);
-    expect(commandsOf('"A"=1')).toEqual([["A=1"]]);
+    expect(listCommands('"A"=1')).toEqual([["A=1"]]);
   });
 
   it("looks at each character a bounded number of times", { tags: "long" }, () => {
@@ -180,9 +180,9 @@ describe("parseCommandLine", () => {
       const chosen: string[] = [];
       while (chosen.length < count) {
         const line = randomLine(next);
-        if (unclearOf(line) === undefined) chosen.push(line);
+        if (findUnclear(line) === undefined) chosen.push(line);
       }
-      for (const { at, run } of runsOf(chosen, folder)) {
+      for (const { at, run } of runInBash(chosen, folder)) {
         const line = chosen[at] ?? "";
         const found = parseCommandLine(line).commands.some(({ words }) => couldBe(run, words));
         const what = `seed ${seed}: ${JSON.stringify(line)} runs ${JSON.stringify(run)}`;
@@ -248,7 +248,7 @@ done
 printf "" >>"$LOG"`;
 
 /** What a real bash runs, and for which line, in a folder where there is nothing to run. */
-function runsOf(lines: readonly string[], folder: string): { at: number; run: string[] }[] {
+function runInBash(lines: readonly string[], folder: string): { at: number; run: string[] }[] {
   const log = join(folder, "log");
   execFileSync("bash", ["-c", RUNNER, "bash", ...lines], {
     cwd: folder,

@@ -4,7 +4,7 @@ const MAX_NESTING = 50;
 /** Twice of what a program takes as one argument on Linux: a longer one is not even looked at. */
 const MAX_PARSED_CHARS = 256 * 1024;
 
-/** One word of a command, as far as it can be told without running anything. */
+/** One word of a command, as far as it is known without running anything. */
 export interface Word {
   /** What the program gets where `literal`, else the word as it was written. */
   text: string;
@@ -42,7 +42,7 @@ export interface CommandLine {
 }
 
 /**
- * Takes a bash command line apart. Never throws: where it cannot tell what the shell
+ * Takes a bash command line apart. Never throws: where it is unclear what the shell
  * would do, `unclear` says why, and `commands` has what was found up to there. It may
  * call clear what bash refuses to run, never the other way round.
  */
@@ -151,7 +151,7 @@ class Parser {
 
   #command(keyword: string): void {
     this.#nested(() => {
-      if (this.#looksAt(TIMED_NOT)) this.#doubt('It cannot be told what "time !" is here.');
+      if (this.#looksAt(TIMED_NOT)) this.#doubt('It is unclear what "time !" is here.');
       if (this.#match(TIMED) !== "") return;
       if (this.#peek() === "(") this.#parenthesis();
       else if (OPENERS.has(keyword)) this.#compound(keyword);
@@ -577,7 +577,7 @@ class Parser {
       } else if (next === ")" && this.#text[this.#at + 1] === ")") {
         break;
       } else {
-        throw new Unparsable("It cannot be told whether it calculates or runs something.");
+        throw new Unparsable("It is unclear whether it calculates or runs something.");
       }
     }
     const inner = this.#text.slice(start, this.#at);

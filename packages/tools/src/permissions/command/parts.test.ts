@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commandParts, MAX_COMMAND_CHARS, MAX_COMMAND_PARTS } from "./parts.ts";
 
-function textsOf(line: string): string[] {
+function listTexts(line: string): string[] {
   return commandParts(line).parts.map(({ text }) => text);
 }
 
@@ -31,7 +31,7 @@ describe("commandParts", () => {
     ["f() { rm x; }; f", "rm x"],
     ["echo $(echo `rm x`)", "rm x"],
   ])("%j runs %j", (line, text) => {
-    expect(textsOf(line)).toContain(text);
+    expect(listTexts(line)).toContain(text);
   });
 
   it.each([
@@ -144,13 +144,13 @@ describe("commandParts", () => {
   });
 
   it("writes words so that no two look the same", () => {
-    expect(textsOf("echo 'a b' \\$x $x")).toEqual(["echo 'a b' '$x' $x"]);
+    expect(listTexts("echo 'a b' \\$x $x")).toEqual(["echo 'a b' '$x' $x"]);
     expect(commandParts("/bin/rm x").parts[0]?.plain).toEqual(["/bin/rm x", "rm x"]);
     expect(commandParts("git push$X y").parts[0]?.known).toEqual(["git push"]);
   });
 
   it("looks at all of a long line", () => {
-    const parts = textsOf(`${"true;".repeat(40_000)}rm x`);
+    const parts = listTexts(`${"true;".repeat(40_000)}rm x`);
     expect(parts.at(-1)).toBe("rm x");
   });
 

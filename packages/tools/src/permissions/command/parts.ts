@@ -64,7 +64,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const [first, ...args] = words;
   const program = first ? baseName(first.text) : "";
   if (first && (!first.literal || /[\s\\]/.test(first.text) || first.text === "")) {
-    found.unclear ??= `Which command "${first.text}" is cannot be told.`;
+    found.unclear ??= `It is unclear which command "${first.text}" is.`;
   }
   found.moves ||= MOVERS.has(program);
   const wrapped = first?.literal ? unwrap(program, args, redirects) : undefined;
@@ -188,7 +188,7 @@ function unwrap(
   if (wrapper) return unwrapOptions(program, wrapper, args);
   switch (program) {
     case "command":
-      // With these it only tells what the command is.
+      // With these it only prints what the command is.
       if (/^-[vV]$/.test(args[0]?.text ?? "")) return undefined;
       return unwrapOptions(program, { flags: "p" }, args);
     case "eval":

@@ -33,19 +33,19 @@ export async function findFiles(
   const found = wanted.length;
   const sorted = await newestFirst(env, wanted, signal);
   const shown = linesWithin(sorted.slice(0, limit), FIND_MAX_BYTES);
-  const said: string[] = [];
+  const notes: string[] = [];
   if (shown.length < found) {
     const more = shown.length === limit && limit < FIND_MAX_LIMIT ? ", or a larger limit," : "";
-    said.push(
+    notes.push(
       `${shown.length} of ${grouped(found)} matches shown. ` +
         `Use a narrower pattern or path${more} to see the others.`,
     );
   }
   if (found > FIND_MAX_DATED) {
-    said.push(`Too many to sort by age: only the first ${FIND_MAX_DATED} were.`);
+    notes.push(`Too many to sort by age: only the first ${FIND_MAX_DATED} were.`);
   }
   if (stopped) {
-    said.push(
+    notes.push(
       `Stopped after ${counted(maxEntries, "file")}: not all was looked at. ` +
         "Give a path to look in.",
     );
@@ -60,7 +60,7 @@ export async function findFiles(
     found,
     stopped,
   };
-  return textResult(said.length > 0 ? `${text}\n\n[${said.join(" ")}]` : text, details);
+  return textResult(notes.length > 0 ? `${text}\n\n[${notes.join(" ")}]` : text, details);
 }
 
 interface Found {
@@ -80,7 +80,7 @@ async function search(
   // What the pattern names before its first wildcard need not be searched for.
   const named = glob.base === "" ? folder : pathIn(folder, glob.base);
   const { path: start } = await env.workspace.resolve(named || ".");
-  // Tells a folder that is missing, with near names, and a file that is given as folder.
+  // Throws for a folder that is missing, with near names, and a file that is given as folder.
   await env.workspace.list(named || ".");
   let bundle: WalkedEntry[] = [];
   const flush = (): void => {

@@ -79,7 +79,7 @@ describe("patterns", () => {
     expect((await found({ pattern: "fixtures" })).sort()).toEqual(["a/fixtures/", "fixtures/"]);
   });
 
-  it("that lead out or nowhere are told", async () => {
+  it("that lead out or nowhere are reported", async () => {
     await make("source/a.ts", "app/[id]/page.tsx");
     await expect(find({ pattern: "../*" })).rejects.toThrow('has ".." in it');
     await expect(find({ pattern: "/etc/*" })).rejects.toThrow("is absolute");

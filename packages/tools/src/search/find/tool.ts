@@ -1,7 +1,7 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { pathOf, readAccess } from "../../files/read-access.ts";
+import { readPath, readAccess } from "../../files/read-access.ts";
 import { within } from "../../text/text.ts";
 import { findPresentation } from "./presentation.ts";
 
@@ -19,7 +19,7 @@ export interface FindToolOptions {
   maxEntries?: number;
 }
 
-/** What an application is told of a search. */
+/** What an application gets to know of a search. */
 export interface FindDetails {
   pattern: string;
   path: string;
@@ -55,7 +55,7 @@ export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTo
       const { pattern, limit = FIND_DEFAULT_LIMIT } = args;
       const query = {
         pattern,
-        path: pathOf(args),
+        path: readPath(args),
         limit: within("limit", limit, { least: 1, most: FIND_MAX_LIMIT }),
       };
       return findFiles(env, query, options, signal);

@@ -2,7 +2,7 @@ import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import type { GrepQuery } from "./run.ts";
-import { pathOf, readAccess } from "../../files/read-access.ts";
+import { readPath, readAccess } from "../../files/read-access.ts";
 import { counted, within } from "../../text/text.ts";
 import { grepPresentation } from "./presentation.ts";
 
@@ -71,7 +71,7 @@ export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTo
     idempotent: true,
     async execute(args, { signal }) {
       const { searchFiles } = await import("./run.ts");
-      return searchFiles(env, queryOf(args), pathOf(args), options, signal);
+      return searchFiles(env, queryOf(args), readPath(args), options, signal);
     },
   });
   return { ...tool, access: (args) => readAccess(env, "Search in", args) };

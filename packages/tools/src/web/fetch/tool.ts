@@ -11,7 +11,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import { addressRefusal } from "./address.ts";
 import { htmlToText } from "./html-text.ts";
 import { fromSource } from "../../text/provenance.ts";
-import { sanitise } from "../../text/sanitize.ts";
+import { sanitize } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { fetchPresentation } from "./presentation.ts";
 
@@ -136,7 +136,7 @@ export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {
       return {
         kind: "network",
         targets: [url.origin + url.pathname],
-        summary: `Reads ${sanitise(url.href, { keepNewlines: false, exact: true })}`,
+        summary: `Reads ${sanitize(url.href, { keepNewlines: false, exact: true })}`,
       };
     },
   };
@@ -281,7 +281,7 @@ async function readBody(
 
 function movedResult(from: string, to: URL): ReturnType<typeof textResult> {
   const text = `${from} redirects to another server, and nothing was read. Fetch this address if you want it: ${to.href}`;
-  return textResult(sanitise(text), { redirect: to.href });
+  return textResult(sanitize(text), { redirect: to.href });
 }
 
 function pageResult(page: Page, offset: number, maxBytes: number): ReturnType<typeof textResult> {
@@ -296,7 +296,7 @@ function pageResult(page: Page, offset: number, maxBytes: number): ReturnType<ty
   };
   if (page.status < FIRST_SUCCESS || page.status >= AFTER_SUCCESS) {
     const said = fromSource({ kind: "web", name }, text.slice(0, MAX_ERROR_CHARS));
-    const first = sanitise(`${name} answered ${page.status} ${page.statusText}.`, {
+    const first = sanitize(`${name} answered ${page.status} ${page.statusText}.`, {
       keepNewlines: false,
     });
     return { ...textResult(text === "" ? first : `${first}\n${said}`, details), isError: true };
@@ -331,7 +331,7 @@ function textOf(page: Page): string {
   if (page.type === "" && raw.includes("\0")) {
     throw new Error(`${page.url.href} is not text, and only text can be fetched.`);
   }
-  return sanitise(isHtml ? htmlToText(raw, page.url.href) : raw);
+  return sanitize(isHtml ? htmlToText(raw, page.url.href) : raw);
 }
 
 function decode(page: Page, isHtml: boolean): string {

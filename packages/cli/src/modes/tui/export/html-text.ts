@@ -1,4 +1,4 @@
-import { sanitise } from "@gyre/tools";
+import { sanitize } from "@gyre/tools";
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -10,7 +10,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /** A text that means itself, in a page and in an attribute of one, without what hides or reorders. */
 export function htmlText(text: string): string {
-  return sanitise(text).replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? "");
+  return sanitize(text).replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? "");
 }
 
 /** As `htmlText`, but `&amp;` and the like stay what they stand for. For pages alone, not for attributes. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { type ApprovalRequest, sanitise } from "@gyre/tools";
+import { type ApprovalRequest, sanitize } from "@gyre/tools";
 import { clustersOf, widthOf } from "../../../text/width.ts";
 import { changedLines, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
 import { type Row, row, span } from "../terminal/row.ts";
@@ -132,12 +132,12 @@ export function moreRow(hidden: number, theme: Theme, hint = ""): Row {
 
 /** A text of which nothing is hidden, and that a terminal does not obey. */
 export function safeText(text: string): string {
-  return sanitise(text, { exact: true }).replaceAll("\t", TAB);
+  return sanitize(text, { exact: true }).replaceAll("\t", TAB);
 }
 
 /** The same on one line. */
 export function safeLine(text: string): string {
-  return sanitise(text, { exact: true, keepNewlines: false }).replaceAll("\t", TAB);
+  return sanitize(text, { exact: true, keepNewlines: false }).replaceAll("\t", TAB);
 }
 
 function commandRows(text: string, { accent }: Theme, columns: number): Row[] {
