@@ -8,15 +8,8 @@ import type {
 import type { CacheRetention } from "../../client/client.ts";
 import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
 import { toJsonSchema } from "../../schema/schema.ts";
-import {
-  claudeMessages,
-  claudeVersion,
-  FAILED,
-  INTERLEAVED_BETA,
-  takesForcedCalls,
-  takesTemperature,
-  thinkingOf,
-} from "../services/claude.ts";
+import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
+import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
   listCalledTools,
   transformMessages,
@@ -29,7 +22,6 @@ import { joinUrl } from "../http/url.ts";
 
 const VERSION = "2023-06-01";
 const BINDING_BETA = "thinking-binding-controls-2026-08-01";
-const FIRST_BOUND = 501;
 
 const RULES: MessageConstraints = {
   ids: { pattern: /^[\w-]+$/, maxLength: 64 },
@@ -41,7 +33,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const { baseUrl, context, model, options } = request;
   const messages = claudeMessages(transformMessages(context.messages, model, RULES), model);
   const cache = cacheControl(options.cacheRetention);
-  const thinking = thinkingOf(model, options, messages);
+  const thinking = chooseThinking(model, options, messages);
   const body: MessageCreateParamsStreaming = {
     model: model.id,
     stream: true,
@@ -54,7 +46,11 @@ export function writeRequest(request: RequestContext): ApiRequest {
   }
   Object.assign(body, toolParams(request, messages));
   // Thinking goes with no other temperature than the service's own.
-  if (options.temperature !== undefined && !body.thinking && takesTemperature(model)) {
+  if (
+    options.temperature !== undefined &&
+    !body.thinking &&
+    !findClaudeFeatures(model.id).fixedTemperature
+  ) {
     Object.assign(body, { temperature: options.temperature });
   }
   const user = options.metadata?.["user_id"];
@@ -79,7 +75,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
  * that thinking out instead. Answers with the name of the feature, where it is used.
  */
 function withLooseThinking({ model, thinking }: MessageCreateParamsStreaming): string | undefined {
-  if (thinking?.type !== "adaptive" || claudeVersion(model) < FIRST_BOUND) return undefined;
+  if (thinking?.type !== "adaptive" || !findClaudeFeatures(model).bindsThinking) return undefined;
   Object.assign(thinking, { block_binding: { prefix_mismatch_behavior: "drop_block" } });
   return BINDING_BETA;
 }
@@ -220,7 +216,7 @@ function toolParams(
     const { toolChoice: choice } = options;
     if (choice === undefined) return { tools };
     if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
-    if (!takesForcedCalls(model)) return { tools };
+    if (findClaudeFeatures(model.id).noForcedCalls) return { tools };
     if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
     return { tools, tool_choice: { type: "any" } };
   }

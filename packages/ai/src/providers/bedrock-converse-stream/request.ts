@@ -8,15 +8,8 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import { toJsonSchema } from "../../schema/schema.ts";
-import {
-  claudeMessages,
-  claudeVersion,
-  FAILED,
-  INTERLEAVED_BETA,
-  takesForcedCalls,
-  takesTemperature,
-  thinkingOf,
-} from "../services/claude.ts";
+import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
+import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
   listCalledTools,
   transformMessages,
@@ -28,10 +21,6 @@ import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
 
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
-/** A cache that lasts an hour came with Claude 4.5. */
-const FIRST_WITH_LONG_CACHE = 405;
-/** Claude models before the fourth generation that have a cache. */
-const OLD_WITH_CACHE = /claude-3-(?:7-sonnet|5-haiku|5-sonnet-20241022)/;
 
 const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
 
@@ -44,7 +33,9 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
   const temperature =
-    reasoning.fields || !takesTemperature(model) ? undefined : options.temperature;
+    reasoning.fields || findClaudeFeatures(model.id).fixedTemperature
+      ? undefined
+      : options.temperature;
   const body: Record<string, unknown> = {
     messages: withCachePoints(wireMessages(messages, model), cache),
   };
@@ -245,7 +236,7 @@ interface CachePoint {
 
 function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoint | undefined {
   if (retention === "none" || !hasCache(model)) return undefined;
-  const long = retention === "long" && claudeVersion(model.id) >= FIRST_WITH_LONG_CACHE;
+  const long = retention === "long" && findClaudeFeatures(model.id).longBedrockCache;
   return { type: "default", ...(long && { ttl: "1h" }) };
 }
 
@@ -254,7 +245,7 @@ function hasCache(model: Model): boolean {
   const said = model.quirks?.["cache"];
   if (typeof said === "boolean") return said;
   if (familyOf(model) === "nova") return true;
-  return claudeVersion(model.id) > 0 || OLD_WITH_CACHE.test(model.id);
+  return findClaudeFeatures(model.id).bedrockCache === true;
 }
 
 /**
@@ -278,7 +269,7 @@ function toolParams(
   const tools = choice === "none" ? [] : (context.tools ?? []);
   if (tools.length > 0) {
     const specs = tools.map((tool) => toolSpec(tool, model));
-    if (!takesForcedCalls(model)) return { tools: specs };
+    if (findClaudeFeatures(model.id).noForcedCalls) return { tools: specs };
     if (choice === "required") return { tools: specs, toolChoice: { any: {} } };
     if (typeof choice === "object") return { tools: specs, toolChoice: { tool: choice } };
     return { tools: specs };
@@ -339,12 +330,16 @@ function claudeThinking(
   hasTools: boolean,
 ): Reasoning {
   const level = model.reasoning === false ? "off" : (options.thinkingLevel ?? "off");
-  const { budgeted, params } = thinkingOf(model, { ...options, thinkingLevel: level }, messages);
+  const { budgeted, params } = chooseThinking(
+    model,
+    { ...options, thinkingLevel: level },
+    messages,
+  );
   const { max_tokens, ...fields } = params;
   const { maxTokens = model.maxTokens } = options;
   if (!params.thinking) return maxTokens === undefined ? {} : { maxTokens: max_tokens };
   // Older models refuse to hear of it.
-  const interleaved = budgeted && hasTools && claudeVersion(model.id) > 0;
+  const interleaved = budgeted && hasTools && findClaudeFeatures(model.id).interleavedThinking;
   return {
     maxTokens: max_tokens,
     fields: { ...fields, ...(interleaved && { anthropic_beta: [INTERLEAVED_BETA] }) },

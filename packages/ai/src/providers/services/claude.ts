@@ -1,8 +1,7 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
 import type { Message, Model } from "../../messages/messages.ts";
 import { isOwn } from "../../messages/transform-messages.ts";
-
-/** What holds for Claude models on whichever wire. */
+import { findClaudeFeatures } from "./claude-generations.ts";
 
 /** Thinking between calls needs this, where thinking goes by a budget. */
 export const INTERLEAVED_BETA = "interleaved-thinking-2025-05-14";
@@ -38,7 +37,7 @@ export function claudeMessages(messages: readonly Message[], model: Model): Mess
     return content.length > 0 ? [{ ...message, content }] : [];
   });
   const last = turns.at(-1);
-  if (last?.role !== "assistant" || claudeVersion(model.id) < FIRST_WITHOUT_PREFILL) return turns;
+  if (last?.role !== "assistant" || !findClaudeFeatures(model.id).userLast) return turns;
   // What the service paused it wants back as it was.
   const paused = isOwn(last, model) && last.content.some(({ type }) => type === "serviceTool");
   if (paused && last.stopReason === "pause") return turns;
@@ -61,7 +60,7 @@ export interface Thinking {
 }
 
 /** How much a Claude model may think and say in answer to `messages`, on whichever wire. */
-export function thinkingOf(
+export function chooseThinking(
   model: Model,
   options: StreamOptions,
   messages: readonly Message[],
@@ -69,13 +68,13 @@ export function thinkingOf(
   const { maxTokens, thinkingBudgets, thinkingLevel = "off" } = options;
   const most = model.maxTokens ?? DEFAULT_MAX_TOKENS;
   const max_tokens = maxTokens ?? Math.min(most, USUAL_MAX_TOKENS);
-  const forced = isForced(options) && takesForcedCalls(model);
+  const forced = isForced(options) && !findClaudeFeatures(model.id).noForcedCalls;
   if (thinkingLevel === "off" || forced || !mayThink(messages, model)) {
-    return { params: { max_tokens, ...notThinking(model, forced) }, budgeted: false };
+    return { params: { max_tokens, ...offParams(model, forced) }, budgeted: false };
   }
   if (thinksAdaptively(model)) {
     const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;
-    return { params: { max_tokens, ...adaptively(model, effort) }, budgeted: false };
+    return { params: { max_tokens, ...adaptiveParams(model, effort) }, budgeted: false };
   }
   const wanted = thinkingBudgets?.[thinkingLevel] ?? BUDGETS[thinkingLevel];
   // More than the model can say in all is refused.
@@ -94,44 +93,21 @@ function isForced({ toolChoice }: StreamOptions): boolean {
   return toolChoice === "required" || typeof toolChoice === "object";
 }
 
-type Said = Pick<Thinking["params"], "thinking" | "output_config">;
+type ThinkingParams = Pick<Thinking["params"], "thinking" | "output_config">;
 
-function adaptively({ id }: Model, wanted: Effort): Said {
-  const version = claudeVersion(id);
-  const effort = wanted === "xhigh" && version < FIRST_WITH_XHIGH ? "high" : wanted;
-  // Newer models think without a word, unless they are asked for some.
-  const shown = version >= FIRST_SILENT && { display: "summarized" as const };
-  return { thinking: { type: "adaptive", ...shown }, output_config: { effort } };
+function adaptiveParams({ id }: Model, wanted: Effort): ThinkingParams {
+  const { hiddenThinking, xhighEffort } = findClaudeFeatures(id);
+  const effort = wanted === "xhigh" && !xhighEffort ? "high" : wanted;
+  const display = hiddenThinking && { display: "summarized" as const };
+  return { thinking: { type: "adaptive", ...display }, output_config: { effort } };
 }
 
-/**
- * How those are told not to think that think unless they are told. Who does not know such a
- * word is asked to think as little as it can.
- */
-const OFF_WORDS: Readonly<Record<string, "disabled" | "between_tools">> = {
-  "opus 500": "disabled",
-  "sonnet 500": "disabled",
-  "sonnet 505": "between_tools",
-  "haiku 505": "disabled",
-};
-
-function notThinking(model: Model, forced: boolean): Said {
-  const version = claudeVersion(model.id);
-  if (version < FIRST_THINKING_UNASKED) return {};
-  const [, family = ""] = /claude-([a-z]+)-/.exec(model.id) ?? [];
-  const type = OFF_WORDS[`${family} ${version}`];
-  if (type) return { thinking: { type } };
-  return forced ? {} : adaptively(model, "low");
-}
-
-/** Newer models have a temperature of their own, and refuse to hear of another. */
-export function takesTemperature({ id }: Model): boolean {
-  return claudeVersion(id) < FIRST_WITHOUT_TEMPERATURE;
-}
-
-/** The newest models refuse to be told that they have to call a tool. */
-export function takesForcedCalls({ id }: Model): boolean {
-  return claudeVersion(id) < FIRST_WITHOUT_FORCED_CALLS;
+/** Switches thinking off on models that think by default, or else asks for as little as there is. */
+function offParams(model: Model, forced: boolean): ThinkingParams {
+  const { thinkingOff, thinksByDefault } = findClaudeFeatures(model.id);
+  if (!thinksByDefault) return {};
+  if (thinkingOff) return { thinking: { type: thinkingOff } };
+  return forced ? {} : adaptiveParams(model, "low");
 }
 
 /**
@@ -140,7 +116,7 @@ export function takesForcedCalls({ id }: Model): boolean {
  */
 function mayThink(messages: readonly Message[], { id }: Model): boolean {
   if (messages.at(-1)?.role === "user") return true;
-  if (claudeVersion(id) >= FIRST_THINKING_UNASKED) return true;
+  if (findClaudeFeatures(id).thinksByDefault) return true;
   let first = messages.findLastIndex(({ role }) => role === "assistant");
   // Neighbours are one message there.
   while (messages[first - 1]?.role === "assistant") first--;
@@ -152,21 +128,5 @@ function mayThink(messages: readonly Message[], { id }: Model): boolean {
 function thinksAdaptively({ id, quirks }: Model): boolean {
   const said = quirks?.["thinking"];
   if (said === "adaptive" || said === "budget") return said === "adaptive";
-  return claudeVersion(id) >= FIRST_ADAPTIVE;
-}
-
-const MINOR_VERSIONS = 100;
-const FIRST_ADAPTIVE = 406;
-/** From here on the assistant may not have the last word. */
-const FIRST_WITHOUT_PREFILL = 406;
-const FIRST_WITH_XHIGH = 407;
-const FIRST_SILENT = 407;
-const FIRST_WITHOUT_TEMPERATURE = 407;
-const FIRST_THINKING_UNASKED = 500;
-const FIRST_WITHOUT_FORCED_CALLS = 501;
-
-/** 405 for a Claude 4.5, whatever stands around its name; 0 for those before Claude 4. */
-export function claudeVersion(id: string): number {
-  const [, major = "0", minor = "0"] = /claude-[a-z]+-(\d+)(?:-(\d{1,2}))?(?!\d)/.exec(id) ?? [];
-  return Number(major) * MINOR_VERSIONS + Number(minor);
+  return findClaudeFeatures(id).adaptiveThinking === true;
 }
