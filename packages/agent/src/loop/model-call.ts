@@ -3,7 +3,7 @@ import {
   type AssistantMessageEvent,
   type AssistantMessageEventStream,
   type Context,
-  costOf,
+  computeCost,
   emptyAssistantMessage,
   errorMessage,
   type Failure,
@@ -11,7 +11,7 @@ import {
   isDelta,
   isLocalModel,
   isThenable,
-  sameBlock,
+  isSameBlock,
   type StopReason,
   type StreamOptions,
   toAssistantStream,
@@ -344,7 +344,7 @@ async function passRest(
   const rest: AssistantMessageEvent[] = [];
   for (let event = stream.take(); event; event = stream.take()) {
     const last = rest.at(-1);
-    if (last && isDelta(last) && isDelta(event) && sameBlock(last, event)) {
+    if (last && isDelta(last) && isDelta(event) && isSameBlock(last, event)) {
       rest[rest.length - 1] = { ...event, delta: last.delta + event.delta };
     } else rest.push(event);
   }
@@ -409,7 +409,7 @@ function withoutUnfinishedCalls(
 /** A stream function of the application's own may leave the sums to us. */
 function withCost(run: Run, message: AssistantMessage): AssistantMessage {
   const { usage } = message;
-  const cost = usage.cost ? undefined : costOf(usage, run.model.price);
+  const cost = usage.cost ? undefined : computeCost(usage, run.model.price);
   return cost ? { ...message, usage: { ...usage, cost } } : message;
 }
 

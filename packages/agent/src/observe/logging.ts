@@ -1,4 +1,11 @@
-import { type Clock, redact, secretsOf, type StopReason, systemClock, type Usage } from "@gyre/ai";
+import {
+  type Clock,
+  redact,
+  listSecrets,
+  type StopReason,
+  systemClock,
+  type Usage,
+} from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import { containment, observe, type Trouble } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
@@ -134,7 +141,7 @@ export function logging(
     model({ model, options, run }) {
       const from = clock.now();
       const fallback = fallbackOf(run);
-      for (const secret of secretsOf(model, options)) secrets.get(run)?.add(secret);
+      for (const secret of listSecrets(model, options)) secrets.get(run)?.add(secret);
       return {
         settled: ({ message, trouble }) =>
           put({

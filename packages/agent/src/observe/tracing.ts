@@ -5,7 +5,7 @@ import {
   type Message,
   type Model,
   redact,
-  secretsOf,
+  listSecrets,
   type StopReason,
   type Usage,
   type UserContent,
@@ -141,7 +141,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
 
     model({ model, context, options: request, run }) {
       const { systemPrompt } = context;
-      for (const secret of secretsOf(model, request)) runs.get(run)?.secrets.add(secret);
+      for (const secret of listSecrets(model, request)) runs.get(run)?.secrets.add(secret);
       const { span, within } = start(
         `chat ${model.id}`,
         SpanKind.CLIENT,

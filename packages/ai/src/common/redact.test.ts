@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redact, REDACTED, redactHeaders, secretsOf } from "./redact.ts";
+import { redact, REDACTED, redactHeaders, listSecrets } from "./redact.ts";
 
 const MEGABYTE = 1_048_576;
 /** Twenty characters as keys have them. */
@@ -213,5 +213,5 @@ describe("headers", () => {
 it("the secrets of a request are its key and the credentials of its headers", () => {
   const model = { headers: { "api-key": "one", accept: "text/plain" } };
   const options = { apiKey: "two", headers: { Authorization: "Bearer three" } };
-  expect(secretsOf(model, options, {})).toEqual(["one", "one", "two", "Bearer three", "three"]);
+  expect(listSecrets(model, options, {})).toEqual(["one", "one", "two", "Bearer three", "three"]);
 });

@@ -73,7 +73,7 @@ const SECRET_HEADER =
  * four characters is taken for a dummy. Takes time in proportion to the text.
  */
 export function redact(text: string, secrets: readonly string[] = []): string {
-  const forms = [...new Set(secrets.flatMap(formsOf))];
+  const forms = [...new Set(secrets.flatMap(listForms))];
   // The longest first: one secret may be the beginning of another.
   forms.sort((a, b) => b.length - a.length);
   // No pattern is made of them: one that fails to compile is quoted in the error.
@@ -99,7 +99,7 @@ type HeaderList = WalkedHeaders | Readonly<Record<string, string>>;
 /** The headers as they may be shown: credentials hidden, what is left put through `redact`. */
 export function redactHeaders(headers: HeaderList): Record<string, string> {
   return Object.fromEntries(
-    entriesOf(headers).map(([name, value]) => [
+    listEntries(headers).map(([name, value]) => [
       name,
       SECRET_HEADER.test(name) ? REDACTED : redact(value),
     ]),
@@ -110,11 +110,11 @@ export function redactHeaders(headers: HeaderList): Record<string, string> {
  * What of a model and of the options of a request must not be shown: the key, and the
  * values of headers that hold credentials. For the second argument of `redact`.
  */
-export function secretsOf(
+export function listSecrets(
   ...sources: readonly { apiKey?: string; headers?: Readonly<Record<string, string>> }[]
 ): string[] {
   return sources.flatMap(({ apiKey, headers = {} }) => {
-    const values = entriesOf(headers).flatMap(([name, value]) =>
+    const values = listEntries(headers).flatMap(([name, value]) =>
       // With the scheme and without: an error may name the token alone.
       SECRET_HEADER.test(name) ? [value, value.slice(value.lastIndexOf(" ") + 1)] : [],
     );
@@ -122,7 +122,7 @@ export function secretsOf(
   });
 }
 
-function entriesOf(headers: HeaderList): [string, string][] {
+function listEntries(headers: HeaderList): [string, string][] {
   if (!isHeaders(headers)) return Object.entries(headers);
   const entries: [string, string][] = [];
   headers.forEach((value, name) => entries.push([name, value]));
@@ -135,7 +135,7 @@ function isHeaders(headers: HeaderList): headers is WalkedHeaders {
 }
 
 /** A secret in all the ways in which it is likely to be written. */
-function formsOf(secret: string): string[] {
+function listForms(secret: string): string[] {
   if (secret.length < MIN_SECRET_CHARS) return [];
   const bytes = new TextEncoder().encode(secret);
   // Decoded again, because half a surrogate pair has no form in a URL.

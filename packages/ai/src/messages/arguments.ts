@@ -74,7 +74,7 @@ type Outcome =
 
 const validators = new WeakMap<JsonSchema, JsonSchemaValidator>();
 
-function validatorOf(schema: JsonSchema): JsonSchemaValidator {
+function getValidator(schema: JsonSchema): JsonSchemaValidator {
   let validator = validators.get(schema);
   if (validator === undefined) {
     validator = compileJsonSchema(schema);
@@ -85,7 +85,7 @@ function validatorOf(schema: JsonSchema): JsonSchemaValidator {
 }
 
 function checkByJsonSchema(schema: JsonSchema, args: unknown): Outcome | Promise<Outcome> {
-  const validator = validatorOf(schema);
+  const validator = getValidator(schema);
   let value = args;
   let fits = isRecord(value) && validator.fits(schema, value);
   if (!fits) {
@@ -101,7 +101,7 @@ function checkByJsonSchema(schema: JsonSchema, args: unknown): Outcome | Promise
       fits = filledFits;
     }
   }
-  if (!fits) return { problems: problemsOf(validator, value) };
+  if (!fits) return { problems: listProblems(validator, value) };
   return validator.isPartial ? checkByTypebox(schema, value) : { value };
 }
 
@@ -134,7 +134,7 @@ function afterFirst(
   first: StandardSchemaV1.Result<unknown>,
 ): Outcome | Promise<Outcome> {
   if (first.issues === undefined) return { value: first.value };
-  const validator = validatorOf(toJsonSchema(schema));
+  const validator = getValidator(toJsonSchema(schema));
   const coerced = coerce(validator, args);
   if (coerced === args) return standardOutcome(validator, args, first);
   const second = schema["~standard"].validate(coerced);
@@ -153,7 +153,7 @@ function standardOutcome(
   const problems = validator.problems(value);
   const issues = result.issues.map(({ message, path }) => ({
     message,
-    path: pointerOf(path ?? []),
+    path: toPointer(path ?? []),
   }));
   const told = new Set(issues.map(({ path }) => path));
   const lines = issues.flatMap(({ message, path }) => {
@@ -169,14 +169,14 @@ function standardOutcome(
   return { problems: lines };
 }
 
-function pointerOf(path: readonly (PropertyKey | StandardSchemaV1.PathSegment)[]): string {
+function toPointer(path: readonly (PropertyKey | StandardSchemaV1.PathSegment)[]): string {
   return path.reduce<string>(
     (pointer, step) => pointerTo(pointer, String(typeof step === "object" ? step.key : step)),
     "",
   );
 }
 
-function problemsOf(validator: JsonSchemaValidator, value: unknown): readonly string[] {
+function listProblems(validator: JsonSchemaValidator, value: unknown): readonly string[] {
   if (!isRecord(value)) return [problemLine("", `expected object, got ${shown(value)}`)];
   return validator.problems(value).map(ownLine);
 }
@@ -206,10 +206,10 @@ function shown(value: unknown): string {
   const type = Array.isArray(value) ? "array" : typeof value;
   // Cut before it is quoted too: it may be a whole file.
   const part = typeof value === "string" ? value.slice(0, MAX_SHOWN_CHARS + 1) : value;
-  return `${type} ${cut(jsonOf(part))}`;
+  return `${type} ${cut(toJson(part))}`;
 }
 
-function jsonOf(value: unknown): string {
+function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {

@@ -8,7 +8,7 @@ import type {
   Model,
   UserContent,
 } from "./messages.ts";
-import { saidBy, toolGave, userSays } from "../testing/fake-service.ts";
+import { createAnswers, createResult, createPrompt } from "../testing/fake-service.ts";
 import {
   listCalledTools,
   transformMessages,
@@ -23,7 +23,7 @@ const model: Model = { id: "m1", name: "One", api: "wire", provider: "house" };
 const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 20 } };
 const LONE = "\uD83D";
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 /** Somebody else, in one of the ways in which one can be. */
 const OTHERS: readonly Partial<AssistantMessage>[] = [
@@ -37,7 +37,7 @@ function call(id: string, more: object = {}): Extract<AssistantContent, { type: 
 }
 
 function result(toolCallId: string, content: UserContent[] = []): Message {
-  return toolGave(toolCallId, content);
+  return createResult(toolCallId, content);
 }
 
 /** The content of one assistant message, as it is handed over. */
@@ -159,7 +159,7 @@ describe("nothing is empty", () => {
   it("a model that says nothing", () => {
     const thinking: AssistantContent = { type: "thinking", thinking: " " };
     expect(handed([{ type: "text", text: "\n" }, thinking, call("c1")])).toEqual([call("c1")]);
-    const messages = [userSays("a"), assistant([thinking, { type: "text", text: "" }])];
+    const messages = [createPrompt("a"), assistant([thinking, { type: "text", text: "" }])];
     expect(transformMessages(messages, model, RULES)).toHaveLength(1);
   });
 });
@@ -237,7 +237,7 @@ describe("wellFormed", () => {
 
   it("is asked of every text of a transcript", () => {
     const messages: Message[] = [
-      userSays(`u${LONE}`),
+      createPrompt(`u${LONE}`),
       assistant([
         { type: "text", text: `t${LONE}` },
         { type: "thinking", thinking: `h${LONE}` },
@@ -273,7 +273,11 @@ describe("ids", () => {
       const replaced = wireId(id);
       expect(replaced).toMatch(/^[A-Za-z0-9]{20}$/);
       // The same in every request, whatever else is in it.
-      const [, later] = transformMessages([userSays("more"), assistant([call(id)])], model, RULES);
+      const [, later] = transformMessages(
+        [createPrompt("more"), assistant([call(id)])],
+        model,
+        RULES,
+      );
       expect(later).toMatchObject({ content: [{ id: replaced }] });
     },
   );
@@ -305,7 +309,7 @@ describe("ids", () => {
       assistant(named.map((id) => call(id))),
       ...named.map((id) => result(id)),
     ]);
-  const words = fc.string().map((text): Message[] => [userSays(text)]);
+  const words = fc.string().map((text): Message[] => [createPrompt(text)]);
   const transcripts = fc.array(fc.oneof(turn, words), { maxLength: 12 });
 
   const idsOf = (messages: readonly Message[]): string[] =>
@@ -366,11 +370,11 @@ describe("calledTools", () => {
     const named = (name: string): AssistantContent => call("c", { name });
     expect(
       listCalledTools([
-        userSays("Go"),
+        createPrompt("Go"),
         assistant([named("b"), { type: "text", text: "and" }, named("a")]),
         assistant([named("b")]),
       ]),
     ).toEqual(["b", "a"]);
-    expect(listCalledTools([userSays("Go")])).toEqual([]);
+    expect(listCalledTools([createPrompt("Go")])).toEqual([]);
   });
 });

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { addUsage, costOf, totalTokens } from "./usage.ts";
+import { addUsage, computeCost, totalTokens } from "./usage.ts";
 
-describe("costOf", () => {
+describe("computeCost", () => {
   const price = { input: 3, output: 15, cacheRead: 0.3 };
 
   it("is the tokens of each kind at its price for a million", () => {
-    expect(costOf({ input: 1_000_000, output: 200_000, cacheRead: 10_000_000 }, price)).toEqual({
+    expect(
+      computeCost({ input: 1_000_000, output: 200_000, cacheRead: 10_000_000 }, price),
+    ).toEqual({
       input: 3,
       output: 3,
       cacheRead: 3,
@@ -14,17 +16,17 @@ describe("costOf", () => {
   });
 
   it("is absent where a price that it needs is unknown, never 0", () => {
-    expect(costOf({ input: 1, output: 1 }, undefined)).toBeUndefined();
-    expect(costOf({ input: 1, cacheWrite: 1 }, price)).toBeUndefined();
-    expect(costOf({ input: 1, cacheWrite: 0 }, price)).toEqual({ input: 3e-6, total: 3e-6 });
+    expect(computeCost({ input: 1, output: 1 }, undefined)).toBeUndefined();
+    expect(computeCost({ input: 1, cacheWrite: 1 }, price)).toBeUndefined();
+    expect(computeCost({ input: 1, cacheWrite: 0 }, price)).toEqual({ input: 3e-6, total: 3e-6 });
   });
 
   it("is absent where the service told no tokens", () => {
-    expect(costOf({}, price)).toBeUndefined();
+    expect(computeCost({}, price)).toBeUndefined();
   });
 
   it("is 0 for a price of 0 that is known", () => {
-    expect(costOf({ input: 5, output: 5 }, { input: 0, output: 0 })).toEqual({
+    expect(computeCost({ input: 5, output: 5 }, { input: 0, output: 0 })).toEqual({
       input: 0,
       output: 0,
       total: 0,
@@ -89,7 +91,7 @@ describe("prices by the size of a request", () => {
     [100_000, 100_001, 0.1 * 4 + 0.0100001 + 6],
     [600_000, 0, 0.6 * 8 + 6],
   ])("%i tokens and %i from a cache cost %f dollars", (input, cacheRead, total) => {
-    const cost = costOf({ input, cacheRead, output: 1_000_000 }, price);
+    const cost = computeCost({ input, cacheRead, output: 1_000_000 }, price);
     expect(cost?.total).toBeCloseTo(total, 9);
   });
 });

@@ -7,7 +7,7 @@ const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
  * What a response cost, or nothing where a price that it needs is not known, or
  * where the service did not say how many tokens there were.
  */
-export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
+export function computeCost(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
   if (!price || (usage.input === undefined && usage.output === undefined)) return undefined;
   const cost: Cost = { total: 0 };
   const tier = tierFor(usage, price);

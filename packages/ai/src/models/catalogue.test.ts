@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SERVICES } from "../providers/services/presets.ts";
-import { costOf } from "../messages/usage.ts";
+import { computeCost } from "../messages/usage.ts";
 import { catalogue, CATALOGUE_DATE, CATALOGUE_SOURCES, decode } from "./catalogue.ts";
 import { DATA } from "./data.ts";
 
@@ -104,8 +104,8 @@ describe("catalogue", () => {
       ({ provider, price }) => provider === "openai" && price?.tiers !== undefined,
     );
     const above = tiered?.price?.tiers?.[0]?.above ?? 0;
-    const short = costOf({ input: above, output: 0 }, tiered?.price)?.total ?? 0;
-    const long = costOf({ input: above + 1, output: 0 }, tiered?.price)?.total ?? 0;
+    const short = computeCost({ input: above, output: 0 }, tiered?.price)?.total ?? 0;
+    const long = computeCost({ input: above + 1, output: 0 }, tiered?.price)?.total ?? 0;
     expect(above).toBeGreaterThan(0);
     expect(long).toBeGreaterThan(short * 1.5);
     // A window that ended where the dearer price begins would make that price pointless.

@@ -37,13 +37,13 @@ export function decode(text: string): Model[] {
     if (line.startsWith("@")) {
       [provider = "", api = ""] = line.slice(1).split("|");
     } else if (line !== "") {
-      models.push(modelOf(line, provider, api));
+      models.push(parseModel(line, provider, api));
     }
   }
   return models;
 }
 
-function modelOf(line: string, provider: string, api: string): Model {
+function parseModel(line: string, provider: string, api: string): Model {
   const [id = "", name, window = "", limit = "", kinds = "", rates = "", ...tiers] =
     line.split("|");
   const model: Model = { id, name: name || id.slice(id.lastIndexOf("/") + 1), api, provider };
@@ -51,10 +51,10 @@ function modelOf(line: string, provider: string, api: string): Model {
     model.reasoning = kinds.includes("r");
     model.input = kinds.includes("i") ? TEXT_AND_IMAGES : TEXT;
   }
-  if (rates !== "") model.price = Object.freeze(priceOf(rates, tiers));
-  const contextWindow = tokensOf(window);
+  if (rates !== "") model.price = Object.freeze(parsePrice(rates, tiers));
+  const contextWindow = parseTokens(window);
   if (contextWindow !== undefined) model.contextWindow = contextWindow;
-  const maxTokens = tokensOf(limit);
+  const maxTokens = parseTokens(limit);
   if (maxTokens !== undefined) model.maxTokens = maxTokens;
   return Object.freeze(model);
 }
@@ -65,19 +65,19 @@ const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "
   "image",
 ]);
 
-function priceOf(rates: string, tiers: readonly string[]): ModelPrice {
-  if (tiers.length === 0) return ratesOf(rates);
-  return { ...ratesOf(rates), tiers: Object.freeze(tiers.map(tierOf)) };
+function parsePrice(rates: string, tiers: readonly string[]): ModelPrice {
+  if (tiers.length === 0) return parseRates(rates);
+  return { ...parseRates(rates), tiers: Object.freeze(tiers.map(parseTier)) };
 }
 
-function tierOf(text: string): PriceTier {
+function parseTier(text: string): PriceTier {
   const [above = "", rates = ""] = text.split(":");
-  return Object.freeze({ above: tokensOf(above) ?? 0, ...ratesOf(rates) });
+  return Object.freeze({ above: parseTokens(above) ?? 0, ...parseRates(rates) });
 }
 
 const RATES = ["input", "output", "cacheRead", "cacheWrite"] as const;
 
-function ratesOf(text: string): TokenPrice {
+function parseRates(text: string): TokenPrice {
   const price: TokenPrice = {};
   for (const [index, rate] of text.split(",").entries()) {
     const name = RATES[index];
@@ -88,7 +88,7 @@ function ratesOf(text: string): TokenPrice {
 
 const UNITS: Readonly<Record<string, number>> = { k: 1000, K: 1024 };
 
-function tokensOf(text: string): number | undefined {
+function parseTokens(text: string): number | undefined {
   if (text === "") return undefined;
   const unit = UNITS[text.slice(-1)];
   return unit === undefined ? Number(text) : Number(text.slice(0, -1)) * unit;

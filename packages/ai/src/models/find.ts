@@ -75,7 +75,7 @@ export function createCatalogue(models: readonly Model[]): ModelCatalogue {
       // What has its full name needs no list of words.
       const [only, other] = named(query.trim().toLowerCase());
       if (only && !other) return only;
-      entries ??= all.map(entryOf);
+      entries ??= all.map(findEntry);
       return find(query, entries);
     },
   };
@@ -138,7 +138,7 @@ const SIZE = /^[a-z]?\d+(?:\.\d+)?[bm]$/;
 /** What is called so is always the newest. */
 const LATEST = "latest";
 
-function entryOf(model: Model): Entry {
+function findEntry(model: Model): Entry {
   const id = model.id.toLowerCase();
   const plain = id.replace(/[\s_:/@]+/g, "-");
   const undated = plain.replace(DATE, "");
@@ -157,7 +157,7 @@ function entryOf(model: Model): Entry {
   }
   return {
     model,
-    rank: rankOf(model.provider),
+    rank: computeRank(model.provider),
     id,
     name: model.name.toLowerCase(),
     texts: [`-${separated(id)}-`, `-${separated(model.name)}-`],
@@ -168,7 +168,7 @@ function entryOf(model: Model): Entry {
 }
 
 /** Who makes a model, then one's own and local services, then resellers. */
-function rankOf(provider: string): number {
+function computeRank(provider: string): number {
   if (MAKERS.has(provider)) return 0;
   return RESELLERS.has(provider) ? 2 : 1;
 }

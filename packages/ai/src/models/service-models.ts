@@ -1,8 +1,8 @@
 import { isRecord } from "../common/records.ts";
-import { listOf, mapOf } from "../schema/json-schema.ts";
+import { toList, toMap } from "../schema/json-schema.ts";
 import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
 import type { ServicePreset } from "../providers/services/presets.ts";
-import { redact, secretsOf } from "../common/redact.ts";
+import { redact, listSecrets } from "../common/redact.ts";
 
 /** A service to ask; a `ServicePreset` with an address will do. */
 export interface AskedService extends Pick<ServicePreset, "id" | "api" | "auth" | "headers"> {
@@ -61,11 +61,11 @@ export async function listServiceModels(
       );
     }
     const page = await ask(service, list, query, options);
-    for (const entry of entriesOf(page, service)) {
+    for (const entry of listEntries(page, service)) {
       const model = list.model(entry, service);
       if (model) models.push(model);
     }
-    const next = list.next(mapOf(page));
+    const next = list.next(toMap(page));
     query = next && { ...list.first, ...next };
   }
   return models;
@@ -102,7 +102,7 @@ const LISTS: Readonly<Record<string, List>> = {
     headers: { "anthropic-version": "2023-06-01" },
     first: { limit: String(PAGE_MODELS) },
     next(page) {
-      const last = textOf(page["last_id"]);
+      const last = readText(page["last_id"]);
       return page["has_more"] === true && last !== undefined ? { after_id: last } : undefined;
     },
     model: anthropicModel,
@@ -112,7 +112,7 @@ const LISTS: Readonly<Record<string, List>> = {
     auth: "x-goog-api-key",
     first: { pageSize: String(PAGE_MODELS) },
     next(page) {
-      const pageToken = textOf(page["nextPageToken"]);
+      const pageToken = readText(page["nextPageToken"]);
       return pageToken === undefined ? undefined : { pageToken };
     },
     model: googleModel,
@@ -132,7 +132,7 @@ async function ask(
   query: Readonly<Record<string, string>>,
   { fetch = globalThis.fetch, signal }: ListOptions,
 ): Promise<unknown> {
-  const secrets = secretsOf(service);
+  const secrets = listSecrets(service);
   const failed = (what: string, status?: number): ModelListError =>
     new ModelListError(
       redact(`The models of ${service.id} could not be read: ${what}`, secrets),
@@ -150,12 +150,12 @@ async function ask(
       redirect: "error",
       ...(signal && { signal }),
     });
-    const text = await bodyOf(response);
+    const text = await readBody(response);
     if (text === undefined)
       throw failed(`${where} answered with more than ${MAX_PAGE_BYTES} bytes.`);
     if (!response.ok) {
       throw failed(
-        `${where} answered ${response.status}${wordsOf(text)}. ${adviceOn(response.status)}`,
+        `${where} answered ${response.status}${quoteError(text)}. ${adviceOn(response.status)}`,
         response.status,
       );
     }
@@ -169,7 +169,7 @@ async function ask(
     if (error instanceof ModelListError) throw error;
     // The error itself is not kept: that of a header which cannot be sent has the key in it.
     throw failed(
-      `${where} could not be asked (${reasonOf(error)}). Check the address and the network.`,
+      `${where} could not be asked (${formatReason(error)}). Check the address and the network.`,
     );
   }
 }
@@ -186,7 +186,7 @@ function headersFor(service: AskedService, list: List): Record<string, string> {
 }
 
 /** The body as text; nothing if it is too long. */
-async function bodyOf(response: Response): Promise<string | undefined> {
+async function readBody(response: Response): Promise<string | undefined> {
   const reader = response.body?.getReader();
   if (!reader) return "";
   const decoder = new TextDecoder();
@@ -204,7 +204,7 @@ async function bodyOf(response: Response): Promise<string | undefined> {
   }
 }
 
-function wordsOf(body: string): string {
+function quoteError(body: string): string {
   const plain = body.replace(/\s+/g, " ").trim();
   if (plain === "" || plain.startsWith("<")) return "";
   return `: ${plain.length > MAX_WORDS ? `${plain.slice(0, MAX_WORDS)}...` : plain}`;
@@ -223,7 +223,7 @@ function adviceOn(status: number): string {
     : "Check the service's settings.";
 }
 
-function reasonOf(error: unknown): string {
+function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error && cause.message !== ""
@@ -232,28 +232,28 @@ function reasonOf(error: unknown): string {
 }
 
 /** The entries of a page: the page itself, its `data` or its `models`. */
-function entriesOf(page: unknown, service: AskedService): Facts[] {
-  const { data, models } = mapOf(page);
+function listEntries(page: unknown, service: AskedService): Facts[] {
+  const { data, models } = toMap(page);
   const list = [page, data, models].find(Array.isArray);
   if (!list) {
     throw new ModelListError(
       `The models of ${service.id} could not be read: its answer has no list. Check the address.`,
     );
   }
-  return listOf(list).filter(isRecord);
+  return toList(list).filter(isRecord);
 }
 
 /** What `openai-completions` services add to an id, each in a way of its own. */
 function openAiModel(entry: Facts, { id: provider, api }: AskedService): Model | undefined {
-  const id = textOf(entry["id"]);
+  const id = readText(entry["id"]);
   if (id === undefined || NOT_FOR_TEXT.has(String(entry["type"]))) return undefined;
-  const architecture = mapOf(entry["architecture"]);
+  const architecture = toMap(entry["architecture"]);
   const outputs = architecture["output_modalities"];
   if (Array.isArray(outputs) && !outputs.includes("text")) return undefined;
-  const top = mapOf(entry["top_provider"]);
-  const capabilities = mapOf(entry["capabilities"]);
-  const name = textOf(entry["name"]) ?? textOf(entry["display_name"]) ?? id;
-  return modelOf(
+  const top = toMap(entry["top_provider"]);
+  const capabilities = toMap(entry["capabilities"]);
+  const name = readText(entry["name"]) ?? readText(entry["display_name"]) ?? id;
+  return createModel(
     { id, name, api, provider },
     {
       contextWindow: firstCount(
@@ -261,7 +261,7 @@ function openAiModel(entry: Facts, { id: provider, api }: AskedService): Model |
         entry["context_window"],
         entry["max_context_length"],
         entry["max_model_len"],
-        mapOf(entry["meta"])["n_ctx"],
+        toMap(entry["meta"])["n_ctx"],
       ),
       maxTokens: firstCount(
         top["max_completion_tokens"],
@@ -277,7 +277,7 @@ function openAiModel(entry: Facts, { id: provider, api }: AskedService): Model |
         parameter(entry["supported_parameters"]) ??
         yesOrNo(capabilities["reasoning"]) ??
         yesOrNo(entry["supports_reasoning"]),
-      price: openAiPrice(mapOf(entry["pricing"])),
+      price: openAiPrice(toMap(entry["pricing"])),
     },
   );
 }
@@ -303,18 +303,18 @@ function parameter(parameters: unknown): boolean | undefined {
 /** OpenRouter tells texts in dollars for a token; Together numbers in dollars for a million. */
 function openAiPrice(pricing: Facts): ModelPrice | undefined {
   if (!("prompt" in pricing)) {
-    return priceOf({
+    return readPrice({
       input: pricing["input"],
       output: pricing["output"],
       cacheRead: pricing["cached_input"],
     });
   }
-  const price = priceOf(tokenRates(pricing), TOKENS_PER_PRICE);
-  const tiers = listOf(pricing["overrides"]).flatMap((override): PriceTier[] => {
-    const from = firstCount(mapOf(override)["min_prompt_tokens"]);
+  const price = readPrice(tokenRates(pricing), TOKENS_PER_PRICE);
+  const tiers = toList(pricing["overrides"]).flatMap((override): PriceTier[] => {
+    const from = firstCount(toMap(override)["min_prompt_tokens"]);
     if (from === undefined) return [];
-    const rates = priceOf(
-      { ...tokenRates(pricing), ...tokenRates(mapOf(override)) },
+    const rates = readPrice(
+      { ...tokenRates(pricing), ...tokenRates(toMap(override)) },
       TOKENS_PER_PRICE,
     );
     return rates ? [{ above: from - 1, ...rates }] : [];
@@ -340,7 +340,7 @@ function tokenRates(pricing: Facts): Facts {
 }
 
 /** Prices that are no numbers, or below 0 because they are not fixed, are not known. */
-function priceOf(rates: Facts, factor = 1): TokenPrice | undefined {
+function readPrice(rates: Facts, factor = 1): TokenPrice | undefined {
   const price: TokenPrice = {};
   for (const name of ["input", "output", "cacheRead", "cacheWrite"] as const) {
     const rate = rates[name];
@@ -352,28 +352,28 @@ function priceOf(rates: Facts, factor = 1): TokenPrice | undefined {
 }
 
 function anthropicModel(entry: Facts, { id: provider, api }: AskedService): Model | undefined {
-  const id = textOf(entry["id"]);
+  const id = readText(entry["id"]);
   if (id === undefined || entry["lifecycle"] === "retired") return undefined;
-  const capabilities = mapOf(entry["capabilities"]);
-  return modelOf(
-    { id, name: textOf(entry["display_name"]) ?? id, api, provider },
+  const capabilities = toMap(entry["capabilities"]);
+  return createModel(
+    { id, name: readText(entry["display_name"]) ?? id, api, provider },
     {
       contextWindow: firstCount(entry["max_input_tokens"]),
       maxTokens: firstCount(entry["max_tokens"]),
-      images: yesOrNo(mapOf(capabilities["image_input"])["supported"]),
-      reasoning: yesOrNo(mapOf(capabilities["thinking"])["supported"]),
+      images: yesOrNo(toMap(capabilities["image_input"])["supported"]),
+      reasoning: yesOrNo(toMap(capabilities["thinking"])["supported"]),
     },
   );
 }
 
 function googleModel(entry: Facts, { id: provider, api }: AskedService): Model | undefined {
-  const id = textOf(entry["name"])?.replace(/^models\//, "");
+  const id = readText(entry["name"])?.replace(/^models\//, "");
   const methods = entry["supportedGenerationMethods"];
   if (id === undefined || (Array.isArray(methods) && !methods.includes("generateContent"))) {
     return undefined;
   }
-  return modelOf(
-    { id, name: textOf(entry["displayName"]) ?? id, api, provider },
+  return createModel(
+    { id, name: readText(entry["displayName"]) ?? id, api, provider },
     {
       contextWindow: firstCount(entry["inputTokenLimit"]),
       maxTokens: firstCount(entry["outputTokenLimit"]),
@@ -383,12 +383,12 @@ function googleModel(entry: Facts, { id: provider, api }: AskedService): Model |
 }
 
 function ollamaModel(entry: Facts, { id: provider, api }: AskedService): Model | undefined {
-  const id = textOf(entry["model"]) ?? textOf(entry["name"]);
+  const id = readText(entry["model"]) ?? readText(entry["name"]);
   if (id === undefined) return undefined;
   const capabilities = entry["capabilities"];
-  if (!Array.isArray(capabilities)) return modelOf({ id, name: id, api, provider }, {});
+  if (!Array.isArray(capabilities)) return createModel({ id, name: id, api, provider }, {});
   if (!capabilities.includes("completion")) return undefined;
-  return modelOf(
+  return createModel(
     { id, name: id, api, provider },
     {
       images: capabilities.includes("vision"),
@@ -405,7 +405,7 @@ interface ToldFacts {
   price?: ModelPrice | undefined;
 }
 
-function modelOf(model: Model, told: ToldFacts): Model {
+function createModel(model: Model, told: ToldFacts): Model {
   const { contextWindow, maxTokens, images, reasoning, price } = told;
   return {
     ...model,
@@ -417,7 +417,7 @@ function modelOf(model: Model, told: ToldFacts): Model {
   };
 }
 
-function textOf(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 

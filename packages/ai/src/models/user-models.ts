@@ -1,8 +1,8 @@
 import { isRecord } from "../common/records.ts";
-import { listOf, mapOf } from "../schema/json-schema.ts";
+import { toList, toMap } from "../schema/json-schema.ts";
 import type { Model, ModelPrice, PriceTier } from "../messages/messages.ts";
 import { nearNames } from "../schema/near-names.ts";
-import { findService, type ServicePreset, serviceOf } from "../providers/services/presets.ts";
+import { findService, type ServicePreset, resolveService } from "../providers/services/presets.ts";
 import { redact } from "../common/redact.ts";
 
 /** A model that a user adds, or what a user wants changed of one that is known. */
@@ -46,10 +46,10 @@ export function parseUserModels(json: unknown, source: string): UserModels {
   const problems: string[] = [];
   const report: Report = (path, problem) => void problems.push(`${path || "the file"} ${problem}`);
   const file = objectOf(json, "", { models: LIST, services: OBJECT }, [], report);
-  const models = listOf(file["models"]).map((value, index) =>
+  const models = toList(file["models"]).map((value, index) =>
     objectOf(value, `models[${index}]`, MODEL, ["id", "provider"], report),
   );
-  const services = Object.entries(mapOf(file["services"])).map(
+  const services = Object.entries(toMap(file["services"])).map(
     ([id, value]) => [id, objectOf(value, `services.${id}`, SERVICE, [], report)] as const,
   );
   const seen = new Set<string>();
@@ -80,12 +80,12 @@ export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
   const services = new Map(Object.entries(user.services));
   const apis = new Map(base.map(({ provider, api }) => [provider, api]));
   const merged = new Map(
-    base.map((model) => [keyOf(model), atService(model, services.get(model.provider), {})]),
+    base.map((model) => [toKey(model), atService(model, services.get(model.provider), {})]),
   );
   const problems: string[] = [];
   for (const [index, model] of user.models.entries()) {
     const service = services.get(model.provider);
-    const known = merged.get(keyOf(model));
+    const known = merged.get(toKey(model));
     const api =
       model.api ??
       known?.api ??
@@ -99,7 +99,7 @@ export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
       continue;
     }
     const whole: Model = known ? { ...known, ...model } : { name: model.id, ...model, api };
-    merged.set(keyOf(model), atService(whole, service, model));
+    merged.set(toKey(model), atService(whole, service, model));
   }
   if (problems.length > 0) throw new UserModelsError(user.source, problems);
   return [...merged.values()];
@@ -109,11 +109,11 @@ export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
 export function userServices(user: UserModels): ServicePreset[] {
   return Object.entries(user.services).map(([id, said]) => {
     const api = said.api ?? user.models.find(({ provider }) => provider === id)?.api ?? "";
-    return { ...serviceOf({ id: "", name: "", provider: id, api }), ...said };
+    return { ...resolveService({ id: "", name: "", provider: id, api }), ...said };
   });
 }
 
-function keyOf({ provider, id }: Pick<Model, "id" | "provider">): string {
+function toKey({ provider, id }: Pick<Model, "id" | "provider">): string {
   return `${provider}/${id}`;
 }
 

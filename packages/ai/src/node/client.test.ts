@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { complete } from "../client/client.ts";
 import type { AssistantMessage, Model } from "../messages/messages.ts";
 import { findService } from "../providers/services/presets.ts";
-import { fakeService, type SentRequest, sse, userSays } from "../testing/fake-service.ts";
+import { fakeService, type SentRequest, sse, createPrompt } from "../testing/fake-service.ts";
 import { createModelClient, type ModelClientOptions } from "./client.ts";
 import { createKeyStore } from "./keys.ts";
 
@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 function ask(model: Model, options: ModelClientOptions): Promise<AssistantMessage> {
-  return complete(createModelClient(options), model, { messages: [userSays("Hi")] });
+  return complete(createModelClient(options), model, { messages: [createPrompt("Hi")] });
 }
 
 /** The request that would be sent, to services that are not on this machine. */
@@ -80,7 +80,7 @@ describe("keys", () => {
     const keys = createKeyStore({ env: BARE });
     for (const key of ["key-of-file-1", "key-of-file-2"]) {
       await keys.set("groq", key);
-      await complete(client, groq(), { messages: [userSays("Hi")] });
+      await complete(client, groq(), { messages: [createPrompt("Hi")] });
     }
     await keys.remove("groq");
     expect(seen.map(({ headers }) => headers.authorization)).toEqual([
@@ -91,7 +91,12 @@ describe("keys", () => {
 
   it("of the request go before all others", async () => {
     const client = createModelClient({ env: { ...BARE, GROQ_API_KEY: "key-of-env" } });
-    await complete(client, groq(), { messages: [userSays("Hi")] }, { apiKey: "key-of-request" });
+    await complete(
+      client,
+      groq(),
+      { messages: [createPrompt("Hi")] },
+      { apiKey: "key-of-request" },
+    );
     expect(seen[0]?.headers.authorization).toBe("Bearer key-of-request");
   });
 

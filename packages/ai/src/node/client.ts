@@ -19,7 +19,7 @@ export function createModelClient(options: ModelClientOptions = {}): ProtocolCli
     createProviders({
       ...config,
       getApiKey: (service, signal) => awsKey(service, env) ?? keys.get(service, signal),
-      getBaseUrl: (service) => addressOf(service, env),
+      getBaseUrl: (service) => findAddress(service, env),
     }),
   );
 }
@@ -35,7 +35,7 @@ function awsKey(service: ServicePreset, env: Env): string | undefined {
 }
 
 /** Where a service is: as a variable says outright, or as the account's own variables imply. */
-function addressOf(service: ServicePreset, env: Env): string | undefined {
+function findAddress(service: ServicePreset, env: Env): string | undefined {
   for (const name of service.urlEnv) if (env[name]) return env[name];
   if (service.id === "amazon-bedrock") {
     const region = env["AWS_REGION"] || env["AWS_DEFAULT_REGION"];

@@ -36,7 +36,7 @@ export const httpFetch: Fetch = (url, { body, headers, method, signal }) =>
     request.on("response", (response) => {
       // At once: what is wrong with the body may be known in the same moment.
       try {
-        resolve(answerOf(response, signal));
+        resolve(createResponse(response, signal));
       } catch (error) {
         response.destroy();
         reject(error);
@@ -49,15 +49,15 @@ export const httpFetch: Fetch = (url, { body, headers, method, signal }) =>
   });
 
 /** Throws where the body is in an encoding that is not known. */
-function answerOf(response: IncomingMessage, signal: AbortSignal): FetchedResponse {
+function createResponse(response: IncomingMessage, signal: AbortSignal): FetchedResponse {
   const { statusCode: status = 0 } = response;
   const isEmpty = NO_BODY.has(status);
   if (isEmpty) response.resume();
   return {
     ok: status >= FIRST_OK && status <= LAST_OK,
     status,
-    headers: headersOf(response.rawHeaders),
-    body: isEmpty ? null : bodyOf(decoded(response), signal),
+    headers: createHeaders(response.rawHeaders),
+    body: isEmpty ? null : createBody(decoded(response), signal),
   };
 }
 
@@ -80,7 +80,7 @@ function decoded(response: IncomingMessage): Readable {
 }
 
 /** The bytes as they come: one piece at a time is read ahead. */
-function bodyOf(source: Readable, signal: AbortSignal): ReadableStream<Uint8Array> {
+function createBody(source: Readable, signal: AbortSignal): ReadableStream<Uint8Array> {
   let isOver = false;
   return new ReadableStream<Uint8Array>(
     {
@@ -113,7 +113,7 @@ function bodyOf(source: Readable, signal: AbortSignal): ReadableStream<Uint8Arra
 }
 
 /** As `Headers` gives them: names in lower case, those that come twice joined by commas. */
-function headersOf(raw: readonly string[]): ResponseHeaders {
+function createHeaders(raw: readonly string[]): ResponseHeaders {
   const headers = new Map<string, string>();
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = (raw[index] ?? "").toLowerCase();

@@ -14,14 +14,14 @@ export function keyProblem(key: string): string | undefined {
   for (let at = 0; at < key.length; at++) {
     const code = key.charCodeAt(at);
     if (code >= FIRST_VISIBLE && code <= LAST_VISIBLE) continue;
-    return `contains ${nameOf(key.charAt(at), code)} at character ${at + 1} of ${key.length}`;
+    return `contains ${findName(key.charAt(at), code)} at character ${at + 1} of ${key.length}`;
   }
   // Files of variables are read with their quotes by some programs, without them by others.
   if (/^["'`]|["'`]$/.test(key)) return "begins or ends with a quote, which is no part of a key";
   return undefined;
 }
 
-function nameOf(char: string, code: number): string {
+function findName(char: string, code: number): string {
   if (char === "\n" || char === "\r") return "a line break";
   if (/\s/.test(char)) return "a space";
   if (code < FIRST_VISIBLE || code === LAST_VISIBLE + 1) return "a control character";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { Clock } from "../common/clock.ts";
 import { redact } from "../common/redact.ts";
 import { keyProblem } from "./key-check.ts";
-import { codeOf, KeyCommandError } from "./key-error.ts";
+import { formatErrorCode, KeyCommandError } from "./key-error.ts";
 
 /** More than any key, and enough of what a program complains. */
 const MAX_OUTPUT_BYTES = 65_536;
@@ -107,7 +107,7 @@ function run(
       child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
     } catch (error) {
       // The words of that error quote the arguments.
-      return fail(`cannot be started (${codeOf(error)})`);
+      return fail(`cannot be started (${formatErrorCode(error)})`);
     }
     const { stdout, stderr } = child;
     const out: Buffer[] = [];
@@ -143,7 +143,7 @@ function run(
     });
     child.on("error", (error) => {
       stopTimer();
-      const code = codeOf(error);
+      const code = formatErrorCode(error);
       fail(code === "ENOENT" ? "was not found" : `cannot be run (${code})`);
     });
     child.on("close", (code, signal) => {

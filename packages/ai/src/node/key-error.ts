@@ -29,6 +29,6 @@ export class KeyCommandError extends Error {
 }
 
 /** The code of a system error: its words may quote what must not be shown. */
-export function codeOf(error: unknown): string {
+export function formatErrorCode(error: unknown): string {
   return errnoOf(error) ?? (error instanceof Error ? error.name : typeof error);
 }

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { isRecord } from "../common/records.ts";
 import { PartialJsonParser } from "../stream/partial-json.ts";
-import { codeOf, KeyFileError } from "./key-error.ts";
+import { formatErrorCode, KeyFileError } from "./key-error.ts";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
@@ -60,7 +60,7 @@ export async function writeKeyFile(
 ): Promise<void> {
   const text = `${JSON.stringify(Object.fromEntries(entries), undefined, INDENT)}\n`;
   try {
-    const target = await targetOf(path);
+    const target = await resolveTarget(path);
     await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY_FOLDER });
     const draft = `${target}.${randomUUID()}.tmp`;
     try {
@@ -71,7 +71,7 @@ export async function writeKeyFile(
       throw error;
     }
   } catch (error) {
-    throw new KeyFileError(path, `cannot be written (${codeOf(error)})`);
+    throw new KeyFileError(path, `cannot be written (${formatErrorCode(error)})`);
   }
 }
 
@@ -106,7 +106,7 @@ async function readPrivate(path: string): Promise<string | undefined> {
     // Without waiting: a pipe would keep us until somebody writes into it.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    const code = codeOf(error);
+    const code = formatErrorCode(error);
     if (code === "ENOENT") return undefined;
     throw new KeyFileError(path, `cannot be opened (${code})`);
   }
@@ -139,17 +139,17 @@ async function writeDraft(path: string, text: string): Promise<void> {
 }
 
 /** Where the links lead, also if there is nothing there yet. */
-async function targetOf(path: string): Promise<string> {
+async function resolveTarget(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (formatErrorCode(error) !== "ENOENT") throw error;
   }
   try {
-    return await targetOf(resolve(dirname(path), await readlink(path)));
+    return await resolveTarget(resolve(dirname(path), await readlink(path)));
   } catch (error) {
     // Neither is there a link.
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "EINVAL") return path;
+    if (formatErrorCode(error) === "ENOENT" || formatErrorCode(error) === "EINVAL") return path;
     throw error;
   }
 }

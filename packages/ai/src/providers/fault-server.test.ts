@@ -8,7 +8,7 @@ import { systemClock } from "../common/clock.ts";
 import type { AssistantMessage, Model } from "../messages/messages.ts";
 import type { ApiProvider } from "../client/registry.ts";
 import { httpFetch } from "../node/http-fetch.ts";
-import { sse, userSays } from "../testing/fake-service.ts";
+import { sse, createPrompt } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { anthropicMessages } from "./anthropic-messages/index.ts";
 import { openaiCompletions } from "./openai-completions/index.ts";
@@ -169,7 +169,7 @@ async function start(wire: Spoken, url: string, options: StreamOptions = {}): Pr
   const { stream: ask } = wire.make({});
   const stream = await ask(
     { ...wire.model, baseUrl: url },
-    { messages: [userSays("Hello")] },
+    { messages: [createPrompt("Hello")] },
     { apiKey: KEY, clock, onResponse, ...options },
   );
   let begin = (): void => {};

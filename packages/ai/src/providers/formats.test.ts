@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { AssistantMessage, Tool } from "../messages/messages.ts";
-import { type FakeAnswer, fakeService, hear, inPieces, utf8 } from "../testing/fake-service.ts";
+import {
+  type FakeAnswer,
+  fakeService,
+  sendRequest,
+  inPieces,
+  utf8,
+} from "../testing/fake-service.ts";
 import { FORMATS } from "./testing/formats.ts";
 
 const TOOLS: readonly Tool[] = [
@@ -21,7 +27,7 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
   const bytes = toBytes(answer);
   const ask = async (more: FakeAnswer = {}): Promise<AssistantMessage> => {
     const service = fakeService({ ...answer, ...more });
-    const { message } = await hear(create, model, service, { tools: TOOLS });
+    const { message } = await sendRequest(create, model, service, { tools: TOOLS });
     return { ...message, timestamp: 0 };
   };
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createInProcessClient } from "../client/registry.ts";
-import { fakeService, sse, userSays } from "../testing/fake-service.ts";
+import { fakeService, sse, createPrompt } from "../testing/fake-service.ts";
 import { createProviders, SERVICES } from "./index.ts";
 
 const APIS = createProviders()
@@ -66,7 +66,7 @@ describe("the formats of this package", () => {
     const client = createInProcessClient(createProviders({ fetch }));
     const model = { id: "m", name: "M", api: "openai-completions", provider: "groq" };
     for (let time = 0; time < 2; time++) {
-      const stream = await client.stream(model, { messages: [userSays("?")] }, { apiKey: "k" });
+      const stream = await client.stream(model, { messages: [createPrompt("?")] }, { apiKey: "k" });
       expect(await stream.result()).toMatchObject({ content: [{ type: "text", text: "Hi" }] });
     }
   });

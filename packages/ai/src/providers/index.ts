@@ -15,7 +15,7 @@ export {
   SseDecoder,
 } from "../stream/sse.ts";
 export { LineDecoder } from "../stream/ndjson.ts";
-export { findService, serviceOf, type ServicePreset, SERVICES } from "./services/presets.ts";
+export { findService, resolveService, type ServicePreset, SERVICES } from "./services/presets.ts";
 export { createProvider, type ProviderConfig } from "./http/exchange.ts";
 export type { Fetch, FetchedResponse, FetchRequest, ResponseHeaders } from "./http/fetch.ts";
 export type { ApiFormat, ApiRequest, RequestContext, ResponseReader } from "./http/format.ts";

@@ -11,7 +11,13 @@ import type {
   ToolCall,
   UserContent,
 } from "../messages/messages.ts";
-import { fakeService, hear, saidBy, toolGave, userSays } from "../testing/fake-service.ts";
+import {
+  fakeService,
+  sendRequest,
+  createAnswers,
+  createResult,
+  createPrompt,
+} from "../testing/fake-service.ts";
 import { createModel } from "./testing/format-fixture.ts";
 import { findFormat, FORMATS } from "./testing/formats.ts";
 import { requestCheckFor } from "./testing/request-checks.ts";
@@ -253,7 +259,7 @@ class Writer {
     const calls = content.some(({ type }) => type === "toolCall");
     const usual = calls ? "toolUse" : "stop";
     const reason = isLast && !calls ? pauseOf(by) : (trouble ?? usual);
-    const message = saidBy(by)(content, { stopReason: reason });
+    const message = createAnswers(by)(content, { stopReason: reason });
     if (content.every((block) => block.type === "text" && block.text === "")) {
       content.push({ type: "text", text: this.#text("plain", by) });
     }
@@ -486,7 +492,7 @@ async function bodyFor(
   options: StreamOptions = {},
 ): Promise<Body> {
   const { create } = findFormat(model.api);
-  const { message, request } = await hear(create, model, fakeService(""), context, options);
+  const { message, request } = await sendRequest(create, model, fakeService(""), context, options);
   expect(message.stopReason, message.errorMessage).toBe("error");
   return request.body;
 }
@@ -585,9 +591,9 @@ function callIds(messages: readonly Message[]): string[] {
 function turnWith(id: string): Message[] {
   const call: ToolCall = { type: "toolCall", id, name: "edit", arguments: {} };
   return [
-    userSays("Edit"),
-    saidBy(ELSEWHERE)([call], { stopReason: "toolUse" }),
-    toolGave(id, [], { toolName: "edit" }),
+    createPrompt("Edit"),
+    createAnswers(ELSEWHERE)([call], { stopReason: "toolUse" }),
+    createResult(id, [], { toolName: "edit" }),
   ];
 }
 
@@ -750,13 +756,13 @@ describe("a conversation that goes from service to service and back", () => {
       .chain((models) => fc.array(oneOf(models), { minLength: 3, maxLength: 6 }));
     await fc.assert(
       fc.asyncProperty(hops, optionsPlan, async (models, options) => {
-        const messages: Message[] = [userSays("Begin")];
+        const messages: Message[] = [createPrompt("Begin")];
         const seals: { by: Model; seal: string }[] = [];
         for (const [n, model] of models.entries()) {
           const seal = btoa(`sealed hop ${n};`);
           const { create, respond } = findFormat(model.api);
           const context = deepFreeze({ messages: [...messages], tools: TOOLS });
-          const { message, request } = await hear(
+          const { message, request } = await sendRequest(
             create,
             model,
             fakeService(respond(n, seal, model)),
@@ -773,7 +779,7 @@ describe("a conversation that goes from service to service and back", () => {
           if (JSON.stringify(message).includes(seal)) seals.push({ by: model, seal });
           const call = message.content.find((block) => block.type === "toolCall");
           const read: UserContent[] = [{ type: "text", text: `Read #${n}#` }];
-          messages.push(message, toolGave(call?.id ?? "", read, { toolName: "read_file" }));
+          messages.push(message, createResult(call?.id ?? "", read, { toolName: "read_file" }));
         }
         expect(validateTranscript(messages)).toEqual([]);
       }),

@@ -4,11 +4,11 @@ import {
   isOfType,
   itemSchemas,
   type JsonSchemaValidator,
-  listOf,
-  mapOf,
-  patternOf,
-  stringsOf,
-  typesOf,
+  toList,
+  toMap,
+  getPattern,
+  listStrings,
+  listTypes,
 } from "./json-schema.ts";
 import type { JsonSchema } from "./schema.ts";
 
@@ -29,8 +29,9 @@ export function coerce(validator: JsonSchemaValidator, value: unknown): unknown 
   const pass: Pass = { validator, visits: 0 };
   const { root } = validator;
   // Arguments are always an object, also under a schema that does not say so.
-  const start = typesOf(root).length > 0 ? value : toType(pass, { type: "object" }, value, 0, true);
-  return mend(pass, root, start, 0, true);
+  const start =
+    listTypes(root).length > 0 ? value : toType(pass, { type: "object" }, value, 0, true);
+  return coerceValue(pass, root, start, 0, true);
 }
 
 /** Puts the defaults of a schema where properties are absent, on a copy. */
@@ -44,7 +45,7 @@ interface Pass {
 }
 
 /** `toStrings`: numbers may become strings here. Off while something better may fit. */
-function mend(
+function coerceValue(
   pass: Pass,
   schema: unknown,
   value: unknown,
@@ -54,14 +55,14 @@ function mend(
   if (!isRecord(schema) || depth > MAX_DEPTH || ++pass.visits > MAX_VISITS) return value;
   if (pass.validator.fits(schema, value)) return value;
   let mended = toType(pass, schema, toAllowed(schema, value), depth, toStrings);
-  if (Array.isArray(mended)) mended = mendItems(pass, schema, mended, depth, toStrings);
-  else if (isRecord(mended)) mended = mendProperties(pass, schema, mended, depth, toStrings);
+  if (Array.isArray(mended)) mended = coerceItems(pass, schema, mended, depth, toStrings);
+  else if (isRecord(mended)) mended = coerceProperties(pass, schema, mended, depth, toStrings);
   const target = pass.validator.target(schema);
-  if (target !== undefined) mended = mend(pass, target, mended, depth + 1, toStrings);
-  for (const part of listOf(schema["allOf"]))
-    mended = mend(pass, part, mended, depth + 1, toStrings);
-  for (const union of [listOf(schema["anyOf"]), listOf(schema["oneOf"])]) {
-    mended = mendUnion(pass, schema, union, mended, depth, toStrings);
+  if (target !== undefined) mended = coerceValue(pass, target, mended, depth + 1, toStrings);
+  for (const part of toList(schema["allOf"]))
+    mended = coerceValue(pass, part, mended, depth + 1, toStrings);
+  for (const union of [toList(schema["anyOf"]), toList(schema["oneOf"])]) {
+    mended = coerceUnion(pass, schema, union, mended, depth, toStrings);
   }
   return mended;
 }
@@ -69,7 +70,7 @@ function mend(
 /** Of `const` and `enum`: the one value that reads the same. */
 function toAllowed(schema: JsonSchema, value: unknown): unknown {
   if (!isScalar(value)) return value;
-  const allowed = "const" in schema ? [schema["const"]] : listOf(schema["enum"]);
+  const allowed = "const" in schema ? [schema["const"]] : toList(schema["enum"]);
   const same = allowed.filter((one) => isScalar(one) && String(one) === String(value));
   return same.length === 1 ? same[0] : value;
 }
@@ -81,7 +82,7 @@ function toType(
   depth: number,
   toStrings: boolean,
 ): unknown {
-  const types = typesOf(schema);
+  const types = listTypes(schema);
   const isAsked = (one: unknown): boolean => types.some((type) => isOfType(one, type));
   if (types.length === 0 || isAsked(value)) return value;
   if (typeof value === "string") {
@@ -90,7 +91,7 @@ function toType(
   }
   if (types.includes("array") && value !== null && value !== undefined) {
     const { prefix, rest } = itemSchemas(schema);
-    const wrapped = [mend(pass, prefix[0] ?? rest, value, depth + 1, toStrings)];
+    const wrapped = [coerceValue(pass, prefix[0] ?? rest, value, depth + 1, toStrings)];
     if (pass.validator.fits(schema, wrapped)) return wrapped;
   }
   const isNumberOrBoolean = typeof value === "boolean" || Number.isFinite(value);
@@ -124,7 +125,7 @@ function exactNumber(text: string): number | undefined {
   return digits.length <= 15 && Number.isFinite(number) && !vanished ? number : undefined;
 }
 
-function mendItems(
+function coerceItems(
   pass: Pass,
   schema: JsonSchema,
   items: readonly unknown[],
@@ -134,7 +135,7 @@ function mendItems(
   const { prefix, rest } = itemSchemas(schema);
   let copy: unknown[] | undefined;
   for (const [index, item] of items.entries()) {
-    const mended = mend(pass, prefix[index] ?? rest, item, depth + 1, toStrings);
+    const mended = coerceValue(pass, prefix[index] ?? rest, item, depth + 1, toStrings);
     if (mended === item) continue;
     copy ??= [...items];
     copy[index] = mended;
@@ -142,15 +143,15 @@ function mendItems(
   return copy ?? items;
 }
 
-function mendProperties(
+function coerceProperties(
   pass: Pass,
   schema: JsonSchema,
   value: JsonSchema,
   depth: number,
   toStrings: boolean,
 ): JsonSchema {
-  const properties = mapOf(schema["properties"]);
-  const required = stringsOf(schema["required"]);
+  const properties = toMap(schema["properties"]);
+  const required = listStrings(schema["required"]);
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
     const part = propertySchema(schema, key);
@@ -160,7 +161,7 @@ function mendProperties(
       delete copy[key];
       continue;
     }
-    const mended = mend(pass, part, value[key], depth + 1, toStrings);
+    const mended = coerceValue(pass, part, value[key], depth + 1, toStrings);
     if (mended === value[key]) continue;
     copy ??= { ...value };
     put(copy, key, mended);
@@ -169,15 +170,15 @@ function mendProperties(
 }
 
 function propertySchema(schema: JsonSchema, key: string): unknown {
-  const properties = mapOf(schema["properties"]);
+  const properties = toMap(schema["properties"]);
   if (has(properties, key)) return properties[key];
-  for (const [pattern, part] of Object.entries(mapOf(schema["patternProperties"]))) {
-    if (patternOf(pattern).test(key)) return part;
+  for (const [pattern, part] of Object.entries(toMap(schema["patternProperties"]))) {
+    if (getPattern(pattern).test(key)) return part;
   }
   return schema["additionalProperties"];
 }
 
-function mendUnion(
+function coerceUnion(
   pass: Pass,
   schema: JsonSchema,
   branches: readonly unknown[],
@@ -188,7 +189,7 @@ function mendUnion(
   // A string takes any scalar, so it is asked last.
   for (const strings of toStrings ? [false, true] : [false]) {
     for (const branch of branches) {
-      const mended = mend(pass, branch, value, depth + 1, strings);
+      const mended = coerceValue(pass, branch, value, depth + 1, strings);
       if (mended !== value && pass.validator.fits(schema, mended)) return mended;
     }
   }
@@ -205,7 +206,7 @@ function fill(
   let filled = value;
   if (Array.isArray(filled)) filled = fillItems(validator, schema, filled, depth);
   else if (isRecord(filled)) filled = fillProperties(validator, schema, filled, depth);
-  for (const part of [validator.target(schema), ...listOf(schema["allOf"])]) {
+  for (const part of [validator.target(schema), ...toList(schema["allOf"])]) {
     filled = fill(validator, part, filled, depth + 1);
   }
   return filled;
@@ -235,10 +236,10 @@ function fillProperties(
   depth: number,
 ): JsonSchema {
   let copy: Record<string, unknown> | undefined;
-  for (const [key, part] of Object.entries(mapOf(schema["properties"]))) {
+  for (const [key, part] of Object.entries(toMap(schema["properties"]))) {
     const filled = has(value, key)
       ? fill(validator, part, value[key], depth + 1)
-      : defaultOf(validator, part);
+      : findDefault(validator, part);
     if (filled === undefined || filled === value[key]) continue;
     copy ??= { ...value };
     put(copy, key, filled);
@@ -247,7 +248,7 @@ function fillProperties(
 }
 
 /** A copy, since the tool may change it; a default that breaks its own schema is none. */
-function defaultOf(validator: JsonSchemaValidator, schema: unknown): unknown {
+function findDefault(validator: JsonSchemaValidator, schema: unknown): unknown {
   if (!isRecord(schema) || schema["default"] === undefined) return undefined;
   return validator.fits(schema, schema["default"]) ? structuredClone(schema["default"]) : undefined;
 }

@@ -104,8 +104,8 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   function combinedChecks(schema: JsonSchema): Check[] {
     const rules: Check[] = [];
     if (typeof schema["$ref"] === "string") rules.push(refCheck(schema));
-    for (const part of listOf(schema["allOf"])) rules.push(checkOf(part));
-    const anyOf = listOf(schema["anyOf"]);
+    for (const part of toList(schema["allOf"])) rules.push(checkOf(part));
+    const anyOf = toList(schema["anyOf"]);
     if (anyOf.length > 0) {
       const branches = anyOf.map(checkOf);
       rules.push(
@@ -114,7 +114,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
           failUnion(at, anyOf, branches, value),
       );
     }
-    const oneOf = listOf(schema["oneOf"]);
+    const oneOf = toList(schema["oneOf"]);
     if (oneOf.length > 0) {
       const branches = oneOf.map(checkOf);
       rules.push((value, at) => {
@@ -211,10 +211,10 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     if (!isRecord(schema) || depth > 3) return "another value";
     if ("const" in schema) return quote(schema["const"]);
     if (Array.isArray(schema["enum"])) return choices(schema["enum"]);
-    const types = typesOf(schema);
+    const types = listTypes(schema);
     if (types.length > 0) return joinOr(types);
     if (typeof schema["$ref"] === "string") return describe(targetOf(schema), depth + 1);
-    const union = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])];
+    const union = [...toList(schema["anyOf"]), ...toList(schema["oneOf"])];
     if (union.length > 0) return joinOr(union.map((one) => describe(one, depth + 1)));
     return "properties" in schema || "required" in schema ? "object" : "another value";
   }
@@ -238,7 +238,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
 }
 
 function typeCheck(schema: JsonSchema): Check | undefined {
-  const types = typesOf(schema);
+  const types = listTypes(schema);
   const [only] = types;
   if (only === undefined) return undefined;
   const text = joinOr(types);
@@ -332,7 +332,7 @@ function stringChecks(schema: JsonSchema): Check[] {
     );
   }
   if (typeof pattern === "string" || pattern instanceof RegExp) {
-    const regexp = patternOf(pattern);
+    const regexp = getPattern(pattern);
     const text = `a string that matches /${regexp.source}/`;
     rules.push(
       (value, at) =>
@@ -343,7 +343,7 @@ function stringChecks(schema: JsonSchema): Check[] {
 }
 
 /** Patterns are Unicode ones; some in the wild are only valid without. */
-export function patternOf(pattern: string | RegExp): RegExp {
+export function getPattern(pattern: string | RegExp): RegExp {
   // A flag that moves `lastIndex` would make a check depend on the one before it.
   if (typeof pattern !== "string")
     return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
@@ -410,7 +410,7 @@ function arrayChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): C
 export function itemSchemas(schema: JsonSchema): { prefix: readonly unknown[]; rest: unknown } {
   const items = schema["items"];
   if (Array.isArray(items)) return { prefix: items, rest: schema["additionalItems"] };
-  return { prefix: listOf(schema["prefixItems"]), rest: items };
+  return { prefix: toList(schema["prefixItems"]), rest: items };
 }
 
 function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): Check[] {
@@ -418,10 +418,10 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
   const rule = (test: (value: JsonSchema, at: Report | undefined) => boolean) => {
     rules.push((value, at) => !isRecord(value) || test(value, at));
   };
-  const properties = mapOf(schema["properties"]);
+  const properties = toMap(schema["properties"]);
   const known = Object.keys(properties);
 
-  const required = stringsOf(schema["required"]);
+  const required = listStrings(schema["required"]);
   if (required.length > 0) {
     rule((value, at) => {
       let ok = true;
@@ -452,8 +452,8 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
     });
   }
 
-  const patterns = Object.entries(mapOf(schema["patternProperties"])).map(([pattern, part]) => ({
-    regexp: patternOf(pattern),
+  const patterns = Object.entries(toMap(schema["patternProperties"])).map(([pattern, part]) => ({
+    regexp: getPattern(pattern),
     check: checkOf(part),
   }));
   const additional = schema["additionalProperties"];
@@ -503,15 +503,15 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
     );
   }
   const dependent = [
-    ...Object.entries(mapOf(schema["dependentRequired"])),
-    ...Object.entries(mapOf(schema["dependentSchemas"])),
-    ...Object.entries(mapOf(schema["dependencies"])),
+    ...Object.entries(toMap(schema["dependentRequired"])),
+    ...Object.entries(toMap(schema["dependentSchemas"])),
+    ...Object.entries(toMap(schema["dependencies"])),
   ];
   for (const [key, needs] of dependent) {
     if (Array.isArray(needs)) {
       rule((value, at) => {
         if (!has(value, key)) return true;
-        const absent = stringsOf(needs).filter((name) => !has(value, name));
+        const absent = listStrings(needs).filter((name) => !has(value, name));
         for (const name of absent)
           fail(at && below(at, name), "stated", `required with "${key}", missing`, value);
         return absent.length === 0;
@@ -574,10 +574,10 @@ function indexSchema(root: JsonSchema): SchemaIndex {
     if (PARTIAL_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword))) index.isPartial = true;
     for (const keyword of SCHEMA_KEYWORDS.split(" ")) visit(schema[keyword], resource);
     for (const keyword of LIST_KEYWORDS.split(" ")) {
-      for (const part of listOf(schema[keyword])) visit(part, resource);
+      for (const part of toList(schema[keyword])) visit(part, resource);
     }
     for (const keyword of MAP_KEYWORDS.split(" ")) {
-      for (const part of Object.values(mapOf(schema[keyword]))) visit(part, resource);
+      for (const part of Object.values(toMap(schema[keyword]))) visit(part, resource);
     }
   };
   visit(root, root);
@@ -638,9 +638,9 @@ export function isOfType(value: unknown, type: string): boolean {
   }
 }
 
-export function typesOf(schema: JsonSchema): string[] {
+export function listTypes(schema: JsonSchema): string[] {
   const type = schema["type"];
-  return typeof type === "string" ? [type] : stringsOf(type);
+  return typeof type === "string" ? [type] : listStrings(type);
 }
 
 /** Whether a property is there. One that is `undefined` is not: JSON cannot say so. */
@@ -648,16 +648,16 @@ export function has(value: JsonSchema, key: string): boolean {
   return value[key] !== undefined && Object.hasOwn(value, key);
 }
 
-export function listOf(value: unknown): readonly unknown[] {
+export function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function mapOf(value: unknown): JsonSchema {
+export function toMap(value: unknown): JsonSchema {
   return isRecord(value) ? value : {};
 }
 
-export function stringsOf(value: unknown): string[] {
-  return listOf(value).filter((one) => typeof one === "string");
+export function listStrings(value: unknown): string[] {
+  return toList(value).filter((one) => typeof one === "string");
 }
 
 function numberOr(value: unknown, otherwise: number): number {

@@ -14,7 +14,7 @@ export function nearNames(name: string, candidates: Iterable<string>): string[] 
   const near: { candidate: string; distance: number }[] = [];
   for (const candidate of new Set(candidates)) {
     if (candidate === name) continue;
-    const distance = distanceOf(wanted, plain(candidate));
+    const distance = computeDistance(wanted, plain(candidate));
     if (distance !== undefined) near.push({ candidate, distance });
   }
   return near
@@ -29,7 +29,7 @@ function plain(name: string): string {
 }
 
 /** Smaller is nearer; undefined is not near at all. */
-function distanceOf(a: string, b: string): number | undefined {
+function computeDistance(a: string, b: string): number | undefined {
   if (a === b) return 0;
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   const contained = short.length >= MIN_CONTAINED_CHARS && long.includes(short);

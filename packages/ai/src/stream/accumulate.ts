@@ -15,7 +15,7 @@ import type {
   Usage,
 } from "../messages/messages.ts";
 import { PartialJsonParser } from "./partial-json.ts";
-import { costOf } from "../messages/usage.ts";
+import { computeCost } from "../messages/usage.ts";
 
 type OpenBlock =
   | { type: "text"; block: TextContent; text: GrowingText }
@@ -188,7 +188,7 @@ export class Accumulator {
     if (this.#stream.closed) return;
     const { usage } = this.message;
     Object.assign(usage, reported);
-    const cost = reported.cost ?? costOf(usage, this.#model.price);
+    const cost = reported.cost ?? computeCost(usage, this.#model.price);
     if (cost) usage.cost = cost;
     // What was known before may have no price now.
     else delete usage.cost;

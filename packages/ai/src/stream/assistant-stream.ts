@@ -31,7 +31,7 @@ export function isDelta(event: AssistantMessageEvent): event is DeltaEvent {
 }
 
 /** Whether two pieces belong to the same block. */
-export function sameBlock(one: DeltaEvent, other: DeltaEvent): boolean {
+export function isSameBlock(one: DeltaEvent, other: DeltaEvent): boolean {
   return one.type === other.type && one.contentIndex === other.contentIndex;
 }
 
@@ -45,7 +45,7 @@ export function joinDeltas(
   next: AssistantMessageEvent,
 ): DeltaEvent | undefined {
   if (!isDelta(last) || !isDelta(next)) return undefined;
-  if (!sameBlock(last, next)) return undefined;
+  if (!isSameBlock(last, next)) return undefined;
   if (last.delta.length >= FLAT_CHUNK_CHARS) return undefined;
   const delta = last.delta + next.delta;
   if (delta.length >= FLAT_CHUNK_CHARS) flatten(delta);
@@ -59,8 +59,8 @@ function finalMessage(event: AssistantMessageEvent): AssistantMessage {
 }
 
 /** Reading events lets timers and I/O have their turn at least this often. */
-const MAX_BREATH_MS = 10;
-const EVENTS_A_LOOK = 64;
+const YIELD_INTERVAL_MS = 10;
+const EVENTS_BETWEEN_CHECKS = 64;
 
 /** Any async iterable of events (a generator, say) as a stream with a result. */
 export function toAssistantStream(
@@ -76,7 +76,8 @@ export function toAssistantStream(
         stream.push(event);
         if (stream.closed || stream.detached) break;
         // A generator that never waits would keep every timer from firing, an abort's too.
-        if (++count % EVENTS_A_LOOK !== 0 || systemClock.now() - since < MAX_BREATH_MS) continue;
+        if (++count % EVENTS_BETWEEN_CHECKS !== 0 || systemClock.now() - since < YIELD_INTERVAL_MS)
+          continue;
         await systemClock.turn();
         since = systemClock.now();
       }

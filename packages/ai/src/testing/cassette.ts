@@ -9,7 +9,7 @@ import { type CompactEvent, EVENT_TYPES, toCompactEvent } from "../stream/compac
 import { CompactEventReader } from "../stream/compact-event-reader.ts";
 import type { AssistantMessageEvent, DoneReason } from "../stream/events.ts";
 import type { AssistantMessage, Context, Message, Model } from "../messages/messages.ts";
-import { redact, secretsOf } from "../common/redact.ts";
+import { redact, listSecrets } from "../common/redact.ts";
 import { toJsonSchema } from "../schema/schema.ts";
 
 /** The format of the lines. A reader takes its own version only. */
@@ -60,7 +60,7 @@ export function record(client: ProtocolClient, write: (line: string) => void): P
     async stream(model, context, options) {
       const request = canonicalRequest(model, context, options);
       const response: RecordedResponse = { number: ++requests, request, events: [] };
-      const hide = (text: string): string => redact(text, secretsOf(model, options));
+      const hide = (text: string): string => redact(text, listSecrets(model, options));
       const finish = (how: Ending): void =>
         write(JSON.stringify({ ...response, ...withoutSecrets(how, hide) }));
       try {

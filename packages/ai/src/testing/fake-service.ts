@@ -49,12 +49,12 @@ export function fakeService(...answers: (FakeAnswer | string)[]): FakeService {
       body: JSON.parse(typeof init.body === "string" ? init.body : "{}") as Record<string, unknown>,
       signal: init.signal ?? undefined,
     });
-    return Promise.resolve(responseOf(typeof given === "string" ? { body: given } : given));
+    return Promise.resolve(createResponse(typeof given === "string" ? { body: given } : given));
   };
   return { fetch: answer, requests };
 }
 
-function responseOf({ body = "", breaks, headers, open, status = 200 }: FakeAnswer): Response {
+function createResponse({ body = "", breaks, headers, open, status = 200 }: FakeAnswer): Response {
   const pieces = typeof body === "string" || body instanceof Uint8Array ? [body] : body;
   const encoder = new TextEncoder();
   const stream = new ReadableStream<Uint8Array>({
@@ -85,22 +85,22 @@ export function sse(...payloads: Payloads): string {
 }
 
 /** What came of one request: the events in order, and the message that they came to. */
-export interface Heard {
+export interface Exchanged {
   message: AssistantMessage;
   events: AssistantMessageEvent[];
   request: SentRequest;
 }
 
 /** Asks a wire over a fake service, with a key that every wire takes. */
-export async function hear(
+export async function sendRequest(
   make: (config: ProviderConfig) => ApiProvider,
   model: Model,
   service: FakeService,
   context: Partial<Context> = {},
   options: StreamOptions = {},
-): Promise<Heard> {
+): Promise<Exchanged> {
   const { stream } = make({ fetch: service.fetch });
-  const asked = { messages: [userSays("Hello")], ...context };
+  const asked = { messages: [createPrompt("Hello")], ...context };
   const answer = await stream(model, asked, { apiKey: "test-key", ...options });
   const events: AssistantMessageEvent[] = [];
   for await (const event of answer) events.push(event);
@@ -115,30 +115,30 @@ export type Ask<Answer> = (
   context?: Partial<Context>,
   options?: StreamOptions,
   at?: Model,
-) => Promise<Heard>;
+) => Promise<Exchanged>;
 
 /** Asks a wire for `model`, and lets the service answer `whole`, unless told otherwise. */
-export function asking<Answer>(
+export function createAsk<Answer>(
   make: (config: ProviderConfig) => ApiProvider,
   model: Model,
   whole: NoInfer<Answer>,
   written: (answer: Answer) => FakeAnswer | string,
 ): Ask<Answer> {
   return (answer = whole, context = {}, options = {}, at = model) =>
-    hear(make, at, fakeService(written(answer)), context, options);
+    sendRequest(make, at, fakeService(written(answer)), context, options);
 }
 
 /** The types of the events in order, in one line. */
-export function typesOf(events: readonly AssistantMessageEvent[]): string {
+export function listTypes(events: readonly AssistantMessageEvent[]): string {
   return events.map(({ type }) => type).join(" ");
 }
 
-export function userSays(content: string): Message {
+export function createPrompt(content: string): Message {
   return { role: "user", content, timestamp: 0 };
 }
 
 /** Makes messages that `model` said. */
-export function saidBy(
+export function createAnswers(
   model: Model,
 ): (content: AssistantContent[], more?: Partial<AssistantMessage>) => AssistantMessage {
   const { api, id, provider } = model;
@@ -155,7 +155,7 @@ export function saidBy(
 }
 
 /** What the tool "look" gave for a call. */
-export function toolGave(
+export function createResult(
   toolCallId: string,
   content: UserContent[],
   more: Partial<ToolResultMessage> = {},

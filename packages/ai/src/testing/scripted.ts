@@ -207,7 +207,7 @@ export function scriptedModel(
 
   const stream: StreamFn = (model, context, request) => {
     const callIndex = requests++;
-    if (keepCalls) calls.push(callOf(model, context, request));
+    if (keepCalls) calls.push(toCall(model, context, request));
     const clock = ownClock ?? request.clock ?? systemClock;
     const events = new AssistantMessageEventStream();
     const out = new Accumulator(events, model, clock.now());
@@ -228,7 +228,7 @@ export function scriptedModel(
     used++;
 
     const play = (answer: ScriptAnswer): void | Promise<never> => {
-      const response = { ...defaults, ...responseOf(answer) };
+      const response = { ...defaults, ...toResponse(answer) };
       if ("throws" in response) throw response.throws;
       if ("rejects" in response) return Promise.reject(response.rejects);
       const parts = ids.identify(response.parts ?? [], gate);
@@ -281,7 +281,7 @@ function perform(response: ReadyResponse, stage: Stage): void {
   // Deciding on the response may have taken its time.
   if (signal?.aborted) return abort(out);
   const { betweenMs = 0, delayMs = 0 } = response;
-  const acts = actsOf(response, stage);
+  const acts = listActs(response, stage);
   let cancelTimer: (() => void) | undefined;
   let forget: (() => void) | undefined;
 
@@ -311,7 +311,7 @@ function perform(response: ReadyResponse, stage: Stage): void {
 }
 
 /** The acts of a response, pausing where time may pass or an abort may be noticed. */
-function* actsOf(response: ReadyResponse, stage: Stage): Generator<"between" | "check", void> {
+function* listActs(response: ReadyResponse, stage: Stage): Generator<"between" | "check", void> {
   const { events, out } = stage;
   const { chunkSize = Infinity, error, parts, refuse, responseId, servedModel, usage } = response;
   if (responseId !== undefined) out.message.responseId = responseId;
@@ -325,7 +325,7 @@ function* actsOf(response: ReadyResponse, stage: Stage): Generator<"between" | "
       continue;
     }
     const index = openBlock(out, part);
-    const body = bodyOf(part);
+    const body = readBody(part);
     for (let from = 0, to = 0; from < body.length; from = to) {
       to = cutAt(body, from + Math.max(1, chunkSize));
       yield deltas++ > 0 ? "between" : "check";
@@ -340,7 +340,7 @@ function* actsOf(response: ReadyResponse, stage: Stage): Generator<"between" | "
   else if (refuse !== undefined) out.fail(refuse, { kind: "refused", retryable: false });
   else if ("breaks" in response) events.fail(response.breaks);
   else if (response.end) events.end();
-  else if (!response.stall) out.done(response.stopReason ?? stopReasonOf(parts));
+  else if (!response.stall) out.done(response.stopReason ?? chooseStopReason(parts));
 }
 
 function openBlock(out: Accumulator, part: StreamedPart): number {
@@ -367,7 +367,7 @@ function closeBlock(out: Accumulator, part: StreamedPart, index: number): void {
   }
 }
 
-function bodyOf(part: StreamedPart): string {
+function readBody(part: StreamedPart): string {
   if (part.type === "text") return part.text;
   if (part.type === "thinking") return part.thinking;
   return typeof part.arguments === "string" ? part.arguments : JSON.stringify(part.arguments);
@@ -380,11 +380,11 @@ function cutAt(text: string, end: number): number {
   return code >= 0xdc00 && code <= 0xdfff ? end + 1 : end;
 }
 
-function stopReasonOf(parts: readonly ReadyPart[]): DoneReason {
+function chooseStopReason(parts: readonly ReadyPart[]): DoneReason {
   return parts.some((part) => part.type === "toolCall") ? "toolUse" : "stop";
 }
 
-function responseOf(answer: ScriptAnswer): ScriptedResponse {
+function toResponse(answer: ScriptAnswer): ScriptedResponse {
   if (!isList(answer)) return responseOfItem(answer);
   const response: ScriptedResponse = {};
   const parts: (ScriptPart | string)[] = [];
@@ -404,7 +404,7 @@ function isList<T, U>(value: T | readonly U[]): value is readonly U[] {
   return Array.isArray(value);
 }
 
-function callOf(model: Model, context: Context, options: StreamOptions): ScriptedCall {
+function toCall(model: Model, context: Context, options: StreamOptions): ScriptedCall {
   return {
     model,
     systemPrompt: context.systemPrompt,

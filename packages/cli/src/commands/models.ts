@@ -10,7 +10,7 @@ import {
   userServices,
 } from "@gyre/ai/models";
 import { createKeyStore, KeyFileError, type KeyStore } from "@gyre/ai/node";
-import { findService, serviceOf, type ServicePreset, SERVICES } from "@gyre/ai/providers";
+import { findService, resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
@@ -213,7 +213,7 @@ function groupsOf(
   for (const model of models) {
     let group = groups.get(model.provider);
     if (!group) {
-      const service = serviceOf(model, own);
+      const service = resolveService(model, own);
       const place = places.get(service.id) ?? (service.keyless ? { place: "" } : undefined);
       const key = place === undefined ? "no key" : place.place && `key: ${place.place}`;
       group = { service, usable: place !== undefined, key: key || "needs no key", models: [] };

@@ -1,5 +1,5 @@
 import { parseUserModels, type UserModels, UserModelsError, userServices } from "@gyre/ai/models";
-import { findService, serviceOf, SERVICES } from "@gyre/ai/providers";
+import { findService, resolveService, SERVICES } from "@gyre/ai/providers";
 
 type ModelSettings = Readonly<Record<string, unknown>>;
 
@@ -69,5 +69,5 @@ function whyNot(id: string, variable: string, own: UserModels, said: object): st
 
 /** The variable that holds the key of a service that says nothing of it. */
 function keyVariable(id: string): string {
-  return serviceOf({ id: "", name: "", provider: id, api: "" }).keyEnv[0] ?? "";
+  return resolveService({ id: "", name: "", provider: id, api: "" }).keyEnv[0] ?? "";
 }

@@ -12,7 +12,7 @@ import {
   isTerminal,
   type Model,
   redact,
-  secretsOf,
+  listSecrets,
 } from "@gyre/ai";
 import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import { CompactEventWriter, type MessageHead, toMessageHead } from "@gyre/ai/stream";
@@ -224,7 +224,7 @@ export class ModelStream {
   #redact(message: AssistantMessage): AssistantMessage {
     const { errorMessage } = message;
     if (errorMessage === undefined) return message;
-    const secrets = this.#model ? secretsOf(this.#model) : [];
+    const secrets = this.#model ? listSecrets(this.#model) : [];
     return { ...message, errorMessage: redact(errorMessage, secrets) };
   }
 

@@ -3,7 +3,7 @@ import {
   type AssistantMessageEvent,
   type Context,
   isDelta,
-  sameBlock,
+  isSameBlock,
   type StreamOptions,
 } from "@gyre/ai";
 import {
@@ -60,7 +60,7 @@ function joined(events: readonly AssistantMessageEvent[]): unknown[] {
   const all: AssistantMessageEvent[] = [];
   for (const event of events) {
     const last = all.at(-1);
-    if (last && isDelta(last) && isDelta(event) && sameBlock(last, event)) {
+    if (last && isDelta(last) && isDelta(event) && isSameBlock(last, event)) {
       all[all.length - 1] = { ...event, delta: last.delta + event.delta };
     } else all.push(event);
   }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Model } from "@gyre/ai";
-import { serviceOf } from "@gyre/ai/providers";
+import { resolveService } from "@gyre/ai/providers";
 import { measure } from "../responses/compare.ts";
 import { isRecord, type Json, record, records, string } from "./parts.ts";
 import type { Case, ExpectedCall } from "../responses/manifest.ts";
@@ -156,7 +156,7 @@ export const ALLOWED: readonly AllowedDifference[] = [
       ours === undefined &&
       record(recorded)["seal"] === undefined &&
       model.api === "openai-completions" &&
-      serviceOf(model).quirks?.["reasoningBack"] === undefined,
+      resolveService(model).quirks?.["reasoningBack"] === undefined,
   },
   {
     name: "thinking that has to be there",

@@ -6,7 +6,7 @@ import {
   type Context,
   isDelta,
   type Model,
-  sameBlock,
+  isSameBlock,
   systemClock,
 } from "@gyre/ai";
 import { createProviders } from "@gyre/ai/providers";
@@ -89,7 +89,7 @@ function joined(stream: AssistantMessageEventStream): object[] {
   const events: AssistantMessageEvent[] = [];
   for (let event = stream.take(); event; event = stream.take()) {
     const last = events.at(-1);
-    if (last && isDelta(last) && isDelta(event) && sameBlock(last, event)) {
+    if (last && isDelta(last) && isDelta(event) && isSameBlock(last, event)) {
       events[events.length - 1] = { ...event, delta: last.delta + event.delta };
     } else events.push(event);
   }

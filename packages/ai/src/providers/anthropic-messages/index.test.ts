@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Message, Model } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   fakeService,
-  hear,
+  sendRequest,
   type Payloads,
-  saidBy,
+  createAnswers,
   sse,
   TEXT_AND_IMAGE,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { anthropicMessages } from "./index.ts";
 import { formatMessages } from "./request.ts";
@@ -49,9 +49,9 @@ function block(index: number, content_block: object, ...deltas: object[]): objec
 const TEXT = block(0, { type: "text", text: "" }, { type: "text_delta", text: "Hi" });
 const WHOLE = [START, ...TEXT, stopped("end_turn"), STOP];
 
-const ask = asking(anthropicMessages, model, WHOLE, (payloads: Payloads) => sse(...payloads));
+const ask = createAsk(anthropicMessages, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 describe("reading", () => {
   it("reads text, the id, the served model, usage and the reason", async () => {
@@ -65,7 +65,7 @@ describe("reading", () => {
       report: { events: 6, stopReason: "end_turn" },
     });
     expect(message.usage.cacheWrite).toBeUndefined();
-    expect(typesOf(events)).toBe("start text_start text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_end done");
   });
 
   it("keeps signatures and hidden thinking byte for byte", async () => {
@@ -192,7 +192,7 @@ describe("reading", () => {
     expect(message.content).toEqual([
       { type: "text", text: "Cited", signature: JSON.stringify([citation]) },
     ]);
-    expect(formatMessages([userSays("?"), message], model)[1]).toMatchObject({
+    expect(formatMessages([createPrompt("?"), message], model)[1]).toMatchObject({
       content: [{ type: "text", text: "Cited", citations: [citation] }],
     });
   });
@@ -211,7 +211,7 @@ describe("reading", () => {
     ]);
     const raw = { type: "compaction", content: "So far.", encrypted_content: "xyz" };
     expect(message.content[0]).toMatchObject({ type: "serviceTool", name: "compaction", raw });
-    expect(formatMessages([userSays("?"), message], model)[1]).toMatchObject({
+    expect(formatMessages([createPrompt("?"), message], model)[1]).toMatchObject({
       content: [raw, {}],
     });
   });
@@ -292,7 +292,7 @@ describe("reading", () => {
 
   it("is done with message_stop, also when the connection stays open", async () => {
     const service = fakeService({ body: sse(...WHOLE), open: true });
-    const { message } = await hear(anthropicMessages, model, service);
+    const { message } = await sendRequest(anthropicMessages, model, service);
     expect(message.stopReason).toBe("stop");
   });
 });
@@ -317,7 +317,7 @@ describe("writing", () => {
 
   const call = { type: "toolCall", id: "toolu_1", name: "look", arguments: { at: "x" } } as const;
   const history: Message[] = [
-    userSays("Look"),
+    createPrompt("Look"),
     assistant(
       [
         { type: "thinking", thinking: "Hm", signature: "sig" },
@@ -326,8 +326,8 @@ describe("writing", () => {
       ],
       { stopReason: "toolUse" },
     ),
-    toolGave("toolu_1", TEXT_AND_IMAGE, { isError: true }),
-    userSays("And?"),
+    createResult("toolu_1", TEXT_AND_IMAGE, { isError: true }),
+    createPrompt("And?"),
   ];
 
   it("merges results with what the user says next, images and errors included", () => {
@@ -492,7 +492,7 @@ describe("writing", () => {
     expect(forced.request.body["thinking"]).toBeUndefined();
     expect(forced.request.body["temperature"]).toBe(1);
     const begun = [
-      userSays("Look"),
+      createPrompt("Look"),
       assistant([call], { stopReason: "toolUse" }),
       ...history.slice(2, 3),
     ];
@@ -503,7 +503,7 @@ describe("writing", () => {
   it("gives another model's thinking as text, without its signature", () => {
     const [, foreign] = formatMessages(
       [
-        userSays("?"),
+        createPrompt("?"),
         assistant([{ type: "thinking", thinking: "Hm", signature: "theirs" }], { model: "other" }),
       ],
       model,
@@ -530,7 +530,7 @@ describe("writing", () => {
       { type: "thinking", thinking: "Hm", signature: "sig" },
     ]);
     expect(
-      formatMessages([userSays("1"), cut, userSays("2"), cited, userSays("3")], model),
+      formatMessages([createPrompt("1"), cut, createPrompt("2"), cited, createPrompt("3")], model),
     ).toEqual([
       {
         role: "user",
@@ -558,9 +558,9 @@ describe("writing", () => {
       input: { q: "x" },
     };
     const cut = assistant([{ type: "serviceTool", id: "srvtoolu_1", name: "web_search", raw }]);
-    const [, paused] = formatMessages([userSays("?"), cut], model);
+    const [, paused] = formatMessages([createPrompt("?"), cut], model);
     expect(paused).toEqual({ role: "assistant", content: [raw] });
-    const [, told] = formatMessages([userSays("?"), cut, userSays("!")], model);
+    const [, told] = formatMessages([createPrompt("?"), cut, createPrompt("!")], model);
     expect(told).toEqual({
       role: "assistant",
       content: [{ type: "text", text: '[The service ran its tool web_search with {"q":"x"}]' }],
@@ -572,7 +572,7 @@ describe("writing", () => {
     const by = { model: newer.id };
     const raw = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
     const text = assistant([{ type: "text", text: "So" }], by);
-    expect(formatMessages([userSays("?"), text], newer).at(-1)).toMatchObject({
+    expect(formatMessages([createPrompt("?"), text], newer).at(-1)).toMatchObject({
       role: "user",
       content: [{ text: "(Go on.)" }],
     });
@@ -580,13 +580,13 @@ describe("writing", () => {
       ...by,
       stopReason: "pause",
     });
-    expect(formatMessages([userSays("?"), paused], newer).at(-1)).toMatchObject({
+    expect(formatMessages([createPrompt("?"), paused], newer).at(-1)).toMatchObject({
       role: "assistant",
     });
   });
 
   it("does not begin to think in a turn of the assistant that began without", async () => {
-    const begun = [userSays("?"), assistant([{ type: "text", text: "So" }])];
+    const begun = [createPrompt("?"), assistant([{ type: "text", text: "So" }])];
     const { request } = await ask(WHOLE, { messages: begun }, { thinkingLevel: "high" });
     expect(request.body["thinking"]).toBeUndefined();
   });
@@ -602,7 +602,7 @@ describe("writing", () => {
       { type: "toolCall", id: "2", name: "", arguments: {} },
     ]);
     const results = ["1", "2"].map((id): Message => ({ ...history[2], toolCallId: id }) as Message);
-    const { request } = await ask(WHOLE, { messages: [userSays("?"), odd, ...results] });
+    const { request } = await ask(WHOLE, { messages: [createPrompt("?"), odd, ...results] });
     expect(request.body["tools"]).toMatchObject([{ name: "functions_look" }, { name: "unnamed" }]);
     expect(JSON.stringify(request.body["messages"])).toContain('"name":"functions_look"');
   });

@@ -204,7 +204,7 @@ export class Reader implements ResponseReader {
         if (open.input === "" && isFilled(block.input)) {
           this.#out.toolCall(contentIndex, JSON.stringify(block.input));
         }
-        return this.#out.toolCallEnd(contentIndex, callerOf(block));
+        return this.#out.toolCallEnd(contentIndex, writeCaller(block));
       default:
         this.#out.serviceTool(serviceTool(block, index, open.input));
     }
@@ -217,7 +217,7 @@ export class Reader implements ResponseReader {
       // Cumulative: what is said again replaces what was said; what is not said stands.
       if (value !== null && value !== undefined) raw[name] = value;
     }
-    this.#out.usage(usageOf(raw));
+    this.#out.usage(toUsage(raw));
   }
 
   #stopped({ stop_reason, stop_sequence, stop_details }: RawDelta): void {
@@ -260,7 +260,7 @@ function refusal(details: unknown): string {
 }
 
 /** Code of the service that made a call, and has to be named again with it. */
-function callerOf({ caller }: Block): string | undefined {
+function writeCaller({ caller }: Block): string | undefined {
   return caller && caller.type !== "direct" ? JSON.stringify(caller) : undefined;
 }
 
@@ -285,7 +285,7 @@ function isFilled(input: unknown): boolean {
   return typeof input === "object" && input !== null && Object.keys(input).length > 0;
 }
 
-function usageOf(raw: RawUsage): Usage {
+function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
   const put = (
     name: "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning",

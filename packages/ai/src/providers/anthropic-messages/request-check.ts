@@ -1,11 +1,11 @@
 import { sse } from "../../testing/fake-service.ts";
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
-  fieldsOf,
+  toFields,
   type Fields,
   IMAGE_TYPES,
   isBlank,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -72,7 +72,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
   checkSystem(problems, body["system"]);
   checkTools(problems, body, turns);
   checkThinking(problems, body, turns);
-  checkGeneration(problems, body, model, fieldsOf(body["tool_choice"])["type"]);
+  checkGeneration(problems, body, model, toFields(body["tool_choice"])["type"]);
   checkEnd(problems, turns, model);
   checkCacheMarks(problems, body);
 });
@@ -93,7 +93,7 @@ function combined(problems: Problems, messages: unknown): Turn[] {
     const blocks =
       typeof content === "string"
         ? [{ type: "text", text: content }]
-        : problems.filled(content, `${at}.content`).map(fieldsOf);
+        : problems.filled(content, `${at}.content`).map(toFields);
     const last = turns.at(-1);
     if (last && last.role === role) last.content.push(...blocks);
     else turns.push({ role, at, content: blocks });
@@ -196,7 +196,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
   problems.matches(block["tool_use_id"], CALL_ID, at);
   const { content } = block;
   if (content === undefined || typeof content === "string") return;
-  for (const part of listOf(content).map(fieldsOf)) {
+  for (const part of toList(content).map(toFields)) {
     problems.oneOf(part["type"], IN_RESULTS, `${at}.content`);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image") checkImage(problems, part, at);
@@ -207,14 +207,14 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
 
 function checkSystem(problems: Problems, system: unknown): void {
   if (system === undefined || typeof system === "string") return;
-  for (const block of listOf(system).map(fieldsOf)) {
+  for (const block of toList(system).map(toFields)) {
     problems.oneOf(block["type"], ["text"], "system");
     problems.must(!isBlank(block["text"]), "system", "text must not be blank");
   }
 }
 
 function checkTools(problems: Problems, body: Fields, turns: readonly Turn[]): void {
-  const tools = listOf(body["tools"]).map(fieldsOf);
+  const tools = toList(body["tools"]).map(toFields);
   const names = tools.flatMap(({ name }) => (name === undefined ? [] : [name]));
   problems.distinct(names, "tools");
   for (const [index, tool] of tools.entries()) {
@@ -239,10 +239,10 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
   if (body["thinking"] === undefined) return;
   checkClaudeThinking(
     problems,
-    { ...body, forced: ["any", "tool"].includes(String(fieldsOf(body["tool_choice"])["type"])) },
+    { ...body, forced: ["any", "tool"].includes(String(toFields(body["tool_choice"])["type"])) },
     body["max_tokens"],
   );
-  if (fieldsOf(body["thinking"])["type"] !== "enabled") return;
+  if (toFields(body["thinking"])["type"] !== "enabled") return;
   const last = turns.at(-1);
   // Anything else than results that the user says begins another turn.
   const inTurn =
@@ -276,7 +276,7 @@ function checkEnd(problems: Problems, turns: readonly Turn[], model: string): vo
   }
   const last = turns.at(-1);
   if (last?.role !== "assistant") return;
-  const end = fieldsOf(last.content.at(-1));
+  const end = toFields(last.content.at(-1));
   if (end["type"] === "text") {
     problems.must(!/\s$/.test(String(end["text"])), last.at, "must not end in white space");
   }
@@ -293,8 +293,8 @@ export function checkGeneration(
   choice: unknown,
 ): void {
   const generation = generationOf(model);
-  const type = fieldsOf(thinking)["type"];
-  const { effort } = fieldsOf(output_config);
+  const type = toFields(thinking)["type"];
+  const { effort } = toFields(output_config);
   const fits = temperature === undefined || generation < FIRST_WITHOUT_TEMPERATURE;
   problems.must(fits, "temperature", "this model has its own");
   const free = choice !== "any" && choice !== "tool";
@@ -326,7 +326,7 @@ function checkCacheMarks(problems: Problems, body: Fields): void {
       for (const item of value) look(item, at);
       return;
     }
-    const fields = fieldsOf(value);
+    const fields = toFields(value);
     const mark = fields["cache_control"];
     if (mark !== undefined) {
       marks++;

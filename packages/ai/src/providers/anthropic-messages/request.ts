@@ -37,7 +37,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const body: MessageCreateParamsStreaming = {
     model: model.id,
     stream: true,
-    messages: withBreakpoints(wireMessages(messages), cache),
+    messages: withBreakpoints(toMessageParams(messages), cache),
     ...thinking.params,
   };
   if (context.systemPrompt?.trim()) {
@@ -82,10 +82,10 @@ function withLooseThinking({ model, thinking }: MessageCreateParamsStreaming): s
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return wireMessages(claudeMessages(transformMessages(messages, model, RULES), model));
+  return toMessageParams(claudeMessages(transformMessages(messages, model, RULES), model));
 }
 
-function wireMessages(messages: readonly Message[]): MessageParam[] {
+function toMessageParams(messages: readonly Message[]): MessageParam[] {
   const wire: { role: "user" | "assistant"; content: ContentBlockParam[] }[] = [];
   // It wants a user to begin.
   if (messages[0]?.role === "assistant") {
@@ -93,7 +93,7 @@ function wireMessages(messages: readonly Message[]): MessageParam[] {
   }
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
-    const content = blocksOf(message);
+    const content = toBlocks(message);
     const last = wire.at(-1);
     // Results and what the user says next are one message here.
     if (last?.role === role) last.content.push(...content);
@@ -122,7 +122,7 @@ function withoutUnanswered(content: ContentBlockParam[]): ContentBlockParam[] {
   });
 }
 
-function blocksOf(message: Message): ContentBlockParam[] {
+function toBlocks(message: Message): ContentBlockParam[] {
   if (message.role === "assistant") return message.content.map(assistantBlock);
   if (message.role === "toolResult") {
     const result: ToolResultBlockParam = {

@@ -64,7 +64,7 @@ export class AwsEventStreamDecoder implements Framing {
   #makeRoom(): void {
     const prelude = this.#message;
     this.#check(prelude, LENGTHS_BYTES, "The prelude of a message");
-    const view = viewOf(prelude);
+    const view = createView(prelude);
     const total = view.getUint32(0);
     const headers = view.getUint32(HEADERS_LENGTH_AT);
     if (total < FRAME_BYTES || total > MAX_MESSAGE_BYTES) {
@@ -81,7 +81,7 @@ export class AwsEventStreamDecoder implements Framing {
     const message = this.#message;
     const end = message.length - CRC_BYTES;
     this.#check(message, end, "A message");
-    const headersEnd = PRELUDE_BYTES + viewOf(message).getUint32(HEADERS_LENGTH_AT);
+    const headersEnd = PRELUDE_BYTES + createView(message).getUint32(HEADERS_LENGTH_AT);
     const headers = this.#headers(message, headersEnd);
     const payload = decodeUtf8(message.subarray(headersEnd, end));
 
@@ -106,14 +106,14 @@ export class AwsEventStreamDecoder implements Framing {
 
   /** The checksum at `end` must be that of all bytes before it. */
   #check(bytes: Uint8Array, end: number, what: string): void {
-    if (viewOf(bytes).getUint32(end) === crc32(bytes, end)) return;
+    if (createView(bytes).getUint32(end) === crc32(bytes, end)) return;
     throw this.#error(`${what} does not match its checksum`);
   }
 
   /** The headers whose value is a string; of the others only the size matters. */
   #headers(message: Uint8Array, end: number): Map<string, string> {
     const found = new Map<string, string>();
-    const view = viewOf(message);
+    const view = createView(message);
     let at = PRELUDE_BYTES;
     const take = (bytes: number): number => {
       const from = at;
@@ -159,7 +159,7 @@ const VALUE_BYTES: readonly (number | undefined)[] = [
   16, // a UUID
 ];
 
-function viewOf(bytes: Uint8Array): DataView {
+function createView(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -69,7 +69,7 @@ export async function signRequest(request: SigV4Request): Promise<Record<string,
 
   const scope = [day, request.region, request.service, TERMINATOR].join("/");
   const toSign = [ALGORITHM, time, scope, hex(await sha256(canonical))].join("\n");
-  let key: Uint8Array<ArrayBuffer> = bytesOf(`AWS4${request.secretAccessKey}`);
+  let key: Uint8Array<ArrayBuffer> = toBytes(`AWS4${request.secretAccessKey}`);
   for (const part of [day, request.region, request.service, TERMINATOR, toSign]) {
     key = await hmac(key, part);
   }
@@ -114,18 +114,18 @@ function byCode([a, x]: readonly [string, string], [b, y]: readonly [string, str
   return x < y ? -1 : Number(x > y);
 }
 
-function bytesOf(value: string | Uint8Array): Uint8Array<ArrayBuffer> {
+function toBytes(value: string | Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(typeof value === "string" ? new TextEncoder().encode(value) : value);
 }
 
 async function sha256(value: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(value)));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(value)));
 }
 
 async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array<ArrayBuffer>> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const imported = await crypto.subtle.importKey("raw", key, algorithm, false, ["sign"]);
-  return new Uint8Array(await crypto.subtle.sign("HMAC", imported, bytesOf(text)));
+  return new Uint8Array(await crypto.subtle.sign("HMAC", imported, toBytes(text)));
 }
 
 function hex(bytes: Uint8Array): string {

@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../../client/client.ts";
 import type { Message, Model } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   fakeService,
-  hear,
-  type Heard,
-  saidBy,
+  sendRequest,
+  type Exchanged,
+  createAnswers,
   TEXT_AND_IMAGE,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { crc32 } from "../aws/event-stream.ts";
@@ -84,11 +84,11 @@ const USAGE = { inputTokens: 12, outputTokens: 7, totalTokens: 119, cacheReadInp
 const FIGURES = event("metadata", { usage: USAGE, metrics: { latencyMs: 5 }, p: "a" });
 const WHOLE = [START, ...TEXT, stopped("end_turn"), FIGURES];
 
-const ask = asking(bedrockConverseStream, model, WHOLE, (body: readonly Uint8Array[]) => ({
+const ask = createAsk(bedrockConverseStream, model, WHOLE, (body: readonly Uint8Array[]) => ({
   body,
 }));
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 describe("reading", () => {
   it("reads text, usage and the reason", async () => {
@@ -107,7 +107,7 @@ describe("reading", () => {
     expect(heard.usage.cacheWrite).toBeUndefined();
     expect(heard.report?.details).not.toHaveProperty("p");
     expect(heard.report?.unknown).toBeUndefined();
-    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("gives the same from single bytes", async () => {
@@ -246,7 +246,7 @@ describe("reading", () => {
       { type: "serviceTool", id: "s_1", name: "interpreter", output, raw: result },
       { type: "text", text: "2" },
     ]);
-    const [, back] = formatMessages([userSays("?"), heard], nova);
+    const [, back] = formatMessages([createPrompt("?"), heard], nova);
     expect(back).toEqual({ role: "assistant", content: [use, result, { text: "2" }] });
   });
 
@@ -263,7 +263,7 @@ describe("reading", () => {
     expect(heard.content).toEqual([
       { type: "text", text: "It was so.", signature: JSON.stringify([citation]) },
     ]);
-    expect(formatMessages([userSays("?"), heard], model)[1]).toEqual({
+    expect(formatMessages([createPrompt("?"), heard], model)[1]).toEqual({
       role: "assistant",
       content: [{ citationsContent: { content: [{ text: "It was so." }], citations: [citation] } }],
     });
@@ -413,14 +413,14 @@ describe("reading", () => {
 
   it("is done with the figures, also when the connection stays open", async () => {
     const service = fakeService({ body: WHOLE, open: true });
-    const { message: heard } = await hear(bedrockConverseStream, model, service);
+    const { message: heard } = await sendRequest(bedrockConverseStream, model, service);
     expect(heard.stopReason).toBe("stop");
   });
 
   it("waits for the figures only a little", async () => {
     const clock = manualClock();
     const service = fakeService({ body: [START, ...TEXT, stopped("end_turn")], open: true });
-    const heard = hear(bedrockConverseStream, model, service, {}, { clock });
+    const heard = sendRequest(bedrockConverseStream, model, service, {}, { clock });
     await clock.advance(AFTER_FINISH_MS);
     expect((await heard).message.stopReason).toBe("stop");
   });
@@ -429,16 +429,16 @@ describe("reading", () => {
     const headers = { "content-type": "application/json" };
     const body = '{"message":"The security token included in the request is expired"}';
     const service = fakeService({ body, headers });
-    const { message: heard } = await hear(bedrockConverseStream, model, service);
+    const { message: heard } = await sendRequest(bedrockConverseStream, model, service);
     expect(heard.stopReason).toBe("error");
     expect(heard.errorMessage).toContain("The security token");
   });
 });
 
 describe("reading what InvokeModelWithResponseStream wraps", () => {
-  function invoke(body: readonly Uint8Array[], at: Model = model): Promise<Heard> {
+  function invoke(body: readonly Uint8Array[], at: Model = model): Promise<Exchanged> {
     const asked = { ...at, api: "bedrock-invoke-stream" };
-    return hear(bedrockInvokeStream, asked, fakeService({ body }));
+    return sendRequest(bedrockInvokeStream, asked, fakeService({ body }));
   }
 
   it("asks each model in its own format", async () => {
@@ -531,7 +531,7 @@ describe("writing", () => {
     },
   ];
   const call = { type: "toolCall", id: "t_1", name: "look", arguments: { at: "x" } } as const;
-  const result = toolGave("t_1", TEXT_AND_IMAGE, { isError: true });
+  const result = createResult("t_1", TEXT_AND_IMAGE, { isError: true });
   const IMAGE = { image: { format: "png", source: { bytes: "aGk=" } } };
 
   it("asks the right place with the key in its header", async () => {
@@ -579,7 +579,7 @@ describe("writing", () => {
 
     const { stream } = bedrockConverseStream({ fetch: fakeService({ body: WHOLE }).fetch });
     const unknown: Model = { ...model, baseUrl: "https://gateway.example" };
-    const answer = await stream(unknown, { messages: [userSays("Hello")] }, { apiKey });
+    const answer = await stream(unknown, { messages: [createPrompt("Hello")] }, { apiKey });
     const failed = await answer.result();
     expect(failed).toMatchObject({ failure: { kind: "bad_request", retryable: false } });
     expect(failed.errorMessage).toContain('the quirk "region"');
@@ -587,7 +587,7 @@ describe("writing", () => {
   });
 
   const history: Message[] = [
-    userSays("Look"),
+    createPrompt("Look"),
     assistant([
       { type: "thinking", thinking: "Hm", signature: "sig" },
       { type: "thinking", thinking: "", signature: "aGlk", redacted: true },
@@ -595,7 +595,7 @@ describe("writing", () => {
       call,
     ]),
     result,
-    userSays("And?"),
+    createPrompt("And?"),
   ];
 
   it("merges results with what the user says next, images and errors included", () => {
@@ -627,23 +627,23 @@ describe("writing", () => {
 
   it("marks errors that are told in text alone", () => {
     const failed: Message = { ...result, content: result.content.slice(0, 1) };
-    const [, , results] = formatMessages([userSays("Look"), assistant([call]), failed], model);
+    const [, , results] = formatMessages([createPrompt("Look"), assistant([call]), failed], model);
     expect(results).toMatchObject({ content: [{ toolResult: { status: "error" } }] });
   });
 
   it("leaves out thinking of a Claude model that nothing came of", () => {
     const cut = assistant([{ type: "thinking", thinking: "Hm", signature: "sig" }]);
-    expect(formatMessages([userSays("1"), cut, userSays("2")], model)).toEqual([
+    expect(formatMessages([createPrompt("1"), cut, createPrompt("2")], model)).toEqual([
       { role: "user", content: [{ text: "1" }, { text: "2" }] },
     ]);
   });
 
   it("puts the images of results behind all results where a result can have none", () => {
     const only: Message = { ...result, toolCallId: "t_2", content: result.content.slice(1) };
-    const calls = saidBy(llama)([call, { ...call, id: "t_2" }]);
-    for (const after of [[], [userSays("And?")]]) {
+    const calls = createAnswers(llama)([call, { ...call, id: "t_2" }]);
+    for (const after of [[], [createPrompt("And?")]]) {
       const [, , results] = formatMessages(
-        [userSays("Look"), calls, result, only, ...after],
+        [createPrompt("Look"), calls, result, only, ...after],
         llama,
       );
       expect(results).toEqual({
@@ -663,7 +663,7 @@ describe("writing", () => {
     const other: Model = { ...model, id: "anthropic.claude-opus-4-6-v1" };
     const [, said, heard] = formatMessages(
       [
-        userSays("Look"),
+        createPrompt("Look"),
         assistant([
           { type: "thinking", thinking: "Hm", signature: "sig" },
           { ...call, id: "call:1|x" },
@@ -689,7 +689,7 @@ describe("writing", () => {
       { role: "assistant", content: [{ text: "So" }] },
     ]);
     const cited = assistant([{ type: "text", text: " ", signature: "[{}]" }]);
-    expect(formatMessages([userSays("a"), cited, userSays("")], model)).toEqual([
+    expect(formatMessages([createPrompt("a"), cited, createPrompt("")], model)).toEqual([
       { role: "user", content: [{ text: "a" }, { text: "(no text)" }] },
     ]);
   });

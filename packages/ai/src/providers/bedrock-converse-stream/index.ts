@@ -1,6 +1,6 @@
 import type { ApiProvider } from "../../client/registry.ts";
 import { writeRequest } from "./request.ts";
-import { awsFraming } from "../aws/decoder.ts";
+import { createAwsDecoder } from "../aws/decoder.ts";
 import { Reader } from "./reader.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
 import type { ApiFormat } from "../http/format.ts";
@@ -19,5 +19,5 @@ const FORMAT: ApiFormat = {
   api: "bedrock-converse-stream",
   writeRequest: writeRequest,
   createReader: (out) => new Reader(out),
-  createDecoder: awsFraming,
+  createDecoder: createAwsDecoder,
 };

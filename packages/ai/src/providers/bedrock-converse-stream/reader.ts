@@ -160,7 +160,7 @@ export class Reader implements ResponseReader {
   }
 
   /** The block of a kind that begins without saying so. */
-  #blockOf(index: number, kind: BlockKind): OpenBlock {
+  #getBlock(index: number, kind: BlockKind): OpenBlock {
     const open = this.#open.get(index);
     if (open?.kind === kind) return open;
     this.#stop(index);
@@ -170,17 +170,17 @@ export class Reader implements ResponseReader {
   #delta(index: number, delta: RawDelta): void {
     const { citation, image, reasoningContent, text, toolResult, toolUse } = delta;
     if (typeof text === "string") {
-      this.#out.text(this.#blockOf(index, "text").contentIndex, text);
+      this.#out.text(this.#getBlock(index, "text").contentIndex, text);
     } else if (reasoningContent) {
       this.#reasoning(index, reasoningContent);
     } else if (toolUse) {
       this.#input(index, toolUse.input);
     } else if (citation !== undefined) {
-      this.#blockOf(index, "text").parts.push(citation);
+      this.#getBlock(index, "text").parts.push(citation);
     } else if (Array.isArray(toolResult)) {
-      addResults(this.#blockOf(index, "toolResult").parts, toolResult);
+      addResults(this.#getBlock(index, "toolResult").parts, toolResult);
     } else if (image) {
-      this.#blockOf(index, "image").bytes.push(image.source?.bytes ?? "");
+      this.#getBlock(index, "image").bytes.push(image.source?.bytes ?? "");
     } else {
       this.#out.unknown(`delta ${Object.keys(delta)[0] ?? "of nothing"}`);
     }
@@ -189,11 +189,11 @@ export class Reader implements ResponseReader {
   #reasoning(index: number, delta: NonNullable<RawDelta["reasoningContent"]>): void {
     const { redactedContent, signature, text } = delta;
     if (typeof text === "string") {
-      this.#out.thinking(this.#blockOf(index, "reasoning").contentIndex, text);
+      this.#out.thinking(this.#getBlock(index, "reasoning").contentIndex, text);
     } else if (typeof signature === "string") {
-      this.#blockOf(index, "reasoning").text += signature;
+      this.#getBlock(index, "reasoning").text += signature;
     } else if (typeof redactedContent === "string") {
-      this.#blockOf(index, "redacted").bytes.push(redactedContent);
+      this.#getBlock(index, "redacted").bytes.push(redactedContent);
     } else {
       this.#out.unknown(`delta reasoningContent.${Object.keys(delta)[0] ?? "nothing"}`);
     }
@@ -224,7 +224,10 @@ export class Reader implements ResponseReader {
         // An empty signature is none.
         return this.#out.thinkingEnd(contentIndex, text ? { signature: text } : {});
       case "redacted":
-        return this.#out.thinkingEnd(contentIndex, { signature: joined(bytes), redacted: true });
+        return this.#out.thinkingEnd(contentIndex, {
+          signature: joinBase64(bytes),
+          redacted: true,
+        });
       case "toolUse":
         // The whole input may have come with the start, and no delta after it.
         if (text === "" && isRecord(start.input)) {
@@ -234,7 +237,7 @@ export class Reader implements ResponseReader {
       case "image":
         return this.#out.image({
           type: "image",
-          data: joined(bytes),
+          data: joinBase64(bytes),
           mimeType: `image/${start.format ?? "png"}`,
         });
       default:
@@ -249,7 +252,7 @@ export class Reader implements ResponseReader {
       this.#stopReason = stopReason;
       this.#out.report.stopReason = stopReason;
     }
-    this.#tell(told);
+    this.#addDetails(told);
     if (this.#counted) this.#finish();
   }
 
@@ -257,15 +260,15 @@ export class Reader implements ResponseReader {
     this.#counted = true;
     if (usage) {
       const raw = Object.assign((this.#out.report.usage ??= {}), usage);
-      this.#out.usage(usageOf(raw));
+      this.#out.usage(toUsage(raw));
     }
     const served = told.trace?.promptRouter?.invokedModelId;
     if (served !== undefined) this.#out.message.servedModel = served;
-    this.#tell(told);
+    this.#addDetails(told);
     if (this.#stopped) this.#finish();
   }
 
-  #tell(told: Record<string, unknown>): void {
+  #addDetails(told: Record<string, unknown>): void {
     const { report } = this.#out;
     for (const [name, value] of Object.entries(told)) {
       // Padding, so that the length of an event tells nobody what is in it.
@@ -318,7 +321,7 @@ function serviceTool({ kind, parts, start, text }: OpenBlock): ServiceToolConten
   return { type: "serviceTool", id, name: name ?? type, input, raw };
 }
 
-function usageOf(raw: RawUsage): Usage {
+function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
   const put = (name: Exclude<keyof Usage, "cost">, ...values: unknown[]): void => {
     const value = values.find((one) => typeof one === "number");
@@ -334,13 +337,13 @@ function usageOf(raw: RawUsage): Usage {
 }
 
 /** Pieces of base64 as one. A single piece stays as it is, byte for byte. */
-function joined(pieces: readonly string[]): string {
+function joinBase64(pieces: readonly string[]): string {
   const [first = "", ...more] = pieces;
-  return more.length === 0 ? first : btoa(pieces.map(fromBase64).join(""));
+  return more.length === 0 ? first : btoa(pieces.map(decodeBase64).join(""));
 }
 
 /** The bytes as a string of one character each. */
-export function fromBase64(data: string): string {
+export function decodeBase64(data: string): string {
   try {
     return atob(data);
   } catch {

@@ -5,11 +5,11 @@ import {
   takesPrefill,
 } from "../anthropic-messages/request-check.ts";
 import {
-  fieldsOf,
+  toFields,
   type Fields,
   isBlank,
   isFields,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -54,7 +54,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
   const messages = problems.filled(body["messages"], "messages").map((message, index) => {
     const at = `messages[${index}]`;
     const { content, role } = problems.fields(message, at);
-    return { role, at, content: problems.filled(content, `${at}.content`).map(fieldsOf) };
+    return { role, at, content: problems.filled(content, `${at}.content`).map(toFields) };
   });
   for (const [index, { at, role }] of messages.entries()) {
     const due = index % 2 === 0 ? "user" : "assistant";
@@ -98,10 +98,10 @@ function checkBlock(problems: Problems, block: Fields, at: string): void {
     problems.fields(input, `${at} input`);
   }
   if (toolResult !== undefined) checkResult(problems, problems.fields(toolResult, at), at);
-  if (reasoningContent !== undefined) checkReasoning(problems, fieldsOf(reasoningContent), at);
+  if (reasoningContent !== undefined) checkReasoning(problems, toFields(reasoningContent), at);
   if (citationsContent !== undefined) {
     const { content } = problems.fields(citationsContent, at);
-    for (const part of problems.filled(content, at).map(fieldsOf)) {
+    for (const part of problems.filled(content, at).map(toFields)) {
       problems.must(!isBlank(part["text"]), at, "text must not be blank");
     }
   }
@@ -110,15 +110,15 @@ function checkBlock(problems: Problems, block: Fields, at: string): void {
 function checkImage(problems: Problems, image: unknown, at: string): void {
   const { format, source } = problems.fields(image, at);
   problems.oneOf(format, IMAGE_FORMATS, at);
-  problems.base64(fieldsOf(source)["bytes"], at);
+  problems.base64(toFields(source)["bytes"], at);
 }
 
 function checkResult(problems: Problems, result: Fields, at: string): void {
   const { content, status, toolUseId } = result;
   problems.matches(toolUseId, CALL_ID, at);
   if (status !== undefined) problems.oneOf(status, ["success", "error"], at);
-  const parts = status === "error" ? problems.filled(content, at) : listOf(content);
-  for (const part of parts.map(fieldsOf)) {
+  const parts = status === "error" ? problems.filled(content, at) : toList(content);
+  for (const part of parts.map(toFields)) {
     const [kind = "", ...more] = Object.keys(part);
     problems.must(more.length === 0, at, "a block holds one thing");
     problems.oneOf(kind, IN_RESULTS, at);
@@ -170,12 +170,12 @@ function checkTools(problems: Problems, body: Fields, messages: readonly Message
   if (config === undefined) return;
   const { toolChoice, tools } = problems.fields(config, "toolConfig");
   const names: unknown[] = [];
-  for (const tool of problems.filled(tools, "toolConfig.tools").map(fieldsOf)) {
+  for (const tool of problems.filled(tools, "toolConfig.tools").map(toFields)) {
     if (tool["toolSpec"] === undefined) continue;
     const { description, inputSchema, name } = problems.fields(tool["toolSpec"], "toolSpec");
     problems.matches(name, NAME, "toolSpec");
     if (description !== undefined) problems.must(description !== "", "toolSpec", "no description");
-    problems.objectSchema(fieldsOf(inputSchema)["json"], "toolSpec.inputSchema");
+    problems.objectSchema(toFields(inputSchema)["json"], "toolSpec.inputSchema");
     names.push(name);
   }
   problems.distinct(names, "toolSpec");
@@ -183,12 +183,12 @@ function checkTools(problems: Problems, body: Fields, messages: readonly Message
   const [kind, ...more] = Object.keys(problems.fields(toolChoice, "toolChoice"));
   problems.must(more.length === 0, "toolChoice", "is one thing");
   problems.oneOf(kind, ["auto", "any", "tool"], "toolChoice");
-  const chosen = fieldsOf(fieldsOf(toolChoice)["tool"])["name"];
+  const chosen = toFields(toFields(toolChoice)["tool"])["name"];
   if (kind === "tool") problems.oneOf(chosen, names, "toolChoice");
 }
 
 function checkSystem(problems: Problems, system: unknown): void {
-  for (const block of listOf(system).map(fieldsOf)) {
+  for (const block of toList(system).map(toFields)) {
     if (block["text"] === undefined) continue;
     problems.must(!isBlank(block["text"]), "system", "text must not be blank");
   }
@@ -196,10 +196,10 @@ function checkSystem(problems: Problems, system: unknown): void {
 
 function checkCachePoints(problems: Problems, body: Fields): void {
   const blocks = [
-    ...listOf(body["system"]),
-    ...listOf(body["messages"]).flatMap((message) => listOf(fieldsOf(message)["content"])),
-    ...listOf(fieldsOf(body["toolConfig"])["tools"]),
-  ].map(fieldsOf);
+    ...toList(body["system"]),
+    ...toList(body["messages"]).flatMap((message) => toList(toFields(message)["content"])),
+    ...toList(toFields(body["toolConfig"])["tools"]),
+  ].map(toFields);
   const points = blocks.flatMap(({ cachePoint }) => (cachePoint === undefined ? [] : [cachePoint]));
   problems.must(points.length <= MAX_CACHE_POINTS, "cachePoint", `more than ${MAX_CACHE_POINTS}`);
   for (const point of points) {
@@ -215,7 +215,7 @@ function checkInference(
   messages: readonly Message[],
   model: string,
 ): void {
-  const config = fieldsOf(body["inferenceConfig"]);
+  const config = toFields(body["inferenceConfig"]);
   problems.onlyKeys(config, INFERENCE_KEYS, "inferenceConfig");
   const last = messages.at(-1);
   const text = last?.content.at(-1)?.["text"];
@@ -232,18 +232,18 @@ function checkInference(
     const end = content.at(-1)?.["reasoningContent"];
     problems.must(role !== "assistant" || end === undefined, at, "must not end in thinking");
     for (const { content: parts, status } of held(content, "toolResult")) {
-      const shown = listOf(parts).some((part) => fieldsOf(part)["image"] !== undefined);
+      const shown = toList(parts).some((part) => toFields(part)["image"] !== undefined);
       problems.must(status !== "error" || !shown, at, "an error is told in text alone");
     }
   }
-  const fields = fieldsOf(body["additionalModelRequestFields"]);
-  const choice = Object.keys(fieldsOf(fieldsOf(body["toolConfig"])["toolChoice"]))[0];
+  const fields = toFields(body["additionalModelRequestFields"]);
+  const choice = Object.keys(toFields(toFields(body["toolConfig"])["toolChoice"]))[0];
   const forced = choice === "any" || choice === "tool";
   const { maxTokens, temperature } = config;
   checkGeneration(problems, { ...fields, temperature }, model, choice);
   if (fields["thinking"] === undefined) return;
   checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
-  if (fieldsOf(fields["thinking"])["type"] !== "enabled") return;
+  if (toFields(fields["thinking"])["type"] !== "enabled") return;
   const said = messages.findLast(({ role }) => role === "assistant");
   // Anything else than results that the user says begins another turn.
   const spoken = (last?.content ?? []).filter(

@@ -27,17 +27,17 @@ const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } 
 /** One request to ConverseStream. Throws where it is to be signed and no region is known. */
 export function writeRequest(request: RequestContext): ApiRequest {
   const { context, model, options } = request;
-  const messages = handedOver(context.messages, model);
+  const messages = transform(context.messages, model);
   const cache = cachePoint(model, options.cacheRetention);
   const toolConfig = toolParams(request, messages);
-  const reasoning = reasoningOf(model, options, messages, toolConfig !== undefined);
+  const reasoning = chooseReasoning(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
   const temperature =
     reasoning.fields || findClaudeFeatures(model.id).fixedTemperature
       ? undefined
       : options.temperature;
   const body: Record<string, unknown> = {
-    messages: withCachePoints(wireMessages(messages, model), cache),
+    messages: withCachePoints(toConverseMessages(messages, model), cache),
   };
   if (context.systemPrompt?.trim()) {
     body["system"] = [{ text: context.systemPrompt }, ...(cache ? [{ cachePoint: cache }] : [])];
@@ -50,11 +50,11 @@ export function writeRequest(request: RequestContext): ApiRequest {
   }
   if (toolConfig) body["toolConfig"] = toolConfig;
   if (reasoning.fields) body["additionalModelRequestFields"] = reasoning.fields;
-  return sentTo(request, "converse-stream", body);
+  return addressRequest(request, "converse-stream", body);
 }
 
 /** A body on its way to one of the operations on a model, with a key or to be signed. */
-export function sentTo(
+export function addressRequest(
   request: RequestContext,
   operation: string,
   body: Record<string, unknown>,
@@ -81,7 +81,7 @@ function awsKeys(apiKey: string | undefined): AwsKeys | undefined {
 }
 
 function signer(request: RequestContext, keys: AwsKeys): NonNullable<ApiRequest["sign"]> {
-  const region = regionOf(request);
+  const region = findRegion(request);
   return async (sent) => {
     const { signRequest } = await import("../aws/sigv4.ts");
     const now = request.clock.now();
@@ -89,7 +89,7 @@ function signer(request: RequestContext, keys: AwsKeys): NonNullable<ApiRequest[
   };
 }
 
-function regionOf({ baseUrl, model, service }: RequestContext): string {
+function findRegion({ baseUrl, model, service }: RequestContext): string {
   const said = model.quirks?.["region"] ?? service.quirks?.["region"];
   if (typeof said === "string") return said;
   const [, region] = /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl) ?? [];
@@ -103,7 +103,7 @@ function regionOf({ baseUrl, model, service }: RequestContext): string {
 type Family = "claude" | "nova" | "openai" | "other";
 
 /** Whose model it is: what a model can differs by that, whatever region or profile is named with it. */
-function familyOf({ id, quirks }: Model): Family {
+function findFamily({ id, quirks }: Model): Family {
   const said = quirks?.["family"];
   if (said === "claude" || said === "nova" || said === "openai") return said;
   if (id.includes("claude")) return "claude";
@@ -111,49 +111,49 @@ function familyOf({ id, quirks }: Model): Family {
   return id.includes("openai.") ? "openai" : "other";
 }
 
-type WireBlock =
+type ConverseBlock =
   | { text: string }
   | { image: { format: string; source: { bytes: string } } }
   | { toolUse: { toolUseId: string; name: string; input: Record<string, unknown> } }
-  | { toolResult: { toolUseId: string; content: WireBlock[]; status?: "error" } }
+  | { toolResult: { toolUseId: string; content: ConverseBlock[]; status?: "error" } }
   | { reasoningContent: { reasoningText: { text: string; signature: string } } }
   | { reasoningContent: { redactedContent: string } }
   | { citationsContent: { content: { text: string }[]; citations: unknown } }
   | { cachePoint: CachePoint };
 
-interface WireMessage {
+interface ConverseMessage {
   role: "user" | "assistant";
-  content: WireBlock[];
+  content: ConverseBlock[];
 }
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return wireMessages(handedOver(messages, model), model);
+  return toConverseMessages(transform(messages, model), model);
 }
 
-function handedOver(messages: readonly Message[], model: Model): Message[] {
+function transform(messages: readonly Message[], model: Model): Message[] {
   const ours = transformMessages(messages, model, RULES);
-  return familyOf(model) === "claude" ? claudeMessages(ours, model) : ours;
+  return findFamily(model) === "claude" ? claudeMessages(ours, model) : ours;
 }
 
-function wireMessages(messages: readonly Message[], model: Model): WireMessage[] {
-  const wire: WireMessage[] = [];
-  const add = (role: WireMessage["role"], content: WireBlock[]): void => {
+function toConverseMessages(messages: readonly Message[], model: Model): ConverseMessage[] {
+  const wire: ConverseMessage[] = [];
+  const add = (role: ConverseMessage["role"], content: ConverseBlock[]): void => {
     if (content.length === 0) return;
     const last = wire.at(-1);
     // Results and what the user says next are one message here.
     if (last?.role === role) last.content.push(...content);
     else wire.push({ role, content });
   };
-  const inResults = ["claude", "nova"].includes(familyOf(model));
+  const inResults = ["claude", "nova"].includes(findFamily(model));
   // Images of results that cannot have any: they follow when all the results are said.
-  let images: WireBlock[] = [];
+  let images: ConverseBlock[] = [];
   // It wants a user to begin.
   if (messages[0]?.role === "assistant") add("user", [{ text: "(The conversation goes on.)" }]);
   for (const message of messages) {
     if (message.role === "toolResult") {
       add("user", [resultBlock(message, inResults)]);
-      if (!inResults) images.push(...imagesOf(message.content));
+      if (!inResults) images.push(...toImageBlocks(message.content));
       continue;
     }
     add("user", images);
@@ -168,13 +168,13 @@ function wireMessages(messages: readonly Message[], model: Model): WireMessage[]
   return wire;
 }
 
-function resultBlock(message: ToolResultMessage, inResults: boolean): WireBlock {
+function resultBlock(message: ToolResultMessage, inResults: boolean): ConverseBlock {
   const { content, isError, toolCallId } = message;
   const texts = content.filter(({ type }) => type === "text");
   const shown = inResults ? content : texts;
   // What is marked as an error may hold text alone, and other models do not know the mark.
   const marked = isError && inResults && texts.length === content.length;
-  const told: WireBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
+  const told: ConverseBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
   return {
     toolResult: {
       toolUseId: toolCallId,
@@ -187,21 +187,21 @@ function resultBlock(message: ToolResultMessage, inResults: boolean): WireBlock 
   };
 }
 
-function userBlocks(content: string | readonly UserContent[]): WireBlock[] {
+function userBlocks(content: string | readonly UserContent[]): ConverseBlock[] {
   return typeof content === "string" ? [{ text: content }] : content.map(userBlock);
 }
 
-function imagesOf(content: readonly UserContent[]): WireBlock[] {
+function toImageBlocks(content: readonly UserContent[]): ConverseBlock[] {
   return content.filter(({ type }) => type === "image").map(userBlock);
 }
 
-function userBlock(block: UserContent): WireBlock {
+function userBlock(block: UserContent): ConverseBlock {
   if (block.type === "text") return { text: block.text };
   const format = block.mimeType.replace(/^image\//, "");
   return { image: { format, source: { bytes: block.data } } };
 }
 
-function assistantBlock(block: AssistantContent): WireBlock[] {
+function assistantBlock(block: AssistantContent): ConverseBlock[] {
   switch (block.type) {
     case "text":
       // A blank text is refused, also where it has citations.
@@ -223,7 +223,7 @@ function assistantBlock(block: AssistantContent): WireBlock[] {
     case "toolCall":
       return [{ toolUse: { toolUseId: block.id, name: block.name, input: block.arguments } }];
     case "serviceTool":
-      return [block.raw as WireBlock];
+      return [block.raw as ConverseBlock];
     case "image":
       return [{ text: `[Image: ${block.mimeType}]` }];
   }
@@ -244,7 +244,7 @@ function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoi
 function hasCache(model: Model): boolean {
   const said = model.quirks?.["cache"];
   if (typeof said === "boolean") return said;
-  if (familyOf(model) === "nova") return true;
+  if (findFamily(model) === "nova") return true;
   return findClaudeFeatures(model.id).bedrockCache === true;
 }
 
@@ -253,7 +253,10 @@ function hasCache(model: Model): boolean {
  * end of the last two messages of the user, so that what the last request wrote is found
  * by this one, whatever came in between.
  */
-function withCachePoints(messages: WireMessage[], cache: CachePoint | undefined): WireMessage[] {
+function withCachePoints(
+  messages: ConverseMessage[],
+  cache: CachePoint | undefined,
+): ConverseMessage[] {
   if (!cache) return messages;
   const users = messages.filter(({ role }) => role === "user").slice(-2);
   for (const { content } of users) content.push({ cachePoint: cache });
@@ -285,7 +288,7 @@ function toolSpec({ name, description, parameters }: Tool, model: Model): object
   const { properties, required, $defs, ...rest } = toJsonSchema(parameters);
   const json = {
     // Nova takes nothing else at the top of a schema.
-    ...(familyOf(model) !== "nova" && rest),
+    ...(findFamily(model) !== "nova" && rest),
     type: "object",
     ...(properties !== undefined && { properties }),
     ...(required !== undefined && { required }),
@@ -300,7 +303,7 @@ interface Reasoning {
   fields?: Record<string, unknown>;
 }
 
-function reasoningOf(
+function chooseReasoning(
   model: Model,
   options: StreamOptions,
   messages: readonly Message[],
@@ -308,7 +311,7 @@ function reasoningOf(
 ): Reasoning {
   const { maxTokens, thinkingLevel = "off" } = options;
   const asked: Reasoning = maxTokens === undefined ? {} : { maxTokens };
-  const family = familyOf(model);
+  const family = findFamily(model);
   if (family === "claude") return claudeThinking(model, options, messages, hasTools);
   if (thinkingLevel === "off" || model.reasoning === false) return asked;
   const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;

@@ -1,5 +1,5 @@
 import type { ApiProvider } from "../../client/registry.ts";
-import { awsFraming } from "../aws/decoder.ts";
+import { createAwsDecoder } from "../aws/decoder.ts";
 import { Reader } from "./reader.ts";
 import { writeRequest } from "./request.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
@@ -18,5 +18,5 @@ const FORMAT: ApiFormat = {
   api: "bedrock-invoke-stream",
   writeRequest: writeRequest,
   createReader: (out) => new Reader(out),
-  createDecoder: awsFraming,
+  createDecoder: createAwsDecoder,
 };

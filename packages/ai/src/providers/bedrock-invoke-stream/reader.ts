@@ -1,6 +1,6 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
 import { Reader as AnthropicReader } from "../anthropic-messages/reader.ts";
-import { fromBase64, Reader as ConverseReader } from "../bedrock-converse-stream/reader.ts";
+import { decodeBase64, Reader as ConverseReader } from "../bedrock-converse-stream/reader.ts";
 import { decodeUtf8 } from "../../stream/sse.ts";
 import type { ResponseReader } from "../http/format.ts";
 import { parseObject } from "../http/json.ts";
@@ -27,7 +27,7 @@ export class Reader implements ResponseReader {
   read(data: string, event?: string): void {
     if (event !== "chunk") return this.#converse.read(data, event);
     const { bytes } = parseObject(data);
-    const packed = fromBase64(typeof bytes === "string" ? bytes : "");
+    const packed = decodeBase64(typeof bytes === "string" ? bytes : "");
     const json = decodeUtf8(Uint8Array.from(packed, (char) => char.charCodeAt(0)));
     const inner = parseObject(json);
     for (const [name, value] of Object.entries(inner)) {

@@ -1,11 +1,11 @@
 import { fixture as anthropic } from "../anthropic-messages/request-check.ts";
 import { fixture as converse } from "../bedrock-converse-stream/request-check.ts";
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
-import { fieldsOf, type RequestCheck } from "../testing/problems.ts";
+import { toFields, type RequestCheck } from "../testing/problems.ts";
 
 /** "Inference request parameters" in Amazon's documentation: the model's own format without its name. */
 const check: RequestCheck = (body, model = "") => {
-  const { anthropic_beta: _, anthropic_version, schemaVersion, ...own } = fieldsOf(body);
+  const { anthropic_beta: _, anthropic_version, schemaVersion, ...own } = toFields(body);
   if (!model.includes("claude")) {
     const problems = schemaVersion === "messages-v1" ? [] : ["schemaVersion: must be messages-v1"];
     return [...problems, ...converse.check(own, model)];

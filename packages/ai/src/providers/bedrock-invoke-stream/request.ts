@@ -1,5 +1,8 @@
 import { writeRequest as writeAnthropic } from "../anthropic-messages/request.ts";
-import { sentTo, writeRequest as writeConverse } from "../bedrock-converse-stream/request.ts";
+import {
+  addressRequest,
+  writeRequest as writeConverse,
+} from "../bedrock-converse-stream/request.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 
 const OPERATION = "invoke-with-response-stream";
@@ -12,12 +15,12 @@ export function writeRequest(request: RequestContext): ApiRequest {
     // Nova marks what is to be cached in another way than Converse does.
     const options = { ...request.options, cacheRetention: "none" } as const;
     const { body } = writeConverse({ ...request, options });
-    return sentTo(request, OPERATION, { schemaVersion: NOVA_SCHEMA, ...body });
+    return addressRequest(request, OPERATION, { schemaVersion: NOVA_SCHEMA, ...body });
   }
   const { body, headers } = writeAnthropic(request);
   const { model: _, stream: __, ...own } = body;
   const beta = headers["anthropic-beta"];
-  return sentTo(request, OPERATION, {
+  return addressRequest(request, OPERATION, {
     anthropic_version: CLAUDE_VERSION,
     ...(beta !== undefined && { anthropic_beta: [beta] }),
     ...own,

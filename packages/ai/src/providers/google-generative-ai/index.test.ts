@@ -9,16 +9,16 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   type FakeAnswer,
   fakeService,
-  hear,
+  sendRequest,
   type Payloads,
-  saidBy,
+  createAnswers,
   sse,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { googleGenerativeAi } from "./index.ts";
@@ -52,13 +52,13 @@ function chunk(parts: readonly object[], extra: Extra = {}, around: object = {})
 const STOP: Extra = { finishReason: "STOP" };
 const WHOLE = [chunk([{ text: "Hi" }], STOP)];
 
-const ask = asking(googleGenerativeAi, model, WHOLE, (payloads: Payloads) => sse(...payloads));
+const ask = createAsk(googleGenerativeAi, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function contentOf(...payloads: object[]): Promise<AssistantContent[]> {
   return (await ask(payloads)).message.content;
 }
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 function call(id: string, name = "read", signature?: string): AssistantContent {
   const proof = signature === undefined ? {} : { signature };
@@ -70,7 +70,7 @@ function result(
   content: UserContent[] = [{ type: "text", text: "done" }],
   isError = false,
 ): ToolResultMessage {
-  return toolGave(toolCallId, content, { toolName: "read", isError });
+  return createResult(toolCallId, content, { toolName: "read", isError });
 }
 
 const PICTURE: UserContent = { type: "image", mimeType: "image/png", data: "aW1n" };
@@ -94,7 +94,7 @@ describe("reading", () => {
       usage: { input: 5, output: 2, totalTokens: 7 },
       report: { events: 2, stopReason: "STOP", usage: { promptTokenCount: 5 } },
     });
-    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("makes a block of neighbouring text, and another one of what is thought", async () => {
@@ -281,7 +281,7 @@ describe("reading", () => {
     const payloads = [chunk([{ text: "Hi " }]), chunk([{ text: "you" }], STOP)];
     const headers = { "content-type": "application/json; charset=UTF-8" };
     const hearBody = async (body: string): Promise<AssistantMessage> =>
-      (await hear(googleGenerativeAi, model, fakeService({ body, headers }))).message;
+      (await sendRequest(googleGenerativeAi, model, fakeService({ body, headers }))).message;
     const array = await hearBody(JSON.stringify(payloads, undefined, 1));
     expect(array).toMatchObject({
       content: [{ type: "text", text: "Hi you" }],
@@ -497,14 +497,14 @@ describe("the end of a response", () => {
 
   it("is not there where a chunk is cut in its middle", async () => {
     const body = sse(chunk([{ text: "Hi" }], STOP));
-    const { message } = await hear(googleGenerativeAi, model, fakeService(body.trimEnd()));
+    const { message } = await sendRequest(googleGenerativeAi, model, fakeService(body.trimEnd()));
     expect(message.failure?.kind).toBe("incomplete");
   });
 
   it("does not wait for a connection that stays open", async () => {
     const clock = manualClock();
     const answer: FakeAnswer = { body: sse(chunk([{ text: "Hi" }], STOP)), open: true };
-    const heard = hear(googleGenerativeAi, model, fakeService(answer), {}, { clock });
+    const heard = sendRequest(googleGenerativeAi, model, fakeService(answer), {}, { clock });
     await clock.advance(AFTER_FINISH_MS);
     expect((await heard).message).toMatchObject({
       stopReason: "stop",
@@ -648,7 +648,10 @@ describe("the request", () => {
   });
 
   it("is the same for the same input, byte for byte", async () => {
-    const context = { tools, messages: [userSays("Hi"), assistant([call("c1")]), result("c1")] };
+    const context = {
+      tools,
+      messages: [createPrompt("Hi"), assistant([call("c1")]), result("c1")],
+    };
     const [one, two] = [await ask(WHOLE, context), await ask(WHOLE, context)];
     expect(JSON.stringify(one.request.body)).toBe(JSON.stringify(two.request.body));
   });
@@ -660,7 +663,7 @@ describe("the transcript", () => {
     const messages = [
       assistant([text("A")]),
       assistant([text("B")]),
-      userSays("C"),
+      createPrompt("C"),
       { role: "user" as const, content: [PICTURE], timestamp: 0 },
       assistant([text("D")]),
     ];
@@ -674,17 +677,21 @@ describe("the transcript", () => {
   });
 
   it("never sends empty text", () => {
-    const messages = [userSays(""), assistant([{ type: "text", text: " " }]), userSays("Hi")];
+    const messages = [
+      createPrompt(""),
+      assistant([{ type: "text", text: " " }]),
+      createPrompt("Hi"),
+    ];
     expect(formatMessages(messages, model)).toEqual([
       { role: "user", parts: [{ text: "(no text)" }, { text: "Hi" }] },
     ]);
   });
 
-  const turn = [userSays("Go"), assistant([call("c1", "read", "c2ln"), call("c2")])];
+  const turn = [createPrompt("Go"), assistant([call("c1", "read", "c2ln"), call("c2")])];
 
   it("has the results of a turn together, and nothing else among them", () => {
     const failed = result("c2", [{ type: "text", text: "gone" }], true);
-    const wire = formatMessages([...turn, result("c1"), failed, userSays("Now")], model);
+    const wire = formatMessages([...turn, result("c1"), failed, createPrompt("Now")], model);
     expect(wire.slice(1)).toEqual([
       {
         role: "model",
@@ -710,7 +717,7 @@ describe("the transcript", () => {
   it("has results in the order of their calls, by names that it takes", () => {
     const odd = assistant([call("c1", "read file"), call("c2", "mcp.read:it"), call("c3", "1st")]);
     const results = ["c2", "c3", "c1"].map((id) => result(id));
-    const [, said, answered] = formatMessages([userSays("Go"), odd, ...results], model);
+    const [, said, answered] = formatMessages([createPrompt("Go"), odd, ...results], model);
     const names = ["read_file", "mcp.read:it", "_1st"];
     expect(said).toMatchObject({ parts: names.map((name) => ({ functionCall: { name } })) });
     expect(answered).toMatchObject({
@@ -735,11 +742,11 @@ describe("the transcript", () => {
   it("has them follow for older models, which take no ids either", () => {
     const own = { model: older.id };
     const messages = [
-      userSays("Go"),
+      createPrompt("Go"),
       assistant([call("c1"), call("c2")], own),
       result("c1", [{ type: "text", text: "seen" }, PICTURE]),
       result("c2"),
-      userSays("Now"),
+      createPrompt("Now"),
     ];
     const functionCall = { name: "read", args: { path: "a" } };
     expect(formatMessages(messages, older).slice(1)).toEqual([
@@ -757,7 +764,7 @@ describe("the transcript", () => {
 
   it("says with a call of another model that it cannot be signed, for models that ask", () => {
     const foreign = [
-      userSays("Go"),
+      createPrompt("Go"),
       assistant([call("toolu/1", "read", "ZWxzZQ=="), call("toolu/2")], { model: "other" }),
       result("toolu/1"),
       result("toolu/2"),
@@ -788,7 +795,7 @@ describe("the transcript", () => {
       { type: "serviceTool", id: "code_1", name: "code_execution", raw },
       { ...PICTURE, ...{ signature: "c2ln3" } },
     ];
-    const messages = [userSays("Go"), assistant(content), userSays("On")];
+    const messages = [createPrompt("Go"), assistant(content), createPrompt("On")];
     expect(formatMessages(messages, model)[1]).toEqual({
       role: "model",
       parts: [
@@ -812,13 +819,13 @@ describe("the transcript", () => {
       { functionCall: { id: "c2", name: "read", args: { path: "b" } } },
     ];
     const { message } = await ask(parts.map((part, at) => chunk([part], at === 4 ? STOP : {})));
-    const messages = [userSays("Go"), message, result("c1"), result("c2")];
+    const messages = [createPrompt("Go"), message, result("c1"), result("c2")];
     expect(formatMessages(messages, model)[1]).toEqual({ role: "model", parts });
   });
 
   it("does not change its beginning when more is said", () => {
-    const messages = [...turn, result("c1", [PICTURE]), result("c2"), userSays("Now")];
-    const long = [...messages, assistant([call("c3")]), result("c3"), userSays("End")];
+    const messages = [...turn, result("c1", [PICTURE]), result("c2"), createPrompt("Now")];
+    const long = [...messages, assistant([call("c3")]), result("c3"), createPrompt("End")];
     for (const at of [model, older]) {
       const before = formatMessages(messages, at);
       expect(formatMessages(long, at).slice(0, before.length)).toEqual(before);

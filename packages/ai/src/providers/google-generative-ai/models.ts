@@ -1,6 +1,6 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
 import type { Model, ThinkingLevel } from "../../messages/messages.ts";
-import { serviceOf } from "../services/presets.ts";
+import { resolveService } from "../services/presets.ts";
 
 /** From here on models take a level, sign and number their calls, and read images in results. */
 const LEVELS_SINCE = 3;
@@ -25,8 +25,8 @@ export interface ThinkingConfig {
 }
 
 /** How a model of this service is told to think as much as was asked for, as far as it can be told. */
-export function thinkingOf(model: Model, options: StreamOptions): ThinkingConfig | undefined {
-  const generation = generationOf(model);
+export function chooseThinking(model: Model, options: StreamOptions): ThinkingConfig | undefined {
+  const generation = parseGeneration(model);
   // Models that draw and speak take no word about thinking.
   if (model.reasoning === false || generation < BUDGETS_SINCE || /-(image|tts)\b/.test(model.id)) {
     return undefined;
@@ -34,9 +34,9 @@ export function thinkingOf(model: Model, options: StreamOptions): ThinkingConfig
   const { thinkingBudgets, thinkingLevel = "off" } = options;
   const shown = thinkingLevel === "off" ? {} : { includeThoughts: true };
   if (generation >= LEVELS_SINCE) {
-    return { ...shown, thinkingLevel: nearestLevel(thinkingLevel, levelsOf(model, generation)) };
+    return { ...shown, thinkingLevel: nearestLevel(thinkingLevel, findLevels(model, generation)) };
   }
-  const { least, most, none } = budgetsOf(model.id);
+  const { least, most, none } = findBudgets(model.id);
   if (thinkingLevel === "off") return { thinkingBudget: none };
   const wanted = thinkingBudgets?.[thinkingLevel] ?? BUDGETS[thinkingLevel];
   const thinkingBudget =
@@ -47,7 +47,7 @@ export function thinkingOf(model: Model, options: StreamOptions): ThinkingConfig
 const LEVELS: readonly string[] = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 
 /** The levels that a model takes. None of the newer ones can be told not to think. */
-function levelsOf(model: Model, generation: number): readonly string[] {
+function findLevels(model: Model, generation: number): readonly string[] {
   const said = quirk(model, "thinkingLevels");
   if (Array.isArray(said)) return said.map((level) => String(level).toUpperCase());
   if (/gemini-3-pro/.test(model.id)) return ["LOW", "HIGH"];
@@ -64,14 +64,14 @@ function nearestLevel(level: ThinkingLevel, levels: readonly string[]): string {
 }
 
 /** Tokens that a model of the generation before levels may think. `none`: as near to it as it can. */
-function budgetsOf(id: string): { least: number; most: number; none: number } {
+function findBudgets(id: string): { least: number; most: number; none: number } {
   if (/flash-lite/.test(id)) return { least: 512, most: 24_576, none: 0 };
   if (/flash/.test(id)) return { least: 1, most: 24_576, none: 0 };
   return { least: 128, most: 32_768, none: 128 };
 }
 
 /** The number in a model's name. Names without one always mean the newest. */
-function generationOf(model: Model): number {
+function parseGeneration(model: Model): number {
   const said = quirk(model, "generation");
   if (typeof said === "number") return said;
   const number = /gemini-(\d+(?:\.\d+)?)/.exec(model.id)?.[1];
@@ -81,10 +81,10 @@ function generationOf(model: Model): number {
 
 /** Whether a model is of those that take levels, and sign and number their calls. */
 export function isNewer(model: Model): boolean {
-  return generationOf(model) >= LEVELS_SINCE;
+  return parseGeneration(model) >= LEVELS_SINCE;
 }
 
 /** How a model differs, as it or else its service says. */
 export function quirk(model: Model, name: string): unknown {
-  return model.quirks?.[name] ?? serviceOf(model).quirks?.[name];
+  return model.quirks?.[name] ?? resolveService(model).quirks?.[name];
 }

@@ -36,8 +36,8 @@ export class ArgumentsWriter {
     const head = this.#began ? "" : "{";
     this.#began = true;
     if (this.#broken) return head;
-    const path = stepsOf(arg.jsonPath ?? "");
-    const value = valueOf(arg);
+    const path = parseSteps(arg.jsonPath ?? "");
+    const value = readValue(arg);
     const isNext = path !== undefined && this.#isSame(path);
     // The end of a string, or the announcement of one, may come without a value.
     if (value === undefined && (isNext || arg.willContinue)) {
@@ -129,7 +129,12 @@ function label(step: Step): string {
 }
 
 /** The text of a value; that of a string without its end. */
-function valueOf({ boolValue, numberValue, stringValue, ...rest }: PartialArg): string | undefined {
+function readValue({
+  boolValue,
+  numberValue,
+  stringValue,
+  ...rest
+}: PartialArg): string | undefined {
   if (stringValue !== undefined) return `"${escaped(stringValue)}`;
   if (numberValue !== undefined || boolValue !== undefined) {
     return JSON.stringify(numberValue ?? boolValue);
@@ -144,7 +149,7 @@ function escaped(text: string): string {
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
 /** The steps of a path; nothing if it is no path of names and indexes. */
-function stepsOf(path: string): Step[] | undefined {
+function parseSteps(path: string): Step[] | undefined {
   if (!path.startsWith("$")) return undefined;
   const steps: Step[] = [];
   let from = 1;

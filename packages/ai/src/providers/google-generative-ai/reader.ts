@@ -89,11 +89,11 @@ export class Reader implements ResponseReader {
     if (modelVersion) message.servedModel = modelVersion;
     this.#out.start();
     if (promptFeedback) {
-      this.#tell("promptFeedback", promptFeedback);
+      this.#addDetail("promptFeedback", promptFeedback);
       if (promptFeedback.blockReason) this.#blocked = promptFeedback;
     }
     if (usageMetadata) this.#usage(usageMetadata);
-    if (candidates.length > 1) this.#tell("choices", candidates.length);
+    if (candidates.length > 1) this.#addDetail("choices", candidates.length);
     const candidate = candidates.find(({ index = 0 }) => index === 0);
     if (candidate) this.#candidate(candidate);
   }
@@ -103,7 +103,7 @@ export class Reader implements ResponseReader {
     if (!this.finished) return;
     this.#endText();
     this.#endCall(this.#stopReason === "MAX_TOKENS");
-    const trouble = this.#trouble();
+    const trouble = this.#createError();
     if (trouble) throw trouble;
     this.#out.done(doneReason(this.#stopReason, this.#out.message.content));
   }
@@ -111,8 +111,8 @@ export class Reader implements ResponseReader {
   #candidate(candidate: Candidate): void {
     const { content, finishMessage, finishReason, safetyRatings } = candidate;
     for (const part of content?.parts ?? []) this.#part(part);
-    this.#tell("finishMessage", finishMessage);
-    this.#tell("safetyRatings", safetyRatings);
+    this.#addDetail("finishMessage", finishMessage);
+    this.#addDetail("safetyRatings", safetyRatings);
     this.#collect("citationMetadata", candidate.citationMetadata);
     this.#collect("groundingMetadata", candidate.groundingMetadata);
     this.#collect("urlContextMetadata", candidate.urlContextMetadata);
@@ -165,7 +165,7 @@ export class Reader implements ResponseReader {
 
   #functionCall(raw: RawCall, signature: string | undefined): void {
     const { args, id, partialArgs = [], willContinue = false } = raw;
-    const call = this.#callOf(raw);
+    const call = this.#getCall(raw);
     if (!call) return this.#out.unknown("end of no call");
     if (signature !== undefined) this.#out.identify(call.contentIndex, { signature });
     if (args && (!willContinue || Object.keys(args).length > 0)) {
@@ -180,7 +180,7 @@ export class Reader implements ResponseReader {
   }
 
   /** The call that something belongs to: a name begins a new one, unless the id is the same. */
-  #callOf({ args, id, name, partialArgs }: RawCall): OpenCall | undefined {
+  #getCall({ args, id, name, partialArgs }: RawCall): OpenCall | undefined {
     const open = this.#call;
     if (open && (!name || (id !== undefined && id === open.id))) return open;
     if (!name && !args && !partialArgs) return undefined;
@@ -224,10 +224,10 @@ export class Reader implements ResponseReader {
   #usage(raw: Record<string, unknown>): void {
     // Each one is of the whole response so far.
     this.#out.report.usage = raw;
-    this.#out.usage(usageOf(raw));
+    this.#out.usage(toUsage(raw));
   }
 
-  #tell(name: string, value: unknown): void {
+  #addDetail(name: string, value: unknown): void {
     if (value !== undefined) (this.#out.report.details ??= {})[name] = value;
   }
 
@@ -235,10 +235,10 @@ export class Reader implements ResponseReader {
     if (value === undefined) return;
     const known = this.#out.report.details?.[name];
     if (Array.isArray(known)) known.push(value);
-    else this.#tell(name, [value]);
+    else this.#addDetail(name, [value]);
   }
 
-  #trouble(): ProviderError | undefined {
+  #createError(): ProviderError | undefined {
     const { name } = this.#request.service;
     const why = this.#blocked?.blockReason ?? this.#stopReason ?? "";
     const words = this.#blocked?.blockReasonMessage ?? this.#out.report.details?.["finishMessage"];
@@ -267,7 +267,7 @@ function doneReason(reason: string | undefined, content: readonly AssistantConte
   return content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop";
 }
 
-function usageOf(raw: Record<string, unknown>): Usage {
+function toUsage(raw: Record<string, unknown>): Usage {
   const usage: Usage = {};
   const count = (name: string): number | undefined => {
     const value = raw[name];

@@ -1,10 +1,10 @@
 import { sse } from "../../testing/fake-service.ts";
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
-  fieldsOf,
+  toFields,
   type Fields,
   isFields,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -79,7 +79,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   const contents = problems.filled(body["contents"], "contents").map((content, index) => {
     const { parts, role } = problems.fields(content, `contents[${index}]`);
-    const list = problems.filled(parts, `contents[${index}].parts`).map(fieldsOf);
+    const list = problems.filled(parts, `contents[${index}].parts`).map(toFields);
     return { role, parts: list, at: `contents[${index}]` };
   });
   for (const content of contents) {
@@ -91,7 +91,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
   checkTurns(problems, contents);
   if (isSigning(model)) checkSignatures(problems, contents);
   const system = body["systemInstruction"];
-  if (system !== undefined) problems.filled(fieldsOf(system)["parts"], "systemInstruction");
+  if (system !== undefined) problems.filled(toFields(system)["parts"], "systemInstruction");
   checkTools(problems, body);
   checkConfig(problems, body["generationConfig"]);
 });
@@ -120,9 +120,9 @@ function checkPart(problems: Problems, part: Fields, { at, role }: Content): voi
     const said = problems.text(part["text"], at) !== "" || signature !== undefined;
     problems.must(said, at, "text must not be empty");
   } else if (kind === "inlineData") checkImage(problems, part, IMAGE_TYPES, at);
-  else if (kind === "functionCall") checkCall(problems, fieldsOf(part["functionCall"]), at);
+  else if (kind === "functionCall") checkCall(problems, toFields(part["functionCall"]), at);
   else if (kind === "functionResponse") {
-    checkResponse(problems, fieldsOf(part["functionResponse"]), at);
+    checkResponse(problems, toFields(part["functionResponse"]), at);
   }
 }
 
@@ -140,7 +140,7 @@ function checkCall(problems: Problems, call: Fields, at: string): void {
 function checkResponse(problems: Problems, answer: Fields, at: string): void {
   problems.matches(answer["name"], FUNCTION_NAME, at);
   problems.fields(answer["response"], `${at} response`);
-  for (const part of listOf(answer["parts"]).map(fieldsOf)) {
+  for (const part of toList(answer["parts"]).map(toFields)) {
     checkImage(problems, part, RESULT_TYPES, at);
   }
 }
@@ -190,8 +190,8 @@ function checkSignatures(problems: Problems, contents: readonly Content[]): void
 }
 
 function checkTools(problems: Problems, body: Fields): void {
-  const declared = listOf(body["tools"]).flatMap((tool) =>
-    listOf(fieldsOf(tool)["functionDeclarations"]).map(fieldsOf),
+  const declared = toList(body["tools"]).flatMap((tool) =>
+    toList(toFields(tool)["functionDeclarations"]).map(toFields),
   );
   const names = declared.map(({ name }) => name);
   problems.distinct(names, "functionDeclarations");
@@ -202,14 +202,14 @@ function checkTools(problems: Problems, body: Fields): void {
     problems.must(!both, at, "parameters are declared twice");
     if (parametersJsonSchema !== undefined) problems.objectSchema(parametersJsonSchema, at);
   }
-  const config = fieldsOf(body["toolConfig"])["functionCallingConfig"];
+  const config = toFields(body["toolConfig"])["functionCallingConfig"];
   if (config === undefined) return;
   const { allowedFunctionNames: allowed, mode } = problems.fields(config, "toolConfig");
   if (mode !== undefined) problems.oneOf(mode, MODES, "toolConfig");
   problems.must(declared.length > 0, "toolConfig", "only together with functions");
   if (allowed === undefined) return;
   problems.oneOf(mode, ["ANY", "VALIDATED"], "allowedFunctionNames");
-  for (const name of listOf(allowed)) problems.oneOf(name, names, "allowedFunctionNames");
+  for (const name of toList(allowed)) problems.oneOf(name, names, "allowedFunctionNames");
 }
 
 function checkConfig(problems: Problems, value: unknown): void {

@@ -7,7 +7,7 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import { toJsonSchema } from "../../schema/schema.ts";
-import { isNewer, quirk, thinkingOf } from "./models.ts";
+import { isNewer, quirk, chooseThinking } from "./models.ts";
 import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { Part } from "./parts.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
@@ -31,7 +31,7 @@ const RESULT_IMAGES = new Set(["image/png", "image/jpeg", "image/webp"]);
 export function writeRequest(request: RequestContext): ApiRequest {
   const { baseUrl, context, model, options } = request;
   const body: Record<string, unknown> = {
-    contents: contentsOf(transformMessages(context.messages, model, RULES), model),
+    contents: toContents(transformMessages(context.messages, model, RULES), model),
   };
   if (context.systemPrompt?.trim()) {
     body["systemInstruction"] = { parts: [{ text: context.systemPrompt }] };
@@ -58,7 +58,7 @@ function keyHeaders(request: RequestContext): Record<string, string> {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return contentsOf(transformMessages(messages, model, RULES), model);
+  return toContents(transformMessages(messages, model, RULES), model);
 }
 
 interface Content {
@@ -66,7 +66,7 @@ interface Content {
   parts: Part[];
 }
 
-function contentsOf(messages: readonly Message[], model: Model): Content[] {
+function toContents(messages: readonly Message[], model: Model): Content[] {
   const isNew = isNewer(model);
   const contents: Content[] = [];
   let images: Part[] = [];
@@ -77,22 +77,23 @@ function contentsOf(messages: readonly Message[], model: Model): Content[] {
   };
   for (const message of messages) {
     if (message.role === "toolResult") {
-      const { later, part } = resultOf(message, isNew);
+      const { later, part } = toResultParts(message, isNew);
       append(contents, { role: "user", parts: [part] });
       images.push(...later);
       continue;
     }
     putImages();
-    append(contents, contentOf(message, isNew));
+    append(contents, toContent(message, isNew));
   }
   putImages();
   // A user has to begin, and to have the last word.
-  if (contents[0]?.role === "model") contents.unshift(said("(The conversation goes on.)"));
-  if (contents.at(-1)?.role === "model") contents.push(said("(Go on.)"));
+  if (contents[0]?.role === "model")
+    contents.unshift(createUserContent("(The conversation goes on.)"));
+  if (contents.at(-1)?.role === "model") contents.push(createUserContent("(Go on.)"));
   return contents;
 }
 
-function said(text: string): Content {
+function createUserContent(text: string): Content {
   return { role: "user", parts: [{ text }] };
 }
 
@@ -108,7 +109,7 @@ function isResults({ parts }: Content): boolean {
   return parts[0]?.functionResponse !== undefined;
 }
 
-function resultOf(message: ToolResultMessage, isNew: boolean): { part: Part; later: Part[] } {
+function toResultParts(message: ToolResultMessage, isNew: boolean): { part: Part; later: Part[] } {
   const { content, isError, toolCallId, toolName } = message;
   const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
   const images = content.flatMap((block) => (block.type === "image" ? [block] : []));
@@ -131,7 +132,7 @@ function resultOf(message: ToolResultMessage, isNew: boolean): { part: Part; lat
   };
 }
 
-function contentOf(message: Exclude<Message, ToolResultMessage>, isNew: boolean): Content {
+function toContent(message: Exclude<Message, ToolResultMessage>, isNew: boolean): Content {
   if (message.role === "assistant") {
     const parts = message.content.map((block) => assistantPart(block, isNew));
     // Newer models refuse a turn whose first call is not signed.
@@ -140,7 +141,7 @@ function contentOf(message: Exclude<Message, ToolResultMessage>, isNew: boolean)
     return { role: "model", parts };
   }
   const { content } = message;
-  if (typeof content === "string") return said(content);
+  if (typeof content === "string") return createUserContent(content);
   return { role: "user", parts: content.map(userPart) };
 }
 
@@ -198,7 +199,7 @@ function callingMode({ toolChoice }: StreamOptions): object {
 
 function generationOptions(model: Model, options: StreamOptions): Record<string, unknown> {
   const { maxTokens, temperature } = options;
-  const thinkingConfig = thinkingOf(model, options);
+  const thinkingConfig = chooseThinking(model, options);
   // Thinking counts as output: what is asked for is room for the answer on top of it.
   const budget = Math.max(0, thinkingConfig?.thinkingBudget ?? 0);
   return {

@@ -9,7 +9,7 @@ import {
   fakeService,
   type FakeService,
   sse,
-  userSays,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.ts";
 import { ServiceFault } from "../errors/provider-error.ts";
@@ -88,7 +88,7 @@ async function start(fetch: typeof globalThis.fetch, setting: Setting = {}): Pro
   const clock = manualClock();
   const registry = new ApiRegistry();
   registry.register(createProvider(setting.wire ?? parrot, { fetch, ...setting.config }));
-  const context = { messages: [userSays("Hello")], ...setting.context };
+  const context = { messages: [createPrompt("Hello")], ...setting.context };
   const options = { clock, ...(!setting.noKey && { apiKey: KEY }), ...setting.options };
   const client = createInProcessClient(registry);
   const stream = await client.stream(setting.model ?? model, context, options);

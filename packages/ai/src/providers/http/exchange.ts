@@ -8,7 +8,7 @@ import type { Context, Failure, Model } from "../../messages/messages.ts";
 import type { ApiProvider } from "../../client/registry.ts";
 import { FramingError, type OnPayload, SseDecoder } from "../../stream/sse.ts";
 import { hasFailure, ProviderError, ServiceFault } from "../errors/provider-error.ts";
-import { type ServicePreset, serviceOf } from "../services/presets.ts";
+import { type ServicePreset, resolveService } from "../services/presets.ts";
 import type { Fetch, FetchedResponse } from "./fetch.ts";
 import type { ApiFormat, ApiRequest, RequestContext } from "./format.ts";
 import { lowerCaseKeys } from "./headers.ts";
@@ -91,7 +91,7 @@ class Exchange {
     this.#model = model;
     this.#context = context;
     this.#options = options;
-    this.#service = serviceOf(model, config.services);
+    this.#service = resolveService(model, config.services);
     this.#clock = options.clock ?? systemClock;
     this.#out = new Accumulator(stream, model, this.#clock.now());
   }
@@ -353,9 +353,9 @@ class Exchange {
   }
 
   async #createRedactor(): Promise<(text: string) => string> {
-    const { redact, secretsOf } = await import("../../common/redact.ts");
+    const { redact, listSecrets } = await import("../../common/redact.ts");
     const apiKey = this.#apiKey;
-    const secrets = secretsOf(this.#model, this.#options, apiKey === undefined ? {} : { apiKey });
+    const secrets = listSecrets(this.#model, this.#options, apiKey === undefined ? {} : { apiKey });
     // Some keys have parts, each of them a secret.
     const parts = apiKey?.split(":").filter(({ length }) => length >= MIN_KEY_PART_CHARS) ?? [];
     return (text) => redact(text, [...secrets, ...parts]);

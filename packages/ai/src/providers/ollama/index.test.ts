@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Message, Model } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   fakeService,
-  hear,
+  sendRequest,
   IMAGE,
-  saidBy,
+  createAnswers,
   TEXT_AND_IMAGE,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { ollama } from "./index.ts";
@@ -30,9 +30,9 @@ function done(done_reason: string, more: object = FIGURES): string {
 const TEXT = [line({ content: "Hi" }), line({ content: " there" })];
 const WHOLE = [...TEXT, done("stop")];
 
-const ask = asking(ollama, model, WHOLE, (body: readonly string[]) => ({ body }));
+const ask = createAsk(ollama, model, WHOLE, (body: readonly string[]) => ({ body }));
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 function calls(...named: object[]): string {
   return line({ content: "", tool_calls: named });
@@ -53,7 +53,7 @@ describe("reading", () => {
       usage: { prompt_eval_count: 12, eval_count: 7 },
       details: { total_duration: 9 },
     });
-    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("gives the same from single bytes, with CRLF and with empty lines", async () => {
@@ -123,7 +123,7 @@ describe("reading", () => {
     const add = { function: { name: "add", arguments: {} } };
     const { message } = await ask(
       [calls({ id: "same", ...add }, { id: "same", ...add }, add), calls(add, add), done("stop")],
-      { messages: [userSays("Add"), earlier, userSays("Again")] },
+      { messages: [createPrompt("Add"), earlier, createPrompt("Again")] },
     );
     const ids = message.content.map((block) => (block.type === "toolCall" ? block.id : ""));
     expect(ids[0]).toBe("same");
@@ -169,7 +169,7 @@ describe("reading", () => {
 
   it("tells the words of an error that is no stream", async () => {
     const body = `{"error":"model 'qwen3:8b' not found"}`;
-    const { message } = await hear(ollama, model, fakeService({ body, status: 404 }));
+    const { message } = await sendRequest(ollama, model, fakeService({ body, status: 404 }));
     expect(message.failure).toMatchObject({ kind: "bad_request", status: 404 });
     expect(message.errorMessage).toContain("not found");
   });
@@ -189,14 +189,14 @@ describe("reading", () => {
 
   it("is done with the line that says so, also when the connection stays open", async () => {
     const service = fakeService({ body: WHOLE, open: true });
-    const { message } = await hear(ollama, model, service);
+    const { message } = await sendRequest(ollama, model, service);
     expect(message.stopReason).toBe("stop");
   });
 });
 
 describe("writing", () => {
   const call = { type: "toolCall", id: "call_1", name: "look", arguments: { at: "x" } } as const;
-  const result = toolGave("call_1", TEXT_AND_IMAGE);
+  const result = createResult("call_1", TEXT_AND_IMAGE);
   const tools = [
     { name: "look", description: "Looks", parameters: { type: "object", properties: {} } },
     { name: "go", description: "Goes", parameters: { type: "object", properties: {} } },
@@ -205,7 +205,7 @@ describe("writing", () => {
   it("asks the server at home, which wants no key", async () => {
     const service = fakeService({ body: WHOLE });
     const { stream } = ollama({ fetch: service.fetch });
-    await (await stream(model, { messages: [userSays("Hello")] }, {})).result();
+    await (await stream(model, { messages: [createPrompt("Hello")] }, {})).result();
     const [request] = service.requests;
     expect(request?.url).toBe("http://127.0.0.1:11434/api/chat");
     expect(request?.headers["authorization"]).toBeUndefined();
@@ -241,14 +241,14 @@ describe("writing", () => {
 
   it("tells a page of something in between from a broken answer", async () => {
     const page = { body: "<html><title>Log in</title>", headers: { "content-type": "text/html" } };
-    const { message } = await hear(ollama, model, fakeService(page));
+    const { message } = await sendRequest(ollama, model, fakeService(page));
     expect(message.errorMessage).toContain("an HTML page instead of JSON, from");
     expect(message.failure).toMatchObject({ kind: "unknown", retryable: false });
   });
 
   it("says nothing of a message that has only what cannot be said here", () => {
     const own = assistant([{ type: "serviceTool", id: "s", name: "search", raw: {} }]);
-    expect(formatMessages([userSays("?"), own, userSays("!")], model)).toEqual([
+    expect(formatMessages([createPrompt("?"), own, createPrompt("!")], model)).toEqual([
       { role: "user", content: "?" },
       { role: "user", content: "!" },
     ]);
@@ -274,7 +274,7 @@ describe("writing", () => {
       ]),
       result,
       { ...result, toolCallId: "call_2", content: [IMAGE] },
-      userSays("And?"),
+      createPrompt("And?"),
     ];
     const { request } = await ask(WHOLE, { systemPrompt: "Be brief.", messages });
     const results = [

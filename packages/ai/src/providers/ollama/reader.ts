@@ -100,7 +100,7 @@ export class Reader implements ResponseReader {
       const told = name.endsWith("_count") ? (report.usage ??= {}) : (report.details ??= {});
       told[name] = value;
     }
-    this.#out.usage(usageOf(report.usage ?? {}));
+    this.#out.usage(toUsage(report.usage ?? {}));
     this.#out.done(doneReason(done_reason, this.#out.message));
   }
 }
@@ -120,7 +120,7 @@ function doneReason(reason: string | undefined, { content }: AssistantMessage): 
   return content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop";
 }
 
-function usageOf(raw: Record<string, unknown>): Usage {
+function toUsage(raw: Record<string, unknown>): Usage {
   const usage: Usage = {};
   const input = raw["prompt_eval_count"];
   const output = raw["eval_count"];

@@ -1,8 +1,8 @@
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
-  fieldsOf,
+  toFields,
   type Fields,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -49,16 +49,16 @@ const check: RequestCheck = requestCheck((problems, body) => {
     if (fields["role"] === "tool") {
       const call = asked.find(({ id }) => id === fields["tool_call_id"]);
       problems.must(call !== undefined, at, "answers no call");
-      const name = fieldsOf(call?.["function"])["name"];
+      const name = toFields(call?.["function"])["name"];
       problems.must(!call || name === fields["tool_name"], at, "names another tool");
       asked = asked.filter((one) => one !== call);
       continue;
     }
     problems.must(asked.length === 0, at, "comes before all calls are answered");
-    asked = listOf(fields["tool_calls"]).map(fieldsOf);
+    asked = toList(fields["tool_calls"]).map(toFields);
   }
   problems.must(asked.length === 0, "messages", "ends with calls that have no results");
-  for (const [index, tool] of listOf(body["tools"]).map(fieldsOf).entries()) {
+  for (const [index, tool] of toList(body["tools"]).map(toFields).entries()) {
     const at = `tools[${index}]`;
     problems.oneOf(tool["type"], ["function"], at);
     const { name, parameters } = problems.fields(tool["function"], at);
@@ -82,7 +82,7 @@ function checkMessage(problems: Problems, message: Fields, at: string): void {
   }
   problems.must(text !== "" || calls !== undefined || !!message["thinking"], at, "says nothing");
   if (calls === undefined) return;
-  for (const call of problems.filled(calls, `${at}.tool_calls`).map(fieldsOf)) {
+  for (const call of problems.filled(calls, `${at}.tool_calls`).map(toFields)) {
     const { arguments: given, name } = problems.fields(call["function"], at);
     problems.must(problems.text(name, at) !== "", at, "a call needs a name");
     problems.fields(given, `${at} arguments`);

@@ -34,18 +34,18 @@ export function writeRequest(request: RequestContext): ApiRequest {
     : [];
   const tools = toolParams(request);
   const runtime = runtimeOptions(model, options);
-  const think = thinkOf(model, options);
+  const think = chooseThinking(model, options);
   const body: ChatRequest = {
     model: model.id,
     stream: true,
-    messages: [...system, ...wireMessages(transformMessages(context.messages, model, RULES))],
+    messages: [...system, ...toChatMessages(transformMessages(context.messages, model, RULES))],
     ...(tools.length > 0 && { tools }),
     ...(think !== undefined && { think }),
     ...(Object.keys(runtime).length > 0 && { options: runtime }),
     ...(options.cacheRetention === "long" && { keep_alive: LONG_KEEP_ALIVE }),
   };
   return {
-    url: joinUrl(addressOf(request.baseUrl), "/api/chat"),
+    url: joinUrl(resolveAddress(request.baseUrl), "/api/chat"),
     headers: authHeaders(request, "bearer"),
     body: body as unknown as Record<string, unknown>,
   };
@@ -55,7 +55,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
  * The address as OLLAMA_HOST may say it: without a scheme or a port, or as the one that
  * the server listens on, which is not one to connect to.
  */
-function addressOf(baseUrl: string): string {
+function resolveAddress(baseUrl: string): string {
   const [, scheme = "", host = "", port = "", path = ""] =
     /^(\w+:\/\/)?(\[[^\]]*\]|[^:/]*)(:\d+)?(.*)$/.exec(baseUrl) ?? [];
   const reachable =
@@ -66,10 +66,10 @@ function addressOf(baseUrl: string): string {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return wireMessages(transformMessages(messages, model, RULES));
+  return toChatMessages(transformMessages(messages, model, RULES));
 }
 
-function wireMessages(messages: readonly Message[]): ChatMessage[] {
+function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   const wire: ChatMessage[] = [];
   // Results have no images here: these follow as what the user shows, after the last result.
   let shown: ImageContent[] = [];
@@ -84,7 +84,7 @@ function wireMessages(messages: readonly Message[]): ChatMessage[] {
       shown.push(...images);
       wire.push({
         role: "tool",
-        content: textOf(message.content) || "(The image follows.)",
+        content: joinTexts(message.content) || "(The image follows.)",
         tool_name: message.toolName,
         // Not in the client's types, but in the API.
         ...{ tool_call_id: message.toolCallId },
@@ -102,10 +102,10 @@ function wireMessages(messages: readonly Message[]): ChatMessage[] {
 function userMessage({ content }: Extract<Message, { role: "user" }>): ChatMessage {
   if (typeof content === "string") return { role: "user", content };
   const images = content.flatMap((block) => (block.type === "image" ? [block.data] : []));
-  return { role: "user", content: textOf(content), ...(images.length > 0 && { images }) };
+  return { role: "user", content: joinTexts(content), ...(images.length > 0 && { images }) };
 }
 
-function textOf(content: readonly UserContent[]): string {
+function joinTexts(content: readonly UserContent[]): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
@@ -155,7 +155,7 @@ function runtimeOptions(model: Model, options: StreamOptions): Partial<Options> 
   };
 }
 
-function thinkOf(model: Model, options: StreamOptions): ChatRequest["think"] {
+function chooseThinking(model: Model, options: StreamOptions): ChatRequest["think"] {
   // A model that cannot think refuses to be asked for it.
   if (model.reasoning === false) return undefined;
   const { thinkingLevel = "off" } = options;

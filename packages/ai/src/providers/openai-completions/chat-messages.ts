@@ -71,7 +71,7 @@ export function chatMessages(
     images = [];
   };
   for (const message of transformMessages(
-    dialect.tools ? messages : told(messages),
+    dialect.tools ? messages : describeCalls(messages),
     model,
     rules,
   )) {
@@ -81,7 +81,7 @@ export function chatMessages(
         role: "tool",
         tool_call_id: message.toolCallId,
         ...(dialect.resultName && { name }),
-        content: textOf(message.content, "\n") || IN_NEXT_MESSAGE,
+        content: joinTexts(message.content, "\n") || IN_NEXT_MESSAGE,
       });
       const shown = message.content.filter((block) => block.type === "image");
       if (shown.length > 0)
@@ -101,11 +101,11 @@ export function chatMessages(
   if (dialect.userLast && wire.at(-1)?.role === "assistant") {
     wire.push({ role: "user", content: ASK_ON });
   }
-  return dialect.alternate ? alternating(wire) : wire;
+  return dialect.alternate ? mergeTurns(wire) : wire;
 }
 
 /** Calls and results as text, for a service that has no tools. */
-function told(messages: readonly Message[]): Message[] {
+function describeCalls(messages: readonly Message[]): Message[] {
   return messages.map((message): Message => {
     if (message.role === "user") return message;
     if (message.role === "assistant") {
@@ -130,14 +130,14 @@ function imagePart({ mimeType, data }: ImageContent): ChatPart {
   return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
 }
 
-function textOf(content: readonly UserContent[], between: string): string {
+function joinTexts(content: readonly UserContent[], between: string): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(between);
 }
 
 /** Plain text where there are no images: servers of one's own often read nothing else. */
 function userContent(content: string | readonly UserContent[]): string | ChatPart[] {
   if (typeof content === "string") return content;
-  if (content.every(({ type }) => type === "text")) return textOf(content, "\n\n");
+  if (content.every(({ type }) => type === "text")) return joinTexts(content, "\n\n");
   return content.map((block) => (block.type === "text" ? textPart(block.text) : imagePart(block)));
 }
 
@@ -153,7 +153,7 @@ function assistantMessage(
   for (const block of message.content) {
     if (block.type === "text") texts.push(block.text);
     else if (block.type === "thinking") thoughts.push(block);
-    else if (block.type === "toolCall") calls.push(wireCall(block));
+    else if (block.type === "toolCall") calls.push(toChatCall(block));
     else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
     // What the service ran itself it does not take back; its answer tells of it.
   }
@@ -169,7 +169,7 @@ function assistantMessage(
   return wire;
 }
 
-function wireCall({ id, name, arguments: given, signature }: ToolCall): ChatCall {
+function toChatCall({ id, name, arguments: given, signature }: ToolCall): ChatCall {
   return {
     id,
     type: "function",
@@ -184,9 +184,9 @@ function addThinking(
   calls: boolean,
   { reasoningBack, reasoningRequired }: ChatDialect,
 ): void {
-  const details = thoughts.flatMap(({ signature }) => detailsOf(signature));
+  const details = thoughts.flatMap(({ signature }) => parseDetails(signature));
   if (details.length > 0) {
-    wire.reasoning_details = mergedDetails(details);
+    wire.reasoning_details = mergeDetails(details);
     return;
   }
   const thinking = thoughts.map((block) => block.thinking).join("");
@@ -210,32 +210,32 @@ function addThinking(
   }
 }
 
-function detailsOf(signature: string | undefined): ReasoningDetail[] {
+function parseDetails(signature: string | undefined): ReasoningDetail[] {
   const value: unknown = signature === undefined ? [] : JSON.parse(signature);
   return Array.isArray(value) ? (value as ReasoningDetail[]) : [];
 }
 
 /** Neighbours of the same role become one message, and a user begins. */
-function alternating(messages: readonly ChatMessage[]): ChatMessage[] {
+function mergeTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   const wire: ChatMessage[] = [];
   if (messages[0]?.role === "assistant") wire.push({ role: "user", content: BEGIN });
   for (const message of messages) {
     const last = wire.at(-1);
-    if (last?.role === message.role) last.content = joined(last.content, message.content);
+    if (last?.role === message.role) last.content = joinContents(last.content, message.content);
     else wire.push({ ...message });
   }
   return wire;
 }
 
-function joined(
+function joinContents(
   first: ChatMessage["content"],
   second: ChatMessage["content"],
 ): string | ChatPart[] {
   if (typeof first === "string" && typeof second === "string") return `${first}\n\n${second}`;
-  return [...partsOf(first), ...partsOf(second)];
+  return [...toParts(first), ...toParts(second)];
 }
 
-function partsOf(content: ChatMessage["content"]): ChatPart[] {
+function toParts(content: ChatMessage["content"]): ChatPart[] {
   if (typeof content === "string") return content === "" ? [] : [textPart(content)];
   return content ?? [];
 }
@@ -255,7 +255,7 @@ export function addBreakpoints(messages: readonly ChatMessage[], cache: object):
   );
   const system = messages.filter(({ role }) => role === "system" || role === "developer");
   for (const message of [...system, ...ends.slice(-BREAKPOINTS)]) {
-    const parts = partsOf(message.content);
+    const parts = toParts(message.content);
     const last = parts.at(-1);
     if (!last) continue;
     last.cache_control = cache;
@@ -282,7 +282,7 @@ export function detailText({ text, summary }: ReasoningDetail): string {
  * index are one: their texts are joined, and what a later piece says beside its text
  * holds. What is sealed comes whole.
  */
-export function mergedDetails(pieces: readonly ReasoningDetail[]): ReasoningDetail[] {
+export function mergeDetails(pieces: readonly ReasoningDetail[]): ReasoningDetail[] {
   const whole: ReasoningDetail[] = [];
   const known = new Map<string, ReasoningDetail>();
   for (const piece of pieces) {

@@ -8,16 +8,16 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   fakeService,
-  hear,
+  sendRequest,
   IMAGE,
   type Payloads,
-  saidBy,
+  createAnswers,
   sse,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import type { ChatQuirks } from "../services/chat-quirks.ts";
 import { openaiCompletions } from "./index.ts";
@@ -55,7 +55,7 @@ function calls(...tool_calls: object[]): object {
 const USED = { id: "chat_1", model: "small-1-2025", choices: [], usage: USAGE };
 const WHOLE = [chunk({ role: "assistant", content: "Hi" }), chunk({}, "stop"), USED, DONE];
 
-const ask = asking(openaiCompletions, model, WHOLE, (payloads: Payloads) => sse(...payloads));
+const ask = createAsk(openaiCompletions, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function bodyOf(
   by: Model,
@@ -65,7 +65,7 @@ async function bodyOf(
   return (await ask(WHOLE, context, options, by)).request.body;
 }
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 function call(id: string, given: Record<string, unknown> = {}): AssistantMessage["content"][0] {
   return { type: "toolCall", id, name: "look", arguments: given };
@@ -74,7 +74,7 @@ function call(id: string, given: Record<string, unknown> = {}): AssistantMessage
 function result(toolCallId: string, content: UserContent[] | string = "seen"): Message {
   const blocks: UserContent[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return toolGave(toolCallId, blocks);
+  return createResult(toolCallId, blocks);
 }
 
 const TOOL = {
@@ -96,7 +96,7 @@ describe("reading", () => {
     });
     expect(message.usage.cacheRead).toBeUndefined();
     expect(message.report?.unknown).toBeUndefined();
-    expect(typesOf(events)).toBe("start text_start text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_end done");
   });
 
   it("streams calls with their arguments, several at a time", async () => {
@@ -397,7 +397,7 @@ describe("reading", () => {
       sse({ choices: [{ index: 0, finish_reason: "error", error: { message: "Broke" } }] }, DONE),
     ],
   ])("fails on an error %s", async (_, body) => {
-    const { message } = await hear(openaiCompletions, model, fakeService(body));
+    const { message } = await sendRequest(openaiCompletions, model, fakeService(body));
     expect(message).toMatchObject({
       stopReason: "error",
       errorMessage: expect.stringContaining("Broke"),
@@ -417,7 +417,7 @@ describe("reading", () => {
 
   it("is whole at the mark, while the connection stays open", async () => {
     const service = fakeService({ body: sse(...WHOLE), open: true });
-    const { message } = await hear(openaiCompletions, model, service);
+    const { message } = await sendRequest(openaiCompletions, model, service);
     expect(message.stopReason).toBe("stop");
   });
 
@@ -674,7 +674,7 @@ describe("requests", () => {
         { type: "text", text: "two" },
       ]),
       result("b", [IMAGE]),
-      userSays("And?"),
+      createPrompt("And?"),
     ];
     const image_url = { url: "data:image/png;base64,aGk=" };
     expect(formatMessages(messages, model)).toEqual([
@@ -708,7 +708,7 @@ describe("requests", () => {
 
   it("leaves out what would be empty", () => {
     const messages = [
-      userSays("Hello"),
+      createPrompt("Hello"),
       assistant([{ type: "thinking", thinking: "Hm" }]),
       assistant([{ type: "text", text: "  " }, call("a")]),
       result("a", []),
@@ -722,11 +722,11 @@ describe("requests", () => {
 
   it("keeps the beginning the same when messages are added", () => {
     const messages: Message[] = [
-      userSays("Hello"),
-      saidBy(at("openai"))([{ type: "thinking", thinking: "Hm" }, call("call_1|fc_2")]),
+      createPrompt("Hello"),
+      createAnswers(at("openai"))([{ type: "thinking", thinking: "Hm" }, call("call_1|fc_2")]),
       result("call_1|fc_2", [IMAGE]),
       assistant([{ type: "text", text: "Done" }]),
-      userSays("Thanks"),
+      createPrompt("Thanks"),
     ];
     for (const { id, api } of SERVICES) {
       if (api !== model.api) continue;
@@ -742,7 +742,7 @@ describe("requests", () => {
   });
 
   it("gives the user the last word where a service takes no other", () => {
-    const messages = [userSays("Hello"), assistant([{ type: "text", text: "Well" }])];
+    const messages = [createPrompt("Hello"), assistant([{ type: "text", text: "Well" }])];
     for (const id of ["mistral", "perplexity"]) {
       expect(formatMessages(messages, at(id)).at(-1)).toEqual({
         role: "user",
@@ -773,7 +773,7 @@ describe("requests", () => {
   });
 
   it("declares tools that only the transcript has, as not to be used", async () => {
-    const messages = [userSays("Hello"), assistant([call("a")]), result("a")];
+    const messages = [createPrompt("Hello"), assistant([call("a")]), result("a")];
     const body = await bodyOf(model, { messages });
     expect(body).toMatchObject({ tools: [{ function: { name: "look" } }], tool_choice: "none" });
   });
@@ -781,7 +781,7 @@ describe("requests", () => {
   it("gives thinking with details back to the model that made it, and only to that", () => {
     const details = [{ type: "reasoning.text", index: 0, text: "Hm", signature: "c2ln" }];
     const router = at("openrouter", "vendor/deep");
-    const said = saidBy(router)([
+    const said = createAnswers(router)([
       { type: "thinking", thinking: "Hm", signature: JSON.stringify(details) },
       { type: "text", text: "Hi" },
     ]);
@@ -922,7 +922,7 @@ describe("quirks", () => {
     ["none", { content: "Hi" }],
   ])("sends thinking back as %s", (reasoningBack, written) => {
     const by = quirky({ reasoningBack });
-    const said = saidBy(by)([
+    const said = createAnswers(by)([
       { type: "thinking", thinking: "Hm" },
       { type: "text", text: "Hi" },
     ]);
@@ -939,11 +939,11 @@ describe("quirks", () => {
   it("Mistral: short ids, a word between results and the user, its own choice", async () => {
     const mistral = at("mistral");
     const messages = [
-      userSays("Hello"),
+      createPrompt("Hello"),
       assistant([call("call_1"), call("abc123XYZ")]),
       result("call_1"),
       result("abc123XYZ"),
-      userSays("And?"),
+      createPrompt("And?"),
     ];
     const wire = formatMessages(messages, mistral);
     expect(wire).toMatchObject([
@@ -972,11 +972,11 @@ describe("quirks", () => {
   it("Perplexity: turns are taken, and tools told as text", async () => {
     const messages = [
       assistant([{ type: "text", text: "Welcome" }]),
-      userSays("Hello"),
-      userSays("there"),
+      createPrompt("Hello"),
+      createPrompt("there"),
       assistant([{ type: "text", text: "On it" }, call("a", { at: "1" })]),
       result("a"),
-      userSays("And?"),
+      createPrompt("And?"),
     ];
     const body = await bodyOf(at("perplexity"), { messages, tools: [TOOL] });
     expect(body["tools"]).toBeUndefined();
@@ -992,7 +992,7 @@ describe("quirks", () => {
   it("Claude behind a gateway: at most three breakpoints, where the model's turn begins", async () => {
     const claude = at("openrouter", "anthropic/claude-sonnet-4.5");
     const messages = [
-      userSays("One"),
+      createPrompt("One"),
       assistant([call("a"), call("b")]),
       result("a"),
       result("b"),

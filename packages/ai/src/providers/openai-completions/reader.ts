@@ -1,7 +1,7 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { ServiceToolContent } from "../../messages/messages.ts";
-import { detailText, mergedDetails, type ReasoningDetail } from "./chat-messages.ts";
+import { detailText, mergeDetails, type ReasoningDetail } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect, chatUsage } from "../services/chat-quirks.ts";
 import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
 import type { RequestContext, ResponseReader } from "../http/format.ts";
@@ -92,8 +92,14 @@ const DONE = "[DONE]";
 /** With white space around it; longer payloads are not looked at for the mark. */
 const MAX_MARK_CHARS = 16;
 /** What is kept in the report as it came last. */
-const TOLD = ["provider", "service_tier", "citations", "search_results", "prompt_filter_results"];
-const TOLD_OF_CHOICE = ["native_finish_reason", "content_filter_results"];
+const DETAILS = [
+  "provider",
+  "service_tier",
+  "citations",
+  "search_results",
+  "prompt_filter_results",
+];
+const CHOICE_DETAILS = ["native_finish_reason", "content_filter_results"];
 const KNOWN_FIELDS = new Set([
   "role",
   "content",
@@ -180,10 +186,10 @@ export class Reader implements ResponseReader {
       chunk["citations"] ??
       chunk["search_results"] ??
       chunk["prompt_filter_results"];
-    if (told !== undefined && told !== null) this.#tell(chunk, TOLD);
+    if (told !== undefined && told !== null) this.#addDetails(chunk, DETAILS);
   }
 
-  #tell(from: Record<string, unknown>, names: readonly string[]): void {
+  #addDetails(from: Record<string, unknown>, names: readonly string[]): void {
     for (const name of names) {
       const value = from[name];
       if (value !== undefined && value !== null) this.#detail(name, value);
@@ -205,7 +211,7 @@ export class Reader implements ResponseReader {
     const delta = choice.delta ?? whole ?? { content: choice.text ?? null };
     this.#delta(delta);
     if (choice["native_finish_reason"] || choice["content_filter_results"]) {
-      this.#tell(choice, TOLD_OF_CHOICE);
+      this.#addDetails(choice, CHOICE_DETAILS);
     }
     if (choice.finish_reason) {
       this.#stopped = true;
@@ -297,7 +303,7 @@ export class Reader implements ResponseReader {
     this.#thinking = undefined;
     this.#details = [];
     this.#out.thinkingEnd(index, {
-      ...(details.length > 0 && { signature: JSON.stringify(mergedDetails(details)) }),
+      ...(details.length > 0 && { signature: JSON.stringify(mergeDetails(details)) }),
       ...(sealed && { redacted: true }),
     });
   }

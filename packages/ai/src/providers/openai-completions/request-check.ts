@@ -2,10 +2,10 @@ import { sse } from "../../testing/fake-service.ts";
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   checkImageUrl,
-  fieldsOf,
+  toFields,
   type Fields,
   isBlank,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -99,8 +99,8 @@ function chatCheck(dialect: Dialect): RequestCheck {
   return requestCheck((problems, body, model) => {
     problems.onlyKeys(body, dialect.keys, "body");
     problems.text(body["model"], "model");
-    const messages = problems.filled(body["messages"], "messages").map(fieldsOf);
-    const thinks = fieldsOf(body["thinking"])["type"] === "enabled";
+    const messages = problems.filled(body["messages"], "messages").map(toFields);
+    const thinks = toFields(body["thinking"])["type"] === "enabled";
     for (const [index, message] of messages.entries()) {
       checkMessage(problems, message, { ...dialect, thinks }, `messages[${index}]`);
     }
@@ -142,7 +142,7 @@ function checkContent(
     problems.must(content !== "", at, "content must not be empty");
     return;
   }
-  for (const part of problems.filled(content, `${at}.content`).map(fieldsOf)) {
+  for (const part of problems.filled(content, `${at}.content`).map(toFields)) {
     problems.oneOf(part["type"], allowed, at);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image_url") {
@@ -158,7 +158,7 @@ function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, a
   if (!empty) checkContent(problems, content, dialect.assistantParts, at);
   if (calls === undefined) return;
   problems.must(dialect.tools !== false, at, "the service knows no calls");
-  for (const call of problems.filled(calls, `${at}.tool_calls`).map(fieldsOf)) {
+  for (const call of problems.filled(calls, `${at}.tool_calls`).map(toFields)) {
     const callKeys = new Set(["id", "type", "function", ...(dialect.callKeys ?? [])]);
     problems.onlyKeys(call, callKeys, at);
     problems.oneOf(call["type"], ["function"], at);
@@ -175,7 +175,7 @@ function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, a
 /** Every call has its result, right after the message that made it. */
 function checkCalls(problems: Problems, messages: readonly Fields[]): void {
   const ids = messages.flatMap((message) =>
-    listOf(message["tool_calls"]).map((call) => fieldsOf(call)["id"]),
+    toList(message["tool_calls"]).map((call) => toFields(call)["id"]),
   );
   problems.distinct(ids, "ids of calls");
   let asked: unknown[] = [];
@@ -188,7 +188,7 @@ function checkCalls(problems: Problems, messages: readonly Fields[]): void {
       continue;
     }
     problems.must(asked.length === 0, at, `comes before the results of ${asked.join()}`);
-    asked = listOf(message["tool_calls"]).map((call) => fieldsOf(call)["id"]);
+    asked = toList(message["tool_calls"]).map((call) => toFields(call)["id"]);
   }
   problems.must(asked.length === 0, "messages", `ends without the results of ${asked.join()}`);
 }
@@ -217,7 +217,7 @@ function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
   problems.must(tools === undefined || dialect.tools !== false, "tools", "not known here");
   const names: unknown[] = [];
   if (tools !== undefined) {
-    const list = problems.filled(tools, "tools").map(fieldsOf);
+    const list = problems.filled(tools, "tools").map(toFields);
     problems.must(list.length <= MAX_TOOLS, "tools", `more than ${MAX_TOOLS}`);
     for (const tool of list) {
       problems.oneOf(tool["type"], ["function"], "tools");
@@ -233,7 +233,7 @@ function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
   if (typeof choice === "string") return problems.oneOf(choice, dialect.choices, "tool_choice");
   const { function: named, type } = problems.fields(choice, "tool_choice");
   problems.oneOf(type, ["function"], "tool_choice");
-  problems.oneOf(fieldsOf(named)["name"], names, "tool_choice");
+  problems.oneOf(toFields(named)["name"], names, "tool_choice");
 }
 
 function checkParameters(problems: Problems, body: Fields, dialect: Dialect, model: string): void {

@@ -3,7 +3,7 @@ import type { Message, Model, ThinkingLevel } from "../../messages/messages.ts";
 import { toJsonSchema } from "../../schema/schema.ts";
 import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect } from "../services/chat-quirks.ts";
-import { serviceOf } from "../services/presets.ts";
+import { resolveService } from "../services/presets.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
@@ -65,7 +65,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return chatMessages(messages, model, chatDialect(model, serviceOf(model)));
+  return chatMessages(messages, model, chatDialect(model, resolveService(model)));
 }
 
 function usualLimit({ maxTokens }: Model): number | undefined {
@@ -115,13 +115,14 @@ function functionTool(name: string, description: string, parameters: object): ob
 
 function thinkingParams(model: Model, options: StreamOptions, dialect: ChatDialect): object {
   const { thinkingBudgets, thinkingLevel = "off" } = options;
-  if (thinkingLevel === "off") return dialect.thinkingOff && model.reasoning ? said(dialect) : {};
+  if (thinkingLevel === "off")
+    return dialect.thinkingOff && model.reasoning ? formatThinking(dialect) : {};
   if (model.reasoning === false) return {};
-  return said(dialect, thinkingLevel, thinkingBudgets?.[thinkingLevel]);
+  return formatThinking(dialect, thinkingLevel, thinkingBudgets?.[thinkingLevel]);
 }
 
 /** A level, or none at all, in the words of a dialect. */
-function said(
+function formatThinking(
   { reasoning, efforts, thinkingExtra }: ChatDialect,
   level?: Exclude<ThinkingLevel, "off">,
   budget?: number,

@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../../client/client.ts";
 import type { Context, Message, Model, UserContent } from "../../messages/messages.ts";
 import {
-  asking,
+  createAsk,
   fakeService,
-  hear,
+  sendRequest,
   type Payloads,
-  saidBy,
+  createAnswers,
   sse,
-  toolGave,
-  typesOf,
-  userSays,
+  createResult,
+  listTypes,
+  createPrompt,
 } from "../../testing/fake-service.ts";
 import { openaiResponses } from "./index.ts";
 import { formatMessages } from "./request.ts";
@@ -107,7 +107,7 @@ function callEvents(index: number, pieces: readonly string[], more: object = {})
   ];
 }
 
-const ask = asking(openaiResponses, model, WHOLE, (payloads: Payloads) => sse(...payloads));
+const ask = createAsk(openaiResponses, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
 async function bodyFor(
   context: Partial<Context> = {},
@@ -117,10 +117,10 @@ async function bodyFor(
   return (await ask(WHOLE, context, options, asked)).request.body;
 }
 
-const assistant = saidBy(model);
+const assistant = createAnswers(model);
 
 function result(toolCallId: string, content: UserContent[]): Message {
-  return toolGave(toolCallId, content, { toolName: "add" });
+  return createResult(toolCallId, content, { toolName: "add" });
 }
 
 const FOREIGN = { api: "anthropic-messages", provider: "anthropic", model: "claude" };
@@ -151,7 +151,7 @@ describe("reading", () => {
       },
     });
     expect(message.report?.unknown).toBeUndefined();
-    expect(typesOf(events)).toBe("start text_start text_delta text_delta text_end done");
+    expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
   it("leaves unknown what the service does not count", async () => {
@@ -450,7 +450,7 @@ describe("reading", () => {
   it("knows an event by its SSE name where the payload has no type", async () => {
     const { type: _, ...rest } = completed([said("Hello")]) as { type: string };
     const body = `event: response.completed\n${sse(rest)}`;
-    const { message } = await hear(openaiResponses, model, fakeService(body));
+    const { message } = await sendRequest(openaiResponses, model, fakeService(body));
     expect(message).toMatchObject({ stopReason: "stop", content: [{ text: "Hello" }] });
   });
 });
@@ -458,7 +458,11 @@ describe("reading", () => {
 describe("the end", () => {
   it("is the last event, though the connection stays open and more may follow", async () => {
     const body = sse(...WHOLE, { type: "ping" }, "[DONE]");
-    const { message } = await hear(openaiResponses, model, fakeService({ body, open: true }));
+    const { message } = await sendRequest(
+      openaiResponses,
+      model,
+      fakeService({ body, open: true }),
+    );
     expect(message).toMatchObject({ stopReason: "stop", report: { events: WHOLE.length } });
   });
 
@@ -472,7 +476,11 @@ describe("the end", () => {
 
   it("is no [DONE] by itself", async () => {
     const body = sse(CREATED, ...MESSAGE, "[DONE]");
-    const { message } = await hear(openaiResponses, model, fakeService({ body, open: true }));
+    const { message } = await sendRequest(
+      openaiResponses,
+      model,
+      fakeService({ body, open: true }),
+    );
     expect(message).toMatchObject({
       stopReason: "error",
       failure: { kind: "incomplete" },
@@ -485,7 +493,7 @@ describe("the end", () => {
     const bytes = new TextEncoder().encode(sse(...payloads));
     const pieces = Array.from(bytes, (_, from) => bytes.subarray(from, from + 1));
     const whole = await ask(payloads);
-    const cutUp = await hear(openaiResponses, model, fakeService({ body: pieces }));
+    const cutUp = await sendRequest(openaiResponses, model, fakeService({ body: pieces }));
     expect(cutUp.message.content).toEqual(whole.message.content);
   });
 
@@ -699,7 +707,7 @@ describe("the transcript", () => {
   it("goes back to the model that wrote it as it was", () => {
     const wire = formatMessages(
       [
-        userSays("Add"),
+        createPrompt("Add"),
         assistant([thought, text, toolCall]),
         result("call_1", [{ type: "text", text: "2" }]),
       ],
@@ -841,7 +849,7 @@ describe("the transcript", () => {
 
   it("never has an empty text, and needs no tools for calls of the past", async () => {
     const messages = [
-      userSays(""),
+      createPrompt(""),
       assistant([{ type: "text", text: "" }, toolCall]),
       result("call_1", [{ type: "text", text: "" }]),
     ];
@@ -856,11 +864,11 @@ describe("the transcript", () => {
 
   it("is the same each time, and its beginning does not change when it grows", async () => {
     const messages = [
-      userSays("Add"),
+      createPrompt("Add"),
       assistant([thought, text, toolCall]),
       result("call_1", [{ type: "text", text: "2" }]),
       assistant([text], FOREIGN),
-      userSays("And?"),
+      createPrompt("And?"),
       assistant([{ ...thought, signature: JSON.stringify(sealed({ id: "rs_2" })) }, text]),
     ];
     const whole = formatMessages(messages, model);

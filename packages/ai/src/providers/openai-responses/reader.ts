@@ -69,7 +69,7 @@ interface OpenItem {
 }
 
 /** Progress and parts of items: all that they tell comes again with the whole item. */
-const TOLD_AGAIN =
+const REPEATED =
   /^response\.(content_part\.|reasoning_summary_part\.|reasoning(_summary)?_text\.done|output_text\.annotation\.|(web_search|file_search|code_interpreter|image_generation|mcp|custom_tool)_call|mcp_list_tools\.)/;
 const DONE_MARK = "[DONE]";
 const BETWEEN_PARTS = "\n\n";
@@ -97,7 +97,7 @@ export class Reader implements ResponseReader {
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return this.#out.text(this.#textAt(event), stringOf(event.delta));
+        return this.#out.text(this.#textAt(event), toText(event.delta));
       case "response.function_call_arguments.delta":
         return this.#input(event);
       case "response.reasoning_summary_text.delta":
@@ -105,25 +105,25 @@ export class Reader implements ResponseReader {
       case "response.reasoning_text.delta":
         return this.#thought(event, `content ${event.content_index}`);
       case "response.output_item.added":
-        this.#start(placeOf(event), event.item ?? {});
+        this.#start(toPlace(event), event.item ?? {});
         return;
       case "response.output_item.done":
-        return this.#itemDone(placeOf(event), event.item ?? {});
+        return this.#itemDone(toPlace(event), event.item ?? {});
       case "response.output_text.done":
       case "response.refusal.done":
-        return this.#fillText(this.#textAt(event), stringOf(event.text ?? event.refusal));
+        return this.#fillText(this.#textAt(event), toText(event.text ?? event.refusal));
       case "response.function_call_arguments.done": {
-        const open = this.#places.get(placeOf(event));
+        const open = this.#places.get(toPlace(event));
         if (open?.item.type === "function_call") this.#fillInput(open, event.arguments);
         return;
       }
       case "response.created":
         if (this.#began) throw incomplete("began a second time before its end");
         this.#began = true;
-        return this.#told(event.response ?? {});
+        return this.#readHead(event.response ?? {});
       case "response.queued":
       case "response.in_progress":
-        return this.#told(event.response ?? {});
+        return this.#readHead(event.response ?? {});
       case "response.completed":
       case "response.incomplete":
       case "response.failed":
@@ -134,7 +134,7 @@ export class Reader implements ResponseReader {
         throw this.#error(event.error ?? event);
       default:
         if (event.error && !type.startsWith("response.")) throw this.#error(event.error);
-        if (!TOLD_AGAIN.test(type)) this.#out.unknown(`event ${type}`);
+        if (!REPEATED.test(type)) this.#out.unknown(`event ${type}`);
     }
   }
 
@@ -154,13 +154,13 @@ export class Reader implements ResponseReader {
     report.details = { ...report.details, [name]: value };
   }
 
-  #told({ id, model, usage }: ResponseObject): void {
+  #readHead({ id, model, usage }: ResponseObject): void {
     const { message, report } = this.#out;
     if (id) message.responseId = id;
     if (model) message.servedModel = model;
     if (usage) {
       report.usage = usage;
-      this.#out.usage(usageOf(usage));
+      this.#out.usage(toUsage(usage));
     }
     this.#out.start();
   }
@@ -179,7 +179,7 @@ export class Reader implements ResponseReader {
 
   /** The item that a delta is of: not every service says first that there is one. */
   #openAt(event: StreamEvent, type: string): OpenItem {
-    const place = placeOf(event);
+    const place = toPlace(event);
     const here = this.#places.get(place);
     if (here?.item.type === type) return here;
     const { item_id: id } = event;
@@ -202,14 +202,14 @@ export class Reader implements ResponseReader {
       this.#out.thinking(open.contentIndex, BETWEEN_PARTS);
     }
     open.part = part;
-    this.#out.thinking(open.contentIndex, stringOf(event.delta));
+    this.#out.thinking(open.contentIndex, toText(event.delta));
   }
 
   #input(event: StreamEvent): void {
-    const open = this.#places.get(placeOf(event));
+    const open = this.#places.get(toPlace(event));
     // A call without a name is none; it comes whole when it is done.
     if (open?.item.type !== "function_call") return this.#out.unknown("delta of no call");
-    const delta = stringOf(event.delta);
+    const delta = toText(event.delta);
     open.input += delta;
     this.#out.toolCall(open.contentIndex, delta);
   }
@@ -232,7 +232,7 @@ export class Reader implements ResponseReader {
         return this.#closeMessage(open, told);
       case "reasoning": {
         const { contentIndex } = open;
-        const thought = thoughtOf(told);
+        const thought = joinThought(told);
         this.#out.thinking(contentIndex, this.#missing(this.#written(contentIndex), thought));
         const hidden = this.#written(contentIndex) === "" && !!told.encrypted_content;
         return this.#out.thinkingEnd(contentIndex, {
@@ -257,7 +257,7 @@ export class Reader implements ResponseReader {
   /** Parts are matched in their order: the index that deltas tell is not always their place. */
   #closeMessage(open: OpenItem, item: Item): void {
     const blocks = [...open.texts.values()];
-    for (const part of partsOf(item.content)) {
+    for (const part of toParts(item.content)) {
       const text = part.text ?? part.refusal;
       if (text === undefined) {
         this.#out.unknown(`part ${part.type}`);
@@ -289,7 +289,7 @@ export class Reader implements ResponseReader {
   }
 
   #fillInput(open: OpenItem, whole: unknown): void {
-    const told = inputOf(whole);
+    const told = toInput(whole);
     if (told === "") return;
     if (!told.startsWith(open.input)) {
       if (sameJson(told, open.input)) return;
@@ -301,7 +301,7 @@ export class Reader implements ResponseReader {
   }
 
   #finish(response: ResponseObject, type: string): void {
-    this.#told(response);
+    this.#readHead(response);
     const { error, incomplete_details: cut, output } = response;
     const said = type === "response.done" ? "completed" : type.slice("response.".length);
     const status = ENDS.has(response.status) ? (response.status ?? said) : said;
@@ -347,7 +347,7 @@ function incomplete(what: string): ProviderError {
   return new ProviderError(`The response ${what}. Try again.`, { kind: "incomplete" });
 }
 
-function placeOf({ item_id, output_index }: StreamEvent): number | string {
+function toPlace({ item_id, output_index }: StreamEvent): number | string {
   return output_index ?? item_id ?? "";
 }
 
@@ -364,29 +364,29 @@ function isSame({ item: one }: OpenItem, other: Item): boolean {
 function isAlike({ done, input, item: one }: OpenItem, other: Item): boolean {
   if (one.type !== other.type) return false;
   if (one.type !== "function_call") return true;
-  const told = inputOf(other.arguments);
+  const told = toInput(other.arguments);
   return one.name === other.name && (done ? told === input : told.startsWith(input));
 }
 
 /** The JSON of a call's arguments; some services send the object itself. */
-function inputOf(told: unknown): string {
+function toInput(told: unknown): string {
   if (typeof told === "string") return told;
   return told ? JSON.stringify(told) : "";
 }
 
-function stringOf(told: unknown): string {
+function toText(told: unknown): string {
   return typeof told === "string" ? told : "";
 }
 
 /** A list of parts; some services send a single text instead. */
-function partsOf(told: unknown): Part[] {
+function toParts(told: unknown): Part[] {
   if (typeof told === "string") return [{ type: "output_text", text: told }];
   return Array.isArray(told) ? (told as Part[]) : [];
 }
 
 /** Summaries first, then what was thought in full, where that is told. */
-function thoughtOf({ content, summary }: Item): string {
-  const texts = [...partsOf(summary), ...partsOf(content)].map(({ text }) => stringOf(text));
+function joinThought({ content, summary }: Item): string {
+  const texts = [...toParts(summary), ...toParts(content)].map(({ text }) => toText(text));
   return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
 }
 
@@ -431,7 +431,7 @@ function sameJson(one: string, other: string): boolean {
   }
 }
 
-function usageOf(raw: RawUsage): Usage {
+function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
   const put = (name: Exclude<keyof Usage, "cost">, value: unknown): void => {
     if (typeof value === "number") usage[name] = value;

@@ -2,9 +2,9 @@ import { sse } from "../../testing/fake-service.ts";
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
   checkImageUrl,
-  fieldsOf,
+  toFields,
   type Fields,
-  listOf,
+  toList,
   type Problems,
   type RequestCheck,
   requestCheck,
@@ -77,7 +77,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   const items =
-    typeof body["input"] === "string" ? [] : problems.filled(body["input"], "input").map(fieldsOf);
+    typeof body["input"] === "string" ? [] : problems.filled(body["input"], "input").map(toFields);
   const ids = items.flatMap(({ id }) => (id === undefined ? [] : [id]));
   problems.distinct(ids, "ids of items");
   for (const [index, item] of items.entries()) {
@@ -131,7 +131,7 @@ function checkParts(
   allowed: readonly string[],
   at: string,
 ): void {
-  for (const part of problems.filled(content, `${at}.content`).map(fieldsOf)) {
+  for (const part of problems.filled(content, `${at}.content`).map(toFields)) {
     problems.oneOf(part["type"], allowed, at);
     if (part["type"] === "input_image") checkImageUrl(problems, part["image_url"], at);
     if (part["type"] === "output_text" && part["annotations"] !== undefined) {
@@ -146,7 +146,7 @@ function checkReasoning(problems: Problems, items: readonly Fields[], index: num
   const at = `input[${index}]`;
   const { content, encrypted_content: sealed, summary } = items[index] ?? {};
   problems.must(Array.isArray(summary), at, "needs its summary, if only an empty one");
-  problems.must(!!sealed || listOf(content).length > 0, at, "has nothing that can be read again");
+  problems.must(!!sealed || toList(content).length > 0, at, "has nothing that can be read again");
   const next = items.slice(index + 1).find(({ type }) => type !== "reasoning");
   const isOurs = next?.["type"] === "function_call_output" || next?.["role"] === "user";
   problems.must(next !== undefined && !isOurs, at, "comes without the item that it led to");
@@ -172,7 +172,7 @@ function checkTools(problems: Problems, body: Fields): void {
   const { tool_choice: choice, tools } = body;
   const names: unknown[] = [];
   if (tools !== undefined) {
-    for (const tool of problems.filled(tools, "tools").map(fieldsOf)) {
+    for (const tool of problems.filled(tools, "tools").map(toFields)) {
       if (tool["type"] !== "function") continue;
       problems.matches(tool["name"], TOOL_NAME, "tools");
       problems.objectSchema(tool["parameters"], `tools ${String(tool["name"])}`);

@@ -52,7 +52,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
     model: model.id,
     stream: true,
     store: false,
-    input: wireItems(transformMessages(context.messages, model, RULES), model),
+    input: toItems(transformMessages(context.messages, model, RULES), model),
     ...(context.systemPrompt?.trim() && { instructions: context.systemPrompt }),
     ...toolParams(request),
     ...reasoningParams(request),
@@ -74,10 +74,10 @@ export function writeRequest(request: RequestContext): ApiRequest {
 
 /** The input items as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return wireItems(transformMessages(messages, model, RULES), model);
+  return toItems(transformMessages(messages, model, RULES), model);
 }
 
-function wireItems(messages: readonly Message[], model: Model): ResponseInputItem[] {
+function toItems(messages: readonly Message[], model: Model): ResponseInputItem[] {
   const wire: ResponseInputItem[] = [];
   const usedIds = new Set<string>();
   for (const message of messages) {
@@ -87,7 +87,7 @@ function wireItems(messages: readonly Message[], model: Model): ResponseInputIte
       wire.push({
         type: "function_call_output",
         call_id: message.toolCallId,
-        output: outputOf(message.content),
+        output: toOutput(message.content),
       });
     } else {
       const { content } = message;
@@ -114,7 +114,7 @@ function inputPart(block: UserContent): InputPart {
 }
 
 /** Plain text where that is all there is: not every service reads a list here. */
-function outputOf(content: readonly UserContent[]): string | InputPart[] {
+function toOutput(content: readonly UserContent[]): string | InputPart[] {
   const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
   return texts.length === content.length ? texts.join("\n") : content.map(inputPart);
 }
@@ -241,7 +241,7 @@ function reasoningParams(request: RequestContext): Params {
   const { model, options } = request;
   if (!model.reasoning) return {};
   const { thinkingLevel = "off" } = options;
-  const effort = effortFor(thinkingLevel, effortsOf(request));
+  const effort = effortFor(thinkingLevel, findEfforts(request));
   return {
     ...(effort && { reasoning: { effort, ...(thinkingLevel !== "off" && { summary: "auto" }) } }),
     ...(quirk(request, "encryptedReasoning") !== false && {
@@ -262,7 +262,7 @@ function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | und
 }
 
 /** In rising order. The families differ, and each refuses what it does not know. */
-function effortsOf(request: RequestContext): readonly Effort[] {
+function findEfforts(request: RequestContext): readonly Effort[] {
   const said = quirk(request, "efforts");
   if (Array.isArray(said)) return EFFORTS.filter((effort) => said.includes(effort));
   const { id } = request.model;

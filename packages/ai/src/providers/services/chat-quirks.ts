@@ -135,14 +135,14 @@ function matching({ id }: Model, byModel: ChatQuirks["byModel"] = []): ChatQuirk
 export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDialect): Usage {
   const input = toRecord(raw["prompt_tokens_details"]);
   const output = toRecord(raw["completion_tokens_details"]);
-  const all = numberOf(raw["prompt_tokens"]);
-  const said = numberOf(raw["completion_tokens"]);
-  const totalTokens = numberOf(raw["total_tokens"]);
-  const cacheRead = numberOf(
+  const all = toNumber(raw["prompt_tokens"]);
+  const said = toNumber(raw["completion_tokens"]);
+  const totalTokens = toNumber(raw["total_tokens"]);
+  const cacheRead = toNumber(
     input["cached_tokens"] ?? raw["cached_tokens"] ?? raw["prompt_cache_hit_tokens"],
   );
-  const cacheWrite = numberOf(input["cache_write_tokens"] ?? raw["cache_creation_input_tokens"]);
-  const reasoning = numberOf(output["reasoning_tokens"] ?? raw["reasoning_tokens"]);
+  const cacheWrite = toNumber(input["cache_write_tokens"] ?? raw["cache_creation_input_tokens"]);
+  const reasoning = toNumber(output["reasoning_tokens"] ?? raw["reasoning_tokens"]);
   const usage: Usage = {};
   if (all !== undefined) usage.input = Math.max(0, all - (cacheRead ?? 0) - (cacheWrite ?? 0));
   if (said !== undefined) {
@@ -155,11 +155,11 @@ export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDiale
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite;
   if (reasoning !== undefined) usage.reasoning = reasoning;
   if (totalTokens !== undefined) usage.totalTokens = totalTokens;
-  const total = usageCost && raw["is_byok"] !== true ? numberOf(raw["cost"]) : undefined;
+  const total = usageCost && raw["is_byok"] !== true ? toNumber(raw["cost"]) : undefined;
   if (total !== undefined) usage.cost = { total };
   return usage;
 }
 
-function numberOf(value: unknown): number | undefined {
+function toNumber(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }

@@ -358,7 +358,7 @@ export function findService(id: string, own?: readonly ServicePreset[]): Service
 }
 
 /** The service that a model is at: its preset, or one made of what the model says. */
-export function serviceOf(model: Model, own?: readonly ServicePreset[]): ServicePreset {
+export function resolveService(model: Model, own?: readonly ServicePreset[]): ServicePreset {
   const known = findService(model.provider, own);
   if (known) return known;
   const name = model.provider;

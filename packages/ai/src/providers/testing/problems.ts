@@ -113,11 +113,11 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /** The fields of an object; of anything else, none. */
-export function fieldsOf(value: unknown): Fields {
+export function toFields(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
-export function listOf(value: unknown): unknown[] {
+export function toList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -5,7 +5,7 @@ import { hostname, release } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { redact } from "@gyre/ai";
 import { KeyFileError, type KeyStore, MissingKeyError } from "@gyre/ai/node";
-import { type ServicePreset, SERVICES, serviceOf } from "@gyre/ai/providers";
+import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
 import { type Sandbox, SandboxMissingError } from "@gyre/tools";
 import type { Io } from "../../core/io.ts";
 import type { Models } from "../../models/models.ts";
@@ -147,7 +147,7 @@ export async function checkModel(
 ): Promise<Check[]> {
   const model = await models.current().catch(messageOf);
   if (typeof model === "string") return [problem("model", model)];
-  const service = serviceOf(model, own);
+  const service = resolveService(model, own);
   const name = `${model.provider}/${model.id}`;
   const hasKey = service.keyless || places.has(service.id);
   const keyHint = `${service.name} has no key. Store one with: gyre login ${service.id}`;

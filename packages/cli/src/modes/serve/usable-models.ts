@@ -1,7 +1,7 @@
 import type { Model } from "@gyre/ai";
 import { parseUserModels, userServices } from "@gyre/ai/models";
 import { createKeyStore, KeyFileError } from "@gyre/ai/node";
-import { serviceOf, type ServicePreset, SERVICES } from "@gyre/ai/providers";
+import { resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { environmentKeys, type KeyPlace, keyPlaces } from "../../models/service-places.ts";
 import type { Models } from "../../models/models.ts";
 import type { Settings } from "../../settings/settings.ts";
@@ -29,7 +29,7 @@ export function usableModels(options: UsableModelsOptions): () => Promise<readon
     if (settings.model !== undefined) named.push(await models.find(settings.model));
     const all = [...named, ...(await models.list())];
     const usable = all.filter((model) => {
-      const service = serviceOf(model, own);
+      const service = resolveService(model, own);
       return service.keyless || places.has(service.id);
     });
     return [...new Map(usable.map((model) => [`${model.provider}/${model.id}`, model])).values()];
