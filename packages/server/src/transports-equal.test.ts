@@ -26,8 +26,9 @@ import { joinEvents } from "./testing/joined-events.ts";
 import { createTestTool } from "./testing/remote-world.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./testing/scripted-host.ts";
 import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing/served-world.ts";
+import { countCases } from "../../../tests/support/cases.ts";
 
-const RUNS = 40;
+const RUNS = countCases(10, 40);
 const MAX_MS = 60_000;
 
 /** The time is always the same. Waits of up to a second are over at once, others never. */
@@ -202,13 +203,17 @@ async function check(there: (script: readonly ScriptedResponse[]) => Promise<unk
 }
 
 describe("models: a run with a model behind the wire has the events of one in process", () => {
-  it.each(Object.entries(WAYS))("over %s", { timeout: MAX_MS }, async (_, connect) => {
-    const client = createRemoteClient({ connect, clock });
-    await check((script) => run(script, client));
-    await client.close();
-  });
+  it.each(Object.entries(WAYS))(
+    "over %s",
+    { tags: "long", timeout: MAX_MS },
+    async (_, connect) => {
+      const client = createRemoteClient({ connect, clock });
+      await check((script) => run(script, client));
+      await client.close();
+    },
+  );
 
-  it("over streamProxy", { timeout: MAX_MS }, async () => {
+  it("over streamProxy", { tags: "long", timeout: MAX_MS }, async () => {
     const { url } = world.http;
     const client = createProxyClient({ url, token: world.token });
     await check((script) => run(script, client));
@@ -216,7 +221,11 @@ describe("models: a run with a model behind the wire has the events of one in pr
 });
 
 describe("sessions: a RemoteAgent has the events of an agent in process", () => {
-  it.each(Object.entries(WAYS))("over %s", { timeout: MAX_MS }, async (_, connect) => {
-    await check((script) => runThere(script, connect));
-  });
+  it.each(Object.entries(WAYS))(
+    "over %s",
+    { tags: "long", timeout: MAX_MS },
+    async (_, connect) => {
+      await check((script) => runThere(script, connect));
+    },
+  );
 });

@@ -23,9 +23,10 @@ import { findFormat, FORMATS } from "./testing/formats.ts";
 import { requestCheckFor } from "./testing/request-checks.ts";
 import { validateTranscript } from "../messages/transcript.ts";
 import { toWellFormed } from "../messages/transform-messages.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
-/** How many transcripts for each property and model. More with GYRE_RUNS. */
-const RUNS = Number(process.env["GYRE_RUNS"] ?? 60);
+/** How many transcripts for each property and model. */
+const RUNS = countCases(15, 60, "GYRE_RUNS");
 
 const TARGETS: readonly Model[] = FORMATS.flatMap(({ models }) => models);
 /** The format whose blocks and signatures a model has. */
@@ -639,7 +640,7 @@ function goesOn(
   });
 }
 
-describe.each(TARGETS)("any transcript for $provider $id over $api", (target) => {
+describe.each(TARGETS)("any transcript for $provider $id over $api", { tags: "long" }, (target) => {
   const check = requestCheckFor(target);
   const transcript = transcriptFor(target);
 
@@ -749,7 +750,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", (target) =>
   });
 });
 
-describe("a conversation that goes from service to service and back", () => {
+describe("a conversation that goes from service to service and back", { tags: "long" }, () => {
   it("is taken by each, and brings each its own signatures back", async () => {
     const hops = fc
       .array(oneOf(TARGETS), { minLength: 2, maxLength: 3 })

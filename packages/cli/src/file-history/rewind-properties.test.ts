@@ -3,8 +3,9 @@ import { dirname } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
-const RUNS = 25;
+const RUNS = countCases(8, 25);
 const TIMEOUT_MS = 90_000;
 const PATHS = ["a", "b", "d/c", "d/e", "f/g/h"] as const;
 
@@ -131,6 +132,7 @@ function expected(
 
 it(
   "takes back all that is the agent's, nothing that is somebody else's, and can be taken back",
+  { tags: "long", timeout: TIMEOUT_MS },
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -183,5 +185,4 @@ it(
       { numRuns: RUNS },
     );
   },
-  TIMEOUT_MS,
 );

@@ -4,9 +4,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toEnvelope } from "../frames/envelope.ts";
 import { ANSWERS, codeOf, FuzzTarget, GREETING, MAX_SERVER_MIB } from "../testing/fuzz-target.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 const MIB = 1024 * 1024;
-const RUNS = 300;
+const RUNS = countCases(60, 300);
 const MAX_MS = 60_000;
 
 const context: Context = { messages: [{ role: "user", content: "Hello", timestamp: 0 }] };
@@ -116,7 +117,7 @@ function isAnswerFrame(frame: unknown): boolean {
 }
 
 describe("whatever comes in, the server answers or closes, and goes on serving others", () => {
-  it("random bytes: who has no token is refused", { timeout: MAX_MS }, async () => {
+  it("random bytes: who has no token is refused", { tags: "long", timeout: MAX_MS }, async () => {
     await fc.assert(
       fc.asyncProperty(someBytes, async (bytes) => {
         const client = target.raw();
@@ -131,7 +132,7 @@ describe("whatever comes in, the server answers or closes, and goes on serving o
 
   it(
     "random bytes: no line is a frame, and the connection goes on",
-    { timeout: MAX_MS },
+    { tags: "long", timeout: MAX_MS },
     async () => {
       const client = await target.raw().hello();
       await fc.assert(
@@ -149,7 +150,7 @@ describe("whatever comes in, the server answers or closes, and goes on serving o
 
   it(
     "random frames: each has one answer, and an answer has none",
-    { timeout: MAX_MS },
+    { tags: "long", timeout: MAX_MS },
     async () => {
       const some = fc.array(aFrame, { minLength: 1, maxLength: 12 });
       await fc.assert(

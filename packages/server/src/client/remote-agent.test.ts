@@ -15,6 +15,7 @@ import { describe, expect, it } from "vitest";
 import { toComparable, createRemoteWorld, createTestTool } from "../testing/remote-world.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 import type { RemoteState } from "./remote-state.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 const talks: AgentTool = createTestTool("talks", (_args, { update: onUpdate }) => {
   for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
@@ -292,7 +293,7 @@ describe("the methods of an agent", () => {
 });
 
 describe("resume: nothing is lost or doubled, however often the connection breaks", () => {
-  it("at any frame, and of any run of cuts", { timeout: 60_000 }, async () => {
+  it("at any frame, and of any run of cuts", { tags: "long" }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 45 }), { maxLength: 12 }), async (cuts) => {
         const { client, host, errors } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
@@ -308,7 +309,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
         expect(errors).toEqual([]);
         await agent.close();
       }),
-      { numRuns: 150 },
+      { numRuns: countCases(30, 150) },
     );
   });
 
@@ -324,34 +325,41 @@ describe("resume: nothing is lost or doubled, however often the connection break
     }
   });
 
-  it("with a tail that is gone, a snapshot rebuilds the state, and no event comes twice", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.integer({ min: 6, max: 45 }), { minLength: 1, maxLength: 8 }),
-        fc.integer({ min: 1, max: 8 }),
-        async (cuts, tailEvents) => {
-          const limits = { tailEvents };
-          const { client, host } = createRemoteWorld({ script: SCRIPT, tools: TOOLS }, { limits });
-          const agent = await RemoteAgent.create(client(cuts).client);
-          const events = heardBy(agent);
-          const end = await agent.prompt("Go");
-          expect(end).toMatchObject({ stop: "suspended" });
-          expect(end.messages).toHaveLength(5);
-          const original = host.agents[0]?.state ?? agent.state;
-          expect(told(agent.state)).toEqual(told(original));
-          let rest = toComparable(host.events[0] ?? []);
-          for (const event of toComparable(events)) {
-            const at = rest.findIndex((each) => isDeepStrictEqual(each, event));
-            expect(at).toBeGreaterThanOrEqual(0);
-            rest = rest.slice(at + 1);
-          }
-          expect(events.filter(({ type }) => type === "agent_end")).toHaveLength(1);
-          await agent.close();
-        },
-      ),
-      { numRuns: 100 },
-    );
-  });
+  it(
+    "with a tail that is gone, a snapshot rebuilds the state, and no event comes twice",
+    { tags: "long" },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.integer({ min: 6, max: 45 }), { minLength: 1, maxLength: 8 }),
+          fc.integer({ min: 1, max: 8 }),
+          async (cuts, tailEvents) => {
+            const limits = { tailEvents };
+            const { client, host } = createRemoteWorld(
+              { script: SCRIPT, tools: TOOLS },
+              { limits },
+            );
+            const agent = await RemoteAgent.create(client(cuts).client);
+            const events = heardBy(agent);
+            const end = await agent.prompt("Go");
+            expect(end).toMatchObject({ stop: "suspended" });
+            expect(end.messages).toHaveLength(5);
+            const original = host.agents[0]?.state ?? agent.state;
+            expect(told(agent.state)).toEqual(told(original));
+            let rest = toComparable(host.events[0] ?? []);
+            for (const event of toComparable(events)) {
+              const at = rest.findIndex((each) => isDeepStrictEqual(each, event));
+              expect(at).toBeGreaterThanOrEqual(0);
+              rest = rest.slice(at + 1);
+            }
+            expect(events.filter(({ type }) => type === "agent_end")).toHaveLength(1);
+            await agent.close();
+          },
+        ),
+        { numRuns: countCases(20, 100) },
+      );
+    },
+  );
 
   it("an event that could not travel is made up for by a snapshot", async () => {
     const { host, server } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
@@ -440,7 +448,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
 });
 
 describe("the mirror", () => {
-  it("equals the agent's state after whatever was asked for", { timeout: 60_000 }, async () => {
+  it("equals the agent's state after whatever was asked for", { tags: "long" }, async () => {
     const step = fc.constantFrom(
       ...(["prompt", "steer", "followUp", "continue", "reset", "level", "tools"] as const),
       ...(["abort", "replace", "approve", "cut", "late"] as const),
@@ -482,7 +490,7 @@ describe("the mirror", () => {
           expect(await agent.queued(queue)).toEqual(host.agents[0]?.queued(queue));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: countCases(30, 150) },
     );
   });
 });

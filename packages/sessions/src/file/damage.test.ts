@@ -8,9 +8,10 @@ import { encodeEntry, unbraced } from "../format/line.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "../testing/folder.ts";
 import { type Session, SessionError, type SessionProblem } from "../format/types.ts";
+import { countCases } from "../../../../tests/support/cases.ts";
 
 const newPath = temporaryPaths("damage", afterAll);
-const RUNS = 60;
+const RUNS = countCases(20, 60);
 const DAMAGES = 6;
 
 function user(content: string): UserMessage {
@@ -304,7 +305,7 @@ async function written(script: readonly Step[]): Promise<{ path: string; entries
 }
 
 describe("any damage", () => {
-  it("loses no entry but those it hit, and the file goes on", async () => {
+  it("loses no entry but those it hit, and the file goes on", { tags: "long" }, async () => {
     const seed = Date.now() & 0x7fff_ffff;
     await fc.assert(
       fc.asyncProperty(steps, damages, async (script, list) => {

@@ -18,6 +18,7 @@ import {
   type ServiceOptions,
 } from "../../testing/scripted-service.ts";
 import { readTranscript } from "../../testing/transcript.ts";
+import { countCases } from "../../../../../tests/support/cases.ts";
 
 // What a disk, a pipe, a signal or a service may do to the program in the middle of its work.
 
@@ -260,10 +261,10 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
 };
 
 describe("a damaged session", () => {
-  const RUNS = 12;
+  const RUNS = countCases(4, 12);
   const look = (pattern: string) => ({ call: "find", arguments: { pattern } });
 
-  it("is gone on with by a request that the service takes", async () => {
+  it("is gone on with by a request that the service takes", { tags: "long" }, async () => {
     const home = homeWith({}, "home-damaged");
     const whole = await run(
       [{ say: [{ text: "I look." }, look("*.a"), look("*.b"), look("*.c")] }, ONCE],

@@ -4,9 +4,10 @@ import { describe, expect, test } from "vitest";
 import { type Row, row, span, textOfRow } from "./row.ts";
 import { type Frame, Screen, type Size } from "./screen.ts";
 import { wrapText } from "./wrap.ts";
+import { countCases } from "../../../../../../tests/support/cases.ts";
 
 /** More of them: GYRE_SCREENS. */
-const RUNS = Number(process.env["GYRE_SCREENS"] ?? 150);
+const RUNS = countCases(50, 150, "GYRE_SCREENS");
 
 /** What takes more off the screen than the rest of a row. */
 const CLEARS = ["\x1b[J", "\x1b[0J", "\x1b[1J", "\x1b[2J", "\x1b[3J", "\x1bc"];
@@ -192,75 +193,83 @@ function layOut({ paragraphs, chrome, cursor }: Model, columns: number): Frame {
   return { base: 0, rows, cursor: { row: said.length + at, column } };
 }
 
-test("property: after any updates and resizes the screen is as if drawn from scratch", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { minLength: 1, maxLength: 40 }),
-      fc.nat({ max: 6 }),
-      async (steps, above) => {
-        let size: Size = { columns: 30, rows: 10 };
-        const terminal = open(size, "$\n".repeat(above));
-        const model: Model = { paragraphs: [""], chrome: ["> "], cursor: 0 };
-        let top = 0;
-        let shown: readonly Row[] = [];
-        let at = { row: 0, column: 0 };
-        for (const each of steps) {
-          if (each.type === "resize") {
-            size = { columns: each.columns, rows: each.rows };
-            const frame = layOut(model, size.columns);
-            await terminal.resize(size, () => frame);
-            top = terminal.screen.top;
-            shown = frame.rows;
-            at = frame.cursor ?? at;
-            continue;
+test(
+  "property: after any updates and resizes the screen is as if drawn from scratch",
+  { tags: "long" },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 40 }),
+        fc.nat({ max: 6 }),
+        async (steps, above) => {
+          let size: Size = { columns: 30, rows: 10 };
+          const terminal = open(size, "$\n".repeat(above));
+          const model: Model = { paragraphs: [""], chrome: ["> "], cursor: 0 };
+          let top = 0;
+          let shown: readonly Row[] = [];
+          let at = { row: 0, column: 0 };
+          for (const each of steps) {
+            if (each.type === "resize") {
+              size = { columns: each.columns, rows: each.rows };
+              const frame = layOut(model, size.columns);
+              await terminal.resize(size, () => frame);
+              top = terminal.screen.top;
+              shown = frame.rows;
+              at = frame.cursor ?? at;
+              continue;
+            }
+            change(model, each);
+            const { rows, cursor } = layOut(model, size.columns);
+            // Rows that have left the screen cannot change, and none can come back.
+            const kept = [...shown.slice(0, top), ...rows.slice(top)];
+            shown = kept;
+            at = cursor ?? at;
+            terminal.screen.draw({ base: 0, rows: kept, ...(cursor && { cursor }) });
+            top = Math.max(top, kept.length - size.rows);
           }
-          change(model, each);
-          const { rows, cursor } = layOut(model, size.columns);
-          // Rows that have left the screen cannot change, and none can come back.
-          const kept = [...shown.slice(0, top), ...rows.slice(top)];
-          shown = kept;
-          at = cursor ?? at;
-          terminal.screen.draw({ base: 0, rows: kept, ...(cursor && { cursor }) });
-          top = Math.max(top, kept.length - size.rows);
+          await terminal.parsed();
+          expect(terminal.screen.top).toBe(top);
+          const expected = shown.slice(top).map((each) => textOfRow(each).trimEnd());
+          const seen = terminal.viewport();
+          // What was there before may stand above; the cursor tells where.
+          const first = terminal.cursor().row - (at.row - top);
+          if (top > 0) expect(first).toBe(0);
+          expect(seen.slice(0, first).join("").replaceAll("$", "")).toBe("");
+          expect(terminal.cursor().column).toBe(at.column);
+          expect(seen.slice(first, first + expected.length)).toEqual(expected);
+          expect(seen.slice(first + expected.length).join("")).toBe("");
+          const written = terminal.written.join("");
+          expect(CLEARS.filter((each) => written.includes(each))).toEqual([]);
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  },
+);
+
+test(
+  "property: without a resize, screen and scrollback are what was shown, in order",
+  { tags: "long" },
+  async () => {
+    const only = fc.array(
+      step.filter(({ type }) => type === "say" || type === "grow"),
+      { maxLength: 60 },
+    );
+    await fc.assert(
+      fc.asyncProperty(only, async (steps) => {
+        const size: Size = { columns: 30, rows: 10 };
+        const terminal = open(size);
+        const model: Model = { paragraphs: [""], chrome: ["> ", "foot"], cursor: 0 };
+        terminal.screen.draw(layOut(model, size.columns));
+        for (const each of steps) {
+          if (each.type !== "resize") change(model, each);
+          terminal.screen.draw(layOut(model, size.columns));
         }
         await terminal.parsed();
-        expect(terminal.screen.top).toBe(top);
-        const expected = shown.slice(top).map((each) => textOfRow(each).trimEnd());
-        const seen = terminal.viewport();
-        // What was there before may stand above; the cursor tells where.
-        const first = terminal.cursor().row - (at.row - top);
-        if (top > 0) expect(first).toBe(0);
-        expect(seen.slice(0, first).join("").replaceAll("$", "")).toBe("");
-        expect(terminal.cursor().column).toBe(at.column);
-        expect(seen.slice(first, first + expected.length)).toEqual(expected);
-        expect(seen.slice(first + expected.length).join("")).toBe("");
-        const written = terminal.written.join("");
-        expect(CLEARS.filter((each) => written.includes(each))).toEqual([]);
-      },
-    ),
-    { numRuns: RUNS },
-  );
-});
-
-test("property: without a resize, screen and scrollback are what was shown, in order", async () => {
-  const only = fc.array(
-    step.filter(({ type }) => type === "say" || type === "grow"),
-    { maxLength: 60 },
-  );
-  await fc.assert(
-    fc.asyncProperty(only, async (steps) => {
-      const size: Size = { columns: 30, rows: 10 };
-      const terminal = open(size);
-      const model: Model = { paragraphs: [""], chrome: ["> ", "foot"], cursor: 0 };
-      terminal.screen.draw(layOut(model, size.columns));
-      for (const each of steps) {
-        if (each.type !== "resize") change(model, each);
-        terminal.screen.draw(layOut(model, size.columns));
-      }
-      await terminal.parsed();
-      const whole = layOut(model, size.columns).rows.map((each) => textOfRow(each).trimEnd());
-      expect(terminal.all().slice(0, whole.length)).toEqual(whole);
-    }),
-    { numRuns: RUNS },
-  );
-});
+        const whole = layOut(model, size.columns).rows.map((each) => textOfRow(each).trimEnd());
+        expect(terminal.all().slice(0, whole.length)).toEqual(whole);
+      }),
+      { numRuns: RUNS },
+    );
+  },
+);
