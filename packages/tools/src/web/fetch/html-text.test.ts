@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeEntities, htmlToText } from "./html-text.ts";
+import { htmlToText } from "./html-text.ts";
 
 const BASE = "https://site.test/docs/page";
 
@@ -54,6 +54,16 @@ describe("htmlToText", () => {
     ["an empty svg", "a<svg/>b", "ab"],
     ["letters in upper case", "<SCRIPT>x</Script >y", "y"],
     ["nothing", "", ""],
+    ["a comment that ends with --!>", "a<!-- x --!>b", "ab"],
+    ["a comment that ends at once", "a<!-->b", "ab"],
+    ["an end tag without a name", "a</>b", "ab"],
+    ["CDATA where it has no meaning", "a<![CDATA[b]]>c", "ac"],
+    ["a script that closes itself", "a<script/>b</script>c", "ac"],
+    ["tags in a title", "<title><b>x</title>", "<b>x"],
+    ["a script in a value", `<img alt="<script>x</script>">y`, "[image: <script>x</script>]y"],
+    ["a script end in a style", "<style>'</script>'</style>y", "y"],
+    ["100,000 open tags", `${"<div>".repeat(100_000)}x${"</div>".repeat(100_000)}`, "x"],
+    ["an address of a million characters", `<a href="/${"x".repeat(1_000_000)}">y</a>`, "y"],
   ])("copes with %s", (_, html, expected) => {
     expect(htmlToText(html, BASE)).toBe(expected);
   });
@@ -83,6 +93,13 @@ describe("htmlToText", () => {
     "<pre>\n",
     "&#",
     "<b>",
+    "</",
+    "<p><b>",
+    "<svg>",
+    "<table>",
+    "<a b=c ",
+    "<![CDATA[",
+    "&notin",
   ])("takes time in proportion to the page: %s", (unit) => {
     // Half a million characters: were it quadratic, this would not come to an end.
     const html = unit.repeat(500_000 / unit.length);
@@ -91,18 +108,21 @@ describe("htmlToText", () => {
   });
 });
 
-describe("decodeEntities", () => {
-  it("knows numbers and the usual names", () => {
-    expect(decodeEntities("&lt;&#228;&#xE4;&#x1F44D;&mdash;&nbsp;&shy;")).toBe("<ää👍— ");
+describe("character references", () => {
+  it.each([
+    ["numbers and names", "&lt;&#228;&#xE4;&#x1F44D;&mdash;&nbsp;&shy;x", "<ää👍— x"],
+    ["rare names, and those of two characters", "&hearts;&alpha;&NotEqualTilde;", "♥α≂̸"],
+    ["old names without an end", "&ampx &copy=1", "&x ©=1"],
+    ["numbers of an old encoding", "&#x80;&#150;", "€–"],
+    ["what is none", "&unheard; &constructor; AT&T &", "&unheard; &constructor; AT&T &"],
+    ["numbers that are no character", "&#0;&#x110000;&#xD800;", "\uFFFD\uFFFD\uFFFD"],
+  ])("%s", (_, html, expected) => {
+    expect(htmlToText(html, BASE)).toBe(expected);
   });
 
-  it("leaves alone what it does not know", () => {
-    expect(decodeEntities("&unheard; &copy=1 &constructor; AT&T &")).toBe(
-      "&unheard; &copy=1 &constructor; AT&T &",
+  it("in an address do not end without a semicolon", () => {
+    expect(htmlToText(`<a href="?a=1&copy=2&amp;b">x</a>`, BASE)).toBe(
+      "[x](https://site.test/docs/page?a=1&copy=2&b)",
     );
-  });
-
-  it("makes nothing of numbers that are no character", () => {
-    expect(decodeEntities("&#0;&#x110000;")).toBe("\uFFFD\uFFFD");
   });
 });

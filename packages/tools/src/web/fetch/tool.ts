@@ -9,7 +9,6 @@ import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { addressRefusal } from "./address.ts";
-import { htmlToText } from "./html-text.ts";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitize } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
@@ -120,7 +119,9 @@ export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {
       const either = AbortSignal.any([signal, late.signal]);
       try {
         const page = await download(checkedUrl(url), maxBytes, { lookup, dial, signal: either });
-        return page instanceof URL ? movedResult(url, page) : pageResult(page, offset, maxBytes);
+        return page instanceof URL
+          ? movedResult(url, page)
+          : await pageResult(page, offset, maxBytes);
       } catch (error) {
         // What breaks because of the abort says less than the abort.
         throw either.aborted ? either.reason : error;
@@ -284,9 +285,13 @@ function movedResult(from: string, to: URL): ReturnType<typeof textResult> {
   return textResult(sanitize(text), { redirect: to.href });
 }
 
-function pageResult(page: Page, offset: number, maxBytes: number): ReturnType<typeof textResult> {
+async function pageResult(
+  page: Page,
+  offset: number,
+  maxBytes: number,
+): Promise<ReturnType<typeof textResult>> {
   const name = page.url.href;
-  const text = textOf(page);
+  const text = await textOf(page);
   const details = {
     url: name,
     status: page.status,
@@ -325,13 +330,16 @@ function pageResult(page: Page, offset: number, maxBytes: number): ReturnType<ty
   return textResult(notes.join("\n"), details);
 }
 
-function textOf(page: Page): string {
+async function textOf(page: Page): Promise<string> {
   const isHtml = HTML_TYPE.test(page.type);
   const raw = decode(page, isHtml);
   if (page.type === "" && raw.includes("\0")) {
     throw new Error(`${page.url.href} is not text, and only text can be fetched.`);
   }
-  return sanitize(isHtml ? htmlToText(raw, page.url.href) : raw);
+  if (!isHtml) return sanitize(raw);
+  // The parser takes time to load, and most runs fetch no page.
+  const { htmlToText } = await import("./html-text.ts");
+  return sanitize(htmlToText(raw, page.url.href));
 }
 
 function decode(page: Page, isHtml: boolean): string {
