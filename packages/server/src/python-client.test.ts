@@ -14,7 +14,6 @@ import {
 // written down there does not work here. It needs python3, and fails where there is none.
 
 const CLIENT = fileURLToPath(new URL("../../../scripts/drive/wire-client.py", import.meta.url));
-const MAX_MS = 30_000;
 const run = promisify(execFile);
 
 const TEXT = "Hello 😀 there,\r\n\u2028 it is a fine day. ".repeat(10);
@@ -47,7 +46,7 @@ function isWhole(seqs: unknown): boolean {
   return Array.isArray(seqs) && seqs.length > 0 && seqs.every((seq, at) => seq === at + 1);
 }
 
-describe("a client in Python", { timeout: MAX_MS }, () => {
+describe("a client in Python", () => {
   it("handshake and models: says hello with the token, and lists", async () => {
     const world = await served();
     expect(await python(world, "models")).toMatchObject([{ provider: "scripted", id: "scripted" }]);

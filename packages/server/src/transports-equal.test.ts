@@ -29,7 +29,6 @@ import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing
 import { countCases } from "../../../tests/support/cases.ts";
 
 const RUNS = countCases(10, 40);
-const MAX_MS = 60_000;
 
 /** The time is always the same. Waits of up to a second are over at once, others never. */
 const clock: Clock = {
@@ -203,17 +202,13 @@ async function check(there: (script: readonly ScriptedResponse[]) => Promise<unk
 }
 
 describe("models: a run with a model behind the wire has the events of one in process", () => {
-  it.each(Object.entries(WAYS))(
-    "over %s",
-    { tags: "long", timeout: MAX_MS },
-    async (_, connect) => {
-      const client = createRemoteClient({ connect, clock });
-      await check((script) => run(script, client));
-      await client.close();
-    },
-  );
+  it.each(Object.entries(WAYS))("over %s", { tags: "long" }, async (_, connect) => {
+    const client = createRemoteClient({ connect, clock });
+    await check((script) => run(script, client));
+    await client.close();
+  });
 
-  it("over streamProxy", { tags: "long", timeout: MAX_MS }, async () => {
+  it("over streamProxy", { tags: "long" }, async () => {
     const { url } = world.http;
     const client = createProxyClient({ url, token: world.token });
     await check((script) => run(script, client));
@@ -221,11 +216,7 @@ describe("models: a run with a model behind the wire has the events of one in pr
 });
 
 describe("sessions: a RemoteAgent has the events of an agent in process", () => {
-  it.each(Object.entries(WAYS))(
-    "over %s",
-    { tags: "long", timeout: MAX_MS },
-    async (_, connect) => {
-      await check((script) => runThere(script, connect));
-    },
-  );
+  it.each(Object.entries(WAYS))("over %s", { tags: "long" }, async (_, connect) => {
+    await check((script) => runThere(script, connect));
+  });
 });

@@ -6,7 +6,6 @@ import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
 import { countCases } from "../../../../tests/support/cases.ts";
 
 const RUNS = countCases(8, 25);
-const TIMEOUT_MS = 90_000;
 const PATHS = ["a", "b", "d/c", "d/e", "f/g/h"] as const;
 
 type Op =
@@ -132,7 +131,7 @@ function expected(
 
 it(
   "takes back all that is the agent's, nothing that is somebody else's, and can be taken back",
-  { tags: "long", timeout: TIMEOUT_MS },
+  { tags: "long" },
   async () => {
     await fc.assert(
       fc.asyncProperty(

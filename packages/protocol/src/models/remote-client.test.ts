@@ -350,41 +350,37 @@ describe("resume on every connection: nothing lost, nothing doubled", () => {
       return { parts: isCut && last ? [...made.slice(0, -1), unfinished(last)] : made, ...end };
     });
 
-  it(
-    "whatever is cut wherever, the message that arrives is the one that was sent",
-    { timeout: 90_000 },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          aResponse,
-          fc.record({
-            chunkSize: fc.integer({ min: 1, max: 5 }),
-            cuts: fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 6 }),
-            tailEvents: fc.constantFrom(1, 3, 4096),
-          }),
-          async (response, { chunkSize, cuts, tailEvents }) => {
-            const options: ModelWireOptions = {
-              script: [response],
-              scripted: { chunkSize, betweenMs: 10 },
-              service: { limits: { tailEvents } },
-              cuts,
-            };
-            const wire = new ModelWire(options);
-            const { events } = ask(wire);
-            await wire.clock.advance(LONG_MS);
-            const wanted = await inProcess([response], chunkSize);
-            const ended = events.filter(({ type }) => type === "done" || type === "error");
-            expect(ended).toHaveLength(1);
-            expect(wire.model.requests).toBe(1);
-            const got = withoutTimes(joined(events));
-            // In process a stream may end without an end; over the wire it has one.
-            if ("end" in response) expect(got.slice(0, -1)).toEqual(wanted);
-            else expect(got).toEqual(wanted);
-            expect(wire.errors).toEqual([]);
-          },
-        ),
-        { numRuns: 150 },
-      );
-    },
-  );
+  it("whatever is cut wherever, the message that arrives is the one that was sent", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        aResponse,
+        fc.record({
+          chunkSize: fc.integer({ min: 1, max: 5 }),
+          cuts: fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 6 }),
+          tailEvents: fc.constantFrom(1, 3, 4096),
+        }),
+        async (response, { chunkSize, cuts, tailEvents }) => {
+          const options: ModelWireOptions = {
+            script: [response],
+            scripted: { chunkSize, betweenMs: 10 },
+            service: { limits: { tailEvents } },
+            cuts,
+          };
+          const wire = new ModelWire(options);
+          const { events } = ask(wire);
+          await wire.clock.advance(LONG_MS);
+          const wanted = await inProcess([response], chunkSize);
+          const ended = events.filter(({ type }) => type === "done" || type === "error");
+          expect(ended).toHaveLength(1);
+          expect(wire.model.requests).toBe(1);
+          const got = withoutTimes(joined(events));
+          // In process a stream may end without an end; over the wire it has one.
+          if ("end" in response) expect(got.slice(0, -1)).toEqual(wanted);
+          else expect(got).toEqual(wanted);
+          expect(wire.errors).toEqual([]);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
 });

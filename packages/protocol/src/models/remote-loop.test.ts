@@ -124,7 +124,7 @@ const aResponse: fc.Arbitrary<ScriptAnswer> = fc
   });
 
 describe("the loop cannot tell the remote client from the in-process one", () => {
-  it("event by event, whatever a run does", { timeout: 90_000 }, async () => {
+  it("event by event, whatever a run does", async () => {
     const aWorld = fc.record(
       {
         script: fc.array(aResponse, { maxLength: 4 }),
@@ -140,7 +140,7 @@ describe("the loop cannot tell the remote client from the in-process one", () =>
     );
   });
 
-  it("and not where the connection breaks, again and again", { timeout: 90_000 }, async () => {
+  it("and not where the connection breaks, again and again", async () => {
     const aWorld = fc.record({
       script: fc.array(aResponse, { maxLength: 3 }),
       cuts: fc.array(fc.integer({ min: 2, max: 15 }), { maxLength: 6 }),

@@ -321,7 +321,7 @@ describe("requests", () => {
     const line = await ready({ go: () => new Promise(() => {}) });
     for (let i = 0; i < MAX_WAITING_REQUESTS; i++) await line.say("go");
     expect(brief(await line.say("go", {}, { id: "x" }))).toEqual([["nack", "x", "rate_limited"]]);
-  }, 30_000);
+  });
 });
 
 /** A transport whose reader takes a frame when it is told to. */

@@ -313,7 +313,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     );
   });
 
-  it("at each frame of a run", { timeout: 60_000 }, async () => {
+  it("at each frame of a run", async () => {
     for (let cut = 0; cut < 60; cut++) {
       const { client, host } = createRemoteWorld({ script: SCRIPT, tools: TOOLS });
       const { connections, client: peer } = client([cut]);

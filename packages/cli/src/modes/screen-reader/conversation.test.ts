@@ -4,7 +4,6 @@ import { call, say, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type SpokenRun, SpokenWorld } from "../../testing/spoken-program.ts";
 
-const TEST_MS = 30_000;
 let world: SpokenWorld;
 beforeEach(() => {
   world = new SpokenWorld();
@@ -71,24 +70,20 @@ describe("while it works", () => {
 });
 
 describe("steering", () => {
-  it(
-    "a line that is typed while it works is told to it",
-    async () => {
-      const { talk, seen } = world.start(
-        [call("shell", { command: "while [ ! -e go ]; do sleep 0.05; done" }), "I see."],
-        { values: { mode: "full" } },
-      );
-      await talk.until("You: ");
-      talk.type("Wait");
-      await talk.until("Running shell");
-      talk.type("then use tabs");
-      await talk.until("before its next step.");
-      writeFileSync(join(world.work, "go"), "");
-      await talk.until("You: ");
-      expect(seen()).toContain("It reads: then use tabs\nAgent: I see.\nDone.");
-    },
-    TEST_MS,
-  );
+  it("a line that is typed while it works is told to it", async () => {
+    const { talk, seen } = world.start(
+      [call("shell", { command: "while [ ! -e go ]; do sleep 0.05; done" }), "I see."],
+      { values: { mode: "full" } },
+    );
+    await talk.until("You: ");
+    talk.type("Wait");
+    await talk.until("Running shell");
+    talk.type("then use tabs");
+    await talk.until("before its next step.");
+    writeFileSync(join(world.work, "go"), "");
+    await talk.until("You: ");
+    expect(seen()).toContain("It reads: then use tabs\nAgent: I see.\nDone.");
+  });
 });
 
 describe("commands", () => {

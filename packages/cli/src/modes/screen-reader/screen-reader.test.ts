@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BANNER, type SpokenRun, SpokenWorld } from "../../testing/spoken-program.ts";
 import { QUIET_MS } from "../tui/panels/permission.ts";
 
-const TEST_MS = 30_000;
 let world: SpokenWorld;
 beforeEach(() => {
   world = new SpokenWorld();
@@ -86,17 +85,15 @@ To come back: gyre --resume ID
 });
 
 describe("tools", () => {
-  it(
-    "are told when they begin and when they end, with what tells most",
-    async () => {
-      const { talk, seen } = world.start(
-        [call("shell", { command: "seq 1 12; exit 3" }), "It counted."],
-        { values: { mode: "full" } },
-      );
-      await talk.until("You: ");
-      talk.type("Count");
-      await talk.until("You: ");
-      expect(seen().replace("exit code 3, TIME.", "exit code 3.")).toBe(`${BANNER}Count
+  it("are told when they begin and when they end, with what tells most", async () => {
+    const { talk, seen } = world.start(
+      [call("shell", { command: "seq 1 12; exit 3" }), "It counted."],
+      { values: { mode: "full" } },
+    );
+    await talk.until("You: ");
+    talk.type("Count");
+    await talk.until("You: ");
+    expect(seen().replace("exit code 3, TIME.", "exit code 3.")).toBe(`${BANNER}Count
 Running shell: seq 1 12; exit 3
 Done: shell, exit code 3.
 5
@@ -111,9 +108,7 @@ Done: shell, exit code 3.
 Agent: It counted.
 Done. It took 0.0 seconds.
 You: `);
-    },
-    TEST_MS,
-  );
+  });
 
   it("tell what they changed, in words", async () => {
     writeFileSync(join(world.work, "a.ts"), "one\ntwo\nthree\n");

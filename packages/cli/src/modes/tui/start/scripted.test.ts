@@ -12,7 +12,6 @@ import { openModels } from "../../../models/models.ts";
 import { demoEnvironment, type DemoFolder, demoFolder } from "./demo-folder.ts";
 import { SCRIPTED_MODEL, scriptedModels, type ScriptedOptions } from "./scripted.ts";
 
-const TEST_MS = 60_000;
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -114,227 +113,175 @@ function calls({ harness }: World): string[] {
 const WHOLE = ["find", "shell", "read", "read", "edit", "shell"];
 
 describe("the scripted model in a harness", () => {
-  it(
-    "mends the project on the first prompt, with real tools that are asked about",
-    async () => {
-      const world = await open();
-      const { end } = await world.harness.prompt({ text: "hello there" });
-      expect(end.stop).toBe("done");
-      expect(calls(world)).toEqual(WHOLE);
-      expect(world.asked.map(({ tool }) => tool)).toContain("edit");
-      expect(source(world)).toContain(MENDED_CODE);
-      expect(lastSaid(world)).toContain("All 3 tests pass.");
-      expect(lastSaid(world)).toContain("| 1000 | 3 |");
-      expect(lastSaid(world)).toContain("```js\nconst left = cents % people;");
-    },
-    TEST_MS,
-  );
+  it("mends the project on the first prompt, with real tools that are asked about", async () => {
+    const world = await open();
+    const { end } = await world.harness.prompt({ text: "hello there" });
+    expect(end.stop).toBe("done");
+    expect(calls(world)).toEqual(WHOLE);
+    expect(world.asked.map(({ tool }) => tool)).toContain("edit");
+    expect(source(world)).toContain(MENDED_CODE);
+    expect(lastSaid(world)).toContain("All 3 tests pass.");
+    expect(lastSaid(world)).toContain("| 1000 | 3 |");
+    expect(lastSaid(world)).toContain("```js\nconst left = cents % people;");
+  });
 
-  it(
-    "says at once what it is, and what it was asked",
-    async () => {
-      const world = await open({ answer: () => ({ allow: false }) });
-      await world.harness.prompt({ text: "rename all files" });
-      const first = world.harness.agent.state.messages.filter(isLlmMessage).find(isAnswer);
-      const said = first ? textOf(first) : "";
-      expect(said).toContain("I am a scripted model");
-      expect(said).toContain("> rename all files");
-    },
-    TEST_MS,
-  );
+  it("says at once what it is, and what it was asked", async () => {
+    const world = await open({ answer: () => ({ allow: false }) });
+    await world.harness.prompt({ text: "rename all files" });
+    const first = world.harness.agent.state.messages.filter(isLlmMessage).find(isAnswer);
+    const said = first ? textOf(first) : "";
+    expect(said).toContain("I am a scripted model");
+    expect(said).toContain("> rename all files");
+  });
 
-  it(
-    "says to any other prompt what it is and how to get a real one",
-    async () => {
-      const world = await open({ answer: () => ({ allow: false }) });
-      await world.harness.prompt({ text: "demo" });
-      const before = calls(world).length;
-      await world.harness.prompt({ text: "What is\nthis?" });
-      expect(calls(world)).toHaveLength(before);
-      const said = lastSaid(world);
-      expect(said).toContain("> What is\n> this?");
-      expect(said).toContain("gyre login");
-      expect(said).toContain("ollama");
-      expect(said).toContain("Say `demo`");
-    },
-    TEST_MS,
-  );
+  it("says to any other prompt what it is and how to get a real one", async () => {
+    const world = await open({ answer: () => ({ allow: false }) });
+    await world.harness.prompt({ text: "demo" });
+    const before = calls(world).length;
+    await world.harness.prompt({ text: "What is\nthis?" });
+    expect(calls(world)).toHaveLength(before);
+    const said = lastSaid(world);
+    expect(said).toContain("> What is\n> this?");
+    expect(said).toContain("gyre login");
+    expect(said).toContain("ollama");
+    expect(said).toContain("Say `demo`");
+  });
 
-  it(
-    "plays the demo again, with the bug put back",
-    async () => {
-      const world = await open();
-      await world.harness.prompt({ text: "demo" });
-      await world.harness.prompt({ text: "The demo again, please" });
-      expect(calls(world)).toEqual([...WHOLE, ...WHOLE]);
-      expect(source(world)).toContain(MENDED_CODE);
-      const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
-      expect(texts.filter((text) => text.includes("put the bug back"))).toHaveLength(1);
-    },
-    TEST_MS,
-  );
+  it("plays the demo again, with the bug put back", async () => {
+    const world = await open();
+    await world.harness.prompt({ text: "demo" });
+    await world.harness.prompt({ text: "The demo again, please" });
+    expect(calls(world)).toEqual([...WHOLE, ...WHOLE]);
+    expect(source(world)).toContain(MENDED_CODE);
+    const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
+    expect(texts.filter((text) => text.includes("put the bug back"))).toHaveLength(1);
+  });
 
-  it(
-    "claims nothing where a call was denied",
-    async () => {
-      const world = await open({
-        answer: (request) => (request.tool === "edit" ? { allow: false } : allow(request)),
-      });
-      await world.harness.prompt({ text: "demo" });
-      expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
-      expect(lastSaid(world)).toContain("The edit failed, so the bug is still there.");
-    },
-    TEST_MS,
-  );
+  it("claims nothing where a call was denied", async () => {
+    const world = await open({
+      answer: (request) => (request.tool === "edit" ? { allow: false } : allow(request)),
+    });
+    await world.harness.prompt({ text: "demo" });
+    expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
+    expect(lastSaid(world)).toContain("The edit failed, so the bug is still there.");
+  });
 
-  it(
-    "goes on with its part when it is steered",
-    async () => {
-      const world = await open({
-        answer(request, { asked, harness }) {
-          if (asked.length === 1) harness.agent.steer(user("Use tabs"));
-          return allow(request);
-        },
-      });
-      await world.harness.prompt({ text: "demo" });
-      expect(calls(world)).toEqual(WHOLE);
-      const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
-      expect(texts.filter((text) => text.includes("> Use tabs"))).toHaveLength(1);
-      expect(source(world)).toContain(MENDED_CODE);
-    },
-    TEST_MS,
-  );
+  it("goes on with its part when it is steered", async () => {
+    const world = await open({
+      answer(request, { asked, harness }) {
+        if (asked.length === 1) harness.agent.steer(user("Use tabs"));
+        return allow(request);
+      },
+    });
+    await world.harness.prompt({ text: "demo" });
+    expect(calls(world)).toEqual(WHOLE);
+    const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
+    expect(texts.filter((text) => text.includes("> Use tabs"))).toHaveLength(1);
+    expect(source(world)).toContain(MENDED_CODE);
+  });
 
-  it(
-    "stops when it is told to",
-    async () => {
-      const world = await open({
-        answer(request, { harness }) {
-          harness.agent.steer(user("stop it"));
-          return allow(request);
-        },
-      });
-      await world.harness.prompt({ text: "demo" });
-      expect(lastSaid(world)).toContain("Stopped, as you said.");
-      expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
-    },
-    TEST_MS,
-  );
+  it("stops when it is told to", async () => {
+    const world = await open({
+      answer(request, { harness }) {
+        harness.agent.steer(user("stop it"));
+        return allow(request);
+      },
+    });
+    await world.harness.prompt({ text: "demo" });
+    expect(lastSaid(world)).toContain("Stopped, as you said.");
+    expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
+  });
 
-  it(
-    "takes what is said after an abort for a new prompt, and can begin anew",
-    async () => {
-      let isAborted = false;
-      const world = await open({
-        answer(request, { harness }) {
-          if (!isAborted) harness.agent.abort();
-          isAborted = true;
-          return allow(request);
-        },
-      });
-      const { end } = await world.harness.prompt({ text: "demo" });
-      expect(end.stop).toBe("aborted");
-      await world.harness.prompt({ text: "hello" });
-      expect(lastSaid(world)).toContain("> hello");
-      await world.harness.prompt({ text: "demo" });
-      expect(source(world)).toContain(MENDED_CODE);
-    },
-    TEST_MS,
-  );
+  it("takes what is said after an abort for a new prompt, and can begin anew", async () => {
+    let isAborted = false;
+    const world = await open({
+      answer(request, { harness }) {
+        if (!isAborted) harness.agent.abort();
+        isAborted = true;
+        return allow(request);
+      },
+    });
+    const { end } = await world.harness.prompt({ text: "demo" });
+    expect(end.stop).toBe("aborted");
+    await world.harness.prompt({ text: "hello" });
+    expect(lastSaid(world)).toContain("> hello");
+    await world.harness.prompt({ text: "demo" });
+    expect(source(world)).toContain(MENDED_CODE);
+  });
 
-  it(
-    "is cut off at once while it writes",
-    async () => {
-      const world = await open({ fast: false, clock: quickClock() });
-      const { agent } = world.harness;
-      agent.subscribe(({ type }) => {
-        if (type === "message_update") agent.abort();
-      });
-      const { end } = await world.harness.prompt({ text: "demo" });
-      expect(end.stop).toBe("aborted");
-      expect(calls(world)).toEqual([]);
-    },
-    TEST_MS,
-  );
+  it("is cut off at once while it writes", async () => {
+    const world = await open({ fast: false, clock: quickClock() });
+    const { agent } = world.harness;
+    agent.subscribe(({ type }) => {
+      if (type === "message_update") agent.abort();
+    });
+    const { end } = await world.harness.prompt({ text: "demo" });
+    expect(end.stop).toBe("aborted");
+    expect(calls(world)).toEqual([]);
+  });
 
-  it(
-    "takes what follows an abort before its first word for a new prompt",
-    async () => {
-      const holder: { onHeld?: () => void } = {};
-      const world = await open({ fast: false, clock: quickClock(holder) });
-      const { agent } = world.harness;
-      const stop = agent.subscribe(({ type }) => {
-        if (type === "turn_end") holder.onHeld = () => agent.abort();
-      });
-      const { end } = await world.harness.prompt({ text: "demo" });
-      expect(end.stop).toBe("aborted");
-      stop();
-      delete holder.onHeld;
-      const before = calls(world).length;
-      expect(before).toBeGreaterThan(0);
-      await world.harness.prompt({ text: "hello" });
-      expect(lastSaid(world)).toContain("I am a scripted model");
-      expect(calls(world)).toHaveLength(before);
-    },
-    TEST_MS,
-  );
+  it("takes what follows an abort before its first word for a new prompt", async () => {
+    const holder: { onHeld?: () => void } = {};
+    const world = await open({ fast: false, clock: quickClock(holder) });
+    const { agent } = world.harness;
+    const stop = agent.subscribe(({ type }) => {
+      if (type === "turn_end") holder.onHeld = () => agent.abort();
+    });
+    const { end } = await world.harness.prompt({ text: "demo" });
+    expect(end.stop).toBe("aborted");
+    stop();
+    delete holder.onHeld;
+    const before = calls(world).length;
+    expect(before).toBeGreaterThan(0);
+    await world.harness.prompt({ text: "hello" });
+    expect(lastSaid(world)).toContain("I am a scripted model");
+    expect(calls(world)).toHaveLength(before);
+  });
 
-  it(
-    "is written to a session that a real model can go on with",
-    async () => {
-      const store = new SessionStore(temporary());
-      const world = await open({
-        answer: () => ({ allow: false }),
-        harness: { newSession: () => store.create({ cwd: tmpdir() }) },
-      });
-      await world.harness.prompt({ text: "demo" });
-      const id = world.harness.session?.header.id ?? "";
-      await world.harness.close();
-      const session = await store.open(id);
-      const resumed = await openHarness({
-        settings: { model: "ollama/llama3.1", instructionFiles: false, skills: false },
-        cwd: world.folder.path,
-        env: world.env,
-        approvals: "deny",
-        session,
-        warn: () => {},
-      });
-      cleanups.push(async () => {
-        await resumed.close();
-        await session.close();
-      });
-      expect(resumed.model).toMatchObject({ provider: "ollama", id: "llama3.1" });
-      expect(resumed.agent.state.messages.length).toBeGreaterThan(2);
-    },
-    TEST_MS,
-  );
+  it("is written to a session that a real model can go on with", async () => {
+    const store = new SessionStore(temporary());
+    const world = await open({
+      answer: () => ({ allow: false }),
+      harness: { newSession: () => store.create({ cwd: tmpdir() }) },
+    });
+    await world.harness.prompt({ text: "demo" });
+    const id = world.harness.session?.header.id ?? "";
+    await world.harness.close();
+    const session = await store.open(id);
+    const resumed = await openHarness({
+      settings: { model: "ollama/llama3.1", instructionFiles: false, skills: false },
+      cwd: world.folder.path,
+      env: world.env,
+      approvals: "deny",
+      session,
+      warn: () => {},
+    });
+    cleanups.push(async () => {
+      await resumed.close();
+      await session.close();
+    });
+    expect(resumed.model).toMatchObject({ provider: "ollama", id: "llama3.1" });
+    expect(resumed.agent.state.messages.length).toBeGreaterThan(2);
+  });
 
-  it(
-    "does not play the demo in another folder",
-    async () => {
-      const elsewhere = temporary();
-      writeFileSync(join(elsewhere, SOURCE_FILE), "mine");
-      const world = await open({ harness: { cwd: elsewhere } });
-      await world.harness.prompt({ text: "hello" });
-      expect(lastSaid(world)).toContain("I am a scripted model");
-      await world.harness.prompt({ text: "demo" });
-      expect(lastSaid(world)).toContain("this is another one");
-      expect(calls(world)).toEqual([]);
-      expect(readFileSync(join(elsewhere, SOURCE_FILE), "utf8")).toBe("mine");
-    },
-    TEST_MS,
-  );
+  it("does not play the demo in another folder", async () => {
+    const elsewhere = temporary();
+    writeFileSync(join(elsewhere, SOURCE_FILE), "mine");
+    const world = await open({ harness: { cwd: elsewhere } });
+    await world.harness.prompt({ text: "hello" });
+    expect(lastSaid(world)).toContain("I am a scripted model");
+    await world.harness.prompt({ text: "demo" });
+    expect(lastSaid(world)).toContain("this is another one");
+    expect(calls(world)).toEqual([]);
+    expect(readFileSync(join(elsewhere, SOURCE_FILE), "utf8")).toBe("mine");
+  });
 
-  it(
-    "names the tools that the demo lacks",
-    async () => {
-      const settings = { tools: ["read"], instructionFiles: false, skills: false };
-      const world = await open({ harness: { settings } });
-      await world.harness.prompt({ text: "demo" });
-      expect(lastSaid(world)).toContain("tools that are not there: edit, shell.");
-    },
-    TEST_MS,
-  );
+  it("names the tools that the demo lacks", async () => {
+    const settings = { tools: ["read"], instructionFiles: false, skills: false };
+    const world = await open({ harness: { settings } });
+    await world.harness.prompt({ text: "demo" });
+    expect(lastSaid(world)).toContain("tools that are not there: edit, shell.");
+  });
 });
 
 function user(content: string): Message {
