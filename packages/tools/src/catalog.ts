@@ -4,7 +4,6 @@ import type { OracleOptions } from "./agents/oracle/tool.ts";
 import { taskPresentation } from "./agents/task/presentation.ts";
 import type { TaskOptions } from "./agents/task/tool.ts";
 import type { ToolEnv } from "./contract/env.ts";
-import { ToolRegistry } from "./contract/registry.ts";
 import { applyPatchPresentation } from "./edit/apply-patch/presentation.ts";
 import { editPresentation } from "./edit/presentation.ts";
 import { lsPresentation } from "./files/ls/presentation.ts";
@@ -56,6 +55,8 @@ export interface ToolEntry {
   readonly presentation: ToolPresentation;
   /** The coding agent has it unless the user chooses others. */
   readonly isDefault?: boolean;
+  /** What other programs call such a tool: hooks that were written for them apply here too. */
+  readonly aliases?: readonly string[];
   /** Whether these options allow for it. Default: they do. */
   isAvailable?(options: ToolOptions): boolean;
   /** Loads and makes it. */
@@ -69,24 +70,28 @@ export interface ToolEntry {
 export const TOOLS: readonly ToolEntry[] = [
   {
     name: "read",
+    aliases: ["Read"],
     isDefault: true,
     presentation: readPresentation,
     make: async ({ env }) => (await import("./files/read/tool.ts")).readTool(env),
   },
   {
     name: "edit",
+    aliases: ["Edit", "MultiEdit"],
     isDefault: true,
     presentation: editPresentation,
     make: async ({ env }) => (await import("./edit/tool.ts")).editTool(env),
   },
   {
     name: "write",
+    aliases: ["Write"],
     isDefault: true,
     presentation: writePresentation,
     make: async ({ env }) => (await import("./files/write/tool.ts")).writeTool(env),
   },
   {
     name: "shell",
+    aliases: ["Bash"],
     isDefault: true,
     presentation: shellPresentation,
     make: async ({ env, shell }) => (await import("./shell/tool.ts")).shellTool(env, shell),
@@ -99,12 +104,14 @@ export const TOOLS: readonly ToolEntry[] = [
   },
   {
     name: "grep",
+    aliases: ["Grep"],
     isDefault: true,
     presentation: grepPresentation,
     make: async ({ env }) => (await import("./search/grep/tool.ts")).grepTool(env),
   },
   {
     name: "find",
+    aliases: ["Glob"],
     isDefault: true,
     presentation: findToolPresentation,
     make: async ({ env }) => (await import("./search/find/tool.ts")).findTool(env),
@@ -117,6 +124,7 @@ export const TOOLS: readonly ToolEntry[] = [
   },
   {
     name: "ls",
+    aliases: ["LS"],
     presentation: lsPresentation,
     make: async ({ env }) => (await import("./files/ls/tool.ts")).lsTool(env),
   },
@@ -127,11 +135,13 @@ export const TOOLS: readonly ToolEntry[] = [
   },
   {
     name: "todo",
+    aliases: ["TodoWrite"],
     presentation: todoPresentation,
     make: async ({ todos }) => (await import("./memory/todo/tool.ts")).todoTool(todos),
   },
   {
     name: "fetch",
+    aliases: ["WebFetch"],
     presentation: fetchPresentation,
     isAvailable: ({ fetch }) => fetch !== false,
     make: async ({ env, options: { fetch } }) =>
@@ -139,6 +149,7 @@ export const TOOLS: readonly ToolEntry[] = [
   },
   {
     name: "apply_patch",
+    aliases: ["Edit", "MultiEdit", "Write"],
     presentation: applyPatchPresentation,
     make: async ({ env }) => (await import("./edit/apply-patch/tool.ts")).applyPatchTool(env),
   },
@@ -155,10 +166,12 @@ export const TOOLS: readonly ToolEntry[] = [
   },
   {
     name: "task",
+    aliases: ["Task", "Agent"],
     presentation: taskPresentation,
     isAvailable: ({ task }) => task !== undefined,
     make: async ({ env, made, options: { task, middleware } }) => {
       const { taskTool } = await import("./agents/task/tool.ts");
+      const { ToolRegistry } = await import("./contract/registry.ts");
       if (!task) throw new Error("Sub-agents need a client for their model.");
       // Notes are the agent's own: a sub-agent would replace them.
       const tools = new ToolRegistry([...made.values()].filter(({ name }) => name !== "notes"));

@@ -54,3 +54,9 @@ it.each(["./toolset.ts", "./permissions.ts"])(
     }
   },
 );
+
+it("the catalog loads no tool and no package: every start of a program reads it", () => {
+  const loaded = [...loadedWith("./catalog.ts")];
+  const more = /\/(?:presentation|locations|changes|loose|result-lines|text)\.ts$/;
+  expect(loaded.filter((file) => file !== "./catalog.ts" && !more.test(file))).toEqual([]);
+});

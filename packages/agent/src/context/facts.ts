@@ -2,7 +2,7 @@ import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
 import { oneLine } from "../transcript/truncate.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { CompactionFacts } from "../contract/compaction.ts";
-import type { ToolEffects } from "../contract/presentation.ts";
+import { present, type ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
 const REQUEST_CHARS = 600;
@@ -20,12 +20,7 @@ export function classifyCall(
   { name, arguments: args }: Pick<ToolCall, "name" | "arguments">,
   findTool: (name: string) => AgentTool | undefined,
 ): ToolEffects {
-  try {
-    return findTool(name)?.presentation?.effects?.(args) ?? {};
-  } catch {
-    // The contract of `presentation`: a function that throws is treated as absent.
-    return {};
-  }
+  return present(() => findTool(name)?.presentation?.effects?.(args)) ?? {};
 }
 
 /** The facts of some messages, behind those that were known before. */

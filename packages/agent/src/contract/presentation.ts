@@ -87,3 +87,13 @@ export interface ToolPresentation {
   /** The call that this call stands for, where a tool calls another by name. */
   unwrap?(args: Args): { name: string; args: Args } | undefined;
 }
+
+/** A function of a presentation, contained: `undefined` where it is absent or throws. */
+export function present<T>(describe: () => T | undefined): T | undefined {
+  try {
+    return describe();
+  } catch {
+    // A tool that cannot describe a call must not take the screen down; its arguments are shown.
+    return undefined;
+  }
+}

@@ -1,3 +1,5 @@
+import { TOOLS } from "@gyre/tools/catalog";
+
 /**
  * Every option and command of the program, once: what is parsed, the help, the completions
  * and the manual page are all made from this.
@@ -25,28 +27,15 @@ export interface CommandSpec {
   abouts?: Readonly<Record<string, string>>;
 }
 
-/** What an agent has unless told otherwise, in the order in which a model is told of them. */
-export const DEFAULT_TOOLS: readonly string[] = [
-  "read",
-  "edit",
-  "write",
-  "shell",
-  "jobs",
-  "grep",
-  "find",
-  "notes",
-];
+/** What an agent has unless the user chooses others, in the order in which a model sees them. */
+export const DEFAULT_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => isDefault).map(
+  ({ name }) => name,
+);
 
 /** What it has if it is named. */
-export const OTHER_TOOLS: readonly string[] = [
-  "ls",
-  "git",
-  "todo",
-  "fetch",
-  "oracle",
-  "task",
-  "apply_patch",
-];
+export const OTHER_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => !isDefault).map(
+  ({ name }) => name,
+);
 
 const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Middleware, ToolInvocation } from "@gyre/agent";
+import { type AgentTool, type Middleware, present, type ToolInvocation } from "@gyre/agent";
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
 import { isGuarded, type Workspace } from "@gyre/tools";
 import { Copies } from "./copies.ts";
@@ -13,10 +13,6 @@ import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
 import { applyRewind, type RewindReport } from "./rewind-apply.ts";
 import { HistoryStore, type StoreWriter } from "./store.ts";
 
-/** Tools that say beforehand which files they change, and change no others. */
-const NAMING: ReadonlySet<string> = new Set(["edit", "write", "apply_patch"]);
-/** Tools whose own calls come by here: they do nothing else. */
-const ASKING: ReadonlySet<string> = new Set(["task", "oracle"]);
 /** After a call that took longer, a change may as well be that of the person who waited. */
 export const MAX_SURE_MS = 60_000;
 /** No look before a call where the last one ended a moment ago: so many times what it took. */
@@ -280,21 +276,29 @@ export class FileRecorder implements FileHistory {
 
 /** Whether a call leaves all files as they are. One that does not say so may do anything. */
 async function isReading({ tool, args }: ToolInvocation): Promise<boolean> {
-  const { name } = tool;
-  if (ASKING.has(name)) return true;
-  if (NAMING.has(name) || !isGuarded(tool)) return false;
+  if (tool.presentation?.delegates === true) return true;
+  if (namesChanges(tool, args) || !isGuarded(tool)) return false;
   try {
     const { kind } = await tool.access(args);
-    return kind === "none" || kind === "read" || (kind === "network" && name === "fetch");
+    return (
+      kind === "none" ||
+      kind === "read" ||
+      (kind === "network" && tool.presentation?.kind === "fetch")
+    );
   } catch {
     // The call itself will say what is wrong with it.
     return false;
   }
 }
 
+/** Whether a tool says beforehand which files a call changes, and changes no others. */
+function namesChanges(tool: AgentTool, args: ToolInvocation["args"]): boolean {
+  return present(() => tool.presentation?.effects?.(args).changes) !== undefined;
+}
+
 /** The files that a call changes; undefined where it does not say. */
 async function namedPaths({ tool, args }: ToolInvocation): Promise<readonly string[] | undefined> {
-  if (!NAMING.has(tool.name) || !isGuarded(tool)) return undefined;
+  if (!namesChanges(tool, args) || !isGuarded(tool)) return undefined;
   try {
     return (await tool.access(args)).targets;
   } catch {

@@ -1,3 +1,4 @@
+import { TOOLS } from "@gyre/tools/catalog";
 import type { HookEvent } from "@gyre/tools";
 
 /** The events that there are hooks for. */
@@ -119,25 +120,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What others call our tools: hooks that were written for them hold here as well. */
-const COMMON_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
-  ["shell", ["Bash"]],
-  ["read", ["Read"]],
-  ["edit", ["Edit", "MultiEdit"]],
-  ["write", ["Write"]],
-  // It may do either.
-  ["apply_patch", ["Edit", "MultiEdit", "Write"]],
-  ["grep", ["Grep"]],
-  ["find", ["Glob"]],
-  ["ls", ["LS"]],
-  ["fetch", ["WebFetch"]],
-  ["task", ["Task", "Agent"]],
-  ["todo", ["TodoWrite"]],
-]);
-
-/** All the names that a matcher may have for a tool. */
+/**
+ * All the names that a matcher may have for a tool: its own, and those of other programs, for
+ * whose hooks ours hold as well.
+ */
 export function namesOfTool(tool: string): readonly string[] {
-  return [tool, ...(COMMON_NAMES.get(tool) ?? [])];
+  return [tool, ...(TOOLS.find(({ name }) => name === tool)?.aliases ?? [])];
 }
 
 /** A hook as one line, for messages. */

@@ -2,7 +2,7 @@ import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { text } from "../conversation/command.ts";
 import { exitText } from "../conversation/user-command.ts";
-import { aboutOf } from "../text/tool-text.ts";
+import { callText } from "../text/tool-text.ts";
 import type { SlashCommand } from "./command-context.ts";
 
 /** Of one message, and of the whole conversation, so much is sent. */
@@ -69,7 +69,7 @@ function messageText(message: AgentMessage): string {
     }
     case "assistant": {
       const calls = callsOf(message).map((call) =>
-        `Agent calls ${call.name} ${aboutOf(call.arguments)}`.trim(),
+        `Agent calls ${call.name} ${callText(call.name, call.arguments).about}`.trim(),
       );
       const answer = said === "" ? [] : [`Agent: ${cut(said, MAX_MESSAGE_CHARS)}`];
       return [...answer, ...calls].join("\n");

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { RunInfo, ToolInvocation } from "@gyre/agent";
 import { createSession, type Session } from "@gyre/sessions";
 import { type Access, type GuardedTool, openWorkspace, type Workspace } from "@gyre/tools";
+import { findPresentation } from "@gyre/tools/catalog";
 import { FileRecorder, type RecorderOptions } from "../file-history/recorder.ts";
 
 const RUN: RunInfo = {
@@ -138,10 +139,17 @@ export async function historyWorld({
 }
 
 function invocation(name: string, access: Access | undefined): ToolInvocation {
+  // Given the paths that its access names: the calls here have no arguments.
+  const described = findPresentation(name);
+  const isChange = described?.kind === "edit";
+  const presentation = isChange
+    ? { ...described, effects: () => ({ changes: access?.targets ?? [] }) }
+    : described;
   const tool: GuardedTool = {
     name,
     description: "",
     parameters: { type: "object" },
+    ...(presentation && { presentation }),
     execute: () => "",
     access: () => access ?? { kind: "run", targets: [], summary: "" },
   };

@@ -33,5 +33,5 @@ export const jobsPresentation: ToolPresentation = {
 function formatExit(ended: { exitCode: unknown; timedOut: unknown; aborted: unknown }): string {
   if (ended.timedOut === true) return "timed out";
   if (ended.aborted === true) return "aborted";
-  return typeof ended.exitCode === "number" ? `exit ${ended.exitCode}` : "ended by a signal";
+  return typeof ended.exitCode === "number" ? `exit code ${ended.exitCode}` : "ended by a signal";
 }

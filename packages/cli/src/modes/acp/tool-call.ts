@@ -5,33 +5,17 @@ import type {
   ToolCallLocation,
   ToolKind,
 } from "@agentclientprotocol/sdk";
-import type { AgentToolResult } from "@gyre/agent";
+import { type AgentToolResult, type FileChange, present } from "@gyre/agent";
 import type { UserContent } from "@gyre/ai";
+import { findPresentation } from "@gyre/tools/catalog";
+import { withoutMarks } from "../../text/tool-text.ts";
 
 type Args = Readonly<Record<string, unknown>>;
-
-const KINDS: Readonly<Record<string, ToolKind>> = {
-  read: "read",
-  ls: "read",
-  find: "search",
-  grep: "search",
-  edit: "edit",
-  write: "edit",
-  apply_patch: "edit",
-  shell: "execute",
-  jobs: "execute",
-  git: "execute",
-  fetch: "fetch",
-  oracle: "think",
-  task: "think",
-  todo: "think",
-  tool_search: "search",
-};
 
 /** Of a title. Editors show it on one line. */
 const MAX_TITLE_CHARS = 200;
 
-/** How a call is told to an editor before there is a result. */
+/** How an editor shows a call before there is a result. */
 export interface CallView {
   title: string;
   kind: ToolKind;
@@ -39,63 +23,25 @@ export interface CallView {
 }
 
 export function viewOf(tool: string, args: Args, cwd: string): CallView {
+  const presentation = findPresentation(tool);
+  const locations = present(() => presentation?.locations?.(args)) ?? [];
   return {
-    title: titleOf(tool, args),
-    kind: KINDS[tool] ?? "other",
-    locations: locationsOf(tool, args, cwd),
+    title: formatTitle(tool, args),
+    kind: presentation?.kind ?? "other",
+    locations: locations.map((at) => ({ ...at, path: absolute(at.path, cwd) })),
   };
 }
 
-/** What is known of a call when only its name has come. */
+/** What is known of a call when only its name has arrived. */
 export function announcedView(tool: string): CallView {
-  return { title: tool, kind: KINDS[tool] ?? "other", locations: [] };
+  return { title: tool, kind: findPresentation(tool)?.kind ?? "other", locations: [] };
 }
 
-function titleOf(tool: string, args: Args): string {
-  const path = textOf(args["path"]);
-  const pattern = textOf(args["pattern"]);
-  const where = path === undefined ? "" : ` in ${code(path)}`;
-  switch (tool) {
-    case "read":
-      return `Read ${code(path)}${linesTold(args)}`;
-    case "ls":
-      return `List ${code(path ?? ".")}`;
-    case "find":
-      return `Find ${code(pattern)}${where}`;
-    case "grep":
-      return `Search ${code(pattern)}${where}`;
-    case "edit":
-      return `Edit ${code(path)}`;
-    case "write":
-      return `Write ${code(path)}`;
-    case "apply_patch":
-      return `Patch ${patchedPaths(args).map(code).join(", ")}`.slice(0, MAX_TITLE_CHARS);
-    case "shell":
-      return code(textOf(args["command"]));
-    case "jobs":
-      return ["Job", textOf(args["action"]), textOf(args["id"])].filter(Boolean).join(" ");
-    case "git":
-      return `git ${textOf(args["action"]) ?? ""}`.trim();
-    case "fetch":
-      return `Fetch ${code(textOf(args["url"]))}`;
-    case "oracle":
-      return `Ask: ${oneLine(textOf(args["question"]) ?? "")}`;
-    case "todo":
-      return "Update the plan";
-    case "tool_search":
-      return `Find tools: ${oneLine(textOf(args["query"]) ?? "")}`;
-    case "mcp_call":
-      return oneLine(textOf(args["tool"]) ?? tool);
-    default:
-      return tool;
-  }
-}
-
-function linesTold({ offset, limit }: Args): string {
-  if (typeof offset !== "number") return typeof limit === "number" ? ` (${limit} lines)` : "";
-  return typeof limit === "number"
-    ? ` (lines ${offset}-${offset + limit - 1})`
-    : ` (from line ${offset})`;
+function formatTitle(tool: string, args: Args): string {
+  const presentation = findPresentation(tool);
+  const title = present(() => presentation?.title?.(args, code));
+  if (title === undefined) return tool;
+  return `${presentation?.verb ?? tool} ${title.trim()}`.trim().slice(0, MAX_TITLE_CHARS) || tool;
 }
 
 /** Markdown that shows a text as it is, whatever marks it has. */
@@ -116,32 +62,9 @@ function longestRun(text: string): number {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
 }
 
-/** Tools that look at or change what their argument `path` names. */
-const PATH_TOOLS = new Set(["read", "edit", "write", "ls", "grep", "find"]);
-
-function locationsOf(tool: string, args: Args, cwd: string): ToolCallLocation[] {
-  if (tool === "apply_patch") {
-    return patchedPaths(args).map((path) => ({ path: absolute(path, cwd) }));
-  }
-  const path = textOf(args["path"]);
-  if (!PATH_TOOLS.has(tool) || path === undefined) return [];
-  const line = tool === "read" && typeof args["offset"] === "number" ? args["offset"] : undefined;
-  return [{ path: absolute(path, cwd), ...(line !== undefined && { line }) }];
-}
-
-/** The files that a patch names. */
-export function patchedPaths(args: Args): string[] {
-  const patch = textOf(args["patch"]) ?? "";
-  return [...patch.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].flatMap(
-    ([, path]) => path?.trim() ?? [],
-  );
-}
-
 /** The files that a call would change, as the model wrote them. */
-export function changedPaths(tool: string, args: Args): string[] {
-  if (tool === "apply_patch") return patchedPaths(args);
-  const path = textOf(args["path"]);
-  return (tool === "edit" || tool === "write") && path !== undefined ? [path] : [];
+export function changedPaths(tool: string, args: Args): readonly string[] {
+  return present(() => findPresentation(tool)?.effects?.(args).changes) ?? [];
 }
 
 export function absolute(path: string, cwd: string): string {
@@ -163,18 +86,13 @@ export function contentOf(
   before: TextNow = () => undefined,
   after: TextNow = () => undefined,
 ): ToolCallContent[] {
-  const diffs = changesOf(tool, result.details).flatMap((change) =>
-    diffsOf(change, cwd, before, after),
-  );
+  const diffs = changesOf(tool, result).flatMap((change) => diffsOf(change, cwd, before, after));
   if (diffs.length > 0) return diffs;
   return result.content.map((block) => ({
     type: "content",
-    content: blockOf(block, FENCED.has(tool)),
+    content: blockOf(block, findPresentation(tool)?.literal),
   }));
 }
-
-/** Tools whose output is no prose. */
-const FENCED = new Set(["read", "ls", "find", "grep", "shell", "jobs", "git"]);
 
 /** A piece of a message or result, as an editor shows it. */
 export function blockOf(block: UserContent, isFenced = false): ContentBlock {
@@ -191,70 +109,34 @@ function fenced(text: string): string {
   return `${fence}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
 }
 
-/** The lines that tell a model where a text is from. */
-const MARKS = /^<(?:source kind="[^"\n]*" name="[^"\n]*"|\/source) mark="[0-9a-f]+">\n?/gm;
-
-/** A result without the lines that are for the model alone. */
-export function withoutMarks(text: string): string {
-  return text.replace(MARKS, "");
-}
-
 /** Where the first change is by now, for editors that follow. */
-export function changedLocations(tool: string, details: unknown, cwd: string): ToolCallLocation[] {
-  return changesOf(tool, details).map(({ path, movedTo, firstLine }) => ({
+export function changedLocations(
+  tool: string,
+  result: Pick<AgentToolResult, "content" | "details">,
+  cwd: string,
+): ToolCallLocation[] {
+  return changesOf(tool, result).map(({ path, movedTo, firstLine }) => ({
     path: absolute(movedTo ?? path, cwd),
     ...(firstLine !== undefined && { line: firstLine }),
   }));
 }
 
-/** What one file became. */
-interface Change {
-  path: string;
-  movedTo?: string;
-  isDeleted?: boolean;
-  firstLine?: number;
-  /** Unified. */
-  diff?: string;
-  whole?: { oldText?: string; newText: string };
+function changesOf(
+  tool: string,
+  result: Pick<AgentToolResult, "content" | "details">,
+): readonly FileChange[] {
+  return present(() => findPresentation(tool)?.summarize?.(result).changes) ?? [];
 }
 
-/** What the details of a result say, which may have come from a file that anybody wrote. */
-function changesOf(tool: string, details: unknown): Change[] {
-  if (!isRecord(details)) return [];
-  if (tool === "apply_patch") {
-    const { files } = details;
-    return Array.isArray(files) ? files.flatMap((file: unknown) => editOf(file)) : [];
-  }
-  if (tool === "edit") return editOf(details);
-  if (tool !== "write") return [];
-  const { path, oldText, newText, created } = details;
-  if (typeof path !== "string" || typeof newText !== "string") return [];
-  // A replaced file whose old text is not known must not look like a new one.
-  if (typeof oldText !== "string" && created !== true) return [];
-  return [{ path, whole: { newText, ...(typeof oldText === "string" && { oldText }) } }];
-}
-
-function editOf(details: unknown): Change[] {
-  if (!isRecord(details)) return [];
-  const { path, diff, edits, type, movedTo } = details;
-  if (typeof path !== "string" || typeof diff !== "string") return [];
-  const first: unknown = Array.isArray(edits) ? edits[0] : undefined;
-  const lines = isRecord(first) ? Number.parseInt(String(first["lines"]), 10) : Number.NaN;
-  return [
-    {
-      path,
-      diff,
-      ...(typeof movedTo === "string" && { movedTo }),
-      ...(type === "delete" && { isDeleted: true }),
-      ...(lines > 0 && { firstLine: lines }),
-    },
-  ];
-}
-
-function diffsOf(change: Change, cwd: string, before: TextNow, after: TextNow): ToolCallContent[] {
-  const { path, movedTo, isDeleted, whole, diff = "" } = change;
+function diffsOf(
+  { path, movedTo, isDeleted, change }: FileChange,
+  cwd: string,
+  before: TextNow,
+  after: TextNow,
+): ToolCallContent[] {
   const shown = absolute(movedTo ?? path, cwd);
-  if (whole) return [{ type: "diff", path: shown, ...whole }];
+  if (!("diff" in change)) return [{ type: "diff", path: shown, ...change }];
+  const { diff } = change;
   const oldText = before(path);
   const newText = isDeleted ? "" : after(movedTo ?? path);
   const isNew = /^--- \/dev\/null$/m.test(diff);
@@ -296,30 +178,29 @@ export function proposedContent(
   cwd: string,
   before: TextNow,
 ): ToolCallContent[] {
-  const path = textOf(args["path"]);
-  if (tool === "write" && path !== undefined) {
-    const oldText = before(path);
-    const newText = textOf(args["content"]) ?? "";
-    const diff = { path: absolute(path, cwd), newText, ...(oldText !== undefined && { oldText }) };
-    return [{ type: "diff", ...diff }];
+  const proposal = present(() => findPresentation(tool)?.proposal?.(args));
+  switch (proposal?.type) {
+    case "write": {
+      const { path, newText } = proposal;
+      const oldText = before(path);
+      return [
+        {
+          type: "diff",
+          path: absolute(path, cwd),
+          newText,
+          ...(oldText !== undefined && { oldText }),
+        },
+      ];
+    }
+    case "edit":
+      return proposal.edits.map((edit) => ({
+        type: "diff",
+        path: absolute(proposal.path, cwd),
+        ...edit,
+      }));
+    case "patch":
+      return [{ type: "content", content: { type: "text", text: fenced(proposal.text) } }];
+    default:
+      return [];
   }
-  if (tool === "edit" && path !== undefined && Array.isArray(args["edits"])) {
-    return args["edits"].flatMap((edit: unknown): ToolCallContent[] => {
-      if (!isRecord(edit)) return [];
-      const { oldText, newText } = edit;
-      if (typeof oldText !== "string" || typeof newText !== "string") return [];
-      return [{ type: "diff", path: absolute(path, cwd), oldText, newText }];
-    });
-  }
-  const patch = tool === "apply_patch" ? textOf(args["patch"]) : undefined;
-  if (patch === undefined) return [];
-  return [{ type: "content", content: { type: "text", text: fenced(patch) } }];
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -264,7 +264,7 @@ export class Updates {
       this.before(id),
       (path) => (isLive ? files.seen.get(path)?.text : undefined),
     );
-    const locations = isError ? [] : changedLocations(tool, result.details, cwd);
+    const locations = isError ? [] : changedLocations(tool, result, cwd);
     this.#open.delete(id);
     await this.#update(id, {
       status: isError ? "failed" : "completed",

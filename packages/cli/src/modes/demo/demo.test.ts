@@ -65,7 +65,7 @@ describe("the story", () => {
       "› The tests of this small project fail.",
       "● ls .",
       "bill.js, bill.test.js, package.json",
-      "✗ shell node --test --test-reporter=spec  exit 1",
+      "✗ shell node --test --test-reporter=spec  exit code 1",
       "actual: 999,",
       "1 of 3 tests fails, `no cent is lost`: `999 !== 1000`.",
       "17 lines",
@@ -244,7 +244,7 @@ describe("abort", () => {
     let folder = "";
     const failing = demo({}, (text) => {
       folder = /Folder: (\S+)/.exec(text)?.[1] ?? folder;
-      if (text.includes("exit 1")) throw new Error("The screen is gone.");
+      if (text.includes("exit code 1")) throw new Error("The screen is gone.");
     });
     await expect(failing).rejects.toThrow(SinkError);
     expect(await leftOf(folder)).toEqual([]);

@@ -4,15 +4,14 @@ import type { DeniedCall } from "../../harness/harness.ts";
 import type { Sink } from "../../core/io.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { fit } from "../../core/terminal.ts";
-import { aboutOf, duration, elapsed } from "../../text/tool-text.ts";
+import { findPresentation } from "@gyre/tools/catalog";
+import { callText, deniedText, duration, elapsed, firstSentence } from "../../text/tool-text.ts";
 
 type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 
 const MAX_COLUMNS = 100;
 /** Rules that are offered at the end. */
 const MAX_RULES = 3;
-/** What the mode "auto-edit" lets through in the folder that is worked in. */
-const EDITING: ReadonlySet<string> = new Set(["write", "edit", "apply_patch"]);
 /** A shorter wait is not worth a number. */
 const MIN_SHOWN_WAIT_MS = 1_000;
 const MS_PER_SECOND = 1_000;
@@ -44,7 +43,8 @@ export class Progress {
   take(event: AgentEvent): void {
     switch (event.type) {
       case "tool_execution_start":
-        if (this.#calls) this.#about.set(event.toolCallId, aboutOf(event.args));
+        if (this.#calls)
+          this.#about.set(event.toolCallId, callText(event.toolName, event.args).about);
         break;
       case "tool_execution_end": {
         if (!this.#calls) break;
@@ -52,7 +52,7 @@ export class Progress {
         this.#about.delete(event.toolCallId);
         const mark = event.isError ? "✗" : "●";
         const denied = this.#denied.find(({ toolCallId }) => toolCallId === event.toolCallId);
-        const end = denied ? deniedReason(denied.reason) : duration(event.durationMs);
+        const end = denied ? deniedText(denied.reason) : duration(event.durationMs);
         this.#say(`${mark} ${event.toolName}  ${about}  ${end}`);
         break;
       }
@@ -79,7 +79,7 @@ export class Progress {
 
   /** Tells at the end which calls were denied, and what would allow them. */
   end(mode: string): void {
-    if (this.#denied.length > 0) this.#say(deniedText(this.#denied, mode), { isWhole: true });
+    if (this.#denied.length > 0) this.#say(formatDenied(this.#denied, mode), { isWhole: true });
   }
 
   #say(text: string, { isWhole = false } = {}): void {
@@ -123,20 +123,11 @@ export function fallbackText({ errorMessage, to }: EventOf<"fallback">): string 
   return `Asking ${to.provider}/${to.id} instead: ${errorMessage}`;
 }
 
-/** Why a call was denied, in short. */
-export function deniedReason(reason: string): string {
-  return `denied: ${firstSentence(reason)}`;
-}
-
-function firstSentence(text: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
-}
-
-function deniedText(denied: readonly DeniedCall[], mode: string): string {
+function formatDenied(denied: readonly DeniedCall[], mode: string): string {
   const tools = [...new Set(denied.map(({ tool }) => tool))].join(", ");
   const count = denied.length === 1 ? "1 call was denied" : `${denied.length} calls were denied`;
   const isEdit = ({ tool, rule }: DeniedCall): boolean =>
-    mode === "ask" && rule !== undefined && EDITING.has(tool);
+    mode === "ask" && rule !== undefined && findPresentation(tool)?.kind === "edit";
   const rules = new Set(denied.flatMap((call) => (isEdit(call) ? [] : (call.rule ?? []))));
   const ways = [
     ...(denied.some(isEdit) ? ["--mode auto-edit"] : []),

@@ -36,7 +36,7 @@ function ended(toolCallId: string, text: string, more: { isError?: boolean } = {
     toolCallId,
     toolName: "read",
     result: { content: [{ type: "text", text }] },
-    outcome: "ok",
+    outcome: more.isError === true ? "error" : "ok",
     isError: false,
     durationMs: 1_500,
     ...more,
@@ -108,7 +108,7 @@ describe("what is told of events", () => {
 
   it("the lines of a result are read as they are", () => {
     const result = { content: [{ type: "text" as const, text: "✔ a (1 ms)\nℹ pass 1" }] };
-    const call = { tool: "other", result, isError: false, durationMs: 0 };
+    const call = { tool: "other", result, outcome: "ok" as const, durationMs: 0 };
     expect(endLines("other", call)).toEqual(["Done: other.", "✔ a (1 ms)", "ℹ pass 1"]);
   });
 

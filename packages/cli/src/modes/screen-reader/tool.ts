@@ -1,14 +1,12 @@
-import type { AgentToolResult } from "@gyre/agent";
-import {
-  type CallText,
-  counted,
-  detailsOf,
-  exitOf,
-  MAX_SHOWN_LINES,
-} from "../../text/tool-text.ts";
+import { type CallText, counted, detailsOf, MAX_SHOWN_LINES } from "../../text/tool-text.ts";
 import { shownText } from "../../text/shown-text.ts";
 import { changesIn, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
-import { type CallEnd, toolView, type ToolView } from "../tui/transcript/tool-view.ts";
+import {
+  type CallEnd,
+  type EndedCall,
+  toolView,
+  type ToolView,
+} from "../tui/transcript/tool-view.ts";
 import { spokenTime } from "./format.ts";
 
 /** Lines of a change that are told. */
@@ -22,11 +20,9 @@ const ENDS: Readonly<Record<CallEnd, string>> = {
   refused: "Not done",
 };
 
-/** A call that is over. */
-export interface EndedCall {
+/** A call that is over, and how long it took. */
+export interface TimedCall extends EndedCall {
   tool: string;
-  result: Pick<AgentToolResult, "content" | "details">;
-  isError: boolean;
   durationMs: number;
 }
 
@@ -36,8 +32,8 @@ export function startText({ name, about }: CallText): string {
 }
 
 /** Said when it is over: how it ended, and what of its result tells most. */
-export function endLines(called: string, call: EndedCall): string[] {
-  const view = toolView(call.tool, call.result, call.isError);
+export function endLines(called: string, call: TimedCall): string[] {
+  const view = toolView(call.tool, call);
   const { body } = view;
   if (body?.type === "diff") {
     const isNew = detailsOf(call.result)["created"] === true;
@@ -50,13 +46,12 @@ export function endLines(called: string, call: EndedCall): string[] {
 }
 
 /** A command that ended by itself has done what it was asked to, whatever it says of that. */
-function endWord({ result }: EndedCall, { end }: ToolView): string {
+function endWord({ result }: TimedCall, { end }: ToolView): string {
   return typeof detailsOf(result)["exitCode"] === "number" ? ENDS.good : ENDS[end];
 }
 
-function factsOf({ tool, result }: EndedCall, { facts }: ToolView): readonly string[] {
-  const details = detailsOf(result);
-  return tool === "shell" && typeof details["stdout"] === "string" ? [exitOf(details)] : facts;
+function factsOf({ result }: TimedCall, { facts }: ToolView): readonly string[] {
+  return detailsOf(result)["exitCode"] === 0 ? ["exit code 0", ...facts] : facts;
 }
 
 function resultLines({ body }: ToolView): string[] {

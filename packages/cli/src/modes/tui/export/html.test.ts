@@ -157,6 +157,8 @@ describe("a page", () => {
     await said(answer([{ type: "toolCall", id: "1", name: "shell", arguments: {} }]), {
       ...RESULT,
       content,
+      outcome: "denied",
+      reason: "not now. Ask later.",
     });
     const html = await page();
     expect(html).toContain(`<span class="refused">denied: not now.</span>`);

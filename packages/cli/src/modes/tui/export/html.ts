@@ -4,6 +4,7 @@ import {
   type AssistantContent,
   type AssistantMessage,
   type ImageContent,
+  outcomeOf,
   type ToolCall,
   type ToolResultMessage,
   type Usage,
@@ -11,7 +12,7 @@ import {
 } from "@gyre/ai";
 import type { Entry, Session } from "@gyre/sessions";
 import { timeText } from "../../../text/session-text.ts";
-import { aboutOf } from "../../../text/tool-text.ts";
+import { callText } from "../../../text/tool-text.ts";
 import { usageDetails } from "../../../text/usage-text.ts";
 import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";
@@ -183,7 +184,7 @@ function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string
   const diffs = diffsOf(result?.details);
   const failed = result?.isError ? ` ${endHtml(call.name, result)}` : "";
   const name = `<b>${htmlText(oneLine(call.name))}</b>`;
-  const summary = `${name} ${htmlText(oneLine(aboutOf(call.arguments)))}${failed}`;
+  const summary = `${name} ${htmlText(oneLine(callText(call.name, call.arguments).about))}${failed}`;
   // A diff says what the arguments say, and is easier to read.
   const asked = diffs.length > 0 ? "" : argumentsHtml(call);
   const given = result ? contentHtml(result.content, outputHtml) : `<p>There is no result.</p>`;
@@ -193,8 +194,8 @@ function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string
 
 /** A call that was not let through has not failed. */
 function endHtml(tool: string, result: ToolResultMessage): string {
-  const { content, details } = result;
-  const view = toolView(tool, { content, ...(details !== undefined && { details }) }, true);
+  const { reason } = result;
+  const view = toolView(tool, { result, outcome: outcomeOf(result), reason });
   if (view.end !== "refused") return `<span class="failed">failed</span>`;
   return `<span class="refused">${htmlText(oneLine(view.facts.join(", ")))}</span>`;
 }

@@ -1,6 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { present } from "@gyre/agent";
 import { type ApprovalRequest, sanitize } from "@gyre/tools";
+import { findPresentation } from "@gyre/tools/catalog";
 import { clustersOf, widthOf } from "../../../text/width.ts";
 import { changedLines, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
 import { type Row, row, span } from "../terminal/row.ts";
@@ -29,25 +31,25 @@ export type Preview =
 
 /** What there is to look at before a call is allowed. Nothing of it is safe to show yet. */
 export function previewOf({ tool, args, access }: ApprovalRequest, textNow: TextNow): Preview {
+  const presentation = findPresentation(tool);
   const [target] = access?.targets ?? [];
-  if (tool === "shell" && access?.kind === "run" && target !== undefined) {
+  if (presentation?.kind === "execute" && access?.kind === "run" && target !== undefined) {
     return { type: "command", text: target };
   }
-  const path = target ?? textIn(args["path"]);
-  if (tool === "write" && path !== undefined) {
-    const lines = changedLines(textNow(path) ?? "", textIn(args["content"]) ?? "");
-    return { type: "diff", files: [{ path, lines }] };
-  }
-  if (tool === "edit" && path !== undefined) {
+  const proposal = present(() => presentation?.proposal?.(args));
+  if (proposal?.type === "patch") return { type: "patch", text: proposal.text };
+  if (proposal) {
+    // What is approved is where the path leads.
+    const path = target ?? proposal.path;
     const text = textNow(path);
-    const edits = editsIn(args);
-    const problem = text === undefined ? undefined : problemOf(text, edits);
-    const files = [{ path, lines: editedLines(text, edits) }];
+    if (proposal.type === "write") {
+      return { type: "diff", files: [{ path, lines: changedLines(text ?? "", proposal.newText) }] };
+    }
+    const problem = text === undefined ? undefined : problemOf(text, proposal.edits);
+    const files = [{ path, lines: editedLines(text, proposal.edits) }];
     return { type: "diff", files, ...(problem !== undefined && { problem }) };
   }
-  const patch = tool === "apply_patch" ? textIn(args["patch"]) : undefined;
-  if (patch !== undefined) return { type: "patch", text: patch };
-  if (access && !tool.startsWith("mcp__")) return { type: "none" };
+  if (access && presentation) return { type: "none" };
   return { type: "arguments", text: JSON.stringify(args, undefined, JSON_INDENT) };
 }
 
@@ -158,17 +160,6 @@ interface TextEdit {
   newText: string;
 }
 
-function editsIn(args: Readonly<Record<string, unknown>>): TextEdit[] {
-  const { edits } = args;
-  if (!Array.isArray(edits)) return [];
-  return edits.flatMap((edit: unknown): TextEdit[] => {
-    if (typeof edit !== "object" || edit === null) return [];
-    if (!("oldText" in edit) || !("newText" in edit)) return [];
-    const { oldText, newText } = edit;
-    return typeof oldText === "string" && typeof newText === "string" ? [{ oldText, newText }] : [];
-  });
-}
-
 /**
  * Why edits will fail, where that is sure. An edit is found in spite of other white space,
  * quotes and line numbers: what has not even its letters in the file is not there.
@@ -256,8 +247,4 @@ export function textNowIn(folder: string): TextNow {
       return undefined;
     }
   };
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

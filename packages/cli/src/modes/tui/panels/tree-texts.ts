@@ -1,7 +1,7 @@
 import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { aboutOf } from "../../../text/tool-text.ts";
+import { callText } from "../../../text/tool-text.ts";
 import { promptText } from "../../../conversation/prompt-text.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 
@@ -89,7 +89,8 @@ function textOfMessage(message: AgentMessage): TreeText | null {
   if (message.role === "user") return { line: line || "(an image)", prompt: text };
   if (line !== "") return { line };
   const [call] = callsOf(message);
-  if (call) return { line: oneLine(`${call.name} ${aboutOf(call.arguments)}`).trim() };
+  if (call)
+    return { line: oneLine(`${call.name} ${callText(call.name, call.arguments).about}`).trim() };
   return { line: firstLine(message.errorMessage ?? "") || `(${message.stopReason})` };
 }
 

@@ -1,4 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
+import type { ToolOutcome } from "@gyre/ai";
 import type {
   EditDetails,
   FindDetails,
@@ -29,17 +30,18 @@ function result(text: string, details?: unknown): AgentToolResult {
 interface Ended {
   text?: string;
   details?: unknown;
-  isError?: boolean;
+  outcome?: ToolOutcome;
+  reason?: string;
   tookMs?: number;
   columns?: number;
   isExpanded?: boolean;
 }
 
 function ended(tool: string, args: Record<string, unknown>, how: Ended): string {
-  const { text = "", details, isError = false, tookMs = 0, columns = 80 } = how;
+  const { text = "", details, outcome = "ok", reason, tookMs = 0, columns = 80 } = how;
   const block = new ToolBlock(tool, args, { ...OPTIONS, isExpanded: how.isExpanded ?? false });
   block.start(tool, args);
-  block.end(result(text, details), isError, tookMs);
+  block.end({ result: result(text, details), outcome, reason }, tookMs);
   return shown(block.rows(columns));
 }
 
@@ -110,7 +112,7 @@ describe("a call that runs", () => {
     block.rows(80);
     expect(shown(block.freeze(2).rows(80))).toBe("○ shell npm test\n  a");
     expect(shown(block.rows(80))).toBe("  b\n  c");
-    block.end(result("", shellOf("done")), false);
+    block.end({ result: result("", shellOf("done")), outcome: "ok" });
     expect(shown(block.rows(80))).toBe("● shell npm test\n  done");
   });
 });
@@ -118,9 +120,9 @@ describe("a call that runs", () => {
 describe("a command that has ended", () => {
   it("tells how, how long it took, and its last lines", () => {
     const stdout = Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n");
-    const how = { details: shellOf(stdout, 1), isError: true, tookMs: 1_234 };
+    const how = { details: shellOf(stdout, 1), outcome: "error" as const, tookMs: 1_234 };
     expect(ended("shell", { command: "npm test" }, how)).toMatchInlineSnapshot(`
-      "✗ shell npm test  exit 1 · 1.2 s
+      "✗ shell npm test  exit code 1 · 1.2 s
         line 12
         line 13
         line 14
@@ -148,8 +150,8 @@ describe("a command that has ended", () => {
 
   it("keeps what is to be said of it where the command is long", () => {
     const args = { command: "npm run a-very-long-name -- --with many --options and words" };
-    const how = { details: shellOf("", 2), isError: true, tookMs: 4_000, columns: 40 };
-    expect(ended("shell", args, how)).toBe("✗ shell npm run a-very-…  exit 2 · 4.0 s");
+    const how = { details: shellOf("", 2), outcome: "error" as const, tookMs: 4_000, columns: 40 };
+    expect(ended("shell", args, how)).toBe("✗ shell npm run a-…  exit code 2 · 4.0 s");
   });
 
   it("cuts lines that are too wide, by columns", () => {
@@ -159,8 +161,8 @@ describe("a command that has ended", () => {
 
   it("shows the lines of a test run as they are", () => {
     const details = shellOf("✖ adds (1.352805ms)\nnoise\nℹ fail 1", 1);
-    expect(ended("shell", { command: "x" }, { details, isError: true })).toBe(
-      "✗ shell x  exit 1\n  ✖ adds (1.352805ms)\n  noise\n  ℹ fail 1",
+    expect(ended("shell", { command: "x" }, { details, outcome: "error" })).toBe(
+      "✗ shell x  exit code 1\n  ✖ adds (1.352805ms)\n  noise\n  ℹ fail 1",
     );
   });
 });
@@ -299,16 +301,19 @@ describe("any other tool", () => {
   });
 
   it("shows why it failed, without the words that are for the model", () => {
-    const how = { text: 'Tool "edit" failed: There is no such text.', isError: true };
+    const how = {
+      text: 'Tool "edit" failed: There is no such text.',
+      outcome: "error" as const,
+      reason: "There is no such text.",
+    };
     expect(ended("edit", { path: "a" }, how)).toBe("✗ edit a\n  There is no such text.");
   });
 
   it("has a sign of its own where it was denied, skipped or interrupted", () => {
-    const denied = 'Tool "shell" failed: Denied: a person said no. Ask them.';
-    const first = ended("shell", { command: "rm x" }, { text: denied, isError: true });
+    const reason = "a person said no. Ask them.";
+    const first = ended("shell", { command: "rm x" }, { outcome: "denied", reason });
     expect(first).toBe("⊘ shell rm x  denied: a person said no.");
-    const skipped = "Skipped due to queued user message.";
-    expect(ended("ls", {}, { text: skipped, isError: true })).toBe("⊘ ls .  skipped");
+    expect(ended("ls", {}, { outcome: "skipped" })).toBe("⊘ ls .  skipped");
     const block = new ToolBlock("ls", {}, OPTIONS);
     block.leave();
     expect(shown(block.rows(80))).toBe("⊘ ls .  interrupted");
@@ -348,7 +353,7 @@ describe("whatever a model, a tool or a file says", () => {
           block.start(tool, record);
           block.update(result(text, details));
           look();
-          block.end(result(text, details), isError, 5_000);
+          block.end({ result: result(text, details), outcome: isError ? "error" : "ok" }, 5_000);
           look();
           block.expand(true);
           look();

@@ -1,4 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
+import { findPresentation } from "@gyre/tools/catalog";
 import { shownLine } from "../../../text/shown-text.ts";
 import {
   type Args,
@@ -16,7 +17,14 @@ import type { Block } from "../ui/block.ts";
 import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
-import { type CallEnd, moreRow, toolView, type ToolView, viewRows } from "./tool-view.ts";
+import {
+  type CallEnd,
+  type EndedCall,
+  moreRow,
+  toolView,
+  type ToolView,
+  viewRows,
+} from "./tool-view.ts";
 
 /** Lines of the output of a call that runs. */
 export const RUNNING_LINES = 5;
@@ -84,7 +92,8 @@ export class ToolBlock implements LiveBlock {
   /** What is done, for a line of its own: `npm test`, `write src/a.ts`. */
   get activity(): string {
     const { name, about } = this.#text();
-    return this.#tool === "shell" && about !== "" ? about : `${name} ${about}`.trim();
+    const isCommand = findPresentation(this.#tool)?.verb === "";
+    return isCommand && about !== "" ? about : `${name} ${about}`.trim();
   }
 
   /** A piece of the arguments has come; `args` is what they are by now. */
@@ -108,8 +117,8 @@ export class ToolBlock implements LiveBlock {
   }
 
   /** `tookMs` is absent where nobody knows any more. */
-  end(result: Pick<AgentToolResult, "content" | "details">, isError: boolean, tookMs = 0): void {
-    const view = toolView(this.#tool, result, isError);
+  end(ended: EndedCall, tookMs = 0): void {
+    const view = toolView(this.#tool, ended);
     const slow = tookMs >= SHOWN_DURATION_MS ? [duration(tookMs)] : [];
     this.#finish(view, [...view.facts, ...slow]);
   }
@@ -189,7 +198,7 @@ export class ToolBlock implements LiveBlock {
 
   #tailOf(partial: AgentToolResult): string[] {
     const { tool, text } = detailsOf(partial);
-    if (this.#tool === "task" || this.#tool === "oracle") {
+    if (findPresentation(this.#tool)?.delegates === true) {
       const said = linesOf(wordOf(text)).at(-1) ?? shownLine(wordOf(tool));
       if (said !== "") return [said];
     }

@@ -1,19 +1,15 @@
-import { SKIPPED_TEXT, type AgentToolResult } from "@gyre/agent";
-import { withoutMarks } from "../../acp/tool-call.ts";
-import { deniedReason } from "../../print/progress.ts";
+import { type AgentToolResult, type FileChange, present, type ResultSummary } from "@gyre/agent";
+import type { ToolOutcome } from "@gyre/ai";
+import { findPresentation } from "@gyre/tools/catalog";
 import { shownLine, shownText } from "../../../text/shown-text.ts";
 import {
-  type Args,
   counted,
+  deniedText,
   detailsOf,
-  exitOf,
-  grouped,
-  isRecord,
   linesOf,
-  listedName,
-  resultText,
   MAX_SHOWN_LINES,
-  wordOf,
+  resultText,
+  withoutMarks,
 } from "../../../text/tool-text.ts";
 import {
   changedLines,
@@ -56,102 +52,88 @@ type ViewBody =
   | { type: "text"; text: string; total: number }
   | { type: "diff"; files: readonly DiffFile[] };
 
-type Result = Pick<AgentToolResult, "content" | "details">;
-
-/** From the details of the tools that are known here; of others, what the model is told. */
-export function toolView(tool: string, result: Result, isError: boolean): ToolView {
-  const details = detailsOf(result);
-  if (tool === "shell" && typeof details["stdout"] === "string") return shellView(details, isError);
-  if (isError) return errorView(resultText(result));
-  return { end: "good", facts: [], ...knownView(tool, details, result) };
+/** A call that is over. */
+export interface EndedCall {
+  result: Pick<AgentToolResult, "content" | "details">;
+  outcome: ToolOutcome;
+  reason?: string | undefined;
 }
 
-function knownView(tool: string, details: Args, result: Result): Partial<ToolView> {
-  const { totalLines, shownLines, firstLine, totalEntries, found, matches, files } = details;
-  const lines = (): string[] => listed(withoutMarks(resultText(result)));
-  switch (tool) {
-    case "read":
-      if (typeof totalLines === "number") {
-        return { summary: readText(totalLines, shownLines, firstLine) };
+/** What the tool says of its result; of a tool that says nothing, what the model reads. */
+export function toolView(tool: string, { result, outcome, reason }: EndedCall): ToolView {
+  const summary = present(() => findPresentation(tool)?.summarize?.({ ...result, outcome })) ?? {};
+  if (outcome !== "ok" && summary.lines === undefined) {
+    return (
+      endedView(outcome, reason) ?? {
+        end: "bad",
+        facts: [],
+        body: textBody(reason ?? resultText(result)),
       }
-      return typeof details["mimeType"] === "string" ? { summary: "an image" } : textView(result);
-    case "ls":
-      if (typeof totalEntries !== "number") return textView(result);
-      return listView(counted(totalEntries, "entry", "entries"), totalEntries, lines());
-    case "find":
-      if (typeof found !== "number") return textView(result);
-      return listView(counted(found, "match", "matches"), found, lines());
-    case "grep": {
-      if (typeof matches !== "number" || typeof files !== "number") return textView(result);
-      if (matches === 0) return { summary: "no matches" };
-      const all = lines();
-      const summary = `${counted(matches, "match", "matches")} in ${counted(files, "file")}`;
-      return { summary, body: linesBody(all, all.slice(0, MAX_FOUND)) };
-    }
-    case "edit":
-    case "write":
-    case "apply_patch":
-      return diffView(changesOf(tool, details), details) ?? textView(result);
-    default:
-      return textView(result);
+    );
   }
-}
-
-/** The lines of a list, without what a tool says of it behind it. */
-function listed(text: string): string[] {
-  const lines = linesOf(text);
-  return /^\[.*\.\]$/.test(lines.at(-1) ?? "") ? lines.slice(0, -1) : lines;
-}
-
-function readText(total: number, shown: unknown, first: unknown): string {
-  if (typeof shown !== "number" || typeof first !== "number" || shown >= total) {
-    return counted(total, "line");
-  }
-  return `lines ${first}-${first + shown - 1} of ${grouped(total)}`;
-}
-
-function listView(count: string, total: number, lines: readonly string[]): Partial<ToolView> {
-  if (total === 0) return { summary: count };
-  const first = lines.slice(0, MAX_FOUND).map(listedName).join(", ");
-  const summary = `${count}: ${first}${lines.length > MAX_FOUND ? ", …" : ""}`;
-  return { summary, body: { type: "lines", short: [], long: lines.slice(0, MAX_WHOLE_ROWS) } };
-}
-
-function linesBody(all: readonly string[], short: readonly string[]): ViewBody {
-  return { type: "lines", short, long: all.slice(0, MAX_WHOLE_ROWS), total: all.length };
-}
-
-function shellView(details: Args, isError: boolean): ToolView {
-  const { stdout, stderr, exitCode } = details;
-  const all = linesOf(`${wordOf(stdout)}\n${wordOf(stderr)}`);
-  const exit = exitOf(details).replace("exit code", "exit");
+  const facts = [...(summary.facts ?? [])];
+  const shown = summary.changes
+    ? diffView(summary.changes.map(toDiffFile), result)
+    : summaryView(summary);
+  const view = shown ?? textView(result);
   return {
-    end: isError ? "bad" : "good",
-    facts: exitCode === 0 ? [] : [exit],
-    body: {
-      type: "lines",
-      short: all.slice(-MAX_SHOWN_LINES),
-      long: all.slice(-MAX_WHOLE_ROWS),
-      total: all.length,
-    },
+    end: outcome === "ok" ? "good" : "bad",
+    ...view,
+    facts: [...facts, ...(view.facts ?? [])],
   };
 }
 
-const FAILED = /^Tool "[^"\n]*" failed: /;
-const DENIED = /^Denied(?: by a hook)?: /;
-
-function errorView(said: string): ToolView {
-  const text = said.replace(FAILED, "");
-  if (DENIED.test(text)) {
-    const reason = deniedReason(text.replace(DENIED, ""));
-    return { end: "refused", facts: [shownLine(reason)] };
+/** A call that was not run to its end, with nothing wrong in itself. */
+function endedView(outcome: ToolOutcome, reason: string | undefined): ToolView | undefined {
+  switch (outcome) {
+    case "denied":
+      return { end: "refused", facts: [shownLine(deniedText(reason ?? ""))] };
+    case "skipped":
+      return { end: "refused", facts: ["skipped"] };
+    case "aborted":
+      return { end: "refused", facts: ["interrupted"] };
+    case "limit":
+      return { end: "refused", facts: [shownLine(reason ?? "limit reached")] };
+    default:
+      return undefined;
   }
-  if (text === SKIPPED_TEXT) return { end: "refused", facts: ["skipped"] };
-  if (text.startsWith("Aborted: ")) return { end: "refused", facts: ["interrupted"] };
-  return { end: "bad", facts: [], body: textBody(text) };
 }
 
-function textView(result: Result): Partial<ToolView> {
+/** Undefined where there is nothing to show but the text of the result. */
+function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | undefined {
+  if (summary === undefined && lines === undefined) return undefined;
+  const said = summary === undefined ? {} : { summary };
+  if (lines === undefined) return said;
+  const all = linesOf(lines.all.join("\n"));
+  switch (lines.keep) {
+    case "list": {
+      const names = lines.names ?? all;
+      const first = names.slice(0, MAX_FOUND).map(shownLine).join(", ");
+      const more = names.length > MAX_FOUND ? ", …" : "";
+      return {
+        summary: `${summary ?? ""}: ${first}${more}`,
+        body: { type: "lines", short: [], long: all.slice(0, MAX_WHOLE_ROWS) },
+      };
+    }
+    case "head":
+      return { ...said, body: linesBody(all, all.slice(0, MAX_FOUND)) };
+    case "tail": {
+      const body = linesBody(all, all.slice(-MAX_SHOWN_LINES));
+      return { ...said, body: { ...body, long: all.slice(-MAX_WHOLE_ROWS) } };
+    }
+    default:
+      return lines.keep satisfies never;
+  }
+}
+
+function linesBody(
+  all: readonly string[],
+  short: readonly string[],
+): Extract<ViewBody, { type: "lines" }> {
+  return { type: "lines", short, long: all.slice(0, MAX_WHOLE_ROWS), total: all.length };
+}
+
+function textView(result: EndedCall["result"]): Partial<ToolView> {
   const text = resultText(result);
   return text.trim() === "" ? {} : { body: textBody(text) };
 }
@@ -164,7 +146,11 @@ function textBody(said: string): ViewBody {
   return { type: "text", text: text.slice(0, MAX_TEXT_CHARS), total: text.split("\n").length };
 }
 
-function diffView(files: readonly DiffFile[], { created }: Args): Partial<ToolView> | undefined {
+function diffView(
+  files: readonly DiffFile[],
+  { details }: EndedCall["result"],
+): Partial<ToolView> | undefined {
+  const { created } = detailsOf({ details });
   if (files.length === 0) return undefined;
   const { added, removed } = changesIn(files);
   if (added + removed === 0) return { facts: ["nothing changed"] };
@@ -178,23 +164,13 @@ function withinReach({ path, lines }: DiffFile): DiffFile {
   return { path, lines: lines.slice(0, MAX_WHOLE_ROWS), more };
 }
 
-function changesOf(tool: string, details: Args): DiffFile[] {
-  const { files, diff, newText, oldText, created } = details;
-  if (tool === "apply_patch") {
-    if (!Array.isArray(files)) return [];
-    return files.flatMap((file: unknown) =>
-      isRecord(file) ? parseDiff(wordOf(file["diff"])).map((each) => named(each, file)) : [],
-    );
-  }
-  if (tool === "edit") return typeof diff === "string" ? parseDiff(diff) : [];
-  // A replaced file whose old text is not known must not look like a new one.
-  if (typeof newText !== "string" || (typeof oldText !== "string" && created !== true)) return [];
-  return [{ path: wordOf(details["path"]), lines: changedLines(wordOf(oldText), newText) }];
-}
-
-function named(file: DiffFile, { movedTo, type }: Args): DiffFile {
-  if (typeof movedTo === "string") return { ...file, path: `${file.path} → ${movedTo}` };
-  return type === "delete" ? { ...file, path: `${file.path} (deleted)` } : file;
+function toDiffFile({ path, movedTo, isDeleted, change }: FileChange): DiffFile {
+  const [parsed] = "diff" in change ? parseDiff(change.diff) : [];
+  const lines =
+    "diff" in change ? (parsed?.lines ?? []) : changedLines(change.oldText ?? "", change.newText);
+  const shown =
+    movedTo === undefined ? (parsed?.path ?? path) : `${parsed?.path ?? path} → ${movedTo}`;
+  return { path: isDeleted === true ? `${shown} (deleted)` : shown, lines };
 }
 
 export interface ViewOptions {

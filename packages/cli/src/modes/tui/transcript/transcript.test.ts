@@ -197,7 +197,7 @@ describe("a run", () => {
     const whole = callOf("a", "one");
     play(begin, ...written(0, whole), ...written(1, callOf("b", "two"), false));
     play(end([whole], { stopReason: "aborted" }), started("a", "one"));
-    play(ended("a", "Aborted: the user stopped the run.", true));
+    play({ ...ended("a", "Aborted: the user stopped the run.", true), outcome: "aborted" });
     expect(text()).toBe("⊘ one  interrupted\n\n⊘ two  interrupted\n\ninterrupted");
   });
 

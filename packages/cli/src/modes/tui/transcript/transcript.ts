@@ -190,7 +190,7 @@ export class Transcript {
         const call = this.#callOf(event.toolCallId, event.toolName, {});
         const waited = this.#waited.get(event.toolCallId) ?? 0;
         this.#waited.delete(event.toolCallId);
-        call.end(event.result, event.isError, Math.max(0, event.durationMs - waited));
+        call.end(event, Math.max(0, event.durationMs - waited));
         this.#calls.delete(event.toolCallId);
         this.#running.delete(call);
         this.#share();
