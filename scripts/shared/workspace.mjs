@@ -43,6 +43,16 @@ export function listPackages(root) {
 }
 
 /**
+ * The source file of an entry point. The condition has a name of its own: other packages have
+ * a `source` that Node cannot run.
+ *
+ * @param {unknown} target
+ */
+export function sourceOf(target) {
+  return /** @type {{ "@gyre/source"?: string }} */ (target)["@gyre/source"];
+}
+
+/**
  * A pattern among the entry points (`./providers/*`) stands for one entry point for each
  * source file that it matches.
  *
@@ -53,7 +63,7 @@ export function listPackages(root) {
 function expandPatterns(folder, manifest) {
   if (manifest.exports === undefined || typeof manifest.exports !== "object") return manifest;
   const entries = Object.entries(manifest.exports).flatMap(([path, target]) => {
-    const source = /** @type {{ "@gyre/source"?: string }} */ (target)["@gyre/source"];
+    const source = sourceOf(target);
     if (!path.includes("*") || source === undefined) return [[path, target]];
     const [before = "", after = ""] = source.split("*");
     const parent = join(folder, before);
