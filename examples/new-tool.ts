@@ -33,7 +33,8 @@ function headingsTool(env: ToolEnv): GuardedTool {
       if (shown.length === 0) throw new Error(`${path} has ${found.length} headings.`);
       const list = fromSource({ kind: "file", name: info.path }, shown.join("\n"));
       const next = from + shown.length;
-      return next > found.length ? list : `${list}\n[Go on with from=${next}.]`;
+      const more = { type: "text" as const, text: `[Go on with from=${next}.]` };
+      return { content: next > found.length ? [list] : [list, more] };
     },
   });
   return {

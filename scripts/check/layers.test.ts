@@ -6,7 +6,7 @@ const ai = {
   name: "@gyre/ai",
   exports: {
     ".": "./dist/index.js",
-    "./files": { source: "./src/node/files.ts", default: "./dist/node/files.js" },
+    "./files": { "@gyre/source": "./src/node/files.ts", default: "./dist/node/files.js" },
     "./node": "./dist/node/index.js",
     "./providers": "./dist/providers/index.js",
   },

@@ -10,6 +10,7 @@ import {
   textOf,
   type ThinkingLevel,
   type TokenCalibration,
+  type UserContent,
 } from "@gyre/ai";
 import { ContextMemory } from "./context/memory.ts";
 import {
@@ -96,6 +97,8 @@ export type AgentListener = (event: AgentEvent) => void | Promise<void>;
 /** What goes along with a prompt. */
 export interface PromptOptions {
   images?: readonly ImageContent[];
+  /** Further content after the text: files, say, with their `source`. */
+  attachments?: readonly UserContent[];
   /** What to do with the prompt while a run goes on, instead of throwing. */
   whileRunning?: "steer" | "followUp";
   /**
@@ -349,7 +352,7 @@ export class Agent {
         "A prompt can have a signal or whileRunning, not both: once queued, it has no run of its own to stop. takeQueued() takes it back.",
       );
     }
-    const messages = toMessages(input, this.#now(), options.images);
+    const messages = toMessages(input, this.#now(), attachmentsOf(options));
     if (this.isRunning && options.whileRunning) {
       for (const message of messages) {
         if (options.whileRunning === "steer") this.steer(message);
@@ -371,7 +374,7 @@ export class Agent {
     options: RunOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
   run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
-    const messages = toMessages(input, this.#now(), options.images);
+    const messages = toMessages(input, this.#now(), attachmentsOf(options));
     this.#assertIdle(
       "start a run",
       "Use steer() or followUp(), or wait for it with waitForIdle().",
@@ -724,4 +727,8 @@ function callIds(message: AgentMessage): string[] {
 function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {
   const isAnswered = messages.some((message) => isToolResult(message) && message.toolCallId === id);
   return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);
+}
+
+function attachmentsOf({ images = [], attachments = [] }: PromptOptions): UserContent[] {
+  return [...attachments, ...images];
 }

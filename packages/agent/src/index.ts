@@ -46,3 +46,4 @@ export { InvalidTranscriptError } from "./loop/request.ts";
 export { type Attempt, type RetryPolicy, withRetry } from "./loop/retry.ts";
 export * from "./observe/tracing.ts";
 export * from "./contract/types.ts";
+export { markSources } from "./transcript/sources.ts";

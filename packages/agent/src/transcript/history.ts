@@ -8,6 +8,7 @@ import {
   TranscriptValidator,
 } from "@gyre/ai";
 import type { AgentMessage } from "../contract/types.ts";
+import { markSources } from "./sources.ts";
 
 /** What goes to the model, and what is wrong with it. */
 export interface Outgoing {
@@ -71,7 +72,7 @@ class Outbox {
   }
 
   #send(message: Message): void {
-    this.sent.push(message);
+    this.sent.push(markSources(message));
     this.validator.append(message);
   }
 }

@@ -6,8 +6,22 @@
 export interface TextContent {
   type: "text";
   text: string;
+  /** Where the text came from, if not from the user or the model. */
+  source?: TextSource;
   /** Opaque proof of origin that some services want back, byte for byte. */
   signature?: string;
+}
+
+/**
+ * Where a text came from: a file, a command, a page. An agent puts such a text between two lines
+ * with this on its way to the model, so that the model can tell data from instructions.
+ */
+export interface TextSource {
+  kind: string;
+  /** The path, address, server and tool, or command line, on one line. */
+  name: string;
+  /** Made of the text, so that the text cannot hold the line that ends it. */
+  mark: string;
 }
 
 /** What a model thought before it answered. */

@@ -1,5 +1,5 @@
 import type { Agent, AgentEndEvent } from "@gyre/agent";
-import type { AnySchema, ImageContent, Usage } from "@gyre/ai";
+import type { AnySchema, ImageContent, Usage, UserContent } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { Toolset } from "@gyre/tools";
 import type { UserCommandMessage } from "./user-command.ts";
@@ -9,6 +9,8 @@ export interface PromptRequest {
   images?: readonly ImageContent[];
   /** Commands that the user ran before it: messages of their own, before the prompt. */
   userCommands?: readonly UserCommandMessage[];
+  /** Further content after the text: files, say, with their `source`. */
+  attachments?: readonly UserContent[];
   /** The answer has to fit this. */
   output?: AnySchema;
   /** Cancels the prompt before the agent has started with it; from then on `abort()` does that. */

@@ -263,11 +263,11 @@ class AgentHarness implements Harness {
   }
 
   async prompt(request: PromptRequest): Promise<Outcome> {
-    const { text, images = [], output, signal, userCommands = [] } = request;
+    const { text, images = [], attachments = [], output, signal, userCommands = [] } = request;
     await this.start();
     if (signal?.aborted) throw new Error("Interrupted.");
     const passed = await this.#runPromptHooks(text);
-    const message = userMessage(this.#withNotice(passed), Date.now(), images);
+    const message = userMessage(this.#withNotice(passed), Date.now(), [...attachments, ...images]);
     return this.#runToCompletion(this.#run([...userCommands, message], output), output);
   }
 

@@ -93,11 +93,3 @@ export function deniedText(reason: string): string {
 export function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }
-
-/** The lines that tell a model where a text is from. */
-const MARKS = /^<(?:source kind="[^"\n]*" name="[^"\n]*"|\/source) mark="[0-9a-f]+">\n?/gm;
-
-/** A result without the lines that are for the model alone. */
-export function withoutMarks(text: string): string {
-  return text.replace(MARKS, "");
-}

@@ -1,6 +1,7 @@
 import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent";
 import { isRecord, isToolOutcome, type UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
+import { upgradeContent, upgradeResult } from "./upgrade.ts";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
 /** A line that is longer is taken for damage, and is not written. */
@@ -148,7 +149,9 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
   switch (type) {
     case "message": {
       const message = fields["resultOf"] === undefined ? fields["message"] : join(fields, recorded);
-      return isMessage(message) ? { type, message } : undefined;
+      if (!isMessage(message)) return undefined;
+      const isResult = message.role === "toolResult";
+      return { type, message: isResult ? upgradeResult(message) : message };
     }
     case "result": {
       const { toolCallId, toolName, result, isError, outcome, reason } = fields;
@@ -158,7 +161,8 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
         type,
         toolCallId,
         toolName,
-        result,
+        result:
+          outcome === undefined ? { ...result, content: upgradeContent(result.content) } : result,
         isError: isError === true,
         ...(isToolOutcome(outcome) && { outcome }),
         ...(typeof reason === "string" && { reason }),

@@ -11,7 +11,14 @@ import {
   OutputError,
   type ToolHost,
 } from "@gyre/agent";
-import { type AssistantMessage, type Clock, type JsonSchema, textOf, type Usage } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  type Clock,
+  type JsonSchema,
+  textOf,
+  type Usage,
+  type UserContent,
+} from "@gyre/ai";
 import { counted, grouped } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 
@@ -51,6 +58,8 @@ export interface SubAgentJob {
   who: string;
   agent: AgentOptions & { clock: Clock };
   prompt: string;
+  /** After the prompt, in the same message. */
+  attachments?: readonly UserContent[];
   /** Asks for an answer of this form. */
   schema?: JsonSchema;
   /** The call that it works for: its own calls pass the middleware with this as `parentId`. */
@@ -86,6 +95,7 @@ export function usedUp(left: Budget): keyof Budget | undefined {
 export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
   const { signal, schema } = job;
   const middleware = job.agent.middleware?.map((layer) => forCall(layer, job.callId));
+  const { attachments = [] } = job;
   const agent = new Agent({ ...job.agent, ...(middleware && { middleware }) });
   const progress = new Progress(job.agent.clock, job.onUpdate);
   agent.subscribe((event) => progress.see(event));
@@ -93,11 +103,11 @@ export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
   signal.addEventListener("abort", abort, { once: true });
   try {
     if (schema === undefined) {
-      const ended = agent.prompt(job.prompt);
+      const ended = agent.prompt(job.prompt, { attachments });
       if (signal.aborted) abort();
       return resultOf(job, await ended);
     }
-    const run = agent.run(job.prompt, { output: schema });
+    const run = agent.run(job.prompt, { attachments, output: schema });
     if (signal.aborted) abort();
     const end = await run.result();
     try {

@@ -119,9 +119,9 @@ async function shown(
   if (isBinary) return textResult("It is binary, and not shown.");
   const name = commandLine(args, args.paths ?? []);
   const text = fromSource({ kind: "command", name }, lines.join("\n"));
-  if (next === undefined) return textResult(text, { lines: total });
+  if (next === undefined) return textResult([text], { lines: total });
   const note = `[Lines ${first} to ${next - 1} of ${grouped(total)}. Go on with offset=${next}, or ask for less: single paths${args.action === "diff" || args.action === "show" ? ", or stat" : ""}.]`;
-  return textResult(`${text}\n${note}`, { lines: total, next });
+  return textResult([text, note], { lines: total, next });
 }
 
 function entryRange({ offset = 1, limit = DEFAULT_GIT_ENTRIES }: GitArgs): {
@@ -141,10 +141,8 @@ function listed(
   if (entries.length === 0) return textResult(none);
   const fitting = linesWithin(entries.slice(0, range.count), MAX_GIT_BYTES);
   const text = fromSource({ kind: "command", name: commandLine(args, []) }, fitting.join("\n"));
-  if (entries.length <= fitting.length) return textResult(text);
-  return textResult(
-    `${text}\n[There are more. Go on with offset=${range.first + fitting.length}.]`,
-  );
+  if (entries.length <= fitting.length) return textResult([text]);
+  return textResult([text, `[There are more. Go on with offset=${range.first + fitting.length}.]`]);
 }
 
 export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {

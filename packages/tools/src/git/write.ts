@@ -289,10 +289,10 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
     { write: true, network: true, timeoutMs: PUSH_TIMEOUT_MS },
   );
   const said = fromSource({ kind: "command", name: "git push" }, sanitize(stdout.head).trimEnd());
-  const text = `Pushed ${listedName(name)} to ${urls.join(", ")}.\n${said}`;
+  const text = [`Pushed ${listedName(name)} to ${urls.join(", ")}.`, said];
   if (!args.force) return textResult(text);
   const before = known === undefined ? "is not known" : `was at ${known} when last seen`;
-  return textResult(`${text}\nThe branch over there ${before}.`);
+  return textResult([...text, `The branch over there ${before}.`]);
 }
 
 export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {

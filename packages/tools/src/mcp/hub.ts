@@ -1,6 +1,12 @@
 import type { AgentToolResult, Middleware, ToolInvocation } from "@gyre/agent";
 import { defineTool } from "@gyre/agent";
-import { type Clock, nearNames, systemClock, validateToolArguments } from "@gyre/ai";
+import {
+  type Clock,
+  nearNames,
+  systemClock,
+  type TextContent,
+  validateToolArguments,
+} from "@gyre/ai";
 import type { GuardedTool } from "../contract/access.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { counted, textResult } from "../text/text.ts";
@@ -300,7 +306,7 @@ class McpHub implements Mcp {
     const said = this.#shown.has(name) ? [] : [schemaText(tool.listed)];
     this.#shown.add(name);
     // What is wrong is told in words of the schema, which are the server's.
-    return failed(saidBy(tool.server, [checked.error, ...said].join("\n")));
+    return failed([saidBy(tool.server, [checked.error, ...said].join("\n"))]);
   }
 
   /** A tool that may be used, by the name that the model has for it. */
@@ -445,7 +451,7 @@ class McpHub implements Mcp {
         });
       } catch (error) {
         if (!(error instanceof McpError) || error.words === undefined) throw error;
-        return failed(`${error.message}\n${saidBy(serverName, error.words)}`);
+        return failed([error.message, saidBy(serverName, error.words)]);
       }
     };
     return {
@@ -516,9 +522,9 @@ class McpHub implements Mcp {
       : ranked(query, tools.map(searchedOf))
           .map(({ tool }) => tool)
           .slice(0, limit);
-    const parts = found.length > 0 ? [this.#foundText(found)] : [nothingText(query, tools)];
+    const parts = found.length > 0 ? this.#foundText(found) : [nothingText(query, tools)];
     parts.push(...this.#missing());
-    return textResult(parts.join("\n"), { tools: found.map(({ name }) => name) });
+    return textResult(parts, { tools: found.map(({ name }) => name) });
   }
 
   #selected(list: string, tools: readonly McpTool[]): McpTool[] {
@@ -528,7 +534,7 @@ class McpHub implements Mcp {
       .slice(0, MAX_FOUND);
   }
 
-  #foundText(found: readonly McpTool[]): string {
+  #foundText(found: readonly McpTool[]): (string | TextContent)[] {
     const servers = [...new Set(found.map(({ server }) => server))];
     const texts = servers.map((server) => {
       const tools = found.filter((tool) => tool.server === server);
@@ -536,7 +542,7 @@ class McpHub implements Mcp {
     });
     for (const { name } of found) this.#shown.add(name);
     const names = found.map(({ name }) => name).join(", ");
-    return [`Call them with ${MCP_CALL}: ${names}`, ...texts].join("\n");
+    return [`Call them with ${MCP_CALL}: ${names}`, ...texts];
   }
 
   /** Servers of which nothing could be found. */
@@ -647,7 +653,7 @@ function progressText({
   return sanitize(cutText(text, MAX_PROGRESS_CHARS), ONE_LINE);
 }
 
-function failed(text: string): AgentToolResult {
+function failed(text: Parameters<typeof textResult>[0]): AgentToolResult {
   return { ...textResult(text), isError: true };
 }
 

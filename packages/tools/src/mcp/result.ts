@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { AgentToolResult } from "@gyre/agent";
-import type { UserContent } from "@gyre/ai";
+import type { TextContent, UserContent } from "@gyre/ai";
 import { IMAGE_HEAD_BYTES, imageType } from "../text/image-type.ts";
 import { firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { fromSource } from "../text/provenance.ts";
@@ -48,7 +48,7 @@ export async function resultOf(
   const text = sanitize(texts.join("\n"));
   const content: UserContent[] = [];
   if (text.trim() !== "") {
-    content.push({ type: "text", text: await capped(text, { server, tool, spoolFolder }) });
+    content.push(...(await capped(text, { server, tool, spoolFolder })));
   }
   const details: McpDetails = { server, tool };
   return {
@@ -59,22 +59,22 @@ export async function resultOf(
 }
 
 /** Words of a server that are no result, such as those of an error. */
-export function saidBy(server: string, text: string): string {
+export function saidBy(server: string, text: string): TextContent {
   return fromSource({ kind: "mcp", name: server }, sanitize(text));
 }
 
 async function capped(
   text: string,
   { server, tool, spoolFolder }: McpDetails & { spoolFolder: string | undefined },
-): Promise<string> {
+): Promise<UserContent[]> {
   const source = { kind: "mcp", name: `${server}/${tool}` } as const;
   const bytes = Buffer.byteLength(text);
-  if (bytes <= MAX_RESULT_BYTES) return fromSource(source, text);
+  if (bytes <= MAX_RESULT_BYTES) return [fromSource(source, text)];
   const path = spoolFolder === undefined ? undefined : await saveOutput(spoolFolder, text);
   const shown = [firstBytes(text, HEAD_BYTES), "[...]", lastBytes(text, TAIL_BYTES)].join("\n");
   const all = `The result has ${humanSize(bytes)}; its beginning and end are shown.`;
   const where = path === undefined ? "Ask for less." : `All of it is in ${path}.`;
-  return `${fromSource(source, shown)}\n[${all} ${where}]`;
+  return [fromSource(source, shown), { type: "text", text: `[${all} ${where}]` }];
 }
 
 function shownBlock(block: ContentBlock): string | UserContent {

@@ -1,5 +1,5 @@
 import { defineTool } from "@gyre/agent";
-import type { Clock } from "@gyre/ai";
+import type { Clock, TextContent } from "@gyre/ai";
 import type { GuardedTool } from "../contract/access.ts";
 import { lastBytes } from "../process/output.ts";
 import type { ProgramEnd, RunningProgram } from "../process/processes.ts";
@@ -280,7 +280,7 @@ function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {
   const clean = sanitize(text);
   const shown = lastBytes(clean, JOB_MAX_READ_BYTES);
   const leftOut = dropped + clean.length - shown.length;
-  const parts = [jobLine(job)];
+  const parts: (string | TextContent)[] = [jobLine(job)];
   if (leftOut > 0) {
     const where = paths.length > 0 ? ` All of it is in ${paths.join(" and ")}.` : "";
     parts.push(`[${counted(leftOut, "character")} before this left out.${where}]`);
@@ -288,7 +288,7 @@ function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {
   parts.push(
     shown === "" ? "Nothing new." : fromSource({ kind: "command", name: job.command }, shown),
   );
-  return textResult(parts.join("\n"), { job, output: text });
+  return textResult(parts, { job, output: text });
 }
 
 function jobLine({ id, command, durationMs, end }: JobInfo): string {

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import type { Clock } from "@gyre/ai";
+import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import type { JobTable } from "./jobs.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
@@ -190,7 +190,7 @@ async function shellResult(
   const shownStderr = await shownOutput(env, command, stderr, forStderr);
   const forStdout = SHELL_MAX_BYTES - Math.min(stderr.bytes, forStderr);
   const shownStdout = await shownOutput(env, command, stdout, forStdout);
-  const parts = [howEnded(end)];
+  const parts: (string | TextContent)[] = [howEnded(end)];
   if (timedOut) {
     parts.push(
       `Give it more with timeoutMs (at most ${SHELL_MAX_TIMEOUT_MS})` +
@@ -203,9 +203,9 @@ async function shellResult(
     );
   }
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
-  if (shownStdout !== "") parts.push(shownStdout);
-  if (shownStderr !== "") parts.push("stderr:", shownStderr);
-  if (shownStdout + shownStderr === "") parts.push("No output.");
+  parts.push(...shownStdout);
+  if (shownStderr.length > 0) parts.push("stderr:", ...shownStderr);
+  if (shownStdout.length + shownStderr.length === 0) parts.push("No output.");
   const details: ShellDetails = {
     stdout: inMemory(stdout),
     stderr: inMemory(stderr),
@@ -215,7 +215,7 @@ async function shellResult(
     aborted,
   };
   return {
-    ...textResult(parts.join("\n"), details),
+    ...textResult(parts, details),
     isError: exitCode !== 0 || timedOut || aborted,
   };
 }
@@ -230,13 +230,13 @@ async function shownOutput(
   command: string,
   output: CapturedOutput,
   maxBytes: number,
-): Promise<string> {
-  if (output.bytes === 0) return "";
+): Promise<(string | TextContent)[]> {
+  if (output.bytes === 0) return [];
   const source = { kind: "command", name: command } as const;
   const head = sanitize(output.head);
   const tail = output.tail === "" ? head : sanitize(output.tail);
   const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
-  if (isShort) return fromSource(source, head.replace(/\n$/, ""));
+  if (isShort) return [fromSource(source, head.replace(/\n$/, ""))];
 
   const first = firstBytes(head, Math.floor(maxBytes / 3));
   const last = lastBytes(tail, maxBytes - Buffer.byteLength(first));
@@ -255,7 +255,7 @@ async function shownOutput(
     fromSource(source, first.replace(/\n$/, "")),
     `[… ${amount} left out; ${where} …]`,
     fromSource(source, last.replace(/\n$/, "")),
-  ].join("\n");
+  ];
 }
 
 function linesOf(text: string): number {

@@ -1,8 +1,22 @@
 import type { AgentToolResult } from "@gyre/agent";
+import type { TextContent } from "@gyre/ai";
 
-/** A result of text, with what the application may want to know of it. */
-export function textResult(text: string, details?: unknown): AgentToolResult {
-  return { content: [{ type: "text", text }], ...(details !== undefined && { details }) };
+/**
+ * A result of text, with details for the application. Of several parts, texts of our own that
+ * follow each other become one.
+ */
+export function textResult(
+  text: string | readonly (string | TextContent)[],
+  details?: unknown,
+): AgentToolResult {
+  const content: TextContent[] = [];
+  for (const part of typeof text === "string" ? [text] : text) {
+    const last = content.at(-1);
+    if (typeof part !== "string") content.push(part);
+    else if (last && last.source === undefined) last.text += `\n${part}`;
+    else content.push({ type: "text", text: part });
+  }
+  return { content, ...(details !== undefined && { details }) };
 }
 
 /** A whole number with its thousands apart. The first `toLocaleString` of a process takes 10 ms. */

@@ -1,7 +1,7 @@
 import { isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
-import type { ImageContent } from "@gyre/ai";
+import type { ImageContent, TextContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
 import type { PromptRequest } from "../../harness/harness.ts";
 
@@ -14,7 +14,7 @@ export class UnusableContentError extends Error {}
  */
 export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
   let text = "";
-  const attached: string[] = [];
+  const attached: TextContent[] = [];
   const images: ImageContent[] = [];
   for (const block of blocks) {
     switch (block.type) {
@@ -46,8 +46,11 @@ export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRe
         throw new UnusableContentError("Audio is not understood. Send text or images.");
     }
   }
-  const whole = [text, ...attached].filter((part) => part !== "").join("\n\n");
-  return { text: whole, ...(images.length > 0 && { images }) };
+  return {
+    text,
+    ...(attached.length > 0 && { attachments: attached }),
+    ...(images.length > 0 && { images }),
+  };
 }
 
 /** "/name rest", if that is all there is to a prompt. */

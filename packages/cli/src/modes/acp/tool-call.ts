@@ -8,7 +8,6 @@ import type {
 import { type AgentToolResult, type FileChange, present } from "@gyre/agent";
 import type { UserContent } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
-import { withoutMarks } from "../../text/tool-text.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -99,7 +98,7 @@ export function blockOf(block: UserContent, isFenced = false): ContentBlock {
   if (block.type === "image") {
     return { type: "image", data: block.data, mimeType: block.mimeType };
   }
-  const text = withoutMarks(block.text);
+  const { text } = block;
   return { type: "text", text: isFenced && text !== "" ? fenced(text) : text };
 }
 

@@ -115,7 +115,8 @@ export class SpokenEvents {
       content: [{ type: "text" as const, text: output }],
       details: { stdout: output, stderr: "", exitCode },
     };
-    const call = { tool: "shell", result, isError: exitCode !== 0, durationMs };
+    const outcome = exitCode === 0 ? ("ok" as const) : ("error" as const);
+    const call = { tool: "shell", result, outcome, durationMs };
     for (const line of endLines("shell", call)) this.#say(line);
   }
 

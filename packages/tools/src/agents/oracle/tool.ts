@@ -5,7 +5,7 @@ import {
   defineTool,
   type Middleware,
 } from "@gyre/agent";
-import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
+import type { Model, ProtocolClient, TextContent, ThinkingLevel, UserContent } from "@gyre/ai";
 import { type GuardedTool, isGuarded } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
@@ -99,8 +99,8 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
       const left = host.left?.() ?? {};
       const spent = usedUp(left);
       if (spent) throw new Error(`nothing is left of the run's limit ${spent}.`);
-      const given: string[] = [];
-      for (const path of files) given.push(await fileText(env, path));
+      const given: UserContent[] = [];
+      for (const path of files) given.push(await readAttachment(env, path));
       return runSubAgent({
         who: "oracle",
         agent: {
@@ -116,7 +116,8 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
           ...(options.middleware && { middleware: options.middleware }),
           clock: env.clock,
         },
-        prompt: [...given, question].join("\n\n"),
+        prompt: question,
+        attachments: given,
         callId: id,
         signal,
         onUpdate,
@@ -160,18 +161,24 @@ function readingOnly(tool: AgentTool): AgentTool {
 }
 
 /** A file as a part of the question, or why it is not there. */
-async function fileText(env: ToolEnv, path: string): Promise<string> {
+async function readAttachment(env: ToolEnv, path: string): Promise<TextContent> {
   try {
     const { bytes, info } = await env.workspace.read(path, MAX_ORACLE_FILE_BYTES);
     if (bytes.includes(0)) {
-      return `File ${path} is binary (${humanSize(bytes.length)}); it is not given.`;
+      return plain(`File ${path} is binary (${humanSize(bytes.length)}); it is not given.`);
     }
     const text = new TextDecoder().decode(bytes);
     return fromSource({ kind: "file", name: info.path }, text);
   } catch (error) {
     if (error instanceof PathError && error.fault === "too_large") {
-      return `File ${path} is larger than ${humanSize(MAX_ORACLE_FILE_BYTES)} and is not given: read it in pieces.`;
+      return plain(
+        `File ${path} is larger than ${humanSize(MAX_ORACLE_FILE_BYTES)} and is not given: read it in pieces.`,
+      );
     }
     throw error;
   }
+}
+
+function plain(text: string): TextContent {
+  return { type: "text", text };
 }

@@ -277,7 +277,7 @@ function textPage(
     totalLines: total,
   };
   const page = fromSource({ kind: "file", name: info.path }, text.join("\n"));
-  return textResult(said.length > 0 ? `${page}\n[${said.join(" ")}]` : page, details);
+  return textResult([page, ...(said.length > 0 ? [`[${said.join(" ")}]`] : [])], details);
 }
 
 /** Feeds the file to the window, piece by piece. False where it stopped before the end. */

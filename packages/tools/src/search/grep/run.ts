@@ -272,7 +272,7 @@ class Search {
       isPartial: said.length > 0,
       engine: this.#ripgrep === undefined ? "javascript" : "ripgrep",
     };
-    return textResult(said.length > 0 ? `${text}\n[${said.join(" ")}]` : text, details);
+    return textResult([text, ...(said.length > 0 ? [`[${said.join(" ")}]`] : [])], details);
   }
 
   /** What was found as lines of text, as many as fit. */

@@ -6,6 +6,7 @@ import { type Duplex, pipeline, type Readable } from "node:stream";
 import { connect } from "node:tls";
 import { createGunzip, createInflate } from "node:zlib";
 import { defineTool } from "@gyre/agent";
+import type { TextContent } from "@gyre/ai";
 import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { addressRefusal } from "./address.ts";
@@ -304,7 +305,7 @@ async function pageResult(
     const first = sanitize(`${name} answered ${page.status} ${page.statusText}.`, {
       keepNewlines: false,
     });
-    return { ...textResult(text === "" ? first : `${first}\n${said}`, details), isError: true };
+    return { ...textResult(text === "" ? first : [first, said], details), isError: true };
   }
   if (text === "") return textResult(`${name} has no text.`, details);
   if (offset >= text.length) {
@@ -313,7 +314,9 @@ async function pageResult(
     );
   }
   const end = wholeEnd(text, offset + MAX_SHOWN_CHARS);
-  const notes = [fromSource({ kind: "web", name }, text.slice(offset, end))];
+  const notes: (string | TextContent)[] = [
+    fromSource({ kind: "web", name }, text.slice(offset, end)),
+  ];
   if (offset > 0 || end < text.length) {
     const on = end < text.length ? ` Read on with offset ${end}.` : "";
     notes.push(`Shown: characters ${offset} to ${end} of ${text.length}.${on}`);
@@ -327,7 +330,7 @@ async function pageResult(
       `The page is longer than the ${counted(maxBytes, "byte")} that were downloaded. ${more}`,
     );
   }
-  return textResult(notes.join("\n"), details);
+  return textResult(notes, details);
 }
 
 async function textOf(page: Page): Promise<string> {

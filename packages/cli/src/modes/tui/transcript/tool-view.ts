@@ -9,7 +9,6 @@ import {
   linesOf,
   MAX_SHOWN_LINES,
   resultText,
-  withoutMarks,
 } from "../../../text/tool-text.ts";
 import {
   changedLines,
@@ -142,7 +141,7 @@ function textView(result: EndedCall["result"]): Partial<ToolView> {
 const MAX_TEXT_CHARS: number = MAX_WHOLE_ROWS * 200;
 
 function textBody(said: string): ViewBody {
-  const text = shownText(withoutMarks(said)).trim();
+  const text = shownText(said).trim();
   return { type: "text", text: text.slice(0, MAX_TEXT_CHARS), total: text.split("\n").length };
 }
 

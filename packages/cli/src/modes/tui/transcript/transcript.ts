@@ -244,7 +244,8 @@ export class Transcript {
     this.#userCommand = undefined;
     const details = { stdout: output, stderr: "", exitCode };
     const content = [{ type: "text" as const, text: output }];
-    call.end({ content, details }, exitCode !== 0, durationMs);
+    const outcome = exitCode === 0 ? "ok" : "error";
+    call.end({ result: { content, details }, outcome }, durationMs);
     this.#running.delete(call);
     this.#share();
     this.#options.changed();
