@@ -63,7 +63,8 @@ const agent = new Agent({
   initialState: { model: model.model, tools: tools.registry.list() },
 });
 agent.subscribe((event) => {
-  if (event.type === "tool_execution_end") console.log(textOf(event.result));
+  if (event.type !== "tool_execution_end") return;
+  for (const block of event.result.content) console.log(textOf({ content: [block] }));
 });
 await agent.prompt("Which teas are there?");
 await tools.close();

@@ -284,7 +284,10 @@ describe("compaction", () => {
     const roomy = { triggerTokens: 4_000, targetTokens: 2_000, keepTurns: 1 };
     let notes = 0;
     const pinned = (): string => `Notes ${notes}`;
-    const edit = textTool("edit", () => words(`e${++notes}`).repeat(8));
+    const edit: AgentTool = {
+      ...textTool("edit", () => words(`e${++notes}`).repeat(8)),
+      presentation: { kind: "edit", effects: ({ path }) => ({ changes: [String(path)] }) },
+    };
     const options: AgentOptions = {
       context: { ...roomy, pinned },
       initialState: { tools: [edit] },

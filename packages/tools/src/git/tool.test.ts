@@ -26,6 +26,7 @@ import type { GitOptions } from "./program.ts";
 import { createSandbox, noSandbox } from "../sandbox/sandbox.ts";
 import { SeenFiles } from "../workspace/seen.ts";
 import { openWorkspace } from "../workspace/workspace.ts";
+import { modelText } from "../testing/model-text.ts";
 
 let base: string;
 let root: string;
@@ -88,8 +89,8 @@ function repository(): void {
   git("commit", "--quiet", "-m", "First");
 }
 
-function textOf({ content }: AgentToolResult): string {
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+function textOf(result: AgentToolResult): string {
+  return modelText(result);
 }
 
 async function call(args: Record<string, unknown>, options: GitOptions = {}): Promise<string> {

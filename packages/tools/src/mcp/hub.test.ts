@@ -20,6 +20,7 @@ import { MAX_RESTARTS, RESTART_WINDOW_MS } from "./connection.ts";
 import { type Mcp, MCP_CALL, type McpOptions, openMcp, TOOL_SEARCH } from "./hub.ts";
 import { filePins } from "./pins.ts";
 import { MAX_RESULT_BYTES } from "./result.ts";
+import { modelText } from "../testing/model-text.ts";
 
 const MAX_MCP_TOKENS = 300;
 const SERVER = fileURLToPath(new URL("../testing/mcp-server.mjs", import.meta.url));
@@ -117,9 +118,7 @@ async function ask(
   const end = await agent.prompt("Go");
   const messages = end.messages.filter((message) => message.role === "toolResult");
   return {
-    results: messages.map(({ content }) =>
-      content.map((part) => (part.type === "text" ? part.text : `<${part.type}>`)).join("\n"),
-    ),
+    results: messages.map(({ content }) => modelText({ content })),
     errors: messages.map(({ isError }) => isError),
     contents: messages.map(({ content }) => content),
     events,

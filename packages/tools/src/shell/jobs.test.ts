@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JOB_MAX_READ_BYTES, JOB_MAX_UNREAD_CHARS, JobTable, jobsTool, MAX_JOBS } from "./jobs.ts";
 import { processInfo } from "../process/process-tree.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
+import { modelText } from "../testing/model-text.ts";
 
 const isPosix = process.platform !== "win32";
 const LONG_MS = 60_000;
@@ -57,8 +58,8 @@ function call(tool: AgentTool, args: Record<string, unknown>): Promise<AgentTool
   );
 }
 
-function textOf({ content }: AgentToolResult): string {
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+function textOf(result: AgentToolResult): string {
+  return modelText(result);
 }
 
 describe.runIf(isPosix)("JobTable", () => {

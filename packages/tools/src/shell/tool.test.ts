@@ -32,6 +32,7 @@ import {
 } from "./tool.ts";
 import { shellOn } from "./run.ts";
 import { openWorkspace, PathError } from "../workspace/workspace.ts";
+import { modelText } from "../testing/model-text.ts";
 
 const isPosix = process.platform !== "win32";
 /** What the two lines around a text take, a few times over. */
@@ -84,8 +85,8 @@ async function shell(args: Record<string, unknown>, options: Shell = {}): Promis
   return result;
 }
 
-function textOf({ content }: AgentToolResult): string {
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+function textOf(result: AgentToolResult): string {
+  return modelText(result);
 }
 
 function detailsOf({ details }: AgentToolResult): ShellDetails {

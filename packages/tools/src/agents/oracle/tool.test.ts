@@ -114,17 +114,27 @@ describe("oracle", () => {
   it("gets the text of the files, marked with where it came from", async () => {
     await writeFile(join(folder, "work", "a.md"), "one\ntwo");
     const { model } = await ask(["Yes."], { question: "Why?", files: ["./a.md"] });
-    expect(model.calls[0]?.messages[0]?.content).toMatch(
-      /^<source kind="file" name="a.md" mark="(\w+)">\none\ntwo\n<\/source mark="\1">\n\nWhy\?$/,
-    );
+    expect(model.calls[0]?.messages[0]?.content).toEqual([
+      { type: "text", text: "Why?" },
+      {
+        type: "text",
+        text: expect.stringMatching(
+          /^<source kind="file" name="a.md" mark="(\w+)">\none\ntwo\n<\/source mark="\1">$/,
+        ),
+      },
+    ]);
   });
 
   it("is told of files that are binary or too large", async () => {
     await writeFile(join(folder, "work", "b"), new Uint8Array([1, 0, 2]));
     await writeFile(join(folder, "work", "c"), "x".repeat(MAX_ORACLE_FILE_BYTES + 1));
     const { model } = await ask(["Yes."], { question: "Why?", files: ["b", "c"] });
-    expect(model.calls[0]?.messages[0]?.content).toBe(
-      "File b is binary (3 B); it is not given.\n\nFile c is larger than 100 KB and is not given: read it in pieces.\n\nWhy?",
+    expect(model.calls[0]?.messages[0]?.content).toEqual(
+      [
+        "Why?",
+        "File b is binary (3 B); it is not given.",
+        "File c is larger than 100 KB and is not given: read it in pieces.",
+      ].map((text) => ({ type: "text", text })),
     );
   });
 

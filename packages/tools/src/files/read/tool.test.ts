@@ -11,6 +11,7 @@ import {
   readTool,
 } from "./tool.ts";
 import { type TemporaryEnv, temporaryEnv } from "../../testing/temporary-env.ts";
+import { modelText } from "../../testing/model-text.ts";
 
 let temporary: TemporaryEnv;
 let root: string;
@@ -41,8 +42,7 @@ async function read(args: Record<string, unknown>, lineNumbers = false): Promise
 }
 
 function textOf(result: AgentToolResult): string {
-  const [first] = result.content;
-  return first?.type === "text" ? first.text : "";
+  return modelText(result);
 }
 
 /** What stands between the lines that tell the source, and what is said after them. */

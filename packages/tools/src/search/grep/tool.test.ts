@@ -18,6 +18,7 @@ import { createSandbox, noSandbox, type Sandbox } from "../../sandbox/sandbox.ts
 import { SeenFiles } from "../../workspace/seen.ts";
 import { openWorkspace } from "../../workspace/workspace.ts";
 import { countCases } from "../../../../../tests/support/cases.ts";
+import { modelText } from "../../testing/model-text.ts";
 
 let root: string;
 let spool: string;
@@ -63,8 +64,7 @@ async function run(
     messages: [],
   });
   if (typeof result === "string") throw new TypeError("a plain string");
-  const [first] = result.content;
-  const text = first?.type === "text" ? first.text : "";
+  const text = modelText(result);
   return {
     text: text.replace(/^<\/?source [^\n]*\n?/gm, ""),
     details: result.details as GrepDetails,

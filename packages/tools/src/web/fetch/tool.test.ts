@@ -16,6 +16,7 @@ import {
   MAX_REDIRECTS,
   MAX_SHOWN_CHARS,
 } from "./tool.ts";
+import { modelText } from "../../testing/model-text.ts";
 
 const PUBLIC = "93.184.215.14";
 const signal = new AbortController().signal;
@@ -79,7 +80,7 @@ async function run(args: Record<string, unknown>, options = ways): Promise<Agent
 }
 
 function textOf(result: AgentToolResult): string {
-  return result.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+  return modelText(result);
 }
 
 async function read(url: string, args: Record<string, unknown> = {}): Promise<string> {
