@@ -152,10 +152,7 @@ describe("a skill with something wrong", () => {
       ["description: a", "name: Big Fox"],
       `${where}, line 3: the skill is not used: its name has to be at most 64 of a-z, 0-9 and single "-" between them.`,
     ],
-    [
-      ["name: *fox"],
-      `${where}, line 2: the value of "name" cannot be read: write it in quotes.`,
-    ],
+    [["name: *fox"], `${where}, line 2: the value of "name" cannot be read: write it in quotes.`],
   ])("is left out: %j", async (lines, problem) => {
     put("home/.agents/skills/fox", lines);
     expect(await find()).toEqual([]);
