@@ -214,9 +214,7 @@ describe("a tool that looks", () => {
       isPartial: false,
       engine: "ripgrep",
     };
-    const mark = "0123456789abcdef";
-    const lines = ["a.ts:1: x", "a.ts:2: x", "b.ts:1: x", "b.ts:9: x"].join("\n");
-    const text = `<source kind="file" name="." mark="${mark}">\n${lines}\n</source mark="${mark}">`;
+    const text = ["a.ts:1: x", "a.ts:2: x", "b.ts:1: x", "b.ts:9: x"].join("\n");
     expect(ended("grep", { pattern: "x" }, { text, details })).toMatchInlineSnapshot(`
       "● grep x
         4 matches in 2 files

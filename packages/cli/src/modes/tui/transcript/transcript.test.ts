@@ -330,13 +330,13 @@ describe("a command of the user's own", () => {
     transcript.updateUserCommand("one");
     expect(text()).toBe("○ ! npm test\n  one");
     transcript.endUserCommand({ ...RAN, output: "one\ntwo", exitCode: 1 });
-    expect(text()).toBe("✗ ! npm test  exit 1\n  one\n  two");
+    expect(text()).toBe("✗ ! npm test  exit code 1\n  one\n  two");
   });
 
   it("is shown again when its session is", () => {
     const { text, transcript } = stage();
     replay([{ ...RAN, output: "1 failed", exitCode: 1 }, USER], transcript);
-    expect(text()).toBe("✗ ! npm test  exit 1\n  1 failed\n\n› Why?");
+    expect(text()).toBe("✗ ! npm test  exit code 1\n  1 failed\n\n› Why?");
   });
 
   it("is not shown twice when the prompt that it goes with is sent", () => {
