@@ -32,19 +32,22 @@ async function open(options: Partial<ToolsetOptions>): Promise<readonly AgentToo
   return tools.registry.list();
 }
 
-/** A tool as services are told of it. */
-function told({ name, description, parameters }: AgentTool): string {
+/** A tool as services get it. */
+function describeTool({ name, description, parameters }: AgentTool): string {
   return JSON.stringify({ name, description, input_schema: toJsonSchema(parameters) });
 }
 
 function expectAtMost(limit: number, shown: readonly AgentTool[]): void {
-  const sizes = shown.map((tool) => ({ name: tool.name, tokens: encode(told(tool)).length }));
+  const sizes = shown.map((tool) => ({
+    name: tool.name,
+    tokens: encode(describeTool(tool)).length,
+  }));
   const sum = sizes.reduce((all, { tokens }) => all + tokens, 0);
   const each = sizes.map(({ name, tokens }) => `${name} ${tokens}`).join(", ");
   expect(sum, each).toBeLessThanOrEqual(limit);
 }
 
-describe("what a model is told", () => {
+describe("what a model gets", () => {
   it(`of the tools for coding is at most ${MAX_CODING_TOKENS} tokens`, async () => {
     expectAtMost(MAX_CODING_TOKENS, await open({ tools: CODING_TOOLS }));
   });
@@ -59,9 +62,9 @@ describe("what a model is told", () => {
 
   it("has jobs in it only where there are some", async () => {
     const [shell] = await open({ tools: ["shell"] });
-    expect(shell && told(shell)).not.toMatch(/background|job/i);
+    expect(shell && describeTool(shell)).not.toMatch(/background|job/i);
     await tools?.close();
     const [withJobs] = await open({ tools: ["shell", "jobs"] });
-    expect(withJobs && told(withJobs)).toMatch(/"background".*see jobs/);
+    expect(withJobs && describeTool(withJobs)).toMatch(/"background".*see jobs/);
   });
 });

@@ -58,7 +58,7 @@ export interface MatchRules {
 export type MatchOutcome =
   | { type: "found"; match: EditMatch }
   | { type: "missing" }
-  /** Places as lines, from 1; at most one more than `MAX_TOLD_PLACES`. */
+  /** Places as lines, from 1; at most one more than `MAX_REPORTED_PLACES`. */
   | { type: "several"; places: LineRange[]; tolerance: Tolerance };
 
 /** First and last line, from 1. */

@@ -4,7 +4,7 @@ import { GitError, gitPath } from "./repository.ts";
 import { within } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 
-/** Of a message, where the call is told on one line. */
+/** Of a message, where the call is shown on one line. */
 const SHOWN_MESSAGE_CHARS = 200;
 
 export const GIT_PARAMETERS = {
@@ -105,7 +105,7 @@ export function checkArgs(args: GitArgs): void {
   if (paths.includes("")) throw new GitError('A path is empty. Write "." for all.', null);
 }
 
-/** The call as somebody would type it. */
+/** The call as a person would type it. */
 export function commandLine(args: GitArgs, paths: readonly string[]): string {
   const { action } = args;
   const words = [

@@ -29,7 +29,7 @@ const ALWAYS: readonly Setting[] = [
   ["blame.ignoreRevsFile", ""],
   ["gc.auto", "0"],
   ["maintenance.auto", "false"],
-  // A submodule has a config of its own, which nobody has looked at.
+  // A submodule has a config of its own, which is not inspected.
   ["submodule.recurse", "false"],
   ["fetch.recurseSubmodules", "false"],
   ["push.recurseSubmodules", "no"],

@@ -302,7 +302,7 @@ describe("git in a repository that sets traps", () => {
     git("config", "diff.submodule", "diff");
     git("config", "submodule.recurse", "true");
     git("config", "status.submoduleSummary", "true");
-    // Of the same length: only its content tells that it has changed.
+    // Of the same length: only its content shows that it has changed.
     writeFileSync(join(root, "sub", "s.txt"), "t\n");
     rmSync(caught, { recursive: true });
     mkdirSync(caught);
@@ -358,7 +358,7 @@ describe("git in a repository that sets traps", () => {
       expect(sprung()).toEqual(["ext"]);
     });
 
-    it("wakes no hooks of a repository next door", async () => {
+    it("runs no hooks of an adjacent repository", async () => {
       repository();
       git("init", "--quiet", "--bare", "evil.git");
       write("evil.git/hooks/pre-receive", `#!/bin/sh\ntouch '${join(caught, "hook")}'\n`, 0o755);
@@ -394,12 +394,12 @@ describe("git in a repository that sets traps", () => {
       await expect(call({ action: "push" })).rejects.toThrow(/may not go where it says/);
     });
 
-    it("tells the address that it really has", async () => {
+    it("reports the address that it really has", async () => {
       repository();
       git("config", "remote.origin.url", "https://example.org/x.git");
       git("config", "url.https://evil.example/.insteadOf", "https://example.org/");
-      const told = await gitTool(env).access({ action: "push" });
-      expect(told.targets).toEqual(["https://evil.example/x.git"]);
+      const access = await gitTool(env).access({ action: "push" });
+      expect(access.targets).toEqual(["https://evil.example/x.git"]);
     });
   });
 

@@ -25,7 +25,7 @@ const MAX_ERROR_CHARS = 4_000;
 export interface GitOptions {
   /** Default: `git`, as the environment of programs finds it. */
   program?: string;
-  /** Who commits. Default: as the user's own settings say. */
+  /** The author of commits. Default: as the user's own settings say. */
   author?: { name: string; email: string };
   /**
    * Folders outside of the workspace that its `.git` may lead to, as that of a linked
@@ -124,7 +124,7 @@ export class Git {
       await runGit(env, options, args, variables, policy, run, keepIn(pieces));
       return pieces.join("");
     };
-    const config = new Map(settingsOf(await ask(["config", "--null", "--list"], [0])));
+    const config = new Map(parseSettings(await ask(["config", "--null", "--list"], [0])));
     const moduleKeys = await submoduleKeys(env, ask);
     const settings = await ownSettings(env, options, config, signal);
     return new Git({ env, options, ...places, config, moduleKeys, settings }, signal);
@@ -260,8 +260,8 @@ function failure(
   const what = `git ${args.find((arg) => !arg.startsWith("-")) ?? ""}`;
   if (end.aborted) return `${what} was stopped.`;
   if (end.timedOut) return `${what} did not end within ${timeoutMs / 1000} s and was stopped.`;
-  const said = stderr || sanitize(end.stdout.head.slice(0, MAX_ERROR_CHARS)).trim();
-  return `${what} failed${end.exitCode === null ? "" : ` (exit code ${end.exitCode})`}: ${said || "it did not say why."}`;
+  const output = stderr || sanitize(end.stdout.head.slice(0, MAX_ERROR_CHARS)).trim();
+  return `${what} failed${end.exitCode === null ? "" : ` (exit code ${end.exitCode})`}: ${output || "it did not say why."}`;
 }
 
 function readPolicy(places: readonly string[]): SandboxPolicy {
@@ -337,7 +337,7 @@ async function ownSettings(
     { answers: [0, 1, 128], ...(signal && { signal }) },
     keepIn(pieces),
   );
-  for (const [key, value] of settingsOf(pieces.join(""))) {
+  for (const [key, value] of parseSettings(pieces.join(""))) {
     const isSet = config.has(key) || settings.some(([name]) => name === key);
     if (isSet || !OWN_KEYS.includes(key)) continue;
     settings.push([key, expandHome(key, value, env)]);
@@ -372,19 +372,19 @@ async function submoduleKeys(
     const args = ["config", "--null", "--name-only", "--no-includes", ...place, "--list"];
     // 128: there is none, or none that git itself could read.
     const listed = await ask(args, [0, 1, 128]);
-    keys.push(...namesOf(listed));
+    keys.push(...splitNames(listed));
   }
   return keys;
 }
 
 /** What `config --null --list` gives: a key alone is a switch that is on. */
-function settingsOf(output: string): Setting[] {
-  return namesOf(output).map((entry) => {
+function parseSettings(output: string): Setting[] {
+  return splitNames(output).map((entry) => {
     const end = entry.indexOf("\n");
     return end < 0 ? [entry, "true"] : [entry.slice(0, end), entry.slice(end + 1)];
   });
 }
 
-function namesOf(output: string): string[] {
+function splitNames(output: string): string[] {
   return output.split("\0").filter((name) => name !== "");
 }

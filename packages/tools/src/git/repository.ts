@@ -4,7 +4,7 @@ import type { ToolEnv } from "../contract/env.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { listedName } from "../text/truncate.ts";
 
-/** Of a file that tells where a repository is. */
+/** Of a file that says where a repository is. */
 const MAX_POINTER_BYTES = 4_096;
 
 /** git ran and did not do what was asked. */
@@ -66,13 +66,13 @@ export async function findRepository(
     const target = /^gitdir: (.+?)\s*$/.exec(new TextDecoder().decode(bytes))?.[1];
     if (target === undefined) {
       throw new GitError(
-        'The file .git does not tell where the repository is ("gitdir: ...").',
+        'The file .git does not say where the repository is ("gitdir: ...").',
         null,
       );
     }
     folder = await allowedFolder(env, allowed, resolve(dirname(folder), target));
   }
-  const common = await commonFolderOf(folder);
+  const common = await readCommonFolder(folder);
   const commonFolder =
     common === undefined ? folder : await allowedFolder(env, allowed, resolve(folder, common));
   for (const place of new Set([folder, commonFolder])) {
@@ -83,7 +83,7 @@ export async function findRepository(
   return { folder, commonFolder };
 }
 
-async function commonFolderOf(folder: string): Promise<string | undefined> {
+async function readCommonFolder(folder: string): Promise<string | undefined> {
   try {
     return (await readFile(join(folder, "commondir"), "utf8")).trim();
   } catch (error) {
@@ -113,7 +113,7 @@ async function allowedFolder(
   );
 }
 
-/** A path as the model gave it, as git is told it: from the root of the workspace. */
+/** A path as the model gave it, in the form for git: from the root of the workspace. */
 export async function gitPath(env: ToolEnv, path: string): Promise<string> {
   const { path: resolved } = await env.workspace.resolve(path, { keepLink: true });
   return resolved === "" ? "." : resolved;
@@ -124,7 +124,7 @@ export function literal(path: string): string {
   return path === "." ? ":(top)" : `:(top,literal)${path}`;
 }
 
-/** The name of a revision or branch, as it can be told to git. */
+/** The name of a revision or branch, in a form that is safe to pass to git. */
 export function checkedRef(ref: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is refused
   if (ref === "" || ref.startsWith("-") || /[\u0000-\u0020\u007f:?*[\\]/.test(ref)) {

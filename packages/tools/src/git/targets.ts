@@ -73,7 +73,7 @@ export async function refuseProtected(git: Git, names: readonly string[]): Promi
   for (const name of names) {
     if (await isProtected(git, name)) {
       throw new GitError(
-        `This would change ${listedName(name)}, which tools may not change. Somebody has to do it with git itself.`,
+        `This would change ${listedName(name)}, which tools may not change. Ask the user to do it with git itself.`,
         null,
       );
     }

@@ -146,12 +146,12 @@ export function blameLines(output: string): string[] {
     const commit = commits.get(id);
     if (commit && line.startsWith("author ")) commit.author = line.slice("author ".length);
     if (commit && line.startsWith("author-time ")) {
-      commit.date = dayOf(Number(line.slice("author-time ".length)));
+      commit.date = formatDay(Number(line.slice("author-time ".length)));
     }
   }
   return lines;
 }
 
-function dayOf(seconds: number): string {
+function formatDay(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, "2000-01-01".length);
 }

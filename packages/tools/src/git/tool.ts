@@ -47,7 +47,7 @@ export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
       );
       if (!checked.ok) throw new Error(checked.error);
       checkArgs(checked.value);
-      return accessOf(env, options, checked.value);
+      return describeAccess(env, options, checked.value);
     },
   };
 }
@@ -83,7 +83,7 @@ function run(git: Git, args: GitArgs): Promise<AgentToolResult> {
   }
 }
 
-async function accessOf(env: ToolEnv, options: GitOptions, args: GitArgs): Promise<Access> {
+async function describeAccess(env: ToolEnv, options: GitOptions, args: GitArgs): Promise<Access> {
   const paths = await pathsOf(env, args);
   const summary = sanitize(commandLine(args, paths), { keepNewlines: false, exact: true });
   const targets = paths.length > 0 ? paths : ["."];

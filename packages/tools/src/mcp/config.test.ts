@@ -31,11 +31,11 @@ describe("servers in a file", () => {
     ["an empty command", { command: "" }, "needs a command"],
     ["another type", { type: "sse", url: "https://example.org" }, '"sse", which is not supported'],
     ["both", { type: "http", url: "https://a.org", command: "x" }, "has a command and a url"],
-    ["a list that is none", { command: "x", args: "y" }, "args must be a list of texts"],
+    ["a text in place of a list", { command: "x", args: "y" }, "args must be a list of texts"],
     ["numbers in env", { command: "x", env: { A: 1 } }, "env must be an object of texts"],
     ["no time", { command: "x", timeout: 0 }, "timeout must be milliseconds"],
     ["a word", "x", "must be an object"],
-  ])("with %s are told", (_what, server, problem) => {
+  ])("with %s are reported", (_what, server, problem) => {
     const { servers, problems } = readMcpServers({ one: server, good: { command: "x" } });
     expect(Object.keys(servers)).toEqual(["good"]);
     expect(problems.join()).toContain(problem);

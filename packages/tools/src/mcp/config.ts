@@ -6,11 +6,11 @@ interface ServerSettings {
   timeout?: number;
   /** Names of the tools that are used, `*` for anything. Default: all. */
   tools?: readonly string[];
-  /** Its tools are told to the model at once, instead of being found by `tool_search`. */
+  /** The model gets its tools at once, instead of being found by `tool_search`. */
   direct?: boolean;
 }
 
-/** A server that is started as a program, and spoken to on its standard input and output. */
+/** A server that is started as a program, and that communicates on its standard input and output. */
 export interface McpProgram extends ServerSettings {
   type?: "stdio";
   command: string;
@@ -21,7 +21,7 @@ export interface McpProgram extends ServerSettings {
   cwd?: string;
 }
 
-/** A server at an address, spoken to by streamable HTTP. */
+/** A server at an address, reached by streamable HTTP. */
 export interface McpAddress extends ServerSettings {
   type: "http";
   url: string;
@@ -71,7 +71,7 @@ export function readMcpServers(value: unknown): McpServersRead {
     const problem = problemWith(name, given);
     if (problem === undefined && isFields(given)) {
       Object.defineProperty(read.servers, name, {
-        value: serverOf(given),
+        value: toServerConfig(given),
         enumerable: true,
         configurable: true,
         writable: true,
@@ -113,7 +113,7 @@ function problemWith(name: string, given: unknown): string | undefined {
 }
 
 /** Of fields that have no problem: those that are known, so that a pin is of these alone. */
-function serverOf(given: Fields): McpServerConfig {
+function toServerConfig(given: Fields): McpServerConfig {
   const { command, url, args, env, headers, cwd, disabled, timeout, tools, direct } = given;
   const common: ServerSettings = {
     ...(typeof disabled === "boolean" && { disabled }),

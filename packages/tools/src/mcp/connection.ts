@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { CallToolResult, Client, Tool, Transport } from "@modelcontextprotocol/client";
-import { type Clock, redact } from "@gyre/ai";
+import { type Clock, errorMessage, redact } from "@gyre/ai";
 import { cleanEnvironment } from "../process/environment.ts";
 import { sanitize } from "../text/sanitize.ts";
 import {
@@ -32,9 +32,9 @@ const MAX_LAST_WORDS = 500;
 /** Messages of a server that wait to be dealt with; of more, what needs no answer is dropped. */
 const MAX_WAITING = 1_000;
 const MAX_ERROR_CHARS = 1_000;
-const STATUS = { badRequest: 400, unauthorised: 401, forbidden: 403, notFound: 404 } as const;
+const STATUS = { badRequest: 400, unauthorized: 401, forbidden: 403, notFound: 404 } as const;
 
-/** A tool as its server tells of it. Nothing in it is to be trusted. */
+/** A tool as its server describes it. Nothing in it is to be trusted. */
 export interface ListedTool {
   name: string;
   description?: string;
@@ -122,7 +122,7 @@ export class McpConnection {
     return sanitize(redact(this.#lastWords).trim(), { keepNewlines: false });
   }
 
-  /** All of its tools, as it tells of them now; the same array as long as it says the same. */
+  /** All of its tools, as it lists them now; the same array as long as it says the same. */
   async tools(): Promise<readonly ListedTool[]> {
     const live = await this.#connected();
     if (live.isStale) {
@@ -214,7 +214,7 @@ export class McpConnection {
     this.#live ??= this.#connect().catch((error: unknown) => {
       this.#live = undefined;
       if (this.#state !== "closed") this.#state = "down";
-      this.#problem = messageOf(error);
+      this.#problem = errorMessage(error);
       throw error;
     });
     return this.#live;
@@ -236,8 +236,8 @@ export class McpConnection {
       const why = live?.program?.ended;
       if (live) await closeLive(live);
       if (error instanceof McpError) throw error;
-      const said = why === undefined ? await connectProblem(error) : `it ${why}`;
-      throw new McpError(`The MCP server "${name}" cannot be used: ${said}.`, {
+      const problem = why === undefined ? await connectProblem(error) : `it ${why}`;
+      throw new McpError(`The MCP server "${name}" cannot be used: ${problem}.`, {
         cause: error,
       });
     } finally {
@@ -310,7 +310,7 @@ export class McpConnection {
         oneByOne(made.transport);
         return live;
       } catch (error) {
-        // Who writes to one that has ended may be told of the pipe before we are told of the end.
+        // A write to one that has ended may fail with the pipe before its end is reported.
         const isOver = live.program?.ended !== undefined || isBrokenPipe(error);
         await closeLive(live);
         const ended = isOver ? live.program?.ended : undefined;
@@ -411,14 +411,14 @@ export class McpConnection {
     }
     if (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.RequestTimeout) {
       return new McpError(
-        `${who} did not answer within ${timeoutMs} ms, and was told to stop; the call may have had effects.`,
+        `${who} did not answer within ${timeoutMs} ms, and was asked to stop; the call may have had effects.`,
         { cause: error },
       );
     }
-    const said = await connectProblem(error);
-    // Whatever is wrong with the way to it: the next use begins anew.
-    await this.#drop(live, `did not answer: ${said}`);
-    return new McpError(`${who} did not answer: ${said}. The call may have had effects.`, {
+    const problem = await connectProblem(error);
+    // Whatever is wrong with the way to it: the next use connects again.
+    await this.#drop(live, `did not answer: ${problem}`);
+    return new McpError(`${who} did not answer: ${problem}. The call may have had effects.`, {
       cause: error,
     });
   }
@@ -457,7 +457,7 @@ function oneByOne(transport: Transport): void {
   };
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
   transport.onmessage = (...message) => {
-    // Progress that comes faster than it can be told would fill our memory.
+    // Progress that comes faster than it can be reported would fill our memory.
     if (waiting.length >= MAX_WAITING && !("id" in message[0])) return;
     waiting.push(message);
     if (!isBusy) void work();
@@ -500,7 +500,7 @@ async function connectProblem(error: unknown): Promise<string> {
   if (error instanceof sdk.ProtocolError) return `it answered with the error ${error.code}`;
   if (error instanceof sdk.SdkHttpError) {
     const { status } = error;
-    const wantsKey = status === STATUS.unauthorised || status === STATUS.forbidden;
+    const wantsKey = status === STATUS.unauthorized || status === STATUS.forbidden;
     return `it answered ${status}${wantsKey ? ': it wants a key, which can be given in "headers"' : ""}`;
   }
   const { RequestTimeout, ConnectionClosed, SendFailed, ListPaginationExceeded } = sdk.SdkErrorCode;
@@ -513,7 +513,7 @@ async function connectProblem(error: unknown): Promise<string> {
   if (error instanceof sdk.SdkError && !plain.includes(error.code)) {
     return "its answer is not as the protocol has it";
   }
-  const message = messageOf(error);
+  const message = errorMessage(error);
   if (message.startsWith(UNKNOWN_VERSION))
     return "it speaks a version of the protocol that is not known";
   return plainMessage(error).replace(/\.$/, "");
@@ -523,16 +523,12 @@ function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
 
-/** With its cause: that of a failed `fetch` is the one that tells. */
+/** With its cause: only that of a failed `fetch` says what is wrong. */
 function plainMessage(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const text =
     error instanceof Error && error.message === "fetch failed" && cause instanceof Error
       ? cause.message || ("code" in cause ? String(cause.code) : error.message)
-      : messageOf(error);
+      : errorMessage(error);
   return sanitize(redact(text), { keepNewlines: false }).slice(0, MAX_ERROR_CHARS);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -20,7 +20,7 @@ export function limitedFetch(fetch: McpFetch): McpFetch {
   };
 }
 
-/** What an error has to say: nobody needs more of it, and it may have no end. */
+/** The beginning of an error's body: no more is needed, and it may have no end. */
 function beginning(): TransformStream<Uint8Array, Uint8Array> {
   let left = MAX_ERROR_BYTES;
   return new TransformStream({

@@ -65,11 +65,11 @@ class Service {
     if (request.method !== "POST" || !message) return void response.writeHead(405).end();
     if (given !== undefined && given !== this.session) return void response.writeHead(404).end();
     if (message.id === undefined) return void response.writeHead(202).end();
-    const tell = (result: object): string =>
+    const format = (result: object): string =>
       JSON.stringify({ jsonrpc: "2.0", id: message.id, result });
     const json = (result: object): void => {
       const type = { "content-type": "application/json", "mcp-session-id": this.session };
-      response.writeHead(200, type).end(tell(result));
+      response.writeHead(200, type).end(format(result));
     };
     if (message.method === "initialize") {
       return json({
@@ -98,7 +98,7 @@ class Service {
         const progress = { jsonrpc: "2.0", method: "notifications/progress", params };
         response.write(`data: ${JSON.stringify(progress)}\n\n`);
         return void response.end(
-          `data: ${tell({ content: [{ type: "text", text: "last" }] })}\n\n`,
+          `data: ${format({ content: [{ type: "text", text: "last" }] })}\n\n`,
         );
       }
       default:
@@ -137,7 +137,7 @@ async function call(connection: McpConnection, tool: string, signal?: AbortSigna
     {},
     {
       signal: signal ?? new AbortController().signal,
-      onProgress: (told) => void progress.push(told.progress),
+      onProgress: (report) => void progress.push(report.progress),
     },
   );
   return { progress, content: result.content };
@@ -156,7 +156,7 @@ describe("a server over streamable HTTP", () => {
     expect(service.seen.at(-1)?.method).toBe("DELETE");
   });
 
-  it("tells of progress in a stream", async () => {
+  it("reports progress in a stream", async () => {
     const { content, progress } = await call(connect(), "stream");
     expect(content).toEqual([{ type: "text", text: "last" }]);
     expect(progress).toEqual([1]);
@@ -177,7 +177,7 @@ describe("a server over streamable HTTP", () => {
     );
   });
 
-  it("that is not there is told, and tried again", async () => {
+  it("that is not there is reported, and tried again", async () => {
     const web = connect();
     service.status = 500;
     await expect(web.tools()).rejects.toThrow(
@@ -203,7 +203,7 @@ describe("a server over streamable HTTP", () => {
     expect(service.errorBytes).toBeLessThan(MAX_MESSAGE_BYTES);
   });
 
-  it("that answers with something else is told of in our words", async () => {
+  it("that answers with something else is reported in our words", async () => {
     service.type = "ignore-all-rules/html";
     await expect(connect().tools()).rejects.toThrow("its answer is not as the protocol has it");
   });
@@ -226,7 +226,7 @@ describe("a server over streamable HTTP", () => {
     expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(MAX_MESSAGE_BYTES);
   });
 
-  it("is told of an abort", async () => {
+  it("is notified of an abort", async () => {
     const web = connect();
     await web.tools();
     const controller = new AbortController();

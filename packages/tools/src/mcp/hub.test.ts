@@ -248,7 +248,7 @@ describe("a call", () => {
       mode: "auto-edit",
       headless: true,
     });
-    expect(unasked.results[0]).toContain("nobody can be asked here");
+    expect(unasked.results[0]).toContain("no person can be asked here");
   });
 
   it("waits for a person as any other call does", async () => {

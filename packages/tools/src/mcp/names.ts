@@ -53,7 +53,7 @@ export function ruleForServer(alias: string): string {
 
 /**
  * Cut to fit, with an end that is made of the whole: others cut to the same have another. One
- * that is taken all the same, because somebody has foreseen it, gets the next.
+ * that is taken all the same, because a server has foreseen it, gets the next.
  */
 function marked(plain: string, whole: string, most: number, taken: ReadonlySet<string>): string {
   const mark = createHash("sha256").update(whole).digest("hex").slice(0, MARK_CHARS);

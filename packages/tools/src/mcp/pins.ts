@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { errorMessage } from "@gyre/ai";
 import type { McpServerEntry } from "./config.ts";
 import type { ListedTool } from "./connection.ts";
 
@@ -78,18 +79,18 @@ function pinsIn({ read, write }: Storage): PinStore {
       // A tool that is gone for a while has to be the same when it comes back.
       const pin: Pin = { config: hashOfConfig(server), tools: { ...before?.tools, ...hashes } };
       if (JSON.stringify(pin) === JSON.stringify(before)) return;
-      write({ ...pins, [keyOf(server)]: pin });
+      write({ ...pins, [formatKey(server)]: pin });
     },
   };
 }
 
 function known(pins: Readonly<Record<string, Pin>>, server: McpServerEntry): Pin | undefined {
-  const key = keyOf(server);
+  const key = formatKey(server);
   const pin = Object.hasOwn(pins, key) ? pins[key] : undefined;
   return pin?.config === hashOfConfig(server) ? pin : undefined;
 }
 
-function keyOf({ name, scope }: McpServerEntry): string {
+function formatKey({ name, scope }: McpServerEntry): string {
   return `${scope}#${name}`;
 }
 
@@ -99,7 +100,7 @@ function hashOfConfig({ config }: McpServerEntry): string {
   return hash(how);
 }
 
-/** Of all that a model is told of it. */
+/** Of all that a model gets to know of it. */
 export function hashOfTool({ name, description, inputSchema }: ListedTool): string {
   return hash([name, description ?? "", inputSchema]);
 }
@@ -123,7 +124,7 @@ function readPins(path: string): Record<string, Pin> {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
-    throw new PinFileError(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new PinFileError(`${path} cannot be read: ${errorMessage(error)}`, { cause: error });
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -133,8 +134,8 @@ function readPins(path: string): Record<string, Pin> {
     );
     return Object.fromEntries(entries);
   } catch (error) {
-    // Taken for empty, it would have everything accepted anew.
-    throw new PinFileError(`${path} is broken: mend or remove it. ${messageOf(error)}`, {
+    // Taken for empty, it would have everything accepted again.
+    throw new PinFileError(`${path} is broken: fix or remove it. ${errorMessage(error)}`, {
       cause: error,
     });
   }
@@ -158,10 +159,6 @@ function writePins(path: string, pins: Readonly<Record<string, Pin>>): void {
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
-    throw new PinFileError(`${path} cannot be written: ${messageOf(error)}`, { cause: error });
+    throw new PinFileError(`${path} cannot be written: ${errorMessage(error)}`, { cause: error });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -17,8 +17,8 @@ const MAX_SEARCHED_CHARS = 2_000;
 
 /** Those that fit the words of a query, the best first; of equals the earlier first. */
 export function ranked<T extends Searched>(query: string, tools: readonly T[]): T[] {
-  const asked = [...new Set(wordsOf(query))];
-  const documents = tools.map((tool) => countsOf(tool));
+  const asked = [...new Set(splitWords(query))];
+  const documents = tools.map((tool) => countWords(tool));
   const lengths = documents.map((counts) => [...counts.values()].reduce((sum, n) => sum + n, 0));
   const average = lengths.reduce((sum, n) => sum + n, 0) / Math.max(1, tools.length);
   const scores = tools.map(() => 0);
@@ -40,10 +40,10 @@ export function ranked<T extends Searched>(query: string, tools: readonly T[]): 
     .map(({ tool }) => tool);
 }
 
-function countsOf({ name, description = "" }: Searched): Map<string, number> {
+function countWords({ name, description = "" }: Searched): Map<string, number> {
   const counts = new Map<string, number>();
   const add = (text: string, weight: number): void => {
-    for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + weight);
+    for (const word of splitWords(text)) counts.set(word, (counts.get(word) ?? 0) + weight);
   };
   add(name, NAME_WEIGHT);
   add(description.slice(0, MAX_SEARCHED_CHARS), 1);
@@ -61,7 +61,7 @@ function frequency(word: string, counts: ReadonlyMap<string, number>): number {
 }
 
 /** `createIssue`, `create_issue` and "create issue" are the same two words. */
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   const parted = text.replace(/(\p{Ll}|\d)(\p{Lu})/gu, "$1 $2").toLowerCase();
   return parted.match(/[\p{L}\p{N}]+/gu) ?? [];
 }

@@ -125,7 +125,7 @@ async function call(
 }
 
 describe("tools for others", () => {
-  it("are listed and run, and tell of their progress", async () => {
+  it("are listed and run, and report their progress", async () => {
     serve();
     send({ id: 1, method: "tools/list" });
     await until(() => written.some(({ id }) => id === 1));
@@ -168,7 +168,7 @@ describe("tools for others", () => {
     expect(written.some(({ id }) => id === 1)).toBe(false);
   });
 
-  it("end with the input, or when told to", async () => {
+  it("end with the input, or when asked to", async () => {
     const controller = new AbortController();
     serve({ signal: controller.signal });
     await call(1, "greet", { name: "you" });

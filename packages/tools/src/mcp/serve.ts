@@ -8,7 +8,13 @@ import type {
   ToolHost,
   ToolInvocation,
 } from "@gyre/agent";
-import { nearNames, type ToolCall, toJsonSchema, validateToolArguments } from "@gyre/ai";
+import {
+  errorMessage,
+  nearNames,
+  type ToolCall,
+  toJsonSchema,
+  validateToolArguments,
+} from "@gyre/ai";
 import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
 
 export interface ServeMcpOptions {
@@ -21,7 +27,7 @@ export interface ServeMcpOptions {
   stdout: Writable;
   /** Ends it. */
   signal: AbortSignal;
-  /** Told of trouble with the connection. */
+  /** Called with errors of the connection. */
   warn: (text: string) => void;
 }
 
@@ -45,7 +51,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const handle = serveStdio(
     () => {
       const server = new Server({ name: "gyre", version }, { capabilities: { tools: {} } });
-      server.setRequestHandler("tools/list", () => ({ tools: options.tools.map(toldTool) }));
+      server.setRequestHandler("tools/list", () => ({ tools: options.tools.map(listTool) }));
       server.setRequestHandler("tools/call", ({ params }, context) => {
         const call: ToolCall = {
           type: "toolCall",
@@ -69,7 +75,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   await handle.close();
 }
 
-function toldTool({ name, label, description, parameters }: AgentTool): {
+function listTool({ name, label, description, parameters }: AgentTool): {
   name: string;
   title?: string;
   description: string;
@@ -99,12 +105,12 @@ async function called(
     void notify({
       method: "notifications/progress",
       params: { progressToken: token, progress: ++updates, ...(message !== "" && { message }) },
-    }).catch((error: unknown) => options.warn(messageOf(error)));
+    }).catch((error: unknown) => options.warn(errorMessage(error)));
   };
   try {
-    return answerOf(await invoked(options, call, signal, onUpdate));
+    return toCallResult(await invoked(options, call, signal, onUpdate));
   } catch (error) {
-    return answerOf(failed(`Tool "${call.name}" failed: ${messageOf(error)}`));
+    return toCallResult(failed(`Tool "${call.name}" failed: ${errorMessage(error)}`));
   }
 }
 
@@ -163,7 +169,7 @@ const HOST: ToolHost = {
   call: (name) => Promise.resolve(failed(`Tool "${name}" cannot be called from here.`)),
 };
 
-function answerOf({ content, isError }: AgentToolResult): CallToolResult {
+function toCallResult({ content, isError }: AgentToolResult): CallToolResult {
   return {
     content: content.map((block) =>
       block.type === "image"
@@ -180,8 +186,4 @@ function textIn({ content }: AgentToolResult): string {
 
 function failed(text: string): AgentToolResult {
   return { content: [{ type: "text", text }], isError: true };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

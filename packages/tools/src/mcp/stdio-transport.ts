@@ -16,7 +16,7 @@ import { unwatch, watch } from "../process/running-trees.ts";
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 /** Messages that a server has not read; one that asks and does not listen is ended. */
 const MAX_UNREAD = 1_000;
-/** A server that is told to end by the end of its input has this long. */
+/** A server that is asked to end by the end of its input has this long. */
 const END_GRACE_MS = 500;
 /** Its output is read to the end for this long after it has exited. */
 const READ_GRACE_MS = 100;

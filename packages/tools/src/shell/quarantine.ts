@@ -17,7 +17,7 @@ const O_PATH = 0x200000;
 const HOLDS = process.platform === "linux";
 
 /**
- * What is there of the protected places at the top of the workspace, which tell agents and
+ * What is there of the protected places at the top of the workspace, which instruct agents and
  * editors what to do. A sandbox keeps what is there from being changed, and cannot keep what
  * is missing from being made: so what a command made is put aside when it has ended. A new
  * repository's own files stay: git is to be used.

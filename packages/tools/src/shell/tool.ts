@@ -16,9 +16,9 @@ export const SHELL_MAX_TIMEOUT_MS = 600_000;
 export const SHELL_MAX_BYTES: number = 30 * 1024;
 /** Of these, for stderr where stdout needs the rest. */
 export const SHELL_STDERR_BYTES: number = 10 * 1024;
-/** Progress is told at most this often. */
+/** Progress is reported at most this often. */
 export const SHELL_PROGRESS_MS = 100;
-/** The end of the output that is told as progress. */
+/** The end of the output that is reported as progress. */
 export const SHELL_PROGRESS_BYTES: number = 4 * 1024;
 /** Of a command, in the line for the person who is asked. */
 export const SHELL_SUMMARY_CHARS = 300;
@@ -34,7 +34,7 @@ export interface ShellOptions {
   hidden?: readonly string[];
 }
 
-/** What an application is told of a command. */
+/** What an application gets to know of a command. */
 export interface ShellDetails {
   /** What is in memory of it: all, or the beginning and the end. */
   stdout: string;
@@ -108,7 +108,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
         summary:
           `Run ${shownCommand(command)}` +
           (isElsewhere ? ` in ${shownCommand(folder)}` : "") +
-          (unsandboxed === undefined ? "" : ` outside of the sandbox: ${reasonOf(unsandboxed)}`),
+          (unsandboxed === undefined ? "" : ` outside of the sandbox: ${readReason(unsandboxed)}`),
       };
     },
   };
@@ -120,7 +120,7 @@ function shownCommand(command: string): string {
   return cut === shown ? shown : `${cut}… (${counted(shown.length, "character")} in all)`;
 }
 
-function reasonOf(unsandboxed: unknown): string {
+function readReason(unsandboxed: unknown): string {
   const hasReason =
     typeof unsandboxed === "object" && unsandboxed !== null && "reason" in unsandboxed;
   const reason = hasReason ? unsandboxed.reason : undefined;

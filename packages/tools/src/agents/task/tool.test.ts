@@ -133,7 +133,7 @@ describe("task", () => {
     expect(model.calls[0]?.systemPrompt).toMatch(/You are a sub-agent/);
   });
 
-  it("keeps all messages for the application if told so", async () => {
+  it("keeps all messages for the application if asked to", async () => {
     const { result } = await play({
       calls: give(),
       script: ["Found."],
@@ -183,7 +183,7 @@ describe("task", () => {
     expect(result.details).toMatchObject({ value: { count: 3 }, stop: "terminated" });
   });
 
-  it("tells where no answer fits the schema, with what was said", async () => {
+  it("reports where no answer fits the schema, with the text so far", async () => {
     const { text, result } = await play({
       calls: give({ schema: { type: "object", required: ["count"] } }),
       script: () => "I do not know.",
@@ -210,7 +210,7 @@ describe("task", () => {
   });
 
   describe("progress", () => {
-    it("tells the last tool and the text, not more often than the clock allows", async () => {
+    it("reports the last tool and the text, not more often than the clock allows", async () => {
       const { updates, done } = start({
         calls: give(),
         script: [
@@ -240,7 +240,7 @@ describe("task", () => {
       expect(agent.state.usage.totalTokens).toBe(11);
     });
 
-    it("stops a sub-agent at its own limits, tells so and keeps what it had said", async () => {
+    it("stops a sub-agent at its own limits, says so and keeps the text so far", async () => {
       const { text, result } = await play({
         calls: give(),
         script: (_context, index) => [say(`Step ${index}.`), call("look", { index })],
@@ -328,7 +328,7 @@ describe("task", () => {
       ]);
     });
 
-    it("tells a sub-agent that asks for more that there is no more", async () => {
+    it("says to a sub-agent at the greatest depth that it has none of its own", async () => {
       const { model } = await play({
         calls: give({ prompt: "outer" }),
         script: (context, index) => {
@@ -463,7 +463,7 @@ describe("task", () => {
     });
   });
 
-  it("tells of a failure of the model", async () => {
+  it("reports a failure of the model", async () => {
     const { text, result } = await play({
       calls: give(),
       script: [
@@ -474,7 +474,7 @@ describe("task", () => {
     expect(text).toMatch(/The sub-agent failed after 1 turn: No such model/);
   });
 
-  it("tells what a call would do", async () => {
+  it("reports what a call would do", async () => {
     const task = taskTool(env, {
       client: scriptedModel([]),
       model: priced,

@@ -25,7 +25,7 @@ import { taskPresentation } from "./presentation.ts";
 export const MAX_TASK_DEPTH = 2;
 /** Sub-agents that work at the same time; the next one waits. */
 export const MAX_TASKS_AT_ONCE = 4;
-/** Turns of a sub-agent, unless told otherwise. */
+/** Turns of a sub-agent, by default. */
 export const DEFAULT_TASK_TURNS = 50;
 /** A call, with all that the sub-agent does. */
 export const TASK_TIMEOUT_MS = 3_600_000;
@@ -94,7 +94,7 @@ type Left = ReturnType<NonNullable<ToolContext["host"]["left"]>>;
 
 /**
  * A sub-agent as a tool: a context of its own, some of the tools, limits of its own
- * within what is left of the run's, and the same middleware. Its progress is told, its
+ * within what is left of the run's, and the same middleware. Its progress is reported, its
  * cost counts into the run, an abort reaches it.
  */
 export function taskTool(env: ToolEnv, options: TaskOptions): GuardedTool {
@@ -124,11 +124,11 @@ function taskToolAt(
     args: { prompt: string; schema?: object; tools?: readonly string[]; model?: string },
     { id, signal, update: onUpdate, host }: ToolContext,
   ): Promise<AgentToolResult> {
-    const model = modelOf(options, args.model);
-    const schema = schemaOf(args.schema);
+    const model = findModel(options, args.model);
+    const schema = checkSchema(args.schema);
     const left = (): Left => tighter(without(host.left?.() ?? {}, running), outerLeft());
     const share: Share = { spent: {}, inner: new Set() };
-    const tools = toolsOf(options, args.tools, depth, () =>
+    const tools = selectTools(options, args.tools, depth, () =>
       taskToolAt(depth + 1, env, options, left, share.inner),
     );
     await places.take(signal);
@@ -184,7 +184,7 @@ function taskToolAt(
   return {
     ...tool,
     access(args) {
-      const { provider, id } = modelOf(options, optionalText(args["model"]));
+      const { provider, id } = findModel(options, optionalText(args["model"]));
       return {
         kind: "agent",
         targets: [`${provider}/${id}`],
@@ -210,7 +210,7 @@ function optionalText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function modelOf({ model, models = {} }: TaskOptions, name: string | undefined): Model {
+function findModel({ model, models = {} }: TaskOptions, name: string | undefined): Model {
   if (name === undefined || name === model.id) return model;
   const other = Object.hasOwn(models, name) ? models[name] : undefined;
   if (other) return other;
@@ -218,7 +218,7 @@ function modelOf({ model, models = {} }: TaskOptions, name: string | undefined):
   throw new Error(`the model "${name}" cannot be chosen. There is: ${known}.`);
 }
 
-function schemaOf(schema: object | undefined): Record<string, unknown> | undefined {
+function checkSchema(schema: object | undefined): Record<string, unknown> | undefined {
   if (schema === undefined) return undefined;
   const given: Record<string, unknown> = { ...schema };
   if (given["type"] === "object") return given;
@@ -226,7 +226,7 @@ function schemaOf(schema: object | undefined): Record<string, unknown> | undefin
 }
 
 /** The tools that were asked for, all of which have to be allowed. */
-function toolsOf(
+function selectTools(
   { tools, toolNames }: TaskOptions,
   asked: readonly string[] | undefined,
   depth: number,

@@ -162,10 +162,10 @@ class Collector {
     const { test, maxMatches, context } = this.#options;
     this.#number += 1;
     let decoded: string | undefined;
-    const text = (): string => (decoded ??= textOf(line));
+    const text = (): string => (decoded ??= decodeLine(line));
     const at = this.#matches < maxMatches ? test(this.#number, text) : -1;
     if (at >= 0) {
-      for (const { number, line } of this.#before) this.#show(number, textOf(line), 0, false);
+      for (const { number, line } of this.#before) this.#show(number, decodeLine(line), 0, false);
       this.#before = [];
       this.#show(this.#number, text(), at, true);
       this.#matches += 1;
@@ -184,7 +184,7 @@ class Collector {
   }
 }
 
-function textOf(line: Buffer): string {
+function decodeLine(line: Buffer): string {
   const end = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length;
   return line.toString("utf8", 0, end);
 }

@@ -56,13 +56,13 @@ describe("toRegExp", () => {
     expect(matched("a.c", "a\u2028c")).toBe("a\u2028c");
   });
 
-  it("looks for text as it is when told so", () => {
+  it("looks for text as it is when asked to", () => {
     const regExp = toRegExp("a.b*[c]", { literal: true, ignoreCase: true });
     expect(regExp.exec("xA.B*[C]")?.index).toBe(1);
     expect(regExp.test("aXb*[c]")).toBe(false);
   });
 
-  it("tells what is wrong with a pattern", () => {
+  it("reports what is wrong with a pattern", () => {
     expect(() => toRegExp("a(b")).toThrow(/"a\(b" is no regular expression.*Unterminated group/);
     expect(() => toRegExp("[a")).toThrow("a [ has no ].");
     expect(() => toRegExp("[z-a]")).toThrow("wrong way round");

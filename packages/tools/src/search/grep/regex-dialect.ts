@@ -87,7 +87,7 @@ export function checkPattern(pattern: string, literal: boolean): void {
 /**
  * A pattern as ripgrep reads it, as a regular expression of JavaScript for one line
  * without its end. Where the two languages mean different things by the same signs,
- * ripgrep's meaning is kept; what cannot be told in JavaScript is a `PatternError`.
+ * ripgrep's meaning is kept; what JavaScript cannot express is a `PatternError`.
  */
 export function toRegExp(pattern: string, options: PatternOptions = {}): RegExp {
   const { literal = false, ignoreCase = false } = options;
@@ -262,7 +262,7 @@ class Translation {
       if (set === undefined) this.#fail(`${posix[0]} is not known.`);
       return `[${posix[1] ?? ""}${set}]`;
     }
-    // Sets in sets where the brackets come out even, else a bracket: who can tell.
+    // Sets in sets where the brackets come out even, else a bracket: this is ambiguous.
     if (this.#chars[this.#at] === "[" && this.#closingAhead() > 1)
       this.#fail("a [ in brackets can mean two things. Write it as \\[.");
     const from = this.#one();

@@ -26,7 +26,7 @@ export interface GrepToolOptions {
   maxEntries?: number;
 }
 
-/** What an application is told of a search. */
+/** What an application gets to know of a search. */
 export interface GrepDetails {
   pattern: string;
   path: string;
@@ -42,7 +42,7 @@ export interface GrepDetails {
 
 /**
  * Finds lines. What is searched is decided by our own walk, and what is shown is read
- * through the workspace; ripgrep only tells which lines of which files are worth it.
+ * through the workspace; ripgrep only reports which lines of which files are worth it.
  * Without it the answer is the same, and takes longer.
  */
 export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTool {
@@ -71,14 +71,14 @@ export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTo
     idempotent: true,
     async execute(args, { signal }) {
       const { searchFiles } = await import("./run.ts");
-      return searchFiles(env, queryOf(args), readPath(args), options, signal);
+      return searchFiles(env, checkQuery(args), readPath(args), options, signal);
     },
   });
   return { ...tool, access: (args) => readAccess(env, "Search in", args) };
 }
 
 /** The arguments of a call, checked. */
-function queryOf(args: Omit<GrepQuery, "limit"> & { limit?: number }): GrepQuery {
+function checkQuery(args: Omit<GrepQuery, "limit"> & { limit?: number }): GrepQuery {
   const { pattern, context = 0, limit = GREP_DEFAULT_LIMIT } = args;
   if (pattern === "") throw new Error("The pattern is empty: it would match every line.");
   if (pattern.length > GREP_MAX_PATTERN_CHARS) {

@@ -39,14 +39,14 @@ const EMBEDDING_V6: readonly (readonly [network: string, bits: number])[] = [
 
 const privateV4 = PRIVATE_V4.map(([network, bits, what]) => ({
   what,
-  list: listOf(network, bits, "ipv4"),
+  list: createBlockList(network, bits, "ipv4"),
 }));
 const specialV6 = SPECIAL_V6.map(([network, bits, what]) => ({
   what,
-  list: listOf(network, bits, "ipv6"),
+  list: createBlockList(network, bits, "ipv6"),
 }));
-const embeddingV6 = EMBEDDING_V6.map(([network, bits]) => listOf(network, bits, "ipv6"));
-const publicV6 = listOf(...PUBLIC_V6, "ipv6");
+const embeddingV6 = EMBEDDING_V6.map(([network, bits]) => createBlockList(network, bits, "ipv6"));
+const publicV6 = createBlockList(...PUBLIC_V6, "ipv6");
 
 const BYTE = 256;
 const HEX = 16;
@@ -80,7 +80,7 @@ function embeddedV4(address: string): string {
     .join(".");
 }
 
-function listOf(network: string, bits: number, family: "ipv4" | "ipv6"): BlockList {
+function createBlockList(network: string, bits: number, family: "ipv4" | "ipv6"): BlockList {
   const list = new BlockList();
   list.addSubnet(network, bits, family);
   return list;
