@@ -66,8 +66,8 @@ export async function scriptedHarness(
     get mode() {
       return mode;
     },
-    async prompt({ text, images }) {
-      const end = await agent.prompt(text, images ? { images } : {});
+    async prompt({ text, images = [], attachments = [] }) {
+      const end = await agent.prompt(text, { images, attachments });
       return { end, turns: end.turns, usage: end.usage };
     },
     isCutOff: false,

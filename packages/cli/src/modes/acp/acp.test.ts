@@ -332,6 +332,7 @@ describe("session/prompt", () => {
     const content = asked();
     expect(content).toEqual([
       { type: "text", text: expect.any(String) },
+      { type: "text", text: expect.any(String) },
       { type: "image", data: "aGk=", mimeType: "image/png" },
     ]);
     const text = JSON.stringify(content);
