@@ -1,20 +1,20 @@
-/** How a broken connection is tried again. */
+/** How a client reconnects. */
 export interface ReconnectOptions {
-  /** The most that is waited before the first attempt; it doubles with each. Default 250. */
+  /** The longest delay before the first attempt; it doubles with each attempt. Default 250. */
   baseMs?: number;
-  /** The most that is waited before any attempt. Default 10,000. */
+  /** The longest delay before any attempt. Default 10,000. */
   maxMs?: number;
-  /** Attempts in a row after which it is given up. Default: none is the last. */
+  /** Attempts in a row after which the client stops retrying. Default: no limit. */
   maxAttempts?: number;
-  /** The same where there never was a connection: the address may be wrong. Default 5. */
+  /** The same before the first connection: the address may be wrong. Default 5. */
   firstAttempts?: number;
 }
 
-/** The most that is waited before the first attempt to connect again, unless told otherwise. */
+/** The default of `baseMs`. */
 export const RECONNECT_BASE_MS = 250;
-/** The most that is waited before any attempt to connect again, unless told otherwise. */
+/** The default of `maxMs`. */
 export const RECONNECT_MAX_MS = 10_000;
-/** Attempts to connect where there never was a connection, unless told otherwise. */
+/** The default of `firstAttempts`. */
 export const FIRST_ATTEMPTS = 5;
 
 /**
@@ -39,12 +39,12 @@ export class Backoff {
   }
 
   /**
-   * The next attempt, after a connection that was ready for `livedMs`, or never was. Nothing
-   * where it was the last.
+   * The next attempt, after a connection that was ready for `livedMs`, or never was. Undefined
+   * after the last one.
    */
   next(livedMs?: number): { attempt: number; delayMs: number } | undefined {
     this.#wasReady ||= livedMs !== undefined;
-    // A server that lets everybody in and falls over at once is not to be hurried.
+    // A server that accepts connections and breaks at once gets no faster retries.
     if (livedMs !== undefined && livedMs >= this.#ceiling(this.#attempt)) this.#attempt = 0;
     if (this.#attempt >= (this.#wasReady ? this.#maxAttempts : this.#firstAttempts))
       return undefined;

@@ -13,10 +13,10 @@ import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import type { Connect } from "./client-api.ts";
 
-/** A connection that is not ready by then is given up; so is the wait for its end. */
+/** The timeout of connecting, and of closing. */
 export const CONNECT_TIMEOUT_MS = 10_000;
 
-/** What a connection tells. None of these may throw. */
+/** Gets what happens on a connection. None of these may throw. */
 export interface ClientConnectionHandler {
   onReady(server: Payload, limits: Limits): void;
   /** `ack`, `nack` or `error`, with `re`. */
@@ -25,7 +25,7 @@ export interface ClientConnectionHandler {
   onEvent(frame: Envelope): void;
   /** The connection is over, or never was; called once. */
   onEnd(error: Error): void;
-  /** Trouble that changes nothing. */
+  /** An error that does not end the connection. */
   onError(error: unknown, where: string): void;
 }
 
@@ -43,14 +43,14 @@ interface Numbering {
   last: number;
 }
 
-/** The asking end of one connection: handshake, numbers of requests, `ping`, `goodbye`. */
+/** The client's end of one connection: handshake, numbers of requests, `ping`, `goodbye`. */
 export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #abort = new AbortController();
   readonly #opened: Promise<void>;
   readonly #numberings = new Map<string, Numbering>();
   #transport: Transport | undefined;
-  /** Those of the server, when it is ready. */
+  /** The limits of the server, when it is ready. */
   #limits: Limits | undefined;
   #isEnded = false;
   #shutting: Promise<void> | undefined;
@@ -71,8 +71,8 @@ export class ClientConnection {
   }
 
   /**
-   * Sends a request with the next number of its stream, and gives the key of that numbering.
-   * Throws `ProtocolError` where it cannot travel; then it has no number.
+   * Sends a request with the next number of its stream, and returns the key of that numbering.
+   * Throws `ProtocolError` where the request cannot be encoded; then it uses no number.
    */
   ask({ id, type, stream, payload }: OutgoingRequest): number {
     if (stream === undefined) {
@@ -98,14 +98,14 @@ export class ClientConnection {
     this.#numberings.delete(stream);
   }
 
-  /** Ends it without a word. */
+  /** Ends the connection without `goodbye`. */
   drop(error: Error): void {
     if (this.#isEnded) return;
     this.#end(error);
     void this.#shut();
   }
 
-  /** Says goodbye, where somebody hears it. Settles when the transport is closed. */
+  /** Sends `goodbye` if the server is ready. Settles when the transport is closed. */
   async close(reason: Error): Promise<void> {
     if (this.#isEnded) return;
     if (this.#limits) this.#transmit({ type: "goodbye", payload: {} });
@@ -121,7 +121,7 @@ export class ClientConnection {
   async #open(): Promise<void> {
     const { client, connect } = this.#options;
     try {
-      // In a turn of its own, so that nobody hears of an end before there was a beginning.
+      // In a turn of its own, so that the handler gets no end before the constructor has returned.
       await Promise.resolve();
       const transport = await connect(this.#abort.signal);
       this.#transport = transport;
@@ -188,7 +188,7 @@ export class ClientConnection {
     this.#options.handler.onReady(isRecord(server) ? server : {}, this.#limits);
   }
 
-  /** Whatever is heard shows that the other end is there; where nothing is, it is asked. */
+  /** Any frame shows that the server is there; after silence the client sends a ping. */
   #keepAwake(): void {
     const { clock, pingMs } = this.#options;
     this.#stopTimer = clock.after(pingMs, () => {
@@ -242,7 +242,7 @@ export class ClientConnection {
 type Outgoing = Pick<Envelope, "type" | "payload"> &
   Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>;
 
-/** What a `nack` or an `error` tells. */
+/** The error that a `nack` or an `error` reports. */
 export function readError({ type, re, payload }: Envelope): ProtocolError {
   const { code, message, ...details } = payload;
   return new ProtocolError(
@@ -260,7 +260,7 @@ function timeoutError(what: string): ProtocolError {
   return new ProtocolError("timeout", what);
 }
 
-/** What the server tells of its limits, or else those that are usual. */
+/** The limits that the server reports; the defaults for those that it does not. */
 function readLimits(given: unknown): Limits {
   const limits = { ...LIMITS };
   if (!isRecord(given)) return limits;

@@ -2,7 +2,7 @@ import type { Clock } from "@gyre/ai";
 import type { Payload } from "../frames/envelope.ts";
 import type { ProtocolError } from "../frames/protocol-error.ts";
 
-/** What is asked, under the id that it keeps on every connection. */
+/** A request, under the id that it keeps on every connection. */
 export interface OutgoingRequest {
   readonly id: string;
   readonly type: string;
@@ -10,27 +10,27 @@ export interface OutgoingRequest {
   readonly stream?: string;
 }
 
-/** What comes of a request; one of these is called, once. */
+/** The outcome of a request; one of these is called, once. */
 export interface RequestOutcome {
   onDone(payload: Payload): void;
   onFailure(error: ProtocolError): void;
-  /** There was a connection for all of its time, and no answer. */
+  /** The client was connected for the whole timeout, and no answer arrived. */
   onTimeout(): void;
 }
 
 /** A request that waits for its answer. */
 export interface PendingRequest extends RequestOutcome {
   readonly request: OutgoingRequest;
-  /** It means nothing on another connection, and is not sent again. */
+  /** It belongs to this connection, and is not sent again on another. */
   readonly isOfConnection: boolean;
-  /** The numbering that it was sent under; nothing: not sent on this connection. */
+  /** The numbering that it was sent under; undefined: not sent on this connection. */
   numbering: number | undefined;
   /** How often its number was refused. */
   renumbered: number;
 }
 
 interface Waiting extends PendingRequest {
-  /** What is left of its time, which passes only while its answer can be due. */
+  /** The rest of its timeout, which runs only while the server works on it. */
   leftMs: number | undefined;
   startedAt: number;
   stopTimer: (() => void) | undefined;
@@ -38,11 +38,11 @@ interface Waiting extends PendingRequest {
 
 /** Requests without an answer, in the order in which they were or will be sent. */
 export class PendingRequests {
-  /** How long each may take that has no time of its own; read when its time begins. */
+  /** The timeout of requests without one of their own; read when their time begins. */
   timeoutMs: number;
   readonly #clock: Clock;
   readonly #byId = new Map<string, Waiting>();
-  /** Those that were sent, by stream: the first is worked on, the others wait for it. */
+  /** Sent requests by stream: the server works on the first, the others wait for it. */
   readonly #sent = new Map<string, Set<Waiting>>();
 
   constructor(clock: Clock, timeoutMs: number) {
@@ -73,7 +73,7 @@ export class PendingRequests {
     return waiting;
   }
 
-  /** Those that are still to be sent. */
+  /** Requests that are still to be sent. */
   listUnsent(): PendingRequest[] {
     return [...this.#byId.values()].filter(({ numbering }) => numbering === undefined);
   }
@@ -90,7 +90,7 @@ export class PendingRequests {
     if (row.size === 1) this.#start(waiting);
   }
 
-  /** Takes a request out: it is answered, or nobody waits any more. */
+  /** Removes a request: it is answered, or its caller no longer waits. */
   take(id: string): PendingRequest | undefined {
     const waiting = this.#byId.get(id);
     if (!waiting) return undefined;
@@ -105,7 +105,7 @@ export class PendingRequests {
     return waiting;
   }
 
-  /** The connection is gone: all are unsent, and those that were of it are forgotten. */
+  /** Marks all requests as unsent, and forgets those that belong to the connection. */
   disconnect(): void {
     this.#sent.clear();
     for (const [id, waiting] of this.#byId) {
@@ -116,7 +116,7 @@ export class PendingRequests {
     }
   }
 
-  /** Takes all out. */
+  /** Removes all requests. */
   takeAll(): PendingRequest[] {
     const all = [...this.#byId.values()];
     this.disconnect();

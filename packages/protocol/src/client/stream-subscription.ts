@@ -2,28 +2,28 @@ import type { Envelope, Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import type { StreamListener } from "./client-api.ts";
 
-/** A stream that skips numbers again and again, each time after it was taken up, is given up. */
+/** A stream that still skips numbers after it was resumed this many times ends. */
 const MAX_RESUMES_IN_VAIN = 3;
 
 export interface StreamSubscriptionOptions {
   listener: StreamListener;
   /** The number of the last frame that is known. */
   last: number;
-  /** Sends the request that takes the stream up; `resumed` or `lose` is called with its answer. */
+  /** Sends the request that resumes the stream; `onResumed` or `end` is called with its answer. */
   sendResume: (request: { type: string; payload: Payload }) => void;
-  /** The stream is over; called once, before its listener is told. */
+  /** The stream is over; called once, before `onLost` of its listener. */
   onLost: () => void;
   /** A listener threw. */
   report: (error: unknown, where: string) => void;
 }
 
-/** The count of one stream's frames: what is next goes to the listener, once and in order. */
+/** Counts the frames of one stream: the listener gets each of them once and in order. */
 export class StreamSubscription {
   readonly #options: StreamSubscriptionOptions;
   #last: number;
-  /** A request to take it up waits for its answer: what does not fit is on its way again. */
+  /** A resume waits for its answer: missing frames are on their way again. */
   #isResuming = false;
-  /** It was taken up, and nothing came since: a snapshot may go back. */
+  /** It was resumed, and no frame arrived since: a snapshot may have an older number. */
   #isFresh = false;
   #resumesInVain = 0;
   #isOver = false;
@@ -37,7 +37,7 @@ export class StreamSubscription {
     this.#last = last;
   }
 
-  /** Nothing more is told. */
+  /** Calls the listener no more. */
   stop(): void {
     this.#isOver = true;
   }
@@ -52,7 +52,7 @@ export class StreamSubscription {
     this.#accept(frame, seq);
   }
 
-  /** There is a new connection. */
+  /** Resumes the stream on a new connection. */
   onConnect(): void {
     this.#isResuming = false;
     this.#isFresh = false;
@@ -60,13 +60,13 @@ export class StreamSubscription {
     this.#resume();
   }
 
-  /** The request to take it up was granted: what is missing comes next. */
+  /** The server granted the resume: missing frames come next. */
   onResumed(): void {
     this.#isResuming = false;
     this.#isFresh = true;
   }
 
-  /** It cannot be taken up. */
+  /** Ends the stream: it cannot be resumed. */
   end(error: ProtocolError): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -75,7 +75,7 @@ export class StreamSubscription {
   }
 
   #takeSnapshot(frame: Envelope): void {
-    // A repeat of one that went to all who watch; one for us alone may go back.
+    // A repeat of one that went to all clients; one for this client alone may have an older number.
     if (frame.seq !== undefined && frame.seq <= this.#last && !this.#isFresh) return;
     const seq = frame.seq ?? frame.payload["seq"];
     this.#accept(frame, typeof seq === "number" ? seq : this.#last);

@@ -14,9 +14,9 @@ import type {
   ConnectionState,
 } from "./client-api.ts";
 
-/** A connection on which nothing is heard for so long is asked for a sign of life. */
+/** After this time without a frame the client sends a ping. */
 export const PING_MS = 30_000;
-/** How long after the server's own time-out an answer may still come. */
+/** How long after the timeout of the server its answer may still arrive. */
 export const ANSWER_GRACE_MS = 5_000;
 /** A request whose number is refused more often than this on one connection fails. */
 const MAX_RENUMBERINGS = 3;
@@ -24,21 +24,21 @@ const ID_BYTES = 12;
 
 export interface WireClientOptions {
   connect: Connect;
-  /** Told to the server in `hello`. */
+  /** Sent to the server in `hello`. */
   client?: { name: string; version: string };
   clock?: Clock;
   /** From 0 to 1, for the delays. Default `Math.random`. */
   random?: () => number;
   reconnect?: ReconnectOptions;
   /**
-   * A request that is not answered by then is rejected with `timeout`. Time without a
-   * connection does not count. Default: the server's own time-out, and a little more.
+   * A request without an answer by then is rejected with `timeout`. Time without a connection
+   * does not count. Default: the timeout of the server, and a little more.
    */
   requestTimeoutMs?: number;
   /** Default `PING_MS`. */
   pingMs?: number;
   onState?: (state: ConnectionState) => void;
-  /** Trouble that no promise tells of. */
+  /** Errors that no promise reports. */
   onError?: (error: unknown, where: string) => void;
 }
 
@@ -48,10 +48,10 @@ interface Waiter {
 }
 
 /**
- * The asking end of the wire. It connects when it is first used, and stays connected until
- * `close`: a connection that breaks is opened anew, streams are taken up, and then requests
- * that were not answered are sent again. A server that speaks no common version, or does not
- * let us in, is not tried again.
+ * The client's end of the wire. It connects when it is first used, and stays connected until
+ * `close`: after a connection breaks it opens another, resumes streams, and then sends requests
+ * without an answer again. It does not retry a server that has no common version or rejects the
+ * token.
  */
 export class WireClient implements WireClientApi {
   readonly #options: WireClientOptions;
@@ -68,7 +68,7 @@ export class WireClient implements WireClientApi {
   #stopWaiting: (() => void) | undefined;
   #waiters: Waiter[] = [];
   #made = 0;
-  /** Why nothing can be asked any more. */
+  /** Why the client can send no more requests. */
   #end: ProtocolError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -85,7 +85,7 @@ export class WireClient implements WireClientApi {
     return this.#state;
   }
 
-  /** Settles when there is a connection; rejects when there will be none any more. */
+  /** Settles when there is a connection; rejects when the client stops retrying. */
   connect(): Promise<void> {
     return createQuietPromise((resolve, reject) => {
       if (this.#end) return reject(this.#end);
@@ -133,9 +133,9 @@ export class WireClient implements WireClientApi {
   }
 
   /**
-   * A stream has one listener: a second one is refused with `stream_exists`. On the present
-   * connection frames are taken as they come; `resume` is asked for on each one after it,
-   * and where there is none yet on the first.
+   * A stream has one listener: a second one is refused with `stream_exists`. On the current
+   * connection the listener gets frames as they arrive; `resume` is called on each one after it,
+   * and on the first if there is none yet.
    */
   listen(stream: string, listener: StreamListener, last = 0): () => void {
     if (this.#end) throw this.#end;
@@ -211,7 +211,7 @@ export class WireClient implements WireClientApi {
     }
     for (const followed of [...this.#subscriptions.values()]) followed.onConnect();
     if (this.#connection !== link) return;
-    // What listeners asked for by now goes behind what takes their streams up.
+    // Requests that listeners sent by now go behind those that resume their streams.
     this.#readyConnection = link;
     for (const pending of this.#pending.listUnsent()) this.#send(pending, link);
     // It may break with any frame.
@@ -268,7 +268,7 @@ export class WireClient implements WireClientApi {
       {
         onDone: () => followed.onResumed(),
         onFailure: (error) => followed.end(error),
-        // Every request is answered; a server that does not is not there any more.
+        // A server answers every request; one that does not is gone.
         onTimeout: () => link.drop(new ProtocolError("timeout", `"${type}" was not answered.`)),
       },
       { isOfConnection: true },
@@ -317,7 +317,7 @@ export class WireClient implements WireClientApi {
     try {
       this.#options.onError?.(error, where);
     } catch {
-      // There is nobody left to tell.
+      // The handler of errors failed itself: there is no other to report to.
     }
   }
 
@@ -326,7 +326,7 @@ export class WireClient implements WireClientApi {
   }
 }
 
-/** A promise that nobody has to wait for: what it rejects with is no trouble of the process. */
+/** A promise that callers may ignore: its rejection does not end the process. */
 function createQuietPromise<T>(
   run: (resolve: (value: T) => void, reject: (error: unknown) => void) => void,
 ): Promise<T> {

@@ -3,25 +3,25 @@ import { hasMoreParts } from "./frame-parts.ts";
 import { MAX_FRAME_BYTES, MAX_FRAME_PARTS, MAX_ID_CHARS, MAX_TYPE_CHARS } from "./limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
-/** The version that is spoken here. */
+/** The version of the protocol in this package. */
 export const PROTOCOL_VERSION = 1;
 
-/** All versions that are understood, newest first. */
+/** All supported versions, newest first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [PROTOCOL_VERSION];
 
-/** What a frame carries, by its type. */
+/** The fields of a frame that depend on its type. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** One frame, on whatever transport. */
+/** One frame, on any transport. */
 export interface Envelope {
   readonly v: number;
   /** A command, an answer, or the name of an event. */
   readonly type: string;
-  /** Of a client's message: its idempotency key. */
+  /** Of a request: its idempotency key. */
   readonly id: string;
   /** Milliseconds since 1970, by the sender's clock. */
   readonly ts?: number;
-  /** Together with `seq`, or, on an answer, without. */
+  /** Comes with `seq`; on an answer, without. */
   readonly stream?: string;
   /** Counts per stream and direction, from 1 by 1. */
   readonly seq?: number;
@@ -40,7 +40,7 @@ export function encode(envelope: Envelope, maxBytes: number = MAX_FRAME_BYTES): 
 }
 
 /**
- * Reads one frame, strictly; fields that it does not know are left out. Throws
+ * Parses one frame, strictly; unknown fields are left out. Throws
  * `ProtocolError` with the id of the frame, where that could be read.
  */
 export function decode(text: string, maxBytes: number = MAX_FRAME_BYTES): Envelope {
@@ -58,7 +58,7 @@ export function decode(text: string, maxBytes: number = MAX_FRAME_BYTES): Envelo
   return toEnvelope(value);
 }
 
-/** A value as a frame, strictly: what `decode` does after parsing. */
+/** Checks a value as a frame, strictly: as `decode` does after parsing. */
 export function toEnvelope(value: unknown): Envelope {
   if (!isRecord(value)) throw new ProtocolError("invalid_request", "A frame is a JSON object.");
   const { v, type, id, ts, stream, seq, from, re, payload = {} } = value;
@@ -68,7 +68,7 @@ export function toEnvelope(value: unknown): Envelope {
   if (!isName(type, MAX_TYPE_CHARS)) {
     throw wrong(`"type" is a string of 1 to ${MAX_TYPE_CHARS} characters.`);
   }
-  // Its sender cannot know yet what is spoken here.
+  // The sender of `hello` cannot know yet which versions are supported.
   if (type !== "hello" && v !== PROTOCOL_VERSION) throw versionMismatchError(v, withReadableId(id));
   if (!isName(id, MAX_ID_CHARS)) {
     throw wrong(`"id" is a string of 1 to ${MAX_ID_CHARS} characters.`);
@@ -80,7 +80,7 @@ export function toEnvelope(value: unknown): Envelope {
   if (re !== undefined && !isName(re, MAX_ID_CHARS)) {
     throw wrong(`"re" is a string of 1 to ${MAX_ID_CHARS} characters.`);
   }
-  // That a number is the next one is for the count to say; zero is one of those that are not.
+  // `SequenceCheck` decides whether it is the next number; zero never is.
   if (seq !== undefined && !isCount(seq)) throw wrong('"seq" is a whole number.');
   if (from !== undefined && !isCount(from)) throw wrong('"from" is a whole number.');
   if (from !== undefined && (seq === undefined || from > seq)) {
@@ -88,7 +88,7 @@ export function toEnvelope(value: unknown): Envelope {
   }
   if (seq !== undefined && stream === undefined) throw wrong('"seq" comes with "stream".');
   if (!isRecord(payload)) throw wrong('"payload" is an object.');
-  // Most of all frames are events of streams: they are made in one go.
+  // The fast path: most frames are events of streams.
   const isEvent = ts !== undefined && stream !== undefined && seq !== undefined;
   if (isEvent && from === undefined && re === undefined) {
     return { v: PROTOCOL_VERSION, type, id, ts, stream, seq, payload };
@@ -110,26 +110,26 @@ function withReadableId(id: unknown): { re?: string } {
   return isName(id, MAX_ID_CHARS) ? { re: id } : {};
 }
 
-/** The newest version that both ends speak; nothing where there is none. */
+/** The newest version that both ends support; undefined where there is none. */
 export function negotiate(
   offered: readonly unknown[],
-  spoken: readonly number[] = PROTOCOL_VERSIONS,
+  supported: readonly number[] = PROTOCOL_VERSIONS,
 ): number | undefined {
-  const common = spoken.filter((version) => offered.includes(version));
+  const common = supported.filter((version) => offered.includes(version));
   return common.length > 0 ? Math.max(...common) : undefined;
 }
 
-/** For `hello` and for a frame of another version. */
+/** The answer to a `hello`, or a frame, of another version. */
 export function versionMismatchError(
   got: unknown,
   options: { re?: string } = {},
-  spoken: readonly number[] = PROTOCOL_VERSIONS,
+  supported: readonly number[] = PROTOCOL_VERSIONS,
 ): ProtocolError {
   const shown = typeof got === "number" ? `version ${got}` : "that version";
   return new ProtocolError(
     "version_mismatch",
-    `This end does not speak ${shown}; it speaks ${spoken.join(", ")}.`,
-    { ...options, details: { versions: spoken } },
+    `This end does not speak ${shown}; it speaks ${supported.join(", ")}.`,
+    { ...options, details: { versions: supported } },
   );
 }
 

@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<ErrorCode, FailureKind>> = {
   internal_error: "unknown",
 };
 
-/** What a refusal is to who asked a model. */
+/** An error of the protocol as the failure of a request to a model. */
 export function toFailure({ code, details }: ProtocolError): Failure {
   const { retryAfterMs } = details;
   return { kind: KINDS[code], ...(typeof retryAfterMs === "number" && { retryAfterMs }) };

@@ -5,9 +5,9 @@ import { MAX_JOINED_CHARS } from "./limits.ts";
 const DELTAS: ReadonlySet<unknown> = new Set(["text_delta", "thinking_delta", "toolcall_delta"]);
 
 /**
- * One frame of two neighbours of a stream that wait for a reader: deltas of one block become
- * one, and of the progress of a call the newest is kept. It goes `from` the first `seq` to
- * the last. Nothing where they cannot be joined.
+ * Joins two neighboring frames of a stream that wait for a slow reader: deltas of one block become
+ * one, and of updates of a call the newest is kept. The joined frame spans `from` the first `seq`
+ * to the last. Undefined where they cannot be joined.
  */
 export function joinFrames(last: Envelope, next: Envelope): Envelope | undefined {
   if (last.type !== next.type || last.stream === undefined || last.stream !== next.stream) {

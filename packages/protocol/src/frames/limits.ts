@@ -8,23 +8,23 @@ export const MAX_FRAME_PARTS = 1_000_000;
 export const MAX_STREAMS = 100;
 /** Connections that one server may have. */
 export const MAX_CONNECTIONS = 1000;
-/** A request that is not answered by then gets `timeout`. */
+/** The timeout of a request at the server. */
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** A stream on which nothing happens for so long is ended. */
+/** A response without an event for this long ends. */
 export const IDLE_STREAM_MS = 300_000;
-/** What is kept of a stream for those who come back: so many events, or so many bytes. */
+/** How many events of a stream are kept for clients that resume it. */
 export const TAIL_EVENTS = 4096;
-/** What is kept of a stream for those who come back, in bytes. */
+/** How much of a stream is kept for clients that resume it, in bytes. */
 export const TAIL_BYTES: number = 4 * MIB;
-/** How long a stream without a client runs on. Sessions: no limit. */
+/** How long a stream without a client continues. Sessions: no limit. */
 export const ORPHAN_TTL_MS = 60_000;
-/** What may wait for a reader that lags. Past it, the connection is closed. */
+/** How much may wait for a slow reader, in bytes. Above it, the connection is closed. */
 export const MAX_WAITING_BYTES: number = 64 * MIB;
 /** Requests of one connection that wait for their answer. */
 export const MAX_WAITING_REQUESTS = 1000;
-/** Answers that are kept, so that a message that is sent again gets its first one. */
+/** How many answers are kept, so that a repeated request gets its first answer. */
 export const MAX_KEPT_ANSWERS = 65_536;
-/** And what they may have together, in UTF-16 code units of their JSON. */
+/** How long these answers may be together, in UTF-16 code units of their JSON. */
 export const MAX_KEPT_ANSWER_CHARS: number = 4 * MIB;
 /** The length of an id or the name of a stream, in UTF-16 code units. */
 export const MAX_ID_CHARS = 128;
@@ -33,24 +33,24 @@ export const MAX_TYPE_CHARS = 64;
 /** A joined delta does not grow beyond this, in UTF-16 code units. */
 export const MAX_JOINED_CHARS = 65_536;
 
-/** Who has not said `hello` by then is sent away, where the token comes with it. */
+/** The timeout of `hello`, where it carries the token. */
 export const HELLO_TIMEOUT_MS = 10_000;
-/** The longest first line of somebody who is not known yet, in bytes. */
+/** The longest first line of a client that has not sent the token yet, in bytes. */
 export const MAX_HELLO_BYTES: number = 64 * 1024;
-/** What a connection may hold in its buffers before its sender is asked to wait, in bytes. */
+/** How much a connection buffers before its sender has to wait, in bytes. */
 export const MAX_BUFFERED_BYTES: number = MIB;
-/** A connection that was closed here and does not end by itself within this is cut. */
+/** A closed connection whose other end does not end within this time is cut. */
 export const CLOSE_GRACE_MS = 10_000;
-/** An event stream without news has a comment so often. */
+/** How often an event stream without events gets a comment. */
 export const KEEP_ALIVE_MS = 15_000;
-/** A connection over HTTP whose event stream is away for so long is gone. */
+/** A connection over HTTP without an event stream for this long is closed. */
 export const EVENTS_AWAY_MS = 30_000;
-/** What is kept of an event stream, for a client whose stream broke off, in bytes. */
+/** How much of an event stream is kept for a client whose stream broke off, in bytes. */
 export const EVENTS_TAIL_BYTES: number = 256 * 1024;
 /** The longest body of a request with frames, in bytes. Each line has the limit of a frame. */
 export const MAX_BODY_BYTES: number = 64 * MIB;
 
-/** What a server tells of its limits in `ready`. */
+/** The limits that a server reports in `ready`. */
 export interface Limits {
   frameBytes: number;
   streams: number;
@@ -59,7 +59,7 @@ export interface Limits {
   tailBytes: number;
 }
 
-/** The limits of a server that is told no others. */
+/** The default limits of a server. */
 export const LIMITS: Limits = {
   frameBytes: MAX_FRAME_BYTES,
   streams: MAX_STREAMS,

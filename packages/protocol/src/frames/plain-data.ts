@@ -1,7 +1,7 @@
-/** Deeper than this nothing is looked into: it may go on for ever. */
+/** Values that are nested deeper are left out: they may be endless. */
 const MAX_DEPTH = 100;
 
-/** A copy of a value that JSON can say, whatever a tool put into it. What it cannot say is left out. */
+/** A copy of a value that JSON can represent. The rest is left out. */
 export function toPlainData(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return copyRecord(value, []);
 }
@@ -22,7 +22,7 @@ function copyRecord(value: object, above: readonly object[]): Record<string, unk
     try {
       made.push([key, copy((value as Record<string, unknown>)[key], [...above, value])]);
     } catch {
-      // A getter that throws has nothing to say.
+      // A property whose getter throws is left out.
     }
   }
   return Object.fromEntries(made.filter(([key]) => key !== "toJSON"));

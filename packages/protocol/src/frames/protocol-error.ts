@@ -1,4 +1,4 @@
-/** What a request can be refused with. */
+/** The codes of errors. */
 export const ERROR_CODES = [
   "invalid_request",
   "unauthorized",
@@ -29,12 +29,12 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return CODES.has(value);
 }
 
-/** What is wrong, for programs in `code` and for people in `message`. */
+/** An error of the protocol: `code` is for programs, `message` for people. */
 export class ProtocolError extends Error {
   readonly code: ErrorCode;
   /** The id of the message that it answers, where that could be read. */
   readonly re: string | undefined;
-  /** What else the answer tells: the versions that are spoken, say. */
+  /** Further fields of the answer, such as the supported versions. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(

@@ -1,6 +1,6 @@
 const NAME_BYTES = 16;
 
-/** A name for a stream that nobody can guess: who knows it may resume and abort the stream. */
+/** A random name for a stream: any client that knows it may resume and abort the stream. */
 export function makeStreamName(): string {
   // Pages that did not come over HTTPS have no `randomUUID`.
   const bytes = globalThis.crypto.getRandomValues(new Uint8Array(NAME_BYTES));

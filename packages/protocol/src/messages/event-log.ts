@@ -3,7 +3,7 @@ import { type Payload, measureUtf8 } from "../frames/envelope.ts";
 import { TAIL_BYTES, TAIL_EVENTS } from "../frames/limits.ts";
 import { toPlainData } from "../frames/plain-data.ts";
 
-/** An event of a stream with its number. */
+/** An event of a stream, with its number. */
 export interface LoggedEvent {
   readonly seq: number;
   readonly type: string;
@@ -15,21 +15,21 @@ export interface LoggedEvent {
 /** The JSON around a delta, about. */
 const DELTA_FRAME_BYTES = 64;
 
-/** From `first` on, deltas are of this block, until the next run begins. */
+/** From `first` on, deltas belong to this block, until the next run of deltas. */
 interface DeltaRun {
   readonly first: number;
   readonly type: string;
   readonly contentIndex: number;
 }
 
-/** Numbers events from 1 by 1, and keeps the newest for those who come back. */
+/** Numbers events from 1 by 1, and keeps the newest for clients that resume. */
 export class EventLog {
   readonly #maxEvents: number;
   readonly #maxBytes: number;
-  /** Of a delta only its text: an object for each would be most of what a stream takes. */
+  /** Of a delta only its text: an object for each would take most of the memory of a stream. */
   #events: (LoggedEvent | string)[] = [];
   #runs: DeltaRun[] = [];
-  /** Events before this place are forgotten. */
+  /** Events before this index are forgotten. */
   #first = 0;
   #bytes = 0;
   #last = 0;
@@ -44,7 +44,7 @@ export class EventLog {
     return this.#last;
   }
 
-  /** How long the payloads are that are kept, as JSON. */
+  /** The length of the kept payloads as JSON. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -56,7 +56,7 @@ export class EventLog {
     return event;
   }
 
-  /** The same for a delta of a response, which takes less room than other events. */
+  /** The same for a delta of a response, which takes less memory than other events. */
   appendDelta(type: string, contentIndex: number, delta: string): LoggedEvent {
     const seq = ++this.#last;
     const run = this.#runs.at(-1);
@@ -68,7 +68,7 @@ export class EventLog {
     return { seq, type, payload: { contentIndex, delta }, bytes };
   }
 
-  /** The events after one; nothing where some of them are gone, or `seq` has not been yet. */
+  /** The events after `seq`; undefined where some are forgotten, or `seq` is not reached yet. */
   readAfter(seq: number): readonly LoggedEvent[] | undefined {
     const gone = this.#last - this.#count;
     if (!Number.isSafeInteger(seq) || seq < gone || seq > this.#last) return undefined;
@@ -97,7 +97,7 @@ export class EventLog {
     const event = this.#events[this.#first] ?? "";
     this.#bytes -= typeof event === "string" ? measureDelta(event) : event.bytes;
     this.#first++;
-    // Moved seldom, so that forgetting one costs the same however many there are.
+    // Moved rarely, so that forgetting one event costs the same however many there are.
     if (this.#first * 2 < this.#events.length) return;
     this.#events = this.#events.slice(this.#first);
     this.#first = 0;
@@ -110,11 +110,11 @@ function measureDelta(delta: string): number {
   return measureUtf8(delta) + DELTA_FRAME_BYTES;
 }
 
-/** A payload that is sure to travel, and its length. */
+/** A payload that is safe to encode, and its length. */
 function measurePayload(payload: Payload): { payload: Payload; bytes: number } {
   const { event } = payload;
   const { delta } = isRecord(event) ? event : payload;
-  // Deltas come by the thousand, and are strings.
+  // The fast path: deltas are strings.
   if (typeof delta === "string") {
     return { payload, bytes: measureDelta(delta) };
   }

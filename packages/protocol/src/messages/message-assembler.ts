@@ -20,7 +20,7 @@ const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
   "pause",
 ]);
 
-/** One response that arrives as numbered events, over any number of connections. */
+/** Assembles one response from numbered events, over any number of connections. */
 export class MessageAssembler {
   readonly #stream: AssistantMessageEventStream;
   readonly #model: Model;
@@ -34,21 +34,21 @@ export class MessageAssembler {
     this.#now = now;
   }
 
-  /** The number of the last event that was taken. */
+  /** The number of the last event. */
   get last(): number {
     return this.#last;
   }
 
   /**
-   * Takes an event with its number, `seq`, in its data. One that came before changes nothing.
-   * False where one is missing before it; throws `ProtocolError` where it makes no sense.
+   * Reads an event with its number, `seq`, in its data. A repeated one changes nothing. False where
+   * one is missing before it; throws `ProtocolError` where it is invalid.
    */
   take(type: string, data: Payload): boolean {
     const { seq, from = seq, ...payload } = data;
     return this.takeNumbered(type, payload, seq, from);
   }
 
-  /** The same, with the number beside the data. `from`: the first of those that were joined. */
+  /** The same, with the number beside the data. `from`: the first of joined events. */
   takeNumbered(type: string, payload: Payload, seq: unknown, from: unknown = seq): boolean {
     if (!isCount(seq) || !isCount(from)) {
       throw new ProtocolError("invalid_sequence", `An event, "${type}", has no number.`);
@@ -60,7 +60,7 @@ export class MessageAssembler {
     return true;
   }
 
-  /** Ends the response with trouble. What had arrived is kept. */
+  /** Ends the response with an error. The partial message is kept. */
   fail(errorMessage: string, failure: Failure): void {
     if (this.#stream.closed) return;
     const error = this.#reader?.partial ?? emptyAssistantMessage(this.#model, this.#now());
@@ -89,7 +89,7 @@ export class MessageAssembler {
         return;
       }
       default:
-        // What a newer server tells besides is not for this end.
+        // Ignore events of newer servers.
         if (BLOCK_EVENT_TYPES.has(type)) this.#read({ ...payload, type } as CompactEvent);
     }
   }
@@ -106,7 +106,7 @@ export class MessageAssembler {
     this.#stream.push(this.#reader.read(event));
   }
 
-  /** Goes on from what is there to what is told, by the events in between. */
+  /** Continues from the partial message to that of the snapshot, with the events in between. */
   #restore(payload: Payload): void {
     const { events } = payload;
     if (!Array.isArray(events) || !events.every(isPart)) throw wrong("snapshot", "events");
@@ -129,7 +129,7 @@ function headIn({ message }: Payload): MessageHead {
   throw new ProtocolError("invalid_request", '"message" is a message without its content.');
 }
 
-/** What is needed of it here; the rest is the sender's word. */
+/** Checks the fields that are used here; the rest is up to the sender. */
 function isHead(value: unknown): value is MessageHead {
   if (!isRecord(value) || value["role"] !== "assistant") return false;
   const { api, provider, model, timestamp, usage } = value;

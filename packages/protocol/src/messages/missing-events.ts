@@ -9,9 +9,9 @@ interface Block {
 }
 
 /**
- * Of the events that build a message in one go (`listEvents`), those that are left to do for who
- * has built a part of it: so a reader that comes back late goes on with the message it has.
- * Throws `ProtocolError` where what it has is not the beginning of that message.
+ * The events that a reader with a part of a message still needs, of those that build the whole
+ * message (`listEvents`): a reader that resumes late continues with the message it has. Throws
+ * `ProtocolError` where its part is not the beginning of that message.
  */
 export function findMissingEvents(
   own: readonly CompactEvent[],
@@ -25,7 +25,7 @@ export function findMissingEvents(
     if (!mine || !theirs) return [event];
     if (mine.isClosed) return [];
     const goesOn = theirs.delta.startsWith(mine.delta);
-    // The end of a text may say something else than its deltas did.
+    // The end of a text may correct its deltas.
     const isReplaced = theirs.isClosed && theirs.kind !== "toolcall";
     if (mine.kind !== theirs.kind || (!goesOn && !isReplaced)) {
       throw new ProtocolError("invalid_sequence", `Block ${String(contentIndex)} is another one.`);

@@ -3,22 +3,22 @@ import type { LoggedEvent } from "../messages/event-log.ts";
 import type { ModelStream } from "./model-stream.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
-/** How a connection follows a stream. */
+/** How a connection gets a stream. */
 export interface FollowOptions {
   /** Called before the first event is sent. */
   ack?: () => void;
-  /** Nothing is sent: only the end is waited for. */
+  /** Sends no events: the connection only waits for the end. */
   isSilent?: boolean;
 }
 
-/** The streams of one connection: those that it follows, and the last of those that are over. */
+/** The streams of one connection: those that it gets, and the last of those that have ended. */
 export class ConnectionStreams {
   readonly #connection: () => Connection;
   readonly #max: number;
   readonly #following = new Map<string, () => void>();
   /**
-   * Their numbers are still counted, as a request may be on its way, and leaving one that is
-   * kept is told to it. They make room for new ones.
+   * Ended streams. Their numbers are still counted, as a request may be on its way. They make room
+   * for new ones.
    */
   readonly #over = new Map<string, () => void>();
 
@@ -27,11 +27,11 @@ export class ConnectionStreams {
     this.#max = max;
   }
 
-  /** Sends what comes after `after`, and what follows. Throws `too_many_streams`. */
+  /** Sends the events after `after`, and those that follow. Throws `too_many_streams`. */
   follow(stream: ModelStream, after: number, { ack, isSilent }: FollowOptions = {}): void {
     const { id } = stream;
     const connection = this.#connection();
-    // Who has gone in the meantime cannot be told, and would never be seen to go.
+    // A connection that was closed meanwhile would never be detached.
     if (connection.isClosed) return;
     const leave = this.#following.get(id) ?? this.#over.get(id);
     if (!this.#following.has(id) && !stream.isEnded && this.#following.size >= this.#max) {
@@ -56,20 +56,20 @@ export class ConnectionStreams {
     this.#makeRoom();
   }
 
-  /** A name was used that is not followed here. */
+  /** Counts a name that a request used without getting the stream. */
   note(id: string): void {
     if (this.#following.has(id) || this.#over.has(id)) return;
     this.#over.set(id, () => {});
     this.#makeRoom();
   }
 
-  /** Nothing came of a stream. */
+  /** Drops a stream whose request failed. */
   drop(id: string): void {
     this.#end(id);
     this.note(id);
   }
 
-  /** The connection is over. */
+  /** Detaches from all streams. */
   close(): void {
     for (const detach of [...this.#following.values(), ...this.#over.values()]) detach();
     this.#following.clear();
@@ -84,7 +84,7 @@ export class ConnectionStreams {
     this.#makeRoom();
   }
 
-  /** A connection counts so many names; there is always one left for a new stream. */
+  /** Forgets the oldest ended streams, so that there is always room for a new one. */
   #makeRoom(): void {
     for (const id of this.#over.keys()) {
       if (this.#following.size + this.#over.size < this.#max) return;
@@ -96,7 +96,7 @@ export class ConnectionStreams {
 
 function send(connection: Connection, stream: string, event: LoggedEvent): void {
   const { type, payload, bytes } = event;
-  // A snapshot is for this connection alone, and its number stands for all before.
+  // A snapshot is for this connection alone, and stands for all events up to its number.
   if (type === "snapshot") connection.send({ type, stream, payload }, bytes);
   else connection.sendEvent(stream, event);
 }

@@ -2,17 +2,17 @@ import { type Model, isRecord } from "@gyre/ai";
 import { type Payload } from "../frames/envelope.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
-/** Which models are asked for. All that is given has to hold. */
+/** Selects models. All given fields have to match. */
 export interface ModelFilter {
   provider?: string;
-  /** A part of the id or the name, in whatever case. */
+  /** A part of the id or the name; case does not matter. */
   search?: string;
 }
 
-/** What may be told of a model: not where it is, nor what opens it. */
+/** The public fields of a model: without its address and credentials. */
 export type ModelFacts = Omit<Model, "baseUrl" | "headers" | "quirks">;
 
-/** Named one by one, so that what an application adds to its models stays with it. */
+/** Copies field by field, so that fields which an application adds are not sent. */
 export function toModelFacts(model: Model): ModelFacts {
   const { id, name, api, provider, reasoning, input, price, contextWindow, maxTokens } = model;
   return {
@@ -47,13 +47,13 @@ export function isMatch(model: Model, { provider, search = "" }: ModelFilter): b
   return [model.id, model.name].some((text) => text.toLowerCase().includes(wanted));
 }
 
-/** The models that an answer lists. Throws `ProtocolError` where that is no list of models. */
+/** The models of an answer. Throws `ProtocolError` where it is not a list of models. */
 export function parseModels({ models }: Payload): ModelFacts[] {
   if (Array.isArray(models) && models.every(isFacts)) return models;
   throw invalidRequest('"models" is a list of models.');
 }
 
-/** What a model cannot do without; the rest is the sender's word. */
+/** Checks the required fields; the rest is up to the sender. */
 function isFacts(value: unknown): value is ModelFacts {
   if (!isRecord(value)) return false;
   const { id, name, api, provider } = value;

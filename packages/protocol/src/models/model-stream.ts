@@ -20,7 +20,7 @@ import { measureUtf8 } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 
-/** A provider that does not end an aborted request by itself within this is not waited for. */
+/** How long an aborted request may take to end by itself. */
 export const ABORT_GRACE_MS = 1_000;
 
 const NOW = Promise.resolve();
@@ -29,33 +29,33 @@ type TerminalEvent = Extract<AssistantMessageEvent, { type: "done" | "error" }>;
 
 export interface ModelStreamOptions {
   clock: Clock;
-  /** Without an event for so long it ends with `timeout`. */
+  /** After this time without an event it ends with `timeout`. */
   idleMs: number;
-  /** So long it runs on without a reader, and so long it is kept after its end. */
+  /** How long it continues without a reader, and how long it is kept after its end. */
   orphanTtlMs: number;
   tailEvents: number;
   tailBytes: number;
-  /** Where the answer to the request for it is kept. */
+  /** Keeps the answer to the request that opened the stream. */
   answers?: IdempotencyCache;
   onEnd: (stream: ModelStream) => void;
-  /** Nobody can come back to it any more. */
+  /** No client can resume it any more. */
   onForget: (stream: ModelStream) => void;
   onError: (error: unknown, where: string) => void;
 }
 
-/** A model's answer to one request, asked with the signal that ends it. */
+/** Asks a model. The signal aborts the request. */
 export type AskModel = (
   signal: AbortSignal,
 ) => AssistantMessageEventStream | Promise<AssistantMessageEventStream>;
 
 /**
- * One response of a model, whose readers may come and go: its events have numbers, the newest
- * are kept, and of what is gone there is a snapshot. It has exactly one end.
+ * One response of a model, whose readers may come and go: its events have numbers, the newest are
+ * kept, and a snapshot stands for the rest. It has exactly one end.
  */
 export class ModelStream {
   readonly id: string;
   readonly answers: IdempotencyCache;
-  /** The finished message, also of a response that failed. Never rejects. */
+  /** The final message, also of a response that failed. Never rejects. */
   readonly result: Promise<AssistantMessage>;
   readonly #options: ModelStreamOptions;
   readonly #log: EventLog;
@@ -72,7 +72,7 @@ export class ModelStream {
   #isForgotten = false;
   #stopIdle: () => void = () => {};
   #stopGrace: () => void = () => {};
-  /** Of the wait for readers: until it is aborted, or forgotten. */
+  /** Stops the timer that aborts a stream without readers, or forgets an ended one. */
   #stopWait: () => void = () => {};
 
   constructor(id: string, options: ModelStreamOptions) {
@@ -90,7 +90,7 @@ export class ModelStream {
     return this.#terminal !== undefined;
   }
 
-  /** About what it takes to keep, in bytes. */
+  /** About how much memory it takes, in bytes. */
   get bytes(): number {
     return this.#log.bytes;
   }
@@ -107,9 +107,9 @@ export class ModelStream {
   }
 
   /**
-   * Hands on what comes after `after`, or a `snapshot` and what comes after that: what is
-   * there before this returns, then what follows. What it gives ends that; it stops nothing.
-   * Throws `invalid_request` where nothing can be after that.
+   * Passes the events after `after` to `sink`, or a `snapshot` and the events after that: first the
+   * kept ones, before this returns, then those that follow. The returned function detaches the
+   * sink; the response goes on. Throws `invalid_request` for a number that there is not.
    */
   attach(after: number, sink: (event: LoggedEvent) => void): () => void {
     if (!Number.isSafeInteger(after) || after < 0 || after > this.#log.last) {
@@ -125,7 +125,7 @@ export class ModelStream {
     };
   }
 
-  /** Cancels the request to the service. Once is as good as twice. */
+  /** Cancels the request to the service. Calling it twice does no harm. */
   abort(): void {
     if (this.isEnded || this.#control.signal.aborted) return;
     this.#control.abort();
@@ -134,7 +134,7 @@ export class ModelStream {
     });
   }
 
-  /** Lets go of it: a stream that never ran, or one that nobody will ask for. */
+  /** Releases a stream that never ran, or that no client will resume. */
   forget(): void {
     if (this.#isForgotten) return;
     this.#isForgotten = true;
@@ -154,10 +154,10 @@ export class ModelStream {
     }
   }
 
-  /** Each event in a turn of its own: a provider that writes does not wait for who reads. */
+  /** Reads each event in a turn of its own: the provider does not wait for readers. */
   readonly #wake = (): void => void NOW.then(this.#readNext);
 
-  /** As `for await` does it, without a promise and its closures for each delta. */
+  /** As `for await`, without a promise and its closures for each delta. */
   readonly #readNext = (): void => {
     const source = this.#source;
     if (!source || this.isEnded) return;
@@ -186,8 +186,8 @@ export class ModelStream {
       return this.#publish(this.#log.appendDelta(event.type, event.contentIndex, event.delta));
     }
     const { type, ...payload } = wire;
-    const told = type === "start" ? { message: this.#head } : payload;
-    this.#publish(this.#log.append(type, told));
+    const news = type === "start" ? { message: this.#head } : payload;
+    this.#publish(this.#log.append(type, news));
   }
 
   #getWriter(message: AssistantMessage): CompactEventWriter {
@@ -197,7 +197,7 @@ export class ModelStream {
 
   #fail(errorMessage: string, failure: Failure): void {
     if (this.isEnded || this.#isForgotten) return;
-    // A provider that does not listen goes on writing into its own.
+    // A provider that ignores the abort goes on changing its own partial message.
     const base = this.#partial ?? this.#createEmptyMessage();
     const reason = failure.kind === "aborted" ? "aborted" : "error";
     this.#end({
@@ -209,9 +209,9 @@ export class ModelStream {
   }
 
   #end(event: TerminalEvent): void {
-    const told = event.type === "error" ? { ...event, error: this.#redact(event.error) } : event;
-    const message = told.type === "error" ? told.error : told.message;
-    const { type, ...payload } = this.#getWriter(message).write(told);
+    const safe = event.type === "error" ? { ...event, error: this.#redact(event.error) } : event;
+    const message = safe.type === "error" ? safe.error : safe.message;
+    const { type, ...payload } = this.#getWriter(message).write(safe);
     this.#stopAll();
     this.#terminal = this.#log.append(type, payload);
     this.#source?.detach();
@@ -238,7 +238,7 @@ export class ModelStream {
     }
   }
 
-  /** What stands for events that are gone; the end follows, where it came. */
+  /** A snapshot that stands for forgotten events, and the end if there is one. */
   #buildSnapshot(): LoggedEvent[] {
     const end = this.#terminal;
     const seq = end ? end.seq - 1 : this.#log.last;
@@ -258,7 +258,7 @@ export class ModelStream {
     return emptyAssistantMessage(model, this.#options.clock.now());
   }
 
-  /** Without readers, or after the end, there is a time when it is over. */
+  /** Without readers the stream is aborted after a while; after its end it is forgotten. */
   #watchReaders(): void {
     this.#stopWait();
     if (this.#isForgotten || (!this.isEnded && this.#readers.size > 0)) return;
@@ -266,7 +266,7 @@ export class ModelStream {
     this.#stopWait = clock.after(orphanTtlMs, () => (this.isEnded ? this.forget() : this.abort()));
   }
 
-  /** One timer however many events there are: it looks when the last one was. */
+  /** Uses one timer for all events: it checks when the last one arrived. */
   #watchSilence(ms: number): void {
     const { clock, idleMs } = this.#options;
     this.#stopIdle = clock.after(ms, () => {
@@ -286,13 +286,13 @@ export class ModelStream {
   }
 }
 
-/** The message is live: how it ended may be in it already, and is for its end to tell. */
+/** The head of a live message without its ending, which belongs to the last event. */
 function toOpenHead(message: AssistantMessage): MessageHead {
   const { errorMessage: _, failure: __, ...head } = toMessageHead(message);
   return { ...head, stopReason: "stop" };
 }
 
-/** As the loop has it for what was thrown in its own process. */
+/** The failure of a thrown error, as the loop reads it. */
 function readFailure(error: unknown): Failure {
   if (error instanceof IncompleteStreamError) return { kind: "incomplete" };
   const failure: unknown = error instanceof Error && "failure" in error ? error.failure : undefined;

@@ -24,15 +24,15 @@ import {
 import { makeStreamName } from "../frames/stream-name.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
-/** What is kept of all streams that have ended, in bytes. Beyond it the oldest are forgotten. */
+/** How much of all ended streams is kept, in bytes. Above it the oldest are forgotten. */
 export const MAX_ENDED_BYTES: number = 64 * 1024 * 1024;
-/** As many streams that have ended are kept. */
+/** How many ended streams are kept. */
 export const MAX_ENDED_STREAMS = 10_000;
 
 export interface ModelServiceOptions {
-  /** How a model is asked, with keys that never leave here. */
+  /** Asks models, with keys that never leave the server. */
   client: ProtocolClient;
-  /** The models that are listed, and the only ones that are asked. Called for each request. */
+  /** The models that clients may list and ask. Called for each request. */
   models: () => readonly Model[] | Promise<readonly Model[]>;
   /** Default `ORPHAN_TTL_MS`. */
   orphanTtlMs?: number;
@@ -40,7 +40,7 @@ export interface ModelServiceOptions {
   idleMs?: number;
   limits?: Partial<Limits>;
   clock?: Clock;
-  /** Trouble that no client is told of. */
+  /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
 
@@ -61,19 +61,18 @@ interface ReadyRequest {
 }
 
 /**
- * Models for any number of clients. A client names a model and gives a context; which service
- * that is, where, and with what key, is known here alone. A client that goes away may come
- * back to its streams.
+ * Models for any number of clients. A client names a model and sends a context; only the server
+ * knows the service, its address and the key. A client that goes away may resume its streams.
  */
 export class ModelService implements WireService {
   readonly #options: ModelServiceOptions;
   readonly #limits: Limits;
   readonly #clock: Clock;
   readonly #streams = new Map<string, ModelStream>();
-  /** Those that have ended, oldest first. */
+  /** Ended streams, oldest first. */
   readonly #ended = new Map<ModelStream, number>();
   #endedBytes = 0;
-  /** A request for a stream is remembered with that stream, from before it is there. */
+  /** The cache for the answer to a request, which belongs to the stream that the request opens. */
   readonly #caches = new WeakMap<Envelope, IdempotencyCache>();
   #isClosed = false;
 
@@ -83,7 +82,7 @@ export class ModelService implements WireService {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** How many responses are on their way. */
+  /** How many responses are streaming. */
   get running(): number {
     return this.#streams.size - this.#ended.size;
   }
@@ -93,13 +92,13 @@ export class ModelService implements WireService {
     return {
       handlers: this.#createHandlers(streams),
       findCache: (frame) => this.#findCache(frame),
-      // It is answered when the response is whole: silence ends that, not the time it takes.
+      // The answer comes with the whole response: only silence ends that wait.
       findTimeoutMs: ({ type }) => (type === "complete_request" ? Infinity : undefined),
       onClose: () => streams.close(),
     };
   }
 
-  /** Asks a model for somebody without a connection: what comes is had by `attach`. */
+  /** Asks a model for a caller without a connection, which reads the events with `attach`. */
   async open(request: Payload): Promise<ModelStream> {
     const stream = this.#reserve(makeStreamName());
     const run = await this.#prepare(stream, request);
@@ -107,12 +106,12 @@ export class ModelService implements WireService {
     return stream;
   }
 
-  /** A response that is on its way, or that ended not long ago. */
+  /** A response that is streaming, or ended recently. */
   find(id: string): ModelStream | undefined {
     return this.#streams.get(id);
   }
 
-  /** Aborts what runs, and settles when all have ended. */
+  /** Aborts all responses, and settles when they have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const streams = [...this.#streams.values()];
@@ -128,7 +127,7 @@ export class ModelService implements WireService {
         try {
           return await handler(frame, ack);
         } finally {
-          // Its number was counted, whatever came of it.
+          // The number of the request was counted, also if it failed.
           if (frame.stream !== undefined) streams.note(frame.stream);
         }
       };
@@ -155,7 +154,7 @@ export class ModelService implements WireService {
     return { message: await stream.result };
   }
 
-  /** A stream that is over, or not known, is as good as aborted. */
+  /** Aborting a stream that has ended or is unknown succeeds. */
   #abort(frame: Envelope, ack: () => void): void {
     const stream = this.#streams.get(readStreamName(frame));
     ack();
@@ -177,7 +176,7 @@ export class ModelService implements WireService {
     return { models: models.filter((model) => isMatch(model, filter)).map(toModelFacts) };
   }
 
-  /** Takes a name at once, so that two requests for it do not both get it. */
+  /** Reserves a name at once, so that two requests do not share it. */
   #reserve(id: string, answers?: IdempotencyCache): ModelStream {
     if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
     if (this.#streams.has(id)) {
@@ -200,7 +199,7 @@ export class ModelService implements WireService {
     return stream;
   }
 
-  /** What it gives asks the model. Throws where the request is refused. */
+  /** Returns the function that asks the model. Throws where the request is refused. */
   async #prepare(
     stream: ModelStream,
     payload: Payload,
@@ -208,7 +207,7 @@ export class ModelService implements WireService {
     options: FollowOptions = {},
   ): Promise<() => void> {
     try {
-      // From before the model is asked: who goes away meanwhile has left a stream behind.
+      // Attached before the model is asked: a client that leaves meanwhile leaves a stream to resume.
       streams?.follow(stream, 0, options);
       const { model, context, options: asked } = await this.#request(payload);
       const { client } = this.#options;
@@ -251,7 +250,7 @@ export class ModelService implements WireService {
     this.#ended.delete(stream);
   }
 
-  /** What asks for a response is done once, on whichever connection it is sent again. */
+  /** A request for a response is done once, also if it is repeated on another connection. */
   #findCache(frame: Envelope): IdempotencyCache | undefined {
     const { type, stream } = frame;
     if (type !== "stream_request" && type !== "complete_request") return undefined;
@@ -262,7 +261,7 @@ export class ModelService implements WireService {
   }
 }
 
-/** Of the frame, or as the clauses on `resume` have it, of its payload. */
+/** The name of a stream, in the envelope or in the payload. */
 function readStreamName({ stream, payload }: Envelope): string {
   const name = stream ?? payload["stream"];
   if (typeof name === "string" && name !== "") return name;

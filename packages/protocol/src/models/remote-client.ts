@@ -13,28 +13,28 @@ import { toRequestPayload } from "./request-payloads.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
 import type { WireClientApi } from "../client/client-api.ts";
 
-/** An address, a peer that is there already and stays the caller's, or how to make one. */
+/** An address, a client that the caller owns, or the options of a new one. */
 export type RemoteClientOptions =
   | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
   | { peer: WireClientApi }
   | WireClientOptions;
 
-/** Models that a server asks for us: to the loop it is a client like any other. */
+/** Models that a server asks: to the loop it is a client like any other. */
 export interface RemoteClient extends ProtocolClient {
-  /** Of the model only `provider` and `id` are told; keys and headers stay here. */
+  /** Of the model only `provider` and `id` are sent; keys and headers are not. */
   stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageEventStream;
   /** One response, whole. A failed one is a message too: look at `stopReason`. */
   complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
-  /** The models that the server would ask. Rejects with `ProtocolError`. */
+  /** The models that the server offers. Rejects with `ProtocolError`. */
   models(filter?: ModelFilter): Promise<ModelFacts[]>;
-  /** Aborts what runs. A connection of its own is closed. */
+  /** Aborts all responses. A connection of its own is closed. */
   close(): Promise<void>;
 }
 
 /**
- * A client for models behind a wire. Its streams are those of a client in process, event by
- * event. They outlive a connection that breaks; one that cannot be taken up ends with an
- * error of kind "network", and keeps what had come.
+ * A client for models of a server. Its streams have the same events as those of a client in
+ * process. They survive a connection that breaks; one that cannot be resumed ends with an error of
+ * kind "network", and keeps its partial message.
  */
 export function createRemoteClient(given: string | RemoteClientOptions): RemoteClient {
   const options = resolveOptions(given);

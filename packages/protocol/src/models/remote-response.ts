@@ -13,18 +13,18 @@ import { MessageAssembler } from "../messages/message-assembler.ts";
 import { makeStreamName } from "../frames/stream-name.ts";
 import type { StreamListener, WireClientApi } from "../client/client-api.ts";
 
-/** A server that does not end an aborted stream within this is not waited for. */
+/** How long a server may take to end an aborted stream. */
 const ABORT_ANSWER_MS = 2_000;
 const ABORTED: Failure = { kind: "aborted", retryable: false };
 
 export interface RemoteResponseOptions {
   client: WireClientApi;
   model: Model;
-  /** What is asked: the payload of `stream_request`. */
+  /** The payload of `stream_request`. */
   request: Payload;
   signal?: AbortSignal;
   clock?: Clock;
-  /** It has ended. */
+  /** Called when the response has ended. */
   onEnd?: () => void;
 }
 
@@ -35,10 +35,10 @@ export class RemoteResponse implements StreamListener {
   readonly #clock: Clock;
   readonly #id = makeStreamName();
   readonly #message: MessageAssembler;
-  /** The request went out on a connection. */
+  /** The request was sent on a connection. */
   #isSent = false;
   #isGranted = false;
-  /** It was sent on an earlier connection too: nobody knows which of them has the events. */
+  /** The request was sent on an earlier connection as well: either one may have the events. */
   #isResent = false;
   #stopGrace: () => void = () => {};
   #unlisten: () => void = () => {};
@@ -49,7 +49,7 @@ export class RemoteResponse implements StreamListener {
     this.#message = new MessageAssembler(this.events, options.model, () => this.#clock.now());
   }
 
-  /** Asks. Called once. */
+  /** Sends the request. Called once. */
   start(): void {
     const { client: peer, request, signal } = this.#options;
     if (signal?.aborted) return this.#fail("The request was aborted.", ABORTED);
@@ -72,7 +72,7 @@ export class RemoteResponse implements StreamListener {
       if (payload["omitted"] === true) {
         throw new ProtocolError("too_large", `"${type}" could not be sent.`);
       }
-      // A snapshot has its number in what it tells.
+      // A snapshot has its number in its payload.
       const number = seq ?? payload["seq"];
       if (!this.#message.takeNumbered(type, payload, number, from)) {
         throw new ProtocolError("invalid_sequence", `"${type}" came too early.`);
@@ -85,7 +85,7 @@ export class RemoteResponse implements StreamListener {
 
   resume(last: number): { type: string; payload: Payload } | undefined {
     if (this.#isGranted) return { type: "resume", payload: { after: last } };
-    // There may be nothing to resume: the request itself goes out again first.
+    // There may be nothing to resume: the client sends the request itself again first.
     this.#isResent = this.#isSent;
     this.#isSent = true;
     return undefined;
@@ -95,7 +95,7 @@ export class RemoteResponse implements StreamListener {
     this.#fail(error.message, { kind: "network", retryable: true });
   }
 
-  /** Ends it here and there, with what had come. */
+  /** Aborts the response at the server, and ends it here with its partial message. */
   leave(errorMessage: string, failure: Failure): void {
     if (this.events.closed) return;
     this.#askToAbort();
@@ -120,15 +120,15 @@ export class RemoteResponse implements StreamListener {
   readonly #abort = (): void => {
     this.#askToAbort();
     const end = (): void => this.#fail("The request was aborted.", ABORTED);
-    // The server's own end has what was counted by then. Where it is away nobody waits for it.
+    // The end that the server sends has the usage so far. Without a connection it cannot arrive.
     if (this.#options.client.state.type !== "ready") end();
     else this.#stopGrace = this.#clock.after(ABORT_ANSWER_MS, end);
   };
 
-  /** Without a connection this waits for the next one. */
+  /** Without a connection the request waits for the next one. */
   #askToAbort(): void {
     this.#options.client.request("abort_request", { stream: this.#id }).catch(() => {
-      // The end of the stream, here and there, does not depend on it.
+      // The stream ends at both ends without its answer.
     });
   }
 

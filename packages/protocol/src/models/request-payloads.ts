@@ -20,7 +20,7 @@ export const MAX_CONTEXT_MESSAGES = 100_000;
 /** Tools of one request. */
 export const MAX_CONTEXT_TOOLS = 1_000;
 
-/** What of the options travels: nothing that is a secret, a function or of this process. */
+/** The options that are sent: no secrets, no functions, nothing of this process. */
 export type WireStreamOptions = Pick<
   StreamOptions,
   | "temperature"
@@ -35,7 +35,7 @@ export type WireStreamOptions = Pick<
   | "metadata"
 >;
 
-/** A request as a server understands it. */
+/** A request as the server reads it. */
 export interface ModelRequest {
   model: { provider: string; id: string };
   context: Context;
@@ -43,8 +43,8 @@ export interface ModelRequest {
 }
 
 /**
- * A request as it travels: the model by its name, the context without what no model sees,
- * and of the options those that may. Keys, headers and addresses stay here.
+ * A request as it is sent: the model by its name, the context without the notes of the
+ * application, and the options of `WireStreamOptions`. Keys, headers and addresses are not sent.
  */
 export function toRequestPayload(
   { provider, id }: Pick<Model, "provider" | "id">,
@@ -62,7 +62,7 @@ export function toRequestPayload(
   };
 }
 
-/** `{model, context, options?}`, read strictly. Throws `invalid_request`, and says why. */
+/** Reads `{model, context, options?}`, strictly. Throws `invalid_request` with the reason. */
 export function parseRequest({ model, context, options = {} }: Payload): ModelRequest {
   if (!isRecord(model) || !isText(model["provider"]) || !isText(model["id"])) {
     throw invalidRequest('"model" is {provider, id}, both strings.');
@@ -77,7 +77,7 @@ export function parseRequest({ model, context, options = {} }: Payload): ModelRe
   };
 }
 
-/** What the application keeps with a message is not for a model, and may not be JSON. */
+/** Removes the notes of the application from a message: no model sees them, and they may not be JSON. */
 function stripNotes(message: Message): Message {
   if (message.role === "toolResult" && message.details !== undefined) {
     const { details: _, ...seen } = message;
@@ -169,7 +169,7 @@ function isAssistantBlock(block: unknown): boolean {
   return isTextBlock(block) || isImage(block);
 }
 
-/** How an option is read: what it is in words, and whether a value is that. */
+/** Describes an option, and checks a value of it. */
 interface OptionRule<T> {
   what: string;
   is: (value: unknown) => value is T;
@@ -199,7 +199,7 @@ const OPTIONS: { [K in keyof WireStreamOptions]-?: OptionRule<NonNullable<WireSt
     metadata: { what: "an object", is: isRecord },
   };
 
-/** What is not known is passed over, keys and headers with it. */
+/** Ignores unknown options, and with them keys and headers. */
 function parseOptions(options: Payload): WireStreamOptions {
   const read: Record<string, unknown> = {};
   for (const [name, { what, is }] of Object.entries(OPTIONS)) {

@@ -13,7 +13,7 @@ import { createTokenCheck } from "./base/token.ts";
 const SOCKET_KEEP_ALIVE_MS = 30_000;
 
 export interface OpenSocketOptions {
-  /** Travels in `hello`. */
+  /** Sent in `hello`. */
   token?: string;
   /** Aborts connecting; an open connection ignores it. */
   signal?: AbortSignal;

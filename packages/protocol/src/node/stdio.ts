@@ -10,14 +10,14 @@ export interface StdioOptions {
   output: Writable | NodeJS.WritableStream;
   /** Default 16 MiB. */
   maxFrameBytes?: number;
-  /** The first line may be this long. Default: as the others. */
+  /** The longest first line, in bytes. Default: as the others. */
   firstFrameBytes?: number;
 }
 
 /**
- * One frame a line over a stream of bytes each way. LF alone ends a line, a CR before it is
- * passed over. A line that is too long is reported and skipped, never kept. Neither stream
- * is ended or destroyed by this: they belong to the process.
+ * One frame a line over two byte streams. LF ends a line, a CR before it is ignored. A line that is
+ * too long is reported and skipped, never kept. The transport ends and destroys neither stream:
+ * they belong to the process.
  */
 export function openStdio(options: StdioOptions): Transport {
   return new StdioTransport(options);
@@ -30,9 +30,9 @@ class StdioTransport implements Transport {
   readonly #inbox = new Inbox();
   readonly #lines: FrameLines;
   #isClosed = false;
-  /** Settles when the output can take more; there while it cannot. */
+  /** Settles when the output can take more; undefined while it can. */
   #drained: { promise: Promise<void>; settle: () => void } | undefined;
-  /** Lines that were handed to the output and have not gone out. */
+  /** Lines that the output has not written yet. */
   #unwritten = 0;
   #whenWritten: (() => void)[] = [];
 
@@ -73,7 +73,7 @@ class StdioTransport implements Transport {
     this.#input.on("error", this.#onInputError);
     this.#input.on("close", this.#onEnd);
     this.#input.on("data", this.#onData);
-    // One that was over before has nobody left to tell.
+    // An input that has ended before emits no event any more.
     if ("readableEnded" in this.#input && this.#input.readableEnded) queueMicrotask(this.#onEnd);
   }
 
@@ -95,7 +95,7 @@ class StdioTransport implements Transport {
   };
 
   readonly #onInputError = (error: Error): void => this.#end(error);
-  /** A reader that went away is an end like any other. */
+  /** A reader that went away is a normal end. */
   readonly #onOutputError = (error: NodeJS.ErrnoException): void =>
     this.#end(error.code === "EPIPE" ? undefined : error);
   readonly #onOutputClose = (): void => this.#end();
@@ -118,7 +118,7 @@ class StdioTransport implements Transport {
     this.#input.pause();
     this.#output.off("close", this.#onOutputClose);
     this.#output.off("drain", this.#onDrain);
-    // The listeners for errors stay: one that comes late would end the process.
+    // The error listeners stay: a late error without one would end the process.
     this.#onDrain();
     this.#settleWritten();
     this.#inbox.onClose(error);

@@ -7,21 +7,21 @@ import type { Transport } from "../transports/base/transport.ts";
 import { waitForOpen, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
 import { createTransport } from "./http/websocket-server.ts";
 
-/** An answer that refuses is read up to here. */
+/** How much of a refusal is read, in bytes. */
 const MAX_REFUSAL_BYTES = 65_536;
 
 export interface ConnectWebSocketOptions {
-  /** Travels as `Authorization: Bearer`. */
+  /** Sent as `Authorization: Bearer`. */
   token?: string;
-  /** Gives up opening; an open connection is not touched by it. */
+  /** Aborts opening; an open connection ignores it. */
   signal?: AbortSignal;
   maxFrameBytes?: number;
   clock?: Clock;
 }
 
 /**
- * Opens a WebSocket from Node. Rejects with the `ProtocolError` that the server tells when it
- * refuses: `unauthorized` is one that no second attempt changes.
+ * Opens a WebSocket from Node. Rejects with the `ProtocolError` of a server that refuses, such as
+ * `unauthorized`.
  */
 export async function connectWebSocket(
   url: string,

@@ -17,41 +17,40 @@ import { SequenceCheck } from "../frames/sequence.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
 /**
- * Does what a request asks. It may `ack` by itself, to say something right after that; else
- * what it gives is the payload of the `ack`. What it throws is a `nack`: `ProtocolError` with
- * its code, anything else as `internal_error`. Requests of one stream come one after the
- * other, each when the one before is answered.
+ * Handles a request. It may call `ack` itself, to send frames right after it; otherwise its result
+ * is the payload of the `ack`. An error that it throws becomes a `nack`: `ProtocolError` with its
+ * code, any other as `internal_error`. Requests of one stream are handled one after the other.
  */
 export type RequestHandler = (
   frame: Envelope,
   ack: (payload?: Payload) => void,
 ) => Payload | void | Promise<Payload | void>;
 
-/** Frames that are answers, or ends; they are never answered in turn. */
+/** Frames that are answers. They get no answer themselves. */
 const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "ready"]);
 
 export interface ConnectionOptions {
   handlers: ReadonlyMap<string, RequestHandler>;
-  /** Told to the client in `ready`. */
+  /** Sent to the client in `ready`. */
   server?: { name: string; version: string };
   limits?: Partial<Limits>;
-  /** Where the answer to a request is kept. Default: for the connection's life. */
+  /** The cache for the answer to a request. Default: that of the connection. */
   findCache?: (frame: Envelope) => IdempotencyCache | undefined;
-  /** How long a request may take. Default: `requestTimeoutMs` of the limits. */
+  /** The timeout of a request. Default: `requestTimeoutMs` of the limits. */
   findTimeoutMs?: (frame: Envelope) => number | undefined;
-  /** Answers of the other end to what was sent. */
+  /** Answers of the client to frames of the server. */
   onAnswer?: (frame: Envelope) => void;
   /** The connection is over; called once. */
   onClose?: (reason: string, error?: Error) => void;
-  /** Trouble that no answer tells of. */
+  /** Errors that no answer reports. */
   onError?: (error: unknown, where: string) => void;
   maxWaitingBytes?: number;
   clock?: Clock;
 }
 
 /**
- * The serving end of a transport: handshake, `ping`, `goodbye`, sequence numbers, and one
- * answer for every request. Whatever comes in, it answers and goes on.
+ * The server's end of a connection: handshake, `ping`, `goodbye`, sequence numbers, and one answer
+ * for every request. No frame of a client ends it, however invalid.
  */
 export class Connection {
   readonly #transport: Transport;
@@ -61,13 +60,13 @@ export class Connection {
   readonly #outbox: Outbox;
   readonly #sequences: SequenceCheck;
   readonly #memory = new IdempotencyCache();
-  /** The last request of each stream, while it is not answered. */
+  /** The last request of each stream, until its answer. */
   readonly #streams = new Map<string, Promise<void>>();
   #isReady = false;
   #isClosed = false;
   #made = 0;
   #waiting = 0;
-  /** The frame that said goodbye, while requests before it are answered. */
+  /** The id of the client's `goodbye`, while requests before it are answered. */
   #goodbye: string | undefined;
 
   constructor(transport: Transport, options: ConnectionOptions) {
@@ -92,7 +91,7 @@ export class Connection {
     return this.#isClosed;
   }
 
-  /** Sends a frame of our own. `bytes`: about how long its payload is. */
+  /** Sends a frame. `bytes` is the approximate length of its payload. */
   send(
     frame: Pick<Envelope, "type" | "payload"> &
       Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>,
@@ -103,22 +102,22 @@ export class Connection {
     this.#outbox.push(envelope, bytes);
   }
 
-  /** Sends an event of a stream. They come by the thousand: each is made in one go. */
+  /** Sends an event of a stream: the fast path. */
   sendEvent(stream: string, { seq, type, payload, bytes }: LoggedEvent): void {
     const [v, id, ts] = [PROTOCOL_VERSION, `e_${seq}`, this.#clock.now()];
     this.#outbox.push({ v, type, id, ts, stream, seq, payload }, bytes);
   }
 
-  /** A stream is over: its numbers may be used anew. */
+  /** Forgets an ended stream: a new one of its name counts from 1. */
   forget(stream: string): void {
     this.#sequences.forget(stream);
   }
 
-  /** Says goodbye, in answer to `re` if that is given, and ends the transport after what waits. */
+  /** Sends `goodbye`, in answer to `re` if given, and closes the transport after everything that waits. */
   async close(reason = "closed", re?: string): Promise<void> {
     if (this.#isClosed) return;
     if (reason === "slow_reader") {
-      // What waits is lost, and can be had again by attaching.
+      // Waiting frames are dropped; the client gets them when it attaches again.
       await this.#leave(reason);
       return;
     }
@@ -131,7 +130,7 @@ export class Connection {
   async #leave(reason: string): Promise<void> {
     const id = `r_${++this.#made}`;
     const ts = this.#clock.now();
-    // Goes behind what the transport holds; who reads on gets to it.
+    // Follows what the transport has buffered; a client that reads on receives it.
     void this.#transport.send({
       v: PROTOCOL_VERSION,
       type: "goodbye",
@@ -204,7 +203,7 @@ export class Connection {
     const memory = this.#options.findCache?.(frame) ?? this.#memory;
     const isKnown = memory.recall(frame, (answer) => this.#answer(frame, answer));
     if (isKnown) {
-      // Sent again on a new connection, it is the next one there.
+      // A request that is repeated on a new connection has the next number there.
       if (stream !== undefined && seq !== undefined && this.#sequences.isNext(stream, seq, from)) {
         this.#sequences.accept(stream, seq, from);
       }
@@ -223,7 +222,7 @@ export class Connection {
       this.#waiting--;
       this.#answer(frame, answer);
       keep(answer);
-      // Who leaves gets first what was asked for.
+      // A client that leaves gets the answers to its requests first.
       if (this.#goodbye !== undefined && this.#waiting === 0) {
         void this.close("goodbye", this.#goodbye);
       }
@@ -251,7 +250,7 @@ export class Connection {
     this.send({ type, re, ...(stream !== undefined && { stream }), payload });
   }
 
-  /** What is no request: told in an `error`, or where a version is wrong in a `nack`. */
+  /** Answers a frame that is not a request with an `error`, or one of a wrong version with a `nack`. */
   #refuse(error: ProtocolError): void {
     const type = error.code === "version_mismatch" ? "nack" : "error";
     const { re } = error;
@@ -267,19 +266,19 @@ export class Connection {
   }
 }
 
-/** One request from its start to its answer, which comes once and in time. */
+/** One request, with exactly one answer before its timeout. */
 class Work {
-  readonly #tell: (answer: Answer) => void;
+  readonly #send: (answer: Answer) => void;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   #answer: Answer | undefined;
   #stopTimer: () => void = () => {};
   #settle: (() => void) | undefined;
 
-  constructor(clock: Clock, timeoutMs: number, tell: (answer: Answer) => void) {
+  constructor(clock: Clock, timeoutMs: number, send: (answer: Answer) => void) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
-    this.#tell = tell;
+    this.#send = send;
   }
 
   get isAnswered(): boolean {
@@ -321,7 +320,7 @@ class Work {
     if (this.#answer) return;
     this.#answer = answer;
     this.#stopTimer();
-    this.#tell(answer);
+    this.#send(answer);
     this.#settle?.();
   }
 }

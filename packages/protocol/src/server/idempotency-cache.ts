@@ -11,40 +11,40 @@ export interface Answer {
 interface Kept {
   readonly print: string;
   answer: Answer | undefined;
-  /** The length of the answer as JSON, once it is there. */
+  /** The length of the answer as JSON, once there is one. */
   chars: number;
   readonly waiting: ((answer: Answer) => void)[];
 }
 
-/** The answers to messages by their ids: one that is sent again gets the first one. */
+/** Keeps the answers to requests by their ids: a repeated request gets its first answer. */
 export class IdempotencyCache {
   readonly #kept = new Map<string, Kept>();
   readonly #max: number;
   readonly #maxChars: number;
   #chars = 0;
 
-  /** Beyond `max`, or so many characters of answers, the oldest are forgotten. */
+  /** Above `max` answers, or `maxChars` characters of them, the oldest are forgotten. */
   constructor(max: number = MAX_KEPT_ANSWERS, maxChars: number = MAX_KEPT_ANSWER_CHARS) {
     this.#max = max;
     this.#maxChars = maxChars;
   }
 
   /**
-   * Whether a message was here before; then `tell` gets its answer, now or when there is
-   * one. Throws where another message had its id.
+   * Whether a request is repeated; then `send` gets its answer, now or when there is one. Throws
+   * where another request had its id.
    */
-  recall(frame: Envelope, tell: (answer: Answer) => void): boolean {
+  recall(frame: Envelope, send: (answer: Answer) => void): boolean {
     const kept = this.#kept.get(frame.id);
     if (!kept) return false;
     if (kept.print !== computeFingerprint(frame)) {
       throw new ProtocolError("invalid_request", "Another message had this id.");
     }
-    if (kept.answer) tell(kept.answer);
-    else kept.waiting.push(tell);
+    if (kept.answer) send(kept.answer);
+    else kept.waiting.push(send);
     return true;
   }
 
-  /** Notes a message that is being worked on. What this gives takes its answer, once. */
+  /** Records a request that the server works on. The returned function takes its answer, once. */
   begin(frame: Envelope): (answer: Answer) => void {
     const kept: Kept = {
       print: computeFingerprint(frame),
@@ -61,17 +61,17 @@ export class IdempotencyCache {
       if (kept.answer) return;
       kept.answer = answer;
       if (this.#kept.get(frame.id) === kept) this.#weigh(kept, answer);
-      for (const tell of kept.waiting.splice(0)) tell(answer);
+      for (const send of kept.waiting.splice(0)) send(answer);
     };
   }
 
-  /** The newest answer is kept, however long it is. */
+  /** Forgets old answers above the limit. The newest is kept, however long it is. */
   #weigh(kept: Kept, { payload }: Answer): void {
     kept.chars = toJson(payload).length;
     this.#chars += kept.chars;
     for (const [id, oldest] of this.#kept) {
       if (this.#chars <= this.#maxChars) break;
-      // What is being worked on is not forgotten: it would be done twice.
+      // A request without an answer is not forgotten: it would be done twice.
       if (oldest.answer && oldest !== kept) this.#forget(id, oldest);
     }
   }
@@ -85,7 +85,7 @@ export class IdempotencyCache {
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-/** Tells messages apart that have one id by mistake; no defence against intent. */
+/** Distinguishes requests that share an id by mistake; not a defense against intent. */
 function computeFingerprint({ type, payload }: Envelope): string {
   const text = toJson(payload);
   let hash = FNV_OFFSET;
@@ -99,7 +99,7 @@ function toJson(payload: Payload): string {
   try {
     return JSON.stringify(payload);
   } catch {
-    // Nested too deep to be told apart.
+    // Nested too deeply for JSON: such requests count as the same.
     return "";
   }
 }

@@ -5,7 +5,7 @@ import { MAX_WAITING_BYTES } from "../frames/limits.ts";
 import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
-/** What a frame weighs beside its payload, in bytes, about. */
+/** The approximate length of a frame without its payload, in bytes. */
 const FRAME_BYTES = 128;
 
 interface Waiting {
@@ -14,8 +14,8 @@ interface Waiting {
 }
 
 /**
- * Frames on their way into a transport. While its reader lags they wait here, deltas of one
- * block joined; past a limit the reader is given up on.
+ * Frames on their way into a transport. For a slow reader they wait here, with deltas of one block
+ * joined; above a limit the connection ends.
  */
 export class Outbox {
   readonly #transport: Transport;
@@ -34,8 +34,8 @@ export class Outbox {
   }
 
   /**
-   * Sends a frame now, or when its turn comes. `bytes`: about how long its payload is, where
-   * that is known.
+   * Sends a frame now, or when its turn comes. `bytes` is the approximate length of its payload, if
+   * known.
    */
   push(frame: Envelope, bytes?: number): void {
     if (this.#isClosed) return;
@@ -46,14 +46,14 @@ export class Outbox {
     this.#onOverflow();
   }
 
-  /** What waits is dropped, and what comes. */
+  /** Drops waiting frames, and all that follow. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];
     this.#bytes = 0;
   }
 
-  /** Settles when nothing waits any more. */
+  /** Settles when no frame waits. */
   async flush(): Promise<void> {
     while (this.#isBlocked && !this.#isClosed) await this.#unblocked;
   }
@@ -82,7 +82,7 @@ export class Outbox {
     );
   }
 
-  /** What cannot travel is said to be missing: its number is taken, and its answer awaited. */
+  /** Sends a frame that cannot be encoded as omitted: its number is used, and its answer awaited. */
   #transmit(frame: Envelope): void | Promise<void> {
     try {
       return this.#transport.send(frame);
@@ -111,7 +111,7 @@ function measurePayload(payload: Payload): number {
   try {
     return measureUtf8(JSON.stringify(payload));
   } catch {
-    // It cannot travel, and what is sent in its place is short.
+    // It cannot be encoded; the frame in its place is short.
     return 0;
   }
 }

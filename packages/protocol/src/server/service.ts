@@ -5,28 +5,28 @@ import type { Envelope } from "../frames/envelope.ts";
 import { type Limits, LIMITS, MAX_CONNECTIONS } from "../frames/limits.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
-/** What a service does for one connection. */
+/** The part of a service that handles one connection. */
 export interface ServedConnection {
-  /** What it answers, by the type of the request. */
+  /** The handlers by the type of the request. */
   readonly handlers: ReadonlyMap<string, RequestHandler>;
-  /** Where the answer to a request is kept; nothing: for the connection's life. */
+  /** The cache for the answer to a request; undefined: that of the connection. */
   findCache?(frame: Envelope): IdempotencyCache | undefined;
-  /** How long a request may take; nothing: as the limits say. `Infinity`: it ends by itself. */
+  /** The timeout of a request; undefined: that of the limits. `Infinity`: none. */
   findTimeoutMs?(frame: Envelope): number | undefined;
   /** The connection is over; called once. */
   onClose?(reason: string, error?: Error): void;
 }
 
-/** Something that answers requests, on any number of connections: models, sessions. */
+/** Answers requests on any number of connections: models, sessions. */
 export interface WireService {
-  /** Called once for each connection, before anything of it arrives. `connection` is there from the first request on. */
+  /** Called once for each connection, before its first frame. Call `connection` in handlers only. */
   connect(connection: () => Connection): ServedConnection;
-  /** Ends what runs; connections are closed after it. */
+  /** Ends everything that runs. Connections are closed after it. */
   close(): Promise<void>;
 }
 
 export interface WireServerOptions {
-  /** Told to clients in `ready`. */
+  /** Sent to clients in `ready`. */
   server?: { name: string; version: string };
   limits?: Partial<Limits>;
   /** Default `MAX_CONNECTIONS`. */
@@ -34,7 +34,7 @@ export interface WireServerOptions {
   maxWaitingBytes?: number;
   onConnect?: (connection: Connection) => void;
   onDisconnect?: (reason: string, error?: Error) => void;
-  /** Trouble that no answer tells of. */
+  /** Errors that no answer reports. */
   onError?: (error: unknown, where: string) => void;
   clock?: Clock;
 }
@@ -56,7 +56,7 @@ export class WireServer {
     return this.#connections.size;
   }
 
-  /** Answers what comes in on a transport, until it ends. One too many is told so and closed. */
+  /** Serves a transport until it ends. One connection too many gets `goodbye` and is closed. */
   serve(transport: Transport): Connection {
     const { clock, limits, maxWaitingBytes, onConnect, onDisconnect, onError, server } =
       this.#options;
@@ -83,7 +83,7 @@ export class WireServer {
     return connection;
   }
 
-  /** Lets nobody in any more, closes every service and then every connection. */
+  /** Accepts no more connections, closes every service and then every connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#services.map((service) => service.close()));

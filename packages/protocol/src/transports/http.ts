@@ -6,27 +6,27 @@ import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport, TransportHandler } from "./base/transport.ts";
 
-/** Frames that wait go together, up to about so many bytes a request. */
+/** Waiting frames are sent together, up to about this many bytes a request. */
 const MAX_REQUEST_BYTES: number = 1024 * 1024;
 
-/** A stream that broke off is asked for so often, as long as none brings an event. */
+/** How often a broken event stream is resumed without a new event. */
 const MAX_FRUITLESS = 3;
 
 export interface HttpTransportOptions {
-  /** Travels as `Authorization: Bearer`. */
+  /** Sent as `Authorization: Bearer`. */
   token?: string;
-  /** Default: the one that is there. */
+  /** Default: the global one. */
   fetch?: typeof globalThis.fetch;
-  /** Gives up opening; an open connection is not touched by it. */
+  /** Aborts opening; an open connection ignores it. */
   signal?: AbortSignal;
   maxFrameBytes?: number;
 }
 
 /**
- * A connection over plain HTTP: frames go in requests, one after the other, and come as
- * server-sent events. `url` is what stands before `/api`. An event stream that breaks off is
- * taken up where it was; where that brings nothing, the connection is over. Rejects with the
- * `ProtocolError` that the server tells when it refuses.
+ * A connection over plain HTTP: the client sends frames in requests, one after the other, and
+ * receives server-sent events. `url` is the part before `/api`. An event stream that breaks off is
+ * resumed; if that fails, the connection ends. Rejects with the `ProtocolError` of a server that
+ * refuses.
  */
 export async function openHttp(
   url: string,
@@ -40,7 +40,7 @@ export async function openHttp(
   try {
     const answer: unknown = await (await calls.call("POST", "/api/connect")).json();
     const id = isRecord(answer) ? answer["connection"] : undefined;
-    if (typeof id !== "string") throw new Error(`What is at ${url} is not a server of Gyre.`);
+    if (typeof id !== "string") throw new Error(`${url} is not a server of Gyre.`);
     const transport = new HttpTransport(calls, id, options.maxFrameBytes ?? MAX_FRAME_BYTES);
     await transport.open();
     return transport;
@@ -49,7 +49,7 @@ export async function openHttp(
   }
 }
 
-/** Requests to one server, which can all be given up. */
+/** Requests to one server, which can be aborted together. */
 class HttpCalls {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -66,18 +66,18 @@ class HttpCalls {
     this.#controller.abort(reason);
   }
 
-  /** Rejects where the answer is not one of success. */
+  /** Rejects where the status is an error. */
   call(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     return this.#call(method, path, { ...init, signal: this.#controller.signal });
   }
 
-  /** One that goes out though all were given up. */
+  /** A request that is sent after the others were aborted. */
   farewell(method: string, path: string): Promise<Response> {
     return this.#call(method, path, {});
   }
 
   async #call(method: string, path: string, init: RequestInit): Promise<Response> {
-    // Called without an object: a browser's wants none of ours.
+    // Called without an object: the `fetch` of browsers accepts no foreign `this`.
     const fetch = this.#fetch;
     const headers = { ...this.#headers, ...(isRecord(init.headers) && toStrings(init.headers)) };
     const response = await fetch(this.#url + path, { ...init, method, headers });
@@ -91,13 +91,13 @@ class HttpTransport implements Transport {
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #inbox = new Inbox();
-  /** Lines that wait for their request. */
+  /** Lines for the next request. */
   #waiting: string[] = [];
   #waitingBytes = 0;
   #posting: Promise<void> | undefined;
   #lag: { promise: Promise<void>; settle: () => void } | undefined;
   #isClosing = false;
-  /** Events that came, which the server has counted too. */
+  /** How many events arrived; the server counts them too. */
   #seen = 0;
 
   constructor(calls: HttpCalls, id: string, maxBytes: number) {
@@ -106,7 +106,7 @@ class HttpTransport implements Transport {
     this.#maxBytes = maxBytes;
   }
 
-  /** Settles when the event stream is there. */
+  /** Settles when the event stream is open. */
   async open(): Promise<void> {
     const body = await this.#openEvents();
     void this.#listen(body);
@@ -137,9 +137,9 @@ class HttpTransport implements Transport {
     this.#end();
   }
 
-  /** Sends what waits, a request after the other: they could overtake each other. */
+  /** Sends waiting lines, one request after the other: parallel ones could overtake each other. */
   async #post(): Promise<void> {
-    // What is sent in this turn goes together.
+    // Frames of this turn are sent together.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#inbox.isClosed) {
       const body = this.#takeBody();
@@ -147,7 +147,7 @@ class HttpTransport implements Transport {
         const headers = { "content-type": "application/x-ndjson" };
         await this.#calls.call("POST", `${this.#path}/frames`, { body, headers });
       } catch (error) {
-        // Nobody knows what of it arrived: it is not sent again here.
+        // The server may have read a part of it, so it is not sent again.
         this.#end(toError(error));
       }
       if (this.#waitingBytes <= MAX_BUFFERED_BYTES) this.#settle();
@@ -175,21 +175,21 @@ class HttpTransport implements Transport {
     return body;
   }
 
-  /** Reads one stream of events after the other, until there is nothing to be had. */
+  /** Reads one event stream after the other, until none brings new events. */
   async #listen(first: ReadableStream<Uint8Array>): Promise<void> {
     let body: ReadableStream<Uint8Array> | undefined = first;
     let fruitless = 0;
     while (!this.#inbox.isClosed) {
       const seen = this.#seen;
-      const trouble = await this.#read(body);
+      const error = await this.#read(body);
       body = undefined;
       fruitless = this.#seen > seen ? 0 : fruitless + 1;
-      // A server that tells why does not change its mind.
-      if (trouble instanceof ProtocolError || fruitless > MAX_FRUITLESS) return this.#end(trouble);
+      // A server that refuses with a code will refuse again.
+      if (error instanceof ProtocolError || fruitless > MAX_FRUITLESS) return this.#end(error);
     }
   }
 
-  /** Reads to the end of one stream, which is asked for if it is not there; gives what ended it. */
+  /** Reads one event stream to its end, and returns the error that ended it. Opens it if needed. */
   async #read(given: ReadableStream<Uint8Array> | undefined): Promise<Error> {
     const decoder = new SseDecoder((data, event) => {
       if (event === "close") return this.#end();
@@ -221,7 +221,7 @@ class HttpTransport implements Transport {
     try {
       await this.#calls.farewell("DELETE", this.#path);
     } catch {
-      // The server finds out by itself, only later.
+      // The server closes the connection by itself, later.
     }
   }
 

@@ -5,12 +5,12 @@ import { CLOSE_GRACE_MS, MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/l
 import { ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport, TransportHandler } from "./base/transport.ts";
 
-/** The subprotocol that is spoken. */
+/** The WebSocket subprotocol of frames. */
 export const WEBSOCKET_PROTOCOL = "gyre.v1";
 /** A subprotocol that carries the token, as base64url: a browser can set no header. */
 export const TOKEN_PROTOCOL_PREFIX = "gyre.token.";
 
-/** How often a buffer that is too full is looked at: sockets of browsers do not tell. */
+/** How often a full buffer is checked: sockets of browsers have no event for it. */
 const BUFFER_LOOK_MS = 10;
 
 /** The `readyState` of a socket that is open. */
@@ -20,7 +20,7 @@ const NORMAL_CLOSURE = 1000;
 const GOING_AWAY = 1001;
 const TOO_LARGE_CLOSURE = 1009;
 
-/** What is needed of a WebSocket: that of a browser, of Node 22 and later, of `ws`. */
+/** The part of a WebSocket that is used: that of browsers, Node 22 and later, and `ws` fit. */
 export interface WebSocketLike {
   readonly readyState: number;
   readonly bufferedAmount: number;
@@ -39,23 +39,23 @@ export interface WebSocketLike {
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
 export interface WebSocketOptions {
-  /** Travels as a subprotocol, never in the URL. */
+  /** Sent as a subprotocol, never in the URL. */
   token?: string;
-  /** Default: the one that is there; Node 20 has none. */
+  /** Default: the global one; Node 20 has none. */
   WebSocket?: WebSocketConstructor;
-  /** Gives up opening; an open connection is not touched by it. */
+  /** Aborts opening; an open connection ignores it. */
   signal?: AbortSignal;
   maxFrameBytes?: number;
   clock?: Clock;
 }
 
-/** Opens a WebSocket. Rejects where that fails; a browser does not tell why. */
+/** Opens a WebSocket. Rejects where that fails; browsers do not report why. */
 export async function openWebSocket(
   url: string,
   options: WebSocketOptions = {},
 ): Promise<Transport> {
   const { token, WebSocket = globalThis.WebSocket, signal, clock = systemClock } = options;
-  // Types say that it is there; Node 20 does not have it.
+  // The types have it; Node 20 does not.
   if (typeof WebSocket !== "function") {
     throw new Error(
       "There is no WebSocket here. Pass one as an option, or use connectWebSocket of @gyre/protocol/node.",
@@ -85,7 +85,7 @@ export function encodeBase64Url(token: string): string {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Settles when the socket is open. Rejects where it closes before, or is given up. */
+/** Settles when the socket is open. Rejects where it closes before, or the signal fires. */
 export function waitForOpen(socket: WebSocketLike, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
@@ -93,8 +93,8 @@ export function waitForOpen(socket: WebSocketLike, signal?: AbortSignal): Promis
       socket.close();
     };
     signal?.addEventListener("abort", onAbort, { once: true });
-    let told = "";
-    socket.addEventListener("error", (event) => (told = readMessage(event)));
+    let reason = "";
+    socket.addEventListener("error", (event) => (reason = readMessage(event)));
     socket.addEventListener("open", () => {
       signal?.removeEventListener("abort", onAbort);
       resolve();
@@ -102,30 +102,30 @@ export function waitForOpen(socket: WebSocketLike, signal?: AbortSignal): Promis
     socket.addEventListener("close", ({ code }) => {
       signal?.removeEventListener("abort", onAbort);
       reject(
-        new Error(`The WebSocket could not be opened: ${told || `closed with code ${code}`}.`),
+        new Error(`The WebSocket could not be opened: ${reason || `closed with code ${code}`}.`),
       );
     });
   });
 }
 
 async function waitForRoom(socket: WebSocketLike, clock: Clock): Promise<void> {
-  // One that was closed keeps for ever what it holds.
+  // A closed socket never empties its buffer.
   while (socket.readyState === OPEN && socket.bufferedAmount > MAX_BUFFERED_BYTES) {
     await new Promise<void>((resolve) => clock.after(BUFFER_LOOK_MS, resolve));
   }
 }
 
-/** How a socket is written to, and ended. */
+/** How a socket is written to and ended. */
 export interface WebSocketTransportOptions {
   /** Sends a text. A promise settles when the socket can take more. */
   write: (text: string) => void | Promise<void>;
-  /** Ends a socket that does not end by itself. */
+  /** Cuts a socket that does not end by itself. */
   cut?: () => void;
   maxFrameBytes?: number;
   clock?: Clock;
 }
 
-/** A WebSocket as a transport, on either end: a text frame is a frame. */
+/** A WebSocket as a transport, on either end: one text message for each frame. */
 export class WebSocketTransport implements Transport {
   readonly #socket: WebSocketLike;
   readonly #options: WebSocketTransportOptions;
@@ -141,7 +141,7 @@ export class WebSocketTransport implements Transport {
     this.#maxBytes = options.maxFrameBytes ?? MAX_FRAME_BYTES;
     this.#ended = new Promise((resolve) => (this.#end = resolve));
     socket.addEventListener("message", ({ data }) => this.#take(data));
-    // What it was is told with the close that follows.
+    // The close event that follows reports other errors.
     socket.addEventListener("error", (event) => this.#onError(event));
     socket.addEventListener("close", ({ code, reason }) =>
       this.#onClose(toCloseError(code, reason)),
@@ -152,7 +152,7 @@ export class WebSocketTransport implements Transport {
     const text = encode(envelope, this.#maxBytes);
     if (this.#isOver) return undefined;
     const wait = this.#options.write(text);
-    // Nobody waits for one that is over.
+    // A closed socket ends the wait.
     if (wait) return Promise.race([wait, this.#ended]);
   }
 
@@ -181,7 +181,7 @@ export class WebSocketTransport implements Transport {
     this.#inbox.onFault(new ProtocolError("invalid_request", "A frame is text, not binary."));
   }
 
-  /** `ws` tells of a frame above its limit here, and then closes. */
+  /** `ws` reports a frame above its limit as an error, and then closes. */
   #onError(event: object): void {
     const error = "error" in event ? event.error : undefined;
     if (!(error instanceof Error) || !("code" in error)) return;
@@ -211,5 +211,5 @@ function readMessage(event: object): string {
 
 function readReason(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;
-  return reason instanceof Error ? reason : new Error("Opening was given up.");
+  return reason instanceof Error ? reason : new Error("Opening was aborted.");
 }

@@ -4,15 +4,15 @@ import type { Transport, TransportHandler } from "../../transports/base/transpor
 
 const MS_A_SECOND = 1000;
 
-/** A number that somebody else knows, read when it is asked for. */
+/** A number that another part of the program knows, read with each report. */
 export interface Gauge {
-  /** As Prometheus has names: `gyre_streams`. */
+  /** In the form of Prometheus: `gyre_streams`. */
   name: string;
   help: string;
   read: () => number;
 }
 
-/** What went through the listeners of a server, as text for Prometheus. */
+/** Counts what passes the listeners of a server, for Prometheus. */
 export class Metrics {
   readonly #clock: Clock;
   readonly #since: number;
@@ -20,7 +20,7 @@ export class Metrics {
   readonly #connections = new Map<string, number>();
   readonly #refused = new Map<string, number>();
   readonly #frames = { in: 0, out: 0 };
-  /** Of sockets that are closed. */
+  /** Bytes of closed sockets. */
   readonly #bytes = { in: 0, out: 0 };
   readonly #sockets = new Set<Socket>();
 
@@ -29,7 +29,7 @@ export class Metrics {
     this.#since = clock.now();
   }
 
-  /** The sockets that are open. */
+  /** The open sockets. */
   get sockets(): ReadonlySet<Socket> {
     return this.#sockets;
   }
@@ -38,7 +38,7 @@ export class Metrics {
     this.#gauges.push(gauge);
   }
 
-  /** Somebody was turned away. */
+  /** Counts a rejected connection or request. */
   countRefusal(reason: string): void {
     this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
   }
@@ -53,7 +53,7 @@ export class Metrics {
     });
   }
 
-  /** A transport whose frames are counted, and itself until it is closed. */
+  /** Counts a transport until it is closed, and its frames. */
   countFrames(transport: Transport, kind: string, onClosed?: () => void): Transport {
     const add = (by: number): unknown =>
       this.#connections.set(kind, (this.#connections.get(kind) ?? 0) + by);
@@ -81,7 +81,7 @@ export class Metrics {
     };
   }
 
-  /** All of it, in the text format of Prometheus. */
+  /** All counters in the text format of Prometheus. */
   format(): string {
     let { in: read, out: written } = this.#bytes;
     for (const socket of this.#sockets) {
@@ -108,7 +108,7 @@ export class Metrics {
       ...formatMetric(
         "gyre_refused_total",
         "counter",
-        "Who was turned away.",
+        "Rejected connections and requests.",
         withLabel("reason", this.#refused),
       ),
       ...this.#gauges.flatMap(({ name, help, read: value }) =>

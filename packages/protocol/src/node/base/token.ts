@@ -3,37 +3,37 @@ import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 const TOKEN_BYTES = 32;
-/** One that was written by hand may be shorter than ours, but not so short that it is guessed. */
+/** The least length of a token that was written by hand. */
 const MIN_TOKEN_CHARS = 16;
-/** No token is longer; something else was named by mistake. */
+/** A longer file does not hold a token. */
 const MAX_TOKEN_CHARS = 4096;
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
-/** The bits of a mode that give anything to others than the owner. */
+/** The bits of a mode that give access to other users. */
 const OTHERS = 0o077;
-/** What a header and a subprotocol can carry. */
+/** The characters that a header and a subprotocol can carry. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
-/** A token that nobody guesses: 32 random bytes, as base64url. */
+/** A new token: 32 random bytes as base64url. */
 export function makeToken(): string {
   return randomBytes(TOKEN_BYTES).toString("base64url");
 }
 
 /**
- * The check for a token, which takes as long for a wrong one as for the right one. Throws on
- * a token that is too short or cannot travel.
+ * Creates the check for a token, which takes as long for a wrong one as for the right one. Throws
+ * on a token that is too short or cannot be sent in a header.
  */
 export function createTokenCheck(token: string): (given: string) => boolean {
   const problem = findProblem(token);
   if (problem) throw new Error(`The token ${problem}.`);
-  // Of one length, whatever is given: a comparison tells nothing about that either.
+  // Digests have one length, so the comparison does not reveal that of the token.
   const wanted = digest(token);
   return (given) => timingSafeEqual(digest(given), wanted);
 }
 
 /**
- * The token of a file, which is made where there is none: its owner's alone. Throws where
- * others have access to it (Windows has no such modes), or it holds no token.
+ * Reads the token of a file, or makes one if the file is missing, with access for its owner alone.
+ * Throws where others have access to it (Windows has no such modes), or it holds no token.
  */
 export async function readOrMakeToken(file: string): Promise<{ token: string; isNew: boolean }> {
   await mkdir(dirname(file), { recursive: true, mode: OWNER_ONLY_FOLDER });
@@ -65,7 +65,7 @@ export async function readOrMakeToken(file: string): Promise<{ token: string; is
   }
 }
 
-/** Opens a file that was not there: two who start at once do not share one. */
+/** Creates a file; undefined if it exists. Two servers that start at once do not overwrite each other. */
 async function openNew(file: string): Promise<FileHandle | undefined> {
   try {
     return await open(file, "wx", OWNER_ONLY);

@@ -16,7 +16,7 @@ const OK = 200;
 export interface HttpConnectionOptions {
   maxFrameBytes: number;
   clock: Clock;
-  /** It is over. */
+  /** Called when the connection has ended. */
   onEnd: () => void;
 }
 
@@ -27,9 +27,9 @@ interface Kept {
 }
 
 /**
- * The serving end of a connection over HTTP. Its events go out on one response after the
- * other: a stream that broke off is taken up by a new one, from a short tail. Without any for
- * `EVENTS_AWAY_MS`, it is gone.
+ * The server's end of a connection over HTTP. Its events are sent on one response after the other:
+ * a client whose stream broke off resumes it from a short tail. After `EVENTS_AWAY_MS` without an
+ * event stream it is closed.
  */
 export class HttpConnection implements Transport {
   readonly inbox: Inbox = new Inbox();
@@ -40,7 +40,7 @@ export class HttpConnection implements Transport {
   #response: ServerResponse | undefined;
   #hasRequest = false;
   #isClosing = false;
-  /** Settles when the reader can take more; there while it cannot. */
+  /** Settles when the reader can take more; undefined while it can. */
   #lag: { promise: Promise<void>; settle: () => void } | undefined;
   #stopTimer: () => void = () => {};
 
@@ -63,7 +63,7 @@ export class HttpConnection implements Transport {
     this.inbox.open(handler);
   }
 
-  /** Tells the client, if its stream is there, that nothing follows. */
+  /** Sends the end to the client, if it has an event stream. */
   async close(): Promise<void> {
     if (this.inbox.isClosed || this.#isClosing) return;
     this.#isClosing = true;
@@ -79,18 +79,18 @@ export class HttpConnection implements Transport {
     this.end();
   }
 
-  /** Sends the events after that one, and from then on what comes. Throws where they are not kept any more. */
+  /** Sends the events after `after`, and those that follow. Throws where they are not kept any more. */
   attach(response: ServerResponse, after: number): void {
     const first = this.#tail[0]?.seq ?? this.#sent + 1;
     if (!Number.isSafeInteger(after) || after < first - 1 || after > this.#sent) {
-      const what = `The events after ${after} are not kept any more. Connect anew.`;
+      const what = `The events after ${after} are not kept any more. Connect again.`;
       const error = new ProtocolError("stream_not_found", what);
       this.end(error);
       throw error;
     }
     const before = this.#response;
     this.#response = response;
-    // A client that takes it up anew has given up the old one, whatever that knows.
+    // A client that resumes has lost its old stream, also if that seems to be open.
     before?.destroy();
     response.writeHead(OK, {
       "content-type": "text/event-stream",
@@ -111,7 +111,7 @@ export class HttpConnection implements Transport {
     this.#keepAlive(response);
   }
 
-  /** Requests with frames come one after the other. What it gives ends this one. */
+  /** Begins a request with frames, one at a time. The returned function ends it. */
   beginRequest(): () => void {
     if (this.#hasRequest) {
       throw new ProtocolError(

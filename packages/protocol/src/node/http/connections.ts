@@ -48,14 +48,14 @@ export class HttpConnections {
       method: "DELETE",
       path: /\/api\/connections\/([\w-]+)/,
       handle: (_, response, [id = ""]) => {
-        // Once more does no harm: what was asked for is so.
+        // Deleting twice does no harm.
         this.#connections.get(id)?.end();
         response.writeHead(NO_CONTENT).end();
       },
     },
   ];
 
-  /** Ends those that are left. */
+  /** Ends all connections. */
   close(): void {
     for (const connection of this.#connections.values()) connection.end();
   }
@@ -86,7 +86,7 @@ export class HttpConnections {
     try {
       await readBody(request, maxBodyBytes, (chunk) => lines.feed(chunk));
     } catch (error) {
-      // What came of it was taken; what follows would leave a gap.
+      // Frames before the break were read; later ones would leave a gap.
       connection.end(new Error("A request with frames broke off.", { cause: error }));
       throw error;
     } finally {
@@ -99,12 +99,12 @@ export class HttpConnections {
   #find(id = ""): HttpConnection {
     const connection = this.#connections.get(id);
     if (connection) return connection;
-    const what = `There is no connection "${id}", or not any more. Connect anew.`;
+    const what = `There is no connection "${id}", or not any more. Connect again.`;
     throw new ProtocolError("stream_not_found", what);
   }
 }
 
-/** All of a body, piece by piece. The rest of one that is too long is left where it is. */
+/** Reads a body piece by piece. The rest of one that is too long is not read. */
 function readBody(
   request: IncomingMessage,
   maxBytes: number,

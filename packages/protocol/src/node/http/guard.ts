@@ -13,31 +13,31 @@ const HTTP_PORT = 80;
 const LOOPBACK_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
-/** Why somebody was turned away: these are counted. */
+/** Why a request was rejected. Each reason is counted. */
 export type RefusalReason = "host" | "origin" | "token" | "connections";
 
-/** Why somebody is turned away, and what is answered. */
+/** Why a request is rejected, and its answer. */
 export interface Refusal {
   reason: RefusalReason;
   status: number;
   error: ProtocolError;
 }
 
-/** Whom a server lets in. */
+/** Which requests a server accepts. */
 export interface GuardOptions {
   token: string;
   /** The port that the server listens on, once it does. */
   port: () => number;
   /**
-   * Names that the server is called by beside those of loopback: `name:port`, or a name for
-   * the port that it listens on or for none, as behind a proxy.
+   * Names of the server beside those of loopback: `name:port`, or a name for the port that it
+   * listens on and for no port, as behind a proxy.
    */
   hosts?: readonly string[];
-  /** Pages of other origins that may come: `https://example.org`. */
+  /** Origins of other sites whose pages may use the server: `https://example.org`. */
   origins?: readonly string[];
 }
 
-/** Who may come in over HTTP and WebSocket. */
+/** Decides which requests over HTTP and WebSocket are accepted. */
 export class Guard {
   readonly #isToken: (given: string) => boolean;
   readonly #port: () => number;
@@ -51,14 +51,14 @@ export class Guard {
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
   }
 
-  /** What is wrong with a request; nothing: it may come in. */
+  /** Why a request is rejected; undefined if it is accepted. */
   check(request: IncomingMessage): Refusal | undefined {
     return this.checkPlace(request) ?? this.#checkToken(request);
   }
 
   /**
-   * The same without the token. A page that had its own name point here (DNS rebinding) has
-   * that name as the host; a page of another site tells its origin.
+   * The same without the token. A page whose own name points here (DNS rebinding) sends that name
+   * as the host; a page of another site sends its origin.
    */
   checkPlace({ headers: { host = "", origin } }: IncomingMessage): Refusal | undefined {
     if (!this.#isOurHost(host.toLowerCase())) {
@@ -70,7 +70,7 @@ export class Guard {
     return forbid("origin", `Pages of "${origin}" may not use this server. Allow that origin.`);
   }
 
-  /** For pages of another origin that is allowed: that they may read the answer. */
+  /** The headers that let pages of an allowed origin read the answer. */
   buildCorsHeaders({ headers: { host = "", origin } }: IncomingMessage): OutgoingHttpHeaders {
     if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return {};
     if (isSameOrigin(origin, host)) return {};
@@ -88,7 +88,7 @@ export class Guard {
     const port = this.#port();
     return this.#hosts.some((name, at) => {
       if (host === `${name}:${port}`) return true;
-      // Loopback without a port means port 80; another name may stand before a proxy.
+      // Loopback without a port means port 80; another name may be that of a proxy.
       return host === name && (at >= LOOPBACK_NAMES.length || port === HTTP_PORT);
     });
   }
@@ -105,7 +105,7 @@ export class Guard {
   }
 }
 
-/** For one connection too many. */
+/** The answer to one connection too many. */
 export function refuseTooMany(max: number): Refusal {
   const what = `This server has all of its ${max} connections. Try again later.`;
   return {
@@ -121,11 +121,11 @@ function forbid(reason: RefusalReason, what: string): Refusal {
 
 function isSameOrigin(origin: string, host: string): boolean {
   const lower = origin.toLowerCase();
-  // Behind a proxy that does the encryption, the page is one of https.
+  // Behind a proxy with TLS, the page has https.
   return [`http://${host.toLowerCase()}`, `https://${host.toLowerCase()}`].includes(lower);
 }
 
-/** Browsers can give a WebSocket no header: there the token is one of the subprotocols. */
+/** Browsers set no headers on a WebSocket: the token is one of the subprotocols. */
 function findTokenInProtocols(headers: IncomingMessage["headers"]): string | undefined {
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((each) => each.trim());
   const found = offered.find((each) => each.startsWith(TOKEN_PROTOCOL_PREFIX));

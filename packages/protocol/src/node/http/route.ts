@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorMessage } from "@gyre/ai";
 import { type ErrorCode, ProtocolError } from "../../frames/protocol-error.ts";
 
-/** What an HTTP server answers at one path. Whoever may not come in was turned away before. */
+/** A route of the HTTP server. Requests without the token were rejected before. */
 export interface Route {
   readonly method: string;
-  /** The whole path, or a pattern for it whose groups are handed on. */
+  /** The whole path, or a pattern for it whose groups `handle` gets. */
   readonly path: string | RegExp;
   /**
-   * Answers. `match`: what the groups of the pattern found. What it throws before it has
-   * answered is for `answerError`.
+   * Answers a request. `match` has the groups of the pattern. An error that it throws before it has
+   * answered goes to `answerError`.
    */
   handle(
     request: IncomingMessage,
@@ -18,7 +18,7 @@ export interface Route {
   ): void | Promise<void>;
 }
 
-/** Which route a request is for; or the methods that its path has, none where there is no such path. */
+/** The route of a request, or the methods that its path has; an empty list for an unknown path. */
 export type FoundRoute =
   | { route: Route; match: readonly string[] }
   | { route: undefined; allowed: readonly string[] };
@@ -64,14 +64,14 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 
 const MS_PER_SECOND = 1000;
 
-/** The HTTP status that says about what an error code says. */
+/** The HTTP status of an error code. */
 export function statusOf(code: ErrorCode): number {
   return STATUS_OF[code];
 }
 
 /**
- * Answers with an error: its status, and `{"error": {"code", "message", …}}`. What is no
- * `ProtocolError` is ours, and its words stay here. A response that has begun is cut off instead.
+ * Answers with an error: its status, and `{"error": {"code", "message", …}}`. The message of an
+ * error that is not a `ProtocolError` is not sent. A response that has begun is cut off instead.
  */
 export function answerError(
   response: ServerResponse,
@@ -83,10 +83,10 @@ export function answerError(
     response.destroy();
     return;
   }
-  const isTold = error instanceof ProtocolError;
-  const code = isTold ? error.code : "internal_error";
-  const message = isTold ? errorMessage(error) : "Something went wrong in the server.";
-  const details = isTold ? error.details : {};
+  const isPublic = error instanceof ProtocolError;
+  const code = isPublic ? error.code : "internal_error";
+  const message = isPublic ? errorMessage(error) : "Something went wrong in the server.";
+  const details = isPublic ? error.details : {};
   const body = JSON.stringify({ error: { ...details, code, message } });
   const waitMs = details["retryAfterMs"];
   const wait = typeof waitMs === "number" ? String(Math.ceil(waitMs / MS_PER_SECOND)) : undefined;

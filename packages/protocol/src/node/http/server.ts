@@ -25,13 +25,13 @@ import { Metrics } from "../base/metrics.ts";
 import { answerError, findRoute, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
 
-/** The headers of a request are there by then, or its socket is closed. */
+/** The timeout of the headers of a request. */
 export const HEADERS_TIMEOUT_MS = 10_000;
-/** A request is there with its body by then, or its socket is closed. */
+/** The timeout of a whole request. */
 export const BODY_TIMEOUT_MS = 60_000;
-/** How often it is looked for those who are too slow. */
+/** How often these timeouts are checked. */
 const LOOK_MS = 1000;
-/** A connection over HTTP has its event stream, its requests, and what comes between. */
+/** A connection over HTTP has an event stream, requests, and a stream that is being resumed. */
 const SOCKETS_A_CONNECTION = 4;
 
 const OK = 200;
@@ -41,10 +41,10 @@ const NOT_ALLOWED = 405;
 const UNAVAILABLE = 503;
 
 const WEBSOCKET_PATH = "/api/ws";
-/** Where there is one connection more after a request. */
+/** Paths whose requests open a connection. */
 const CONNECTING_PATHS: ReadonlySet<string> = new Set([WEBSOCKET_PATH, "/api/connect"]);
 
-/** One line of the log. No query, no header and no body is in it. */
+/** One line of the log, without queries, headers and bodies. */
 export type LogEntry =
   | { type: "request"; method: string; path: string; status: number; durationMs: number }
   | { type: "refused"; reason: string; method: string; path: string; status: number }
@@ -126,7 +126,7 @@ class HttpServer {
     });
     this.#routes = [
       ...this.#connections.routes,
-      { method: "GET", path: "/metrics", handle: (_, response) => this.#tellMetrics(response) },
+      { method: "GET", path: "/metrics", handle: (_, response) => this.#sendMetrics(response) },
       ...(options.routes ?? []),
     ];
     this.#server = createServer(
@@ -175,7 +175,7 @@ class HttpServer {
     for (const [name, value] of Object.entries(this.#guard.buildCorsHeaders(request))) {
       if (value !== undefined) response.setHeader(name, value);
     }
-    // A browser asks without the token whether it may send it.
+    // A browser asks without the token whether it may send it (preflight).
     const isPreflight = method === "OPTIONS" && request.headers.origin !== undefined;
     const refusal = isPreflight ? this.#guard.checkPlace(request) : this.#check(request, path);
     if (refusal) {
@@ -207,7 +207,7 @@ class HttpServer {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // Who goes away in the middle of it is gone.
+    // A client that leaves during the upgrade is gone.
     socket.on("error", () => socket.destroy());
     const path = pathOf(request);
     const refusal = this.#check(request, path);
@@ -256,26 +256,26 @@ class HttpServer {
       const { statusCode: status } = response;
       this.#options.log?.({ type: "request", method, path, status, durationMs });
     });
-    // While it closes, a socket is of no more use after its answer.
+    // While the server closes, a socket has no use after its answer.
     response.once("finish", () => {
       if (this.#isClosing) setImmediate(() => this.#server.closeIdleConnections());
     });
   }
 
-  #tellMetrics(response: ServerResponse): void {
+  #sendMetrics(response: ServerResponse): void {
     response
       .writeHead(OK, { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" })
       .end(this.metrics.format());
   }
 }
 
-/** The address that it listens on is a name of its own, unless it stands for all of them. */
+/** The address that it listens on is one of its names, unless it stands for all addresses. */
 function listOwnNames(host: string = LOOPBACK): string[] {
   if (host === LOOPBACK || host === "0.0.0.0" || host === "::") return [];
   return [formatHost(host)];
 }
 
-/** The path of a request, without its query: only that may be in a log. */
+/** The path of a request without its query, which must not be logged. */
 function pathOf({ url = "/" }: IncomingMessage): string {
   return url.split("?", 1)[0] ?? "/";
 }

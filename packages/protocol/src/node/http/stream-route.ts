@@ -12,35 +12,36 @@ import { Outbox } from "../../server/outbox.ts";
 import { ProtocolError } from "../../frames/protocol-error.ts";
 import { answerError, type Route } from "./route.ts";
 
-/** An event of a model's response with its number. A `snapshot` stands for all up to its own. */
+/** An event of a model's response with its number. A `snapshot` stands for all events up to its own. */
 export interface NumberedEvent {
   readonly seq: number;
   readonly type: string;
   readonly payload: Payload;
-  /** About how long the payload is as JSON. */
+  /** The approximate length of the payload as JSON. */
   readonly bytes?: number;
 }
 
-/** One response of a model, which is there however often its readers come and go. */
+/** One response of a model, which continues while its readers come and go. */
 export interface ResumableStream {
   readonly id: string;
-  /** Its last event was there. */
+  /** Whether its last event has been published. */
   readonly isEnded: boolean;
   /**
-   * Hands on what comes after `after`, or a `snapshot` and what comes after that: first what
-   * is there, before this returns, then what follows, to `done` or `error`. What it gives
-   * ends that; it stops nothing. Throws a `ProtocolError` where nothing can be after that.
+   * Passes the events after `after` to `sink`, or a `snapshot` and the events after that: first the
+   * kept ones, before this returns, then those that follow, to `done` or `error`. The returned
+   * function detaches the sink; the response goes on. Throws `ProtocolError` for a number that there
+   * is not.
    */
   attach(after: number, sink: (event: NumberedEvent) => void): () => void;
-  /** Cancels the request to the service. Once is as good as twice. */
+  /** Cancels the request to the service. Calling it twice does no harm. */
   abort(): void;
 }
 
-/** Where responses come from. */
+/** Opens and finds responses. */
 export interface StreamSource {
-  /** Asks a model. Throws a `ProtocolError` that tells what is wrong with the request. */
+  /** Asks a model. Throws a `ProtocolError` with the reason where it refuses the request. */
   open(request: Payload): ResumableStream | Promise<ResumableStream>;
-  /** A response that goes on, or that ended not long ago. */
+  /** A response that is streaming, or ended recently. */
   find(id: string): ResumableStream | undefined;
 }
 
@@ -111,11 +112,11 @@ function sendEvents(
   after: number,
   { clock = systemClock, maxWaitingBytes = MAX_WAITING_BYTES }: StreamRouteOptions,
 ): void {
-  // Who asked has left: the stream is without a reader until one comes back.
+  // The client has left: the stream has no reader until the client resumes it.
   if (response.destroyed) return;
   response.setHeader("content-type", "text/event-stream; charset=utf-8");
   response.setHeader("cache-control", "no-store");
-  // Some proxies would keep events back until they have a good many.
+  // Keeps proxies from buffering events.
   response.setHeader("x-accel-buffering", "no");
   response.setHeader("gyre-stream", stream.id);
 
@@ -139,15 +140,15 @@ function sendEvents(
     outbox.push({ v: PROTOCOL_VERSION, type, stream: stream.id, id, seq, payload }, bytes);
     if (type === "done" || type === "error") void outbox.flush().then(() => response.end());
   });
-  // Who has its last event already gets nothing but the end.
+  // A client that has the last event already gets only the end.
   if (stream.isEnded) void outbox.flush().then(() => response.end());
-  // Its name is of use before its first event.
+  // The client needs the name of the stream before its first event.
   response.flushHeaders();
 
   let stopTimer = (): void => {};
   const keepAlive = (): void => {
     stopTimer = clock.after(KEEP_ALIVE_MS, () => {
-      // A reader that lags has something to read.
+      // A slow reader has something to read.
       if (!response.writableNeedDrain && !response.writableEnded) response.write(":\n\n");
       keepAlive();
     });
@@ -161,7 +162,7 @@ function sendEvents(
   });
 }
 
-/** A frame as a server-sent event. Its number is in the data too, for readers that pass over `id`. */
+/** A frame as a server-sent event. The data has its number too, for readers that ignore `id`. */
 function formatEvent({ type, seq, from, payload }: Envelope): string {
   const data = JSON.stringify({ ...payload, seq, ...(from !== undefined && { from }) });
   return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`;
@@ -208,7 +209,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
       bytes += piece.length;
       if (bytes <= maxBytes) pieces.push(piece);
       else refuse();
-      // What follows is read away, so that the answer is not lost to a reset; but not without end.
+      // Reads on and drops the rest, up to a limit, so that a reset does not lose the answer.
       if (bytes > 2 * maxBytes) request.destroy();
     });
     request.on("end", () => resolve(Buffer.concat(pieces)));

@@ -6,7 +6,7 @@ import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../../frames/limits.ts";
 import type { Transport } from "../../transports/base/transport.ts";
 import { WEBSOCKET_PROTOCOL, WebSocketTransport } from "../../transports/websocket.ts";
 
-/** A client that was quiet for so long is asked, and cut off if it stays so for as long again. */
+/** After this time without a message the server sends a ping, and after as long again it cuts the client off. */
 export const WEBSOCKET_PING_MS = 30_000;
 
 export interface WebSocketUpgradesOptions {
@@ -14,7 +14,7 @@ export interface WebSocketUpgradesOptions {
   clock?: Clock;
 }
 
-/** Turns requests for an upgrade into transports. Who may come in was decided before. */
+/** Turns requests for an upgrade into transports. `Guard` has accepted them before. */
 export class WebSocketUpgrades {
   readonly #server: WebSocketServer;
   readonly #maxFrameBytes: number;
@@ -28,12 +28,12 @@ export class WebSocketUpgrades {
       maxPayload: maxFrameBytes,
       perMessageDeflate: false,
       clientTracking: false,
-      // The one that carries the token is never sent back.
+      // The subprotocol that carries the token is never sent back.
       handleProtocols: (offered) => offered.has(WEBSOCKET_PROTOCOL) && WEBSOCKET_PROTOCOL,
     });
   }
 
-  /** Answers the upgrade; a request that is not a proper one gets an HTTP error. */
+  /** Answers the upgrade; an invalid request gets an HTTP error. */
   accept(
     request: IncomingMessage,
     socket: Duplex,
@@ -48,9 +48,9 @@ export class WebSocketUpgrades {
 }
 
 /**
- * A socket of `ws` as a transport: it tells when what was sent has gone out. With the stream
- * `below` it, what is sent in one turn goes out as one: a call of the system for each frame
- * is most of what a small one costs.
+ * A socket of `ws` as a transport, whose `send` waits for the socket. With the stream `below` it,
+ * frames that are sent in one turn are written together: a system call for each is most of the cost
+ * of a small frame.
  */
 export function createTransport(
   socket: WebSocket,

@@ -5,9 +5,9 @@ import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
 import type { Transport, TransportHandler } from "./transport.ts";
 
 export interface AuthorizeOptions {
-  /** Whether this is the token. Takes as long for a wrong one as for a right one. */
+  /** Whether this is the token. Takes as long for a wrong one as for the right one. */
   check: (token: string) => boolean;
-  /** Somebody was sent away. */
+  /** A client was rejected. */
   onRefused?: () => void;
   clock?: Clock;
   /** Default `HELLO_TIMEOUT_MS`. */
@@ -15,9 +15,9 @@ export interface AuthorizeOptions {
 }
 
 /**
- * For transports without headers: waits for `hello` with the right `token` and then calls
- * `serve` with a transport that begins with it, the token left out. Anything else gets
- * `nack unauthorized` and the end, also silence; `serve` never hears of it.
+ * For transports without headers: waits for `hello` with the right `token`, and then calls `serve`
+ * with a transport that begins with that frame, without the token. Any other frame, or silence, gets
+ * `nack unauthorized` and the end; `serve` is not called.
  */
 export function authorize(
   transport: Transport,
@@ -81,7 +81,7 @@ class AuthorizedTransport implements Transport {
   }
 }
 
-/** The other end of `authorise`: puts the token into the `hello` that is sent. */
+/** The client's end of `authorize`: adds the token to `hello`. */
 export function withToken(transport: Transport, token: string): Transport {
   return {
     send: (envelope) =>

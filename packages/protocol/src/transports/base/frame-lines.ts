@@ -9,13 +9,13 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export interface FrameLinesOptions {
   maxFrameBytes: number;
-  /** The first line may be this long: nobody knows yet who sends it. Default: as the others. */
+  /** The longest first line, which comes before the token is checked. Default: as the others. */
   firstFrameBytes?: number;
 }
 
 /**
- * Reads frames from bytes, one a line. LF alone ends a line, a CR before it is passed over.
- * A line that is too long is told once and skipped, never kept.
+ * Reads frames from bytes, one a line. LF ends a line, a CR before it is ignored. A line that is too
+ * long is reported once and skipped, never kept.
  */
 export class FrameLines {
   readonly #inbox: Inbox;
@@ -42,7 +42,7 @@ export class FrameLines {
     if (from < chunk.length) this.#add(chunk.subarray(from));
   }
 
-  /** The last line may have no end of its own. */
+  /** Reads the last line, which may have no LF. */
   end(): void {
     if (this.#length > 0) this.#finish();
   }

@@ -3,8 +3,8 @@ import { ProtocolError } from "../../frames/protocol-error.ts";
 import type { TransportHandler } from "./transport.ts";
 
 /**
- * The receiving side of a transport: what arrives before somebody receives it waits here,
- * in order. The end is told once, and nothing after it.
+ * The receiving side of a transport: what arrives before `receive` waits here, in order. The end is
+ * reported once, and nothing after it.
  */
 export class Inbox implements TransportHandler {
   #handler: TransportHandler | undefined;
@@ -15,9 +15,9 @@ export class Inbox implements TransportHandler {
     return this.#isClosed;
   }
 
-  /** Hands over what waits, and from then on what comes. */
+  /** Passes waiting frames to the handler, and from then on those that arrive. */
   open(handler: TransportHandler): void {
-    // What a handler causes while it is handed the first stays behind the rest.
+    // Frames that arrive meanwhile stay behind those that wait.
     for (let next = this.#early.shift(); next; next = this.#early.shift()) next(handler);
     this.#handler = handler;
   }
@@ -38,7 +38,7 @@ export class Inbox implements TransportHandler {
     this.#deliver((handler) => handler.onClose(error));
   }
 
-  /** A frame as text, or the fault that it is. */
+  /** Decodes a frame, or reports a fault. */
   read(text: string, maxBytes: number): void {
     let envelope: Envelope;
     try {

@@ -1,29 +1,29 @@
 import type { Envelope } from "../../frames/envelope.ts";
 import type { ProtocolError } from "../../frames/protocol-error.ts";
 
-/** What comes out of a transport. None of these may throw. */
+/** Gets what arrives on a transport. None of these may throw. */
 export interface TransportHandler {
   onFrame(envelope: Envelope): void;
-  /** Something came that is no frame. The transport goes on. */
+  /** Something arrived that is not a frame. The transport goes on. */
   onFault(error: ProtocolError): void;
-  /** Nothing more comes, and nothing can be sent. Called once. */
+  /** Nothing more arrives, and nothing can be sent. Called once. */
   onClose(error?: Error): void;
 }
 
-/** A way to the other end. Frames arrive whole, in order, and once. */
+/** Carries frames to the other end. They arrive whole, in order, and once. */
 export interface Transport {
   /**
-   * Sends a frame. A promise settles when the other end can take more; who does not wait
-   * for it fills memory. After the end, frames are dropped. Throws `too_large`.
+   * Sends a frame. A promise settles when the other end can take more; callers that do not wait for
+   * it fill memory. After the end, frames are dropped. Throws `too_large`.
    */
   send(envelope: Envelope): void | Promise<void>;
   /** Called once, before anything arrives. */
   receive(handler: TransportHandler): void;
-  /** Ends it, after what was sent has gone out. */
+  /** Ends the connection after everything that was sent. */
   close(): Promise<void>;
 }
 
-/** Two ends in one process: frames go over as they are, each in a turn of its own. */
+/** Two connected transports in one process: frames are passed as they are, each in a turn of its own. */
 export function createTransportPair(): [Transport, Transport] {
   const one = new PairEnd();
   const other = new PairEnd();
