@@ -26,10 +26,11 @@ import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
 import { callsOf } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
-import { asPrompts, assertContinuable, drive, endOf, joinUpdates } from "./loop/loop.ts";
+import { toPrompts, assertContinuable, drive, makeEnd, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
 import { MessageQueue, type QueuedMessage } from "./queue.ts";
-import { type Injected, Run } from "./run/run.ts";
+import type { Injected } from "./run/inbox.ts";
+import { Run } from "./run/run.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -441,7 +442,7 @@ export class Agent {
       ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
     );
     return {
-      injected: asPrompts(messages),
+      injected: toPrompts(messages),
       decisions: Object.fromEntries(denied),
       ...(signal && { signal }),
     };
@@ -506,7 +507,7 @@ export class Agent {
       } catch (error) {
         if (error instanceof SinkError) {
           this.#state = { ...this.#state, error: error.message };
-          const end = endOf(run, "sink");
+          const end = makeEnd(run, "sink");
           end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
           await this.#handle(end, launch.watch);
         }
@@ -528,15 +529,15 @@ export class Agent {
     };
     const { sink = () => {}, streamFn } = this.#options;
     if (this.#options.context) this.#contextMemory ??= new ContextMemory();
-    return new Run(
+    return new Run({
       context,
-      this.#config(launch),
+      config: this.#config(launch),
       sink,
       signal,
       streamFn,
-      (event) => this.#handle(event, launch.watch),
-      this.#contextMemory,
-    );
+      listeners: (event) => this.#handle(event, launch.watch),
+      contextMemory: this.#contextMemory,
+    });
   }
 
   /** Works on a run, while no other can start. A caller's signal is let go of at its end. */

@@ -31,61 +31,57 @@ function inFile(
 const LOOP = inFile("agent/dist/loop/loop.js", {
   "no turn_end after an error": [
     "R1",
-    'const ended = run.emit({ type: "turn_end", message, toolResults: answers.results });',
-    'const ended = message.stopReason !== "error" && run.emit({ type: "turn_end", message, toolResults: answers.results });',
+    'const ended = run.emit({ type: "turn_end", message, toolResults: [...answered.results] });',
+    'const ended = message.stopReason !== "error" && run.emit({ type: "turn_end", message, toolResults: [...answered.results] });',
   ],
   "agent_end twice": ["R1", "await run.emit(end);", "await run.emit(end); await run.emit(end);"],
   "no limit event": ["R23", 'await run.emit({ type: "limit", ...reached });', ""],
-  "one result terminates for all": [
-    "R28",
-    "answers.terminating === answers.results.length",
-    "answers.terminating > 0",
-  ],
-  "terminate ignored": ["R28", "called && answers.terminating === answers.results.length", "false"],
-  "follow-up after calls": ["R18", "!mustGoOn && !steered && (await", "!steered && (await"],
+  "terminate ignored": ["R28", "if (terminate)", "if (false)"],
+  "follow-up after calls": ["R18", "!mustContinue && !steered && (await", "!steered && (await"],
   "follow-up before steering": [
     "R17",
-    'const steered = answers.steered || (await run.poll("steering"));',
-    'const steered = answers.steered || (mustGoOn && (await run.poll("steering")));',
+    'const steered = alreadySteered || (await run.poll("steering"));',
+    'const steered = alreadySteered || (mustContinue && (await run.poll("steering")));',
   ],
   "pause ends the run": ["R7", 'message.stopReason === "pause" ||', ""],
   "prepareTurn not applied": [
     "R28",
-    'run.change(await run.hook("prepareTurn", () => prepareTurn(summary)));',
+    'run.applyChanges(await run.hook("prepareTurn", () => prepareTurn(summary)));',
     'await run.hook("prepareTurn", () => prepareTurn(summary));',
   ],
   "shouldStopAfterTurn ignored": ["R28", 'return "stopped";', ""],
   "steering not polled at the start": [
     "R15",
-    "first && !run.config.skipInitialSteeringPoll",
+    "isFirst && !run.config.skipInitialSteeringPoll",
     "false",
   ],
   "a limit ends the run as done": [
     "R23",
-    "if (run.limitReached() && (mustGoOn || config.hasQueuedMessages?.()))",
-    "if (false)",
+    'mustContinue || config.hasQueuedMessages?.() ? "limit" : "done"',
+    '"done"',
   ],
   "limits checked after the queues": [
     "R23",
-    "run.limitReached() && (mustGoOn || config.hasQueuedMessages?.())",
-    '(await run.poll("steering"), run.limitReached()) && (mustGoOn || config.hasQueuedMessages?.())',
+    "if (run.limitReached())",
+    'if ((await run.poll("steering"), run.limitReached()))',
   ],
-  "queued messages injected after an abort": ["R16", "(only || run.cancelled)", "only"],
+  "queued messages injected after an abort": ["R16", "(only || run.canceled)", "only"],
   "prompt lost when a hook throws": [
     "R5",
-    'await inject(run, "prompt");\n            message = await',
-    "message = await",
+    'await inject(run, "prompt");\n        return { message: await',
+    "return { message: await",
   ],
-  "an error after the turn is lost": [
-    "R5",
-    "return failureTurn(run, trouble.error);",
-    'return "done";',
+  "an error after the turn is lost": ["R5", "return takeFailedTurn(run, error);", 'return "done";'],
+  "a queue's error is lost": ["R5", "if (answered.thrown)", "if (false)"],
+  "calls left open are not repaired": [
+    "R19",
+    "isFirst ? await repairTranscript(run) : undefined",
+    "undefined",
   ],
-  "calls left open are not repaired": ["R19", "first ? await repair(run) : undefined", "undefined"],
   "what is in flight is forgotten": [
     "R16",
-    "undelivered: run.returnInFlight(),",
-    "undelivered: [],",
+    "run.record.toEnd(stop, run.inbox.returnToQueues())",
+    "run.record.toEnd(stop, [])",
   ],
 });
 
@@ -97,10 +93,15 @@ const CALLS = inFile("agent/dist/loop/tool-calls.js", {
   ],
   "steering polled before the first call": ["R15", "started > 0 && policy", "policy"],
   "after-batch skips": ["R15", 'policy !== "after-batch" && ', ""],
-  "steering skips nothing": ["R15", "refuse = () => errorResult(SKIPPED_TEXT);", ""],
+  "steering skips nothing": ["R15", 'refuse = () => errorResult(SKIPPED_TEXT, "skipped");', ""],
+  "one result terminates for all": [
+    "R28",
+    "this.#terminating === results.length",
+    "this.#terminating > 0",
+  ],
   "steering not polled after the last call": [
     "R15",
-    'if (!answers.steered && (await run.poll("steering")))',
+    'if (!steered && (await run.poll("steering")))',
     "if (false)",
   ],
   "results in reverse order": [
@@ -109,16 +110,15 @@ const CALLS = inFile("agent/dist/loop/tool-calls.js", {
     "of [...running.entries()].toReversed()) {",
   ],
   "one call too many at once": ["tools", "return this.#left < 1;", "return this.#left < 0;"],
-  "lonely tools run together": ["tools", "run.tool(call.name)?.concurrent === true", "true"],
-  "sequential ignored": ["tools", 'mode === "auto" && run.tool', "run.tool"],
+  "lonely tools run together": ["tools", "run.findTool(call.name)?.concurrent === true", "true"],
+  "sequential ignored": ["tools", 'mode === "auto" && run.findTool', "run.findTool"],
   "a suspended call gets a result": [
     "R27",
-    "run.pending.push({ toolCall: call, reason: outcome.suspended });",
-    'await publishResult(run, call, errorResult(`Tool "${call.name}" waits.`), answers);',
+    "this.#run.record.addPending({ toolCall: call, reason: outcome.suspended });",
+    'await this.#publish(call, errorResult(`Tool "${call.name}" waits.`));',
   ],
   "calls run after length": ["R10", ' && message.stopReason !== "length"', ""],
-  "calls run after an error": ["R6", "!endedInTrouble(message) && message", "message"],
-  "a queue's error is lost": ["R5", "if (trouble && !run.cancelled)", "if (false)"],
+  "calls of an incomplete message run": ["R6", "!isIncomplete(message) && message", "message"],
   "no tool_execution_end": [
     "R2",
     "const ended = emitEnd(run, call, outcome.result, durationMs);",
@@ -131,7 +131,7 @@ const CALLS = inFile("agent/dist/loop/tool-calls.js", {
   ],
 });
 
-const TOOLS = inFile("agent/dist/loop/tools.js", {
+const TOOLS = inFile("agent/dist/loop/tool-execution.js", {
   "abort does not reach tools": [
     "R21",
     "abort(execution);\n            const graceMs",
@@ -207,15 +207,15 @@ const TOOLS = inFile("agent/dist/loop/tools.js", {
 const REPAIR = inFile("agent/dist/loop/repair.js", {
   "tools that may not be repeated are": [
     "R19",
-    "run.tool(call.name)?.idempotent",
-    "run.tool(call.name)",
+    "run.findTool(call.name)?.idempotent",
+    "run.findTool(call.name)",
   ],
-  "tools that may be repeated are not": ["R19", " || run.tool(call.name)?.idempotent", ""],
+  "tools that may be repeated are not": ["R19", " || run.findTool(call.name)?.idempotent", ""],
   "decisions ignored": ["R27", "run.config.decisions?.[call.id]", "undefined"],
   "denied calls run": ["R27", 'if (decision?.type === "deny") {', "if (false) {"],
   "undecided calls are answered": ["R27", 'if (decision?.type === "wait") {', "if (false) {"],
   "journalled results ignored": ["R19", "run.config.recordedResult?.(call.id)", "undefined"],
-  "cut off calls run after a crash": ["R10", "if (!mayRun(message)) {", "if (false) {"],
+  "cut off calls run after a crash": ["R10", "if (!mayRun(message))", "if (false)"],
 });
 
 const RETRY = inFile("agent/dist/loop/retry.js", {
@@ -229,50 +229,34 @@ const RETRY = inFile("agent/dist/loop/retry.js", {
   "no retry event": ["R22", "await policy.onRetry({", "void ({"],
 });
 
-const FALLBACK = inFile("agent/dist/run/fallback.js", {
-  "fallback after content": [
-    "fallback",
-    "if (shown || !message.failure ||",
-    "if (!message.failure ||",
-  ],
-  "the old model is asked after a fallback": ["fallback", "run.use(error.next);", ""],
-});
-
-const RESPONSE = inFile("agent/dist/loop/model-call.js", {
-  "the watchdog sleeps": ["R22", "this.#bark();", ";"],
-  "the watchdog's timer stays": ["idle", "watch.stop();", ""],
-  "start before content": ["R22", "if (isContent(event))", "if (true)"],
-  "what comes before start is shown": ["R4", "else if (reading.live) {", "else {"],
+const MODEL_CALL = inFile("agent/dist/loop/model-call.js", {
+  "fallback after content": ["fallback", "if (shown || run.canceled ||", "if (run.canceled ||"],
+  "the old model is asked after a fallback": ["fallback", "run.useModel(fallback);", ""],
+  "a model that is not available is waited for": ["fallback", "fallback !== undefined", "false"],
+  "the watchdog's timer stays": ["idle", "watchdog.stop();", ""],
   "unfinished calls kept": ["R26", "finished.includes(index)", "true"],
   "a redirected message keeps its calls": ["R15", "!dropAll && finished", "finished"],
-  "doubled ids kept": ["R8", "own.has(id) || run.history.hasCallId(id)", "false"],
-  "ids of earlier messages kept": ["R8", " || run.history.hasCallId(id)", ""],
   "the partial is lost on abort": [
     "R21",
-    'message = trouble(snapshot(base), whyCancelled(run), { kind: "aborted" });',
-    'message = trouble({ ...base, content: [] }, whyCancelled(run), { kind: "aborted" });',
+    "return withAbort(run, copyMessage(base));",
+    "return withAbort(run, { ...base, content: [] });",
   ],
-  "an abort while streaming is not heard": [
+  "an abort while streaming is ignored": [
     "R21",
-    'run.cancellation.onCancel(() => interrupt("cancelled"))',
+    'run.cancellation.onCancel(() => interruption.raise("canceled"))',
     "() => {}",
   ],
-  "a model that is not to be had is waited for": [
-    "fallback",
-    "orNext(await attempt(run, context, options, redirect))",
-    "await attempt(run, context, options, redirect)",
+  "empty answers accepted": [
+    "R7",
+    "const emptiness = explainEmptiness(final);",
+    "const emptiness = undefined;",
   ],
-  "empty answers accepted": ["R7", "const what = emptiness(final);", "const what = undefined;"],
   "an early end is a success": [
     "R4",
-    'message = trouble(snapshot(base), "The response ended early.", { kind: "incomplete" });',
-    "message = base;",
+    'return withFailure(copyMessage(base), "The response ended early.", { kind: "incomplete" });',
+    "return base;",
   ],
-  "what had arrived is not passed on": ["R21", "await passRest(run, reading, stream);", ";"],
-  "joined rest loses a delta": ["replay", "delta: last.delta + event.delta", "delta: event.delta"],
-  "requests after an abort": ["R21", "if (!isWanted())", "if (false)"],
-  "the rest overtakes a slow sink": ["grammar", "if (reading.passing)", "if (false)"],
-  "no yield": ["R21", "const breath = run.breath.take();", "const breath = undefined;"],
+  "requests after an abort": ["R21", "if (interruption.reason)", "if (false)"],
   "unknown prices accepted": ["R23", "if (objection)", "if (false)"],
   "message_start doubled": [
     "grammar",
@@ -281,53 +265,87 @@ const RESPONSE = inFile("agent/dist/loop/model-call.js", {
   ],
 });
 
-const RUN = inFile("agent/dist/run/run.js", {
-  "prepareTurn does not start the list over": ["fallback", "this.fallbacks.startAnew();", ""],
-  "nothing is handed back": [
-    "R16",
-    'contain("requeue threw", () => this.config.requeue?.(queue, messages));',
-    ";",
-  ],
-  "late polls are lost": ["R16", "() => late?.(value)", "() => {}"],
-  "a hung hook hangs the run": [
-    "R5",
-    "() => leave(new Error(`${name} did not settle within ${ms} ms.`))",
-    "() => {}",
-  ],
-  "hooks do not hear of an abort": [
-    "R21",
-    "unlink = this.cancellation.onCancel(() => leave(new Cancelled()));",
-    "",
-  ],
-  "a wait does not hear of an abort": [
-    "R21",
-    "unlink = this.cancellation.onCancel(() => end(false));",
-    "",
-  ],
-  "the deadline's timer stays": ["idle", "this.#stopDeadline();", ""],
-  "the signal's listener stays": ["idle", "this.cancellation.release();", ""],
-  "no deadline": [
-    "R23",
-    'this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"))',
-    "() => {}",
-  ],
-  "usage not added up": ["R3", "addUsage(this.usage, message.usage)", "message.usage"],
-  "a hung sink hangs the run": [
-    "R25",
-    "reject(new Error(`${what} did not settle within ${ms} ms.`));",
-    "",
-  ],
-  "a repaired result at the end": [
-    "R19",
-    "this.history.insertResult(message);",
-    "this.history.append(message);",
-  ],
-  "an answer missing from agent_end": [
-    "R3",
-    "accept(message) {\n        this.produced.push(message);",
-    "accept(message) {",
-  ],
-});
+const RESPONSE = [
+  ...inFile("agent/dist/loop/watchdog.js", {
+    "the watchdog sleeps": ["R22", "this.#onTimeout();", ";"],
+  }),
+  ...inFile("agent/dist/loop/call-ids.js", {
+    "doubled ids kept": ["R8", "own.has(id) || run.history.hasCallId(id)", "false"],
+    "ids of earlier messages kept": ["R8", " || run.history.hasCallId(id)", ""],
+  }),
+  ...inFile("agent/dist/loop/message-reader.js", {
+    "start before content": ["R22", "if (hasContent(event))", "if (true)"],
+    "what comes before start is shown": ["R4", "else if (this.#live) {", "else {"],
+    "what had arrived is not emitted": ["R21", "await this.#passRest(this.#stream);", ";"],
+    "joined rest loses a delta": [
+      "replay",
+      "delta: last.delta + event.delta",
+      "delta: event.delta",
+    ],
+    "the rest overtakes a slow sink": ["grammar", "if (this.#passing)", "if (false)"],
+    "no yield to the event loop": [
+      "R21",
+      "const yielded = this.#run.eventLoop.afterEvent();",
+      "const yielded = undefined;",
+    ],
+  }),
+];
+
+const RUN = [
+  ...inFile("agent/dist/run/run.js", {
+    "prepareTurn does not reset the fallbacks": ["fallback", "this.fallbacks.reset();", ""],
+    "the deadline's timer stays": ["idle", "this.#stopDeadline();", ""],
+    "the signal's listener stays": ["idle", "this.cancellation.release();", ""],
+    "no deadline": [
+      "R23",
+      'this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"))',
+      "() => {}",
+    ],
+    "a repaired result at the end": [
+      "R19",
+      "this.history.insertResult(message);",
+      "this.history.append(message);",
+    ],
+  }),
+  ...inFile("agent/dist/run/inbox.js", {
+    "nothing is handed back": [
+      "R16",
+      'contain("requeue threw", () => this.#config.requeue?.(queue, messages));',
+      ";",
+    ],
+  }),
+  ...inFile("agent/dist/run/hooks.js", {
+    "late polls are lost": ["R16", "() => late?.(value)", "() => {}"],
+    "a hung hook hangs the run": [
+      "R5",
+      "() => leave(new Error(`${name} did not settle within ${ms} ms.`))",
+      "() => {}",
+    ],
+    "hooks ignore an abort": [
+      "R21",
+      "unlink = this.#cancellation.onCancel(() => leave(new Canceled()));",
+      "",
+    ],
+    "a wait ignores an abort": [
+      "R21",
+      "unlink = this.#cancellation.onCancel(() => end(false));",
+      "",
+    ],
+    "a hung sink hangs the run": [
+      "R25",
+      "reject(new Error(`${what} did not settle within ${ms} ms.`));",
+      "",
+    ],
+  }),
+  ...inFile("agent/dist/run/record.js", {
+    "usage not added up": ["R3", "addUsage(this.#usage, message.usage)", "message.usage"],
+    "an answer missing from agent_end": [
+      "R3",
+      "addAnswer(message) {\n        this.#messages.push(message);",
+      "addAnswer(message) {",
+    ],
+  }),
+];
 
 const EMITTER = inFile("agent/dist/run/emitter.js", {
   "the sink is called after it failed": [
@@ -337,7 +355,7 @@ const EMITTER = inFile("agent/dist/run/emitter.js", {
   ],
   "the sink is not waited for": [
     "R25",
-    "return this.#tail ? this.#enqueue(() => this.#deliver(event)) : this.#track(this.#deliver(event));",
+    "return this.#tail\n            ? this.#enqueue(() => this.#deliver(event))\n            : this.#track(this.#deliver(event));",
     "return this.#deliver(event);",
   ],
   "listeners before the sink": [
@@ -448,7 +466,7 @@ const REST = [
     "empty messages sent": ["R26", "if (!hasContent(message))", "if (false)"],
     "half an answer sent last": [
       "R26",
-      "if (endedInTrouble(message) && callsOf(message).length === 0) {",
+      "if (isIncomplete(message) && callsOf(message).length === 0) {",
       "if (false) {",
     ],
     "results out of place": [
@@ -502,7 +520,7 @@ export const FAULTS: readonly Fault[] = [
   ...TOOLS,
   ...REPAIR,
   ...RETRY,
-  ...FALLBACK,
+  ...MODEL_CALL,
   ...RESPONSE,
   ...RUN,
   ...EMITTER,

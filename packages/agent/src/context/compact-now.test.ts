@@ -114,7 +114,7 @@ describe("R24: a compaction that somebody asks for", () => {
     const compacting = agent.compact({ signal: controller.signal });
     if (by === "abort()") agent.abort();
     else controller.abort();
-    await expect(compacting).rejects.toThrow("cancelled");
+    await expect(compacting).rejects.toThrow("canceled");
     expect(agent.isRunning).toBe(false);
     expect(agent.state.compaction).toBeUndefined();
     expect(recorder.events).toEqual([]);

@@ -338,7 +338,7 @@ export class Compactor {
       if (estimateTokens(summary) <= target * SUMMARY_SHARE) return { summary };
       return { why: "The summary was too long, and is left out." };
     } catch (error) {
-      if (this.#host.cancelled) throw error;
+      if (this.#host.canceled) throw error;
       return { why: `There is no summary: ${errorMessage(error)}` };
     }
   }
@@ -349,7 +349,7 @@ export class Compactor {
       const text = await this.#host.hook("pinned", pinned);
       return text && cutMiddle(text, maxTokens, "[Here a part is left out.]");
     } catch (error) {
-      if (this.#host.cancelled) throw error;
+      if (this.#host.canceled) throw error;
       contain("pinned failed", () => {
         throw error;
       });

@@ -18,7 +18,7 @@ export interface ContextHost {
   /** Turns that the run has begun. */
   readonly turns: number;
   /** Why the run was canceled, if it was. */
-  readonly cancelled: string | undefined;
+  readonly canceled: string | undefined;
   /** Fires when the run is canceled. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void | Promise<void>;

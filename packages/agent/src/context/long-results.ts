@@ -67,7 +67,7 @@ async function summaryOf(
   room: number,
 ): Promise<string | undefined> {
   const { summarise } = context;
-  if (!summarise || host.cancelled) return undefined;
+  if (!summarise || host.canceled) return undefined;
   const given = askForSummary(host, context, (signal) => summarise(text, signal, "result"));
   // A tool's result is not lost with its summary, nor when the run is stopped meanwhile.
   const { summary } = await given.catch(() => ({ summary: undefined }));

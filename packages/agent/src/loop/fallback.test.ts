@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Agent } from "../agent.ts";
 import { SinkError } from "../run/emitter.ts";
-import { isUnavailable } from "../run/fallback.ts";
+import { isUnavailable } from "../run/fallbacks.ts";
 import { logging, type LogLine } from "../observe/logging.ts";
 import { ANSWER_TOOL } from "../output.ts";
 import { checkGrammar } from "../testing/grammar.ts";

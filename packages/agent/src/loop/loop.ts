@@ -1,17 +1,13 @@
 import { EventStream, joinDeltas, type AssistantMessage, type StreamFn } from "@gyre/ai";
-import {
-  type Answers,
-  answerCalls,
-  answerWith,
-  mayRun,
-  neverRunResult,
-  noAnswers,
-} from "./tool-calls.ts";
 import { SinkError } from "../run/emitter.ts";
-import { callsOf, endedInTrouble, isLlmMessage } from "../transcript/history.ts";
-import { repair } from "./repair.ts";
-import { failedMessage, respond } from "./model-call.ts";
-import { Cancelled, type Injected, Run } from "../run/run.ts";
+import { Canceled } from "../run/hooks.ts";
+import type { Injected } from "../run/inbox.ts";
+import { Run } from "../run/run.ts";
+import { callsOf, isIncomplete, isLlmMessage } from "../transcript/history.ts";
+import { failedMessage } from "./failed-message.ts";
+import { respond } from "./model-call.ts";
+import { repairTranscript } from "./repair.ts";
+import { answerCalls, type CallResults, NO_RESULTS } from "./tool-calls.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -21,6 +17,7 @@ import type {
   AgentMessage,
   AgentSink,
   AgentStop,
+  TurnSummary,
 } from "../contract/types.ts";
 
 /**
@@ -36,7 +33,7 @@ export function agentLoop(
   signal?: AbortSignal,
   streamFn?: StreamFn,
 ): AgentEventStream {
-  return streamOf((sink) => new Run(context, config, sink, signal, streamFn), prompts);
+  return startStream((sink) => new Run({ context, config, sink, signal, streamFn }), prompts);
 }
 
 /** Runs the loop on the context as it is. Throws where there is nothing to answer (R19). */
@@ -47,7 +44,7 @@ export function agentLoopContinue(
   streamFn?: StreamFn,
 ): AgentEventStream {
   assertContinuable(context.messages);
-  return streamOf((sink) => new Run(context, config, sink, signal, streamFn), []);
+  return startStream((sink) => new Run({ context, config, sink, signal, streamFn }), []);
 }
 
 /**
@@ -64,8 +61,8 @@ export async function runAgentLoop(
   streamFn?: StreamFn,
 ): Promise<AgentMessage[]> {
   if (prompts.length === 0) assertContinuable(context.messages);
-  const run = new Run(context, config, sink, signal, streamFn);
-  return (await drive(run, asPrompts(prompts))).messages;
+  const run = new Run({ context, config, sink, signal, streamFn });
+  return (await drive(run, toPrompts(prompts))).messages;
 }
 
 /** A stream of agent events whose result is the run's messages. */
@@ -79,7 +76,7 @@ export function createAgentStream(): AgentEventStream {
 
 /**
  * One response of the model with its message events put into `stream`: the middle
- * of the loop, for those who build their own around it.
+ * of the loop, for applications that build their own around it.
  */
 export async function streamAssistantResponse(
   context: AgentContext,
@@ -88,7 +85,8 @@ export async function streamAssistantResponse(
   signal?: AbortSignal,
   streamFn?: StreamFn,
 ): Promise<AssistantMessage> {
-  const run = new Run(context, config, (event) => stream.push(event), signal, streamFn);
+  const sink: AgentSink = (event) => stream.push(event);
+  const run = new Run({ context, config, sink, signal, streamFn });
   try {
     return await respondOrFail(run);
   } finally {
@@ -97,19 +95,19 @@ export async function streamAssistantResponse(
 }
 
 /** Runs to the end. Rejects with `SinkError` alone. */
-export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEvent> {
+export async function drive(run: Run, injected: readonly Injected[]): Promise<AgentEndEvent> {
   let taken: AgentEndEvent | undefined;
-  const ended = run.open();
+  const notifyEnd = run.open();
   try {
-    run.inFlight = injected;
+    run.inbox.add(injected);
     await run.emit({ type: "agent_start" });
-    let next: AgentStop | "go on" = "go on";
-    while (next === "go on") {
-      next = await turn(run);
-      const breath = run.breath.look();
-      if (breath) await breath;
+    let next: AgentStop | "continue" = "continue";
+    while (next === "continue") {
+      next = await takeTurn(run);
+      const yielded = run.eventLoop.maybeYield();
+      if (yielded) await yielded;
     }
-    const end = endOf(run, next);
+    const end = makeEnd(run, next);
     const reached = next === "limit" ? run.limitReached() : undefined;
     if (reached) {
       end.limit = reached.limit;
@@ -119,113 +117,103 @@ export async function drive(run: Run, injected: Injected[]): Promise<AgentEndEve
     taken = end;
     return end;
   } finally {
-    run.returnInFlight();
+    run.inbox.returnToQueues();
     run.close();
-    ended(taken);
+    notifyEnd(taken);
   }
 }
 
-/** One turn, and what comes of it. */
-async function turn(run: Run): Promise<AgentStop | "go on"> {
-  let answers = noAnswers();
-  const first = run.turns === 0;
-  let message: AssistantMessage | undefined;
-  let trouble: { error: unknown } | undefined;
-  run.turns++;
-  // An await that has nothing to wait for costs as much as one that has: on the way of
-  // every turn it is done without.
+/** One turn: a response, the results of its calls, and the decision what follows. */
+async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
+  run.record.beginTurn();
+  // On the path of every turn the loop waits only where there is something to wait for: ten
+  // awaits that have nothing cost a turn a tenth of its time.
   const begun = run.emit({ type: "turn_start" });
   if (begun) await begun;
+  const { message, answered } = await respondAndAnswer(run);
+  const ended = run.emit({ type: "turn_end", message, toolResults: [...answered.results] });
+  if (ended) await ended;
+  if (answered.thrown) return takeFailedTurn(run, answered.thrown.error);
   try {
-    const repaired = first ? await repair(run) : undefined;
-    if (repaired?.waiting) {
-      message = repaired.waiting;
-      answers = repaired.answers;
-      await inject(run, "prompt");
-    } else {
-      if (first && !run.config.skipInitialSteeringPoll) await run.poll("steering");
-      if (run.inFlight.length > 0) await inject(run);
-      message = await respond(run);
-      const answered = answer(run, message, answers);
-      if (answered) await answered;
-    }
+    return await decideNext(run, message, answered);
   } catch (error) {
     if (error instanceof SinkError) throw error;
-    if (message) trouble = { error };
-    else {
+    return takeFailedTurn(run, error);
+  }
+}
+
+/** The message of a turn and the results of its calls. An error of a callback is a message, too. */
+async function respondAndAnswer(
+  run: Run,
+): Promise<{ message: AssistantMessage; answered: CallResults }> {
+  const isFirst = run.turns === 1;
+  let message: AssistantMessage;
+  try {
+    const repaired = isFirst ? await repairTranscript(run) : undefined;
+    if (repaired?.waiting) {
+      message = repaired.waiting;
       await inject(run, "prompt");
-      message = await publishFailure(run, error);
+      return { message, answered: repaired.answered };
     }
+    if (isFirst && !run.config.skipInitialSteeringPoll) await run.poll("steering");
+    if (!run.inbox.isEmpty) await inject(run);
+    message = await respond(run);
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    await inject(run, "prompt");
+    return { message: await publishFailure(run, error), answered: NO_RESULTS };
   }
-  const ended = run.emit({ type: "turn_end", message, toolResults: answers.results });
-  if (ended) await ended;
-  if (!trouble) {
-    try {
-      return await afterTurn(run, message, answers);
-    } catch (error) {
-      if (error instanceof SinkError) throw error;
-      trouble = { error };
-    }
-  }
-  return failureTurn(run, trouble.error);
+  return { message, answered: await answerCalls(run, message) };
 }
 
-/** Puts what is in flight into the transcript. What comes from a queue waits out an abort. */
+/** Delivers the inbox to the transcript. What comes from a queue is not delivered after an abort. */
 async function inject(run: Run, only?: "prompt"): Promise<void> {
-  for (let next = run.inFlight[0]; next; next = run.inFlight[0]) {
-    if (next.source !== "prompt" && (only || run.cancelled)) return;
+  for (let next = run.inbox.first; next; next = run.inbox.first) {
+    if (next.source !== "prompt" && (only || run.canceled)) return;
     await run.publish(next.message);
-    run.inFlight.shift();
+    run.inbox.remove();
   }
-}
-
-/** Answers the calls of a message, whatever it ended with. */
-function answer(run: Run, message: AssistantMessage, answers: Answers): void | Promise<void> {
-  const calls = callsOf(message);
-  run.gauge.count(message, calls.length);
-  if (calls.length === 0) return undefined;
-  if (mayRun(message)) return answerCalls(run, calls, answers);
-  return (async () => {
-    for (const call of calls) {
-      await answerWith(run, call, neverRunResult(run, message, call), answers);
-    }
-  })();
 }
 
 /** What follows a turn, in the order of R28. */
-async function afterTurn(
+async function decideNext(
   run: Run,
   message: AssistantMessage,
-  answers: Answers,
-): Promise<AgentStop | "go on"> {
+  { results, steered: alreadySteered, terminate }: CallResults,
+): Promise<AgentStop | "continue"> {
   const { config } = run;
-  const summary = run.summary(message, answers.results);
-  if (run.cancelled) return run.cancelled;
-  if (run.pending.length > 0) return "suspended";
+  const { prepareTurn, shouldStopAfterTurn } = config;
+  const { turns, usage } = run.record;
+  const summary: TurnSummary = {
+    message,
+    toolResults: results,
+    messages: run.history.messages,
+    turns,
+    usage,
+  };
+  if (run.canceled) return run.canceled;
+  if (run.record.isSuspended) return "suspended";
   if (message.stopReason === "error" || message.stopReason === "aborted") return message.stopReason;
-  const called = answers.results.length > 0;
-  if (called && answers.terminating === answers.results.length) return "terminated";
-  const { shouldStopAfterTurn, prepareTurn } = config;
+  if (terminate) return "terminated";
   if (
     shouldStopAfterTurn &&
     (await run.hook("shouldStopAfterTurn", () => shouldStopAfterTurn(summary)))
   ) {
     return "stopped";
   }
-  const mustGoOn =
-    called ||
-    run.inFlight.length > 0 ||
+  const mustContinue =
+    results.length > 0 ||
+    !run.inbox.isEmpty ||
     message.stopReason === "pause" ||
     message.stopReason === "redirected";
-  // Before any queue is drained (R23), so that nothing is taken that cannot be given.
-  if (run.limitReached() && (mustGoOn || config.hasQueuedMessages?.())) return "limit";
-  if (run.limitReached()) return "done";
-  const steered = answers.steered || (await run.poll("steering"));
-  const followed = !mustGoOn && !steered && (await run.poll("followUp"));
-  if (run.cancelled) return run.cancelled;
-  if (!mustGoOn && !steered && !followed) return "done";
-  if (prepareTurn) run.change(await run.hook("prepareTurn", () => prepareTurn(summary)));
-  return "go on";
+  // Before any queue is drained (R23), so that nothing is taken that cannot be delivered.
+  if (run.limitReached()) return mustContinue || config.hasQueuedMessages?.() ? "limit" : "done";
+  const steered = alreadySteered || (await run.poll("steering"));
+  const followed = !mustContinue && !steered && (await run.poll("followUp"));
+  if (run.canceled) return run.canceled;
+  if (!mustContinue && !steered && !followed) return "done";
+  if (prepareTurn) run.applyChanges(await run.hook("prepareTurn", () => prepareTurn(summary)));
+  return "continue";
 }
 
 async function respondOrFail(run: Run): Promise<AssistantMessage> {
@@ -241,61 +229,52 @@ async function publishFailure(run: Run, error: unknown): Promise<AssistantMessag
   const message = failedMessage(run, error);
   await run.emit({ type: "message_start", message });
   await run.emit({ type: "message_end", message });
-  run.accept(message);
+  run.addAnswer(message);
   return message;
 }
 
 /** A turn whose only content is what went wrong after the last one had its answer (R5). */
-async function failureTurn(run: Run, error: unknown): Promise<AgentStop> {
-  if (run.cancelled && error instanceof Cancelled) return run.cancelled;
-  run.turns++;
+async function takeFailedTurn(run: Run, error: unknown): Promise<AgentStop> {
+  if (run.canceled && error instanceof Canceled) return run.canceled;
+  run.record.beginTurn();
   await run.emit({ type: "turn_start" });
   const message = await publishFailure(run, error);
   await run.emit({ type: "turn_end", message, toolResults: [] });
-  return run.cancelled ?? "error";
+  return run.canceled ?? "error";
 }
 
-/** The last event. What is still in flight is handed back before it. */
-export function endOf(run: Run, stop: AgentStop): AgentEndEvent {
-  return {
-    type: "agent_end",
-    messages: run.produced,
-    stop,
-    turns: run.turns,
-    usage: run.usage,
-    ...(run.finalMessage && { finalMessage: run.finalMessage }),
-    undelivered: run.returnInFlight(),
-    pending: run.pending,
-  };
+/** The last event. What is still in the inbox returns to its queue before it. */
+export function makeEnd(run: Run, stop: AgentStop): AgentEndEvent {
+  return run.record.toEnd(stop, run.inbox.returnToQueues());
 }
 
 /** Throws where `continue` has nothing to answer (R19). */
 export function assertContinuable(messages: readonly AgentMessage[]): void {
   if (messages.length === 0) throw new Error("Cannot continue: no messages in context");
-  const last = messages.findLast((message) => !isLookedPast(message));
+  const last = messages.findLast((message) => !isSkippedByContinue(message));
   if (!last) throw new Error("Cannot continue: no messages in context");
   if (!isLlmMessage(last) || last.role !== "assistant") return;
   if (callsOf(last).length > 0) return;
   throw new Error("Cannot continue from message role: assistant");
 }
 
-function isLookedPast(message: AgentMessage): boolean {
+function isSkippedByContinue(message: AgentMessage): boolean {
   if (!isLlmMessage(message) || message.role !== "assistant") return false;
-  return endedInTrouble(message) && callsOf(message).length === 0;
+  return isIncomplete(message) && callsOf(message).length === 0;
 }
 
-function streamOf(
+function startStream(
   open: (sink: AgentSink) => Run,
   prompts: readonly AgentMessage[],
 ): AgentEventStream {
   const stream = createAgentStream();
   const run = open((event) => stream.push(event));
-  // A stream's push does not fail; whatever else might, no stream is left open.
-  drive(run, asPrompts(prompts)).catch((error: unknown) => stream.fail(error));
+  // A stream's push does not fail; if anything else does, the stream is not left open.
+  drive(run, toPrompts(prompts)).catch((error: unknown) => stream.fail(error));
   return stream;
 }
 
-export function asPrompts(messages: readonly AgentMessage[]): Injected[] {
+export function toPrompts(messages: readonly AgentMessage[]): Injected[] {
   return messages.map((message) => ({ source: "prompt", message }));
 }
 

@@ -15,7 +15,7 @@ import {
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
-import { callsOf, endedInTrouble } from "../transcript/history.ts";
+import { callsOf, isIncomplete } from "../transcript/history.ts";
 import { approval } from "../contract/middleware.ts";
 import { checkGrammar, checkPairs } from "../testing/grammar.ts";
 import { freeze, never, text, tool } from "../testing/play.ts";
@@ -239,7 +239,7 @@ async function live(world: World): Promise<AgentEvent[]> {
   checkPairs(agent.state.messages, new Set(agent.state.pending.map(({ toolCall }) => toolCall.id)));
   // Trouble that left no call is looked past (R19); what is before it may be an answer.
   const last = agent.state.messages.findLast(
-    (m) => m.role !== "assistant" || !endedInTrouble(m) || callsOf(m).length > 0,
+    (m) => m.role !== "assistant" || !isIncomplete(m) || callsOf(m).length > 0,
   );
   const isAnswered = last?.role === "assistant" && callsOf(last).length === 0;
   if (continues && !isAnswered && agent.state.pending.length === 0) {
@@ -298,7 +298,7 @@ class Deltas {
 
   #compare(message: AssistantMessage): void {
     const { content, stopReason } = message;
-    const inTrouble = endedInTrouble(message);
+    const inTrouble = isIncomplete(message);
     const kept = this.#blocks.filter(
       ({ type, ended }) =>
         type !== "toolcall" || !inTrouble || (ended && stopReason !== "redirected"),

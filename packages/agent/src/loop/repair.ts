@@ -1,81 +1,82 @@
 import type { AssistantMessage, ToolCall } from "@gyre/ai";
-import {
-  type Answers,
-  answerWith,
-  mayRun,
-  neverRunResult,
-  noAnswers,
-  publishAll,
-  start,
-} from "./tool-calls.ts";
+import type { AgentToolResult, Decision } from "../contract/types.ts";
 import { SinkError } from "../run/emitter.ts";
 import type { Run } from "../run/run.ts";
-import { errorResult, notStartedResult, toResult } from "./tools.ts";
+import {
+  type CallResults,
+  mayRun,
+  neverRunResult,
+  ResultPublisher,
+  startCall,
+} from "./tool-calls.ts";
+import { errorResult, notStartedResult, toResult } from "./tool-execution.ts";
 
 /**
- * Answers calls that have no result (R19): a crash cut the run off, or it waited for
- * a person (R27). Each result is put in its place. Gives the message whose calls
- * still wait, if any do, and the results that were made. Throws what a callback
- * threw, after every call is answered.
+ * Answers calls that have no result: a crash cut the run off (R19), or it waited for a person
+ * (R27). Each result goes to its place behind its call. `waiting` is the message whose calls
+ * still wait. Throws what a callback threw, after every call is answered.
  */
-export async function repair(
+export async function repairTranscript(
   run: Run,
-): Promise<{ waiting: AssistantMessage | undefined; answers: Answers }> {
-  const answers = noAnswers(true);
+): Promise<{ waiting: AssistantMessage | undefined; answered: CallResults }> {
+  const publisher = new ResultPublisher(run, true);
   let waiting: AssistantMessage | undefined;
-  let trouble: { error: unknown } | undefined;
+  let thrown: { error: unknown } | undefined;
   for (const { message, calls } of run.history.unanswered()) {
     for (const call of calls) {
       try {
-        await answer(run, message, call, answers);
+        const isPending = await answerCall(run, message, call, publisher);
+        if (isPending) waiting = message;
       } catch (error) {
         if (error instanceof SinkError) throw error;
-        trouble ??= { error };
-        await answerWith(run, call, interrupted(call), answers);
+        thrown ??= { error };
+        await publisher.answer(call, interruptedResult(call));
       }
-      if (run.pending.some(({ toolCall }) => toolCall.id === call.id)) waiting = message;
     }
   }
-  if (trouble) throw trouble.error;
-  return { waiting, answers };
+  if (thrown) throw thrown.error;
+  return { waiting, answered: publisher.toResults(false) };
 }
 
-async function answer(
+/** Resolves to true where the call waits for a person. */
+async function answerCall(
   run: Run,
   message: AssistantMessage,
   call: ToolCall,
-  answers: Answers,
-): Promise<void> {
+  publisher: ResultPublisher,
+): Promise<boolean> {
   const decision = run.config.decisions?.[call.id];
   if (decision?.type === "wait") {
-    run.pending.push({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
-    return;
+    run.record.addPending({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
+    return true;
   }
-  if (decision?.type === "result") {
-    return answerWith(run, call, toResult(call.name, decision.result), answers);
-  }
-  if (decision?.type === "deny") {
-    const why = decision.reason ? `: ${decision.reason}` : ".";
-    return answerWith(
-      run,
-      call,
-      errorResult(`Tool "${call.name}" was denied${why}`, "denied", decision.reason),
-      answers,
-    );
-  }
-  const recorded = run.config.recordedResult?.(call.id);
-  if (recorded) return answerWith(run, call, toResult(call.name, recorded), answers);
-  if (!mayRun(message)) {
-    return answerWith(run, call, neverRunResult(run, message, call), answers);
-  }
-  if (run.cancelled) return answerWith(run, call, notStartedResult(run, call), answers);
-  if (decision?.type === "approve" || run.tool(call.name)?.idempotent) {
-    return publishAll(run, [await start(run, call, decision)], answers);
-  }
-  return answerWith(run, call, interrupted(call), answers);
+  const result = resultWithoutRunning(run, message, call, decision);
+  if (!result) return publisher.publishAll([await startCall(run, call, decision)]);
+  await publisher.answer(call, result);
+  return false;
 }
 
-function interrupted(call: ToolCall): ReturnType<typeof errorResult> {
+/** The result that takes the place of running the tool; nothing where the tool is run. */
+function resultWithoutRunning(
+  run: Run,
+  message: AssistantMessage,
+  call: ToolCall,
+  decision: Decision | undefined,
+): AgentToolResult | undefined {
+  if (decision?.type === "result") return toResult(call.name, decision.result);
+  if (decision?.type === "deny") {
+    const why = decision.reason ? `: ${decision.reason}` : ".";
+    return errorResult(`Tool "${call.name}" was denied${why}`, "denied", decision.reason);
+  }
+  const recorded = run.config.recordedResult?.(call.id);
+  if (recorded) return toResult(call.name, recorded);
+  if (!mayRun(message)) return neverRunResult(run, message, call);
+  if (run.canceled) return notStartedResult(run, call);
+  if (decision?.type === "approve" || run.findTool(call.name)?.idempotent) return undefined;
+  return interruptedResult(call);
+}
+
+function interruptedResult(call: ToolCall): AgentToolResult {
   return errorResult(
     `Interrupted: the run ended before tool "${call.name}" gave its result. Whether it had effects is not known; look before you call it again.`,
     "interrupted",

@@ -7,17 +7,19 @@ export const DEFAULT_MAX_DELAY_MS = 30_000;
 /** A service that asks for a longer wait than this fails the run at once. */
 export const DEFAULT_MAX_RETRY_DELAY_MS = 60_000;
 
-/** One try at a response. `shown`: content was passed on, so that it cannot be taken back. */
+/** One attempt at a response. `shown`: content was emitted, and cannot be taken back. */
 export interface Attempt {
   message: AssistantMessage;
   shown: boolean;
 }
 
-/** How `withRetry` waits, and whom it tells. */
-export interface RetryPolicy extends RetryOptions {
+/** How `withRetry` waits, and what it calls. */
+export interface RetryPolicy<A extends Attempt = Attempt> extends RetryOptions {
   maxRetryDelayMs?: number | undefined;
   random: () => number;
-  /** Waits; answers false when the run was cancelled meanwhile. */
+  /** Whether this attempt is the last one, whatever its failure is. */
+  isFinal?: (attempt: A) => boolean;
+  /** Waits. Resolves to false when the run was canceled meanwhile. */
   wait: (ms: number) => Promise<boolean>;
   onRetry: (retry: {
     attempt: number;
@@ -28,25 +30,26 @@ export interface RetryPolicy extends RetryOptions {
 }
 
 /**
- * The one owner of retries: tries until an attempt succeeds, showed something, or
- * is not worth repeating. Answers with the last attempt, whatever became of it.
+ * The one place where requests are retried: until an attempt succeeds, has emitted content, or
+ * is not worth repeating. Resolves to the last attempt, whatever became of it.
  */
 export async function withRetry<A extends Attempt>(
   attempt: () => Promise<A>,
-  policy: RetryPolicy,
+  policy: RetryPolicy<A>,
 ): Promise<A> {
   const maxRetries = policy.maxRetries ?? DEFAULT_MAX_RETRIES;
   for (let tries = 1; ; tries++) {
     const outcome = await attempt();
     const { failure, errorMessage = "" } = outcome.message;
     if (!failure || outcome.shown || tries > maxRetries || !isRetryable(failure)) return outcome;
+    if (policy.isFinal?.(outcome)) return outcome;
     const longest = policy.maxRetryDelayMs ?? DEFAULT_MAX_RETRY_DELAY_MS;
     const delayMs = retryDelay(failure, tries, policy, longest);
     if (delayMs > longest) {
       outcome.message = {
         ...outcome.message,
         errorMessage:
-          `${errorMessage} The service asks to wait ${seconds(delayMs)}, which is more than the ${seconds(longest)} that maxRetryDelayMs allows.`.trim(),
+          `${errorMessage} The service asks to wait ${formatSeconds(delayMs)}, which is more than the ${formatSeconds(longest)} that maxRetryDelayMs allows.`.trim(),
       };
       return outcome;
     }
@@ -55,14 +58,19 @@ export async function withRetry<A extends Attempt>(
   }
 }
 
-/** As long as the service asks for; else what we think right, which is never too long. */
-function retryDelay(failure: Failure, tries: number, policy: RetryPolicy, longest: number): number {
+/** As long as the service asks for; else a growing backoff with full jitter, up to the maximum. */
+function retryDelay<A extends Attempt>(
+  failure: Failure,
+  tries: number,
+  policy: RetryPolicy<A>,
+  longest: number,
+): number {
   if (failure.retryAfterMs !== undefined) return Math.max(0, failure.retryAfterMs);
   const base = policy.baseDelayMs ?? DEFAULT_BASE_DELAY_MS;
   const cap = Math.min(longest, policy.maxDelayMs ?? DEFAULT_MAX_DELAY_MS);
   return Math.round(policy.random() * Math.min(cap, base * 2 ** (tries - 1)));
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return `${Math.ceil(ms / 1000)} s`;
 }

@@ -91,7 +91,7 @@ describe("streams of the loop", () => {
 });
 
 it("a stream nobody reads keeps the newest of a call's updates, not all", async () => {
-  const busy = tool("busy", (_args, { update: update }) => {
+  const busy = tool("busy", (_args, { update }) => {
     for (let n = 1; n <= 2000; n++) update(text(String(n)));
     return "ok";
   });

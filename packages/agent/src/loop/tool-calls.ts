@@ -7,7 +7,7 @@ import {
   type ToolResultMessage,
 } from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
-import { endedInTrouble } from "../transcript/history.ts";
+import { callsOf, isIncomplete } from "../transcript/history.ts";
 import { capResult } from "../context/long-results.ts";
 import type { Run } from "../run/run.ts";
 import {
@@ -16,85 +16,92 @@ import {
   errorResult,
   executeCall,
   notStartedResult,
-} from "./tools.ts";
+} from "./tool-execution.ts";
 import type { AgentToolResult, Decision } from "../contract/types.ts";
 
 export const DEFAULT_MAX_TOOL_CONCURRENCY = 10;
 /** The result of a call that a steering message skipped. */
 export const SKIPPED_TEXT = "Skipped due to queued user message.";
 
-/** The results of a message's calls so far, in call order. */
-export interface Answers {
-  results: ToolResultMessage[];
-  /** How many of the results ask for the run to end. */
-  terminating: number;
-  /** A poll among the calls gave steering messages. */
+/** What became of the calls of a message. */
+export interface CallResults {
+  /** In call order. */
+  results: readonly ToolResultMessage[];
+  /** Every result asks for the run to end. */
+  terminate: boolean;
+  /** A poll among the calls brought steering messages. */
   steered: boolean;
-  /** The results belong to an earlier message, and go to their place behind it. */
-  inPlace: boolean;
+  /** What a callback threw. The calls are answered nevertheless. */
+  thrown?: { error: unknown };
 }
 
-export function noAnswers(inPlace = false): Answers {
-  return { results: [], terminating: 0, steered: false, inPlace };
-}
+export const NO_RESULTS: CallResults = { results: [], terminate: false, steered: false };
 
 /**
- * Runs the calls of a message, alone or together, and publishes one result for
- * each, in call order, on every path. Throws what a queue callback threw, after
- * the calls are answered, and a sink's failure at once.
+ * Publishes one result for each call of a message, in call order, on every path: runs the calls,
+ * or answers those that may not run. Throws only where the sink has failed.
  */
-export async function answerCalls(
-  run: Run,
-  calls: readonly ToolCall[],
-  answers: Answers,
-): Promise<void> {
+export async function answerCalls(run: Run, message: AssistantMessage): Promise<CallResults> {
+  const calls = callsOf(message);
+  run.gauge.count(message, calls.length);
+  if (calls.length === 0) return NO_RESULTS;
+  if (mayRun(message)) return runCalls(run, calls);
+  const publisher = new ResultPublisher(run);
+  for (const call of calls) await publisher.answer(call, neverRunResult(run, message, call));
+  return publisher.toResults(false);
+}
+
+/** Runs the calls, alone or together. A steering message keeps the rest from running (R15). */
+async function runCalls(run: Run, calls: readonly ToolCall[]): Promise<CallResults> {
   const policy = run.config.steering ?? "skip-remaining";
+  const publisher = new ResultPublisher(run);
   let started = 0;
+  let steered = false;
   let refuse: ((call: ToolCall) => AgentToolResult) | undefined;
-  let trouble: { error: unknown } | undefined;
+  let thrown: { error: unknown } | undefined;
   try {
-    for (const batch of batches(run, calls)) {
-      const running: Running[] = [];
+    for (const batch of groupCalls(run, calls)) {
+      const running: RunningCall[] = [];
       const slots = new Slots(run.config.maxToolConcurrency);
       try {
         for (const call of batch) {
           if (slots.full) await slots.free();
           // As many as may run at once start together, with no turn of the event loop between.
-          const breath = running.length % slots.most === 0 ? run.breath.look() : undefined;
-          if (breath) await breath;
-          const mayPoll = started > 0 && policy !== "after-batch" && !run.cancelled;
-          const polled = mayPoll && run.poll("steering");
-          if (isThenable(polled) ? await polled : polled) {
-            answers.steered = true;
+          const yielded =
+            running.length % slots.most === 0 ? run.eventLoop.maybeYield() : undefined;
+          if (yielded) await yielded;
+          const mayPoll = started > 0 && policy !== "after-batch" && !run.canceled;
+          if (mayPoll && (await run.poll("steering"))) {
+            steered = true;
             refuse = () => errorResult(SKIPPED_TEXT, "skipped");
           }
-          if (run.cancelled) refuse = (left) => notStartedResult(run, left);
+          if (run.canceled) refuse = (left) => notStartedResult(run, left);
           if (refuse) break;
-          running.push(await start(run, call, undefined, slots));
+          running.push(await startCall(run, call, undefined, slots));
           started++;
         }
       } finally {
-        await publishAll(run, running, answers);
+        await publisher.publishAll(running);
       }
       if (refuse) break;
     }
-    if (!answers.steered && (await run.poll("steering"))) answers.steered = true;
+    if (!steered && (await run.poll("steering"))) steered = true;
   } catch (error) {
     if (error instanceof SinkError) throw error;
-    trouble = { error };
-    refuse = run.cancelled
+    thrown = { error };
+    refuse = run.canceled
       ? (left) => notStartedResult(run, left)
       : (left) => errorResult(`Tool "${left.name}" was not run: ${errorMessage(error)}`);
   }
   for (const call of calls.slice(started)) {
-    await answerWith(run, call, refuse?.(call) ?? abortedResult(run, call), answers);
+    await publisher.answer(call, refuse?.(call) ?? abortedResult(run, call));
   }
-  if (trouble && !run.cancelled) throw trouble.error;
+  return publisher.toResults(steered, run.canceled ? undefined : thrown);
 }
 
-/** Whether the calls of a message are run at all: not after trouble, nor where one may be cut off. */
+/** Whether the calls of a message are run at all: not if it is incomplete, nor if one may be cut off. */
 export function mayRun(message: AssistantMessage): boolean {
-  return !endedInTrouble(message) && message.stopReason !== "length";
+  return !isIncomplete(message) && message.stopReason !== "length";
 }
 
 export function neverRunResult(
@@ -110,56 +117,84 @@ export function neverRunResult(
       "the response was cut off at its length limit",
     );
   }
-  if (run.cancelled) return notStartedResult(run, call);
+  if (run.canceled) return notStartedResult(run, call);
   return errorResult(`${what} ended with an error.`);
 }
 
-/** Answers a call that is not run, with all of its events. */
-export async function answerWith(
-  run: Run,
-  call: ToolCall,
-  result: AgentToolResult,
-  answers: Answers,
-): Promise<void> {
-  const { id, name } = call;
-  const capped = await capResult(run, call, result);
-  await run.emit({
-    type: "tool_execution_start",
-    toolCallId: id,
-    toolName: name,
-    args: call.arguments,
-  });
-  await emitEnd(run, call, capped, 0);
-  await publishResult(run, call, capped, answers);
+/** Puts the results of calls into the transcript, one after the other. */
+export class ResultPublisher {
+  readonly #run: Run;
+  readonly #inPlace: boolean;
+  readonly #results: ToolResultMessage[] = [];
+  #terminating = 0;
+
+  /** `inPlace`: the calls are of an earlier message, and the results go behind that one. */
+  constructor(run: Run, inPlace = false) {
+    this.#run = run;
+    this.#inPlace = inPlace;
+  }
+
+  /** Answers a call that is not run, with all of its events. */
+  async answer(call: ToolCall, result: AgentToolResult): Promise<void> {
+    const run = this.#run;
+    const capped = await capResult(run, call, result);
+    await emitStart(run, call);
+    await emitEnd(run, call, capped, 0);
+    await this.#publish(call, capped);
+  }
+
+  /** Waits for all the calls, then publishes their results. True if one waits for a person. */
+  async publishAll(running: readonly RunningCall[]): Promise<boolean> {
+    let isPending = false;
+    const outcomes: CallOutcome[] = [];
+    for (const { outcome } of running) outcomes.push(await outcome);
+    for (const [index, { call }] of running.entries()) {
+      const outcome = outcomes[index] as CallOutcome;
+      if ("suspended" in outcome) {
+        this.#run.record.addPending({ toolCall: call, reason: outcome.suspended });
+        isPending = true;
+      } else await this.#publish(call, outcome.result);
+    }
+    return isPending;
+  }
+
+  toResults(steered: boolean, thrown?: { error: unknown }): CallResults {
+    const results = this.#results;
+    const terminate = results.length > 0 && this.#terminating === results.length;
+    return { results, terminate, steered, ...(thrown && { thrown }) };
+  }
+
+  async #publish(call: ToolCall, result: AgentToolResult): Promise<void> {
+    const message = toResultMessage(this.#run, call, result);
+    await this.#run.publishResult(message, this.#inPlace);
+    this.#results.push(message);
+    if (result.terminate) this.#terminating++;
+  }
 }
 
-interface Running {
+/** A call whose start was emitted. */
+export interface RunningCall {
   call: ToolCall;
   outcome: Promise<CallOutcome>;
 }
 
-/** Emits the start and lets the call run; the outcome settles after its end was emitted. */
-export async function start(
+/** Emits the start of a call and lets it run. `outcome` settles after the end was emitted. */
+export async function startCall(
   run: Run,
   call: ToolCall,
   decision?: Decision,
   slots?: Slots,
-): Promise<Running> {
-  const started = run.emit({
-    type: "tool_execution_start",
-    toolCallId: call.id,
-    toolName: call.name,
-    args: call.arguments,
-  });
-  if (started) await started;
+): Promise<RunningCall> {
+  const begun = emitStart(run, call);
+  if (begun) await begun;
   slots?.take();
-  const outcome = settle(run, call, decision, slots);
-  // Awaited later; until then a failure of the sink is not an unhandled one.
+  const outcome = runCall(run, call, decision, slots);
+  // It is awaited later; until then a failure of the sink is not an unhandled rejection.
   outcome.catch(() => {});
   return { call, outcome };
 }
 
-async function settle(
+async function runCall(
   run: Run,
   call: ToolCall,
   decision: Decision | undefined,
@@ -167,10 +202,10 @@ async function settle(
 ): Promise<CallOutcome> {
   const startedAt = run.clock.now();
   const outcome = await executeCall(run, call, decision);
-  slots?.giveBack();
+  slots?.release();
   if ("result" in outcome) {
     const durationMs = run.clock.now() - startedAt;
-    // Before anybody sees it, so that journal, listeners and transcript have the same.
+    // Before its end is emitted, so that journal, listeners and transcript have the same.
     const capped = capResult(run, call, outcome.result);
     outcome.result = isThenable(capped) ? await capped : capped;
     const ended = emitEnd(run, call, outcome.result, durationMs);
@@ -179,18 +214,8 @@ async function settle(
   return outcome;
 }
 
-export async function publishAll(
-  run: Run,
-  running: readonly Running[],
-  answers: Answers,
-): Promise<void> {
-  const outcomes: CallOutcome[] = [];
-  for (const { outcome } of running) outcomes.push(await outcome);
-  for (const [index, { call }] of running.entries()) {
-    const outcome = outcomes[index] as CallOutcome;
-    if ("suspended" in outcome) run.pending.push({ toolCall: call, reason: outcome.suspended });
-    else await publishResult(run, call, outcome.result, answers);
-  }
+function emitStart(run: Run, { id, name, arguments: args }: ToolCall): void | Promise<void> {
+  return run.emit({ type: "tool_execution_start", toolCallId: id, toolName: name, args });
 }
 
 function emitEnd(
@@ -212,19 +237,7 @@ function emitEnd(
   });
 }
 
-async function publishResult(
-  run: Run,
-  call: ToolCall,
-  result: AgentToolResult,
-  answers: Answers,
-): Promise<void> {
-  const message = resultMessage(run, call, result);
-  await run.publishResult(message, answers.inPlace);
-  answers.results.push(message);
-  if (result.terminate) answers.terminating++;
-}
-
-function resultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
+function toResultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
   const outcome = outcomeOf(result);
   return {
     role: "toolResult",
@@ -239,14 +252,14 @@ function resultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolR
   };
 }
 
-/** Calls that run together: neighbours that may, or all, or each alone. */
-function batches(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
+/** Groups of calls that run together: neighbors that may, or all, or each alone. */
+function groupCalls(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
   const mode = run.config.toolExecution ?? "auto";
   if (mode === "parallel") return [[...calls]];
   const groups: ToolCall[][] = [];
   let open: ToolCall[] | undefined;
   for (const call of calls) {
-    const together = mode === "auto" && run.tool(call.name)?.concurrent === true;
+    const together = mode === "auto" && run.findTool(call.name)?.concurrent === true;
     if (together && open) open.push(call);
     else groups.push([call]);
     open = together ? groups.at(-1) : undefined;
@@ -254,7 +267,7 @@ function batches(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
   return groups;
 }
 
-/** How many calls may run at once, and who waits for one to end. */
+/** Limits how many calls run at once. */
 class Slots {
   readonly most: number;
   #left: number;
@@ -273,7 +286,7 @@ class Slots {
     this.#left--;
   }
 
-  giveBack(): void {
+  release(): void {
     this.#left++;
     this.#wake?.();
   }

@@ -1,12 +1,12 @@
 import type { Clock } from "@gyre/ai";
 
 /** A run lets timers and I/O have their turn at least this often. */
-export const MAX_BREATH_MS = 10;
-/** Events between two looks at the clock. */
-const EVENTS_A_LOOK = 16;
+export const YIELD_INTERVAL_MS = 10;
+/** The clock is read once for as many events. */
+const EVENTS_PER_CHECK = 16;
 
-/** Gives the event loop its turn while a run goes on that never waits (R21). */
-export class Breath {
+/** Yields to the event loop during a run that never waits for anything else (R21). */
+export class EventLoopYield {
   readonly #clock: Clock;
   #lastAt: number;
   #events = 0;
@@ -16,14 +16,14 @@ export class Breath {
     this.#lastAt = now;
   }
 
-  /** Call it for each event. What it gives is to be waited for. */
-  take(): Promise<void> | undefined {
-    return ++this.#events % EVENTS_A_LOOK === 0 ? this.look() : undefined;
+  /** Call it for each event, and wait for the promise if there is one. */
+  afterEvent(): Promise<void> | undefined {
+    return ++this.#events % EVENTS_PER_CHECK === 0 ? this.maybeYield() : undefined;
   }
 
   /** The same for steps that are rarer and longer than an event. */
-  look(): Promise<void> | undefined {
-    if (this.#clock.now() - this.#lastAt < MAX_BREATH_MS) return undefined;
+  maybeYield(): Promise<void> | undefined {
+    if (this.#clock.now() - this.#lastAt < YIELD_INTERVAL_MS) return undefined;
     return this.#clock.turn().then(() => {
       this.#lastAt = this.#clock.now();
     });

@@ -1,36 +1,37 @@
 import { contain } from "../contract/contain.ts";
-import type { Run } from "./run.ts";
+import type { AgentLoopConfig } from "../contract/types.ts";
+import type { Hooks } from "./hooks.ts";
 
 /**
- * Whether a steering message came that is to cut off the response (R15). Watches from
- * the first response to the end of the run; a poll for steering, or a response that
- * was cut off, begins it anew.
+ * Watches for a steering message that is to cut off the response (R15), from the first response
+ * to the end of the run. A poll for steering, or a response that was cut off, resets it.
  */
 export class Redirect {
+  /** A message has arrived since the last reset. */
   arrived = false;
-  /** Called when one comes. */
+  /** Called when a message arrives. */
   onArrival: (() => void) | undefined;
-  readonly #run: Run;
-  readonly #undo: (() => void) | undefined;
+  readonly #hooks: Hooks;
+  readonly #unsubscribe: (() => void) | undefined;
 
-  constructor(run: Run) {
-    this.#run = run;
-    if (run.config.steering !== "redirect") return;
-    this.#undo = run.config.onSteering?.(() => {
+  constructor({ onSteering, steering }: AgentLoopConfig, hooks: Hooks) {
+    this.#hooks = hooks;
+    if (steering !== "redirect") return;
+    this.#unsubscribe = onSteering?.(() => {
       this.arrived = true;
       this.onArrival?.();
     });
   }
 
-  /** Waits; answers false when the run was cancelled or a message came meanwhile. */
-  orWait(ms: number): Promise<boolean> {
-    return this.#run.wait(ms, (cut) => {
+  /** Waits. Resolves to false when the run is canceled, or when a message arrives meanwhile. */
+  waitOrRedirect(ms: number): Promise<boolean> {
+    return this.#hooks.wait(ms, (cut) => {
       this.onArrival = cut;
       if (this.arrived) cut();
     });
   }
 
   stop(): void {
-    contain("What onSteering gave threw", () => this.#undo?.());
+    contain("What onSteering gave threw", () => this.#unsubscribe?.());
   }
 }

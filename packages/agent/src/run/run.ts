@@ -1,8 +1,6 @@
 import {
-  addUsage,
   type AssistantMessage,
   type Clock,
-  isThenable,
   type Model,
   type StreamFn,
   systemClock,
@@ -12,19 +10,12 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import { Breath } from "./event-loop-yield.ts";
-import { Cancellation, type CancelReason } from "./cancellation.ts";
 import { Compactor } from "../context/compactor.ts";
+import type { ContextHost } from "../context/host.ts";
 import type { ContextMemory } from "../context/memory.ts";
 import type { Compaction } from "../contract/compaction.ts";
 import { contain } from "../contract/contain.ts";
-import { Emitter } from "./emitter.ts";
-import { Fallbacks } from "./fallback.ts";
-import { History } from "../transcript/history.ts";
-import { LimitGauge, type LimitReached } from "./limits.ts";
 import type { RunInfo } from "../contract/middleware.ts";
-import type { Redirect } from "./redirect.ts";
-import { makeToolbox, type Toolbox } from "./toolbox.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -34,79 +25,72 @@ import type {
   AgentSink,
   AgentTool,
   AgentToolResult,
-  PendingCall,
   QueueName,
   ToolHost,
   TurnChanges,
-  TurnSummary,
 } from "../contract/types.ts";
-
-export const DEFAULT_HOOK_TIMEOUT_MS = 120_000;
+import { History } from "../transcript/history.ts";
+import { Cancellation, type CancelReason } from "./cancellation.ts";
+import { Emitter } from "./emitter.ts";
+import { EventLoopYield } from "./event-loop-yield.ts";
+import { Fallbacks } from "./fallbacks.ts";
+import { Hooks } from "./hooks.ts";
+import { Inbox } from "./inbox.ts";
+import { LimitGauge, type LimitReached } from "./limits.ts";
+import { RunRecord } from "./record.ts";
+import { Redirect } from "./redirect.ts";
+import { makeToolbox, type Toolbox } from "./toolbox.ts";
 
 const NO_TOOLS: readonly AgentTool[] = [];
 
-/** A message on its way into the transcript, and where it came from. */
-export interface Injected {
-  source: "prompt" | QueueName;
-  message: AgentMessage;
+/** What a run is made of. */
+export interface RunSetup {
+  context: AgentContext;
+  config: AgentLoopConfig;
+  sink: AgentSink;
+  signal?: AbortSignal | undefined;
+  streamFn?: StreamFn | undefined;
+  /** Called with each event after the sink. */
+  listeners?: AgentSink | undefined;
+  /** What earlier runs over the same transcript have computed. */
+  contextMemory?: ContextMemory | undefined;
 }
 
-/** The run was cancelled while the loop waited for a callback. */
-export class Cancelled extends Error {
-  constructor() {
-    super("The run was cancelled.");
-    this.name = "Cancelled";
-  }
-}
-
-/** Everything that one run knows and does, for the loop and its companions. */
-export class Run {
+/**
+ * One run: its configuration, its transcript, its way to sink and listeners, and what ends it.
+ * What happens in a run is the loop's; what a run has come to is in `record`, what waits for the
+ * transcript in `inbox`.
+ */
+export class Run implements ContextHost {
   readonly config: AgentLoopConfig;
   readonly clock: Clock;
   readonly streamFn: StreamFn;
-  readonly cancellation: Cancellation;
-  readonly history: History;
-  readonly gauge: LimitGauge;
   readonly info: RunInfo;
-  readonly breath: Breath;
-  redirect: Redirect | undefined;
-  /** Of the model in use. */
-  calibration: TokenCalibration;
-  /** Messages that the sink has taken, in order. */
-  readonly produced: AgentMessage[] = [];
-  readonly pending: PendingCall[] = [];
-  /** Taken from a queue, not yet in the transcript (R16). */
-  inFlight: Injected[] = [];
-  turns = 0;
-  /** Calls that tools made of tools, for ids of their own. */
-  nestedCalls = 0;
-  usage: Usage = {};
-  finalMessage: AssistantMessage | undefined;
-  /** The one in use. */
-  model: Model;
+  readonly cancellation: Cancellation;
+  readonly hooks: Hooks;
+  readonly eventLoop: EventLoopYield;
+  readonly history: History;
+  readonly inbox: Inbox;
+  readonly record: RunRecord = new RunRecord();
+  readonly gauge: LimitGauge;
   readonly fallbacks: Fallbacks;
-  thinkingLevel: ThinkingLevel | undefined;
-  systemPrompt: string | undefined;
-  toolbox: Toolbox;
   readonly #emitter: Emitter;
   readonly #startedAt: number;
   readonly #stopDeadline: () => void;
-  readonly #undelivered: AgentMessage[] = [];
   readonly #earlierCompaction: Compaction | undefined;
   readonly #contextMemory: ContextMemory | undefined;
+  #model: Model;
+  #calibration: TokenCalibration;
+  #thinkingLevel: ThinkingLevel | undefined;
+  #systemPrompt: string | undefined;
+  #toolbox: Toolbox;
   #compactor: Compactor | undefined;
+  #redirect: Redirect | undefined;
   #stopController: AbortController | undefined;
+  #nestedCalls = 0;
 
   /** Throws on a configuration that cannot work. */
-  constructor(
-    context: AgentContext,
-    config: AgentLoopConfig,
-    sink: AgentSink,
-    signal?: AbortSignal,
-    streamFn?: StreamFn,
-    listeners?: AgentSink,
-    contextMemory?: ContextMemory,
-  ) {
+  constructor({ context, config, sink, signal, streamFn, listeners, contextMemory }: RunSetup) {
     const { protocol } = config;
     if (!streamFn && !protocol) {
       throw new TypeError("No way to a model: give a protocol, or a streamFn.");
@@ -114,20 +98,22 @@ export class Run {
     this.config = config;
     this.clock = config.clock ?? systemClock;
     this.#startedAt = this.clock.now();
-    this.breath = new Breath(this.clock, this.#startedAt);
+    this.eventLoop = new EventLoopYield(this.clock, this.#startedAt);
     this.streamFn =
       streamFn ??
       ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
-    this.toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
+    this.#toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
     this.cancellation = new Cancellation(signal);
+    this.hooks = new Hooks(this.clock, this.cancellation, config.hookTimeoutMs);
+    this.inbox = new Inbox(config, this.hooks);
     this.#emitter = new Emitter(
       sink,
-      (wait) => this.#deadline("The sink", wait),
+      (taken) => this.hooks.withDeadline("The sink", taken),
       () => this.cancellation.cancel("sink"),
       listeners,
     );
@@ -140,23 +126,23 @@ export class Run {
         return fallbacks.events;
       },
     };
-    this.model = config.model;
-    this.thinkingLevel = config.thinkingLevel;
-    this.systemPrompt = context.systemPrompt;
+    this.#model = config.model;
+    this.#calibration = context.calibration ?? new TokenCalibration();
+    this.#thinkingLevel = config.thinkingLevel;
+    this.#systemPrompt = context.systemPrompt;
     this.#earlierCompaction = context.compaction;
     this.#contextMemory = contextMemory;
-    this.calibration = context.calibration ?? new TokenCalibration();
     this.#stopDeadline =
       limits.maxDurationMs === undefined
         ? () => {}
         : this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"));
   }
 
-  get cancelled(): CancelReason | undefined {
+  get canceled(): CancelReason | undefined {
     return this.cancellation.reason;
   }
 
-  /** A signal that fires when the run is cancelled, for callbacks that want one. */
+  /** A signal that fires when the run is canceled, for callbacks that want one. */
   get signal(): AbortSignal {
     if (!this.#stopController) {
       const controller = new AbortController();
@@ -164,6 +150,32 @@ export class Run {
       this.cancellation.onCancel(() => controller.abort());
     }
     return this.#stopController.signal;
+  }
+
+  /** The model in use. */
+  get model(): Model {
+    return this.#model;
+  }
+
+  /** How the service of the model in use counts tokens. */
+  get calibration(): TokenCalibration {
+    return this.#calibration;
+  }
+
+  get thinkingLevel(): ThinkingLevel | undefined {
+    return this.#thinkingLevel;
+  }
+
+  get systemPrompt(): string | undefined {
+    return this.#systemPrompt;
+  }
+
+  get toolbox(): Toolbox {
+    return this.#toolbox;
+  }
+
+  get turns(): number {
+    return this.record.turns;
   }
 
   /** The compaction in force. */
@@ -177,25 +189,31 @@ export class Run {
     return this.#compactor;
   }
 
-  tool(name: string): AgentTool | undefined {
-    return this.toolbox.byName.get(name);
+  /** Made for the first response. Throws what `onSteering` throws. */
+  get redirect(): Redirect {
+    this.#redirect ??= new Redirect(this.config, this.hooks);
+    return this.#redirect;
   }
 
-  /** From here on `model` is asked. What another counts as a token says nothing of it. */
-  use(model: Model): void {
-    if (model !== this.model) this.calibration = new TokenCalibration();
-    this.model = model;
+  findTool(name: string): AgentTool | undefined {
+    return this.#toolbox.byName.get(name);
   }
 
-  change(changes: TurnChanges | undefined | void): void {
+  /** From here on `model` is asked. How another model counts tokens says nothing about it. */
+  useModel(model: Model): void {
+    if (model !== this.#model) this.#calibration = new TokenCalibration();
+    this.#model = model;
+  }
+
+  applyChanges(changes: TurnChanges | undefined | void): void {
     if (!changes) return;
     if (changes.model) {
-      this.fallbacks.startAnew();
-      this.use(changes.model);
+      this.fallbacks.reset();
+      this.useModel(changes.model);
     }
-    if (changes.tools) this.toolbox = makeToolbox(changes.tools);
-    if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
-    if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;
+    if (changes.tools) this.#toolbox = makeToolbox(changes.tools);
+    if (changes.thinkingLevel) this.#thinkingLevel = changes.thinkingLevel;
+    if (changes.systemPrompt !== undefined) this.#systemPrompt = changes.systemPrompt;
   }
 
   emit(event: AgentEvent): void | Promise<void> {
@@ -209,41 +227,39 @@ export class Run {
   /** Several events in a row; costs a promise only where the sink gives one. */
   emitEach(events: readonly AgentEvent[], from = 0): void | Promise<void> {
     for (let i = from; i < events.length; i++) {
-      const wait = this.emit(events[i] as AgentEvent);
-      if (wait) return wait.then(() => this.emitEach(events, i + 1));
+      const taken = this.emit(events[i] as AgentEvent);
+      if (taken) return taken.then(() => this.emitEach(events, i + 1));
     }
     return undefined;
   }
 
-  /** A message with nothing to stream: its events, then its place in the transcript. */
+  /** Emits the events of a message that is not streamed, then adds it to the transcript. */
   async publish(message: AgentMessage): Promise<void> {
     const emitted = this.#emitMessage(message);
     if (emitted) await emitted;
-    const breath = this.breath.take();
-    if (breath) await breath;
-    this.produced.push(message);
+    const yielded = this.eventLoop.afterEvent();
+    if (yielded) await yielded;
+    this.record.add(message);
     this.history.append(message);
   }
 
-  /** A result; `inPlace` puts it behind the message that made the call. */
+  /** The same for a result; `inPlace` puts it behind the message that made the call. */
   async publishResult(message: ToolResultMessage, inPlace: boolean): Promise<void> {
     if (!inPlace) return this.publish(message);
     await this.#emitMessage(message);
-    this.produced.push(message);
+    this.record.add(message);
     this.history.insertResult(message);
   }
 
-  /** An assistant message whose events were emitted. */
-  accept(message: AssistantMessage): void {
-    this.produced.push(message);
+  /** Adds an answer whose events were emitted to the transcript. */
+  addAnswer(message: AssistantMessage): void {
+    this.record.addAnswer(message);
     this.history.append(message);
-    this.finalMessage = message;
-    this.usage = addUsage(this.usage, message.usage);
   }
 
   /** Counts what a tool spent on models of its own. */
-  spend(usage: Usage): void {
-    this.usage = addUsage(this.usage, usage);
+  addToolUsage(usage: Usage): void {
+    this.record.addUsage(usage);
     this.gauge.spend(usage);
   }
 
@@ -258,88 +274,30 @@ export class Run {
     };
   }
 
-  /**
-   * What a callback gives, within its deadline. Throws what it throws, and
-   * `Cancelled` when the run is cancelled while it is waited for; `late` then gets
-   * what it gives after all.
-   */
-  hook<T>(name: string, call: () => T | Promise<T>, late?: (value: T) => void): T | Promise<T> {
-    const given = call();
-    if (!isThenable(given)) return given;
-    const promise = given;
-    let left = false;
-    promise.then(
-      (value) => {
-        if (left) contain(`What ${name} gave too late`, () => late?.(value));
-      },
-      () => {},
-    );
-    return new Promise<T>((resolve, reject) => {
-      const ms = this.#hookTimeoutMs;
-      let unlink: () => void = () => {};
-      const leave = (error: Error): void => {
-        left = true;
-        settle();
-        reject(error);
-      };
-      const stopTimer = this.clock.after(ms, () =>
-        leave(new Error(`${name} did not settle within ${ms} ms.`)),
-      );
-      const settle = (): void => {
-        stopTimer();
-        unlink();
-      };
-      unlink = this.cancellation.onCancel(() => leave(new Cancelled()));
-      promise.then(
-        (value) => {
-          settle();
-          resolve(value);
-        },
-        (error: unknown) => {
-          settle();
-          reject(error);
-        },
-      );
-    });
+  /** An id for a call that a tool makes of a tool. */
+  nextNestedId(call: ToolCall): string {
+    return `${call.id}/${++this.#nestedCalls}`;
   }
 
-  /** Drains a queue into `inFlight`; answers whether there was anything. */
-  poll(queue: QueueName): boolean | Promise<boolean> {
-    const get =
-      queue === "steering" ? this.config.getSteeringMessages : this.config.getFollowUpMessages;
-    if (!get || this.cancelled) return false;
-    if (queue === "steering" && this.redirect) this.redirect.arrived = false;
-    const handBack = (messages: readonly AgentMessage[] | undefined): void => {
-      if (messages && messages.length > 0) this.config.requeue?.(queue, [...messages]);
-    };
-    const take = (messages: readonly AgentMessage[] = []): boolean => {
-      for (const message of messages) this.inFlight.push({ source: queue, message });
-      return messages.length > 0;
-    };
-    const name = queue === "steering" ? "getSteeringMessages" : "getFollowUpMessages";
-    const given = this.hook(name, get, handBack);
-    return isThenable(given) ? given.then(take) : take(given);
+  hook<T>(name: string, call: () => T | Promise<T>): T | Promise<T> {
+    return this.hooks.call(name, call);
   }
 
-  /**
-   * Waits; answers false when the run was cancelled meanwhile, or when what `giveCut`
-   * was given is called.
-   */
   wait(ms: number, giveCut?: (cut: () => void) => void): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (whole: boolean): void => {
-        stopTimer();
-        unlink();
-        resolve(whole);
-      };
-      let unlink: () => void = () => {};
-      const stopTimer = this.clock.after(ms, () => end(true));
-      unlink = this.cancellation.onCancel(() => end(false));
-      giveCut?.(() => end(false));
-    });
+    return this.hooks.wait(ms, giveCut);
   }
 
-  /** Gives what arrived after its call was answered to whoever wants to know. */
+  /** Takes what a queue gives into the inbox; whether there was anything. */
+  poll(queue: QueueName): boolean | Promise<boolean> {
+    if (this.canceled) return false;
+    const { getSteeringMessages } = this.config;
+    if (queue === "steering" && getSteeringMessages && this.#redirect) {
+      this.#redirect.arrived = false;
+    }
+    return this.inbox.poll(queue);
+  }
+
+  /** Reports a result that came after its call was answered without it. */
   reportLate(call: ToolCall, result: AgentToolResult): void {
     const { middleware = [], onLateResult } = this.config;
     contain("onLateResult threw", () => onLateResult?.(call, result));
@@ -348,44 +306,27 @@ export class Run {
     }
   }
 
-  /** Hands back what was not delivered; answers with all that was so far. */
-  returnInFlight(): AgentMessage[] {
-    const undelivered = this.inFlight.filter(({ source }) => source !== "prompt");
-    this.inFlight = [];
-    for (const queue of ["steering", "followUp"] as const) {
-      const messages = undelivered.filter((m) => m.source === queue).map((m) => m.message);
-      if (messages.length > 0)
-        contain("requeue threw", () => this.config.requeue?.(queue, messages));
-    }
-    this.#undelivered.push(...undelivered.map(({ message }) => message));
-    return this.#undelivered;
-  }
-
   limitReached(): LimitReached | undefined {
-    if (this.cancelled === "limit") {
+    if (this.canceled === "limit") {
       return { limit: "maxDurationMs", value: this.config.limits?.maxDurationMs ?? 0 };
     }
     return this.gauge.reached();
   }
 
-  summary(message: AssistantMessage, toolResults: TurnSummary["toolResults"]): TurnSummary {
-    const { turns, usage } = this;
-    return { message, toolResults, messages: this.history.messages, turns, usage };
-  }
-
-  /** Tells the middleware that the run starts; what this gives tells it of the end. */
+  /** Notifies the middleware of the start of the run; the result notifies it of the end. */
   open(): (end: AgentEndEvent | undefined) => void {
     const ends = (this.config.middleware ?? []).map((middleware) =>
       contain("A middleware's run threw", () => middleware.run?.(this.info)),
     );
     return (end) => {
-      for (const tell of ends) contain("A middleware's end of run threw", () => tell?.(end));
+      for (const notify of ends) contain("A middleware's end of run threw", () => notify?.(end));
     };
   }
 
+  /** Stops timers and listeners. */
   close(): void {
     this.#stopDeadline();
-    this.redirect?.stop();
+    this.#redirect?.stop();
     this.#compactor?.stop();
     this.cancellation.release();
   }
@@ -395,28 +336,5 @@ export class Run {
       { type: "message_start", message },
       { type: "message_end", message },
     ]);
-  }
-
-  get #hookTimeoutMs(): number {
-    return this.config.hookTimeoutMs ?? DEFAULT_HOOK_TIMEOUT_MS;
-  }
-
-  #deadline(what: string, wait: Promise<void>): Promise<void> {
-    const ms = this.#hookTimeoutMs;
-    return new Promise((resolve, reject) => {
-      const stopTimer = this.clock.after(ms, () => {
-        reject(new Error(`${what} did not settle within ${ms} ms.`));
-      });
-      wait.then(
-        () => {
-          stopTimer();
-          resolve();
-        },
-        (error: unknown) => {
-          stopTimer();
-          reject(error);
-        },
-      );
-    });
   }
 }

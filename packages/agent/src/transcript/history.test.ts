@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message, ToolResultMessage } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
-import { callsOf, endedInTrouble, History, isLlmMessage, withResult } from "./history.ts";
+import { callsOf, isIncomplete, History, isLlmMessage, withResult } from "./history.ts";
 import { user } from "../testing/play.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
@@ -268,7 +268,7 @@ describe("R19: calls without results", () => {
 
 it("what ended in trouble", () => {
   const reasons = ["stop", "length", "toolUse", "pause", "error", "aborted", "redirected"] as const;
-  expect(reasons.filter((stopReason) => endedInTrouble(assistant("", { stopReason })))).toEqual([
+  expect(reasons.filter((stopReason) => isIncomplete(assistant("", { stopReason })))).toEqual([
     "error",
     "aborted",
     "redirected",

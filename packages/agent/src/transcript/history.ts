@@ -53,7 +53,7 @@ class Outbox {
       if (!hasContent(message)) return;
     }
     if (message.role === "assistant") {
-      if (endedInTrouble(message) && callsOf(message).length === 0) {
+      if (isIncomplete(message) && callsOf(message).length === 0) {
         // Of several that broke off one after the other, each began anew.
         this.#held = message;
         return;
@@ -200,7 +200,7 @@ export function isLlmMessage(message: AgentMessage): message is Message {
   return role === "user" || role === "assistant" || role === "toolResult";
 }
 
-export function endedInTrouble(message: AssistantMessage): boolean {
+export function isIncomplete(message: AssistantMessage): boolean {
   const { stopReason } = message;
   return stopReason === "error" || stopReason === "aborted" || stopReason === "redirected";
 }

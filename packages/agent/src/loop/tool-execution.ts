@@ -53,7 +53,7 @@ export async function executeCall(
     if (run.gauge.refuses(call)) return { result: repeated(call) };
     const given = prepare(run, call);
     const prepared = isThenable(given) ? await given : given;
-    if (run.cancelled) return { result: notStartedResult(run, call) };
+    if (run.canceled) return { result: notStartedResult(run, call) };
     const outcome =
       "result" in prepared
         ? prepared
@@ -61,7 +61,7 @@ export async function executeCall(
     if ("result" in outcome) run.gauge.record(call, outcome.result);
     return outcome;
   } catch (error) {
-    if (run.cancelled) return { result: notStartedResult(run, call) };
+    if (run.canceled) return { result: notStartedResult(run, call) };
     return { result: thrownResult(call.name, error) };
   }
 }
@@ -69,7 +69,7 @@ export async function executeCall(
 type Prepared = { tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult };
 
 function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
-  const tool = run.tool(call.name);
+  const tool = run.findTool(call.name);
   if (!tool) return { result: unknownTool(run, call.name) };
   if (call.argumentsError !== undefined) {
     return {
@@ -160,7 +160,7 @@ function invoke(
       (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
         if (error instanceof Suspend) answer({ suspended: error.message });
-        else if (run.cancelled) answer({ result: stopped() });
+        else if (run.canceled) answer({ result: stopped() });
         else answer({ result: thrownResult(call.name, error) });
       },
     );
@@ -223,7 +223,7 @@ function executeTool(
 ): Promise<AgentToolResult> {
   const { run, call } = execution;
   // Middleware may have waited, for a person say, while the run was stopped.
-  if (run.cancelled) return Promise.resolve(notStartedResult(run, toolCall));
+  if (run.canceled) return Promise.resolve(notStartedResult(run, toolCall));
   if (execution.isAnswered()) {
     return Promise.resolve(
       errorResult(
@@ -266,7 +266,7 @@ function executeTool(
     const returned = (value: AgentToolResult | string): void => {
       const result = toResult(tool.name, value);
       // Here, and not where results are published: what comes too late was spent as well.
-      if (result.usage) run.spend(result.usage);
+      if (result.usage) run.addToolUsage(result.usage);
       if (settled(result)) resolve(result);
     };
     const threw = (error: unknown): void => {
@@ -309,7 +309,7 @@ async function callNested(
   }
   const toolCall: ToolCall = {
     type: "toolCall",
-    id: `${call.id}/${++run.nestedCalls}`,
+    id: run.nextNestedId(call),
     name,
     arguments: args,
   };
@@ -375,7 +375,7 @@ export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
 }
 
 function whyStopped(run: Run): { why: string; outcome: ToolOutcome } {
-  return run.cancelled === "limit"
+  return run.canceled === "limit"
     ? { why: "the time limit of the run was reached", outcome: "limit" }
     : { why: "the user stopped the run", outcome: "aborted" };
 }

@@ -2,7 +2,7 @@ import { systemClock } from "@gyre/ai";
 import { call, callAll, scriptedModel, type ScriptPart } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { errorResult } from "./tools.ts";
+import { errorResult } from "./tool-execution.ts";
 import { approval, type Middleware, type ToolInvocation } from "../contract/middleware.ts";
 import { later, never, play, type Setup, start, text, tool, user } from "../testing/play.ts";
 import { answer, asks, injected, ran, result } from "../testing/render.ts";
