@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { run } from "../shared/command.mjs";
 import { checkLayers } from "./layers.mjs";
-import { checkLoopLines } from "./loop-lines.mjs";
+import { checkLoopStory } from "./loop-story.mjs";
 import { checkManifests } from "./manifests.mjs";
 import { runParts } from "./parts.mjs";
 import { checkPublishable } from "./publishable.mjs";
@@ -39,7 +39,7 @@ const ok = await runParts(
     { name: "manifests", check: () => checkManifests(root) },
     { name: "publishable", check: () => checkPublishable(root) },
     { name: "reference", check: () => checkReference(root) },
-    { name: "loop", check: () => checkLoopLines(root) },
+    { name: "loop", check: () => checkLoopStory(root) },
     { name: "sizes", check: () => checkSizes(root) },
     { name: "words", check: () => checkWords(root) },
   ],
