@@ -55,7 +55,7 @@ describe("gyre", () => {
 
   it.each([
     [["dmeo"], 'Unknown command "dmeo". Did you mean "demo"?'],
-    [["xyz"], 'Unknown command "xyz". There is: rpc, acp,'],
+    [["xyz"], 'Unknown command "xyz". The commands are rpc, acp,'],
     [[], "There is no prompt."],
     [["help", "dmeo"], '"help" takes the name of a command, not "dmeo". Did you mean "demo"?'],
     [["help", "demo", "it"], '"help" takes the name of a command, not "demo it".'],

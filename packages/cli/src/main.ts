@@ -73,7 +73,7 @@ const start: Readonly<Record<CommandName, Start>> = {
     const { helpText, isCommand: isKnown } = await import("./commands/help.ts");
     if (name !== undefined && (!isKnown(name) || more.length > 0)) {
       const hint =
-        (await meant(name, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
+        (await meant(name, commandNames())) || ` The commands are ${commandNames().join(", ")}.`;
       throw new UsageError(
         `"help" takes the name of a command, not "${[name, ...more].join(" ")}".${hint}`,
       );
@@ -115,7 +115,8 @@ async function commandOf(
   }
   if (isCommand(first)) return { command: first, rest };
   if (/\s/.test(first)) return { command: "run", rest: positionals };
-  const hint = (await meant(first, commandNames())) || ` There is: ${commandNames().join(", ")}.`;
+  const hint =
+    (await meant(first, commandNames())) || ` The commands are ${commandNames().join(", ")}.`;
   const instead = isInteractive(values, io)
     ? "To ask that, start gyre and type it there; -p asks for one answer."
     : "A prompt of one word needs -p.";
@@ -191,14 +192,14 @@ async function withSignals(
     const isLeft = cause.code === "EPIPE";
     const message = `stdout cannot be written to: ${cause.message}`;
     const error = new OutputError(isLeft ? EXIT.done : EXIT.failed, message, { cause });
-    if (!isLeft) tell(error);
+    if (!isLeft) reportError(error);
     stop(error);
   });
   // Who does not read stderr cannot be told so.
   process.stderr.on("error", () => {});
   // By default Node prints two lines about itself for each.
   process.removeAllListeners("warning");
-  process.on("warning", tell);
+  process.on("warning", reportError);
   try {
     const result = await run({
       signal: controller.signal,
@@ -211,14 +212,14 @@ async function withSignals(
     });
     return ending.reason?.exitCode ?? result;
   } catch (error) {
-    if (!(ending.reason instanceof OutputError)) tell(error);
+    if (!(ending.reason instanceof OutputError)) reportError(error);
     return ending.reason?.exitCode ?? exitCodeOf(error);
   } finally {
     ending.isOver = true;
   }
 }
 
-function tell(error: unknown): void {
+function reportError(error: unknown): void {
   const text = error instanceof Error ? error.message : String(error);
   const hint = error instanceof UsageError ? "\nSee gyre --help." : "";
   process.stderr.write(`gyre: ${text}${hint}\n`);

@@ -117,7 +117,7 @@ describe("gyre login", () => {
 
   it.each([
     [["anthropc"], 'There is no service "anthropc". Did you mean anthropic?'],
-    [["zzzzzzzz"], "There is: anthropic, openai"],
+    [["zzzzzzzz"], "The services are anthropic, openai"],
     [[], "needs a service: anthropic, openai"],
     [["anthropic", KEY], "A key is piped in or typed"],
   ])("refuses %j", async (args, why) => {

@@ -129,6 +129,8 @@ async function namedService(
   if (other) return other;
   const near = nearNames(name, [...known, ...more.map(({ id }) => id)]);
   const hint =
-    near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There is: ${known.join(", ")}.`;
+    near.length > 0
+      ? `Did you mean ${near.join(" or ")}?`
+      : `The services are ${known.join(", ")}.`;
   throw new UsageError(`There is no service "${name}". ${hint}`);
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Clock, nearNames, systemClock } from "@gyre/ai";
+import { type Clock, nearNames, systemClock, errorMessage } from "@gyre/ai";
 import {
   defaultSessionFolder,
   type Entry,
@@ -72,7 +72,7 @@ export async function runSessions(
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (!verb) {
     const [near] = nearNames(name, Object.keys(VERBS));
-    const hint = near ? `Did you mean "${near}"?` : `There is: ${Object.keys(VERBS).join(", ")}.`;
+    const hint = near ? `Did you mean "${near}"?` : `It takes ${Object.keys(VERBS).join(", ")}.`;
     throw new UsageError(`"sessions" cannot "${name}". ${hint}`);
   }
   if (what === undefined) throw new UsageError(`"sessions ${name}" needs ${verb.takes}.`);
@@ -235,7 +235,7 @@ async function firstLine(file: string): Promise<unknown> {
     }
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new ExitError(EXIT.failed, `${shown(file)} cannot be read: ${reason}`, { cause: error });
   }
 }

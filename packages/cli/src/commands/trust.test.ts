@@ -146,7 +146,7 @@ describe("gyre trust", () => {
 
   it("does not trust what is broken, missing, or no part of the project", async () => {
     const world = settingsWorld({ project: { maxTurns: "x" } });
-    expect(await refusal(world)).toBe(`${world.projectFile} is not trusted: mend it first.`);
+    expect(await refusal(world)).toBe(`${world.projectFile} is not trusted. Fix it first.`);
     rmSync(world.projectFile);
     expect(await refusal(world)).toContain("There is nothing to trust: no ");
     symlinkSync(join(world.home, "outside.json"), world.projectFile);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { addUsage, type Clock, type ImageContent, type Usage } from "@gyre/ai";
+import { addUsage, type Clock, type ImageContent, type Usage, errorMessage } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import {
   type Command,
@@ -214,7 +214,7 @@ export class ConversationController<
     try {
       await work;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       const isRejected = error instanceof InputRejected && text !== undefined;
       view.show(isRejected ? { type: "rejected", text, reason } : { type: "error", text: reason });
     }

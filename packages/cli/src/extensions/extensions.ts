@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import type { Agent, AgentEvent, AgentTool, Middleware, ToolInvocation } from "@gyre/agent";
-import { systemClock } from "@gyre/ai";
+import { systemClock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Advice, cleanEnvironment, type Toolset } from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
@@ -146,7 +146,7 @@ function hooksOf({ name, hooks }: LoadedPlugin): Hook[] {
         const work = (async () => run(structuredClone(input), signal))();
         return checkedAnswer(await within(HOOK_TIMEOUT_MS, orAborted(work, signal), systemClock));
       } catch (error) {
-        throw new Error(`The ${event} hook of ${name} failed: ${messageOf(error)}`, {
+        throw new Error(`The ${event} hook of ${name} failed: ${errorMessage(error)}`, {
           cause: error,
         });
       }
@@ -174,14 +174,10 @@ function listen(
       try {
         await listen(event);
       } catch (error) {
-        warn(`${name}: its listener of "${type}" failed: ${messageOf(error)}`);
+        warn(`${name}: its listener of "${type}" failed: ${errorMessage(error)}`);
       }
     };
     // Most events are deltas, which nobody is to wait for.
     agent.subscribe((event) => (event.type === type ? contained(event) : undefined));
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from "@gyre/ai";
 import {
   type HookAnswer,
   type HookEvent,
@@ -51,7 +52,7 @@ export async function runHook(
       signal,
     });
   } catch (error) {
-    throw fail(`could not be run: ${error instanceof Error ? error.message : String(error)}`);
+    throw fail(`could not be run: ${errorMessage(error)}`);
   }
   if (end.aborted) return undefined;
   if (end.timedOut) throw fail(`was ended: it took more than ${hook.timeoutSeconds} s`);

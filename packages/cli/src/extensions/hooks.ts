@@ -5,7 +5,7 @@ import {
   type Middleware,
   type ToolInvocation,
 } from "@gyre/agent";
-import { validateToolArguments } from "@gyre/ai";
+import { validateToolArguments, errorMessage } from "@gyre/ai";
 import type { Advice, HookAnswer, HookEvent, HookInput } from "@gyre/tools";
 import { namesOfTool } from "../settings/hooks.ts";
 
@@ -196,7 +196,7 @@ export class Hooks {
       if (answer?.message !== undefined) this.#desk.warn(`${hook.name}: ${answer.message}`);
       return answer;
     } catch (error) {
-      if (!signal.aborted) this.#desk.warn(error instanceof Error ? error.message : String(error));
+      if (!signal.aborted) this.#desk.warn(errorMessage(error));
       return undefined;
     }
   }

@@ -111,7 +111,9 @@ export function openStage(around: PluginSurroundings): PluginStage {
     hook: (event, run) =>
       put("api.hook()", registered.hooks, { event, run }, () => {
         if (!HOOK_EVENTS.includes(event)) {
-          throw new Error(`There is no event "${event}". There is: ${HOOK_EVENTS.join(", ")}.`);
+          throw new Error(
+            `There is no event "${event}". The events are ${HOOK_EVENTS.join(", ")}.`,
+          );
         }
         checkFunction("A hook", run);
       }),

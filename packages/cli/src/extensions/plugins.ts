@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import type { AgentTool } from "@gyre/agent";
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, systemClock, errorMessage } from "@gyre/ai";
 import type { GyrePlugin } from "@gyre/tools";
 import { CommandRegistry } from "./command-registry.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
@@ -56,7 +56,7 @@ export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins
       for (const command of plugin.commands) commands.add(command);
       plugins.push(plugin);
     } catch (error) {
-      warn(`The plugin ${path} is left out: ${messageOf(error)}`);
+      warn(`The plugin ${path} is left out: ${errorMessage(error)}`);
     }
   }
   return { plugins, tools: [...tools.values()], commands };
@@ -114,8 +114,4 @@ export function refuseTypes(file: string): void {
   throw new PluginError(
     `it is TypeScript, which Node ${process.versions.node} does not run. Use Node 24, or compile it`,
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

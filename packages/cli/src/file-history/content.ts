@@ -1,4 +1,4 @@
-import type { Seen } from "./look.ts";
+import type { PathSnapshot } from "./snapshot.ts";
 
 /** What a file is or was. */
 export interface Content {
@@ -10,15 +10,15 @@ export interface Content {
 /** Null: there is none. A text: why it is not known or cannot be kept. */
 export type MaybeContent = Content | null | string;
 
-export function contentSeen(seen: Seen): MaybeContent {
-  if (seen.kind === "unkept") return seen.why;
+export function contentSeen(seen: PathSnapshot): MaybeContent {
+  if (seen.kind === "skipped") return seen.why;
   if (seen.kind !== "file" && seen.kind !== "link") return null;
   const { kind, mode, bytes } = seen;
   return { kind, mode, bytes };
 }
 
-export function isThere({ kind }: Seen): boolean {
-  return kind === "file" || kind === "link" || kind === "unkept";
+export function isThere({ kind }: PathSnapshot): boolean {
+  return kind === "file" || kind === "link" || kind === "skipped";
 }
 
 export function isSameContent(one: MaybeContent, other: MaybeContent): boolean {

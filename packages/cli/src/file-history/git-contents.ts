@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { BigIntStats } from "node:fs";
 import { type IndexEntry, isClean, parseIndex } from "./git-index.ts";
-import { MAX_FILE_BYTES } from "./look.ts";
+import { MAX_FILE_BYTES } from "./snapshot.ts";
 import { isMissing } from "./store.ts";
 
 /** A longer index is not read: its files are more than are looked at anyway. */

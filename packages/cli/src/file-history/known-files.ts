@@ -13,7 +13,14 @@ import {
 import type { Copies, Copy } from "./copies.ts";
 import { type GitFiles, readGitContents, readGitFiles } from "./git-contents.ts";
 import type { FileChange, FileState, LeftOut } from "./line.ts";
-import { lookAt, MAX_FILE_BYTES, modeOf, describeFailure, signatureOf, tooLarge } from "./look.ts";
+import {
+  snapshotPath,
+  MAX_FILE_BYTES,
+  modeOf,
+  describeFailure,
+  signatureOf,
+  tooLarge,
+} from "./snapshot.ts";
 import { filesAt, scanFiles, type ScannedFile } from "./scan.ts";
 import type { HistoryStore } from "./store.ts";
 
@@ -27,7 +34,7 @@ const NS_PER_MS = 1_000_000n;
 const IGNORE_FILES: ReadonlySet<string> = new Set([".gitignore", ".ignore"]);
 
 /** Who made what has changed since the last look. */
-export type Author = { who: "agent"; unsure?: string } | { who: "others" };
+export type ChangeSource = { by: "agent"; unsure?: string } | { by: "others" };
 
 export interface FoundChanges {
   changes: FileChange[];
@@ -77,7 +84,7 @@ export class KnownFiles {
   }
 
   /** Looks at all files. What is seen for the first time at the first look is nobody's change. */
-  async lookAtAll(author: Author, signal: AbortSignal): Promise<FoundChanges> {
+  async scanAll(author: ChangeSource, signal: AbortSignal): Promise<FoundChanges> {
     const { workspace, now, maxFiles } = this.#options;
     const startedAt = now();
     const last = this.#lookedAt;
@@ -108,7 +115,7 @@ export class KnownFiles {
       for (const suspect of some) {
         const isNew = !this.#known.has(suspect.path);
         const wasThere = isNew && (isFirst || isOlder(suspect.stats, old));
-        (author.who === "others" || wasThere ? learned : changed).push(suspect);
+        (author.by === "others" || wasThere ? learned : changed).push(suspect);
       }
       await this.#learn(learned, git);
       await this.#compare(changed, author, found);
@@ -120,7 +127,7 @@ export class KnownFiles {
   }
 
   /** Looks at files that a call is about to change, ignored or not. */
-  async lookBefore(paths: readonly string[], author: Author): Promise<FoundChanges> {
+  async scanBefore(paths: readonly string[], author: ChangeSource): Promise<FoundChanges> {
     const isKnown = (path: string): boolean => this.#known.has(path);
     // What was never looked at is taken as it is: nobody knows who made it.
     await this.#learn(named(paths.filter((path) => !isKnown(path))), undefined);
@@ -128,15 +135,15 @@ export class KnownFiles {
   }
 
   /** Looks at the same files after the call: what is new was made by it. */
-  lookAfter(paths: readonly string[], author: Author): Promise<FoundChanges> {
+  scanAfter(paths: readonly string[], author: ChangeSource): Promise<FoundChanges> {
     return this.#lookAt(named(paths), author);
   }
 
-  async #lookAt(suspects: readonly Suspect[], author: Author): Promise<FoundChanges> {
+  async #lookAt(suspects: readonly Suspect[], author: ChangeSource): Promise<FoundChanges> {
     const found: FoundChanges = { changes: [], leftOut: [] };
     await this.#noteIgnoreFiles(suspects);
     for (const some of inParts(suspects)) {
-      if (author.who === "agent") await this.#compare(some, author, found);
+      if (author.by === "agent") await this.#compare(some, author, found);
       else await this.#learn(some, undefined);
     }
     return found;
@@ -160,10 +167,10 @@ export class KnownFiles {
   }
 
   async #copy(path: string, stats: BigIntStats | undefined): Promise<void> {
-    const seen = await lookAt(this.#options.workspace, path, stats);
+    const seen = await snapshotPath(this.#options.workspace, path, stats);
     if (seen.kind === "file" || seen.kind === "link") {
       this.#set(path, seen, await this.#sourceOf(seen.bytes));
-    } else if (seen.kind === "unkept") {
+    } else if (seen.kind === "skipped") {
       const source: Source = { type: "none", why: seen.why };
       if (stats) this.#take(path, stats, source);
       else this.#set(path, { kind: "file", mode: 0, signature: "" }, source);
@@ -180,12 +187,16 @@ export class KnownFiles {
   }
 
   /** Tells what the agent has changed, and keeps both what was and what is. */
-  async #compare(suspects: readonly Suspect[], author: Author, found: FoundChanges): Promise<void> {
+  async #compare(
+    suspects: readonly Suspect[],
+    author: ChangeSource,
+    found: FoundChanges,
+  ): Promise<void> {
     const contents = await this.#gitContents(suspects);
     for (const suspect of suspects) {
       const { path } = suspect;
       const known = this.#known.get(path);
-      const seen = await lookAt(this.#options.workspace, path);
+      const seen = await snapshotPath(this.#options.workspace, path);
       const leaveOut = async (why: string): Promise<void> => {
         found.leftOut.push({ path, why });
         await this.#learn([suspect], undefined);
@@ -217,7 +228,7 @@ export class KnownFiles {
           path,
           before: await this.#keep(before),
           after: await this.#keep(after),
-          ...(author.who === "agent" && author.unsure !== undefined && { unsure: author.unsure }),
+          ...(author.by === "agent" && author.unsure !== undefined && { unsure: author.unsure }),
         };
         found.changes.push(change);
         await this.#forget(path);
@@ -243,7 +254,7 @@ export class KnownFiles {
     for (const { path } of ignoring) {
       const known = this.#known.get(path);
       const before = known ? await this.#contentOf(known, contents) : null;
-      const after = contentSeen(await lookAt(this.#options.workspace, path));
+      const after = contentSeen(await snapshotPath(this.#options.workspace, path));
       // One that is new leaves out more, unless it takes something back.
       const isHarmless = before === null && !takesBack(after);
       if (isSameContent(before, after) || isHarmless) continue;

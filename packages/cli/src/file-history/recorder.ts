@@ -5,9 +5,9 @@ import { type AgentTool, type Middleware, present, type ToolInvocation } from "@
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
 import { isGuarded, type Workspace } from "@gyre/tools";
 import { Copies } from "./copies.ts";
-import { type Author, type FoundChanges, KnownFiles } from "./known-files.ts";
+import { type ChangeSource, type FoundChanges, KnownFiles } from "./known-files.ts";
 import type { HistoryLine, LeftOut } from "./line.ts";
-import { describeFailure } from "./look.ts";
+import { describeFailure } from "./snapshot.ts";
 import { promptsOf } from "./prompts.ts";
 import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
 import { applyRewind, type RewindReport } from "./rewind-apply.ts";
@@ -84,7 +84,7 @@ export class FileRecorder implements FileHistory {
   /** Calls under way that may change anything. */
   #active = 0;
   #wasJobRunning = false;
-  #lastLook = { endedAt: -Infinity, tookMs: 0 };
+  #lastScan = { endedAt: -Infinity, tookMs: 0 };
   #prompt: { leaf: number | null; entry: number } | undefined;
   #isWarned = false;
 
@@ -123,7 +123,7 @@ export class FileRecorder implements FileHistory {
       });
       // Else it would be taken for what a job did.
       const paths = report.done.map(({ path }) => path);
-      await known.lookAfter(paths, { who: "others" });
+      await known.scanAfter(paths, { by: "others" });
       return report;
     });
   }
@@ -137,16 +137,16 @@ export class FileRecorder implements FileHistory {
 
   /** The first look is made while the model thinks. What changed between runs is not the agent's. */
   #run(): () => void {
-    if (this.#runs++ === 0) void this.#lookBefore(undefined);
+    if (this.#runs++ === 0) void this.#scanBefore(undefined);
     return () => {
-      if (--this.#runs === 0 && this.#isJobRunning()) void this.#lookBefore(undefined);
+      if (--this.#runs === 0 && this.#isJobRunning()) void this.#scanBefore(undefined);
     };
   }
 
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
     if (!this.#options.session() || (await isReading(call))) return next();
     const paths = await namedPaths(call);
-    if (paths !== undefined || !this.#isFresh()) await this.#lookBefore(paths);
+    if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
     // A look that is under way would take what this call does for somebody else's.
     for (let turn: unknown; turn !== this.#turn;) {
       turn = this.#turn;
@@ -158,17 +158,17 @@ export class FileRecorder implements FileHistory {
       return await next();
     } finally {
       const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
-      await this.#lookAfter(paths, { who: "agent", ...(isLong && { unsure: LONG_CALL }) });
+      await this.#scanAfter(paths, { by: "agent", ...(isLong && { unsure: LONG_CALL }) });
       // Not before: another call may look first.
       this.#active--;
     }
   }
 
   /** Who made what has changed while no call of ours was to answer for it. */
-  #betweenCalls(): Author {
-    if (this.#active > 0) return { who: "agent" };
+  #betweenCalls(): ChangeSource {
+    if (this.#active > 0) return { by: "agent" };
     const didJobRun = this.#wasJobRunning || this.#isJobRunning();
-    return didJobRun ? { who: "agent", unsure: JOB_RAN } : { who: "others" };
+    return didJobRun ? { by: "agent", unsure: JOB_RAN } : { by: "others" };
   }
 
   #isJobRunning(): boolean {
@@ -176,35 +176,35 @@ export class FileRecorder implements FileHistory {
   }
 
   #isFresh(): boolean {
-    const { endedAt, tookMs } = this.#lastLook;
+    const { endedAt, tookMs } = this.#lastScan;
     return this.#now() - endedAt < tookMs * LOOK_AGAIN_FACTOR;
   }
 
   /** Looks at some files or at all, when it is its turn. */
-  #lookBefore(paths: readonly string[] | undefined): Promise<void> {
-    return this.#look((known) => {
+  #scanBefore(paths: readonly string[] | undefined): Promise<void> {
+    return this.#scan((known) => {
       const author = this.#betweenCalls();
-      return paths ? known.lookBefore(paths, author) : this.#lookAtAll(known, author);
+      return paths ? known.scanBefore(paths, author) : this.#scanAll(known, author);
     });
   }
 
-  #lookAfter(paths: readonly string[] | undefined, author: Author): Promise<void> {
-    return this.#look((known) =>
-      paths ? known.lookAfter(paths, author) : this.#lookAtAll(known, author),
+  #scanAfter(paths: readonly string[] | undefined, author: ChangeSource): Promise<void> {
+    return this.#scan((known) =>
+      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author),
     );
   }
 
-  async #lookAtAll(known: KnownFiles, author: Author): Promise<FoundChanges> {
+  async #scanAll(known: KnownFiles, author: ChangeSource): Promise<FoundChanges> {
     const startedAt = this.#now();
-    const found = await known.lookAtAll(author, this.#closing.signal);
+    const found = await known.scanAll(author, this.#closing.signal);
     const endedAt = this.#now();
-    this.#lastLook = { endedAt, tookMs: endedAt - startedAt };
+    this.#lastScan = { endedAt, tookMs: endedAt - startedAt };
     this.#wasJobRunning = this.#isJobRunning();
     return found;
   }
 
   /** Writes down what a look has found. */
-  #look(look: (known: KnownFiles) => Promise<FoundChanges>): Promise<void> {
+  #scan(look: (known: KnownFiles) => Promise<FoundChanges>): Promise<void> {
     return this.#inTurn(async () => {
       try {
         const opened = this.#closing.signal.aborted ? undefined : await this.#open();
@@ -216,7 +216,7 @@ export class FileRecorder implements FileHistory {
         const entry = await this.#entryOf(opened.session);
         await opened.store.append({ by: "agent", entry, at: this.#now(), changes, leftOut });
       } catch (error) {
-        this.#tell(error);
+        this.#warnOnce(error);
       }
     });
   }
@@ -261,7 +261,7 @@ export class FileRecorder implements FileHistory {
     return done;
   }
 
-  #tell(error: unknown): void {
+  #warnOnce(error: unknown): void {
     if (this.#isWarned || this.#closing.signal.aborted) return;
     this.#isWarned = true;
     this.#options.warn(

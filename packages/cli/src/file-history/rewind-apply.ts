@@ -3,7 +3,7 @@ import { mkdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Workspace } from "@gyre/tools";
 import { type FileChange, type FileState, isSameState, type LeftOut } from "./line.ts";
-import { lookAt, describeFailure, type Seen } from "./look.ts";
+import { snapshotPath, describeFailure, type PathSnapshot } from "./snapshot.ts";
 import { LED_AWAY, type RewindPlan, type RewindStep, type RewindWorld, stateOf } from "./rewind.ts";
 
 const OWNER_WRITES = 0o200;
@@ -66,8 +66,8 @@ function inOrder(steps: readonly RewindStep[]): RewindStep[] {
 
 async function take({ store, workspace }: RewindWorld, step: RewindStep): Promise<void> {
   const { path, current, target } = step;
-  const seen = await lookAt(workspace, path);
-  if (seen.kind === "unkept" || !isSameState(stateOf(seen), current)) {
+  const seen = await snapshotPath(workspace, path);
+  if (seen.kind === "skipped" || !isSameState(stateOf(seen), current)) {
     throw new Error("it has changed since the preview");
   }
   if (seen.kind === "elsewhere") throw new Error(LED_AWAY);
@@ -85,7 +85,7 @@ async function putFile(
   path: string,
   { mode }: FileState,
   bytes: Uint8Array,
-  seen: Seen,
+  seen: PathSnapshot,
 ): Promise<void> {
   const name = `./${path}`;
   // A link would be followed.

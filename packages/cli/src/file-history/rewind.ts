@@ -1,6 +1,6 @@
 import { alignLines, type Workspace } from "@gyre/tools";
 import { type FileChange, type FileState, isSameState, type LeftOut } from "./line.ts";
-import { lookAt, type Seen } from "./look.ts";
+import { snapshotPath, type PathSnapshot } from "./snapshot.ts";
 import { hashOf, type HistoryStore } from "./store.ts";
 
 export const LED_AWAY = "a link on the way leads elsewhere";
@@ -71,10 +71,10 @@ async function stepOf(
   chain: readonly FileChange[],
 ): Promise<RewindStep | undefined> {
   const target = chain[0]?.before ?? null;
-  const seen = await lookAt(workspace, path);
+  const seen = await snapshotPath(workspace, path);
   const current = stateOf(seen);
   const isThere = seen.kind !== "nothing" && seen.kind !== "folder" && seen.kind !== "elsewhere";
-  if (isSameState(current, target) && seen.kind !== "unkept") return undefined;
+  if (isSameState(current, target) && seen.kind !== "skipped") return undefined;
   const why = finalReason(seen, chain) ?? (await lostReason(store, target));
   const doubt = why ?? doubtOf(current, chain);
   // What it did not make, or not alone, is never removed.
@@ -91,16 +91,16 @@ async function stepOf(
 }
 
 /** What is there, without its content; null also for what is no file. */
-export function stateOf(seen: Seen): FileState | null {
+export function stateOf(seen: PathSnapshot): FileState | null {
   if (seen.kind !== "file" && seen.kind !== "link") return null;
   const { kind, mode, bytes } = seen;
   return { kind, mode, bytes: bytes.length, hash: hashOf(bytes) };
 }
 
 /** Why it cannot be replaced, whatever anybody wants. */
-function finalReason(seen: Seen, chain: readonly FileChange[]): string | undefined {
+function finalReason(seen: PathSnapshot, chain: readonly FileChange[]): string | undefined {
   switch (seen.kind) {
-    case "unkept":
+    case "skipped":
       return `it cannot be kept as it is now: ${seen.why}`;
     case "elsewhere":
     case "folder":
@@ -140,7 +140,7 @@ function doubtOf(current: FileState | null, chain: readonly FileChange[]): strin
 
 async function linesOf(
   store: HistoryStore,
-  seen: Seen,
+  seen: PathSnapshot,
   target: FileState | null,
 ): Promise<RewindStep["lines"]> {
   const old = "bytes" in seen ? textOf(seen.bytes) : "";

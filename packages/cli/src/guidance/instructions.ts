@@ -4,7 +4,7 @@ import { constants } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
-import { projectFolders, strangeness } from "./project-folders.ts";
+import { projectFolders, untrustedReason } from "./project-folders.ts";
 import { codeOf, readSmallFile } from "../settings/file.ts";
 
 /** Of all instruction files together, in UTF-8. */
@@ -133,7 +133,7 @@ function readText(
   project: { root: string; cwd: string } | undefined,
 ): { text: string } | { problem: string } {
   try {
-    const problem = project && strangeness(real, project.root, project.cwd);
+    const problem = project && untrustedReason(real, project.root, project.cwd);
     if (problem !== undefined) return { problem };
   } catch (error) {
     return { problem: `cannot be read (${codeOf(error)})` };

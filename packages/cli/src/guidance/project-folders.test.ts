@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { projectFolders, strangeness } from "./project-folders.ts";
+import { projectFolders, untrustedReason } from "./project-folders.ts";
 
 const ANYBODY = 12_345;
 /** A folder of root. */
@@ -49,18 +49,18 @@ describe("a file of a project", () => {
   it("is of the user, of root or of the owner of the folder", () => {
     const file = join(world, "AGENTS.md");
     writeFileSync(file, "");
-    expect(strangeness(file, world, world)).toBeUndefined();
+    expect(untrustedReason(file, world, world)).toBeUndefined();
     // Only root can give files away; anybody else has to be somebody else for a while.
     const user = statSync(file).uid;
     if (user === 0) chownSync(file, ANYBODY, ANYBODY);
     else vi.spyOn(process, "getuid").mockReturnValue(user + 1);
-    expect(strangeness(file, world, ROOTS)).toBe("belongs to somebody else");
+    expect(untrustedReason(file, world, ROOTS)).toBe("belongs to somebody else");
     if (user === 0) chownSync(world, ANYBODY, ANYBODY);
-    expect(strangeness(file, world, world)).toBeUndefined();
+    expect(untrustedReason(file, world, world)).toBeUndefined();
   });
 
   it("is inside of it", () => {
-    expect(strangeness(`${world}-other/AGENTS.md`, world, world)).toBe(
+    expect(untrustedReason(`${world}-other/AGENTS.md`, world, world)).toBe(
       "is a link that leads out of the project",
     );
   });

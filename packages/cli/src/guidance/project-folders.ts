@@ -26,7 +26,7 @@ export function projectFolders(cwd: string, home: string): readonly [string, ...
  * links followed, is outside of it, or it belongs to somebody who is neither the user, nor
  * root, nor the owner of the folder that is worked in.
  */
-export function strangeness(real: string, root: string, cwd: string): string | undefined {
+export function untrustedReason(real: string, root: string, cwd: string): string | undefined {
   if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) {
     return "is a link that leads out of the project";
   }

@@ -4,7 +4,7 @@ import { estimateTokens } from "@gyre/ai";
 import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
-import { projectFolders, strangeness } from "./project-folders.ts";
+import { projectFolders, untrustedReason } from "./project-folders.ts";
 import { codeOf } from "../settings/file.ts";
 import { type Field, type FieldValue, readFrontmatter } from "./frontmatter.ts";
 
@@ -123,7 +123,7 @@ function inFolder(folder: string): string[] {
 
 function refusal(real: string, root: string, cwd: string): string | undefined {
   try {
-    return strangeness(real, root, cwd);
+    return untrustedReason(real, root, cwd);
   } catch (error) {
     return `cannot be read (${codeOf(error)})`;
   }

@@ -18,6 +18,7 @@ import {
   type ThinkingLevel,
   addUsage,
   type Usage,
+  errorMessage,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import type { Session, SessionSettings } from "@gyre/sessions";
@@ -477,7 +478,7 @@ async function answerOf(run: AgentRun<unknown>): Promise<Pick<Outcome, "output" 
   try {
     return { output: await run.output() };
   } catch (error) {
-    return { outputError: error instanceof Error ? error.message : String(error) };
+    return { outputError: errorMessage(error) };
   }
 }
 

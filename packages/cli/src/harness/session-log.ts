@@ -1,3 +1,4 @@
+import { errorMessage } from "@gyre/ai";
 import type { AgentEvent, AgentSink } from "@gyre/agent";
 import {
   createJournal,
@@ -35,7 +36,7 @@ export class SessionLog {
     const writing = this.#sink?.(event);
     if (!(writing instanceof Promise)) return;
     return writing.catch((error: unknown) => {
-      this.error = error instanceof Error ? error.message : String(error);
+      this.error = errorMessage(error);
       throw error;
     });
   }

@@ -127,7 +127,7 @@ export async function chooseSession(
     );
   }
   const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
-  tellProblems(session, warn);
+  warnOfProblems(session, warn);
   return { session };
 }
 
@@ -137,11 +137,11 @@ async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Prom
   const isNew = !found || (found.isFile() && found.size === 0);
   if (isNew) return { newSession: () => createSession(path, { cwd }) };
   const session = await openSession(path);
-  tellProblems(session, warn);
+  warnOfProblems(session, warn);
   return { session };
 }
 
-function tellProblems({ path, problems }: Session, warn: Setup["warn"]): void {
+function warnOfProblems({ path, problems }: Session, warn: Setup["warn"]): void {
   for (const { line, message } of problems) warn(`${path}, line ${line}: ${message}`);
 }
 

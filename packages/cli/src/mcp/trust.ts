@@ -23,7 +23,7 @@ export function mcpOffer(file: ProjectFile, cwd: string): TrustOffer {
     notes: problems.map((problem) => oneLine(`${path}: ${problem}.`)),
   };
   if (problems.length > 0) {
-    return { ...offer, shown, refusal: oneLine(`${path} is not trusted: mend it first.`) };
+    return { ...offer, shown, refusal: oneLine(`${path} is not trusted. Fix it first.`) };
   }
   return { ...offer, shown: `${shown}They run with all your rights.\n` };
 }

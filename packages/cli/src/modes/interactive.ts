@@ -15,7 +15,7 @@ export async function runInteractive(
   const first = await firstSetup(values, io);
   const isPlain = values["screen-reader"] || io.env["TERM"] === "dumb";
   if (isPlain || first.setup.settings.screenReader) {
-    const { runSpoken } = await import("./screen-reader/screen-reader.ts");
+    const { runScreenReader: runSpoken } = await import("./screen-reader/screen-reader.ts");
     return runSpoken(args, values, io, first, streams);
   }
   const { runTerminal } = await import("./tui/app/interactive.ts");

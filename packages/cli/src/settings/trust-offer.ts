@@ -68,7 +68,7 @@ export async function settingsOffer(
   const sets = `${oneLine(path)} sets:\n${listed(used)}`;
   const offer = { ...about, notes, powers: powersOf(used) };
   if (problems.some(({ level }) => level === "error")) {
-    const refusal = oneLine(`${path} is not trusted: mend it first.`);
+    const refusal = oneLine(`${path} is not trusted. Fix it first.`);
     return { ...offer, until: "", files: [], shown: sets, refusal };
   }
   const keys = keysSent(settings, users).map((line) => `${oneLine(line)}\n`);

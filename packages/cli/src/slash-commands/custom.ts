@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from
 import { basename, join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "../guidance/instructions.ts";
-import { projectFolders, strangeness } from "../guidance/project-folders.ts";
+import { projectFolders, untrustedReason } from "../guidance/project-folders.ts";
 import { bodyOf, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
 import type { Skill } from "../guidance/skills.ts";
 import type { Harness } from "../harness/harness.ts";
@@ -143,7 +143,7 @@ function nameOf(path: string): string | undefined {
 
 function refusal(path: string, root: string, cwd: string): string | undefined {
   try {
-    return strangeness(realPath(path), root, cwd);
+    return untrustedReason(realPath(path), root, cwd);
   } catch (error) {
     return `cannot be read (${codeOf(error)})`;
   }

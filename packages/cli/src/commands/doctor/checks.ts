@@ -3,7 +3,7 @@ import { accessSync, constants, type Dirent, existsSync, readFileSync, statSync 
 import { readdir } from "node:fs/promises";
 import { hostname, release } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { redact } from "@gyre/ai";
+import { redact, errorMessage } from "@gyre/ai";
 import { KeyFileError, type KeyStore, MissingKeyError } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
 import { type Sandbox, SandboxMissingError } from "@gyre/tools";
@@ -145,7 +145,7 @@ export async function checkModel(
   { env }: Pick<Io, "env">,
   own: readonly ServicePreset[],
 ): Promise<Check[]> {
-  const model = await models.current().catch(messageOf);
+  const model = await models.current().catch(errorMessage);
   if (typeof model === "string") return [problem("model", model)];
   const service = resolveService(model, own);
   const name = `${model.provider}/${model.id}`;
@@ -214,7 +214,7 @@ export async function checkSandbox(
       : problem("sandbox", `${sandbox.kind} does not work: ${end.text}`);
   } catch (error) {
     if (error instanceof SandboxMissingError) return warning("sandbox", error.message);
-    return problem("sandbox", messageOf(error));
+    return problem("sandbox", errorMessage(error));
   }
 }
 
@@ -250,7 +250,7 @@ function tryProgram(
   return new Promise((settle) => {
     const options = { cwd, env: { ...env }, signal, timeout: PROGRAM_LIMIT_MS };
     execFile(program, args, options, (error, stdout, stderr) => {
-      const said = error ? stderr.trim() || messageOf(error) : stdout;
+      const said = error ? stderr.trim() || errorMessage(error) : stdout;
       settle({ works: !error, text: redact(said.trim().split("\n")[0] ?? "") });
     });
   });
@@ -359,9 +359,5 @@ function sized(bytes: number): string {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : messageOf(error);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error && "code" in error ? String(error.code) : errorMessage(error);
 }

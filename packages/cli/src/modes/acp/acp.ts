@@ -111,28 +111,34 @@ class AcpServer {
     const app = agent({ name: "gyre" })
       .onRequest(methods.agent.initialize, ({ params }) => this.#initialize(params))
       .onRequest(methods.agent.authenticate, ({ params }) =>
-        told(this.#authenticate(params.methodId)),
+        withProtocolErrors(this.#authenticate(params.methodId)),
       )
       .onRequest(methods.agent.session.new, ({ params, client }) =>
-        told(this.#new(params.cwd, params.mcpServers, client)),
+        withProtocolErrors(this.#new(params.cwd, params.mcpServers, client)),
       )
       .onRequest(methods.agent.session.load, ({ params, client }) =>
-        told(this.#load(params.sessionId, params.cwd, params.mcpServers, client)),
+        withProtocolErrors(this.#load(params.sessionId, params.cwd, params.mcpServers, client)),
       )
       .onRequest(methods.agent.session.resume, ({ params, client }) =>
-        told(this.#resume(params.sessionId, params.cwd, params.mcpServers ?? [], client)),
+        withProtocolErrors(
+          this.#resume(params.sessionId, params.cwd, params.mcpServers ?? [], client),
+        ),
       )
-      .onRequest(methods.agent.session.list, ({ params }) => told(this.#list(params)))
-      .onRequest(methods.agent.session.close, ({ params }) => told(this.#end(params.sessionId)))
-      .onRequest(methods.agent.session.delete, ({ params }) => told(this.#delete(params.sessionId)))
+      .onRequest(methods.agent.session.list, ({ params }) => withProtocolErrors(this.#list(params)))
+      .onRequest(methods.agent.session.close, ({ params }) =>
+        withProtocolErrors(this.#end(params.sessionId)),
+      )
+      .onRequest(methods.agent.session.delete, ({ params }) =>
+        withProtocolErrors(this.#delete(params.sessionId)),
+      )
       .onRequest(methods.agent.session.setMode, ({ params }) =>
-        told(this.#session(params.sessionId).setMode(params.modeId)).then(() => ({})),
+        withProtocolErrors(this.#session(params.sessionId).setMode(params.modeId)).then(() => ({})),
       )
       .onRequest(methods.agent.session.setConfigOption, ({ params }) =>
-        told(this.#setConfig(params.sessionId, params.configId, params.value)),
+        withProtocolErrors(this.#setConfig(params.sessionId, params.configId, params.value)),
       )
       .onRequest(methods.agent.session.prompt, ({ params, signal }) =>
-        told(this.#session(params.sessionId).prompt(params.prompt, signal)),
+        withProtocolErrors(this.#session(params.sessionId).prompt(params.prompt, signal)),
       )
       .onNotification(methods.agent.session.cancel, ({ params }) =>
         this.#sessions.get(params.sessionId)?.cancel(),
@@ -325,13 +331,13 @@ class AcpServer {
   /** Tells what an editor may be told only when it has the answer. */
   #introduce(session: AcpSession, servers: readonly McpServer[]): void {
     const unused = editorServers(servers).unusable.join(", ");
-    const told =
+    const notice =
       unused === ""
         ? undefined
         : `MCP servers are reached by stdio or streamable HTTP; not used: ${unused}.`;
-    if (told !== undefined) this.#warn(told);
+    if (notice !== undefined) this.#warn(notice);
     setImmediate(() => {
-      if (told !== undefined) void session.notice("warning", told);
+      if (notice !== undefined) void session.notice("warning", notice);
       void session.introduce();
     });
   }
@@ -376,7 +382,7 @@ async function exactly(store: AcpStore, id: string): Promise<SessionSummary> {
 }
 
 /** What went wrong, in the protocol's own codes. */
-async function told<T>(answer: Promise<T>): Promise<T> {
+async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

@@ -127,7 +127,7 @@ export class AcpSession {
       sessionUpdate: "available_commands_update",
       availableCommands: availableCommands(this.#harness),
     });
-    await this.#tellUsage(this.#past().findLast((message) => message.role === "assistant"));
+    await this.#sendUsage(this.#past().findLast((message) => message.role === "assistant"));
   }
 
   /** Tells the editor the whole conversation so far. */
@@ -139,7 +139,7 @@ export class AcpSession {
     }
     await this.#updates.closeCalls();
     if (todos) await this.#send(planOf(todos));
-    if (this.#title !== undefined) await this.#tellTitle(this.#title);
+    if (this.#title !== undefined) await this.#sendTitle(this.#title);
   }
 
   /**
@@ -184,12 +184,12 @@ export class AcpSession {
       default:
         throw new AcpInvalidError(`There is no option "${id}".`);
     }
-    if (this.#harness.mode !== mode) await this.#tellMode();
+    if (this.#harness.mode !== mode) await this.#sendMode();
     return this.configuration().configOptions;
   }
 
   async setMode(mode: string): Promise<void> {
-    await this.#tellConfig(await this.setConfig("mode", mode));
+    await this.#sendConfig(await this.setConfig("mode", mode));
   }
 
   /** A word to the user, where the editor can show one. */
@@ -251,7 +251,7 @@ export class AcpSession {
       return { stopReason: turn.signal.aborted ? "cancelled" : "end_turn" };
     }
     const request = result?.prompt === undefined ? this.#request(blocks) : { text: result.prompt };
-    if (this.#title === undefined) await this.#tellTitle(request.text);
+    if (this.#title === undefined) await this.#sendTitle(request.text);
     try {
       const outcome = await this.#harness.prompt(request);
       return { stopReason: turn.signal.aborted ? "cancelled" : await this.#stopReason(outcome) };
@@ -287,10 +287,10 @@ export class AcpSession {
       models: () => this.#folder.models(),
     });
     const { configOptions: after } = this.configuration();
-    if (JSON.stringify(after) !== before) await this.#tellConfig(after);
-    if (this.#harness.mode !== mode) await this.#tellMode();
+    if (JSON.stringify(after) !== before) await this.#sendConfig(after);
+    if (this.#harness.mode !== mode) await this.#sendMode();
     const title = result && (await this.#storedTitle());
-    if (title !== undefined && title !== this.#title) await this.#tellTitle(title);
+    if (title !== undefined && title !== this.#title) await this.#sendTitle(title);
     return result;
   }
 
@@ -309,7 +309,7 @@ export class AcpSession {
     switch (event.type) {
       case "message_end":
         this.#usage = addMessage(this.#usage, event.message);
-        return this.#tellUsage(event.message);
+        return this.#sendUsage(event.message);
       case "tool_execution_end":
         if (event.result.usage) this.#usage = addUsage(this.#usage, event.result.usage);
         return undefined;
@@ -329,7 +329,7 @@ export class AcpSession {
     }
   }
 
-  async #tellUsage(message: AgentMessage | undefined): Promise<void> {
+  async #sendUsage(message: AgentMessage | undefined): Promise<void> {
     const { contextWindow } = this.#harness.model;
     if (message?.role !== "assistant" || contextWindow === undefined) return;
     const used = totalTokens(message.usage);
@@ -343,7 +343,7 @@ export class AcpSession {
     });
   }
 
-  async #tellTitle(text: string): Promise<void> {
+  async #sendTitle(text: string): Promise<void> {
     const title = cutTitle(text);
     if (title === "") return;
     this.#title = title;
@@ -351,11 +351,11 @@ export class AcpSession {
     await this.#send({ sessionUpdate: "session_info_update", title, updatedAt });
   }
 
-  async #tellMode(): Promise<void> {
+  async #sendMode(): Promise<void> {
     await this.#send({ sessionUpdate: "current_mode_update", currentModeId: this.#harness.mode });
   }
 
-  async #tellConfig(options: SessionConfigOption[]): Promise<void> {
+  async #sendConfig(options: SessionConfigOption[]): Promise<void> {
     await this.#send({ sessionUpdate: "config_option_update", configOptions: options });
   }
 

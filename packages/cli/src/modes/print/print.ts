@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
-import { textOf, type ToolCall } from "@gyre/ai";
+import { textOf, type ToolCall, errorMessage } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
@@ -344,7 +344,7 @@ function isBlocked(error: unknown): boolean {
 function earlyResult(error: unknown, durationMs: number): Result {
   const exitCode =
     error instanceof ExitError || error instanceof UsageError ? error.exitCode : EXIT.failed;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   return {
     type: "result",
     ok: false,

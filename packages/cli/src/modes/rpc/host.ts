@@ -1,3 +1,4 @@
+import { errorMessage } from "@gyre/ai";
 import type { Agent, AgentMessage } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
 import {
@@ -10,11 +11,11 @@ import {
   type SessionPrompt,
 } from "@gyre/server";
 import { type Session, SessionError, type SessionSummary } from "@gyre/sessions";
-import type { PermissionMode } from "@gyre/tools";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
+import { isMode, MODES } from "../../text/choices.ts";
 
 /** Where sessions are kept: what is needed of `SessionStore`. */
 export interface RpcStore {
@@ -54,7 +55,6 @@ export function rpcSetup(io: Io): RpcSetup {
   };
 }
 
-const MODES = ["ask", "auto-edit", "plan", "full"] as const satisfies PermissionMode[];
 /** What `session_create` may ask for, and the option of the command line that says the same. */
 const OPTIONS = {
   cwd: "cwd",
@@ -77,7 +77,7 @@ export class RpcHost implements SessionHost {
   }
 
   create(options: SessionOptions): Promise<HostedSession> {
-    return telling(async () => {
+    return withProtocolErrors(async () => {
       const folder = await this.#setup({ ...this.#values, ...valuesOf(options) });
       const session = await folder.store?.create({ cwd: folder.cwd });
       try {
@@ -91,7 +91,7 @@ export class RpcHost implements SessionHost {
   }
 
   open(id: string): Promise<HostedSession | undefined> {
-    return telling(async () => {
+    return withProtocolErrors(async () => {
       const { store } = await this.#setup(this.#values);
       // The name of a stream is a whole id: neither a path nor the beginning of one.
       const found = (await store?.list())?.find((each) => each.id === id);
@@ -102,7 +102,7 @@ export class RpcHost implements SessionHost {
   }
 
   list(): Promise<readonly SessionInfo[]> {
-    return telling(async () => {
+    return withProtocolErrors(async () => {
       const { cwd, store } = await this.#setup(this.#values);
       const sessions = (await store?.list({ cwd })) ?? [];
       return sessions.map((summary) => ({ ...summary }));
@@ -158,15 +158,16 @@ class RpcSession implements HostedSession {
 
   async update({ model, thinkingLevel, modes = {}, ...changes }: SessionChanges): Promise<void> {
     const { permission, ...queues } = modes;
-    const mode = MODES.find((each) => each === permission);
+    const mode = permission !== undefined && isMode(permission) ? permission : undefined;
     if (permission !== undefined && !mode) {
-      throw new UsageError(`"${permission}" is no mode; there is ${MODES.join(", ")}.`);
+      const modes = Object.keys(MODES).join(", ");
+      throw new UsageError(`There is no mode "${permission}". The modes are ${modes}.`);
     }
     // The model first: it is what may not be there, and then nothing is changed.
     const before = `${this.#harness.model.provider}/${this.#harness.model.id}`;
     if (model !== undefined) {
       await this.#harness.setModel(model).catch((error: unknown) => {
-        throw new ProtocolError("model_not_found", messageOf(error), { cause: error });
+        throw new ProtocolError("model_not_found", errorMessage(error), { cause: error });
       });
     }
     try {
@@ -181,12 +182,12 @@ class RpcSession implements HostedSession {
 
   async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
     if (!this.#session) return this.agent.replaceMessages(messages);
-    return this.#beginAnew(this.#session, messages);
+    return this.#restart(this.#session, messages);
   }
 
   async reset(): Promise<void> {
     if (!this.#session) return this.agent.reset();
-    return this.#beginAnew(this.#session, []);
+    return this.#restart(this.#session, []);
   }
 
   async close(): Promise<void> {
@@ -198,7 +199,7 @@ class RpcSession implements HostedSession {
   }
 
   /** A branch from the root of the file, with what was set, and an agent that writes there. */
-  async #beginAnew(session: Session, messages: readonly AgentMessage[]): Promise<void> {
+  async #restart(session: Session, messages: readonly AgentMessage[]): Promise<void> {
     const { settings } = await session.context();
     const mode = this.#harness.mode;
     await this.#harness.close();
@@ -229,13 +230,13 @@ function isOption(key: string): key is keyof typeof OPTIONS {
 }
 
 /** What went wrong, with the code that a client can act on. */
-async function telling<T>(run: () => Promise<T>): Promise<T> {
+async function withProtocolErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
     const code = codeOf(error);
     if (!code) throw error;
-    throw new ProtocolError(code, messageOf(error), { cause: error });
+    throw new ProtocolError(code, errorMessage(error), { cause: error });
   }
 }
 
@@ -252,8 +253,4 @@ function codeOf(error: unknown): ProtocolError["code"] | undefined {
 
 function isUnknownModel(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "model_not_found";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

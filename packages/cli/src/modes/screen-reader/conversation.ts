@@ -10,8 +10,8 @@ import type { Setup } from "../../harness/setup.ts";
 import type { SlashCommand, SlashContext } from "../../slash-commands/command-context.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
 import { row } from "../tui/terminal/row.ts";
-import type { SpokenEvents } from "./events.ts";
-import { spokenTime } from "./format.ts";
+import type { ScreenReaderEvents } from "./events.ts";
+import { timeInWords } from "./format.ts";
 import type { LineTerminal } from "./line-terminal.ts";
 import type { LineUi } from "./line-ui.ts";
 import { partLines } from "./parts.ts";
@@ -32,10 +32,10 @@ const ENDS: Partial<Record<Outcome["end"]["stop"], string>> = {
   limit: "It ended at a limit.",
 };
 
-export interface SpokenConversationOptions {
+export interface ScreenReaderConversationOptions {
   terminal: LineTerminal;
   ui: LineUi;
-  events: SpokenEvents;
+  events: ScreenReaderEvents;
   clock: Clock;
   io: Io;
   setup: () => Setup;
@@ -45,14 +45,14 @@ export interface SpokenConversationOptions {
 }
 
 /** The conversation as lines one after the other, for a screen reader. */
-export class SpokenConversation implements ConversationView {
+export class ScreenReaderConversation implements ConversationView {
   readonly stopKey = "/stop";
   readonly controller: ConversationController<Harness, SlashContext>;
-  readonly #options: SpokenConversationOptions;
+  readonly #options: ScreenReaderConversationOptions;
   /** A text that was given back, for `/send`. */
   #draft: string | undefined;
 
-  constructor(options: SpokenConversationOptions) {
+  constructor(options: ScreenReaderConversationOptions) {
     this.#options = options;
     const { clock, commands, io, quit, reopen } = options;
     this.controller = new ConversationController<Harness, SlashContext>({
@@ -161,7 +161,7 @@ export class SpokenConversation implements ConversationView {
   #showEnd(durationMs: number, outcome: Outcome | undefined): void {
     if (!outcome) return;
     const end = ENDS[outcome.end.stop] ?? "It stopped.";
-    this.#options.terminal.line(`${end} It took ${spokenTime(durationMs)}.`);
+    this.#options.terminal.line(`${end} It took ${timeInWords(durationMs)}.`);
   }
 
   #commandContext(harness: Harness, signal: AbortSignal): SlashContext {

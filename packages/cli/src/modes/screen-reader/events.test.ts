@@ -3,12 +3,12 @@ import { type AssistantMessage } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SpokenEvents } from "./events.ts";
+import { ScreenReaderEvents } from "./events.ts";
 import { endLines } from "./tool.ts";
 
 function told(...events: readonly AgentEvent[]): string[] {
   const lines: string[] = [];
-  const spoken = new SpokenEvents((text) => lines.push(text));
+  const spoken = new ScreenReaderEvents((text) => lines.push(text));
   for (const event of events) spoken.handle(event);
   return lines;
 }
@@ -99,7 +99,7 @@ describe("what is told of events", () => {
 
   it("the time that a call waits for the user is not its own", () => {
     const lines: string[] = [];
-    const spoken = new SpokenEvents((text) => lines.push(text));
+    const spoken = new ScreenReaderEvents((text) => lines.push(text));
     spoken.handle(started("1", "a.ts"));
     spoken.waited("1", 1_000);
     spoken.handle(ended("1", ""));

@@ -22,7 +22,7 @@ type LimitEvent = Extract<AgentEvent, { type: "limit" }>;
  * paragraph by paragraph. Whatever a tool or a model says is stripped of what a terminal
  * would obey.
  */
-export class SpokenEvents {
+export class ScreenReaderEvents {
   readonly #say: (text: string) => void;
   readonly #answer: Paragraphs;
   readonly #running = new Map<string, CallText>();

@@ -2,7 +2,7 @@ import type { Block } from "../tui/ui/block.ts";
 import { type Row, textOfRow } from "../tui/terminal/row.ts";
 
 /** What lays itself out is laid out for this width. */
-export const SPOKEN_COLUMNS = 80;
+export const LAYOUT_COLUMNS = 80;
 const MS_PER_SECOND = 1_000;
 const SECONDS_PER_MINUTE = 60;
 const FENCE = /^\s*(?:`{3,}|~{3,})/;
@@ -11,7 +11,7 @@ const CODE = /(`+) ?(.+?) ?\1/g;
 const BETWEEN_CELLS = /(?<!\\)\|/;
 
 /** How long something took: "1.2 seconds", "2 minutes 5 seconds". */
-export function spokenTime(ms: number): string {
+export function timeInWords(ms: number): string {
   const seconds = ms / MS_PER_SECOND;
   if (seconds < SECONDS_PER_MINUTE) return `${seconds.toFixed(1)} seconds`;
   const whole = Math.round(seconds);
@@ -27,10 +27,10 @@ function plural(count: number, word: string): string {
  * Markdown of our own as lines to be read aloud: a row of a table is its cells one after the
  * other, and lines that only draw something are left out.
  */
-export function spokenMarkdown(markdown: string): string {
+export function markdownInWords(markdown: string): string {
   const lines: string[] = [];
   for (const line of markdown.split("\n")) {
-    const said = line.startsWith("|") ? spokenRow(line) : spokenMarks(line);
+    const said = line.startsWith("|") ? rowInWords(line) : stripMarks(line);
     const isEmpty = line.trim() === "";
     const isDrawn = !isEmpty && (FENCE.test(line) || !hasWord(said));
     if (isDrawn || (isEmpty && lines.at(-1) === "")) continue;
@@ -39,8 +39,8 @@ export function spokenMarkdown(markdown: string): string {
   return lines.join("\n").trim();
 }
 
-function spokenRow(line: string): string {
-  const cells = line.split(BETWEEN_CELLS).slice(1, -1).map(spokenMarks);
+function rowInWords(line: string): string {
+  const cells = line.split(BETWEEN_CELLS).slice(1, -1).map(stripMarks);
   if (!cells.some(hasWord)) return "";
   return cells
     .flatMap((cell, index) => {
@@ -51,7 +51,7 @@ function spokenRow(line: string): string {
     .join(", ");
 }
 
-function spokenMarks(text: string): string {
+function stripMarks(text: string): string {
   return text.replace(CODE, "$2").replace(ESCAPED, "$1").trim();
 }
 
@@ -61,7 +61,7 @@ function hasWord(text: string): boolean {
 
 /** What a block shows, as lines. */
 export function blockText(block: Block): string {
-  return rowsText(block.rows(SPOKEN_COLUMNS));
+  return rowsText(block.rows(LAYOUT_COLUMNS));
 }
 
 export function rowsText(rows: readonly Row[]): string {
@@ -69,7 +69,7 @@ export function rowsText(rows: readonly Row[]): string {
 }
 
 /** The label of a choice: signs that only a picture explains become words. */
-export function spokenLabel(label: string): string {
+export function labelInWords(label: string): string {
   return label
     .replace(/^\[x\] /, "on: ")
     .replace(/^\[ \] /, "off: ")

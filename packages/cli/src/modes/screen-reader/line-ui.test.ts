@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { LineTalk } from "../../testing/line-talk.ts";
+import { LineDriver } from "../../testing/line-driver.ts";
 import { row } from "../tui/terminal/row.ts";
 import type { Choice } from "../tui/ui/ui.ts";
 import { LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
 
 interface World {
-  talk: LineTalk;
+  talk: LineDriver;
   ui: LineUi;
   terminal: LineTerminal;
   lines: string[];
 }
 
 function world(): World {
-  const talk = new LineTalk();
+  const talk = new LineDriver();
   const lines: string[] = [];
   const terminal = new LineTerminal(talk, { line: (text) => lines.push(text), end: () => {} });
   const ui = new LineUi(terminal);

@@ -8,16 +8,16 @@ import type { Block } from "../tui/ui/block.ts";
 import { NO_COLOURS, type Theme } from "../tui/terminal/theme.ts";
 import type { PanelQuestion, Ui } from "../tui/ui/ui.ts";
 import type { LineTerminal, ReadLine } from "./line-terminal.ts";
-import { blockText, rowsText, SPOKEN_COLUMNS, spokenLabel, spokenMarkdown } from "./format.ts";
+import { blockText, rowsText, LAYOUT_COLUMNS, labelInWords, markdownInWords } from "./format.ts";
 
 /** Choices that are listed at once; letters find the others. */
-const MAX_TOLD_CHOICES = 20;
+const MAX_LISTED_CHOICES = 20;
 /** Prompts of a branch that one can go back to, the newest. */
 const MAX_PROMPTS = 200;
 
 /** Shows and asks where there are lines and nothing else. */
 export class LineUi implements Ui {
-  readonly columns: number = SPOKEN_COLUMNS;
+  readonly columns: number = LAYOUT_COLUMNS;
   readonly theme: Theme = NO_COLOURS;
   readonly #terminal: LineTerminal;
 
@@ -26,7 +26,7 @@ export class LineUi implements Ui {
   }
 
   say(markdown: string): void {
-    this.#terminal.line(spokenMarkdown(shownText(markdown)));
+    this.#terminal.line(markdownInWords(shownText(markdown)));
   }
 
   warn(text: string): void {
@@ -72,11 +72,12 @@ export class LineUi implements Ui {
   }
 
   #list<T>(choices: readonly Choice<T>[]): void {
-    for (const [index, { label, detail }] of choices.slice(0, MAX_TOLD_CHOICES).entries()) {
-      const more = detail === undefined || detail === "" ? "" : `, ${spokenLabel(oneLine(detail))}`;
-      this.#terminal.line(`${index + 1}. ${spokenLabel(oneLine(label))}${more}`);
+    for (const [index, { label, detail }] of choices.slice(0, MAX_LISTED_CHOICES).entries()) {
+      const more =
+        detail === undefined || detail === "" ? "" : `, ${labelInWords(oneLine(detail))}`;
+      this.#terminal.line(`${index + 1}. ${labelInWords(oneLine(label))}${more}`);
     }
-    const hidden = choices.length - MAX_TOLD_CHOICES;
+    const hidden = choices.length - MAX_LISTED_CHOICES;
     if (hidden > 0) this.#terminal.line(`${grouped(hidden)} more.`);
     this.#terminal.line("Write a number, or a part of the text. An empty line leaves.");
   }
@@ -90,7 +91,7 @@ function matching<T>(
 ): readonly Choice<T>[] {
   const number = /^\d+$/.test(typed) ? Number(typed) : 0;
   const named =
-    told.slice(0, MAX_TOLD_CHOICES)[number - 1] ??
+    told.slice(0, MAX_LISTED_CHOICES)[number - 1] ??
     all.find(({ key, label }) => [key, label].includes(typed.toLowerCase()) || label === typed);
   if (named) return [named];
   const words = typed.toLowerCase().split(/\s+/);

@@ -1,12 +1,12 @@
 import type { Cell, CommandPart } from "../../conversation/command.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
-import { spokenMarkdown } from "./format.ts";
+import { markdownInWords } from "./format.ts";
 
 /** What a command shows, as lines to be read aloud. A bar is left out: a table has its numbers. */
 export function partLines(part: CommandPart): string[] {
   switch (part.type) {
     case "text":
-      return [spokenMarkdown(shownText(part.markdown))];
+      return [markdownInWords(shownText(part.markdown))];
     case "warning":
       return [`Warning: ${oneLine(part.text)}`];
     case "code":

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
-import { LineTalk } from "../../testing/line-talk.ts";
+import { LineDriver } from "../../testing/line-driver.ts";
 import { QUIET_MS } from "../tui/panels/permission.ts";
 import { LineTerminal } from "./line-terminal.ts";
 import { askPermission } from "./permission.ts";
@@ -24,12 +24,12 @@ function shell(command: string): ApprovalRequest {
 }
 
 interface Asked {
-  talk: LineTalk;
+  talk: LineDriver;
   answer: Promise<ApprovalAnswer>;
 }
 
 async function ask(of: ApprovalRequest, rule?: string): Promise<Asked> {
-  const talk = new LineTalk();
+  const talk = new LineDriver();
   const terminal = new LineTerminal(talk, { line: () => {}, end: () => {} });
   let now = 0;
   const answer = askPermission(of, {

@@ -10,11 +10,11 @@ import { AgentOpener, codeOf, type FirstSetup } from "../tui/start/agent-opener.
 import type { OpenRequest } from "../../conversation/command.ts";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
-import { SpokenConversation } from "./conversation.ts";
-import { SpokenEvents } from "./events.ts";
+import { ScreenReaderConversation } from "./conversation.ts";
+import { ScreenReaderEvents } from "./events.ts";
 
 /** For tests. */
-export interface SpokenParts {
+export interface ScreenReaderParts {
   /** In place of those of the settings: nothing is asked about models then. */
   models?: Models;
   clock?: Clock;
@@ -24,34 +24,40 @@ export interface SpokenParts {
  * `gyre --screen-reader`: the same agent, sessions, permissions and commands as in the
  * interactive program, as lines one after the other, until the user leaves.
  */
-export async function runSpoken(
+export async function runScreenReader(
   args: readonly string[],
   values: Values,
   io: Io,
   first: FirstSetup,
   streams: LineStreams,
-  parts: SpokenParts = {},
+  parts: ScreenReaderParts = {},
 ): Promise<ExitCode> {
-  return new SpokenProgram(values, io, first, streams, parts).run(args.join(" "));
+  return new ScreenReaderProgram(values, io, first, streams, parts).run(args.join(" "));
 }
 
-class SpokenProgram {
+class ScreenReaderProgram {
   readonly #io: Io;
   readonly #clock: Clock;
   readonly #terminal: LineTerminal;
   readonly #ui: LineUi;
-  readonly #events: SpokenEvents;
+  readonly #events: ScreenReaderEvents;
   readonly #end: Promise<ExitCode>;
   #leave: (code: ExitCode) => void = () => {};
   #isLeaving = false;
   /** Whether the agent is open. */
   #isOpen = false;
   readonly #opener: AgentOpener;
-  #conversation: SpokenConversation | undefined;
+  #conversation: ScreenReaderConversation | undefined;
   /** Lines that were typed before that. */
   #early: string[] = [];
 
-  constructor(values: Values, io: Io, first: FirstSetup, streams: LineStreams, parts: SpokenParts) {
+  constructor(
+    values: Values,
+    io: Io,
+    first: FirstSetup,
+    streams: LineStreams,
+    parts: ScreenReaderParts,
+  ) {
     this.#io = io;
     this.#clock = parts.clock ?? systemClock;
     this.#end = new Promise((settle) => {
@@ -65,7 +71,7 @@ class SpokenProgram {
       end: () => this.#leave(EXIT.done),
     });
     this.#ui = new LineUi(this.#terminal);
-    this.#events = new SpokenEvents((text) => this.#terminal.line(text));
+    this.#events = new ScreenReaderEvents((text) => this.#terminal.line(text));
     this.#opener = new AgentOpener({
       values,
       io,
@@ -126,7 +132,7 @@ class SpokenProgram {
     if (this.#isLeaving) return;
     if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
     if (this.#isLeaving) return;
-    const conversation = new SpokenConversation({
+    const conversation = new ScreenReaderConversation({
       terminal: this.#terminal,
       ui: this.#ui,
       events: this.#events,

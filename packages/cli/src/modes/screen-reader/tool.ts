@@ -7,7 +7,7 @@ import {
   toolView,
   type ToolView,
 } from "../tui/transcript/tool-view.ts";
-import { spokenTime } from "./format.ts";
+import { timeInWords } from "./format.ts";
 
 /** Lines of a change that are told. */
 export const MAX_CHANGED_LINES = 20;
@@ -39,7 +39,7 @@ export function endLines(called: string, call: TimedCall): string[] {
     const isNew = detailsOf(call.result)["created"] === true;
     return changeLines(body.files, (text) => shownText(text), isNew ? "Made" : "Changed");
   }
-  const time = call.durationMs < MIN_TOLD_MS ? [] : [spokenTime(call.durationMs)];
+  const time = call.durationMs < MIN_TOLD_MS ? [] : [timeInWords(call.durationMs)];
   const summary = view.summary === undefined ? [] : [view.summary];
   const facts = [called, ...factsOf(call, view), ...summary, ...time];
   return [`${endWord(call, view)}: ${facts.join(", ").replace(/\.$/, "")}.`, ...resultLines(view)];

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, systemClock, errorMessage } from "@gyre/ai";
 import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
@@ -239,7 +239,7 @@ async function tokenOf(file: string): Promise<{ token: string; isNew: boolean }>
   try {
     return await readOrMakeToken(file);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     throw new ExitError(EXIT.failed, message, { cause: error });
   }
 }

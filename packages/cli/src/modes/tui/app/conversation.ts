@@ -1,4 +1,4 @@
-import type { Clock } from "@gyre/ai";
+import { type Clock, errorMessage } from "@gyre/ai";
 import { type ApprovalAnswer, type ApprovalRequest } from "@gyre/tools";
 import type { CommandPart, OpenRequest, Question } from "../../../conversation/command.ts";
 import { ConversationController } from "../../../conversation/controller.ts";
@@ -300,7 +300,7 @@ export class TerminalConversation implements ConversationView {
 
   #showError(error: unknown): void {
     const { theme, window } = this.#options;
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorMessage(error);
     window.show(new NoticeBlock(text, theme.bad, [{ text: "✗ ", style: theme.bad }]));
   }
 }

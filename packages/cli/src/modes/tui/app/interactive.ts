@@ -96,7 +96,7 @@ class Program {
       status: (columns) => this.#conversation?.status(columns) ?? [],
       footer: (columns) =>
         this.#conversation ? footerRow(this.#conversation.facts, columns, this.#theme) : [],
-      habits: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
+      quirks: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
       onSubmit: (text, followUp) => this.#submit(text, followUp),
       onTyped: () => this.#conversation?.typed(),
       onKey: (key) => this.#key(key),

@@ -1,7 +1,7 @@
+import { THINKING_LEVELS } from "@gyre/ai";
 import type { Harness } from "../../../harness/harness.ts";
 
 const MODES = ["ask", "auto-edit", "plan"] as const;
-const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 
 /** Goes on to the next mode, and from the last to the first. */
 export function toNextMode(harness: Harness): Promise<void> {
@@ -11,6 +11,6 @@ export function toNextMode(harness: Harness): Promise<void> {
 
 /** Goes on to the next thinking level, and from the last to the first. */
 export function toNextLevel(harness: Harness): Promise<void> {
-  const at = LEVELS.findIndex((level) => level === harness.agent.state.thinkingLevel);
-  return harness.setThinking(LEVELS[(at + 1) % LEVELS.length] ?? "off");
+  const at = THINKING_LEVELS.findIndex((level) => level === harness.agent.state.thinkingLevel);
+  return harness.setThinking(THINKING_LEVELS[(at + 1) % THINKING_LEVELS.length] ?? "off");
 }

@@ -6,7 +6,7 @@ import { InputDecoder } from "../terminal/input.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
 import { NoticeBlock } from "../transcript/message-blocks.ts";
 import { EMPTY_ROW, type Row, row } from "../terminal/row.ts";
-import { type Frame, type Habits, Screen } from "../terminal/screen.ts";
+import { type Frame, type TerminalQuirks, Screen } from "../terminal/screen.ts";
 import { SelectPanel } from "../panels/select.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
@@ -31,7 +31,7 @@ export interface WindowOptions {
   /** Rows between the conversation and the editor: what it does, what waits. */
   status: (columns: number) => readonly Row[];
   footer: (columns: number) => Row;
-  habits?: Habits;
+  quirks?: TerminalQuirks;
   onSubmit: (text: string, followUp: boolean) => void;
   /** A key that the editor has no use for. */
   onKey: (key: Key) => void;
@@ -59,7 +59,7 @@ export class Window implements Ui {
   constructor(options: WindowOptions) {
     this.#options = options;
     const { clock, tty } = options;
-    this.#screen = new Screen((text) => tty.write(text), tty.size, options.habits);
+    this.#screen = new Screen((text) => tty.write(text), tty.size, options.quirks);
     this.#input = new InputDecoder({ emit: (event) => this.#take(event), clock });
   }
 

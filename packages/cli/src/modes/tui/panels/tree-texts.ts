@@ -1,5 +1,5 @@
 import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
-import { textOf } from "@gyre/ai";
+import { textOf, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { callText } from "../../../text/tool-text.ts";
 import { promptText } from "../../../conversation/prompt-text.ts";
@@ -76,7 +76,7 @@ export class TreeTexts {
       const entry = await this.#session.read(id);
       return entry.type === "message" ? textOfMessage(entry.message) : null;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorMessage(error);
       return { line: oneLine(`(cannot be read: ${why})`) };
     }
   }

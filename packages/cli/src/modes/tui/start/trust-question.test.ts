@@ -131,7 +131,7 @@ describe("the question of trust", () => {
     const world = settingsWorld({ project: { maxTurns: "x" } });
     const finding = await ask(world);
     expect(finding.question).toBeUndefined();
-    expect(finding.notes).toEqual([`${world.projectFile} is not trusted: mend it first.`]);
+    expect(finding.notes).toEqual([`${world.projectFile} is not trusted. Fix it first.`]);
   });
 
   it("does not offer to use a broken file this once beside a sound one", async () => {

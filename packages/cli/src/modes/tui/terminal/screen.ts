@@ -15,7 +15,7 @@ export interface Size {
 }
 
 /** What some terminals do when they become narrower. */
-export interface Habits {
+export interface TerminalQuirks {
   /** Rows below the cursor that are wrapped move it down, away from its text. So does xterm.js. */
   lowersCursor?: boolean;
 }
@@ -57,7 +57,11 @@ export class Screen {
   /** How many places the write goes to; one is seen as a whole, whatever the terminal does. */
   #touched = 0;
 
-  constructor(write: (text: string) => void, size: Size, { lowersCursor = false }: Habits = {}) {
+  constructor(
+    write: (text: string) => void,
+    size: Size,
+    { lowersCursor = false }: TerminalQuirks = {},
+  ) {
     this.#write = write;
     this.#size = size;
     this.#lowersCursor = lowersCursor;

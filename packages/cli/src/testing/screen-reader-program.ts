@@ -5,11 +5,11 @@ import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai/test
 import type { Models } from "../models/models.ts";
 import type { Values } from "../core/options.ts";
 import type { ExitCode } from "../core/exit-codes.ts";
-import { runSpoken } from "../modes/screen-reader/screen-reader.ts";
+import { runScreenReader } from "../modes/screen-reader/screen-reader.ts";
 import { type FirstSetup, firstSetup } from "../modes/tui/start/agent-opener.ts";
 import { version } from "../core/version.ts";
 import { textIo } from "./command-io.ts";
-import { LineTalk } from "./line-talk.ts";
+import { LineDriver } from "./line-driver.ts";
 
 /** What a terminal would obey, or could not show. */
 // oxlint-disable-next-line no-control-regex
@@ -21,8 +21,8 @@ const NEVER_MS = 600_000;
 export const BANNER: string =
   "This is gyre VERSION with the model in WORK. /help tells what can be written.\nYou: ";
 
-export interface SpokenRun {
-  talk: LineTalk;
+export interface ScreenReaderRun {
+  driver: LineDriver;
   code: Promise<number>;
   /** All that one sees, with what differs from run to run made the same. */
   seen: () => string;
@@ -32,7 +32,7 @@ export interface SpokenRun {
   interrupt: () => boolean | undefined;
 }
 
-export interface SpokenRunOptions {
+export interface ScreenReaderRunOptions {
   values?: Values;
   prompt?: string;
   /** Without one, the program has to ask. Default: true. */
@@ -40,9 +40,9 @@ export interface SpokenRunOptions {
 }
 
 /** A folder of its own, and the program for a screen reader in it with a scripted model. */
-export class SpokenWorld {
+export class ScreenReaderWorld {
   readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-spoken-")));
-  readonly #runs: SpokenRun[] = [];
+  readonly #runs: ScreenReaderRun[] = [];
   /** The folder that is worked in. */
   readonly work: string = join(this.#base, "work");
 
@@ -50,9 +50,9 @@ export class SpokenWorld {
     mkdirSync(this.work);
   }
 
-  start(script: readonly ScriptStep[], options: SpokenRunOptions = {}): SpokenRun {
+  start(script: readonly ScriptStep[], options: ScreenReaderRunOptions = {}): ScreenReaderRun {
     const { values = {}, prompt, hasModels = true } = options;
-    const talk = new LineTalk();
+    const driver = new LineDriver();
     const clock = { now: 0 };
     const env = {
       PATH: process.env["PATH"],
@@ -71,7 +71,7 @@ export class SpokenWorld {
     const io = textIo({ cwd: this.work, env, handleInterrupt });
     const given = { sandbox: "none", ...values };
     const start = (first: FirstSetup): Promise<ExitCode> =>
-      runSpoken(prompt === undefined ? [] : [prompt], given, io, first, talk, {
+      runScreenReader(prompt === undefined ? [] : [prompt], given, io, first, driver, {
         ...(hasModels && { models: modelsOf(script) }),
         clock: {
           now: () => clock.now,
@@ -84,23 +84,23 @@ export class SpokenWorld {
       });
     const code = firstSetup(given, io).then(start);
     const seen = (): string =>
-      talk.seen
+      driver.seen
         .replaceAll(this.work, "WORK")
         .replaceAll(version(), "VERSION")
         .replace(/, \d+\.\d seconds\.$/gm, ", TIME.")
         .replace(/--resume \S+/g, "--resume ID");
-    const run = { talk, code, seen, clock, interrupt: () => handler?.() };
+    const run = { driver, code, seen, clock, interrupt: () => handler?.() };
     this.#runs.push(run);
     return run;
   }
 
   /** Ends all that still runs. Throws where a byte was written that a terminal obeys. */
   async close(): Promise<void> {
-    for (const { talk, code } of this.#runs) {
-      talk.input.end();
+    for (const { driver, code } of this.#runs) {
+      driver.input.end();
       await code.catch(() => {});
-      if (OBEYED.test(talk.written))
-        throw new Error(`This was written: ${JSON.stringify(talk.written)}`);
+      if (OBEYED.test(driver.written))
+        throw new Error(`This was written: ${JSON.stringify(driver.written)}`);
     }
     rmSync(this.#base, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 
 /** A terminal of lines for a test: what was written to it, and what was typed, as one sees it. */
-export class LineTalk {
+export class LineDriver {
   readonly input: PassThrough = new PassThrough();
   readonly output: { write: (text: string) => void } = { write: (text) => this.#take(text) };
   /** All that was written, without what was typed. */

@@ -10,16 +10,16 @@ export const MAX_FILE_BYTES: number = 1024 * 1024;
 const MODE_BITS = 0o777n;
 
 /** What is at a path right now. */
-export type Seen =
+export type PathSnapshot =
   | { kind: "nothing" }
   | { kind: "folder" }
   /** A folder on the way is a link: what is there has another path. */
   | { kind: "elsewhere" }
   /** There, and cannot be kept. */
-  | { kind: "unkept"; why: string }
-  | SeenFile;
+  | { kind: "skipped"; why: string }
+  | FileSnapshot;
 
-export interface SeenFile {
+export interface FileSnapshot {
   kind: "file" | "link";
   bytes: Uint8Array;
   mode: number;
@@ -42,11 +42,11 @@ export function modeOf(stats: BigIntStats): number {
  * Looks at a path from the workspace. A link at its end is read and not followed. `known`:
  * what the system has just said of it, which saves asking again.
  */
-export async function lookAt(
+export async function snapshotPath(
   workspace: Workspace,
   path: string,
   known?: BigIntStats,
-): Promise<Seen> {
+): Promise<PathSnapshot> {
   try {
     if (known?.isFile() && known.size <= MAX_FILE_BYTES) {
       return await readFile(workspace, path, known);
@@ -60,24 +60,28 @@ export async function lookAt(
       const target = await readlink(resolved.absolute, { encoding: "buffer" });
       return { kind: "link", bytes: target, ...aboutOf(stats) };
     }
-    if (!stats.isFile()) return { kind: "unkept", why: "it is no regular file" };
-    if (stats.size > MAX_FILE_BYTES) return { kind: "unkept", why: tooLarge(stats.size) };
+    if (!stats.isFile()) return { kind: "skipped", why: "it is no regular file" };
+    if (stats.size > MAX_FILE_BYTES) return { kind: "skipped", why: tooLarge(stats.size) };
     return await readFile(workspace, path, stats);
   } catch (error) {
     if (isMissing(error)) return { kind: "nothing" };
     if (error instanceof PathError) return refused(error);
-    return { kind: "unkept", why: describeFailure(error) };
+    return { kind: "skipped", why: describeFailure(error) };
   }
 }
 
-async function readFile(workspace: Workspace, path: string, stats: BigIntStats): Promise<Seen> {
+async function readFile(
+  workspace: Workspace,
+  path: string,
+  stats: BigIntStats,
+): Promise<PathSnapshot> {
   const { bytes, info } = await workspace.read(`./${path}`, MAX_FILE_BYTES);
   const isSame = info.ino === stats.ino && info.mtimeNs === stats.mtimeNs && info.path === path;
-  if (!isSame) return { kind: "unkept", why: "it was being changed" };
+  if (!isSame) return { kind: "skipped", why: "it was being changed" };
   return { kind: "file", bytes, ...aboutOf(stats) };
 }
 
-function aboutOf(stats: BigIntStats): Omit<SeenFile, "kind" | "bytes"> {
+function aboutOf(stats: BigIntStats): Omit<FileSnapshot, "kind" | "bytes"> {
   const { dev, ino, size, mtimeNs } = stats;
   return {
     mode: modeOf(stats),
@@ -86,7 +90,7 @@ function aboutOf(stats: BigIntStats): Omit<SeenFile, "kind" | "bytes"> {
   };
 }
 
-function refused({ fault, message }: PathError): Seen {
+function refused({ fault, message }: PathError): PathSnapshot {
   switch (fault) {
     case "missing":
     case "not_a_folder":
@@ -94,9 +98,9 @@ function refused({ fault, message }: PathError): Seen {
     case "outside":
       return { kind: "elsewhere" };
     case "denied":
-      return { kind: "unkept", why: "it cannot be read" };
+      return { kind: "skipped", why: "it cannot be read" };
     default:
-      return { kind: "unkept", why: message };
+      return { kind: "skipped", why: message };
   }
 }
 
