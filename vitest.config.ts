@@ -17,7 +17,7 @@ export default defineConfig({
       "scripts/**/*.test.ts",
       "docs/**/*.test.ts",
       "tests/*/src/**/*.test.ts",
-      "tests/bench/peers/*.test.ts",
+      "tests/bench/{peers,report}/*.test.ts",
     ],
     // No test replaces modules or leaves globals changed, so files share the modules they load.
     pool: "threads",

@@ -1,10 +1,11 @@
 // Everything that can be said about the code without running it: `npm run check`.
 import { fileURLToPath } from "node:url";
 import { run } from "../shared/command.mjs";
+import { checkFolders } from "./folders.mjs";
 import { checkLayers } from "./layers.mjs";
 import { checkLoopStory } from "./loop-story.mjs";
 import { checkManifests } from "./manifests.mjs";
-import { runParts } from "./parts.mjs";
+import { runParts } from "../shared/parts.mjs";
 import { checkPublishable } from "./publishable.mjs";
 import { checkReference } from "../docs/reference.mjs";
 import { checkSizes } from "./sizes.mjs";
@@ -36,6 +37,7 @@ const ok = await runParts(
     { name: "lint", check: () => program("node_modules/oxlint/bin/oxlint", "--format=unix") },
     { name: "format", check: () => program("node_modules/oxfmt/bin/oxfmt", "--check") },
     { name: "layers", check: () => checkLayers(root) },
+    { name: "folders", check: () => checkFolders(root) },
     { name: "manifests", check: () => checkManifests(root) },
     { name: "publishable", check: () => checkPublishable(root) },
     { name: "reference", check: () => checkReference(root) },

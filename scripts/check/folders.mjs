@@ -15,7 +15,7 @@ const IGNORED = new Set(["node_modules", "dist", "bundle", "testing", "fixtures"
  * what they like.
  *
  * @param {string} root
- * @returns {import("./parts.mjs").Findings}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 export function checkFolders(root) {
   /** @type {string[]} */

@@ -51,7 +51,7 @@ const WITHOUT_PROVIDERS = ["agent", "protocol"];
  * never imported.
  *
  * @param {string} root
- * @returns {import("./parts.mjs").Findings}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 export function checkLayers(root) {
   const packages = listPackages(root);

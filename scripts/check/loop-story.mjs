@@ -21,7 +21,7 @@ const HELPERS_HEADING = "### Helpers of a turn";
  * Helpers are small, and import no helpers.
  *
  * @param {string} root
- * @returns {import("./parts.mjs").Findings}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 export function checkLoopStory(root) {
   const page = readFileSync(join(root, PAGE), "utf8");

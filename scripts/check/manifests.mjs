@@ -22,7 +22,7 @@ export const MAY_RUN_SCRIPTS = {
  * for all and no scripts at install.
  *
  * @param {string} root
- * @returns {import("./parts.mjs").Findings}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 export function checkManifests(root) {
   const top = readManifest(root);

@@ -9,7 +9,7 @@ import { listPackages } from "../shared/workspace.mjs";
  * Packs every public package and lets publint read the tarball; its suggestions count.
  *
  * @param {string} root
- * @returns {Promise<import("./parts.mjs").Findings>}
+ * @returns {Promise<import("../shared/parts.mjs").Findings>}
  */
 export function checkPublishable(root) {
   return inTemporaryFolder(async (folder) => {

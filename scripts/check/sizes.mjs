@@ -12,7 +12,7 @@ import { listPackages } from "../shared/workspace.mjs";
  * minified and compressed with gzip.
  *
  * @param {string} root
- * @returns {Promise<import("./parts.mjs").Findings>}
+ * @returns {Promise<import("../shared/parts.mjs").Findings>}
  */
 export async function checkSizes(root) {
   /** @type {Record<string, { tarball?: number, browser?: number }>} */

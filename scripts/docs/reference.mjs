@@ -39,7 +39,7 @@ export async function referencePages(root) {
  * Whether the pages are what would be written, all of them and no others.
  *
  * @param {string} root
- * @returns {Promise<import("../check/parts.mjs").Findings>}
+ * @returns {Promise<import("../shared/parts.mjs").Findings>}
  */
 export async function checkReference(root) {
   const pages = await referencePages(root);

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { homeIn, installForeign, runForeign } from "./foreign.mjs";
-import { runParts } from "../check/parts.mjs";
+import { runParts } from "../shared/parts.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 
 const ACPX_VERSION = "0.19.1";

@@ -10,7 +10,7 @@ import { SessionService } from "@gyre/server";
 /**
  * @typedef {import("playwright-core").Browser} Browser
  * @typedef {import("playwright-core").Page} Page
- * @typedef {import("../check/parts.mjs").Findings} Findings
+ * @typedef {import("../shared/parts.mjs").Findings} Findings
  */
 
 /** How long one step of a person at the page may take to show. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { entriesInPage, exampleInPages } from "./browser-wire.mjs";
 import { bundleForBrowser } from "../release/bundle.mjs";
-import { runParts } from "../check/parts.mjs";
+import { runParts } from "../shared/parts.mjs";
 
 /**
  * @typedef {import("playwright-core").Page} Page
@@ -62,7 +62,7 @@ async function serve(files) {
 
 /**
  * @param {Outcome} outcome
- * @returns {import("../check/parts.mjs").Findings}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 function toFindings(outcome) {
   return "error" in outcome
@@ -142,7 +142,7 @@ async function main(executablePath) {
   const browser = await chromium.launch({ executablePath, args: FLAGS, timeout: TIMEOUT_MS });
   /**
    * @param {"plain" | "strict"} mode
-   * @param {(page: Page) => Promise<import("../check/parts.mjs").Findings>} check
+   * @param {(page: Page) => Promise<import("../shared/parts.mjs").Findings>} check
    */
   const on = (mode, check) => async () => {
     const page = await browser.newPage();
@@ -177,7 +177,7 @@ async function main(executablePath) {
   }
 }
 
-/** @returns {Promise<import("../check/parts.mjs").Findings>} */
+/** @returns {Promise<import("../shared/parts.mjs").Findings>} */
 function tooLate() {
   return new Promise((resolve) => {
     const problems = [`there was no outcome after ${TIMEOUT_MS / 1000} s`];

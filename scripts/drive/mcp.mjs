@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { homeIn, installForeign, runForeign } from "./foreign.mjs";
-import { runParts } from "../check/parts.mjs";
+import { runParts } from "../shared/parts.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 
 const SERVER = "@modelcontextprotocol/server-everything";

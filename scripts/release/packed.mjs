@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { mustRun, run } from "../shared/command.mjs";
 import { pack } from "./pack.mjs";
-import { runParts } from "../check/parts.mjs";
+import { runParts } from "../shared/parts.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { listPackages } from "../shared/workspace.mjs";
 

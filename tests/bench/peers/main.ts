@@ -8,10 +8,16 @@ import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Column, COLUMNS, loadPeer, parsePackageName } from "./peers.ts";
-import { growthPlot, speedPlot } from "./plots.ts";
+import { growthPlot, speedPlot } from "../report/plots.ts";
 import { measureBehaviors, computeGrowth, measureSpeed } from "./race.ts";
-import { markdown } from "./report.ts";
-import { failures, type GrowthRow, type Heading, type ResultRow, type Results } from "./results.ts";
+import { markdown } from "../report/report.ts";
+import {
+  failures,
+  type GrowthRow,
+  type Heading,
+  type ResultRow,
+  type Results,
+} from "../report/results.ts";
 import { SPEEDS } from "./speed.ts";
 import { importRow, installedRows } from "./start-cost.ts";
 

@@ -4,7 +4,13 @@ import { median } from "../src/measure/measure.ts";
 import { type Behavior, BEHAVIORS } from "./behaviors.ts";
 import { growthExponent } from "./measure.ts";
 import type { Column } from "./peers.ts";
-import { type BehaviorRow, type Cell, FLOOR, type GrowthRow, type ResultRow } from "./results.ts";
+import {
+  type BehaviorRow,
+  type Cell,
+  FLOOR,
+  type GrowthRow,
+  type ResultRow,
+} from "../report/results.ts";
 import type { Sample, Speed } from "./speed.ts";
 import type { WorkerMessage } from "./worker.ts";
 

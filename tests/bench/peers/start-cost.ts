@@ -4,7 +4,7 @@ import { median } from "../src/measure/measure.ts";
 import { footprint } from "./footprint.ts";
 import { type Column, loadPeer, parsePackageName } from "./peers.ts";
 import { computeCell } from "./race.ts";
-import type { Cell, ResultRow } from "./results.ts";
+import type { Cell, ResultRow } from "../report/results.ts";
 
 /** A start is short, so more of them are looked at. */
 const IMPORT_ROUNDS = 11;

@@ -1,6 +1,6 @@
 import type { ToolEnv } from "../contract/env.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
-import { PatternError, type PatternOptions } from "./grep/regex-dialect.ts";
+import { PatternError, type PatternOptions } from "./pattern.ts";
 import type { SandboxPolicy } from "../sandbox/sandbox.ts";
 
 /** Lines longer than this are not printed by ripgrep, only mentioned. */

@@ -10,7 +10,7 @@ import {
 } from "./tool.ts";
 import { type LineTest, searchLines, type ShownLine } from "./line-search.ts";
 import { fromSource } from "../../text/provenance.ts";
-import { checkPattern, PatternError, toRegExp } from "./regex-dialect.ts";
+import { checkPattern, PatternError, toRegExp } from "../pattern.ts";
 import { type FoundFile, ripgrepPath, runRipgrep } from "../ripgrep.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { listedName } from "../../text/truncate.ts";

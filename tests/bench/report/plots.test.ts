@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { COLUMNS } from "./peers.ts";
+import { COLUMNS } from "../peers/peers.ts";
 import { growthPlot, speedPlot } from "./plots.ts";
 import type { Cell, ResultRow, Results } from "./results.ts";
 

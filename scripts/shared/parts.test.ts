@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { run } from "../shared/command.mjs";
-import { runParts, type Part } from "./parts.mjs";
-import { plant } from "../shared/tree.ts";
+import { run } from "./command.mjs";
+import { runParts, type Part } from "../shared/parts.mjs";
+import { plant } from "./tree.ts";
 
 async function outcome(parts: readonly Part[]): Promise<{ ok: boolean; printed: string }> {
   const lines: string[] = [];
