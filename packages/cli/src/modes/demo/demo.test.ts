@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type AgentTool, SinkError } from "@gyre/agent";
+import { manualClock } from "@gyre/ai/testing";
 import { createSandbox } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
 import { BROKEN_CODE, MENDED_CODE, PROJECT_FILES, SOURCE_FILE } from "./project.ts";
@@ -129,10 +130,8 @@ describe("the story", () => {
     ["in CI", { isTTY: true, env: { CI: "1" } }],
     ["when asked to", { isTTY: true, fast: true }],
   ])("has no delays %s", async (_where, options) => {
-    const begun = performance.now();
-    expect((await demo(options)).code).toBe(0);
-    // It is under one second; the bound leaves room for a machine that is busy with other tests.
-    expect(performance.now() - begun).toBeLessThan(6000);
+    // Time stands still: what waits does so for ever.
+    expect((await demo({ ...options, clock: manualClock() })).code).toBe(0);
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, type AgentEvent, type AgentTool, type Middleware } from "@gyre/agent";
-import { totalTokens } from "@gyre/ai";
+import { type Clock, totalTokens } from "@gyre/ai";
 import { scriptedModel, type ScriptedModelOptions } from "@gyre/ai/testing";
 import { PROVENANCE_NOTE } from "@gyre/tools";
 import { PROJECT_FILES, TASK, TEST_COMMAND } from "./project.ts";
@@ -33,6 +33,8 @@ export interface DemoOptions {
   /** Leaves the folder when all is done. */
   keep?: boolean;
   signal?: AbortSignal;
+  /** For the delays of the scripted model. */
+  clock?: Clock;
   /** A model of a service, in place of the scripted one. */
   live?: LiveModel;
   /** Gives the tools that are used; it is given the demo's own. */
@@ -129,12 +131,12 @@ function sandboxLine(kind: DemoTools["sandbox"]): string {
 
 async function runAgent(
   tools: readonly AgentTool[],
-  { env, fast, live, output, signal }: DemoOptions,
+  { clock, env, fast, live, output, signal }: DemoOptions,
   listener: (event: AgentEvent) => void,
 ): Promise<void> {
   if (signal?.aborted) return;
   const watched = !fast && output.isTTY === true && !env["CI"];
-  const script = scriptedModel(demoScript, watched ? TYPING : {});
+  const script = scriptedModel(demoScript, { ...(watched && TYPING), ...(clock && { clock }) });
   const agent = new Agent({
     protocol: live?.client ?? script,
     initialState: {
