@@ -24,7 +24,7 @@ import { cutText } from "../text/truncate.ts";
 
 /** An answer is cut beyond this. */
 export const MAX_ANSWER_CHARS = 50_000;
-/** Progress is told at most this often. */
+/** Progress is reported at most this often. */
 export const PROGRESS_MS = 250;
 /** The end of what is being said, shown as progress. */
 const PROGRESS_TEXT_CHARS = 500;
@@ -54,7 +54,7 @@ export interface SubAgentProgress {
 }
 
 export interface SubAgentJob {
-  /** What it is called in what is told of it: "sub-agent". */
+  /** What messages call it: "sub-agent". */
   who: string;
   agent: AgentOptions & { clock: Clock };
   prompt: string;
@@ -89,7 +89,7 @@ export function usedUp(left: Budget): keyof Budget | undefined {
 
 /**
  * Runs an agent on one prompt, for a tool that another agent called. An abort of the call
- * reaches it. Whatever it comes to is told in the result: an answer, or why there is
+ * reaches it. The result reports whatever it comes to: an answer, or why there is
  * none with what it had said until then. Rejects only where it cannot be started.
  */
 export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
@@ -105,15 +105,15 @@ export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
     if (schema === undefined) {
       const ended = agent.prompt(job.prompt, { attachments });
       if (signal.aborted) abort();
-      return resultOf(job, await ended);
+      return toResult(job, await ended);
     }
     const run = agent.run(job.prompt, { attachments, output: schema });
     if (signal.aborted) abort();
     const end = await run.result();
     try {
-      return resultOf(job, end, { value: await run.output() });
+      return toResult(job, end, { value: await run.output() });
     } catch (error) {
-      if (error instanceof OutputError) return resultOf(job, end, { missing: error.message });
+      if (error instanceof OutputError) return toResult(job, end, { missing: error.message });
       throw error;
     }
   } finally {
@@ -122,7 +122,7 @@ export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
   }
 }
 
-function resultOf(
+function toResult(
   job: SubAgentJob,
   end: AgentEndEvent,
   typed?: { value: unknown } | { missing: string },
@@ -144,14 +144,14 @@ function resultOf(
   });
   if (typed && "value" in typed) return give(JSON.stringify(typed.value), false);
   const answer = shortened(lastText(messages));
-  const trouble = troubleOf(job.who, end) ?? (typed && typed.missing);
-  if (trouble === undefined && answer !== "") return give(answer, false);
+  const failure = describeFailure(job.who, end) ?? (typed && typed.missing);
+  if (failure === undefined && answer !== "") return give(answer, false);
   const partial = answer === "" ? "It had said nothing." : `What it had said last:\n${answer}`;
-  return give(`${trouble ?? `The ${job.who} ended without an answer.`}\n${partial}`, true);
+  return give(`${failure ?? `The ${job.who} ended without an answer.`}\n${partial}`, true);
 }
 
 /** Why an agent did not come to an end of its own, if so. */
-function troubleOf(who: string, end: AgentEndEvent): string | undefined {
+function describeFailure(who: string, end: AgentEndEvent): string | undefined {
   const after = `after ${counted(end.turns, "turn")}`;
   switch (end.stop) {
     case "done":
@@ -208,7 +208,7 @@ function forCall(layer: Middleware, callId: string): Middleware {
   };
 }
 
-/** Tells what an agent does, not more often than anybody can read. */
+/** Reports what an agent does, not more often than a person can read. */
 class Progress {
   readonly #clock: Clock;
   readonly #send: (partial: AgentToolResult) => void;
@@ -239,11 +239,11 @@ class Progress {
   #touch(): void {
     if (this.#cancel) return;
     const wait = this.#sentAt === undefined ? 0 : this.#sentAt + PROGRESS_MS - this.#clock.now();
-    if (wait <= 0) this.#tell();
-    else this.#cancel = this.#clock.after(wait, () => this.#tell());
+    if (wait <= 0) this.#report();
+    else this.#cancel = this.#clock.after(wait, () => this.#report());
   }
 
-  #tell(): void {
+  #report(): void {
     this.#cancel = undefined;
     this.#sentAt = this.#clock.now();
     const text = this.#message && textOf(this.#message).slice(-PROGRESS_TEXT_CHARS);

@@ -48,6 +48,6 @@ export function noSuchTool(name: string, names: Iterable<string>): UnknownToolEr
   const hint =
     near.length > 0
       ? `Did you mean ${near.join(" or ")}?`
-      : `There is: ${all.join(", ") || "none"}.`;
+      : `Available: ${all.join(", ") || "none"}.`;
   return new UnknownToolError(`There is no tool "${name}". ${hint}`);
 }

@@ -129,6 +129,6 @@ export function commandLine(args: GitArgs, paths: readonly string[]): string {
 }
 
 /** The paths of a call, from the root of the workspace. */
-export async function pathsOf(env: ToolEnv, { paths = [] }: GitArgs): Promise<string[]> {
+export async function resolvePaths(env: ToolEnv, { paths = [] }: GitArgs): Promise<string[]> {
   return Promise.all(paths.map((path) => gitPath(env, path)));
 }

@@ -1,7 +1,7 @@
 import { access as exists } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import { commandLine, type GitArgs, MAX_GIT_CONTEXT, pathsOf } from "./args.ts";
+import { commandLine, type GitArgs, MAX_GIT_CONTEXT, resolvePaths } from "./args.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
 import { DIFF_FLAGS, headCommit } from "./targets.ts";
@@ -26,7 +26,7 @@ const LIMITS: LineLimits = {
 };
 
 export async function status(git: Git, args: GitArgs): Promise<AgentToolResult> {
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   const output = await git.read([
     "status",
     "--porcelain=v2",
@@ -68,7 +68,7 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
   if (to !== undefined && ref === undefined) {
     throw new GitError("git diff takes `to` only together with `ref`.", null);
   }
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   return shown(git, args, [
     "diff",
     ...DIFF_FLAGS,
@@ -84,7 +84,7 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
 
 export async function show(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const ref = checkedRef(args.ref ?? "HEAD");
-  const [path, ...others] = await pathsOf(git.env, args);
+  const [path, ...others] = await resolvePaths(git.env, args);
   if (others.length > 0) throw new GitError("git show takes one path at a time.", null);
   if (path !== undefined) {
     return shown(git, args, ["cat-file", "-p", path === "." ? `${ref}^{tree}` : `${ref}:${path}`]);
@@ -147,7 +147,7 @@ function listed(
 
 export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const range = entryRange(args);
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   if (args.ref === undefined && !(await headCommit(git))) {
     return textResult("There is no commit yet.");
   }
@@ -167,7 +167,7 @@ export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
 }
 
 export async function blame(git: Git, args: GitArgs): Promise<AgentToolResult> {
-  const [path, ...others] = await pathsOf(git.env, args);
+  const [path, ...others] = await resolvePaths(git.env, args);
   if (path === undefined || others.length > 0) {
     throw new GitError("git blame takes one path.", null);
   }

@@ -94,7 +94,7 @@ export function headCommit(git: Git): Promise<string | undefined> {
   return git.line(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);
 }
 
-export async function commitOf(git: Git, ref: string): Promise<string> {
+export async function findCommit(git: Git, ref: string): Promise<string> {
   const id = await git.line(["rev-parse", "--quiet", "--verify", `${ref}^{commit}`], {
     answers: [0, 1, 128],
   });

@@ -140,7 +140,7 @@ function tree(folder = root, prefix = ""): Record<string, string> {
 
 describe("git", () => {
   describe("looking", () => {
-    it("tells the status", async () => {
+    it("reports the status", async () => {
       repository();
       write("a.txt", "one\nthree\n");
       write("b.txt", "new\n");
@@ -153,7 +153,7 @@ describe("git", () => {
       expect(await call({ action: "status", paths: ["e.txt"] })).toMatch(/A e\.txt/);
     });
 
-    it("tells that nothing has changed, renames, and a detached head", async () => {
+    it("reports that nothing has changed, renames, and a detached head", async () => {
       repository();
       expect(await call({ action: "status" })).toMatch(/Nothing has changed\.$/);
       git("mv", "a.txt", "b.txt");
@@ -163,7 +163,7 @@ describe("git", () => {
       expect(await call({ action: "status" })).toMatch(/^HEAD is detached at [0-9a-f]{8}\./);
     });
 
-    it("tells of a branch without a commit", async () => {
+    it("reports a branch without a commit", async () => {
       git("init", "--quiet", "--initial-branch=main");
       write("a.txt", "one\n");
       expect(await call({ action: "status" })).toMatch(
@@ -173,7 +173,7 @@ describe("git", () => {
       expect(await call({ action: "branch" })).toBe("There is no branch with a commit yet.");
     });
 
-    it("tells of conflicts in a merge, and can finish it", async () => {
+    it("reports conflicts in a merge, and can finish it", async () => {
       repository();
       git("checkout", "--quiet", "-b", "side");
       write("a.txt", "one\nside\n");
@@ -226,7 +226,7 @@ describe("git", () => {
       expect(await call({ action: "diff", offset: 90_000 })).toMatch(/only 30,?\d+ lines/);
     });
 
-    it("tells the log, page by page", async () => {
+    it("shows the log, page by page", async () => {
       repository();
       for (const n of [2, 3, 4]) {
         write("b.txt", `${n}\n`);
@@ -244,7 +244,7 @@ describe("git", () => {
       expect(await call({ action: "log", ref: "HEAD~2" })).not.toMatch(/Number 3/);
     });
 
-    it("tells who wrote each line", async () => {
+    it("shows who wrote each line", async () => {
       repository();
       write("a.txt", "one\ntwo\nthree\n");
       expect(await call({ action: "blame", paths: ["a.txt"] })).toMatch(
@@ -310,7 +310,7 @@ describe("git", () => {
       expect(git("log", "-1", "--format=%an <%ae>")).toBe("Ada <ada@example.org>");
     });
 
-    it("commits as who it was told", async () => {
+    it("commits as the given author", async () => {
       repository();
       write("b.txt", "b\n");
       await call({ action: "add", paths: ["b.txt"] });
@@ -327,14 +327,14 @@ describe("git", () => {
       expect(git("log", "--format=%s")).toBe("First");
     });
 
-    it("says that there is nothing to commit, or nobody to commit as", async () => {
+    it("says that there is nothing to commit, or no author to commit as", async () => {
       repository();
       await expect(call({ action: "commit", message: "Empty" })).rejects.toThrow(
         /Nothing is staged/,
       );
       rmSync(join(base, "home", ".gitconfig"));
       write("a.txt", "x");
-      await expect(call({ action: "commit", message: "Who", all: true })).rejects.toThrow(
+      await expect(call({ action: "commit", message: "Anonymous", all: true })).rejects.toThrow(
         /tell me who you are/,
       );
     });
@@ -363,9 +363,9 @@ describe("git", () => {
       await expect(call({ action: "branch", name: "side", delete: true })).rejects.toThrow(
         /not fully merged/,
       );
-      const said = await call({ action: "branch", name: "side", delete: true, force: true });
+      const output = await call({ action: "branch", name: "side", delete: true, force: true });
       expect(git("branch")).toBe("* main");
-      await call(backOf(said)[0] ?? {});
+      await call(parseUndoCalls(output)[0] ?? {});
       expect(git("rev-parse", "side")).toBe(tip);
     });
 
@@ -424,14 +424,14 @@ describe("git", () => {
       repository();
       write("a.txt", "changed\n");
       git("stash", "--quiet");
-      const said = await call({ action: "stash", operation: "drop" });
-      await call(backOf(said)[0] ?? {});
+      const output = await call({ action: "stash", operation: "drop" });
+      await call(parseUndoCalls(output)[0] ?? {});
       expect(read("a.txt")).toBe("changed\n");
     });
   });
 
-  /** The calls that a result tells to get back. */
-  function backOf(text: string): Record<string, unknown>[] {
+  /** The calls that a result names to undo it. */
+  function parseUndoCalls(text: string): Record<string, unknown>[] {
     return text
       .split("\n")
       .filter((line) => line.startsWith("  {"))
@@ -468,30 +468,30 @@ describe("git", () => {
     it("reset --hard: tracked files and HEAD are at the commit, and a call takes HEAD back", async () => {
       mess();
       const head = git("rev-parse", "HEAD");
-      const said = await call({ action: "reset", mode: "hard", ref: "HEAD~1" });
+      const output = await call({ action: "reset", mode: "hard", ref: "HEAD~1" });
       expect(git("rev-parse", "HEAD")).toBe(git("rev-parse", `${head}~1`));
-      expect(said).toContain("Changes that were not committed are gone.");
+      expect(output).toContain("Changes that were not committed are gone.");
       expect(read("a.txt")).toBe("one\ntwo\n");
       expect(read("ignored")).toBe("ignored\n");
-      for (const back of backOf(said)) await call(back);
+      for (const back of parseUndoCalls(output)) await call(back);
       expect(git("rev-parse", "HEAD")).toBe(head);
       expect(read("gone.txt")).toBe("soon gone\n");
     });
 
-    it("reset --hard: has no way back to tell where HEAD stays", async () => {
+    it("reset --hard: names no way back where HEAD stays", async () => {
       mess();
-      expect(backOf(await call({ action: "reset", mode: "hard" }))).toEqual([]);
+      expect(parseUndoCalls(await call({ action: "reset", mode: "hard" }))).toEqual([]);
     });
 
     it("clean: removes what is untracked and lists it; what is ignored stays", async () => {
       mess();
-      const said = await call({ action: "clean" });
+      const output = await call({ action: "clean" });
       expect(existsSync(join(root, "new"))).toBe(false);
       expect(existsSync(join(root, "link"))).toBe(false);
       expect(read("ignored")).toBe("ignored\n");
       expect(read("staged.txt")).toBe("staged, then changed\n");
-      expect(said).toMatch(/^Removed 5 untracked files\./);
-      expect(said).toContain("new/deep/file.bin");
+      expect(output).toMatch(/^Removed 5 untracked files\./);
+      expect(output).toContain("new/deep/file.bin");
       expect(await call({ action: "clean", paths: ["missing"] })).toBe(
         "There is nothing to remove.",
       );
@@ -549,8 +549,8 @@ describe("git", () => {
       const lost = git("rev-parse", "HEAD");
       git("commit", "--quiet", "--amend", "-m", "Other");
       await expect(call({ action: "push" }, options)).rejects.toThrow(/rejected|failed/);
-      const said = await call({ action: "push", force: true }, options);
-      expect(said).toMatch(`was at ${lost} when last seen`);
+      const output = await call({ action: "push", force: true }, options);
+      expect(output).toMatch(`was at ${lost} when last seen`);
       expect(git("--git-dir", bare, "rev-parse", "main")).toBe(git("rev-parse", "HEAD"));
     });
 
@@ -603,13 +603,13 @@ describe("git", () => {
     ] as const)("%j is %s, destructive: %s", async (args, kind, destructive) => {
       repository();
       git("remote", "add", "origin", "https://user:secret@example.org/x.git");
-      const told = await access({ ...args });
-      expect([told.kind, told.destructive === true]).toEqual([kind, destructive]);
-      expect(told.summary).toMatch(new RegExp(`^git ${args.action}`));
-      if (kind === "network") expect(told.targets).toEqual(["https://example.org/x.git"]);
+      const found = await access({ ...args });
+      expect([found.kind, found.destructive === true]).toEqual([kind, destructive]);
+      expect(found.summary).toMatch(new RegExp(`^git ${args.action}`));
+      if (kind === "network") expect(found.targets).toEqual(["https://example.org/x.git"]);
     });
 
-    it("tells what would be touched, resolved", async () => {
+    it("reports what would be touched, resolved", async () => {
       repository();
       mkdirSync(join(root, "real"));
       write("real/x", "x\n");
@@ -681,11 +681,11 @@ describe("git", () => {
       const tool = gitTool({ ...env, workspace: linked }, { repositories: [root] });
       const signal = new AbortController().signal;
       const host = { call: () => Promise.reject(new Error("not here")) };
-      const said = await tool.execute(
+      const output = await tool.execute(
         { action: "status" },
         { id: "c", signal, update: () => {}, host, messages: [] },
       );
-      expect(textOf(said as AgentToolResult)).toMatch(/On branch linked/);
+      expect(textOf(output as AgentToolResult)).toMatch(/On branch linked/);
       writeFileSync(join(base, "linked", "x"), "x\n");
       await tool.execute(
         { action: "add", all: true },

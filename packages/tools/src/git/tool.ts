@@ -2,7 +2,7 @@ import { type AgentToolResult, defineTool } from "@gyre/agent";
 import { validateToolArguments } from "@gyre/ai";
 import type { Access, GuardedTool } from "../contract/access.ts";
 import type { ToolEnv } from "../contract/env.ts";
-import { checkArgs, commandLine, GIT_PARAMETERS, type GitArgs, pathsOf } from "./args.ts";
+import { checkArgs, commandLine, GIT_PARAMETERS, type GitArgs, resolvePaths } from "./args.ts";
 import { add, branch, checkout, clean, commit, push, reset, stash } from "./write.ts";
 import { blame, diff, log, show, status } from "./read.ts";
 import { Git, type GitOptions } from "./program.ts";
@@ -84,7 +84,7 @@ function run(git: Git, args: GitArgs): Promise<AgentToolResult> {
 }
 
 async function describeAccess(env: ToolEnv, options: GitOptions, args: GitArgs): Promise<Access> {
-  const paths = await pathsOf(env, args);
+  const paths = await resolvePaths(env, args);
   const summary = sanitize(commandLine(args, paths), { keepNewlines: false, exact: true });
   const targets = paths.length > 0 ? paths : ["."];
   switch (args.action) {

@@ -1,12 +1,12 @@
 import type { AgentToolResult } from "@gyre/agent";
-import { type GitArgs, pathsOf } from "./args.ts";
+import { type GitArgs, resolvePaths } from "./args.ts";
 import { branches, MAX_GIT_ENTRIES, showStash, stashes, underWay } from "./read.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
 import {
   changedFiles,
   changedNames,
-  commitOf,
+  findCommit,
   DIFF_FLAGS,
   headCommit,
   notRun,
@@ -26,7 +26,7 @@ export async function add(git: Git, args: GitArgs): Promise<AgentToolResult> {
   if (!args.all === !args.paths?.length) {
     throw new GitError("git add takes paths, or all: true for everything.", null);
   }
-  const paths = args.all ? ["."] : await pathsOf(git.env, args);
+  const paths = args.all ? ["."] : await resolvePaths(git.env, args);
   const skipped = await stage(git, paths, ["--all"]);
   const staged = await git.read([
     "diff",
@@ -64,7 +64,7 @@ async function stage(
   const specs = paths.map(literal);
   await refuseFiltered(git, specs);
   const entries = await git.read(["ls-files", "--stage", "-z", "--", ...specs]);
-  // To see what has changed in there git would start itself with settings that nobody has looked at.
+  // To see what has changed in there git would start itself with settings that are not inspected.
   const repositories = entries
     .split("\0")
     .filter((entry) => entry.startsWith("160000 "))
@@ -95,7 +95,7 @@ async function refuseFiltered(git: Git, specs: readonly string[]): Promise<void>
     const [path = "", , filter = ""] = fields.slice(index, index + 3);
     if (!git.filters.includes(filter)) continue;
     throw new GitError(
-      `${listedName(path)} goes through the filter "${filter}" of this repository's config, which is not run here. Somebody has to add it with git itself.`,
+      `${listedName(path)} goes through the filter "${filter}" of this repository's config, which is not run here. Ask the user to add it with git itself.`,
       null,
     );
   }
@@ -139,7 +139,7 @@ export async function branch(git: Git, args: GitArgs): Promise<AgentToolResult> 
     await git.run(["branch", "--no-track", "--", name, ...from], { write: true });
     return textResult(`The branch ${listedName(name)} is made. Go to it with checkout.`);
   }
-  const tip = await commitOf(git, `refs/heads/${name}`);
+  const tip = await findCommit(git, `refs/heads/${name}`);
   if (!args.force) {
     await git.run(["branch", "--delete", "--quiet", "--", name], { write: true });
     return textResult(`The branch ${listedName(name)} is deleted. It was at ${tip}.`);
@@ -155,7 +155,7 @@ export async function branch(git: Git, args: GitArgs): Promise<AgentToolResult> 
 export async function checkout(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const { create } = args;
   const ref = args.ref === undefined ? undefined : checkedRef(args.ref);
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   if (paths.length > 0) {
     if (create !== undefined)
       throw new GitError("git checkout takes create or paths, not both.", null);
@@ -171,7 +171,7 @@ export async function checkout(git: Git, args: GitArgs): Promise<AgentToolResult
       "--quiet",
       "--no-guess",
       "--no-recurse-submodules",
-      // Files that are ignored are somebody's, too.
+      // Files that are ignored are of value, too.
       "--no-overwrite-ignore",
       ...(create === undefined ? [] : ["--no-track", "-b", checkedRef(create)]),
       ...(ref === undefined ? [] : [ref]),
@@ -208,7 +208,7 @@ async function checkoutPaths(
 
 export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const { mode = "mixed" } = args;
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   const ref = checkedRef(args.ref ?? "HEAD");
   if (paths.length > 0) {
     if (args.mode !== undefined)
@@ -222,7 +222,7 @@ export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
     );
     return textResult(`No longer staged: ${paths.join(", ")}. The files are as they were.`);
   }
-  const to = await commitOf(git, ref);
+  const to = await findCommit(git, ref);
   const before = await headCommit(git);
   if (mode !== "hard") {
     await git.run(["reset", `--${mode}`, "--quiet", to, "--"], { write: true });
@@ -243,7 +243,7 @@ export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
 }
 
 export async function clean(git: Git, args: GitArgs): Promise<AgentToolResult> {
-  const paths = await pathsOf(git.env, args);
+  const paths = await resolvePaths(git.env, args);
   const doomed = await changedFiles(git, args, paths);
   if (doomed.length === 0) return textResult("There is nothing to remove.");
   await refuseProtected(git, doomed);
@@ -262,7 +262,7 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const redirects = git.pushRedirects();
   if (redirects.length > 0) {
     throw new GitError(
-      `The repository's config sets ${redirects.map(listedName).join(", ")}, so a push may not go where it says, and is not made. Somebody has to look at that.`,
+      `The repository's config sets ${redirects.map(listedName).join(", ")}, so a push may not go where it says, and is not made. Ask the user to look at that.`,
       null,
     );
   }
@@ -288,8 +288,8 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
     ],
     { write: true, network: true, timeoutMs: PUSH_TIMEOUT_MS },
   );
-  const said = fromSource({ kind: "command", name: "git push" }, sanitize(stdout.head).trimEnd());
-  const text = [`Pushed ${listedName(name)} to ${urls.join(", ")}.`, said];
+  const output = fromSource({ kind: "command", name: "git push" }, sanitize(stdout.head).trimEnd());
+  const text = [`Pushed ${listedName(name)} to ${urls.join(", ")}.`, output];
   if (!args.force) return textResult(text);
   const before = known === undefined ? "is not known" : `was at ${known} when last seen`;
   return textResult([...text, `The branch over there ${before}.`]);
@@ -320,7 +320,7 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
     }
     case "apply":
     case "pop": {
-      const id = await commitOf(git, ref);
+      const id = await findCommit(git, ref);
       const untracked = await git.line(["rev-parse", "--quiet", "--verify", `${id}^3`], {
         answers: [0, 1, 128],
       });
@@ -336,7 +336,7 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
       return textResult(`The stash ${ref} (${id}) is applied.${notRun(git)}`);
     }
     case "drop": {
-      const id = await commitOf(git, ref);
+      const id = await findCommit(git, ref);
       await git.run(["stash", "drop", "--quiet", ref], { write: true });
       return withWayBack(`The stash ${ref} is dropped. It was ${id}.`, {
         action: "stash",

@@ -2,6 +2,7 @@ import type { AgentToolResult, Middleware, ToolInvocation } from "@gyre/agent";
 import { defineTool } from "@gyre/agent";
 import {
   type Clock,
+  errorMessage,
   nearNames,
   systemClock,
   type TextContent,
@@ -22,28 +23,28 @@ import {
 import type { McpFetch } from "./http-transport.ts";
 import { isMcpToolName, ruleForServer, serverAliases, toolNames } from "./names.ts";
 import { hashOfTool, memoryPins, type PinStore } from "./pins.ts";
-import { resultOf, saidBy } from "./result.ts";
+import { toToolResult, fromServer } from "./result.ts";
 import { withoutPatterns } from "./patterns.ts";
 import { ranked } from "./search.ts";
 import { mcpCallPresentation, toolSearchPresentation } from "./presentation.ts";
 
-/** The tool by which a model finds tools of servers that it was not told of. */
+/** The tool by which a model finds tools of servers that are not in its list. */
 export const TOOL_SEARCH = "tool_search";
 /** The tool by which a model calls what `tool_search` found. */
 export const MCP_CALL = "mcp_call";
 
 /** A search waits for servers that are still being connected to. */
 export const SEARCH_WAIT_MS = 30_000;
-/** Servers whose tools are told at once are waited for before the first request. */
+/** How long the first request waits for servers whose tools are listed at once. */
 export const DIRECT_WAIT_MS = 10_000;
 const DEFAULT_FOUND = 5;
 const MAX_FOUND = 20;
-/** Of what is told of a tool that was found. */
+/** Of the description of a tool that was found. */
 const MAX_DESCRIPTION_CHARS = 2_000;
 const MAX_SCHEMA_CHARS = 12_000;
-/** Of a search that finds nothing: names that are told instead. */
-const MAX_NAMES_TOLD = 60;
-const MAX_SERVERS_TOLD = 20;
+/** Of a search that finds nothing: names that are listed instead. */
+const MAX_NAMES_LISTED = 60;
+const MAX_SERVERS_LISTED = 20;
 const MAX_PROGRESS_CHARS = 500;
 const MAX_SUMMARY_CHARS = 300;
 /** A person may take a day to say whether a changed tool is to be used. */
@@ -73,14 +74,14 @@ export interface McpOptions {
   pins?: PinStore;
   /** Whether changed tools are used from now on. Without it they are left out. */
   acceptChanges?: (changes: McpChanges, signal?: AbortSignal) => Promise<boolean>;
-  /** Told once of what a person should know. */
+  /** Called once for each thing that a person should know. */
   warn?: (text: string) => void;
   /** Gets what servers write to their standard error. */
   log?: (server: string, text: string) => void;
   /** A folder (0700) for long results and notes on running programs. */
   spoolFolder?: string;
   fetch?: McpFetch;
-  /** Told to servers. */
+  /** Sent to servers. */
   version?: string;
   clock?: Clock;
 }
@@ -104,7 +105,7 @@ export interface McpServerStatus {
 export interface Mcp {
   /**
    * For an agent's tools, after its own: `tool_search` and `mcp_call`, and the tools of servers
-   * that are to be told at once. The same from the first request to the last, whatever
+   * that are to be listed at once. The same from the first request to the last, whatever
    * servers do. Empty where no server is enabled.
    */
   readonly tools: readonly GuardedTool[];
@@ -122,7 +123,7 @@ export interface Mcp {
   close(): Promise<void>;
 }
 
-/** Makes the tools. Nothing is started but servers whose tools are told at once. */
+/** Makes the tools. Nothing is started but servers whose tools are listed at once. */
 export async function openMcp(options: McpOptions): Promise<Mcp> {
   const hub = new McpHub(options);
   await hub.readDirect();
@@ -173,8 +174,8 @@ class McpHub implements Mcp {
   readonly #disabled: readonly McpServerEntry[];
   readonly #pins: PinStore;
   readonly #clock: Clock;
-  readonly #told = new Set<string>();
-  /** Names of tools whose parameters the model was told. */
+  readonly #warned = new Set<string>();
+  /** Names of tools whose parameters the model has seen. */
   readonly #shown = new Set<string>();
   /** Questions that a person has not answered yet. */
   readonly #asks = new Set<Promise<Accepted>>();
@@ -219,11 +220,11 @@ class McpHub implements Mcp {
     },
   };
 
-  /** The tools that are told at once, of servers that are there in time. */
+  /** The tools that are listed at once, of servers that are there in time. */
   async readDirect(): Promise<void> {
     const direct = this.#servers.filter(({ entry }) => entry.config.direct === true);
     if (direct.length === 0) return;
-    // Nobody can be asked before there is a session.
+    // No person can be asked before there is a session.
     const read = direct.map((server) => this.#acceptedTools(server, { mayAsk: false }));
     await this.#within(Promise.allSettled(read), DIRECT_WAIT_MS);
     for (const server of direct) {
@@ -252,7 +253,7 @@ class McpHub implements Mcp {
       const { lastWords } = connection;
       const problem = connection.problem ?? server.problem;
       return {
-        ...statusOf(server.entry),
+        ...toStatus(server.entry),
         state: connection.state,
         tools: accepted?.tools.map(({ name }) => name) ?? [],
         held: accepted?.held ?? [],
@@ -261,7 +262,7 @@ class McpHub implements Mcp {
       };
     });
     const disabled = this.#disabled.map((entry): McpServerStatus => ({
-      ...statusOf(entry),
+      ...toStatus(entry),
       state: "disabled",
       tools: [],
       held: [],
@@ -298,26 +299,26 @@ class McpHub implements Mcp {
     try {
       tool = await this.#find(name, call.signal);
     } catch (error) {
-      return failed(messageOf(error));
+      return failed(errorMessage(error));
     }
     if (!tool) return failed(this.#noTool(name));
     const checked = await validateToolArguments(tool, args);
     if (checked.ok) return { ...call, tool, args: checked.value };
-    const said = this.#shown.has(name) ? [] : [schemaText(tool.listed)];
+    const schema = this.#shown.has(name) ? [] : [schemaText(tool.listed)];
     this.#shown.add(name);
-    // What is wrong is told in words of the schema, which are the server's.
-    return failed([saidBy(tool.server, [checked.error, ...said].join("\n"))]);
+    // The error quotes the schema, which is the server's.
+    return failed([fromServer(tool.server, [checked.error, ...schema].join("\n"))]);
   }
 
   /** A tool that may be used, by the name that the model has for it. */
   async #find(name: string, signal: AbortSignal): Promise<McpTool | undefined> {
-    const server = this.#serverOf(name);
+    const server = this.#findServer(name);
     if (!server) return undefined;
     const { tools } = await this.#acceptedTools(server, { mayAsk: true, signal });
     return tools.find((tool) => tool.name === name);
   }
 
-  #serverOf(name: string): Server | undefined {
+  #findServer(name: string): Server | undefined {
     if (!isMcpToolName(name)) return undefined;
     return this.#servers.find(({ alias }) => name.startsWith(ruleForServer(alias).slice(0, -1)));
   }
@@ -363,7 +364,7 @@ class McpHub implements Mcp {
     } catch (error) {
       server.view = undefined;
       server.accepted = undefined;
-      server.problem = messageOf(error);
+      server.problem = errorMessage(error);
       throw error;
     }
   }
@@ -423,11 +424,11 @@ class McpHub implements Mcp {
     const filter = server.entry.config.tools;
     return of.flatMap((listed, index) => {
       const isUsed = isWanted(listed.name, filter) && !held.has(listed.name);
-      return isUsed ? [this.#toolOf(server, listed, names[index] ?? "")] : [];
+      return isUsed ? [this.#createTool(server, listed, names[index] ?? "")] : [];
     });
   }
 
-  #toolOf(server: Server, listed: ListedTool, name: string): McpTool {
+  #createTool(server: Server, listed: ListedTool, name: string): McpTool {
     const { name: serverName } = server.entry;
     const { connection } = server;
     const hash = hashOfTool(listed);
@@ -444,14 +445,14 @@ class McpHub implements Mcp {
           onProgress: (progress) => onUpdate(textResult(progressText(progress))),
         });
         const { spoolFolder } = this.#options;
-        return await resultOf(given, {
+        return await toToolResult(given, {
           server: serverName,
           tool: listed.name,
           ...(spoolFolder !== undefined && { spoolFolder }),
         });
       } catch (error) {
         if (!(error instanceof McpError) || error.words === undefined) throw error;
-        return failed([error.message, saidBy(serverName, error.words)]);
+        return failed([error.message, fromServer(serverName, error.words)]);
       }
     };
     return {
@@ -478,13 +479,13 @@ class McpHub implements Mcp {
 
   #searchTool(): GuardedTool {
     const names = this.#servers.map(({ entry }) => entry.name);
-    const told = names.slice(0, MAX_SERVERS_TOLD).map((name) => sanitize(name, ONE_LINE));
-    if (names.length > told.length) told.push("...");
+    const shown = names.slice(0, MAX_SERVERS_LISTED).map((name) => sanitize(name, ONE_LINE));
+    if (names.length > shown.length) shown.push("...");
     const tool = defineTool({
       name: TOOL_SEARCH,
       presentation: toolSearchPresentation,
       label: "Find tools",
-      description: `Find tools of MCP servers (${told.join(", ")}) and their parameters, for ${MCP_CALL}.`,
+      description: `Find tools of MCP servers (${shown.join(", ")}) and their parameters, for ${MCP_CALL}.`,
       parameters: {
         type: "object",
         properties: {
@@ -519,7 +520,7 @@ class McpHub implements Mcp {
     const tools = this.#ready();
     const found = query.startsWith(SELECT)
       ? this.#selected(query.slice(SELECT.length), tools)
-      : ranked(query, tools.map(searchedOf))
+      : ranked(query, tools.map(toSearched))
           .map(({ tool }) => tool)
           .slice(0, limit);
     const parts = found.length > 0 ? this.#foundText(found) : [nothingText(query, tools)];
@@ -538,7 +539,7 @@ class McpHub implements Mcp {
     const servers = [...new Set(found.map(({ server }) => server))];
     const texts = servers.map((server) => {
       const tools = found.filter((tool) => tool.server === server);
-      return saidBy(server, tools.map(toldText).join("\n\n"));
+      return fromServer(server, tools.map(describeTool).join("\n\n"));
     });
     for (const { name } of found) this.#shown.add(name);
     const names = found.map(({ name }) => name).join(", ");
@@ -576,13 +577,13 @@ class McpHub implements Mcp {
   }
 
   #warnOnce(text: string): void {
-    if (this.#told.has(text)) return;
-    this.#told.add(text);
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
     this.#options.warn?.(text.trim());
   }
 }
 
-/** The one tool by which all others are called: what is told of it never changes. */
+/** The one tool by which all others are called: its description never changes. */
 function callTool(): GuardedTool {
   const tool = defineTool({
     name: MCP_CALL,
@@ -607,7 +608,7 @@ function callTool(): GuardedTool {
   };
 }
 
-function statusOf({
+function toStatus({
   name,
   scope,
   config,
@@ -615,11 +616,11 @@ function statusOf({
   return { name, scope, kind: isAddress(config) ? "http" : "stdio" };
 }
 
-function searchedOf(tool: McpTool): { name: string; description: string; tool: McpTool } {
+function toSearched(tool: McpTool): { name: string; description: string; tool: McpTool } {
   return { name: tool.name, description: tool.listed.description ?? "", tool };
 }
 
-function toldText({ name, listed }: McpTool): string {
+function describeTool({ name, listed }: McpTool): string {
   const about = cutText(listed.description ?? "", MAX_DESCRIPTION_CHARS);
   return [name, ...(about === "" ? [] : [about]), schemaText(listed)].join("\n");
 }
@@ -633,10 +634,10 @@ function schemaText({ inputSchema }: ListedTool): string {
 /** What there is instead. The names are ours: made of letters, digits and the like. */
 function nothingText(query: string, tools: readonly McpTool[]): string {
   const names = tools.map(({ name }) => name);
-  const shown = names.slice(0, MAX_NAMES_TOLD).join(", ");
-  const more = names.length > MAX_NAMES_TOLD ? ", ..." : "";
+  const shown = names.slice(0, MAX_NAMES_LISTED).join(", ");
+  const more = names.length > MAX_NAMES_LISTED ? ", ..." : "";
   const found = `Nothing fits ${JSON.stringify(cutText(query, MAX_SUMMARY_CHARS))}.`;
-  return names.length === 0 ? found : `${found} There is: ${shown}${more}`;
+  return names.length === 0 ? found : `${found} Available: ${shown}${more}`;
 }
 
 function progressText({
@@ -659,8 +660,4 @@ function failed(text: Parameters<typeof textResult>[0]): AgentToolResult {
 
 function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? { ...value } : {};
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

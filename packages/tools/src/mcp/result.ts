@@ -16,7 +16,7 @@ export const MAX_RESULT_IMAGES = 8;
 /** Base64 has four characters for three bytes. */
 const BASE64_GROUP = 4;
 
-/** What an application is told of a call. */
+/** What an application gets to know of a call. */
 export interface McpDetails {
   server: string;
   /** As the server calls it. */
@@ -29,7 +29,7 @@ export interface ResultOptions extends McpDetails {
 }
 
 /** What a server gave back, as a model is shown it: capped, sanitized, and with its source. */
-export async function resultOf(
+export async function toToolResult(
   given: CallToolResult,
   { server, tool, spoolFolder }: ResultOptions,
 ): Promise<AgentToolResult> {
@@ -59,7 +59,7 @@ export async function resultOf(
 }
 
 /** Words of a server that are no result, such as those of an error. */
-export function saidBy(server: string, text: string): TextContent {
+export function fromServer(server: string, text: string): TextContent {
   return fromSource({ kind: "mcp", name: server }, sanitize(text));
 }
 
@@ -82,9 +82,9 @@ function shownBlock(block: ContentBlock): string | UserContent {
     case "text":
       return block.text;
     case "image":
-      return imageOf(block.data) ?? `[An image (${block.mimeType}) that cannot be shown.]`;
+      return toImage(block.data) ?? `[An image (${block.mimeType}) that cannot be shown.]`;
     case "audio":
-      return `[Audio (${block.mimeType}), ${humanSize(bytesOf(block.data))}: cannot be shown.]`;
+      return `[Audio (${block.mimeType}), ${humanSize(countBytes(block.data))}: cannot be shown.]`;
     case "resource_link":
       return [`[Resource ${block.uri}]`, block.title ?? block.name, block.description ?? ""]
         .filter((part) => part !== "")
@@ -92,9 +92,9 @@ function shownBlock(block: ContentBlock): string | UserContent {
     case "resource": {
       const { resource } = block;
       if ("text" in resource) return `[Resource ${resource.uri}]\n${resource.text}`;
-      const size = humanSize(bytesOf(resource.blob));
+      const size = humanSize(countBytes(resource.blob));
       return (
-        imageOf(resource.blob) ??
+        toImage(resource.blob) ??
         `[Resource ${resource.uri} (${resource.mimeType ?? "binary"}), ${size}: cannot be shown.]`
       );
     }
@@ -103,14 +103,14 @@ function shownBlock(block: ContentBlock): string | UserContent {
   }
 }
 
-/** Told by its bytes: services refuse one that is not what it is said to be. */
-function imageOf(data: string): UserContent | undefined {
-  if (bytesOf(data) > READ_MAX_IMAGE_BYTES) return undefined;
+/** The type comes from its bytes: services refuse one that is not what it claims to be. */
+function toImage(data: string): UserContent | undefined {
+  if (countBytes(data) > READ_MAX_IMAGE_BYTES) return undefined;
   const bytes = Buffer.from(data, "base64");
   const mimeType = imageType(bytes.subarray(0, IMAGE_HEAD_BYTES));
   return mimeType && { type: "image", data: bytes.toString("base64"), mimeType };
 }
 
-function bytesOf(base64: string): number {
+function countBytes(base64: string): number {
   return Math.floor((base64.length * (BASE64_GROUP - 1)) / BASE64_GROUP);
 }

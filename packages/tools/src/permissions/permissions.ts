@@ -564,5 +564,7 @@ function deny(reason: string): Verdict {
 }
 
 function unknownMode(mode: unknown): Error {
-  return new Error(`There is no mode ${JSON.stringify(mode)}. There is: ${[...MODES].join(", ")}.`);
+  return new Error(
+    `There is no mode ${JSON.stringify(mode)}. Available: ${[...MODES].join(", ")}.`,
+  );
 }

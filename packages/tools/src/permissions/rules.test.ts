@@ -28,7 +28,7 @@ describe("Rules", () => {
     ["shell(", "write the name of a tool"],
     ["shell()", "pattern is empty"],
     ["shel(ls)", 'there is no tool "shel". Did you mean shell?'],
-    ["nothing", "There is: read, write"],
+    ["nothing", "Available: read, write"],
     ["write(/etc/**)", "relative to the workspace"],
     ["write(../x)", "relative to the workspace"],
     ["read([a)", "not a path pattern"],

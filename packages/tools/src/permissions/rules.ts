@@ -158,7 +158,7 @@ function parseRule(
   if (tools && !name.startsWith("mcp__") && !tools.some((tool) => names(tool))) {
     const near = nearNames(name, tools);
     const hint =
-      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `There is: ${tools.join(", ")}.`;
+      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available: ${tools.join(", ")}.`;
     throw wrong(`there is no tool "${name}". ${hint}`);
   }
   const rule = { effect, source: source.trim(), names };

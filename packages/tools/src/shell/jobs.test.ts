@@ -112,10 +112,10 @@ describe.runIf(isPosix)("JobTable", () => {
     for (const id of ids) await jobs.stop(id);
     for (let n = 0; n < MAX_JOBS; n++) await jobs.stop(await start("true"));
     expect(jobs.list().length).toBe(MAX_JOBS);
-    expect(() => jobs.info("job-1")).toThrow('There is no job "job-1". There is: job-');
+    expect(() => jobs.info("job-1")).toThrow('There is no job "job-1". Available: job-');
   });
 
-  it("keeps the last of what nobody reads, and all of it in a file", async () => {
+  it("keeps the last of what is never read, and all of it in a file", async () => {
     const id = await start("seq 1000000; echo end");
     await jobs.ended(id);
     const { text, dropped, paths } = jobs.read(id);
@@ -125,7 +125,7 @@ describe.runIf(isPosix)("JobTable", () => {
     expect(all.length).toBe(dropped + text.length);
   });
 
-  it("waits for something to read, no longer than it is told, and until it is aborted", async () => {
+  it("waits for something to read, no longer than its limit, and until it is aborted", async () => {
     const clock = manualClock();
     const table = new JobTable({ spoolFolder: folder, clock });
     const id = await table.start(sh("sleep 1000"), "sleep");
@@ -186,7 +186,7 @@ describe.runIf(isPosix)("the tool jobs", () => {
     const tool = jobsTool(jobs);
     await expect(call(tool, { action: "read" })).rejects.toThrow("read needs the id of a job");
     await expect(call(tool, { action: "stop", id: "job-9" })).rejects.toThrow(
-      'There is no job "job-9". There is: none.',
+      'There is no job "job-9". Available: none.',
     );
   });
 

@@ -50,11 +50,11 @@ interface Job {
   stop: AbortController;
   unread: Unread;
   end?: ProgramEnd;
-  /** Called when there is something new to tell. */
+  /** Called when there is something new to report. */
   wake: Set<() => void>;
 }
 
-/** Text that nobody has read yet: the last of it. */
+/** Text that is not read yet: the last of it. */
 class Unread {
   #text = "";
   #dropped = 0;
@@ -125,7 +125,7 @@ export class JobTable {
     const stop = new AbortController();
     const unread = new Unread();
     const wake = new Set<() => void>();
-    const tell = (): void => {
+    const notify = (): void => {
       for (const run of [...wake]) run();
     };
     const startedAt = clock.now();
@@ -136,7 +136,7 @@ export class JobTable {
       ...(timeoutMs !== undefined && { timeoutMs }),
       onOutput: (piece) => {
         unread.add(piece);
-        tell();
+        notify();
       },
     });
     const id = `job-${++this.#count}`;
@@ -144,7 +144,7 @@ export class JobTable {
     this.#jobs.set(id, job);
     void running.ended.then((end) => {
       job.end = end;
-      tell();
+      notify();
     });
     return job;
   }
@@ -211,7 +211,7 @@ export class JobTable {
     const job = this.#jobs.get(id);
     if (job) return job;
     const ids = [...this.#jobs.keys()].join(", ") || "none";
-    throw new Error(`There is no job "${id}". There is: ${ids}.`);
+    throw new Error(`There is no job "${id}". Available: ${ids}.`);
   }
 
   #makeRoom(): void {

@@ -61,7 +61,7 @@ export async function runShell(
   };
   const program = args.unsandboxed
     ? plain
-    : (await env.sandbox()).wrap(plain, await policyOf(env, options));
+    : (await env.sandbox()).wrap(plain, await createPolicy(env, options));
   if (isJob && options.jobs) return startJob(options.jobs, program, args);
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
@@ -112,7 +112,7 @@ function isExecutable(path: string): boolean {
  * to be shown can be read: it is in the spool folder, which may be in a /tmp that the
  * sandbox has another one of.
  */
-async function policyOf(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
+async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
   const { root } = env.workspace;
   return {
     writable: [root],
@@ -145,24 +145,24 @@ async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
   return places;
 }
 
-/** Tells the end of the output, not more often than it can be looked at. */
+/** Reports the end of the output, not more often than it can be looked at. */
 class Progress {
   readonly #clock: Clock;
-  readonly #tell: (text: string) => void;
+  readonly #report: (text: string) => void;
   #tail = "";
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, tell: (text: string) => void) {
+  constructor(clock: Clock, report: (text: string) => void) {
     this.#clock = clock;
-    this.#tell = tell;
+    this.#report = report;
   }
 
   add(piece: string): void {
     // One more than is shown, for a character that is cut in two.
     this.#tail = (this.#tail + piece).slice(-SHELL_PROGRESS_BYTES - 1);
     if (this.#cancel) return;
-    const wait = this.#toldAt + SHELL_PROGRESS_MS - this.#clock.now();
+    const wait = this.#reportedAt + SHELL_PROGRESS_MS - this.#clock.now();
     if (wait <= 0) this.#now();
     else this.#cancel = this.#clock.after(wait, () => this.#now());
   }
@@ -173,8 +173,8 @@ class Progress {
 
   #now(): void {
     this.#cancel = undefined;
-    this.#toldAt = this.#clock.now();
-    this.#tell(lastBytes(this.#tail, SHELL_PROGRESS_BYTES));
+    this.#reportedAt = this.#clock.now();
+    this.#report(lastBytes(this.#tail, SHELL_PROGRESS_BYTES));
   }
 }
 
@@ -199,7 +199,7 @@ async function shellResult(
   }
   for (const { path, now } of aside) {
     parts.push(
-      `It made ${path}, which tells agents or editors what to do, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
+      `It made ${path}, which instructs agents or editors, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
     );
   }
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
@@ -243,7 +243,7 @@ async function shownOutput(
   const path =
     output.path ?? (output.lost ? undefined : await saveOutput(env.spoolFolder, output.head));
   const shownBytes = Buffer.byteLength(first) + Buffer.byteLength(last);
-  const lines = Math.max(0, output.lines - linesOf(first) - linesOf(last));
+  const lines = Math.max(0, output.lines - countLines(first) - countLines(last));
   const size = humanSize(Math.max(0, output.bytes - shownBytes));
   const amount = lines > 0 ? `${counted(lines, "line")} (${size})` : size;
   const lost = output.lost === undefined ? "" : ` (not whole: ${output.lost})`;
@@ -258,6 +258,6 @@ async function shownOutput(
   ];
 }
 
-function linesOf(text: string): number {
+function countLines(text: string): number {
   return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
 }

@@ -128,7 +128,7 @@ describe.runIf(isPosix)("shell", () => {
     expect(textOf(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
   });
 
-  it("tells a failure as an error, with the output", async () => {
+  it("reports a failure as an error, with the output", async () => {
     const result = await shell({ command: "echo why >&2; exit 7" });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(/^Exit code 7\.\nstderr:\n[^\n]+\nwhy\n/);
@@ -240,7 +240,7 @@ describe.runIf(isPosix)("shell", () => {
     expect(detailsOf(result)).toMatchObject({ aborted: true, stdout: "started\n" });
   });
 
-  it("tells progress, not too often, and only the end of much", async () => {
+  it("reports progress, not too often, and only the end of much", async () => {
     const clock = manualClock();
     env.clock = clock;
     const updates: string[] = [];
@@ -263,7 +263,7 @@ describe.runIf(isPosix)("shell", () => {
         interval: 5,
       })
       .toBe(true);
-    // Time stood still: only the first piece was told.
+    // Time stood still: only the first piece is reported.
     expect(updates).toEqual(["a\n"]);
     await clock.advance(100);
     expect(updates.length).toBe(2);
@@ -383,7 +383,7 @@ describe("what a call of shell would do", () => {
     });
   });
 
-  it("tells the folder and the wish to leave the sandbox", async () => {
+  it("reports the folder and the wish to leave the sandbox", async () => {
     await mkdir(join(env.workspace.root, "inner"));
     expect(
       await access({ command: "ls", cwd: "inner", unsandboxed: { reason: "docker\nis there" } }),
@@ -406,13 +406,13 @@ describe("what a call of shell would do", () => {
     expect(await access({ command: "x".repeat(1_000) })).toMatchObject({ summary });
   });
 
-  it("is told before it makes no sense", async () => {
+  it("is reported before it makes no sense", async () => {
     await expect(access({ command: " " })).rejects.toThrow("There is no command to run.");
     await expect(access({ command: "ls", cwd: ".." })).rejects.toThrow(PathError);
   });
 });
 
-describe("places that tell agents and editors what to do", () => {
+describe("places that instruct agents and editors", () => {
   it("are not there afterwards where a command made them, and are kept aside", async () => {
     const command =
       "mkdir .gyre .vscode && echo '{}' > .mcp.json && echo x > .gyre/policy && echo y > .vscode/tasks.json && ln -s /etc .claude && echo z > .vscode/notes && git init -q . ; true";

@@ -125,7 +125,7 @@ describe("oracle", () => {
     ]);
   });
 
-  it("is told of files that are binary or too large", async () => {
+  it("gets a note about files that are binary or too large", async () => {
     await writeFile(join(folder, "work", "b"), new Uint8Array([1, 0, 2]));
     await writeFile(join(folder, "work", "c"), "x".repeat(MAX_ORACLE_FILE_BYTES + 1));
     const { model } = await ask(["Yes."], { question: "Why?", files: ["b", "c"] });
@@ -154,7 +154,7 @@ describe("oracle", () => {
     expect(textOfResult(result)).toBe("Seen.");
   });
 
-  it("cannot be given a tool that does not tell what it does", () => {
+  it("cannot be given a tool without access", () => {
     const blind: AgentTool = {
       name: "blind",
       description: "blind",
@@ -163,7 +163,7 @@ describe("oracle", () => {
     };
     expect(() =>
       oracleTool(env, { client: scriptedModel([]), model: priced, tools: [blind] }),
-    ).toThrow(/"blind".*does not tell what a call would do/);
+    ).toThrow(/"blind".*does not declare what a call would do/);
   });
 
   it.each<Partial<Access>>([
@@ -192,7 +192,7 @@ describe("oracle", () => {
     expect(agent.state.usage.cost?.total).toBe(19);
   });
 
-  it("keeps to its budget, tells so, and keeps what it had said", async () => {
+  it("keeps to its budget, says so, and keeps the text so far", async () => {
     const { result } = await ask(
       [["First thought.", call("look", { n: 1 })], call("look", { n: 2 })],
       { question: "Why?" },
@@ -219,7 +219,7 @@ describe("oracle", () => {
     expect(model.requests).toBe(2);
   });
 
-  it("tells of a failure of the model", async () => {
+  it("reports a failure of the model", async () => {
     const { result } = await ask(
       [{ error: { message: "No such model", failure: { kind: "bad_request", retryable: false } } }],
       { question: "Why?" },
@@ -268,7 +268,7 @@ describe("oracle", () => {
     expect(result.isError).toBe(true);
   });
 
-  it("tells what a call would do", async () => {
+  it("reports what a call would do", async () => {
     const oracle = oracleTool(env, { client: scriptedModel([]), model: priced });
     await writeFile(join(folder, "work", "a"), "");
     expect(await oracle.access({ question: "Why?", files: ["./a"] })).toEqual({

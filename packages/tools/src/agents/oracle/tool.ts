@@ -14,7 +14,7 @@ import { cutText, humanSize } from "../../text/truncate.ts";
 import { PathError } from "../../workspace/workspace.ts";
 import { oraclePresentation } from "./presentation.ts";
 
-/** Turns of the oracle, unless told otherwise. */
+/** Turns of the oracle, by default. */
 export const DEFAULT_ORACLE_TURNS = 20;
 /** Files given along with a question. */
 export const MAX_ORACLE_FILES = 20;
@@ -40,7 +40,7 @@ export interface OracleOptions {
   thinkingLevel?: ThinkingLevel;
   /** For each question; what is left of the run's own limits holds as well. */
   budget?: { maxTurns?: number; maxCostUsd?: number; maxTokens?: number };
-  /** What it may look with. Each has to tell its access, and a call that does more than read is refused. */
+  /** The tools that it may use. Each has to declare its access, and a call that does more than read is refused. */
   tools?: readonly AgentTool[];
   systemPrompt?: string;
   /** Around its calls, as around those of the agent that asks. */
@@ -70,7 +70,7 @@ const PARAMETERS = {
 
 /**
  * Another model as a tool: asked a question, with a context of its own and tools that
- * only read. What it costs counts into the run. Throws on a tool that cannot tell what
+ * only read. What it costs counts into the run. Throws on a tool that does not declare what
  * a call would do.
  */
 export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
@@ -143,7 +143,7 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
 function readingOnly(tool: AgentTool): AgentTool {
   if (!isGuarded(tool)) {
     throw new TypeError(
-      `The oracle cannot be given the tool "${tool.name}": it does not tell what a call would do, so nobody knows that it only reads.`,
+      `The oracle cannot be given the tool "${tool.name}": it does not declare what a call would do, so it may do more than read.`,
     );
   }
   return {

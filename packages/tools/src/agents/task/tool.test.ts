@@ -206,7 +206,7 @@ describe("task", () => {
     });
     expect(model.calls[0]?.model.id).toBe("small-1");
     const { text } = await play({ calls: give({ model: "constructor" }), script: [] });
-    expect(text).toMatch(/model "constructor" cannot be chosen\. There is: scripted\./);
+    expect(text).toMatch(/model "constructor" cannot be chosen\. Available: scripted\./);
   });
 
   describe("progress", () => {

@@ -215,7 +215,7 @@ function findModel({ model, models = {} }: TaskOptions, name: string | undefined
   const other = Object.hasOwn(models, name) ? models[name] : undefined;
   if (other) return other;
   const known = [model.id, ...Object.keys(models)].join(", ");
-  throw new Error(`the model "${name}" cannot be chosen. There is: ${known}.`);
+  throw new Error(`the model "${name}" cannot be chosen. Available: ${known}.`);
 }
 
 function checkSchema(schema: object | undefined): Record<string, unknown> | undefined {

@@ -45,13 +45,13 @@ function textOf(result: AgentToolResult): string {
   return modelText(result);
 }
 
-/** What stands between the lines that tell the source, and what is said after them. */
-async function page(args: Record<string, unknown>): Promise<{ text: string; said: string }> {
-  const [, text = "", said = ""] =
+/** The content of the page, and the notes after it. */
+async function page(args: Record<string, unknown>): Promise<{ text: string; notes: string }> {
+  const [, text = "", notes = ""] =
     /^<source kind="file"[^\n]*>\n([^]*)\n<\/source mark="\w+">\n?([^]*)$/.exec(
       textOf(await read(args)),
     ) ?? [];
-  return { text, said };
+  return { text, notes };
 }
 
 const numbered = (from: number, to: number): string =>
@@ -62,7 +62,7 @@ describe("text", () => {
     await put("a.txt", "one\r\n\ttwo  \nthree");
     const result = await read({ path: "a.txt" });
     expect(textOf(result)).toMatch(/^<source kind="file" name="a.txt" mark="\w+">\n/);
-    expect(await page({ path: "a.txt" })).toEqual({ text: "one\r\n\ttwo  \nthree", said: "" });
+    expect(await page({ path: "a.txt" })).toEqual({ text: "one\r\n\ttwo  \nthree", notes: "" });
     expect(env.seen.get("a.txt")?.text).toBe("one\r\n\ttwo  \nthree");
     expect(result.details).toEqual({
       path: "a.txt",
@@ -73,23 +73,23 @@ describe("text", () => {
     });
   });
 
-  it("shows 2,000 lines and tells how to go on", async () => {
+  it("shows 2,000 lines and says how to go on", async () => {
     await put("long.txt", `${numbered(1, 4500)}\n`);
-    const { text, said } = await page({ path: "long.txt" });
+    const { text, notes } = await page({ path: "long.txt" });
     expect(text).toBe(numbered(1, 2000));
-    expect(said).toBe("[Lines 1-2000 of 4,500. Use offset=2001 to continue.]");
+    expect(notes).toBe("[Lines 1-2000 of 4,500. Use offset=2001 to continue.]");
     const last = await page({ path: "long.txt", offset: 4001 });
     expect(last.text).toBe(numbered(4001, 4500));
-    expect(last.said).toBe("[Lines 4001-4500 of 4,500: the end of the file.]");
+    expect(last.notes).toBe("[Lines 4001-4500 of 4,500: the end of the file.]");
     expect(env.seen.get("long.txt")?.text).toBe(`${numbered(1, 4500)}\n`);
   });
 
   it("shows as many lines as asked for, and never more than 2,000", async () => {
     await put("long.txt", numbered(1, 3000));
-    const { text, said } = await page({ path: "long.txt", offset: 10, limit: 2 });
+    const { text, notes } = await page({ path: "long.txt", offset: 10, limit: 2 });
     expect(text).toBe(numbered(10, 11));
-    expect(said).toBe("[Lines 10-11 of 3,000. Use offset=12 to continue.]");
-    expect((await page({ path: "long.txt", limit: 9999 })).said).toContain("offset=2001");
+    expect(notes).toBe("[Lines 10-11 of 3,000. Use offset=12 to continue.]");
+    expect((await page({ path: "long.txt", limit: 9999 })).notes).toContain("offset=2001");
   });
 
   it("shows at most 50 KB, and every page together is the file", async () => {
@@ -97,10 +97,10 @@ describe("text", () => {
     await put("wide.txt", `${lines.join("\n")}\n`);
     const seen: string[] = [];
     for (let offset: number | undefined = 1; offset !== undefined;) {
-      const { text, said } = await page({ path: "wide.txt", offset });
+      const { text, notes } = await page({ path: "wide.txt", offset });
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(READ_MAX_BYTES);
       seen.push(...text.split("\n"));
-      const next = /offset=(\d+)/.exec(said)?.[1];
+      const next = /offset=(\d+)/.exec(notes)?.[1];
       offset = next === undefined ? undefined : Number(next);
     }
     expect(seen).toEqual(lines);
@@ -108,12 +108,12 @@ describe("text", () => {
 
   it("cuts a long line and says what shows the rest", async () => {
     await put("min.js", `${"x".repeat(5000)}\nshort\n`);
-    const { text, said } = await page({ path: "min.js" });
+    const { text, notes } = await page({ path: "min.js" });
     expect(text).toBe(`${"x".repeat(2000)} [cut: 5,000 characters]\nshort`);
-    expect(said).toBe("[1 line cut at 2000 characters: grep shows a long line around a match.]");
+    expect(notes).toBe("[1 line cut at 2000 characters: grep shows a long line around a match.]");
   });
 
-  it("puts numbers before lines if told so", async () => {
+  it("puts numbers before lines if asked to", async () => {
     await put("a.txt", "one\ntwo\n");
     expect(textOf(await read({ path: "a.txt", offset: 2 }, true))).toContain("\n2\ttwo\n");
   });
@@ -136,7 +136,7 @@ describe("text", () => {
     expect((await page({ path: "le" })).text).toBe("grüße\nzwei 😀");
     expect(await page({ path: "be" })).toEqual({
       text: "grüße\nzwei 😀",
-      said: "[It is written in UTF-16BE.]",
+      notes: "[It is written in UTF-16BE.]",
     });
     expect((await page({ path: "mark" })).text).toBe("grüße\nzwei 😀");
     expect(env.seen.get("mark")?.text).toBe(`\ufeff${text}`);
@@ -144,14 +144,14 @@ describe("text", () => {
 
   it("shows a text with a few bytes that are no UTF-8, and says so", async () => {
     await put("latin", Buffer.from("caf\xe9 au lait, s'il vous pla\xeet", "latin1"));
-    const { text, said } = await page({ path: "latin" });
+    const { text, notes } = await page({ path: "latin" });
     expect(text).toBe("caf\ufffd au lait, s'il vous pla\ufffdt");
-    expect(said).toBe("[Bytes of it that are not UTF-8 are shown as \ufffd.]");
+    expect(notes).toBe("[Bytes of it that are not UTF-8 are shown as \ufffd.]");
   });
 
   it("does not take a character that goes over the edge of the first look for broken", async () => {
     await put("edge", "€".repeat(5000));
-    expect((await page({ path: "edge" })).said).not.toContain("UTF-8");
+    expect((await page({ path: "edge" })).notes).not.toContain("UTF-8");
   });
 });
 
@@ -161,9 +161,9 @@ describe("large files", () => {
     const lines = Math.ceil(READ_MAX_SEEN_BYTES / line.length) + 10;
     await put("large", line.repeat(lines));
     env.seen.note("large", "what it was");
-    const { text, said } = await page({ path: "large", offset: lines, limit: 5 });
+    const { text, notes } = await page({ path: "large", offset: lines, limit: 5 });
     expect(text).toBe("y".repeat(99));
-    expect(said).toContain(`Lines ${lines}-${lines} of ${lines.toLocaleString("en-US")}`);
+    expect(notes).toContain(`Lines ${lines}-${lines} of ${lines.toLocaleString("en-US")}`);
     expect(env.seen.get("large")).toBeUndefined();
   });
 
@@ -185,9 +185,9 @@ describe("large files", () => {
       Object.assign(opened.handle, { read: counting });
       return opened;
     });
-    const { text, said } = await page({ path: "huge", limit: 3 });
+    const { text, notes } = await page({ path: "huge", limit: 3 });
     expect(text).toBe(numbered(1, 3));
-    expect(said).toContain("of at least 3,001. Use offset=4 to continue.");
+    expect(notes).toContain("of at least 3,001. Use offset=4 to continue.");
     expect(bytes).toBeGreaterThan(READ_MAX_COUNTED_BYTES);
     expect(bytes).toBeLessThan(READ_MAX_COUNTED_BYTES + 1024 ** 2);
   });
@@ -217,7 +217,7 @@ describe("what is no text", () => {
     expect(env.seen.get("picture.txt")).toBeUndefined();
   });
 
-  it("images that are too large are told, not sent", async () => {
+  it("images that are too large are reported, not sent", async () => {
     await put(
       "big.gif",
       Buffer.concat([Buffer.from("GIF89a"), Buffer.alloc(READ_MAX_IMAGE_BYTES)]),
@@ -227,7 +227,7 @@ describe("what is no text", () => {
     );
   });
 
-  it("binary files are told with kind and size", async () => {
+  it("binary files are reported with kind and size", async () => {
     await put("a.zip", Buffer.concat([Buffer.from("PK\x03\x04"), Buffer.alloc(2000)]));
     await put("noise", Buffer.from(Array.from({ length: 999 }, (_, index) => 128 + (index % 64))));
     await put("doc.pdf", "%PDF-1.7\nall of it is text at first");
@@ -248,7 +248,7 @@ describe("what is no text", () => {
 });
 
 describe("access", () => {
-  it("tells where a link leads, and refuses what is outside", async () => {
+  it("reports where a link leads, and refuses what is outside", async () => {
     await put("real.txt", "x");
     await symlink("real.txt", join(root, "link.txt"));
     await symlink("/etc/passwd", join(root, "out"));

@@ -30,7 +30,7 @@ export const READ_MAX_LINE_CHARS = 2000;
 export const READ_MAX_IMAGE_BYTES: number = 5 * 1024 * 1024;
 /** A file up to this size is remembered as a whole, so that edits of it can be checked. */
 export const READ_MAX_SEEN_BYTES: number = 5 * 1024 * 1024;
-/** So much of what is not shown is looked through to tell how many lines there are. */
+/** How much of what is not shown is looked through to count its lines. */
 export const READ_MAX_COUNTED_BYTES: number = 64 * 1024 * 1024;
 
 /** A path that begins so names a result that an agent keeps, not a file. */
@@ -46,7 +46,7 @@ export interface ReadToolOptions {
   lineNumbers?: boolean;
 }
 
-/** What an application is told of a read. */
+/** What an application gets to know of a read. */
 export interface ReadDetails {
   path: string;
   bytes: number;
@@ -253,21 +253,21 @@ function textPage(
   if (lines.length === 0) {
     throw new Error(`offset ${first} is past the end: ${name} has ${counted(total, "line")}.`);
   }
-  const said: string[] = [];
+  const footer: string[] = [];
   const all = `${allCounted ? "" : "at least "}${grouped(total)}`;
   const last = first + lines.length - 1;
   if (next !== undefined) {
-    said.push(`Lines ${first}-${last} of ${all}. Use offset=${next} to continue.`);
+    footer.push(`Lines ${first}-${last} of ${all}. Use offset=${next} to continue.`);
   } else if (first > 1) {
-    said.push(`Lines ${first}-${last} of ${all}: the end of the file.`);
+    footer.push(`Lines ${first}-${last} of ${all}: the end of the file.`);
   }
   if (cut > 0) {
-    said.push(
+    footer.push(
       `${counted(cut, "line")} cut at ${READ_MAX_LINE_CHARS} characters: ` +
         "grep shows a long line around a match.",
     );
   }
-  said.push(...notes);
+  footer.push(...notes);
   const text = lineNumbers ? lines.map((line, index) => `${first + index}\t${line}`) : lines;
   const details: ReadDetails = {
     path: info.path,
@@ -277,7 +277,7 @@ function textPage(
     totalLines: total,
   };
   const page = fromSource({ kind: "file", name: info.path }, text.join("\n"));
-  return textResult([page, ...(said.length > 0 ? [`[${said.join(" ")}]`] : [])], details);
+  return textResult([page, ...(footer.length > 0 ? [`[${footer.join(" ")}]`] : [])], details);
 }
 
 /** Feeds the file to the window, piece by piece. False where it stopped before the end. */

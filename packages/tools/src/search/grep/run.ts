@@ -148,7 +148,7 @@ class Search {
     const byPattern = (path: string): Candidate => ({ path, test: this.#byPattern() });
     if (this.#ripgrep === undefined) return paths.map(byPattern);
     if (paths.length === 0) return [];
-    // One more than is shown tells whether there are more.
+    // One more than is shown reveals whether there are more.
     const enough = this.#limit - this.#matches + 1;
     // What it prints is read line by line, so a name may not go over two.
     const named = paths.filter((path) => !/[\n\r]/.test(path));
@@ -195,7 +195,7 @@ class Search {
   async #searchFile({ path, test, known = Infinity }: Candidate): Promise<void> {
     const { filesOnly = false, context = 0, pattern } = this.#args;
     const room = this.#limit - this.#matches;
-    const lines = await this.#linesOf(path, {
+    const lines = await this.#readLines(path, {
       what: `The pattern ${JSON.stringify(pattern)}`,
       test,
       maxMatches: Math.min(filesOnly ? 1 : room + 1, known),
@@ -219,7 +219,7 @@ class Search {
     this.#found.push({ path, lines: kept });
   }
 
-  async #linesOf(
+  async #readLines(
     path: string,
     options: Parameters<typeof searchLines>[1],
   ): Promise<readonly ShownLine[]> {
@@ -240,22 +240,22 @@ class Search {
   result(): AgentToolResult {
     const { pattern, filesOnly = false } = this.#args;
     const { blocks, isCut } = this.#blocks();
-    const said: string[] = [];
+    const notes: string[] = [];
     if (this.#hasMore || isCut) {
       const what = filesOnly ? "file" : "match";
       const limit = isCut ? "" : `, or limit up to ${GREP_MAX_LIMIT}`;
-      said.push(
+      notes.push(
         `There are more ${what === "file" ? "files" : "matches"} than shown. ` +
           `Use a narrower pattern, path or glob${limit} to see them.`,
       );
     }
     if (this.#timedOut) {
-      said.push(
+      notes.push(
         `Stopped after ${GREP_TIMEOUT_MS / 1000} s: not all was searched. Give a path or glob.`,
       );
     }
     if (this.#walkStopped) {
-      said.push(
+      notes.push(
         `Stopped after ${counted(this.#options.maxEntries ?? MAX_WALK_ENTRIES, "file")}: ` +
           "not all was searched. Give a path to search in.",
       );
@@ -269,10 +269,10 @@ class Search {
       matches: this.#matches,
       files: this.#found.length,
       shownLines: blocks.length,
-      isPartial: said.length > 0,
+      isPartial: notes.length > 0,
       engine: this.#ripgrep === undefined ? "javascript" : "ripgrep",
     };
-    return textResult([text, ...(said.length > 0 ? [`[${said.join(" ")}]`] : [])], details);
+    return textResult([text, ...(notes.length > 0 ? [`[${notes.join(" ")}]`] : [])], details);
   }
 
   /** What was found as lines of text, as many as fit. */

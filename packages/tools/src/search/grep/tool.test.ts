@@ -83,7 +83,7 @@ async function grep(args: Args, options: GrepToolOptions = {}): Promise<string[]
 }
 
 describe("matches", () => {
-  it("are told as path:line: text, in the order of paths", async () => {
+  it("are shown as path:line: text, in the order of paths", async () => {
     await put("b.txt", "one\nneedle two\nthree needle\n");
     await put("a/z.txt", "needle");
     await put("a.txt", "no\r\nneedle\r\n");
@@ -95,7 +95,7 @@ describe("matches", () => {
     ]);
   });
 
-  it("can be told by the names of their files alone", async () => {
+  it("can be shown by the names of their files alone", async () => {
     await put("a", "x\nx\n");
     await put("b", "y\n");
     await put("c", "x\n");
@@ -118,7 +118,7 @@ describe("matches", () => {
     ]);
   });
 
-  it("are looked for as text, or in any case, if told so", async () => {
+  it("are looked for as text, or in any case, if asked to", async () => {
     await put("a", "a.b(c\nA.B(C\naxb(c\n");
     expect(await grep({ pattern: "a.b(c", literal: true })).toEqual(["a:1: a.b(c"]);
     expect(await grep({ pattern: "a.b(c", literal: true, ignoreCase: true })).toHaveLength(2);
@@ -208,7 +208,7 @@ describe("odd files", () => {
     expect(second).toBe(`a.js:2: needle${"z".repeat(494)}… [cut: 606 characters]`);
   });
 
-  it("a line of megabytes is no trouble", async () => {
+  it("a line of megabytes is no problem", async () => {
     await put("a.js", `${"😀".repeat(1_000_000)}needle`);
     const [line = ""] = await grep({ pattern: "needle" });
     expect(line).toContain("😀needle [cut: 2,000,006 characters]");
@@ -334,7 +334,7 @@ describe("patterns", () => {
     await grep({ pattern, literal: true });
   });
 
-  it("that are broken are told with what is wrong", async () => {
+  it("that are broken are reported with what is wrong", async () => {
     await put("a", "x\n");
     for (const options of [{}, { ripgrep: null }]) {
       await expect(run({ pattern: "a(b" }, options)).rejects.toThrow(

@@ -114,7 +114,7 @@ describe("character references", () => {
     ["rare names, and those of two characters", "&hearts;&alpha;&NotEqualTilde;", "♥α≂̸"],
     ["old names without an end", "&ampx &copy=1", "&x ©=1"],
     ["numbers of an old encoding", "&#x80;&#150;", "€–"],
-    ["what is none", "&unheard; &constructor; AT&T &", "&unheard; &constructor; AT&T &"],
+    ["what is not one", "&unheard; &constructor; AT&T &", "&unheard; &constructor; AT&T &"],
     ["numbers that are no character", "&#0;&#x110000;&#xD800;", "\uFFFD\uFFFD\uFFFD"],
   ])("%s", (_, html, expected) => {
     expect(htmlToText(html, BASE)).toBe(expected);

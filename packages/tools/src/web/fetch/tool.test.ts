@@ -180,7 +180,7 @@ describe("fetch", () => {
     await expect(read("https://site.test/")).rejects.toThrow("not text");
   });
 
-  it("tells an error of the server as one", async () => {
+  it("reports an error of the server as one", async () => {
     answer = (_request, response) => {
       response.writeHead(404, { "content-type": "text/plain" });
       response.end("Gone fishing");
@@ -213,13 +213,13 @@ describe("fetch and redirects", () => {
     expect(lookedUp).toHaveLength(MAX_REDIRECTS + 1);
   });
 
-  it("gives up after five", async () => {
+  it("stops after five", async () => {
     redirect((path) => `${path}x`);
     await expect(read("https://site.test/0")).rejects.toThrow("more than 5 times");
     expect(dialed).toHaveLength(MAX_REDIRECTS + 1);
   });
 
-  it("tells of another server, and does not even look up its name", async () => {
+  it("reports another server, and does not even look up its name", async () => {
     redirect(() => "https://other.test/x?secret=1");
     const text = await read("https://site.test/0");
     expect(text).toContain("nothing was read");
@@ -278,7 +278,7 @@ describe("fetch and addresses", () => {
     expect(dialed).toEqual([]);
   });
 
-  it("does not tell a password in its error", () => {
+  it("does not show a password in its error", () => {
     const tool = fetchTool({ clock: systemClock }, ways);
     expect(() => tool.access({ url: "https://u:hunter22@site.test/" })).toThrow(/^(?!.*hunter22)/);
   });
@@ -308,7 +308,7 @@ describe("fetch and addresses", () => {
     await expect(read("https://evil.test/")).rejects.toThrow("cannot be reached");
   });
 
-  it("dials the given address, and trusts nobody because the environment says so", async () => {
+  it("dials the given address, and trusts no certificate because the environment says so", async () => {
     const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
     process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
     try {
@@ -324,7 +324,7 @@ describe("fetch and addresses", () => {
     }
   });
 
-  it("tells what it would do: the server and the path for rules, all of it for people", () => {
+  it("reports what it would do: the server and the path for rules, all of it for people", () => {
     const tool = fetchTool({ clock: systemClock }, ways);
     expect(tool.access({ url: "https://SITE.test:443/a/../b?q=1#x" })).toEqual({
       kind: "network",
@@ -335,7 +335,7 @@ describe("fetch and addresses", () => {
 });
 
 /** Listened for from now on: it may come before it is waited for. */
-async function failureOf(call: unknown): Promise<string> {
+async function catchFailure(call: unknown): Promise<string> {
   try {
     await call;
   } catch (error) {
@@ -345,7 +345,7 @@ async function failureOf(call: unknown): Promise<string> {
 }
 
 describe("fetch and time", () => {
-  it.each(["nothing", "a beginning"])("gives up on a server that sends %s", async (sent) => {
+  it.each(["nothing", "a beginning"])("times out on a server that sends %s", async (sent) => {
     const clock = manualClock();
     const asked = new Promise<void>((done) => {
       answer = (_request, response) => {
@@ -357,14 +357,14 @@ describe("fetch and time", () => {
       { url: "https://site.test/" },
       { id: "1", signal, update: () => {}, host, messages: [] },
     );
-    const failure = failureOf(call);
+    const failure = catchFailure(call);
     await asked;
     await clock.advance(FETCH_TIMEOUT_MS);
     expect(await failure).toContain("https://site.test/ took longer than 20 s");
     expect(clock.pending).toBe(0);
   });
 
-  it("gives up on a name that is never found", async () => {
+  it("times out on a name that is never found", async () => {
     const clock = manualClock();
     const lookup = (): Promise<string[]> => new Promise(() => {});
     const tool = fetchTool({ clock }, { ...ways, lookup });
@@ -372,7 +372,7 @@ describe("fetch and time", () => {
       { url: "https://site.test/" },
       { id: "1", signal, update: () => {}, host, messages: [] },
     );
-    const failure = failureOf(call);
+    const failure = catchFailure(call);
     await clock.advance(FETCH_TIMEOUT_MS);
     expect(await failure).toContain("took longer");
   });

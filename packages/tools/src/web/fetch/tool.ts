@@ -31,7 +31,7 @@ export const MAX_URL_CHARS = 2_048;
 const MAX_ERROR_CHARS = 2_000;
 const MS_PER_SECOND = 1_000;
 const HTTPS_PORT = 443;
-/** Where a page that tells its own encoding has to do so. */
+/** Where a page that names its own encoding has to do so. */
 const CHARSET_WITHIN_BYTES = 1_024;
 
 /** Characters after it take two units of a string. */
@@ -64,7 +64,7 @@ interface Page {
   url: URL;
   status: number;
   statusText: string;
-  /** In lower case, without parameters; "" if not told. */
+  /** In lower case, without parameters; "" if not given. */
   type: string;
   charset: string | undefined;
   bytes: Uint8Array;
@@ -198,7 +198,7 @@ async function download(first: URL, maxBytes: number, ways: Ways): Promise<Page 
       throw new Error(`${url.href} redirects to "${location}", which is not an address.`);
     }
     const next = checkedUrl(new URL(location, url).href);
-    // Who allowed this server did not allow that one: also not to look up its name.
+    // An approval of this server does not cover that one: not even looking up its name.
     if (next.origin !== url.origin) return next;
     url = next;
   }
@@ -260,7 +260,7 @@ function unpacked(response: IncomingMessage): Readable {
     throw new Error(`The server packs its answer as "${encoding}", which was not asked for.`);
   }
   const unpacker = encoding === "deflate" ? createInflate() : createGunzip();
-  // An error reaches whoever reads the unpacker: there is no need to be told of it twice.
+  // An error reaches the reader of the unpacker: it needs no second report.
   return pipeline(response, unpacker, () => undefined);
 }
 
@@ -292,7 +292,7 @@ async function pageResult(
   maxBytes: number,
 ): Promise<ReturnType<typeof textResult>> {
   const name = page.url.href;
-  const text = await textOf(page);
+  const text = await decodePage(page);
   const details = {
     url: name,
     status: page.status,
@@ -301,11 +301,11 @@ async function pageResult(
     cut: page.cut,
   };
   if (page.status < FIRST_SUCCESS || page.status >= AFTER_SUCCESS) {
-    const said = fromSource({ kind: "web", name }, text.slice(0, MAX_ERROR_CHARS));
+    const body = fromSource({ kind: "web", name }, text.slice(0, MAX_ERROR_CHARS));
     const first = sanitize(`${name} answered ${page.status} ${page.statusText}.`, {
       keepNewlines: false,
     });
-    return { ...textResult(text === "" ? first : [first, said], details), isError: true };
+    return { ...textResult(text === "" ? first : [first, body], details), isError: true };
   }
   if (text === "") return textResult(`${name} has no text.`, details);
   if (offset >= text.length) {
@@ -333,7 +333,7 @@ async function pageResult(
   return textResult(notes, details);
 }
 
-async function textOf(page: Page): Promise<string> {
+async function decodePage(page: Page): Promise<string> {
   const isHtml = HTML_TYPE.test(page.type);
   const raw = decode(page, isHtml);
   if (page.type === "" && raw.includes("\0")) {
@@ -349,16 +349,16 @@ function decode(page: Page, isHtml: boolean): string {
   const start = isHtml
     ? Buffer.from(page.bytes.subarray(0, CHARSET_WITHIN_BYTES)).toString("latin1")
     : "";
-  const told = page.charset ?? /<meta[^>]{0,200}charset=["']?([\w-]+)/i.exec(start)?.[1];
+  const charset = page.charset ?? /<meta[^>]{0,200}charset=["']?([\w-]+)/i.exec(start)?.[1];
   // Of a page that was cut, half a character at the end is left out.
-  return decoderOf(told).decode(page.bytes, { stream: page.cut });
+  return createDecoder(charset).decode(page.bytes, { stream: page.cut });
 }
 
-function decoderOf(charset = "utf-8"): InstanceType<typeof TextDecoder> {
+function createDecoder(charset = "utf-8"): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(charset);
   } catch {
-    // A name that nobody knows: most pages are UTF-8, whatever they say.
+    // An unknown name: most pages are UTF-8, whatever they say.
     return new TextDecoder();
   }
 }
