@@ -4,18 +4,18 @@ import type { ProtocolClient, StreamFn } from "./client.ts";
 import { systemClock } from "../common/clock.ts";
 import { nearNames } from "../schema/near-names.ts";
 
-/** One wire: how to speak to every service that uses this format. */
+/** One API format, ready to ask every service that uses it. */
 export interface ApiProvider {
   /** The name that models carry in `model.api`. */
   api: string;
   stream: StreamFn;
 }
 
-/** The wires that this process can speak, by name. */
+/** The API formats that this process knows, by name. */
 export class ApiRegistry {
   readonly #providers = new Map<string, ApiProvider>();
 
-  /** Adds a wire. A name that is taken is an error. */
+  /** Adds a format. Throws if the name is taken. */
   register(provider: ApiProvider): void {
     if (this.#providers.has(provider.api)) {
       throw new Error(`The api "${provider.api}" is registered already.`);
@@ -32,7 +32,7 @@ export class ApiRegistry {
   }
 }
 
-/** A client that calls the wires of `registry` in this process. */
+/** A client that calls the providers of `registry` in this process. */
 export function createInProcessClient(registry: ApiRegistry): ProtocolClient {
   return {
     stream(model, context, options) {

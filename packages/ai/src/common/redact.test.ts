@@ -120,7 +120,7 @@ describe("what looks like a key", () => {
     expect(redact(shown)).toBe(shown);
   });
 
-  it("is hidden in both halves of an AWS pair; a commit is none", () => {
+  it("is hidden in both halves of an AWS pair; a commit is not a key", () => {
     const commit = "0123456789abcdef0123456789abcdef01234567";
     expect(redact(`${AWS_ID}:${AWS_SECRET} at ${commit}`)).toBe(
       `${REDACTED}:${REDACTED} at ${commit}`,

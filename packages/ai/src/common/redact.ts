@@ -38,7 +38,7 @@ const KNOWN_KEYS = new RegExp(
 );
 
 const HAS_AWS_ID = new RegExp(WORD_START + AWS_ID);
-/** Nothing but its length and the id near it tells the secret half of an AWS pair. */
+/** The secret half of an AWS pair is known only by its length and by the id near it. */
 const AWS_SECRET = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g;
 /** A commit has as many characters. */
 const HEX_ONLY = /^[0-9a-f]+$/i;
@@ -148,7 +148,7 @@ function listForms(secret: string): string[] {
 /**
  * The secret in base64, whole and as it looks inside something longer: that depends
  * on where in a group of three bytes it begins. Of the latter without the characters
- * that it shares with its neighbours.
+ * that it shares with its neighbors.
  */
 function base64Forms(bytes: Uint8Array): string[] {
   const whole = base64(bytes);

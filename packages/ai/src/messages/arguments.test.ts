@@ -74,12 +74,12 @@ describe("R12: coercion", () => {
 
   it("refuses what is not a number exactly", () => {
     for (const text of ["42abc", "", " ", "0x10", "1_000", "1,5", "NaN", "Infinity", "+1", "01"]) {
-      const said = refused(`expected number, got string ${JSON.stringify(text)}`);
-      expect(x({ type: "number" }, text)).toBe(said);
+      const expected = refused(`expected number, got string ${JSON.stringify(text)}`);
+      expect(x({ type: "number" }, text)).toBe(expected);
     }
     for (const text of ["12345678901234567890", "1e999", "1e-999", "0.12345678901234567"]) {
-      const said = refused(`expected number, got string ${JSON.stringify(text)}`);
-      expect(x({ type: "number" }, text)).toBe(said);
+      const expected = refused(`expected number, got string ${JSON.stringify(text)}`);
+      expect(x({ type: "number" }, text)).toBe(expected);
     }
     expect(x({ type: "integer" }, "4.5")).toBe(refused('expected integer, got string "4.5"'));
     expect(x({ type: "number" }, true)).toBe(refused("expected number, got boolean true"));
@@ -271,11 +271,11 @@ describe("error text", () => {
     );
   });
 
-  it("tells of arguments that are no object", () => {
-    const said = 'Invalid arguments for tool "edit":\n- arguments: expected object, got ';
-    expect(coerced(object({}), [1, 2])).toBe(`${said}array [1,2]`);
-    expect(coerced(object({}), "ls -l")).toBe(`${said}string "ls -l"`);
-    expect(coerced({}, 3)).toBe(`${said}number 3`);
+  it("reports arguments that are no object", () => {
+    const expected = 'Invalid arguments for tool "edit":\n- arguments: expected object, got ';
+    expect(coerced(object({}), [1, 2])).toBe(`${expected}array [1,2]`);
+    expect(coerced(object({}), "ls -l")).toBe(`${expected}string "ls -l"`);
+    expect(coerced({}, 3)).toBe(`${expected}number 3`);
   });
 
   it("names the property that may have been meant", () => {
@@ -303,9 +303,9 @@ describe("error text", () => {
         object({ kind: { const: "b" } }, { required: ["kind"] }),
       ],
     };
-    const said = 'Invalid arguments for tool "edit":\n- /x/';
-    expect(x(tagged, { kind: "c" })).toBe(`${said}kind: expected "a" or "b", got string "c"`);
-    expect(x(tagged, { kind: "a", n: "b" })).toBe(`${said}n: expected number, got string "b"`);
+    const expected = 'Invalid arguments for tool "edit":\n- /x/';
+    expect(x(tagged, { kind: "c" })).toBe(`${expected}kind: expected "a" or "b", got string "c"`);
+    expect(x(tagged, { kind: "a", n: "b" })).toBe(`${expected}n: expected number, got string "b"`);
   });
 
   it("shows ten problems, and of a value as much as helps", () => {
@@ -323,10 +323,10 @@ describe("error text", () => {
     );
   });
 
-  it("tells of a schema that is broken instead of throwing", () => {
-    const said = 'Cannot check the arguments of tool "edit": ';
+  it("reports a schema that is broken instead of throwing", () => {
+    const expected = 'Cannot check the arguments of tool "edit": ';
     expect(coerced({ $ref: "#/$defs/none" }, {})).toBe(
-      `${said}$ref "#/$defs/none" leads nowhere in the schema`,
+      `${expected}$ref "#/$defs/none" leads nowhere in the schema`,
     );
     expect(coerced(object({ a: { pattern: "(" } }), {})).toMatch(
       /^Cannot check .*Invalid regular expression/,
@@ -356,7 +356,7 @@ describe("other libraries", () => {
     );
   });
 
-  it("zod: tells its own words where only it sees the fault", () => {
+  it("zod: reports its own message where only it sees the error", () => {
     const even = z.object({ n: z.number().refine((n) => n % 2 === 0, "must be even") });
     expect(coerced(even, { n: "3" })).toBe(
       'Invalid arguments for tool "edit":\n- /n: must be even, got number 3',

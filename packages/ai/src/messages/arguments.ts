@@ -25,7 +25,7 @@ export type ArgumentsResult<T = Record<string, unknown>> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: string };
 
-/** Problems told in one error; more would bury the first ones. */
+/** How many problems one error lists; more would bury the first ones. */
 const MAX_PROBLEMS = 10;
 /** Characters of a value shown in a problem. */
 const MAX_SHOWN_CHARS = 80;
@@ -155,12 +155,12 @@ function standardOutcome(
     message,
     path: toPointer(path ?? []),
   }));
-  const told = new Set(issues.map(({ path }) => path));
+  const reported = new Set(issues.map(({ path }) => path));
   const lines = issues.flatMap(({ message, path }) => {
     const same = problems.filter((problem) => problem.path === path);
-    // A library may tell of a fault at the union or object that holds it.
+    // A library may report an error at the union or object that holds it.
     const inside = problems.filter(
-      (problem) => problem.path.startsWith(`${path}/`) && !told.has(problem.path),
+      (problem) => problem.path.startsWith(`${path}/`) && !reported.has(problem.path),
     );
     const own = same.length > 0 ? same : inside;
     if (own.length > 0) return own.map(ownLine);

@@ -54,7 +54,7 @@ export interface ToolCall {
   signature?: string;
   /** The bytes that did not parse; only there with `argumentsError`. */
   rawArguments?: string;
-  /** The parser's words; a call that has this is never run. */
+  /** The parser's message; a call that has this is never run. */
   argumentsError?: string;
 }
 
@@ -96,7 +96,7 @@ export interface Usage {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
-  /** The part of `output` that was thinking, where the service tells. */
+  /** The part of `output` that was thinking, if the service reports it. */
   reasoning?: number;
   totalTokens?: number;
   /** Absent when any price that it needs is unknown. */
@@ -123,11 +123,11 @@ export interface UserMessage {
   timestamp: number;
 }
 
-/** A response of a model, whole or cut off: `stopReason` tells how it ended. */
+/** A response of a model, whole or cut off; `stopReason` says how it ended. */
 export interface AssistantMessage {
   role: "assistant";
   content: AssistantContent[];
-  /** Which wire, service and model were asked. */
+  /** The API format, service and model of the request. */
   api: string;
   provider: string;
   model: string;
@@ -136,17 +136,17 @@ export interface AssistantMessage {
   responseId?: string;
   usage: Usage;
   stopReason: StopReason;
-  /** The service's own words about this response. */
+  /** The service's own report on this response. */
   report?: ServiceReport;
   /** For people: what happened and what to do. Set with `error` and `aborted`. */
   errorMessage?: string;
-  /** For programs: what kind of trouble it was. */
+  /** For programs: what kind of error it was. */
   failure?: Failure;
   timestamp: number;
 }
 
 /**
- * What a service said of a response in its own words, for people who look closely.
+ * What a service reported on a response, in its own names, for people who look closely.
  * The loop reads none of it, and none of it is sent back.
  */
 export interface ServiceReport {
@@ -156,9 +156,9 @@ export interface ServiceReport {
   stopReason?: string;
   /** Its own count, as it came. */
   usage?: Record<string, unknown>;
-  /** Events, blocks and parts that this wire has no use for, by name, and how often each came. */
+  /** Events, blocks and parts that this format does not know, by name, and how often each came. */
   unknown?: Record<string, number>;
-  /** What else it told: a stop sequence, safety ratings, how many choices there were. */
+  /** What else it reported: a stop sequence, safety ratings, how many choices there were. */
   details?: Record<string, unknown>;
 }
 
@@ -278,7 +278,7 @@ export interface ModelPrice extends TokenPrice {
 export interface Model {
   id: string;
   name: string;
-  /** The wire to speak: the key under which `ApiRegistry` finds it. */
+  /** The API format: the key under which `ApiRegistry` finds its provider. */
   api: string;
   provider: string;
   baseUrl?: string;
@@ -288,7 +288,7 @@ export interface Model {
   contextWindow?: number;
   maxTokens?: number;
   headers?: Readonly<Record<string, string>>;
-  /** How its service differs from others on this wire; goes before what the preset says. */
+  /** How its service differs from others with this format; takes precedence over the preset. */
   quirks?: Readonly<Record<string, unknown>>;
 }
 
@@ -306,5 +306,5 @@ export interface Tool<S extends ToolSchema = ToolSchema> {
   parameters: S;
 }
 
-/** JSON Schema (typebox makes these), or any Standard Schema that can tell its JSON Schema. */
+/** JSON Schema (typebox makes these), or any Standard Schema that has a JSON Schema. */
 export type ToolSchema = import("../schema/schema.ts").AnySchema;

@@ -166,7 +166,7 @@ const MAX_FACTOR = 2;
 export class TokenCalibration {
   #factor = 1;
 
-  /** Tells what was estimated for a request and what the service then reported. */
+  /** Learns from what was estimated for a request and what the service then reported. */
   observe(estimated: number, reported: number): void {
     const ratio = reported / estimated;
     if (!Number.isFinite(ratio) || ratio <= 0) return;

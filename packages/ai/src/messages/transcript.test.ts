@@ -87,7 +87,7 @@ describe("validateTranscript", () => {
     ]);
   });
 
-  it("tells the reason with the value at fault", () => {
+  it("names the reason with the value at fault", () => {
     expect(validateTranscript([user(), calls("a"), user(""), result("x")])).toEqual([
       {
         index: 1,

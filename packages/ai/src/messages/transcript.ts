@@ -45,7 +45,7 @@ const NO_IDS: Ids = new Map();
 
 /**
  * The same check, one message at a time, so that a growing transcript is not read
- * again. `append` takes the next message; `finish` tells what is wrong so far, and
+ * again. `append` takes the next message; `finish` lists what is wrong so far, and
  * may be followed by more messages.
  */
 export class TranscriptValidator {

@@ -25,7 +25,7 @@ const LONE = "\uD83D";
 
 const assistant = createAnswers(model);
 
-/** Somebody else, in one of the ways in which one can be. */
+/** Other authors, one for each way to differ. */
 const OTHERS: readonly Partial<AssistantMessage>[] = [
   { model: "m2" },
   { provider: "elsewhere" },
@@ -40,7 +40,7 @@ function result(toolCallId: string, content: UserContent[] = []): Message {
   return createResult(toolCallId, content);
 }
 
-/** The content of one assistant message, as it is handed over. */
+/** The content of one assistant message, transformed. */
 function handed(
   content: AssistantContent[],
   by: Partial<AssistantMessage> = {},
@@ -50,7 +50,7 @@ function handed(
   return message?.role === "assistant" ? message.content : [];
 }
 
-/** What the user says, as it is handed over. */
+/** A user message, transformed. */
 function asked(
   content: string | UserContent[],
   to: Model = model,
@@ -115,7 +115,7 @@ describe("what only its author can read", () => {
 describe("a service's own tools", () => {
   const other = { model: "m2" };
 
-  it("are told in words where the block itself was not kept", () => {
+  it("are described as text where the block itself was not kept", () => {
     expect(handed([{ type: "serviceTool", id: "t", name: "search" }])).toEqual([
       { type: "text", text: "[The service ran its tool search]" },
     ]);
@@ -140,10 +140,10 @@ describe("a service's own tools", () => {
 
 describe("nothing is empty", () => {
   it.each(["", " \n\t"])("a user who says nothing (%j)", (nothing) => {
-    const told = [{ type: "text", text: NO_TEXT }];
-    expect(asked(nothing)).toEqual(told);
-    expect(asked([])).toEqual(told);
-    expect(asked([{ type: "text", text: nothing }])).toEqual(told);
+    const placeholder = [{ type: "text", text: NO_TEXT }];
+    expect(asked(nothing)).toEqual(placeholder);
+    expect(asked([])).toEqual(placeholder);
+    expect(asked([{ type: "text", text: nothing }])).toEqual(placeholder);
   });
 
   it("what is empty beside something is left out", () => {
@@ -175,13 +175,13 @@ describe("images", () => {
     expect(asked([png], { ...model, input: ["text", "image"] })).toEqual([png]);
   });
 
-  it("are told where the model reads none", () => {
+  it("are left out with a note where the model reads none", () => {
     expect(asked([png], { ...model, input: ["text"] })).toEqual(
       leftOut("this model reads no images"),
     );
   });
 
-  it("are told where the service does not know their type", () => {
+  it("are left out with a note where the service does not know their type", () => {
     const tiff = { ...png, mimeType: "image/tiff" };
     const why = "this service does not read its type";
     expect(asked([tiff])).toEqual(leftOut(why, "image/tiff"));
@@ -189,7 +189,7 @@ describe("images", () => {
     expect(asked([png], model, { ...RULES, imageTypes: ["image/tiff"] })).toEqual(leftOut(why));
   });
 
-  it("are told where they are too large: 5 MB, or as the wire says", () => {
+  it("are left out with a note where they are too large: 5 MB, or as the constraints say", () => {
     expect(asked([png], model, { ...RULES, maxImageBytes: 3_000 })).toEqual([png]);
     expect(asked([png], model, { ...RULES, maxImageBytes: 2_999 })).toEqual(
       leftOut("this service takes at most 2 KB"),
@@ -200,7 +200,7 @@ describe("images", () => {
     expect(asked([{ ...png, data: "A".repeat(most) }])).not.toEqual(asked([big]));
   });
 
-  it("are told where there is nothing in them", () => {
+  it("are left out with a note where there is nothing in them", () => {
     expect(asked([{ ...png, data: "" }])).toEqual(leftOut("it is empty", "image/png", 0));
   });
 
@@ -288,7 +288,7 @@ describe("ids", () => {
     expect(wireId("abc", nine)).toMatch(/^[a-zA-Z0-9]{9}$/);
   });
 
-  it("that nothing fits are told, instead of looked for without end", () => {
+  it("that nothing fits are an error, instead of looked for without end", () => {
     const rules: MessageConstraints = { ids: { pattern: /^call_\d$/, maxLength: 6 } };
     expect(() => wireId("a|b", rules)).toThrow(
       'No id for the call "a|b" fits /^call_\\d$/ with at most 6 characters.',

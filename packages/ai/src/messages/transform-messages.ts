@@ -12,7 +12,7 @@ import type {
   UserMessage,
 } from "./messages.ts";
 
-/** What one wire can take of a transcript. */
+/** What one API format accepts of a transcript. */
 export interface MessageConstraints {
   /** What a call's id may look like there. */
   ids: { pattern: RegExp; maxLength: number };
@@ -33,18 +33,18 @@ export const IMAGE_TYPES: readonly string[] = [
   "image/webp",
 ];
 const MAX_IMAGE_BYTES = 5_000_000;
-/** What is said where a service wants something and there is nothing. */
+/** Placeholders where a service wants a text and there is none. */
 export const NO_OUTPUT = "(no output)";
 export const NO_TEXT = "(no text)";
-/** Of a service's tool that another service is told about, so much is shown. */
+/** How much is shown of a service's tool to another service. */
 const MAX_SHOWN_CHARS = 2_000;
 
 /**
- * A transcript made ready for one model, whichever models wrote it. What only the
- * author can read (signatures, a service's own blocks) stays with its author and
- * becomes readable text for all others; ids fit the target and stay one-to-one;
- * nothing is empty, and every text is well-formed. The answer depends on nothing but
- * the arguments, and its beginning does not change when messages are added at the end.
+ * Transforms a transcript for one model, whichever models wrote it. What only the author can
+ * read (signatures, a service's own blocks) is sent to its author alone and becomes text for
+ * all others; ids fit the target and stay one-to-one; nothing is empty, and every text is
+ * well-formed. The result depends on the arguments alone, and its beginning does not change
+ * when messages are added at the end.
  */
 export function transformMessages(
   messages: readonly Message[],
@@ -141,7 +141,7 @@ function transformImage(image: ImageContent, model: Model, rules: MessageConstra
 const NAMES: NonNullable<MessageConstraints["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
 const NO_NAME = "unnamed";
 
-/** The name of a tool as a service takes it: a model may have called one that nobody has. */
+/** The name of a tool as a service takes it: a model may have called one that does not exist. */
 function fitToolName(name: string, { names = NAMES }: MessageConstraints): string {
   const { maxLength, pattern } = names;
   if (pattern.test(name) && name.length <= maxLength) return name;
@@ -150,8 +150,8 @@ function fitToolName(name: string, { names = NAMES }: MessageConstraints): strin
 }
 
 /**
- * Names of the tools that a transcript, as it was handed over, has calls of: some services
- * want each one declared.
+ * The names of the tools that a transformed transcript calls: some services want each one
+ * declared.
  */
 export function listCalledTools(messages: readonly Message[]): string[] {
   const names = new Set<string>();
@@ -220,13 +220,13 @@ function transformCall(
   };
 }
 
-/** What a service ran, in words, for those who do not know its blocks. */
+/** What a service ran, as text for services that do not know its blocks. */
 export function describeServiceTool({ name, input, output }: ServiceToolContent): TextContent {
-  const told = [
+  const details = [
     input === undefined ? "" : ` with ${formatValue(input)}`,
     output === undefined ? "" : `, which gave ${formatValue(output)}`,
   ];
-  return { type: "text", text: `[The service ran its tool ${name}${told.join("")}]` };
+  return { type: "text", text: `[The service ran its tool ${name}${details.join("")}]` };
 }
 
 /** What only the service that wrote it can read. */

@@ -21,7 +21,7 @@ describe("computeCost", () => {
     expect(computeCost({ input: 1, cacheWrite: 0 }, price)).toEqual({ input: 3e-6, total: 3e-6 });
   });
 
-  it("is absent where the service told no tokens", () => {
+  it("is absent where the service reports no tokens", () => {
     expect(computeCost({}, price)).toBeUndefined();
   });
 

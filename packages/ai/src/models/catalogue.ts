@@ -4,14 +4,14 @@ import { DATA, DATE, SOURCES } from "./data.ts";
 /** The day, as YYYY-MM-DD, on which the facts were gathered. */
 export const CATALOGUE_DATE: string = DATE;
 
-/** Where the facts are from: packages with version and licence. */
+/** Where the facts are from: packages with version and license. */
 export const CATALOGUE_SOURCES: readonly string[] = SOURCES;
 
 let built: readonly Model[] | undefined;
 
 /**
  * The models that are known without asking a service. Made when it is first called;
- * the same list each time, which nobody can change.
+ * the same list each time; it is frozen.
  */
 export function catalogue(): readonly Model[] {
   built ??= Object.freeze(decode(DATA));
@@ -19,7 +19,7 @@ export function catalogue(): readonly Model[] {
 }
 
 /**
- * The models that a text tells of. A line `@service|api` begins the models of a
+ * The models that a text describes. A line `@service|api` begins the models of a
  * service; each has a line of its own:
  *
  *     id|name|window|output limit|kinds|prices|tier|tier...

@@ -122,7 +122,7 @@ interface Entry {
   rank: number;
   id: string;
   name: string;
-  /** Id and name with one separator, and one at each end, so that words can be told. */
+  /** Id and name with one separator, and one at each end, so that whole words match. */
   texts: readonly [string, string];
   dated: boolean;
   /** Service and id, without numbers and dates. */
@@ -167,7 +167,7 @@ function findEntry(model: Model): Entry {
   };
 }
 
-/** Who makes a model, then one's own and local services, then resellers. */
+/** The maker of a model first, then the user's own and local services, then resellers. */
 function computeRank(provider: string): number {
   if (MAKERS.has(provider)) return 0;
   return RESELLERS.has(provider) ? 2 : 1;

@@ -35,7 +35,7 @@ async function failureOf(asked: AskedService, fetch: typeof globalThis.fetch): P
 }
 
 describe("listServiceModels of services like OpenAI's", () => {
-  it("asks {baseUrl}/models with the key, and tells what the list tells", async () => {
+  it("asks {baseUrl}/models with the key, and returns what the list has", async () => {
     const { fetch, asked } = answering({ object: "list", data: [{ id: "m", object: "model" }] });
     expect(await listServiceModels(chat, { fetch })).toEqual([
       { id: "m", name: "m", api: "openai-completions", provider: "acme" },
@@ -326,19 +326,19 @@ describe("listServiceModels that fails", () => {
   it("does not read an answer without end", async () => {
     const block = new Uint8Array(1024 * 1024).fill(0x20);
     let sent = 0;
-    let cancelled = false;
+    let canceled = false;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
         sent++;
         controller.enqueue(block);
       },
       cancel() {
-        cancelled = true;
+        canceled = true;
       },
     });
     const error = await failureOf(chat, answering(new Response(body)).fetch);
     expect(error.message).toContain("answered with more than 33554432 bytes.");
-    expect(cancelled).toBe(true);
+    expect(canceled).toBe(true);
     expect(sent).toBeLessThan(40);
   });
 

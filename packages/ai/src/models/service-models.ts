@@ -16,7 +16,7 @@ export interface ListOptions {
   signal?: AbortSignal;
 }
 
-/** A service did not tell its models. The message holds no key. */
+/** A service did not list its models. The message holds no key. */
 export class ModelListError extends Error {
   readonly code = "model_list_failed";
   /** HTTP status, where there was one. */
@@ -31,14 +31,14 @@ export class ModelListError extends Error {
 /** A list that is longer than this many pages is one that goes round in a circle. */
 const MAX_PAGES = 100;
 const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** Services take up to this many. */
+/** The most that services accept. */
 const PAGE_MODELS = 1000;
 /** Of what a service says of a failure, so much is passed on, in characters. */
 const MAX_WORDS = 300;
 
 /**
- * The models that a service says it has, with the facts that it tells of each; what it
- * does not tell is absent. Left out is what, by its own words, does not write text.
+ * The models that a service lists, with the facts that it reports of each; what it
+ * does not report is absent. Models that, as it says, do not write text are left out.
  * Rejects with `ModelListError`, or with the reason of `signal` once that is aborted.
  */
 export async function listServiceModels(
@@ -71,7 +71,7 @@ export async function listServiceModels(
   return models;
 }
 
-/** How one kind of service tells its models. */
+/** How one kind of service lists its models. */
 interface List {
   path: string;
   auth: NonNullable<ServicePreset["auth"]>;
@@ -300,7 +300,7 @@ function parameter(parameters: unknown): boolean | undefined {
   return Array.isArray(parameters) ? parameters.includes("reasoning") : undefined;
 }
 
-/** OpenRouter tells texts in dollars for a token; Together numbers in dollars for a million. */
+/** OpenRouter has texts in dollars for a token; Together has numbers in dollars for a million. */
 function openAiPrice(pricing: Facts): ModelPrice | undefined {
   if (!("prompt" in pricing)) {
     return readPrice({
@@ -397,7 +397,7 @@ function ollamaModel(entry: Facts, { id: provider, api }: AskedService): Model |
   );
 }
 
-interface ToldFacts {
+interface ReportedFacts {
   contextWindow?: number | undefined;
   maxTokens?: number | undefined;
   images?: boolean | undefined;
@@ -405,8 +405,8 @@ interface ToldFacts {
   price?: ModelPrice | undefined;
 }
 
-function createModel(model: Model, told: ToldFacts): Model {
-  const { contextWindow, maxTokens, images, reasoning, price } = told;
+function createModel(model: Model, reported: ReportedFacts): Model {
+  const { contextWindow, maxTokens, images, reasoning, price } = reported;
   return {
     ...model,
     ...(reasoning !== undefined && { reasoning }),

@@ -71,9 +71,9 @@ export function parseUserModels(json: unknown, source: string): UserModels {
 /**
  * The models of `base` with a user's own. A model that is known keeps what the user
  * does not name; a price, headers or quirks that are named replace the known ones as
- * a whole. A new model has its id for a name, and the wire of its service. What a user
- * says of a service (wire, address, headers, quirks) holds for each of its models that
- * does not say otherwise itself. Throws `UserModelsError` where a new model's wire
+ * a whole. A new model has its id for a name, and the API format of its service. What a user
+ * says of a service (format, address, headers, quirks) holds for each of its models that
+ * does not say otherwise itself. Throws `UserModelsError` where a new model's format
  * cannot be known.
  */
 export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
@@ -107,9 +107,9 @@ export function mergeModels(base: readonly Model[], user: UserModels): Model[] {
 
 /** The services of a user's file as presets: what it does not say is as we know it. */
 export function userServices(user: UserModels): ServicePreset[] {
-  return Object.entries(user.services).map(([id, said]) => {
-    const api = said.api ?? user.models.find(({ provider }) => provider === id)?.api ?? "";
-    return { ...resolveService({ id: "", name: "", provider: id, api }), ...said };
+  return Object.entries(user.services).map(([id, given]) => {
+    const api = given.api ?? user.models.find(({ provider }) => provider === id)?.api ?? "";
+    return { ...resolveService({ id: "", name: "", provider: id, api }), ...given };
   });
 }
 

@@ -113,7 +113,7 @@ describe("keys", () => {
     expect(seen[0]?.headers.authorization).toBe("Bearer key-of-store");
   });
 
-  it("that are nowhere are told, with all the places", async () => {
+  it("that are nowhere are reported, with all the places", async () => {
     const message = await ask(groq(), { env: BARE });
     expect(message.failure).toEqual({ kind: "auth", retryable: false });
     expect(message.errorMessage).toContain("There is no key for Groq");
@@ -244,7 +244,7 @@ describe("addresses", () => {
     expect(request.url.startsWith(address)).toBe(true);
   });
 
-  it("that nobody knows are told, with the variable to set", async () => {
+  it("that are not known are reported, with the variable to set", async () => {
     const message = await ask(modelAt("azure-openai"), { env: { ...BARE, ...key } });
     expect(message.failure).toEqual({ kind: "bad_request", retryable: false });
     expect(message.errorMessage).toContain("AZURE_OPENAI_BASE_URL");

@@ -26,7 +26,7 @@ export function createModelClient(options: ModelClientOptions = {}): ProtocolCli
 
 type Env = NonNullable<ModelClientOptions["env"]>;
 
-/** Amazon's keys come in two or three parts; a token of its own goes before them. */
+/** Amazon's keys come in two or three parts; a token of its own takes precedence over them. */
 function awsKey(service: ServicePreset, env: Env): string | undefined {
   const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = env;
   if (service.id !== "amazon-bedrock" || env["AWS_BEARER_TOKEN_BEDROCK"]) return undefined;

@@ -75,7 +75,7 @@ function decoded(response: IncomingMessage): Readable {
   const decoder = DECODERS[encoding]?.();
   if (!decoder)
     throw new TypeError(`fetch failed: the answer has an unknown encoding, ${encoding}`);
-  // What is wrong with either is told by the decoder.
+  // The decoder reports what is wrong with either.
   return pipeline(response, decoder, () => {});
 }
 

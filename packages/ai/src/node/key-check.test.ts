@@ -20,7 +20,7 @@ it.each([
   ['"sk-abc"', "begins or ends with a quote"],
   ["sk-abc'", "begins or ends with a quote"],
   ["x".repeat(16_385), "is longer than 16384 characters"],
-])("%j is none, and the reason does not show it", (key, problem) => {
+])("%j is not a key, and the reason does not show it", (key, problem) => {
   expect(keyProblem(key)).toContain(problem);
   expect(keyProblem(key)).not.toContain("abc");
 });

@@ -6,7 +6,7 @@ const LAST_VISIBLE = 0x7e;
 
 /**
  * Why this cannot be a key, as the end of a sentence that begins with its place; nothing
- * where it can. Tells the position of what is wrong, never the key.
+ * where it can. Names the position of what is wrong, never the key.
  */
 export function keyProblem(key: string): string | undefined {
   if (key.trim() === "") return "is empty";

@@ -86,7 +86,7 @@ describe("the answer", () => {
   });
 });
 
-describe("trouble", () => {
+describe("errors", () => {
   it("a program that is not there", async () => {
     expect(await failure(["no-such-program-here"])).toBe(
       "KeyCommandError: The command no-such-program-here was not found.",
@@ -113,8 +113,8 @@ describe("trouble", () => {
 
   it("what it says is shown without keys, and cut", async () => {
     const source = `console.log("plain-word-key"); console.error(process.argv[1]); process.exit(1)`;
-    const said = `got plain-word-key, sk-abcdefghijkl and ${"x".repeat(1_000)}`;
-    const text = await failure(script(source, said));
+    const output = `got plain-word-key, sk-abcdefghijkl and ${"x".repeat(1_000)}`;
+    const text = await failure(script(source, output));
     expect(text).toContain("got [redacted], [redacted] and xxx");
     expect(text).not.toMatch(/plain-word|abcdef|-e/);
     expect(text.length).toBeLessThan(600);
@@ -177,7 +177,7 @@ describe("a program that does not end", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("is ended when all who wait for it have left, and runs anew for the next", async () => {
+  it("is ended when all who wait for it have left, and runs again for the next", async () => {
     const [one, two] = [new AbortController(), new AbortController()];
     const command = endless();
     const first = commands.get(command, one.signal);

@@ -23,8 +23,8 @@ export type Command = readonly [program: string, ...args: string[]];
 /** Runs commands that give keys. */
 export interface KeyCommands {
   /**
-   * The first line that the command writes, without the space around it. Who asks while
-   * it runs gets the same answer; it is ended when nobody waits for it any more. Rejects
+   * The first line that the command writes, without the space around it. Callers that
+   * ask while it runs share its answer; it is ended when no caller waits any more. Rejects
    * with `KeyCommandError`, or with the reason of the signal.
    */
   get(command: Command, signal?: AbortSignal): Promise<string>;
@@ -80,7 +80,7 @@ export function createKeyCommands({ clock, timeoutMs, ttlMs }: KeyCommandsOption
         return await unlessAborted(entry.answer, signal);
       } finally {
         if (--entry.waiting === 0) {
-          // Who comes later must not get what is being ended.
+          // A later caller must not get a command that is being ended.
           if (running.get(id) === entry) running.delete(id);
           entry.stop();
         }
@@ -117,20 +117,20 @@ function run(
     let ended = false;
 
     const written = (): string => Buffer.concat(out).toString();
-    const said = (): string => shown(Buffer.concat(complaint).toString(), written());
+    const complaintText = (): string => shown(Buffer.concat(complaint).toString(), written());
     const end = (problem: string): void => {
       ended = true;
       stopTimer();
       fail(problem);
-      // Its children may hold the pipes open: nobody waits for those.
+      // Its children may hold the pipes open: do not wait for those.
       child.kill("SIGKILL");
       stdout.destroy();
       stderr.destroy();
     };
     const stopTimer = clock.after(timeoutMs, () =>
-      end(`gave no key within ${timeoutMs} ms${said()}`),
+      end(`gave no key within ${timeoutMs} ms${complaintText()}`),
     );
-    stop = () => end("was ended: nobody waits for its key");
+    stop = () => end("was ended: its key is no longer needed");
 
     stdout.on("data", (chunk: Buffer) => {
       outBytes += chunk.length;
@@ -149,10 +149,11 @@ function run(
     child.on("close", (code, signal) => {
       if (ended) return;
       stopTimer();
-      if (signal !== null) return fail(`was ended by ${signal}${said()}`);
-      if (code !== 0) return fail(`failed with code ${code}${said()}`);
+      if (signal !== null) return fail(`was ended by ${signal}${complaintText()}`);
+      if (code !== 0) return fail(`failed with code ${code}${complaintText()}`);
       const key = (written().split("\n", 1)[0] ?? "").trim();
-      if (key === "") return fail(`gave no key: the first line that it wrote is empty${said()}`);
+      if (key === "")
+        return fail(`gave no key: the first line that it wrote is empty${complaintText()}`);
       const problem = keyProblem(key);
       return problem === undefined ? resolve(key) : fail(`gave a key that ${problem}`);
     });

@@ -85,7 +85,7 @@ describe("reading", () => {
     [`{"a": "${SECRET}`, "line 1, column 22"],
     [`{"a": "${SECRET}",}`, "line 1, column 24"],
     [SECRET, "line 1, column 1"],
-  ])("tells where it is no JSON, and not what it is: %j", async (text, place) => {
+  ])("reports where it is no JSON, and not what it is: %j", async (text, place) => {
     await put(text);
     expect(await failure()).toBe(`KeyFileError: The key file ${path} is not JSON: see ${place}.`);
   });

@@ -22,7 +22,7 @@ export type KeyEntry =
   | { type: "command"; command: readonly [string, ...string[]] }
   | { type: "unusable"; problem: string };
 
-/** Where keys are kept unless told otherwise. */
+/** The default place of the keys. */
 export function defaultKeyFile(env: Readonly<Record<string, string | undefined>>): string {
   const folder = env["XDG_CONFIG_HOME"];
   // A relative folder is to be ignored, says the standard of that variable.
@@ -103,7 +103,7 @@ export function isCommand(value: unknown): value is readonly [string, ...string[
 async function readPrivate(path: string): Promise<string | undefined> {
   let file: FileHandle;
   try {
-    // Without waiting: a pipe would keep us until somebody writes into it.
+    // Without waiting: a pipe would block until a program writes into it.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = formatErrorCode(error);

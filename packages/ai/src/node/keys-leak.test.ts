@@ -48,10 +48,10 @@ function expectNoKeyIn(text: string): void {
 }
 
 /** Services have been seen to write back what they were sent. */
-const repeated = (told: readonly string[]): string => `Denied: ${told.join(" or ")}.`;
+const repeated = (recorded: readonly string[]): string => `Denied: ${recorded.join(" or ")}.`;
 
-/** All the ways in which trouble with these words may come. */
-const troubles = (words: string): [string, ScriptedResponse][] => [
+/** All the ways in which an error with this text may come. */
+const failures = (words: string): [string, ScriptedResponse][] => [
   ["an error of the service", fail(words, { kind: "auth" })],
   ["a stream that fails", { parts: ["Hello"], breaks: new Error(words) }],
   ["a client that throws", { throws: new Error(words) }],
@@ -79,14 +79,14 @@ describe("no key is in a cassette", () => {
     expectNoKeyIn(text);
   });
 
-  it.each(troubles(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
+  it.each(failures(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
     const text = await recorded(step);
     expect(text).toContain("Denied: [redacted] or [redacted]");
     expectNoKeyIn(text);
   });
 });
 
-/** A run whose model and key come as told; gives the lines of its log. */
+/** A run whose model and key come as given; returns the lines of its log. */
 async function logOf(
   step: ScriptedResponse,
   config: Partial<AgentLoopConfig> = options,
@@ -120,13 +120,13 @@ describe("no key is in a log", () => {
     expectNoKeyIn(text);
   });
 
-  it.each(troubles(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
+  it.each(failures(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
     const text = await logOf(step);
     expect(text).toContain("Denied");
     expectNoKeyIn(text);
   });
 
-  it.each(troubles(repeated(formsOf(KEY))))("of %s, with getApiKey", async (_, step) => {
+  it.each(failures(repeated(formsOf(KEY))))("of %s, with getApiKey", async (_, step) => {
     const text = await logOf(step, { getApiKey: () => KEY });
     expect(text).toContain("Denied");
     expectNoKeyIn(text);
@@ -134,13 +134,13 @@ describe("no key is in a log", () => {
 });
 
 describe("no key is in a span", () => {
-  /** Everything that a tracer is told. */
+  /** Everything that a tracer records. */
   async function spansOf(step: ScriptedResponse, captureContent: boolean): Promise<string> {
-    const told: unknown[] = [];
+    const recorded: unknown[] = [];
     const root: TelemetryContext = { getValue: () => undefined };
     const span: TelemetrySpan = {
-      setAttributes: (attributes) => told.push(attributes),
-      setStatus: (status) => told.push(status),
+      setAttributes: (attributes) => recorded.push(attributes),
+      setStatus: (status) => recorded.push(status),
       end: () => {},
     };
     const api: OpenTelemetryApi = {
@@ -149,7 +149,7 @@ describe("no key is in a span", () => {
       trace: {
         getTracer: () => ({
           startSpan(name, start) {
-            told.push(name, start);
+            recorded.push(name, start);
             return span;
           },
         }),
@@ -168,12 +168,12 @@ describe("no key is in a span", () => {
       },
       () => {},
     );
-    return JSON.stringify(told);
+    return JSON.stringify(recorded);
   }
 
   it.each<[string, ScriptedResponse]>([
     ["a good run", { parts: ["All is well."] }],
-    ...troubles(repeated(KEYS.flatMap(formsOf))),
+    ...failures(repeated(KEYS.flatMap(formsOf))),
   ])("of %s", async (_, step) => {
     for (const captureContent of [false, true]) {
       const text = await spansOf(step, captureContent);

@@ -72,7 +72,7 @@ describe("the places, in their order", () => {
     expect(await createKeyStore({ env }).get(need)).toBe("from-home");
   });
 
-  it("are looked at anew for each request", async () => {
+  it("are looked at again for each request", async () => {
     const env: Record<string, string> = {};
     const store = storeWith(env);
     await put({ acme: "one" });

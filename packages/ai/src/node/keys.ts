@@ -102,7 +102,7 @@ export function createKeyStore(options: KeyOptions = {}): KeyStore {
       commands.clear();
       return result;
     });
-    // A change that failed is told to who made it, and does not hold up the next.
+    // A failed change rejects for its caller, and does not hold up the next.
     lastChange = changed.catch(() => {});
     return changed;
   };

@@ -22,16 +22,16 @@ import {
 const KEY = "test-key-0123456789";
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-// What a wire hears from its service: "Hello", and its end.
+// What a format reads from its service: "Hello", and its end.
 
-interface Spoken {
+interface TestedFormat {
   make: (config: ProviderConfig) => ApiProvider;
   model: Omit<Model, "baseUrl">;
   hello: string;
   end: string;
 }
 
-const GLOBAL_FETCH: Readonly<Record<string, Spoken>> = {
+const GLOBAL_FETCH: Readonly<Record<string, TestedFormat>> = {
   anthropic: {
     make: anthropicMessages,
     model: { id: "claude-test", name: "Test", api: "anthropic-messages", provider: "anthropic" },
@@ -57,20 +57,20 @@ const GLOBAL_FETCH: Readonly<Record<string, Spoken>> = {
   },
 };
 /** The same, on Node's own client. */
-const HTTP_FETCH = Object.entries(GLOBAL_FETCH).map(([name, wire]): [string, Spoken] => [
+const HTTP_FETCH = Object.entries(GLOBAL_FETCH).map(([name, format]): [string, TestedFormat] => [
   `${name} by httpFetch`,
-  { ...wire, make: (config) => wire.make({ ...config, fetch: httpFetch }) },
+  { ...format, make: (config) => format.make({ ...config, fetch: httpFetch }) },
 ]);
-const WIRES: Readonly<Record<string, Spoken>> = {
+const FORMATS: Readonly<Record<string, TestedFormat>> = {
   ...GLOBAL_FETCH,
   ...Object.fromEntries(HTTP_FETCH),
 };
-const NAMES = Object.keys(WIRES);
+const NAMES = Object.keys(FORMATS);
 
-function spoken(name: string): Spoken {
-  const wire = WIRES[name];
-  if (!wire) throw new Error(`There is no wire "${name}".`);
-  return wire;
+function findFormat(name: string): TestedFormat {
+  const format = FORMATS[name];
+  if (!format) throw new Error(`There is no format "${name}".`);
+  return format;
 }
 
 // A server that misbehaves to order.
@@ -162,13 +162,17 @@ interface Asked {
   begun: Promise<void>;
 }
 
-async function start(wire: Spoken, url: string, options: StreamOptions = {}): Promise<Asked> {
+async function start(
+  format: TestedFormat,
+  url: string,
+  options: StreamOptions = {},
+): Promise<Asked> {
   const clock = manualClock(NOW);
   let onResponse = (): void => {};
   const answered = new Promise<void>((resolve) => (onResponse = resolve));
-  const { stream: ask } = wire.make({});
+  const { stream: ask } = format.make({});
   const stream = await ask(
-    { ...wire.model, baseUrl: url },
+    { ...format.model, baseUrl: url },
     { messages: [createPrompt("Hello")] },
     { apiKey: KEY, clock, onResponse, ...options },
   );
@@ -181,31 +185,31 @@ async function start(wire: Spoken, url: string, options: StreamOptions = {}): Pr
 }
 
 async function ask(
-  wire: Spoken,
+  format: TestedFormat,
   url: string,
   options: StreamOptions = {},
 ): Promise<AssistantMessage> {
-  return (await start(wire, url, options)).stream.result();
+  return (await start(format, url, options)).stream.result();
 }
 
 /** Asks a server that answers each request with `bytes` and then does `after`. */
-async function askOf(
-  wire: Spoken,
+async function askFormat(
+  format: TestedFormat,
   bytes: string | Uint8Array,
   after: (socket: Socket) => void = () => {},
 ): Promise<AssistantMessage> {
   const { url } = await serve((socket) => void socket.write(bytes, () => after(socket)));
-  return ask(wire, url);
+  return ask(format, url);
 }
 
 const HELLO = [{ type: "text", text: "Hello" }];
 
 describe.each(NAMES)("%s over a socket", (name) => {
-  const wire = spoken(name);
-  const { end, hello } = wire;
+  const format = findFormat(name);
+  const { end, hello } = format;
 
   it("reads a whole answer", async () => {
-    const message = await askOf(wire, CHUNKED + chunk(hello + end) + LAST_CHUNK);
+    const message = await askFormat(format, CHUNKED + chunk(hello + end) + LAST_CHUNK);
     expect(message).toMatchObject({ content: HELLO, stopReason: "stop" });
   });
 
@@ -218,13 +222,13 @@ describe.each(NAMES)("%s over a socket", (name) => {
       };
       socket.write(CHUNKED, () => drip(0));
     });
-    expect(await ask(wire, url)).toMatchObject({ content: HELLO, stopReason: "stop" });
+    expect(await ask(format, url)).toMatchObject({ content: HELLO, stopReason: "stop" });
   });
 
   it("reads an answer in gzip", async () => {
     const body = gzipSync(hello + end);
-    const said = head({ "content-encoding": "gzip", "content-length": body.length });
-    const message = await askOf(wire, Buffer.concat([Buffer.from(said), body]));
+    const headText = head({ "content-encoding": "gzip", "content-length": body.length });
+    const message = await askFormat(format, Buffer.concat([Buffer.from(headText), body]));
     expect(message).toMatchObject({ content: HELLO, stopReason: "stop" });
   });
 
@@ -232,7 +236,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
     const { url, closed } = await serve((socket) => {
       socket.write(CHUNKED + chunk(hello + end));
     });
-    const { clock, stream } = await start(wire, url);
+    const { clock, stream } = await start(format, url);
     expect(await stream.result()).toMatchObject({ content: HELLO, stopReason: "stop" });
     await clock.advance(DRAIN_MS);
     await closed();
@@ -245,7 +249,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
       );
     });
     for (let request = 0; request < 5; request++) {
-      expect(await ask(wire, url)).toMatchObject({ stopReason: "stop" });
+      expect(await ask(format, url)).toMatchObject({ stopReason: "stop" });
       await systemClock.turn();
       await systemClock.turn();
     }
@@ -254,7 +258,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
 
   it("waits for an answer no longer than its deadline", async () => {
     const { url, closed, requests } = await serve(() => {});
-    const asked = await start(wire, url);
+    const asked = await start(format, url);
     while (requests.length === 0) await asked.clock.turn();
     await asked.clock.advance(DEFAULT_IDLE_MS - 1);
     expect(asked.stream.closed).toBe(false);
@@ -268,12 +272,12 @@ describe.each(NAMES)("%s over a socket", (name) => {
       if (length === 1) socket.write(CHUNKED);
       else socket.write(CHUNKED + chunk(hello + end.slice(0, 20)));
     });
-    const silent = await start(wire, url);
+    const silent = await start(format, url);
     await silent.answered;
     await silent.clock.advance(DEFAULT_IDLE_MS);
     expect(await silent.stream.result()).toMatchObject({ failure: { kind: "timeout" } });
     await closed();
-    const stalled = await start(wire, url);
+    const stalled = await start(format, url);
     await stalled.begun;
     await stalled.clock.advance(DEFAULT_IDLE_MS);
     expect(await stalled.stream.result()).toMatchObject({
@@ -295,7 +299,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
     ["an end that comes too early", "incomplete", begun + LAST_CHUNK, () => {}],
     ["chunks that are none", "incomplete", `${begun}zz\r\n`, () => {}],
     [
-      "a body shorter than was said",
+      "a body shorter than was headText",
       "incomplete",
       head({ "content-length": 100_000 }) + hello,
       (socket) => socket.end(),
@@ -312,7 +316,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
     ["what is no gzip", "network", noGzip, () => {}],
   ])("ends %s as %s", async (_, kind, bytes, after) => {
     const whenSeen = (socket: Socket): void => void setImmediate(after, socket);
-    const message = await askOf(wire, bytes, whenSeen);
+    const message = await askFormat(format, bytes, whenSeen);
     expect(message).toMatchObject({ stopReason: "error", failure: { kind } });
     expect(message.errorMessage).toMatch(/^[A-Z].+\.$/);
     expect("Hello".startsWith(textOf(message))).toBe(true);
@@ -324,7 +328,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
       cut = () => socket.resetAndDestroy();
     });
     let cut = (): void => {};
-    const asked = await start(wire, url);
+    const asked = await start(format, url);
     await asked.begun;
     cut();
     expect(await asked.stream.result()).toMatchObject({
@@ -341,18 +345,18 @@ describe.each(NAMES)("%s over a socket", (name) => {
     [502, "<html><title>Bad gateway</title></html>", "unknown", true],
     [503, "", "overloaded", true],
     [529, '{"error":{"type":"overloaded_error","message":"Busy"}}', "overloaded", true],
-  ])("tells what a status %i means", async (status, body, kind, retryable) => {
-    const message = await askOf(wire, whole(body, status));
+  ])("reports what a status %i means", async (status, body, kind, retryable) => {
+    const message = await askFormat(format, whole(body, status));
     expect(message.failure).toMatchObject({ kind, retryable, status });
   });
 
-  it("tells an error also where its body breaks off or never ends", async () => {
-    const said = head({ "content-length": 500, "retry-after": "3" }, 429);
+  it("reports an error also where its body breaks off or never ends", async () => {
+    const headText = head({ "content-length": 500, "retry-after": "3" }, 429);
     const failure = { kind: "rate_limit", status: 429, retryAfterMs: 3_000 };
-    const cut = await askOf(wire, `${said}{"err`, (socket) => socket.end());
+    const cut = await askFormat(format, `${headText}{"err`, (socket) => socket.end());
     expect(cut.failure).toMatchObject(failure);
-    const { url } = await serve((socket) => void socket.write(`${said}{"err`));
-    const open = await start(wire, url);
+    const { url } = await serve((socket) => void socket.write(`${headText}{"err`));
+    const open = await start(format, url);
     await open.answered;
     await open.clock.advance(AFTER_FINISH_MS);
     expect((await open.stream.result()).failure).toMatchObject(failure);
@@ -370,8 +374,8 @@ describe.each(NAMES)("%s over a socket", (name) => {
     ["less than nothing", { "retry-after": "-5" }, 0],
     ["rubbish", { "retry-after": "soon" }, undefined],
     ["nothing", {}, undefined],
-  ])("tells how long to wait after a 429 with %s", async (_, headers, retryAfterMs) => {
-    const message = await askOf(wire, whole('{"error":{"message":"Slow"}}', 429, headers));
+  ])("reports how long to wait after a 429 with %s", async (_, headers, retryAfterMs) => {
+    const message = await askFormat(format, whole('{"error":{"message":"Slow"}}', 429, headers));
     expect(message.failure).toMatchObject({ kind: "rate_limit", retryable: true, status: 429 });
     expect(message.failure?.retryAfterMs).toBe(retryAfterMs);
   });
@@ -381,7 +385,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
       socket.end(CHUNKED + chunk(hello + end) + LAST_CHUNK);
     });
     for (let round = 1; round <= 3; round++) {
-      expect(await ask(wire, server.url)).toMatchObject({ stopReason: "stop" });
+      expect(await ask(format, server.url)).toMatchObject({ stopReason: "stop" });
       expect(server.requests).toHaveLength(round);
       await server.closed();
     }
@@ -392,7 +396,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
       if (length > 1) socket.write(whole(hello + end));
       else socket.write(whole("", 308, { location: "/elsewhere?a=1" }));
     });
-    expect(await ask(wire, url)).toMatchObject({ content: HELLO, stopReason: "stop" });
+    expect(await ask(format, url)).toMatchObject({ content: HELLO, stopReason: "stop" });
     const [first = "", second = ""] = requests;
     expect(second).toMatch(/^POST \/elsewhere\?a=1 HTTP/);
     expect(second).toContain(KEY);
@@ -402,7 +406,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
   it("takes neither key nor body to another server", async () => {
     const other = await serve((socket) => void socket.write(whole(hello + end)));
     const location = `${other.url}/v1`;
-    const message = await askOf(wire, whole("", 307, { location }));
+    const message = await askFormat(format, whole("", 307, { location }));
     expect(message.errorMessage).toContain(`redirects to ${new URL(location).host}`);
     expect(message.failure).toMatchObject({ kind: "bad_request", retryable: false });
     expect(other.connections()).toBe(0);
@@ -432,7 +436,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
         see();
       });
       const control = new AbortController();
-      const asked = await start(wire, url, { signal: control.signal });
+      const asked = await start(format, url, { signal: control.signal });
       await ready(asked, seen);
       control.abort();
       // The service neither goes on nor hangs up.
@@ -443,15 +447,15 @@ describe.each(NAMES)("%s over a socket", (name) => {
   });
 });
 
-describe("the chat wire after a reason to stop", () => {
-  const { hello } = spoken("chat");
+describe("the chat format after a reason to stop", () => {
+  const { hello } = findFormat("chat");
   const stop = sse({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
 
   it("waits a little for figures, and not for ever", async () => {
     const { url, closed } = await serve((socket) => {
       socket.write(CHUNKED + chunk(hello + stop));
     });
-    const { begun, clock, stream } = await start(spoken("chat"), url);
+    const { begun, clock, stream } = await start(findFormat("chat"), url);
     await begun;
     await clock.advance(AFTER_FINISH_MS - 1);
     expect(stream.closed).toBe(false);
@@ -466,7 +470,7 @@ describe("the chat wire after a reason to stop", () => {
       socket.write(CHUNKED + chunk(hello + stop));
       cut = () => socket.resetAndDestroy();
     });
-    const { begun, clock, stream } = await start(spoken("chat"), url);
+    const { begun, clock, stream } = await start(findFormat("chat"), url);
     await begun;
     await clock.turn();
     cut();
@@ -475,7 +479,7 @@ describe("the chat wire after a reason to stop", () => {
 });
 
 describe("a service that cannot be reached", () => {
-  const wire = spoken("anthropic");
+  const format = findFormat("anthropic");
 
   it("because nothing listens", async () => {
     const server = createServer();
@@ -483,13 +487,13 @@ describe("a service that cannot be reached", () => {
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    const message = await ask(wire, `http://127.0.0.1:${port}`);
+    const message = await ask(format, `http://127.0.0.1:${port}`);
     expect(message.failure).toMatchObject({ kind: "network", retryable: false });
     expect(message.errorMessage).toContain(`Nothing answers at 127.0.0.1:${port}`);
   });
 
   it("because its name is not known", async () => {
-    const message = await ask(wire, "http://nowhere.invalid");
+    const message = await ask(format, "http://nowhere.invalid");
     expect(message.failure).toMatchObject({ kind: "network", retryable: true });
     expect(message.errorMessage).toContain("The name nowhere.invalid was not found");
   });
@@ -502,7 +506,7 @@ describe("a service that cannot be reached", () => {
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const message = await ask(wire, `https://127.0.0.1:${port}`);
+    const message = await ask(format, `https://127.0.0.1:${port}`);
     expect(message.failure).toMatchObject({ kind: "network" });
     expect(message.errorMessage).toContain("The connection to 127.0.0.1");
   });
@@ -510,7 +514,7 @@ describe("a service that cannot be reached", () => {
   it.each(["localhost:1", "not an address", "ftp://a.example", "//a.example"])(
     "because %j is no address",
     async (address) => {
-      const message = await ask(wire, address);
+      const message = await ask(format, address);
       expect(message.failure).toMatchObject({ kind: "bad_request", retryable: false });
       expect(message.errorMessage).toContain("The address of Anthropic cannot be used");
     },
@@ -518,7 +522,7 @@ describe("a service that cannot be reached", () => {
 
   it("because a key has a line break in it", async () => {
     const { connections, url } = await serve(() => {});
-    const message = await ask(wire, url, { apiKey: `${KEY}\n${KEY}` });
+    const message = await ask(format, url, { apiKey: `${KEY}\n${KEY}` });
     expect(message.failure).toMatchObject({ kind: "bad_request", retryable: false });
     expect(message.errorMessage).not.toContain(KEY);
     expect(connections()).toBe(0);

@@ -26,7 +26,7 @@ export { ProviderError, ServiceFault } from "./errors/provider-error.ts";
 
 type CreateProvider = (config: ProviderConfig) => ApiProvider;
 
-/** The wires that come with this package; each is loaded when a model first needs it. */
+/** The API formats of this package; each is loaded when a model first needs it. */
 const FORMATS: Readonly<Record<string, () => Promise<CreateProvider>>> = {
   "anthropic-messages": async () =>
     (await import("./anthropic-messages/index.ts")).anthropicMessages,
@@ -43,8 +43,8 @@ const FORMATS: Readonly<Record<string, () => Promise<CreateProvider>>> = {
 };
 
 /**
- * A registry with every wire of this package in it. Wires of your own are added with
- * its `register`; of ours, only those that are used get loaded.
+ * A registry with every API format of this package. Add your own with its `register`; of the
+ * built-in ones, only those that are used get loaded.
  */
 export function createProviders(config: ProviderConfig = {}): ApiRegistry {
   const registry = new ApiRegistry();

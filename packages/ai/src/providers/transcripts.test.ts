@@ -132,7 +132,7 @@ const blockPlan = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("thinking"),
       text: textKind,
-      form: oneOf(["signed", "unsigned", "redacted", "long", "told"]),
+      form: oneOf(["signed", "unsigned", "redacted", "long", "summary"]),
     }),
   },
   {
@@ -175,14 +175,14 @@ const answerPlan = (target: Model): fc.Arbitrary<AnswerPlan> =>
       fc.array(blockPlan, { minLength: 1, maxLength: 1 }),
       fc.array(blockPlan, { minLength: 1, maxLength: 4 }),
     ),
-    trouble: fc.option(oneOf(["length", "error", "aborted"] as const), { freq: 3 }),
+    failure: fc.option(oneOf(["length", "error", "aborted"] as const), { freq: 3 }),
     shuffled: fc.boolean(),
   });
 
 interface AnswerPlan {
   by: Model;
   blocks: BlockPlan[];
-  trouble: StopReason | null;
+  failure: StopReason | null;
   shuffled: boolean;
 }
 
@@ -202,7 +202,7 @@ interface Transcript {
   /** Signatures: what only `by` can read. `kept`: `by` has to get it back. */
   seals: { by: Model; token: string; kept: boolean }[];
   /** Texts that may not get lost on the way to another model; `by` may leave out its own. */
-  said: { by: Model | undefined; text: string }[];
+  texts: { by: Model | undefined; text: string }[];
 }
 
 function transcriptFor(target: Model): fc.Arbitrary<Transcript> {
@@ -219,12 +219,12 @@ function transcriptFor(target: Model): fc.Arbitrary<Transcript> {
     .map(({ before, user, after }) => new Writer().write([...before, user, ...after]));
 }
 
-/** Writes a transcript by its plan. Signatures are of the shape that each wire's reader makes. */
+/** Writes a transcript by its plan. Signatures are of the shape that each format's reader makes. */
 class Writer {
   #count = 0;
   /** A call without an id was written. */
   #unnamed = false;
-  readonly #transcript: Transcript = { messages: [], seals: [], said: [] };
+  readonly #transcript: Transcript = { messages: [], seals: [], texts: [] };
 
   write(plan: readonly (AnswerPlan | { whole: boolean; blocks: UserPlan })[]): Transcript {
     for (const [index, step] of plan.entries()) {
@@ -251,7 +251,7 @@ class Writer {
     );
   }
 
-  #answer({ by, blocks, trouble, shuffled }: AnswerPlan, isLast: boolean): void {
+  #answer({ by, blocks, failure, shuffled }: AnswerPlan, isLast: boolean): void {
     const results: Message[] = [];
     const content = blocks.flatMap((plan, index) => {
       const ends = blocks.slice(index).every(isFleeting);
@@ -259,7 +259,7 @@ class Writer {
     });
     const calls = content.some(({ type }) => type === "toolCall");
     const usual = calls ? "toolUse" : "stop";
-    const reason = isLast && !calls ? pauseOf(by) : (trouble ?? usual);
+    const reason = isLast && !calls ? pauseOf(by) : (failure ?? usual);
     const message = createAnswers(by)(content, { stopReason: reason });
     if (content.every((block) => block.type === "text" && block.text === "")) {
       content.push({ type: "text", text: this.#text("plain", by) });
@@ -269,7 +269,7 @@ class Writer {
 
   #text(kind: string, by: Model | undefined): string {
     const text = TEXTS[kind]?.(this.#count++) ?? "";
-    if (text.trim() !== "") this.#transcript.said.push({ by, text });
+    if (text.trim() !== "") this.#transcript.texts.push({ by, text });
     return text;
   }
 
@@ -284,8 +284,8 @@ class Writer {
   #block(plan: BlockPlan, by: Model, ends: boolean, results: Message[]): AssistantContent[] {
     switch (plan.type) {
       case "text": {
-        const { said, text } = this.#said(plan.text, by);
-        const signature = plan.signed ? this.#textSignature(by, said) : undefined;
+        const { isFilled, text } = this.#textAndState(plan.text, by);
+        const signature = plan.signed ? this.#textSignature(by, isFilled) : undefined;
         return [{ type: "text", text, ...(signature !== undefined && { signature }) }];
       }
       case "thinking":
@@ -302,12 +302,12 @@ class Writer {
     }
   }
 
-  #said(kind: string, by: Model): { text: string; said: boolean } {
+  #textAndState(kind: string, by: Model): { text: string; isFilled: boolean } {
     const text = this.#text(kind, by);
-    return { text, said: text.trim() !== "" };
+    return { text, isFilled: text.trim() !== "" };
   }
 
-  #textSignature(by: Model, said: boolean): string | undefined {
+  #textSignature(by: Model, isFilled: boolean): string | undefined {
     switch (shapeOf(by)) {
       case "google-generative-ai":
         return this.#token(by);
@@ -316,11 +316,11 @@ class Writer {
           {
             type: "web_search_result_location",
             cited_text: "x",
-            encrypted_index: this.#token(by, said),
+            encrypted_index: this.#token(by, isFilled),
           },
         ]);
       case "bedrock-converse-stream":
-        return JSON.stringify([{ title: this.#token(by, said), location: {} }]);
+        return JSON.stringify([{ title: this.#token(by, isFilled), location: {} }]);
       case "openai-responses":
         return JSON.stringify({ id: `msg_${this.#count++}`, phase: "commentary" });
       default:
@@ -337,7 +337,7 @@ class Writer {
     const text = redacted ? "" : (TEXTS[kind]?.(this.#count++) ?? "");
     const signature =
       form === "unsigned" ? undefined : this.#thinkingSignature(form, text, by, ends);
-    if (text.trim() !== "") this.#transcript.said.push({ by, text });
+    if (text.trim() !== "") this.#transcript.texts.push({ by, text });
     return {
       type: "thinking",
       thinking: text,
@@ -356,7 +356,7 @@ class Writer {
       case "openai-responses": {
         const id = `rs_${this.#count++}${form === "long" ? "x".repeat(400) : ""}`;
         const summary = text === "" ? [] : [{ type: "summary_text", text }];
-        const sealed = form !== "told" && { encrypted_content: this.#token(by, false) };
+        const sealed = form !== "summary" && { encrypted_content: this.#token(by, false) };
         return JSON.stringify({ id, type: "reasoning", summary, ...sealed });
       }
       case "openai-completions": {
@@ -533,7 +533,7 @@ function wireMessages(body: Body): Body[] {
   return list as Body[];
 }
 
-/** Calls and results in a request, each in order; nothing where the wire sends no ids. */
+/** Calls and results in a request, each in order; nothing where the format sends no ids. */
 interface WireCalls {
   calls: string[];
   results: { id: string; strings: string[] }[];
@@ -598,7 +598,7 @@ function turnWith(id: string): Message[] {
   ];
 }
 
-/** The wire's messages without marks for caches, each as its role and its parts. */
+/** The messages of a request without marks for caches, each as its role and its parts. */
 function comparable(body: Body): { rest: string; parts: unknown[] }[] {
   return wireMessages(body)
     .filter(({ role }) => role !== "system" && role !== "developer")
@@ -675,7 +675,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", { tags: "lo
 
   it("keeps signatures to those who made them, and every text", async () => {
     await fc.assert(
-      fc.asyncProperty(transcript, async ({ messages, said, seals }) => {
+      fc.asyncProperty(transcript, async ({ messages, texts, seals }) => {
         const body = await bodyFor(target, { messages });
         const strings = stringsIn(body);
         for (const { by, kept, token } of seals) {
@@ -683,7 +683,7 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", { tags: "lo
           if (!isBy(by, target)) expect(found, `${token} of ${by.id}`).toBe(false);
           else if (kept) expect(strings, `${token} of its own`).toContain(token);
         }
-        for (const { by, text } of said) {
+        for (const { by, text } of texts) {
           if (isBy(by, target)) continue;
           const words = toWellFormed(text).trim();
           expect(

@@ -54,17 +54,17 @@ function coerceValue(
 ): unknown {
   if (!isRecord(schema) || depth > MAX_DEPTH || ++pass.visits > MAX_VISITS) return value;
   if (pass.validator.fits(schema, value)) return value;
-  let mended = toType(pass, schema, toAllowed(schema, value), depth, toStrings);
-  if (Array.isArray(mended)) mended = coerceItems(pass, schema, mended, depth, toStrings);
-  else if (isRecord(mended)) mended = coerceProperties(pass, schema, mended, depth, toStrings);
+  let coerced = toType(pass, schema, toAllowed(schema, value), depth, toStrings);
+  if (Array.isArray(coerced)) coerced = coerceItems(pass, schema, coerced, depth, toStrings);
+  else if (isRecord(coerced)) coerced = coerceProperties(pass, schema, coerced, depth, toStrings);
   const target = pass.validator.target(schema);
-  if (target !== undefined) mended = coerceValue(pass, target, mended, depth + 1, toStrings);
+  if (target !== undefined) coerced = coerceValue(pass, target, coerced, depth + 1, toStrings);
   for (const part of toList(schema["allOf"]))
-    mended = coerceValue(pass, part, mended, depth + 1, toStrings);
+    coerced = coerceValue(pass, part, coerced, depth + 1, toStrings);
   for (const union of [toList(schema["anyOf"]), toList(schema["oneOf"])]) {
-    mended = coerceUnion(pass, schema, union, mended, depth, toStrings);
+    coerced = coerceUnion(pass, schema, union, coerced, depth, toStrings);
   }
-  return mended;
+  return coerced;
 }
 
 /** Of `const` and `enum`: the one value that reads the same. */
@@ -135,10 +135,10 @@ function coerceItems(
   const { prefix, rest } = itemSchemas(schema);
   let copy: unknown[] | undefined;
   for (const [index, item] of items.entries()) {
-    const mended = coerceValue(pass, prefix[index] ?? rest, item, depth + 1, toStrings);
-    if (mended === item) continue;
+    const coerced = coerceValue(pass, prefix[index] ?? rest, item, depth + 1, toStrings);
+    if (coerced === item) continue;
     copy ??= [...items];
-    copy[index] = mended;
+    copy[index] = coerced;
   }
   return copy ?? items;
 }
@@ -161,10 +161,10 @@ function coerceProperties(
       delete copy[key];
       continue;
     }
-    const mended = coerceValue(pass, part, value[key], depth + 1, toStrings);
-    if (mended === value[key]) continue;
+    const coerced = coerceValue(pass, part, value[key], depth + 1, toStrings);
+    if (coerced === value[key]) continue;
     copy ??= { ...value };
-    put(copy, key, mended);
+    put(copy, key, coerced);
   }
   return copy ?? value;
 }
@@ -189,8 +189,8 @@ function coerceUnion(
   // A string takes any scalar, so it is asked last.
   for (const strings of toStrings ? [false, true] : [false]) {
     for (const branch of branches) {
-      const mended = coerceValue(pass, branch, value, depth + 1, strings);
-      if (mended !== value && pass.validator.fits(schema, mended)) return mended;
+      const coerced = coerceValue(pass, branch, value, depth + 1, strings);
+      if (coerced !== value && pass.validator.fits(schema, coerced)) return coerced;
     }
   }
   return value;
@@ -247,7 +247,7 @@ function fillProperties(
   return copy ?? value;
 }
 
-/** A copy, since the tool may change it; a default that breaks its own schema is none. */
+/** A copy, since the tool may change it; a default that breaks its own schema counts as absent. */
 function findDefault(validator: JsonSchemaValidator, schema: unknown): unknown {
   if (!isRecord(schema) || schema["default"] === undefined) return undefined;
   return validator.fits(schema, schema["default"]) ? structuredClone(schema["default"]) : undefined;

@@ -4,7 +4,7 @@ import type { JsonSchema } from "./schema.ts";
 
 /**
  * A JSON Schema validator: a schema becomes a tree of closures, once. It needs no
- * `eval`, is there at once, and tells what is wrong in words that a model can act
+ * `eval`, is there at once, and reports what is wrong in words that a model can act
  * on. `format` is an annotation, as draft 2020-12 has it by default.
  */
 export interface JsonSchemaValidator {
@@ -13,7 +13,7 @@ export interface JsonSchemaValidator {
   readonly hasDefaults: boolean;
   /** It uses keywords that are not checked here (`unevaluatedProperties`, `$dynamicRef`, ...). */
   readonly isPartial: boolean;
-  /** Starts the count of work anew. Called once for each value from outside. */
+  /** Resets the count of work. Called once for each value from outside. */
   begin(): void;
   /** Whether `value` fits `schema`, which is the root or a part of it. */
   fits(schema: unknown, value: unknown): boolean;
@@ -26,7 +26,7 @@ export interface JsonSchemaValidator {
 export interface Problem {
   /** JSON pointer to the value; empty for the whole. */
   readonly path: string;
-  /** `expected`: `text` tells what was expected of `value`. `stated`: `text` says it all. */
+  /** `expected`: `text` says what was expected of `value`. `stated`: `text` says it all. */
   readonly kind: "type" | "choice" | "expected" | "stated";
   readonly text: string;
   readonly value: unknown;

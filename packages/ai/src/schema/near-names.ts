@@ -5,7 +5,7 @@ const MAX_EDIT_CHARS = 64;
 const MIN_CONTAINED_CHARS = 3;
 
 /**
- * Up to three of `candidates` that somebody who wrote `name` may have meant,
+ * Up to three of `candidates` that a user who wrote `name` may have meant,
  * the nearest first: other case or separators, a small slip of the keys, one
  * name inside the other. `name` itself is never among them.
  */
@@ -44,7 +44,7 @@ function computeDistance(a: string, b: string): number | undefined {
   return undefined;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+/** Insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -15,7 +15,7 @@ export interface TypeboxSchema {
   readonly "~kind": string;
 }
 
-/** A schema of another library (zod, arktype, valibot) that can tell its JSON Schema. */
+/** A schema of another library (zod, arktype, valibot) that has a JSON Schema. */
 export type StandardSchema = StandardSchemaV1 & StandardJSONSchemaV1;
 
 /** What a tool may say its parameters with. */
@@ -41,7 +41,7 @@ const converted = new WeakMap<StandardSchema, JsonSchema>();
 /**
  * The JSON Schema of any schema, ready for `JSON.stringify`. Plain JSON Schema
  * and typebox come back as they are; a Standard Schema is asked once for the
- * schema of its input. Throws where a library cannot tell: that is a mistake in
+ * schema of its input. Throws if a library has none: that is a mistake in
  * the program, best seen when the tool is defined.
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
@@ -52,7 +52,7 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
   // The type says that it is there; a library that is older than the type does not know that.
   if (typeof jsonSchema?.input !== "function") {
     throw new TypeError(
-      `The ${vendor} schema cannot tell its JSON Schema (it has no "~standard".jsonSchema). ` +
+      `The ${vendor} schema has no JSON Schema (no "~standard".jsonSchema). ` +
         `Use a version of ${vendor} that can, or give the tool a plain JSON Schema.`,
     );
   }

@@ -90,7 +90,7 @@ describe("what becomes of deltas", () => {
     });
   });
 
-  it("start comes once, and first, also where nobody says so", () => {
+  it("start comes once, and first, also where the caller does not say so", () => {
     for (const first of [
       (out: Accumulator) => void out.textStart(),
       (out: Accumulator) => out.serviceTool({ type: "serviceTool", id: "s", name: "n" }),
@@ -240,7 +240,7 @@ describe("usage", () => {
     expect(out.message.usage).toEqual({ input: 3, output: 1 });
   });
 
-  it("a cost that can no longer be told is taken back", () => {
+  it("a cost that is no longer known is taken back", () => {
     const { out } = begin({ ...model, price: { input: 1, output: 2 } });
     out.usage({ input: 3 });
     expect(out.message.usage.cost).toBeDefined();
@@ -357,7 +357,7 @@ describe("the end", () => {
   });
 });
 
-describe("what a service tells beside its content", () => {
+describe("what a service reports beside its content", () => {
   it("a call may get its id, its name and its signature late", () => {
     const { out } = begin();
     const call = out.toolCallStart("", "");

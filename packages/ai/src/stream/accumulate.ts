@@ -37,7 +37,7 @@ export function emptyAssistantMessage(model: Model, timestamp: number): Assistan
 }
 
 /**
- * The one place where deltas become a message. A wire calls its methods as bytes
+ * The one place where deltas become a message. A reader calls its methods as bytes
  * arrive; each keeps `message` up to date and puts the event into the stream, at
  * a cost that depends on the delta alone. Blocks may interleave; each is named by
  * its index in the content. What comes after `done` or `fail` is dropped.
@@ -172,7 +172,7 @@ export class Accumulator {
     return (this.message.report ??= { events: 0 });
   }
 
-  /** Counts something that the wire has no use for. */
+  /** Counts something that the format does not know. */
   unknown(name: string): void {
     const counts = (this.report.unknown ??= {});
     counts[name] = (counts[name] ?? 0) + 1;
@@ -214,7 +214,7 @@ export class Accumulator {
     this.#stream.push({ type: "done", reason, message: this.message });
   }
 
-  /** Ends the response with trouble. What had arrived is kept as it is. */
+  /** Ends the response with an error. What had arrived is kept as it is. */
   fail(errorMessage: string, failure: Failure): void {
     if (this.#stream.closed) return;
     this.#open.length = 0;

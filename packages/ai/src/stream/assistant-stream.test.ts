@@ -60,7 +60,7 @@ describe("AssistantMessageEventStream", () => {
 });
 
 describe("isDelta and isTerminal", () => {
-  it("tell the kinds of event apart", () => {
+  it("distinguish the kinds of event", () => {
     const types: DeltaEvent["type"][] = ["text_delta", "thinking_delta", "toolcall_delta"];
     for (const type of types) expect(isDelta(delta("x", 0, type))).toBe(true);
     expect([start, done].map(isDelta)).toEqual([false, false]);

@@ -36,7 +36,7 @@ export function isSameBlock(one: DeltaEvent, other: DeltaEvent): boolean {
 }
 
 /**
- * One delta of two that are neighbours in one block; nothing where they are not,
+ * One delta of two that are neighbors in one block; nothing where they are not,
  * or where the first has grown to a good chunk (so that a reader who lags catches
  * up in steps, and no long rope is kept).
  */

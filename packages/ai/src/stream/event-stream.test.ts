@@ -113,7 +113,7 @@ describe("the result", () => {
     expect(await stream.result()).toBeUndefined();
   });
 
-  describe("that nobody asks for", () => {
+  describe("that no reader asks for", () => {
     const unhandled = vi.fn<() => void>();
     beforeEach(() => {
       unhandled.mockClear();
@@ -149,7 +149,7 @@ describe("reading", () => {
     expect(await reading).toEqual([part("a"), part("b"), part("c"), part("d"), last("r")]);
   });
 
-  it("after an early end gives what waits and ends quietly; the result tells", async () => {
+  it("after an early end gives what waits and ends quietly; the result says so", async () => {
     const stream = makeStream();
     stream.push(part("a"));
     stream.end();
@@ -168,7 +168,7 @@ describe("reading", () => {
     expect(events).toEqual([part("a")]);
   });
 
-  it("a reader that waits is told of an end and of a failure", async () => {
+  it("a reader that waits is notified of an end and of a failure", async () => {
     const [ended, failed] = [makeStream(), makeStream()];
     const reading = [readAll(ended), readAll(failed)] as const;
     await settle();
@@ -183,7 +183,7 @@ describe("reading", () => {
     const first = stream[Symbol.asyncIterator]();
     expect(() => stream[Symbol.asyncIterator]()).toThrow("being iterated already");
     await first.return?.();
-    stream.push(part("missed by nobody"));
+    stream.push(part("missed by no reader"));
     const second = readAll(stream);
     stream.push(last("r"));
     expect((await second).at(-1)).toEqual(last("r"));
@@ -254,7 +254,7 @@ describe("reading", () => {
 });
 
 describe("a reader that lags", () => {
-  it("finds neighbours joined beyond the limit, and all of the text", () => {
+  it("finds neighbors joined beyond the limit, and all of the text", () => {
     const stream = makeStream(joinParts);
     const pushed = Array.from({ length: 5000 }, (_, i) => `${i} `);
     for (const text of pushed) stream.push(part(text));

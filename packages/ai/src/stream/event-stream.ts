@@ -7,7 +7,7 @@ export class IncompleteStreamError extends Error {
   }
 }
 
-/** With more events than this waiting, neighbours that can be joined are. */
+/** With more events than this waiting, neighbors that can be joined are. */
 export const JOIN_BEYOND_EVENTS = 256;
 
 /** Room that an empty queue may keep, and that a full one may waste at its front. */
@@ -25,7 +25,7 @@ type Outcome<R> = { ok: true; value: R } | { ok: false; error: unknown };
  * Leaving a loop detaches it and frees what was waiting; it stops nothing.
  *
  * A reader that lags does not make the queue grow with the number of deltas:
- * `join`, if given, may make one event of two neighbours that are waiting.
+ * `join`, if given, may make one event of two neighbors that are waiting.
  */
 export class EventStream<T, R = T> implements AsyncIterable<T> {
   // What waits is at head..tail. The list is kept when it runs empty: making a new
@@ -87,7 +87,7 @@ export class EventStream<T, R = T> implements AsyncIterable<T> {
     return this.#outcome !== undefined;
   }
 
-  /** True while nobody is to get the events: after `detach`, until it is iterated again. */
+  /** True while no reader gets the events: after `detach`, until it is iterated again. */
   get detached(): boolean {
     return this.#detached;
   }

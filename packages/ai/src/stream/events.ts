@@ -9,7 +9,7 @@ import type {
 /**
  * What a model's response is while it streams. `partial` is the live message: the
  * same object in every event, up to date, and frozen in meaning only once `done`
- * or `error` came. Whoever keeps it copies it.
+ * or `error` came. Callers that keep it copy it.
  */
 export type AssistantMessageEvent =
   | { type: "start"; partial: AssistantMessage }

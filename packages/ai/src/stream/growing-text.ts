@@ -45,6 +45,6 @@ let lastRead = 0;
  */
 export function flatten(text: string): void {
   // Reading a character does it. The answer is kept because an engine may leave out
-  // a read that nobody uses.
+  // a read whose value is not used.
   lastRead = (lastRead ^ text.charCodeAt(0)) & 0xffff;
 }

@@ -118,7 +118,7 @@ const keyText = fc.oneof(
   fc.constantFrom('"a"', '"b"', '"0"', '"1"', '""', '"__proto__"', '"constructor"', '"toString"'),
   fc.constant('"\\u005f_proto__"'),
 );
-/** JSON as no serialiser writes it: any spacing, escapes, forms of numbers and repeated keys. */
+/** JSON as no serializer writes it: any spacing, escapes, forms of numbers and repeated keys. */
 const { jsonText } = fc.letrec<{ jsonText: string }>((tie) => ({
   jsonText: fc
     .tuple(
@@ -401,7 +401,7 @@ describe("an error", () => {
     ['{"a":1', 'Unexpected end of input at position 6: expected "," or "}"'],
     ["1.", "Unexpected end of input at position 2: expected a digit"],
     ["nul", "Unexpected end of input at position 3: expected null"],
-  ])("at the end of %j tells that input is missing", (text, error) => {
+  ])("at the end of %j reports that input is missing", (text, error) => {
     const parser = fed(text, [2]);
     expect(parser.error).toBeUndefined();
     expect(parser.end()).toEqual({ ok: false, error, position: text.length });
@@ -432,7 +432,7 @@ describe("nesting", () => {
     expect(parse(`[${nested(MAX_JSON_DEPTH - 1)},${nested(MAX_JSON_DEPTH - 1)}]`).ok).toBe(true);
   });
 
-  test("beyond the limit is an error that tells the limit", () => {
+  test("beyond the limit is an error that names the limit", () => {
     expect(parse(nested(MAX_JSON_DEPTH + 1), [7])).toEqual({
       ok: false,
       error: `Nested too deep at position 256: at most ${MAX_JSON_DEPTH} levels may be open`,

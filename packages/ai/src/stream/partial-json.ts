@@ -21,7 +21,7 @@ export type JsonTextResult =
 
 /**
  * Parses a whole text, such as that of a file; a byte order mark is passed over. What is
- * wrong is told with its place, on every engine, and without a word of the text, which
+ * wrong is reported with its place, on every engine, and without a word of the text, which
  * may hold keys.
  */
 export function parseJsonText(text: string): JsonTextResult {
@@ -124,7 +124,7 @@ export class PartialJsonParser {
    * objects and arrays grow in place, so who keeps it copies it. A string shows
    * what has come of it (never half an escape, nor half a surrogate pair); numbers,
    * `true`, `false` and `null` show when they are complete, and a key shows with
-   * its value. A key that comes a second time starts its value anew.
+   * its value. A key that comes a second time starts its value again.
    */
   get value(): unknown {
     return this.#root[0];

@@ -33,7 +33,7 @@ describe("the format", () => {
     ["a name counts for one event", "event: a\ndata: 1\n\ndata: 2\n\n", [["1", "a"], ["2"]]],
     ["a name is forgotten with its event", "event: a\n\ndata: 1\n\n", [["1"]]],
     ["the last name counts", "event: a\ndata: 1\nevent:b\n\n", [["1", "b"]]],
-    ["a name that is empty is none", "event: a\nevent\ndata: 1\n\n", [["1"]]],
+    ["an empty name counts as absent", "event: a\nevent\ndata: 1\n\n", [["1"]]],
     ["a name after CRLF", "event: a\r\ndata: 1\r\n\r\n", [["1", "a"]]],
     ["comments", ": x\ndata: 1\n:\n:data: 2\n\n", [["1"]]],
     ["id and retry", "id: 1\nretry: 5\ndata: 1\n\n", [["1"]]],

@@ -59,7 +59,7 @@ const CUT_CHARACTER_BYTES = 3;
 
 const BOM = "\uFEFF";
 
-// Given whole characters only and never told to stream: engines have a quick way for
+// Given whole characters only and never in stream mode: engines have a quick way for
 // that, several times as fast for ASCII as the streaming one.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 

@@ -46,7 +46,7 @@ interface RecordedResponse {
 
 /**
  * A client that passes everything on as it comes and keeps what passed: `write` gets
- * one line at once, which tells the format, and one more whenever a response has
+ * one line at once, which names the format, and one more whenever a response has
  * ended, however it ended. A line has no line break. Keys, headers and metadata are
  * never in it, also where an error repeats them; what was said to the model and by it
  * is, in full.
@@ -143,7 +143,7 @@ function toRecordedEvent(event: AssistantMessageEvent): CompactEvent {
   }
 }
 
-/** A client that gives recorded responses, and can tell whether all of them were asked for. */
+/** A client that gives recorded responses, and can check whether all of them were requested. */
 export interface ReplayClient extends ProtocolClient {
   /** Throws if a recorded response was not asked for or a request was not as recorded. */
   assertComplete(): void;
@@ -318,7 +318,7 @@ function written(value: unknown): string {
 
 function readCassette(lines: Iterable<string>): RecordedResponse[] {
   const recorded: RecordedResponse[] = [];
-  /** Where the responses of the last header begin: each header counts requests anew. */
+  /** Where the responses of the last header begin: each header starts the count of requests again. */
   let part: RecordedResponse[] | undefined;
   const endPart = (): void => {
     if (part) recorded.push(...part.sort((a, b) => a.number - b.number));

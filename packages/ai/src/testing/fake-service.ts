@@ -91,7 +91,7 @@ export interface Exchanged {
   request: SentRequest;
 }
 
-/** Asks a wire over a fake service, with a key that every wire takes. */
+/** Sends a request to a fake service, with a key that every format takes. */
 export async function sendRequest(
   make: (config: ProviderConfig) => ApiProvider,
   model: Model,
@@ -109,7 +109,7 @@ export async function sendRequest(
   return { message: await answer.result(), events, request };
 }
 
-/** A question to one wire: the answer, the context, the options and the model may be left out. */
+/** A request in one format: the answer, the context, the options and the model may be left out. */
 export type Ask<Answer> = (
   answer?: Answer,
   context?: Partial<Context>,
@@ -117,7 +117,7 @@ export type Ask<Answer> = (
   at?: Model,
 ) => Promise<Exchanged>;
 
-/** Asks a wire for `model`, and lets the service answer `whole`, unless told otherwise. */
+/** Sends a request for `model`, and lets the service answer `whole`, unless the caller says otherwise. */
 export function createAsk<Answer>(
   make: (config: ProviderConfig) => ApiProvider,
   model: Model,
@@ -160,8 +160,8 @@ export function createResult(
   content: UserContent[],
   more: Partial<ToolResultMessage> = {},
 ): ToolResultMessage {
-  const told = { toolCallId, toolName: "look", content, isError: false, timestamp: 0 };
-  return { role: "toolResult", ...told, ...more };
+  const fields = { toolCallId, toolName: "look", content, isError: false, timestamp: 0 };
+  return { role: "toolResult", ...fields, ...more };
 }
 
 export const IMAGE: ImageContent = { type: "image", data: "aGk=", mimeType: "image/png" };

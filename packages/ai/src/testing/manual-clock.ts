@@ -6,7 +6,7 @@ const SETTLE_TURNS = 3;
 /** A timer that sets itself again with no delay would never let `advance` return. */
 const MAX_TIMERS_PER_ADVANCE = 100_000;
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until a test moves it on. */
 export interface ManualClock extends Clock {
   /**
    * Moves the time on by `ms`, running what falls due in order of time, then of

@@ -590,7 +590,7 @@ describe("ids and records", () => {
     model.assertComplete();
   });
 
-  it("keeps each request as it was, unless told not to", async () => {
+  it("keeps each request as it was, unless the options say otherwise", async () => {
     const messages: Message[] = [ask];
     const tools = [{ name: "t", description: "T", parameters: { type: "object" } }];
     for (const keepCalls of [true, false]) {

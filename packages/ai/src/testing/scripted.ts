@@ -185,7 +185,7 @@ export function cutOff(): ScriptedResponse {
 /**
  * A model for tests and demonstrations: each request gets the next step of `script`
  * as its response; a function in place of the list answers them all. It refuses what
- * every real service refuses (see `validateTranscript`), and honours `options.signal`
+ * every real service refuses (see `validateTranscript`), and honors `options.signal`
  * at any moment. A request that is refused, or aborted beforehand, uses up no step.
  *
  * Without delays a response is in the stream, whole, when `stream()` returns.

@@ -237,7 +237,7 @@ describe("reading", () => {
     expect(message).toMatchObject({ stopReason, report: { stopReason: reason } });
   });
 
-  it("a refusal is trouble that keeps what was said", async () => {
+  it("a refusal is an error that keeps the text so far", async () => {
     const details = { stop_details: { type: "refusal", explanation: "Not that." } };
     const { message } = await ask([START, ...TEXT, stopped("refusal", details), STOP]);
     expect(message).toMatchObject({
@@ -248,7 +248,7 @@ describe("reading", () => {
     expect(message.errorMessage).toContain("Not that.");
   });
 
-  it("an error inside the stream is told by its kind", async () => {
+  it("an error inside the stream is reported by its kind", async () => {
     const error = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
     const { message } = await ask([START, ...TEXT, error]);
     expect(message).toMatchObject({
@@ -453,7 +453,7 @@ describe("writing", () => {
     ["claude-sonnet-5-5", { type: "between_tools" }, undefined],
     ["claude-opus-5-5", { type: "adaptive", display: "summarized" }, { effort: "low" }],
     ["claude-fable-5-1", { type: "adaptive", display: "summarized" }, { effort: "low" }],
-  ])("tells %s not to think, or to think little", async (id, thinking, output_config) => {
+  ])("asks %s not to think, or to think little", async (id, thinking, output_config) => {
     const { request } = await ask(WHOLE, {}, { temperature: 0.5 }, { ...model, id });
     expect({ thinking: request.body["thinking"] }).toMatchObject({ thinking });
     expect(request.body["output_config"]).toEqual(output_config);
@@ -513,7 +513,7 @@ describe("writing", () => {
     expect(JSON.stringify(foreign)).not.toContain("theirs");
   });
 
-  it("marks errors that are told in text alone", () => {
+  it("marks errors that hold text alone", () => {
     const failed = { ...history[2], content: [{ type: "text", text: "No" }] } as Message;
     const [, , results] = formatMessages([...history.slice(0, 2), failed], model);
     expect(results).toMatchObject({
@@ -550,7 +550,7 @@ describe("writing", () => {
     ]);
   });
 
-  it("tells in words what the service began to run and never answered", () => {
+  it("describes as text what the service began to run and never answered", () => {
     const raw = {
       type: "server_tool_use",
       id: "srvtoolu_1",
@@ -560,8 +560,8 @@ describe("writing", () => {
     const cut = assistant([{ type: "serviceTool", id: "srvtoolu_1", name: "web_search", raw }]);
     const [, paused] = formatMessages([createPrompt("?"), cut], model);
     expect(paused).toEqual({ role: "assistant", content: [raw] });
-    const [, told] = formatMessages([createPrompt("?"), cut, createPrompt("!")], model);
-    expect(told).toEqual({
+    const [, described] = formatMessages([createPrompt("?"), cut, createPrompt("!")], model);
+    expect(described).toEqual({
       role: "assistant",
       content: [{ type: "text", text: '[The service ran its tool web_search with {"q":"x"}]' }],
     });

@@ -189,7 +189,7 @@ export class Reader implements ResponseReader {
           citations.length > 0 ? JSON.stringify(citations) : undefined,
         );
       case "thinking":
-        // An empty signature is none.
+        // An empty signature counts as absent.
         return this.#out.thinkingEnd(
           contentIndex,
           block.signature ? { signature: block.signature } : {},

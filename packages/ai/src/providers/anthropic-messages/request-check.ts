@@ -53,7 +53,7 @@ const FIRST_WITHOUT_TEMPERATURE = 407;
 const FIRST_WITHOUT_BUDGET = 407;
 const FIRST_WITH_XHIGH = 407;
 const FIRST_WITHOUT_FORCED = 501;
-/** Which of the models that think unasked can be told not to. */
+/** Models that think by default and have an off switch. */
 const TAKES_DISABLED = /opus-4-[78]|(?:opus|sonnet)-5(?!-\d)|haiku-5-5/;
 const CACHED = ["text", "image", "document", "tool_use", "tool_result", "search_result"];
 const IN_RESULTS = ["text", "image", "document", "search_result", "tool_reference"];
@@ -83,7 +83,7 @@ interface Turn {
   content: Fields[];
 }
 
-/** The service takes neighbours of one role as one message. */
+/** The service takes neighbors of one role as one message. */
 function combined(problems: Problems, messages: unknown): Turn[] {
   const turns: Turn[] = [];
   for (const [index, message] of problems.filled(messages, "messages").entries()) {
@@ -201,7 +201,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image") checkImage(problems, part, at);
     const fits = block["is_error"] !== true || part["type"] === "text";
-    problems.must(fits, at, "an error is told in text alone");
+    problems.must(fits, at, "an error may hold text alone");
   }
 }
 
@@ -247,10 +247,10 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
   // Anything else than results that the user says begins another turn.
   const inTurn =
     last?.role === "assistant" || last?.content.every(({ type }) => type === "tool_result");
-  const said = turns.findLast(({ role }) => role === "assistant");
-  const begins = String(said?.content[0]?.["type"]);
-  const fits = !inTurn || !said || THINKING.includes(begins);
-  problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");
+  const answer = turns.findLast(({ role }) => role === "assistant");
+  const begins = String(answer?.content[0]?.["type"]);
+  const fits = !inTurn || !answer || THINKING.includes(begins);
+  problems.must(fits, answer?.at ?? "", "the turn that goes on must begin with thinking");
 }
 
 /** What is said about thinking to a Claude model, here or behind another service. */

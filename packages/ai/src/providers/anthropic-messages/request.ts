@@ -86,31 +86,34 @@ export function formatMessages(messages: readonly Message[], model: Model): obje
 }
 
 function toMessageParams(messages: readonly Message[]): MessageParam[] {
-  const wire: { role: "user" | "assistant"; content: ContentBlockParam[] }[] = [];
+  const formatted: { role: "user" | "assistant"; content: ContentBlockParam[] }[] = [];
   // It wants a user to begin.
   if (messages[0]?.role === "assistant") {
-    wire.push({ role: "user", content: [{ type: "text", text: "(The conversation goes on.)" }] });
+    formatted.push({
+      role: "user",
+      content: [{ type: "text", text: "(The conversation goes on.)" }],
+    });
   }
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const content = toBlocks(message);
-    const last = wire.at(-1);
+    const last = formatted.at(-1);
     // Results and what the user says next are one message here.
     if (last?.role === role) last.content.push(...content);
-    else wire.push({ role, content });
+    else formatted.push({ role, content });
   }
-  for (const said of wire.slice(0, -1)) {
-    if (said.role === "assistant") said.content = withoutUnanswered(said.content);
+  for (const earlier of formatted.slice(0, -1)) {
+    if (earlier.role === "assistant") earlier.content = withoutUnanswered(earlier.content);
   }
-  const last = wire.at(-1);
+  const last = formatted.at(-1);
   const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (end?.type === "text") end.text = end.text.trimEnd();
-  return wire;
+  return formatted;
 }
 
 /**
- * What the service began to run and never answered, because it was cut off, it refuses to hear
- * of: it is told in words. Beside calls of ours it may still be at work.
+ * The service rejects a tool of its own that it began to run and never answered: it is sent as
+ * text. Beside calls of the application it may still be at work.
  */
 function withoutUnanswered(content: ContentBlockParam[]): ContentBlockParam[] {
   const answered = new Set(content.map((block) => "tool_use_id" in block && block.tool_use_id));
@@ -165,7 +168,7 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
       return { type: "thinking", thinking: block.thinking, signature };
     }
     case "toolCall":
-      // Who called it, where it was not the model itself but code that the model had the service run.
+      // The caller, if code that the service runs made the call instead of the model.
       return {
         type: "tool_use",
         id: block.id,

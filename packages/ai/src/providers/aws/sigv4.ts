@@ -9,7 +9,7 @@ export interface SigV4Request {
   service: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** For credentials that are lent for some time. */
+  /** For temporary credentials. */
   sessionToken?: string | undefined;
   /** Milliseconds since 1970. AWS refuses what is more than five minutes off. */
   now: number;

@@ -329,7 +329,7 @@ describe("reading", () => {
     });
   });
 
-  it("tells which model a router chose, and what else it is told", async () => {
+  it("reports which model a router chose, and other details", async () => {
     const trace = { promptRouter: { invokedModelId: "anthropic.claude-x" } };
     const { message: heard } = await ask([
       START,
@@ -625,7 +625,7 @@ describe("writing", () => {
     ]);
   });
 
-  it("marks errors that are told in text alone", () => {
+  it("marks errors that hold text alone", () => {
     const failed: Message = { ...result, content: result.content.slice(0, 1) };
     const [, , results] = formatMessages([createPrompt("Look"), assistant([call]), failed], model);
     expect(results).toMatchObject({ content: [{ toolResult: { status: "error" } }] });
@@ -661,7 +661,7 @@ describe("writing", () => {
 
   it("shows signatures only to the model that made them, and ids in its alphabet", () => {
     const other: Model = { ...model, id: "anthropic.claude-opus-4-6-v1" };
-    const [, said, heard] = formatMessages(
+    const [, answer, heard] = formatMessages(
       [
         createPrompt("Look"),
         assistant([
@@ -672,7 +672,7 @@ describe("writing", () => {
       ],
       other,
     );
-    const text = JSON.stringify([said, heard]);
+    const text = JSON.stringify([answer, heard]);
     expect(text).not.toContain('"sig"');
     const ids = [...text.matchAll(/"toolUseId":"([^"]*)"/g)].map(([, id]) => id);
     expect(ids).toHaveLength(2);
@@ -727,7 +727,7 @@ describe("writing", () => {
     ],
     ["Claude 3", { ...model, id: "anthropic.claude-3-haiku-20240307-v1:0" }, "short", undefined],
     ["Llama", llama, "short", undefined],
-    ["nobody if told so", model, "none", undefined],
+    ["no model if the caller says so", model, "none", undefined],
   ] as const)("caches for %s", async (_, at, cacheRetention, point) => {
     const { request } = await ask(WHOLE, { systemPrompt: "S" }, { cacheRetention }, at);
     const cachePoint = point ? [{ cachePoint: point }] : [];
@@ -741,12 +741,12 @@ describe("writing", () => {
     ["auto", undefined],
     ["required", { any: {} }],
     [{ name: "look" }, { tool: { name: "look" } }],
-  ] as const)("says the choice of tools %j", async (toolChoice, said) => {
+  ] as const)("says the choice of tools %j", async (toolChoice, expected) => {
     const { request } = await ask(WHOLE, { tools }, { toolChoice });
     const { parameters, ...named } = tools[0] ?? {};
     expect(request.body["toolConfig"]).toEqual({
       tools: [{ toolSpec: { ...named, inputSchema: { json: parameters } } }],
-      ...(said && { toolChoice: said }),
+      ...(expected && { toolChoice: expected }),
     });
   });
 
@@ -832,7 +832,7 @@ describe("writing", () => {
     });
   });
 
-  it("takes a model's family from a quirk where its id does not tell", async () => {
+  it("takes a model's family from a quirk where its id does not show it", async () => {
     const id = "arn:aws:bedrock:us-east-1:1234:application-inference-profile/abc";
     const at = { ...model, id, quirks: { family: "claude", cache: true } };
     const { request } = await ask(WHOLE, { systemPrompt: "S" }, THINKING, at);

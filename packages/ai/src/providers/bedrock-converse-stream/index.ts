@@ -9,7 +9,7 @@ import type { ApiFormat } from "../http/format.ts";
  * The ConverseStream operation of Amazon Bedrock. The key is a Bedrock API key, or
  * `ACCESSKEYID:SECRET` or `ACCESSKEYID:SECRET:SESSIONTOKEN`, with which requests are
  * signed. Quirks: `region` (to sign for), `family` (`claude`, `nova`, `openai`, where the
- * model's id does not tell it), `cache` (whether the model has one), `thinking`.
+ * model's id does not show it), `cache` (whether the model has one), `thinking`.
  */
 export function bedrockConverseStream(config: ProviderConfig = {}): ApiProvider {
   return createProvider(FORMAT, config);

@@ -34,7 +34,7 @@ interface RawDelta {
 interface Metadata {
   usage?: RawUsage;
   trace?: { promptRouter?: { invokedModelId?: string } };
-  [told: string]: unknown;
+  [field: string]: unknown;
 }
 
 type RawUsage = Record<string, unknown>;
@@ -221,7 +221,7 @@ export class Reader implements ResponseReader {
           parts.length > 0 ? JSON.stringify(parts) : undefined,
         );
       case "reasoning":
-        // An empty signature is none.
+        // An empty signature counts as absent.
         return this.#out.thinkingEnd(contentIndex, text ? { signature: text } : {});
       case "redacted":
         return this.#out.thinkingEnd(contentIndex, {
@@ -245,33 +245,33 @@ export class Reader implements ResponseReader {
     }
   }
 
-  #stopMessage({ stopReason, ...told }: Record<string, unknown>): void {
+  #stopMessage({ stopReason, ...details }: Record<string, unknown>): void {
     for (const index of [...this.#open.keys()]) this.#stop(index);
     this.#stopped = true;
     if (typeof stopReason === "string") {
       this.#stopReason = stopReason;
       this.#out.report.stopReason = stopReason;
     }
-    this.#addDetails(told);
+    this.#addDetails(details);
     if (this.#counted) this.#finish();
   }
 
-  #metadata({ usage, ...told }: Metadata): void {
+  #metadata({ usage, ...details }: Metadata): void {
     this.#counted = true;
     if (usage) {
       const raw = Object.assign((this.#out.report.usage ??= {}), usage);
       this.#out.usage(toUsage(raw));
     }
-    const served = told.trace?.promptRouter?.invokedModelId;
+    const served = details.trace?.promptRouter?.invokedModelId;
     if (served !== undefined) this.#out.message.servedModel = served;
-    this.#addDetails(told);
+    this.#addDetails(details);
     if (this.#stopped) this.#finish();
   }
 
-  #addDetails(told: Record<string, unknown>): void {
+  #addDetails(details: Record<string, unknown>): void {
     const { report } = this.#out;
-    for (const [name, value] of Object.entries(told)) {
-      // Padding, so that the length of an event tells nobody what is in it.
+    for (const [name, value] of Object.entries(details)) {
+      // Padding, which hides the length of the content.
       if (name !== "p") (report.details ??= {})[name] = value;
     }
   }

@@ -233,7 +233,7 @@ function checkInference(
     problems.must(role !== "assistant" || end === undefined, at, "must not end in thinking");
     for (const { content: parts, status } of held(content, "toolResult")) {
       const shown = toList(parts).some((part) => toFields(part)["image"] !== undefined);
-      problems.must(status !== "error" || !shown, at, "an error is told in text alone");
+      problems.must(status !== "error" || !shown, at, "an error may hold text alone");
     }
   }
   const fields = toFields(body["additionalModelRequestFields"]);
@@ -244,15 +244,15 @@ function checkInference(
   if (fields["thinking"] === undefined) return;
   checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
   if (toFields(fields["thinking"])["type"] !== "enabled") return;
-  const said = messages.findLast(({ role }) => role === "assistant");
+  const answer = messages.findLast(({ role }) => role === "assistant");
   // Anything else than results that the user says begins another turn.
-  const spoken = (last?.content ?? []).filter(
+  const texts = (last?.content ?? []).filter(
     ({ cachePoint, toolResult }) => cachePoint === undefined && toolResult === undefined,
   );
-  const goesOn = last === said || spoken.length === 0;
-  const begins = said?.content[0]?.["reasoningContent"] !== undefined;
-  const fits = !said || !goesOn || begins;
-  problems.must(fits, said?.at ?? "", "the turn that goes on must begin with thinking");
+  const goesOn = last === answer || texts.length === 0;
+  const begins = answer?.content[0]?.["reasoningContent"] !== undefined;
+  const fits = !answer || !goesOn || begins;
+  problems.must(fits, answer?.at ?? "", "the turn that goes on must begin with thinking");
 }
 
 /** What the tests of all formats know of this one. */

@@ -90,12 +90,12 @@ function signer(request: RequestContext, keys: AwsKeys): NonNullable<ApiRequest[
 }
 
 function findRegion({ baseUrl, model, service }: RequestContext): string {
-  const said = model.quirks?.["region"] ?? service.quirks?.["region"];
-  if (typeof said === "string") return said;
+  const given = model.quirks?.["region"] ?? service.quirks?.["region"];
+  if (typeof given === "string") return given;
   const [, region] = /\bbedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(baseUrl) ?? [];
   if (region !== undefined) return region;
   throw new ProviderError(
-    `Which region to sign for is not known: ${baseUrl} does not tell. Give model "${model.id}" the quirk "region".`,
+    `The region to sign for is not known: ${baseUrl} does not name it. Give model "${model.id}" the quirk "region".`,
     { kind: "bad_request", retryable: false },
   );
 }
@@ -104,8 +104,8 @@ type Family = "claude" | "nova" | "openai" | "other";
 
 /** Whose model it is: what a model can differs by that, whatever region or profile is named with it. */
 function findFamily({ id, quirks }: Model): Family {
-  const said = quirks?.["family"];
-  if (said === "claude" || said === "nova" || said === "openai") return said;
+  const family = quirks?.["family"];
+  if (family === "claude" || family === "nova" || family === "openai") return family;
   if (id.includes("claude")) return "claude";
   if (id.includes("amazon.nova")) return "nova";
   return id.includes("openai.") ? "openai" : "other";
@@ -137,13 +137,13 @@ function transform(messages: readonly Message[], model: Model): Message[] {
 }
 
 function toConverseMessages(messages: readonly Message[], model: Model): ConverseMessage[] {
-  const wire: ConverseMessage[] = [];
+  const formatted: ConverseMessage[] = [];
   const add = (role: ConverseMessage["role"], content: ConverseBlock[]): void => {
     if (content.length === 0) return;
-    const last = wire.at(-1);
+    const last = formatted.at(-1);
     // Results and what the user says next are one message here.
     if (last?.role === role) last.content.push(...content);
-    else wire.push({ role, content });
+    else formatted.push({ role, content });
   };
   const inResults = ["claude", "nova"].includes(findFamily(model));
   // Images of results that cannot have any: they follow when all the results are said.
@@ -162,10 +162,10 @@ function toConverseMessages(messages: readonly Message[], model: Model): Convers
     else add("user", userBlocks(message.content));
   }
   add("user", images);
-  const last = wire.at(-1);
+  const last = formatted.at(-1);
   const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (end && "text" in end) end.text = end.text.trimEnd();
-  return wire;
+  return formatted;
 }
 
 function resultBlock(message: ToolResultMessage, inResults: boolean): ConverseBlock {
@@ -174,12 +174,12 @@ function resultBlock(message: ToolResultMessage, inResults: boolean): ConverseBl
   const shown = inResults ? content : texts;
   // What is marked as an error may hold text alone, and other models do not know the mark.
   const marked = isError && inResults && texts.length === content.length;
-  const told: ConverseBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
+  const note: ConverseBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
   return {
     toolResult: {
       toolUseId: toolCallId,
       content: [
-        ...told,
+        ...note,
         ...(shown.length > 0 ? userBlocks(shown) : [{ text: "(The image follows.)" }]),
       ],
       ...(marked && { status: "error" }),
@@ -240,10 +240,10 @@ function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoi
   return { type: "default", ...(long && { ttl: "1h" }) };
 }
 
-/** A model that has no cache refuses to be told of one. */
+/** A model without a cache rejects a cache point. */
 function hasCache(model: Model): boolean {
-  const said = model.quirks?.["cache"];
-  if (typeof said === "boolean") return said;
+  const given = model.quirks?.["cache"];
+  if (typeof given === "boolean") return given;
   if (findFamily(model) === "nova") return true;
   return findClaudeFeatures(model.id).bedrockCache === true;
 }

@@ -32,7 +32,7 @@ describe("explainErrorResponse", () => {
     ["a bad key", 401, openai("That key is wrong.", "invalid_api_key"), "auth", false],
     ["no right to a model", 403, openai("You may not use this model."), "auth", false],
     [
-      "a bad key told as 400",
+      "a bad key reported as 400",
       400,
       { code: "Client specified an invalid argument", error: "Incorrect API key provided." },
       "auth",
@@ -440,7 +440,7 @@ describe("explainErrorResponse", () => {
     expect(named("ValidationException")).toBe("bad_request");
   });
 
-  it("tells of an HTML page, its host and its title", () => {
+  it("reports an HTML page, its host and its title", () => {
     const page = "<!DOCTYPE html>\n<html><head><title>Just a\nmoment</title></head></html>";
     const error = answer(403, page);
     expect(error.message).toBe(
@@ -469,7 +469,7 @@ describe("explainErrorResponse", () => {
     expect(answer(429, openai("Rate limit. Try again in 1m2s")).retryAfterMs).toBe(62_000);
   });
 
-  it("may try again after a quota that tells when it is renewed", () => {
+  it("may try again after a quota that says when it is renewed", () => {
     const quota = (words: string, quotaId: string) =>
       answer(
         429,

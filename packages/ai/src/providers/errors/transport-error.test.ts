@@ -38,7 +38,7 @@ describe("explainTransportError", () => {
     expect(thrown(error, began).failure).toEqual({ kind, retryable });
   });
 
-  it("says what has to be corrected where the address is none", () => {
+  it("says what has to be corrected where the address is invalid", () => {
     const at = { service: "Acme", model: "m", url: "acme", began: false, setBy: "ACME_BASE_URL" };
     expect(explainTransportError(coded("ERR_INVALID_URL"), at).message).toBe(
       "The address of Acme cannot be used (ERR_INVALID_URL). Correct ACME_BASE_URL; it begins with http:// or https://.",

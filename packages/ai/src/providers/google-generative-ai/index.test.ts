@@ -97,7 +97,7 @@ describe("reading", () => {
     expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
-  it("makes a block of neighbouring text, and another one of what is thought", async () => {
+  it("makes a block of neighboring text, and another one of what is thought", async () => {
     const content = await contentOf(
       chunk([{ text: "Let me ", thought: true }]),
       chunk([{ text: "see.", thought: true }, { text: "It " }]),
@@ -225,7 +225,7 @@ describe("reading", () => {
     expect(message.report).toMatchObject({ stopReason: "STOP", details: { choices: 2 } });
   });
 
-  it("keeps what it is told of sources and ratings", async () => {
+  it("keeps what the service reports of sources and ratings", async () => {
     const { message } = await ask([
       chunk([{ text: "a" }], { citationMetadata: { citationSources: [1] } }),
       chunk([{ text: "b" }], { citationMetadata: { citationSources: [2] }, safetyRatings: ["ok"] }),
@@ -267,11 +267,11 @@ describe("reading", () => {
     expect(message.report?.usage).toMatchObject({ cachedContentTokenCount: 60 });
   });
 
-  it("leaves out the figures that it was not told", async () => {
-    const said = await ask([
+  it("leaves out usage that was not reported", async () => {
+    const answer = await ask([
       chunk([{ text: "a" }], STOP, { usageMetadata: { totalTokenCount: 3 } }),
     ]);
-    expect(said.message.usage).toEqual({ totalTokens: 3 });
+    expect(answer.message.usage).toEqual({ totalTokens: 3 });
     const unsaid = await ask(WHOLE);
     expect(unsaid.message.usage).toEqual({});
     expect(unsaid.message.report).not.toHaveProperty("usage");
@@ -394,7 +394,7 @@ describe("arguments in pieces", () => {
     expect(others).toEqual([]);
   });
 
-  it("that are told again whole are not taken twice", async () => {
+  it("that come again whole are not taken twice", async () => {
     const { message } = await ask([
       chunk([begin, stringPiece("Rome", false), piece({ args: { city: "Rome" } })], STOP),
     ]);
@@ -512,7 +512,7 @@ describe("the end of a response", () => {
     });
   });
 
-  it("is trouble where an error comes in the middle", async () => {
+  it("is an error where one comes in the middle", async () => {
     const error = { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" };
     const { message } = await ask([chunk([{ text: "Hi" }]), { error }]);
     expect(message).toMatchObject({
@@ -615,7 +615,7 @@ describe("the request", () => {
     ["gemini-2.0-flash", "high", undefined],
     ["gemini-2.5-flash-image", "off", undefined],
     ["gemma-3-27b-it", "high", undefined],
-  ])("tells %s to think: %s", async (id, thinkingLevel, thinkingConfig) => {
+  ])("asks %s to think: %s", async (id, thinkingLevel, thinkingConfig) => {
     const { request } = await ask(WHOLE, {}, { thinkingLevel }, { ...model, id });
     const expected = thinkingConfig === undefined ? undefined : { thinkingConfig };
     expect(request.body["generationConfig"]).toEqual(expected);
@@ -658,7 +658,7 @@ describe("the request", () => {
 });
 
 describe("the transcript", () => {
-  it("begins and ends with the user, and has one content for neighbours", () => {
+  it("begins and ends with the user, and has one content for neighbors", () => {
     const text = (words: string): AssistantContent => ({ type: "text", text: words });
     const messages = [
       assistant([text("A")]),
@@ -691,8 +691,8 @@ describe("the transcript", () => {
 
   it("has the results of a turn together, and nothing else among them", () => {
     const failed = result("c2", [{ type: "text", text: "gone" }], true);
-    const wire = formatMessages([...turn, result("c1"), failed, createPrompt("Now")], model);
-    expect(wire.slice(1)).toEqual([
+    const sent = formatMessages([...turn, result("c1"), failed, createPrompt("Now")], model);
+    expect(sent.slice(1)).toEqual([
       {
         role: "model",
         parts: [
@@ -717,9 +717,9 @@ describe("the transcript", () => {
   it("has results in the order of their calls, by names that it takes", () => {
     const odd = assistant([call("c1", "read file"), call("c2", "mcp.read:it"), call("c3", "1st")]);
     const results = ["c2", "c3", "c1"].map((id) => result(id));
-    const [, said, answered] = formatMessages([createPrompt("Go"), odd, ...results], model);
+    const [, answer, answered] = formatMessages([createPrompt("Go"), odd, ...results], model);
     const names = ["read_file", "mcp.read:it", "_1st"];
-    expect(said).toMatchObject({ parts: names.map((name) => ({ functionCall: { name } })) });
+    expect(answer).toMatchObject({ parts: names.map((name) => ({ functionCall: { name } })) });
     expect(answered).toMatchObject({
       parts: ["c1", "c2", "c3"].map((id) => ({ functionResponse: { id } })),
     });
@@ -727,8 +727,8 @@ describe("the transcript", () => {
 
   it("puts images into results where the model reads them there", () => {
     const heic: UserContent = { type: "image", mimeType: "image/heic", data: "aGVpYw==" };
-    const wire = formatMessages([...turn, result("c1", [PICTURE, heic]), result("c2")], model);
-    expect(wire.slice(2)).toMatchObject([
+    const sent = formatMessages([...turn, result("c1", [PICTURE, heic]), result("c2")], model);
+    expect(sent.slice(2)).toMatchObject([
       {
         parts: [
           { functionResponse: { id: "c1", response: { output: SOMETHING }, parts: [INLINE] } },

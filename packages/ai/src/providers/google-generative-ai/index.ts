@@ -8,7 +8,7 @@ import type { ApiFormat } from "../http/format.ts";
 
 /**
  * Google's Gemini API, and Vertex AI, which speaks the same. Quirks: `generation` (a
- * number, where the id does not tell it), `thinkingLevels` (those that the model takes),
+ * number, where the id does not show it), `thinkingLevels` (those that the model takes),
  * `streamArguments` (true: a call's arguments come in pieces; Vertex AI only).
  */
 export function googleGenerativeAi(config: ProviderConfig = {}): ApiProvider {

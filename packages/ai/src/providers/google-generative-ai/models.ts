@@ -24,7 +24,7 @@ export interface ThinkingConfig {
   thinkingLevel?: string;
 }
 
-/** How a model of this service is told to think as much as was asked for, as far as it can be told. */
+/** The setting for thinking that is nearest to the level of the request. */
 export function chooseThinking(model: Model, options: StreamOptions): ThinkingConfig | undefined {
   const generation = parseGeneration(model);
   // Models that draw and speak take no word about thinking.
@@ -46,10 +46,10 @@ export function chooseThinking(model: Model, options: StreamOptions): ThinkingCo
 
 const LEVELS: readonly string[] = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 
-/** The levels that a model takes. None of the newer ones can be told not to think. */
+/** The levels that a model takes. Thinking cannot be switched off on the newer ones. */
 function findLevels(model: Model, generation: number): readonly string[] {
-  const said = quirk(model, "thinkingLevels");
-  if (Array.isArray(said)) return said.map((level) => String(level).toUpperCase());
+  const given = quirk(model, "thinkingLevels");
+  if (Array.isArray(given)) return given.map((level) => String(level).toUpperCase());
   if (/gemini-3-pro/.test(model.id)) return ["LOW", "HIGH"];
   const isSmall = /flash-lite/.test(model.id);
   const isFlash = /flash/.test(model.id) && generation <= LAST_MINIMAL_FLASH;
@@ -72,8 +72,8 @@ function findBudgets(id: string): { least: number; most: number; none: number } 
 
 /** The number in a model's name. Names without one always mean the newest. */
 function parseGeneration(model: Model): number {
-  const said = quirk(model, "generation");
-  if (typeof said === "number") return said;
+  const given = quirk(model, "generation");
+  if (typeof given === "number") return given;
   const number = /gemini-(\d+(?:\.\d+)?)/.exec(model.id)?.[1];
   if (number !== undefined) return Number(number);
   return model.id.includes("gemini-") ? Infinity : 0;

@@ -50,11 +50,11 @@ interface OpenCall {
   goesOn: boolean;
 }
 
-/** What is told of a part, beside what it is. */
+/** Fields of a part beside its content. */
 const ABOUT_PARTS = new Set(["thought", "thoughtSignature", "partMetadata", "mediaResolution"]);
 const REFUSALS =
   /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|LANGUAGE|MODEL_ARMOR)$/;
-/** The model wrote what nobody can read, or what it must not. */
+/** The model wrote a call that cannot be parsed, or that is not allowed. */
 const FAULTS = /^(MALFORMED_\w+|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS)$/;
 const NOT_FINISHED = "FINISH_REASON_UNSPECIFIED";
 
@@ -73,7 +73,7 @@ export class Reader implements ResponseReader {
     this.#request = request;
   }
 
-  /** The reason to finish may be told with every chunk, and figures may come after it. */
+  /** Every chunk may have the reason to finish, and usage may come after it. */
   get finished(): boolean {
     return this.#stopReason !== undefined || this.#blocked !== undefined;
   }
@@ -103,8 +103,8 @@ export class Reader implements ResponseReader {
     if (!this.finished) return;
     this.#endText();
     this.#endCall(this.#stopReason === "MAX_TOKENS");
-    const trouble = this.#createError();
-    if (trouble) throw trouble;
+    const error = this.#createError();
+    if (error) throw error;
     this.#out.done(doneReason(this.#stopReason, this.#out.message.content));
   }
 
@@ -124,7 +124,7 @@ export class Reader implements ResponseReader {
 
   #part(part: RawPart): void {
     const { functionCall, inlineData, text, thought = false } = part;
-    // An empty signature is none.
+    // An empty signature counts as absent.
     const signature = part.thoughtSignature || undefined;
     if (functionCall) return this.#functionCall(functionCall, signature);
     const kind = Object.keys(part).find((key) => !ABOUT_PARTS.has(key));
@@ -141,7 +141,7 @@ export class Reader implements ResponseReader {
     else this.#out.unknown(`part ${kind}`);
   }
 
-  /** Neighbouring text is one block. What is signed is one by itself, as it has to go back so. */
+  /** Neighboring texts are one block. A signed text is a block by itself, since it goes back so. */
   #say(text: string, thought: boolean, signature: string | undefined): void {
     if (text === "" && signature === undefined) return;
     this.#endCall();
@@ -242,17 +242,17 @@ export class Reader implements ResponseReader {
     const { name } = this.#request.service;
     const why = this.#blocked?.blockReason ?? this.#stopReason ?? "";
     const words = this.#blocked?.blockReasonMessage ?? this.#out.report.details?.["finishMessage"];
-    const told = typeof words === "string" && words !== "" ? `${why}: ${words}` : why;
+    const reason = typeof words === "string" && words !== "" ? `${why}: ${words}` : why;
     if (this.#blocked || REFUSALS.test(why)) {
       const what = this.#blocked ? "refused the request" : "refused to go on";
       return new ProviderError(
-        `${name} ${what} (${told}). Rephrase the request, or leave out what it objects to.`,
+        `${name} ${what} (${reason}). Rephrase the request, or leave out what it objects to.`,
         { kind: "refused", retryable: false },
       );
     }
     if (!FAULTS.test(why)) return undefined;
     return new ProviderError(
-      `The model of ${name} made a call that cannot be used (${told}). Try again.`,
+      `The model of ${name} made a call that cannot be used (${reason}). Try again.`,
       {
         kind: "incomplete",
         retryable: true,
@@ -275,14 +275,15 @@ function toUsage(raw: Record<string, unknown>): Usage {
   };
   const prompt = count("promptTokenCount");
   const cached = count("cachedContentTokenCount");
-  const said = count("candidatesTokenCount");
+  const written = count("candidatesTokenCount");
   const thought = count("thoughtsTokenCount");
   const total = count("totalTokenCount");
   if (prompt !== undefined) {
     // What the service's own tools gave to read is not in the count of the prompt.
     usage.input = Math.max(0, prompt - (cached ?? 0)) + (count("toolUsePromptTokenCount") ?? 0);
   }
-  if (said !== undefined || thought !== undefined) usage.output = (said ?? 0) + (thought ?? 0);
+  if (written !== undefined || thought !== undefined)
+    usage.output = (written ?? 0) + (thought ?? 0);
   if (cached !== undefined) usage.cacheRead = cached;
   if (thought !== undefined) usage.reasoning = thought;
   if (total !== undefined) usage.totalTokens = total;

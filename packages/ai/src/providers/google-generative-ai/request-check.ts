@@ -117,8 +117,8 @@ function checkPart(problems: Problems, part: Fields, { at, role }: Content): voi
     if (!NO_SIGNATURES.includes(signature)) problems.base64(signature, `${at} signature`);
   }
   if (kind === "text") {
-    const said = problems.text(part["text"], at) !== "" || signature !== undefined;
-    problems.must(said, at, "text must not be empty");
+    const isFilled = problems.text(part["text"], at) !== "" || signature !== undefined;
+    problems.must(isFilled, at, "text must not be empty");
   } else if (kind === "inlineData") checkImage(problems, part, IMAGE_TYPES, at);
   else if (kind === "functionCall") checkCall(problems, toFields(part["functionCall"]), at);
   else if (kind === "functionResponse") {

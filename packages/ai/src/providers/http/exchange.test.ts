@@ -24,13 +24,13 @@ import type { ApiFormat } from "./format.ts";
 import { authHeaders } from "./headers.ts";
 import { parseObject } from "./json.ts";
 
-/** A wire of one's own: how its service is asked, and how its answer is read. That is all. */
+/** A format with nothing but its request and its reader. */
 const parrot: ApiFormat = {
   api: "parrot",
-  writeRequest: (job) => ({
-    url: `${job.baseUrl}/say`,
-    headers: { "x-wire": "parrot", ...authHeaders(job, "bearer") },
-    body: { model: job.model.id, ...job.context },
+  writeRequest: (request) => ({
+    url: `${request.baseUrl}/say`,
+    headers: { "x-format": "parrot", ...authHeaders(request, "bearer") },
+    body: { model: request.model.id, ...request.context },
   }),
   createReader(out) {
     let text = -1;
@@ -70,7 +70,7 @@ interface Setting {
   config?: ProviderConfig;
   options?: StreamOptions;
   context?: Partial<Context>;
-  wire?: ApiFormat;
+  format?: ApiFormat;
   /** The options bring no key. */
   noKey?: boolean;
 }
@@ -87,7 +87,7 @@ interface Asked {
 async function start(fetch: typeof globalThis.fetch, setting: Setting = {}): Promise<Asked> {
   const clock = manualClock();
   const registry = new ApiRegistry();
-  registry.register(createProvider(setting.wire ?? parrot, { fetch, ...setting.config }));
+  registry.register(createProvider(setting.format ?? parrot, { fetch, ...setting.config }));
   const context = { messages: [createPrompt("Hello")], ...setting.context };
   const options = { clock, ...(!setting.noKey && { apiKey: KEY }), ...setting.options };
   const client = createInProcessClient(registry);
@@ -111,7 +111,7 @@ async function ask(
   return { ...message, sent: fake.requests };
 }
 
-function said(message: AssistantMessage): string {
+function textOf(message: AssistantMessage): string {
   return message.content.map((block) => (block.type === "text" ? block.text : "?")).join("");
 }
 
@@ -145,16 +145,16 @@ interface OpenBody {
   response: Response;
   send: (piece: string | Uint8Array) => void;
   breakOff: (error: Error) => void;
-  cancelled: () => boolean;
+  canceled: () => boolean;
 }
 
 function openBody(headers: Record<string, string> = {}, status = 200): OpenBody {
   const encoder = new TextEncoder();
   let control: ReadableStreamDefaultController<Uint8Array> | undefined;
-  let cancelled = false;
+  let canceled = false;
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => void (control = controller),
-    cancel: () => void (cancelled = true),
+    cancel: () => void (canceled = true),
   });
   return {
     response: new Response(stream, {
@@ -163,7 +163,7 @@ function openBody(headers: Record<string, string> = {}, status = 200): OpenBody 
     }),
     send: (piece) => control?.enqueue(typeof piece === "string" ? encoder.encode(piece) : piece),
     breakOff: (error) => control?.error(error),
-    cancelled: () => cancelled,
+    canceled: () => canceled,
   };
 }
 
@@ -171,10 +171,10 @@ function answering(...responses: Response[]): typeof fetch {
   return () => Promise.resolve(responses.shift() ?? Response.error());
 }
 
-describe("a wire of one's own", () => {
+describe("a custom format", () => {
   it("is asked like every other", async () => {
     const message = await ask(WHOLE);
-    expect(said(message)).toBe("Hello");
+    expect(textOf(message)).toBe("Hello");
     expect(message).toMatchObject({
       api: "parrot",
       provider: "aviary",
@@ -208,7 +208,7 @@ describe("the key", () => {
     expect(sent[0]?.headers["authorization"]).toBe(`Bearer ${KEY}`);
   });
 
-  it("is asked for anew with each request that brings none", async () => {
+  it("is asked for again with each request that brings none", async () => {
     const asked: string[] = [];
     const config: ProviderConfig = {
       getApiKey: ({ id }) => {
@@ -226,7 +226,7 @@ describe("the key", () => {
     ]);
   });
 
-  it.each([{}, { apiKey: "" }])("that is missing (%j) is told at once", async (options) => {
+  it.each([{}, { apiKey: "" }])("that is missing (%j) is reported at once", async (options) => {
     const service = fakeService(WHOLE);
     const message = await ask(service, { model: keyed, noKey: true, options });
     expect(service.requests).toEqual([]);
@@ -301,7 +301,7 @@ describe("the address", () => {
     expect(sent[0]?.url).toBe("https://mirror.example/v2/say");
   });
 
-  it.each([undefined, ""])("is the preset's where nobody says (%j)", async (nothing) => {
+  it.each([undefined, ""])("is the preset's where none is given (%j)", async (nothing) => {
     const { sent } = await ask(WHOLE, { config: { getBaseUrl: () => nothing }, model: keyed });
     expect(sent[0]?.url).toBe("https://api.openai.com/v1/say");
   });
@@ -311,7 +311,7 @@ describe("the address", () => {
     expect(sent[0]?.url).toBe("https://a.example/v1/say");
   });
 
-  it("that nobody knows is told, with what to set", async () => {
+  it("that is not known is reported, with what to set", async () => {
     const { baseUrl: _, ...nowhere } = model;
     const message = await ask(WHOLE, { model: nowhere });
     expect(message.failure).toEqual({ kind: "bad_request", retryable: false });
@@ -323,13 +323,13 @@ describe("the address", () => {
 });
 
 describe("headers", () => {
-  it("of the model replace the wire's, those of the options replace all, in any case", async () => {
+  it("of the model replace the format's, those of the options replace all, in any case", async () => {
     const { sent } = await ask(WHOLE, {
-      model: { ...model, headers: { "X-Wire": "model", "X-Both": "model", "x-model": "m" } },
+      model: { ...model, headers: { "X-Format": "model", "X-Both": "model", "x-model": "m" } },
       options: { headers: { "x-both": "options", AUTHORIZATION: "Basic b3duOmtleQ==" } },
     });
     expect(sent[0]?.headers).toMatchObject({
-      "x-wire": "model",
+      "x-format": "model",
       "x-both": "options",
       "x-model": "m",
       authorization: "Basic b3duOmtleQ==",
@@ -339,9 +339,9 @@ describe("headers", () => {
   it("of the options win also where those between are written differently", async () => {
     const { sent } = await ask(WHOLE, {
       model: { ...model, headers: { "X-WIRE": "model" } },
-      options: { headers: { "x-wire": "options" } },
+      options: { headers: { "x-format": "options" } },
     });
-    expect(sent[0]?.headers["x-wire"]).toBe("options");
+    expect(sent[0]?.headers["x-format"]).toBe("options");
   });
 });
 
@@ -425,7 +425,7 @@ describe("onResponse", () => {
       failure: { kind: "hook", retryable: false },
     });
     await clock.turn();
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
   });
 });
 
@@ -497,11 +497,11 @@ describe("an abort", () => {
     const control = new AbortController();
     const service = fakeService(WHOLE);
     let give = (_key: string): void => {};
-    let told: AbortSignal | undefined;
+    let given: AbortSignal | undefined;
     const asked = await start(service.fetch, {
       config: {
         getApiKey: (_, signal) => {
-          told = signal;
+          given = signal;
           return new Promise((resolve) => (give = resolve));
         },
       },
@@ -510,7 +510,7 @@ describe("an abort", () => {
     });
     control.abort();
     expect(asked.closed()).toBe(true);
-    expect(told?.aborted).toBe(true);
+    expect(given?.aborted).toBe(true);
     give(KEY);
     expect(await asked.result).toMatchObject(aborted);
     await asked.clock.turn();
@@ -522,14 +522,14 @@ describe("an abort", () => {
     const control = new AbortController();
     const service = fakeService(WHOLE);
     let signed = (_headers: Record<string, string>): void => {};
-    const wire: ApiFormat = {
+    const format: ApiFormat = {
       ...parrot,
-      writeRequest: (job) => ({
-        ...parrot.writeRequest(job),
+      writeRequest: (request) => ({
+        ...parrot.writeRequest(request),
         sign: () => new Promise((resolve) => (signed = resolve)),
       }),
     };
-    const asked = await start(service.fetch, { wire, options: { signal: control.signal } });
+    const asked = await start(service.fetch, { format, options: { signal: control.signal } });
     await asked.clock.turn();
     control.abort();
     expect(asked.closed()).toBe(true);
@@ -538,7 +538,7 @@ describe("an abort", () => {
     expect(service.requests).toEqual([]);
   });
 
-  it.each([false, true])("while nobody answers, with a fetch that is deaf: %s", async (deaf) => {
+  it.each([false, true])("while no answer comes, with a fetch that is deaf: %s", async (deaf) => {
     const control = new AbortController();
     const hand = byHand({ deaf });
     const seen: unknown[] = [];
@@ -550,17 +550,17 @@ describe("an abort", () => {
     control.abort();
     expect(asked.closed()).toBe(true);
     expect(await asked.result).toMatchObject(aborted);
-    // An answer that comes too late is let go, and nobody hears of it.
+    // A late answer is released and ignored.
     const late = openBody();
     hand.answer(late.response);
     await asked.clock.turn();
-    if (deaf) expect(late.cancelled()).toBe(true);
+    if (deaf) expect(late.canceled()).toBe(true);
     expect(seen).toEqual([]);
     expect(asked.events.map(({ type }) => type)).toEqual(["error"]);
     expect(asked.clock.pending).toBe(0);
   });
 
-  it("while onResponse thinks about it: the body is let go", async () => {
+  it("while onResponse thinks about it: the body is released", async () => {
     const control = new AbortController();
     const body = openBody();
     let go = (): void => {};
@@ -575,10 +575,10 @@ describe("an abort", () => {
     expect(asked.closed()).toBe(true);
     go();
     await asked.clock.turn();
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
   });
 
-  it("at any byte of the body: what had come is kept, the connection is let go", async () => {
+  it("at any byte of the body: what had come is kept, the connection is released", async () => {
     const bytes = new TextEncoder().encode(HELLO);
     for (let cut = 0; cut <= bytes.length; cut++) {
       const control = new AbortController();
@@ -590,9 +590,9 @@ describe("an abort", () => {
       expect(asked.closed()).toBe(true);
       const message = await asked.result;
       expect(message).toMatchObject(aborted);
-      expect("Hello".startsWith(said(message))).toBe(true);
+      expect("Hello".startsWith(textOf(message))).toBe(true);
       await asked.clock.turn();
-      expect(body.cancelled()).toBe(true);
+      expect(body.canceled()).toBe(true);
       expect(asked.events.filter(({ type }) => type === "error")).toHaveLength(1);
       expect(getEventListeners(control.signal, "abort")).toEqual([]);
       expect(asked.clock.pending).toBe(0);
@@ -609,7 +609,7 @@ describe("an abort", () => {
     expect(asked.closed()).toBe(true);
     expect(await asked.result).toMatchObject(aborted);
     await asked.clock.turn();
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
   });
 
   it("after the end does nothing", async () => {
@@ -624,9 +624,9 @@ describe("an abort", () => {
     expect(await asked.result).toMatchObject({ stopReason: "stop" });
   });
 
-  it("that nobody asked for is a fault of the network, not an abort", async () => {
-    const gaveUp = new DOMException("This operation was aborted", "AbortError");
-    const fetch = (() => Promise.reject(gaveUp)) as typeof globalThis.fetch;
+  it("that the caller did not ask for is a fault of the network, not an abort", async () => {
+    const aborted = new DOMException("This operation was aborted", "AbortError");
+    const fetch = (() => Promise.reject(aborted)) as typeof globalThis.fetch;
     const { result } = await start(fetch);
     expect(await result).toMatchObject({
       stopReason: "error",
@@ -656,7 +656,7 @@ describe("whatever happens, nothing stays behind", () => {
     expect(getEventListeners(control.signal, "abort")).toEqual([]);
     await clock.advance(DRAIN_MS);
     expect(clock.pending).toBe(0);
-    // A body that was read to its end leaves nothing to let go of.
+    // A body that was read to its end leaves nothing to release.
     expect(service.requests[0]?.signal?.aborted).toBe(name !== "a whole answer");
   });
 });
@@ -680,7 +680,7 @@ describe("time", () => {
       errorMessage: "aviary had not finished after 5 s, which is what timeoutMs allows.",
       failure: { kind: "timeout" },
     });
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
     expect(asked.clock.pending).toBe(0);
   });
 
@@ -718,7 +718,7 @@ describe("time", () => {
       errorMessage: "aviary went silent for 1 s. Try again, or look at its status page.",
       failure: { kind: "stalled" },
     });
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
     expect(asked.clock.pending).toBe(0);
   });
 
@@ -731,7 +731,7 @@ describe("time", () => {
     }
     expect(asked.closed()).toBe(false);
     body.send(WHOLE);
-    expect(said(await asked.result)).toBe("Hello");
+    expect(textOf(await asked.result)).toBe("Hello");
   });
 
   it("is not watched with an idleTimeoutMs of 0", async () => {
@@ -749,7 +749,7 @@ describe("time", () => {
     await asked.clock.advance(1);
     expect(await asked.result).toMatchObject({ stopReason: "stop", content: [{ text: "Hello" }] });
     expect(asked.clock.pending).toBe(0);
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
   });
 
   it("after the model is finished begins again with each event, but not with a comment", async () => {
@@ -774,7 +774,7 @@ describe("time", () => {
     await asked.clock.advance(DEFAULT_IDLE_MS - 1);
     expect(asked.closed()).toBe(false);
     body.send(sse({ end: true }));
-    expect(said(await asked.result)).toBe("Hello!");
+    expect(textOf(await asked.result)).toBe("Hello!");
   });
 
   it("is not spent on an error whose body does not end", async () => {
@@ -786,7 +786,7 @@ describe("time", () => {
       failure: { kind: "rate_limit", status: 429, retryAfterMs: 7_000 },
     });
     expect(asked.clock.pending).toBe(0);
-    expect(body.cancelled()).toBe(true);
+    expect(body.canceled()).toBe(true);
   });
 });
 
@@ -907,24 +907,24 @@ describe("the end of a body", () => {
   it("does not matter after the response's own end: what follows is dropped", async () => {
     const message = await ask(WHOLE + sse({ say: "more" }, { error: { message: "no" } }));
     expect(message).toMatchObject({ stopReason: "stop", report: { events: 3 } });
-    expect(said(message)).toBe("Hello");
+    expect(textOf(message)).toBe("Hello");
   });
 });
 
-describe("trouble inside", () => {
+describe("errors inside", () => {
   it.each(["request", "reader", "read"] as const)(
-    "a wire that throws in %s ends",
+    "a format that throws in %s ends",
     async (where) => {
       const fault = (): never => {
         throw new RangeError("out of perches");
       };
-      const wire: ApiFormat =
+      const format: ApiFormat =
         where === "request"
           ? { ...parrot, writeRequest: fault }
           : where === "reader"
             ? { ...parrot, createReader: fault }
             : { ...parrot, createReader: () => ({ read: fault, end() {} }) };
-      const message = await ask(WHOLE, { wire });
+      const message = await ask(WHOLE, { format });
       expect(message.stopReason).toBe("error");
       expect(message.errorMessage).toContain("out of perches");
     },
@@ -983,7 +983,7 @@ describe("a redirect", () => {
   it.each([307, 308])("%i within the origin is followed, with body and key", async (status) => {
     const service = fakeService(to("/v2/say?x=1", status), WHOLE);
     const message = await ask(service);
-    expect(said(message)).toBe("Hello");
+    expect(textOf(message)).toBe("Hello");
     expect(service.requests.map(({ url }) => url)).toEqual([
       "https://aviary.example/v1/say",
       "https://aviary.example/v2/say?x=1",
@@ -993,26 +993,26 @@ describe("a redirect", () => {
     expect(second?.body).toEqual(first?.body);
   });
 
-  it("is signed anew", async () => {
+  it("is signed again", async () => {
     const signed: string[] = [];
-    const wire: ApiFormat = {
+    const format: ApiFormat = {
       ...parrot,
-      writeRequest: (job) => ({
-        ...parrot.writeRequest(job),
+      writeRequest: (request) => ({
+        ...parrot.writeRequest(request),
         sign: ({ url, headers }) => {
           signed.push(url);
           return Promise.resolve({ ...headers, "x-signed": url });
         },
       }),
     };
-    const { sent } = await ask(fakeService(to("/v2/say"), WHOLE), { wire });
+    const { sent } = await ask(fakeService(to("/v2/say"), WHOLE), { format });
     expect(signed).toEqual(["https://aviary.example/v1/say", "https://aviary.example/v2/say"]);
     expect(sent[1]?.headers["x-signed"]).toBe("https://aviary.example/v2/say");
   });
 
   it("is followed three times, and then no more", async () => {
     const three = await ask(fakeService(to("/1"), to("/2"), to("/3"), WHOLE));
-    expect(said(three)).toBe("Hello");
+    expect(textOf(three)).toBe("Hello");
     const four = await ask(fakeService(to("/1"), to("/2"), to("/3"), to("/4"), WHOLE));
     expect(four.sent).toHaveLength(4);
     expect(four).toMatchObject({
@@ -1045,7 +1045,7 @@ describe("a redirect", () => {
     });
   });
 
-  it("that a browser hides is told as one", async () => {
+  it("that a browser hides is reported as one", async () => {
     const hidden = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
     const { result } = await start(answering(hidden));
     expect(await result).toMatchObject({

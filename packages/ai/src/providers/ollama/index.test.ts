@@ -72,7 +72,7 @@ describe("reading", () => {
     expect(message.report?.usage).toEqual(counts);
   });
 
-  it("leaves unknown what it is not told", async () => {
+  it("leaves unknown what is not reported", async () => {
     const { message } = await ask([...TEXT, done("stop", {})]);
     expect(message.usage).toEqual({});
     expect(message.report?.usage).toBeUndefined();
@@ -167,7 +167,7 @@ describe("reading", () => {
     expect(message.errorMessage).toContain("model runner has stopped");
   });
 
-  it("tells the words of an error that is no stream", async () => {
+  it("shows the message of an error that is no stream", async () => {
     const body = `{"error":"model 'qwen3:8b' not found"}`;
     const { message } = await sendRequest(ollama, model, fakeService({ body, status: 404 }));
     expect(message.failure).toMatchObject({ kind: "bad_request", status: 404 });
@@ -239,7 +239,7 @@ describe("writing", () => {
     expect(request.url).toBe(`${address}/api/chat`);
   });
 
-  it("tells a page of something in between from a broken answer", async () => {
+  it("distinguishes a page of something in between from a broken answer", async () => {
     const page = { body: "<html><title>Log in</title>", headers: { "content-type": "text/html" } };
     const { message } = await sendRequest(ollama, model, fakeService(page));
     expect(message.errorMessage).toContain("an HTML page instead of JSON, from");
@@ -254,11 +254,11 @@ describe("writing", () => {
     ]);
   });
 
-  it("tells what another service ran, without what only that one can read", () => {
+  it("describes what another service ran, without what only that one can read", () => {
     const output = [{ title: "Found", encrypted_content: "sealed" }];
     const theirs = { type: "serviceTool", id: "s", name: "search", output, raw: {} } as const;
-    const [told] = formatMessages([assistant([theirs], { model: "other" })], model);
-    expect(told).toMatchObject({
+    const [described] = formatMessages([assistant([theirs], { model: "other" })], model);
+    expect(described).toMatchObject({
       content: '[The service ran its tool search, which gave [{"title":"Found"}]]',
     });
   });
@@ -300,10 +300,10 @@ describe("writing", () => {
     expect(formatMessages(messages.slice(0, 4), model).slice(2)).toEqual(results);
   });
 
-  it("tells a model what others thought as text", () => {
+  it("sends what other models thought as text", () => {
     const theirs = assistant([{ type: "thinking", thinking: "Hm" }], { model: "llama3" });
-    const [said] = formatMessages([theirs], model);
-    expect(said).toEqual({ role: "assistant", content: "[thinking]\nHm\n[/thinking]" });
+    const [formatted] = formatMessages([theirs], model);
+    expect(formatted).toEqual({ role: "assistant", content: "[thinking]\nHm\n[/thinking]" });
   });
 
   it.each([
@@ -331,7 +331,7 @@ describe("writing", () => {
     [{ ...model, id: "gpt-oss:20b" }, "xhigh", "high"],
     [{ ...model, quirks: { thinking: "levels" } }, "high", "high"],
     [{ ...model, id: "gpt-oss:20b", quirks: { thinking: "switch" } }, "high", true],
-  ] as const)("tells %j how much to think: %s", async (at, thinkingLevel, think) => {
+  ] as const)("asks %j how much to think: %s", async (at, thinkingLevel, think) => {
     const { request } = await ask(WHOLE, {}, { thinkingLevel }, at);
     expect(request.body["think"]).toBe(think);
   });

@@ -97,8 +97,8 @@ export class Reader implements ResponseReader {
     if (done_reason !== undefined) report.stopReason = done_reason;
     for (const [name, value] of Object.entries(line)) {
       if (READ.includes(name)) continue;
-      const told = name.endsWith("_count") ? (report.usage ??= {}) : (report.details ??= {});
-      told[name] = value;
+      const fields = name.endsWith("_count") ? (report.usage ??= {}) : (report.details ??= {});
+      fields[name] = value;
     }
     this.#out.usage(toUsage(report.usage ?? {}));
     this.#out.done(doneReason(done_reason, this.#out.message));

@@ -70,19 +70,19 @@ export function formatMessages(messages: readonly Message[], model: Model): obje
 }
 
 function toChatMessages(messages: readonly Message[]): ChatMessage[] {
-  const wire: ChatMessage[] = [];
+  const chat: ChatMessage[] = [];
   // Results have no images here: these follow as what the user shows, after the last result.
   let shown: ImageContent[] = [];
   const show = (): void => {
     const images = shown.map(({ data }) => data);
-    if (images.length > 0) wire.push({ role: "user", content: "(Images of the results.)", images });
+    if (images.length > 0) chat.push({ role: "user", content: "(Images of the results.)", images });
     shown = [];
   };
   for (const message of messages) {
     if (message.role === "toolResult") {
       const images = message.content.filter((block) => block.type === "image");
       shown.push(...images);
-      wire.push({
+      chat.push({
         role: "tool",
         content: joinTexts(message.content) || "(The image follows.)",
         tool_name: message.toolName,
@@ -92,11 +92,12 @@ function toChatMessages(messages: readonly Message[]): ChatMessage[] {
       continue;
     }
     show();
-    const said = message.role === "assistant" ? assistantMessage(message) : userMessage(message);
-    if (said) wire.push(said);
+    const formatted =
+      message.role === "assistant" ? assistantMessage(message) : userMessage(message);
+    if (formatted) chat.push(formatted);
   }
   show();
-  return wire;
+  return chat;
 }
 
 function userMessage({ content }: Extract<Message, { role: "user" }>): ChatMessage {
@@ -144,9 +145,9 @@ function toolParams({ context, options: { toolChoice: choice } }: RequestContext
 }
 
 function runtimeOptions(model: Model, options: StreamOptions): Partial<Options> {
-  const said = model.quirks?.["numCtx"];
+  const given = model.quirks?.["numCtx"];
   // Else the server loads the model with a small window, and cuts off what does not fit.
-  const num_ctx = typeof said === "number" ? said : model.contextWindow;
+  const num_ctx = typeof given === "number" ? given : model.contextWindow;
   const { maxTokens: num_predict, temperature } = options;
   return {
     ...(num_ctx !== undefined && { num_ctx }),
@@ -159,8 +160,8 @@ function chooseThinking(model: Model, options: StreamOptions): ChatRequest["thin
   // A model that cannot think refuses to be asked for it.
   if (model.reasoning === false) return undefined;
   const { thinkingLevel = "off" } = options;
-  const said = model.quirks?.["thinking"];
-  const levels = said === "levels" || (said !== "switch" && model.id.includes("gpt-oss"));
+  const given = model.quirks?.["thinking"];
+  const levels = given === "levels" || (given !== "switch" && model.id.includes("gpt-oss"));
   if (!levels) return thinkingLevel !== "off";
   // Where there are levels, thinking cannot be switched off.
   if (thinkingLevel === "medium" || thinkingLevel === "high") return thinkingLevel;

@@ -57,14 +57,18 @@ export function chatMessages(
     ids: { pattern: new RegExp(pattern), maxLength },
     unsignedThinking: "keep",
   };
-  const wire: ChatMessage[] = [];
+  const formatted: ChatMessage[] = [];
   // A result holds text alone: its images follow once all results of the turn are there.
   let images: ChatPart[] = [];
   const push = (message: ChatMessage): void => {
-    if (message.role === "user" && wire.at(-1)?.role === "tool" && dialect.assistantAfterResults) {
-      wire.push({ role: "assistant", content: GO_ON });
+    if (
+      message.role === "user" &&
+      formatted.at(-1)?.role === "tool" &&
+      dialect.assistantAfterResults
+    ) {
+      formatted.push({ role: "assistant", content: GO_ON });
     }
-    wire.push(message);
+    formatted.push(message);
   };
   const showImages = (): void => {
     if (images.length > 0) push({ role: "user", content: images });
@@ -77,7 +81,7 @@ export function chatMessages(
   )) {
     if (message.role === "toolResult") {
       const { toolName: name } = message;
-      wire.push({
+      formatted.push({
         role: "tool",
         tool_call_id: message.toolCallId,
         ...(dialect.resultName && { name }),
@@ -93,15 +97,15 @@ export function chatMessages(
       const content = userContent(message.content);
       push({ role: "user", content });
     } else {
-      const said = assistantMessage(message, model, dialect);
-      if (said) push(said);
+      const formatted = assistantMessage(message, model, dialect);
+      if (formatted) push(formatted);
     }
   }
   showImages();
-  if (dialect.userLast && wire.at(-1)?.role === "assistant") {
-    wire.push({ role: "user", content: ASK_ON });
+  if (dialect.userLast && formatted.at(-1)?.role === "assistant") {
+    formatted.push({ role: "user", content: ASK_ON });
   }
-  return dialect.alternate ? mergeTurns(wire) : wire;
+  return dialect.alternate ? mergeTurns(formatted) : formatted;
 }
 
 /** Calls and results as text, for a service that has no tools. */
@@ -155,18 +159,18 @@ function assistantMessage(
     else if (block.type === "thinking") thoughts.push(block);
     else if (block.type === "toolCall") calls.push(toChatCall(block));
     else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
-    // What the service ran itself it does not take back; its answer tells of it.
+    // The service does not take back what it ran itself; its answer has the effect.
   }
   // Its own text came in one piece, and was only parted by what came in between.
   const text = texts.join(isOwn(message, model) ? "" : "\n\n");
   if (text === "" && calls.length === 0) return undefined;
-  const wire: ChatMessage = {
+  const formatted: ChatMessage = {
     role: "assistant",
     content: text === "" ? dialect.emptyContent : text,
   };
-  addThinking(wire, thoughts, calls.length > 0, dialect);
-  if (calls.length > 0) wire.tool_calls = calls;
-  return wire;
+  addThinking(formatted, thoughts, calls.length > 0, dialect);
+  if (calls.length > 0) formatted.tool_calls = calls;
+  return formatted;
 }
 
 function toChatCall({ id, name, arguments: given, signature }: ToolCall): ChatCall {
@@ -179,14 +183,14 @@ function toChatCall({ id, name, arguments: given, signature }: ToolCall): ChatCa
 }
 
 function addThinking(
-  wire: ChatMessage,
+  formatted: ChatMessage,
   thoughts: readonly ThinkingContent[],
   calls: boolean,
   { reasoningBack, reasoningRequired }: ChatDialect,
 ): void {
   const details = thoughts.flatMap(({ signature }) => parseDetails(signature));
   if (details.length > 0) {
-    wire.reasoning_details = mergeDetails(details);
+    formatted.reasoning_details = mergeDetails(details);
     return;
   }
   const thinking = thoughts.map((block) => block.thinking).join("");
@@ -195,17 +199,17 @@ function addThinking(
       return;
     case "parts":
       if (thinking === "") return;
-      wire.content = [
+      formatted.content = [
         { type: "thinking", thinking: [{ type: "text", text: thinking }] },
-        ...(typeof wire.content === "string" && wire.content !== ""
-          ? [textPart(wire.content)]
+        ...(typeof formatted.content === "string" && formatted.content !== ""
+          ? [textPart(formatted.content)]
           : []),
       ];
       return;
     default: {
       const field = reasoningBack === "reasoning_content" ? "reasoning_content" : "reasoning";
-      if (thinking !== "") wire[field] = thinking;
-      else if (reasoningRequired && calls) wire[field] = NO_THINKING;
+      if (thinking !== "") formatted[field] = thinking;
+      else if (reasoningRequired && calls) formatted[field] = NO_THINKING;
     }
   }
 }
@@ -215,16 +219,16 @@ function parseDetails(signature: string | undefined): ReasoningDetail[] {
   return Array.isArray(value) ? (value as ReasoningDetail[]) : [];
 }
 
-/** Neighbours of the same role become one message, and a user begins. */
+/** Neighbors of the same role become one message, and a user begins. */
 function mergeTurns(messages: readonly ChatMessage[]): ChatMessage[] {
-  const wire: ChatMessage[] = [];
-  if (messages[0]?.role === "assistant") wire.push({ role: "user", content: BEGIN });
+  const formatted: ChatMessage[] = [];
+  if (messages[0]?.role === "assistant") formatted.push({ role: "user", content: BEGIN });
   for (const message of messages) {
-    const last = wire.at(-1);
+    const last = formatted.at(-1);
     if (last?.role === message.role) last.content = joinContents(last.content, message.content);
-    else wire.push({ ...message });
+    else formatted.push({ ...message });
   }
-  return wire;
+  return formatted;
 }
 
 function joinContents(

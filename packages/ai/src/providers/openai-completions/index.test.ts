@@ -106,14 +106,14 @@ describe("reading", () => {
       calls({ index: 0, function: { arguments: '{"at":' } }),
       calls(
         { index: 1, function: { arguments: ":1}" } },
-        { index: 0, function: { arguments: '"door"}' } },
+        { index: 0, function: { arguments: '"gate"}' } },
       ),
       chunk({}, "tool_calls"),
       DONE,
     ]);
     expect(message.stopReason).toBe("toolUse");
     expect(message.content).toEqual([
-      { type: "toolCall", id: "a", name: "look", arguments: { at: "door" } },
+      { type: "toolCall", id: "a", name: "look", arguments: { at: "gate" } },
       { type: "toolCall", id: "b", name: "add", arguments: { x: 1 } },
     ]);
     expect(events.filter(({ type }) => type === "toolcall_delta")).toHaveLength(4);
@@ -318,7 +318,7 @@ describe("reading", () => {
     expect(message.report?.details).toMatchObject({ reasoningDetails: 5 });
   });
 
-  it("shows a refusal as text, and tells of it", async () => {
+  it("shows a refusal as text, and reports it", async () => {
     const { message } = await ask([
       chunk({ refusal: "I will " }),
       chunk({ refusal: "not." }),
@@ -443,7 +443,7 @@ describe("reading", () => {
     });
   });
 
-  it("reads choice 0 alone, and tells how many there were", async () => {
+  it("reads choice 0 alone, and reports how many there were", async () => {
     const choices = (text: string): object[] => [
       { index: 1, delta: { content: "Other" }, finish_reason: null },
       { index: 0, delta: { content: text }, finish_reason: null },
@@ -617,12 +617,12 @@ describe("usage", () => {
     expect(unfit.message.usage).toMatchObject({ output: 9, reasoning: 5 });
   });
 
-  it("takes the cost that a gateway tells", async () => {
+  it("takes the cost that a gateway reports", async () => {
     const usage = { ...USAGE, cost: 0.25 };
-    const told = [chunk({ content: "Hi" }, "stop", { usage }), DONE];
-    const { message } = await ask(told, {}, {}, at("openrouter"));
+    const chunks = [chunk({ content: "Hi" }, "stop", { usage }), DONE];
+    const { message } = await ask(chunks, {}, {}, at("openrouter"));
     expect(message.usage.cost).toEqual({ total: 0.25 });
-    expect((await ask(told)).message.usage.cost).toBeUndefined();
+    expect((await ask(chunks)).message.usage.cost).toBeUndefined();
   });
 
   it("is unknown where the service says nothing", async () => {
@@ -734,7 +734,7 @@ describe("requests", () => {
       for (const length of [1, 4]) {
         const part = formatMessages(messages.slice(0, length), at(id))
           .map((message) => JSON.stringify(message))
-          // Said only as long as the user has said nothing.
+          // Said only as long as the user has answer nothing.
           .filter((message) => !message.includes("(Go on.)"));
         expect(whole.slice(0, part.length)).toEqual(part);
       }
@@ -781,25 +781,25 @@ describe("requests", () => {
   it("gives thinking with details back to the model that made it, and only to that", () => {
     const details = [{ type: "reasoning.text", index: 0, text: "Hm", signature: "c2ln" }];
     const router = at("openrouter", "vendor/deep");
-    const said = createAnswers(router)([
+    const answer = createAnswers(router)([
       { type: "thinking", thinking: "Hm", signature: JSON.stringify(details) },
       { type: "text", text: "Hi" },
     ]);
-    expect(formatMessages([said], router)).toEqual([
+    expect(formatMessages([answer], router)).toEqual([
       { role: "assistant", content: "Hi", reasoning_details: details },
     ]);
-    expect(formatMessages([said], at("openrouter", "vendor/other"))).toEqual([
+    expect(formatMessages([answer], at("openrouter", "vendor/other"))).toEqual([
       { role: "assistant", content: "[thinking]\nHm\n[/thinking]\n\nHi" },
     ]);
   });
 
   it("joins a model's own text as it was", () => {
-    const said = assistant([
+    const answer = assistant([
       { type: "text", text: "One " },
       { type: "thinking", thinking: "Hm" },
       { type: "text", text: "two" },
     ]);
-    expect(formatMessages([said], model)).toEqual([
+    expect(formatMessages([answer], model)).toEqual([
       { role: "assistant", content: "One two", reasoning: "Hm" },
     ]);
   });
@@ -922,11 +922,11 @@ describe("quirks", () => {
     ["none", { content: "Hi" }],
   ])("sends thinking back as %s", (reasoningBack, written) => {
     const by = quirky({ reasoningBack });
-    const said = createAnswers(by)([
+    const answer = createAnswers(by)([
       { type: "thinking", thinking: "Hm" },
       { type: "text", text: "Hi" },
     ]);
-    expect(formatMessages([said], by)).toEqual([{ role: "assistant", ...written }]);
+    expect(formatMessages([answer], by)).toEqual([{ role: "assistant", ...written }]);
   });
 
   it("fills in thinking where a service insists on it", () => {
@@ -945,8 +945,8 @@ describe("quirks", () => {
       result("abc123XYZ"),
       createPrompt("And?"),
     ];
-    const wire = formatMessages(messages, mistral);
-    expect(wire).toMatchObject([
+    const sent = formatMessages(messages, mistral);
+    expect(sent).toMatchObject([
       { role: "user" },
       { role: "assistant", content: "", tool_calls: [{}, { id: "abc123XYZ" }] },
       { role: "tool", name: "look" },
@@ -954,14 +954,14 @@ describe("quirks", () => {
       { role: "assistant", content: "(I have the results.)" },
       { role: "user", content: "And?" },
     ]);
-    const id = /"tool_call_id":"([a-zA-Z0-9]{9})"/.exec(JSON.stringify(wire[2]))?.[1];
-    expect(wire[1]).toMatchObject({ tool_calls: [{ id }, {}] });
+    const id = /"tool_call_id":"([a-zA-Z0-9]{9})"/.exec(JSON.stringify(sent[2]))?.[1];
+    expect(sent[1]).toMatchObject({ tool_calls: [{ id }, {}] });
     const body = await bodyOf(mistral, { tools: [TOOL] }, { toolChoice: "required" });
     expect(body["tool_choice"]).toBe("any");
     expect(body["stream_options"]).toBeUndefined();
   });
 
-  it("takes the tools away where a service cannot be told not to use them", async () => {
+  it("takes the tools away where a service has no way to forbid them", async () => {
     const forced = await bodyOf(at("zai"), { tools: [TOOL] }, { toolChoice: "required" });
     expect(forced["tools"]).toBeDefined();
     expect(forced["tool_choice"]).toBeUndefined();
@@ -969,7 +969,7 @@ describe("quirks", () => {
     expect(none["tools"]).toBeUndefined();
   });
 
-  it("Perplexity: turns are taken, and tools told as text", async () => {
+  it("Perplexity: turns are taken, and tools sent as text", async () => {
     const messages = [
       assistant([{ type: "text", text: "Welcome" }]),
       createPrompt("Hello"),

@@ -156,7 +156,7 @@ export class Reader implements ResponseReader {
     const usage = chunk.usage ?? chunk.x_groq?.usage ?? choices[0]?.usage;
     if (usage) this.#usage(usage);
     if (error) this.#failure ??= new ServiceFault(error);
-    // Figures may follow an error: it is told when they came, or nothing more comes.
+    // Usage may follow an error: report it once usage has come, or nothing more comes.
     if (this.#failure && this.#out.report.usage) throw this.#failure;
     if (!error && !usage && !Array.isArray(chunk.choices)) {
       this.#out.unknown(`event ${event ?? chunk.type ?? chunk.object ?? "without choices"}`);
@@ -180,13 +180,13 @@ export class Reader implements ResponseReader {
     // Azure's first chunk has neither; Groq's agents have another id in each.
     if (chunk.id) message.responseId ??= chunk.id;
     if (chunk.model) message.servedModel ??= chunk.model;
-    const told =
+    const detail =
       chunk["provider"] ??
       chunk["service_tier"] ??
       chunk["citations"] ??
       chunk["search_results"] ??
       chunk["prompt_filter_results"];
-    if (told !== undefined && told !== null) this.#addDetails(chunk, DETAILS);
+    if (detail !== undefined && detail !== null) this.#addDetails(chunk, DETAILS);
   }
 
   #addDetails(from: Record<string, unknown>, names: readonly string[]): void {

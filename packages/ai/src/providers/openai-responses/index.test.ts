@@ -60,7 +60,7 @@ function at(output_index: number, type: string, more: object): object {
   return { type: `response.${type}`, output_index, ...more };
 }
 
-function said(text: string, more: object = {}): { type: string; content: object[] } {
+function messageItem(text: string, more: object = {}): { type: string; content: object[] } {
   const part = { type: "output_text", text, annotations: [] };
   return {
     type: "message",
@@ -88,15 +88,15 @@ function sealed(more: object = {}): { id: string; [field: string]: unknown } {
 }
 
 const MESSAGE = [
-  at(0, "output_item.added", { item: said("", { content: [], status: "in_progress" }) }),
+  at(0, "output_item.added", { item: messageItem("", { content: [], status: "in_progress" }) }),
   at(0, "content_part.added", { content_index: 0, part: { type: "output_text", text: "" } }),
   at(0, "output_text.delta", { content_index: 0, delta: "Hel" }),
   at(0, "output_text.delta", { content_index: 0, delta: "lo" }),
   at(0, "output_text.done", { content_index: 0, text: "Hello" }),
   at(0, "content_part.done", { content_index: 0, part: { type: "output_text", text: "Hello" } }),
-  at(0, "output_item.done", { item: said("Hello") }),
+  at(0, "output_item.done", { item: messageItem("Hello") }),
 ];
-const WHOLE = [CREATED, ...MESSAGE, completed([said("Hello")])];
+const WHOLE = [CREATED, ...MESSAGE, completed([messageItem("Hello")])];
 
 function callEvents(index: number, pieces: readonly string[], more: object = {}): object[] {
   return [
@@ -165,7 +165,7 @@ describe("reading", () => {
 
   it("keeps a text for each part, its phase and what it cites", async () => {
     const annotations = [{ type: "url_citation", url: "https://example.org/", title: "It" }];
-    const item = said("", {
+    const item = messageItem("", {
       phase: "commentary",
       content: [
         { type: "output_text", text: "One", annotations },
@@ -192,8 +192,8 @@ describe("reading", () => {
         signature: JSON.stringify({ id: "msg_1", phase: "commentary" }),
       },
     ]);
-    const [wire] = formatMessages([assistant(message.content)], { ...model, reasoning: false });
-    expect(wire).toEqual({
+    const [sent] = formatMessages([assistant(message.content)], { ...model, reasoning: false });
+    expect(sent).toEqual({
       type: "message",
       role: "assistant",
       id: "msg_1",
@@ -209,10 +209,10 @@ describe("reading", () => {
   it("matches the parts of a message by order where their index is another", async () => {
     const { message } = await ask([
       CREATED,
-      at(0, "output_item.added", { item: said("", { content: [] }) }),
+      at(0, "output_item.added", { item: messageItem("", { content: [] }) }),
       at(0, "output_text.delta", { content_index: 1, delta: "Hello" }),
-      at(0, "output_item.done", { item: said("Hello") }),
-      completed([said("Hello")]),
+      at(0, "output_item.done", { item: messageItem("Hello") }),
+      completed([messageItem("Hello")]),
     ]);
     expect(message.content).toMatchObject([{ type: "text", text: "Hello" }]);
   });
@@ -285,7 +285,7 @@ describe("reading", () => {
     expect(message.content).toHaveLength(1);
   });
 
-  it("does not run a call whose arguments are told in two ways", async () => {
+  it("does not run a call whose arguments come in two versions", async () => {
     const { message } = await ask([
       CREATED,
       ...callEvents(0, ['{"a":1}']).slice(0, 2),
@@ -310,13 +310,13 @@ describe("reading", () => {
       at(1, "output_item.added", { item: call("", { id: "d" }) }),
       at(1, "function_call_arguments.delta", { item_id: "e", delta: '{"a":1}' }),
       at(1, "output_item.done", { item: call('{"a":1}', { id: "f" }) }),
-      at(2, "output_item.added", { item: said("", { id: "g", content: [] }) }),
+      at(2, "output_item.added", { item: messageItem("", { id: "g", content: [] }) }),
       at(2, "output_text.delta", { item_id: "h", content_index: 0, delta: "Hello" }),
-      at(2, "output_item.done", { item: said("Hello", { id: "i" }) }),
+      at(2, "output_item.done", { item: messageItem("Hello", { id: "i" }) }),
       completed([
         sealed({ id: "j" }),
         call('{"a":1}', { id: "k", call_id: "other" }),
-        said("Hello", { id: "l" }),
+        messageItem("Hello", { id: "l" }),
       ]),
     ]);
     expect(message.content).toMatchObject([
@@ -347,7 +347,7 @@ describe("reading", () => {
   });
 
   it("adds what only the last event shows, and nothing twice", async () => {
-    const output = [sealed(), said("Hello"), call('{"a":1}')];
+    const output = [sealed(), messageItem("Hello"), call('{"a":1}')];
     const only = await ask([completed(output)]);
     expect(only.message.content.map(({ type }) => type)).toEqual(["thinking", "text", "toolCall"]);
     expect(only.message.stopReason).toBe("toolUse");
@@ -373,7 +373,7 @@ describe("reading", () => {
       at(0, "output_text.delta", { item_id: "msg_1", content_index: 0, delta: "Hello" }),
       at(1, "function_call_arguments.delta", { delta: '{"a":1}' }),
       at(1, "output_item.done", { item: call('{"a":1}') }),
-      completed([sealed(), said("Hello"), call('{"a":1}')]),
+      completed([sealed(), messageItem("Hello"), call('{"a":1}')]),
     ]);
     expect(message.content).toMatchObject([
       { type: "thinking", thinking: "Well", signature: JSON.stringify(sealed()) },
@@ -391,7 +391,7 @@ describe("reading", () => {
       completed(),
     ]);
     expect(message.content).toMatchObject([{ text: "Hello" }]);
-    const other = at(0, "output_item.done", { item: said("Good day") });
+    const other = at(0, "output_item.done", { item: messageItem("Good day") });
     const two = await ask([CREATED, ...MESSAGE.slice(0, 4), other, completed()]);
     expect(two.message.content).toMatchObject([{ text: "Hello" }]);
     expect(two.message.report?.unknown).toEqual({ "text that is not what its deltas say": 1 });
@@ -448,7 +448,7 @@ describe("reading", () => {
   });
 
   it("knows an event by its SSE name where the payload has no type", async () => {
-    const { type: _, ...rest } = completed([said("Hello")]) as { type: string };
+    const { type: _, ...rest } = completed([messageItem("Hello")]) as { type: string };
     const body = `event: response.completed\n${sse(rest)}`;
     const { message } = await sendRequest(openaiResponses, model, fakeService(body));
     expect(message).toMatchObject({ stopReason: "stop", content: [{ text: "Hello" }] });
@@ -497,7 +497,7 @@ describe("the end", () => {
     expect(cutUp.message.content).toEqual(whole.message.content);
   });
 
-  it("is trouble where a second response begins", async () => {
+  it("fails where a second response begins", async () => {
     const { message } = await ask([CREATED, ...MESSAGE, ...WHOLE]);
     expect(message).toMatchObject({ stopReason: "error", failure: { kind: "incomplete" } });
   });
@@ -525,8 +525,8 @@ describe("the end", () => {
     });
   });
 
-  it("tells the model's words of refusal as text", async () => {
-    const item = said("", { content: [{ type: "refusal", refusal: "I will not." }] });
+  it("shows the model's refusal as text", async () => {
+    const item = messageItem("", { content: [{ type: "refusal", refusal: "I will not." }] });
     const { message } = await ask([
       CREATED,
       at(0, "refusal.delta", { content_index: 0, delta: "I will" }),
@@ -705,7 +705,7 @@ describe("the transcript", () => {
   } as const;
 
   it("goes back to the model that wrote it as it was", () => {
-    const wire = formatMessages(
+    const sent = formatMessages(
       [
         createPrompt("Add"),
         assistant([thought, text, toolCall]),
@@ -713,7 +713,7 @@ describe("the transcript", () => {
       ],
       model,
     );
-    expect(wire.slice(1)).toEqual([
+    expect(sent.slice(1)).toEqual([
       sealed(),
       {
         type: "message",
@@ -725,7 +725,7 @@ describe("the transcript", () => {
       { type: "function_call", id: "fc_1", call_id: "call_1", name: "add", arguments: '{"a":1}' },
       { type: "function_call_output", call_id: "call_1", output: "2" },
     ]);
-    expect(JSON.stringify(wire[1])).toBe(thought.signature);
+    expect(JSON.stringify(sent[1])).toBe(thought.signature);
   });
 
   it("brings what a response held back whole in the next request", async () => {
@@ -736,8 +736,8 @@ describe("the transcript", () => {
   });
 
   it("goes to another model without what only its author can read", () => {
-    const wire = formatMessages([assistant([thought, text, toolCall], FOREIGN)], model);
-    expect(wire).toEqual([
+    const sent = formatMessages([assistant([thought, text, toolCall], FOREIGN)], model);
+    expect(sent).toEqual([
       {
         type: "message",
         role: "assistant",
@@ -775,8 +775,8 @@ describe("the transcript", () => {
     const known = { type: "thinking", thinking: "Well", signature } as const;
     expect(formatMessages([assistant([known, toolCall])], model)).toHaveLength(1);
     const aloud = { ...sealed(), encrypted_content: null, content: [{ text: "Well" }] };
-    const told = { ...known, signature: JSON.stringify(aloud) };
-    expect(formatMessages([assistant([told, toolCall])], model)).toHaveLength(2);
+    const rest = { ...known, signature: JSON.stringify(aloud) };
+    expect(formatMessages([assistant([rest, toolCall])], model)).toHaveLength(2);
   });
 
   it("sends sealed reasoning without an id that is too long", () => {
@@ -821,8 +821,8 @@ describe("the transcript", () => {
 
   it("makes ids of calls fit, the same for a call and its result", () => {
     const id = `toolu.${"x".repeat(80)}`;
-    const wire = formatMessages([assistant([{ ...toolCall, id }], FOREIGN), result(id, [])], model);
-    const [asked, answered] = wire as { call_id: string }[];
+    const sent = formatMessages([assistant([{ ...toolCall, id }], FOREIGN), result(id, [])], model);
+    const [asked, answered] = sent as { call_id: string }[];
     expect(asked?.call_id).toMatch(/^[\w-]{1,64}$/);
     expect(answered?.call_id).toBe(asked?.call_id);
   });
@@ -840,11 +840,11 @@ describe("the transcript", () => {
       formatMessages([user, assistant([toolCall]), result("call_1", [look, PNG])], model),
     ).toMatchObject([{ content: parts }, {}, { type: "function_call_output", output: parts }]);
     const blind = { ...model, input: ["text"] } as const;
-    const [, , told] = formatMessages(
+    const [, , rest] = formatMessages(
       [user, assistant([toolCall]), result("call_1", [look, PNG])],
       blind,
     );
-    expect((told as { output: string }).output).toMatch(/^Look\n\[Image left out/);
+    expect((rest as { output: string }).output).toMatch(/^Look\n\[Image left out/);
   });
 
   it("never has an empty text, and needs no tools for calls of the past", async () => {

@@ -68,7 +68,7 @@ interface OpenItem {
   done: boolean;
 }
 
-/** Progress and parts of items: all that they tell comes again with the whole item. */
+/** Progress and parts of items: everything in them comes again with the whole item. */
 const REPEATED =
   /^response\.(content_part\.|reasoning_summary_part\.|reasoning(_summary)?_text\.done|output_text\.annotation\.|(web_search|file_search|code_interpreter|image_generation|mcp|custom_tool)_call|mcp_list_tools\.)/;
 const DONE_MARK = "[DONE]";
@@ -207,7 +207,7 @@ export class Reader implements ResponseReader {
 
   #input(event: StreamEvent): void {
     const open = this.#places.get(toPlace(event));
-    // A call without a name is none; it comes whole when it is done.
+    // A call without a name does not count yet; it comes whole when it is done.
     if (open?.item.type !== "function_call") return this.#out.unknown("delta of no call");
     const delta = toText(event.delta);
     open.input += delta;
@@ -223,18 +223,18 @@ export class Reader implements ResponseReader {
     if (!open?.done) this.#close(open ?? this.#start(place, item), item);
   }
 
-  /** Ends an item; `item` is the whole of it, where the service told it. */
+  /** Ends an item; `item` is the whole of it, if the service sent it. */
   #close(open: OpenItem, item: Item | undefined): void {
     open.done = true;
-    const told = (open.item = item ?? open.item);
-    switch (told.type) {
+    const whole = (open.item = item ?? open.item);
+    switch (whole.type) {
       case "message":
-        return this.#closeMessage(open, told);
+        return this.#closeMessage(open, whole);
       case "reasoning": {
         const { contentIndex } = open;
-        const thought = joinThought(told);
+        const thought = joinThought(whole);
         this.#out.thinking(contentIndex, this.#missing(this.#written(contentIndex), thought));
-        const hidden = this.#written(contentIndex) === "" && !!told.encrypted_content;
+        const hidden = this.#written(contentIndex) === "" && !!whole.encrypted_content;
         return this.#out.thinkingEnd(contentIndex, {
           ...(item && { signature: JSON.stringify(item) }),
           ...(hidden && { redacted: true }),
@@ -242,19 +242,19 @@ export class Reader implements ResponseReader {
       }
       case "function_call": {
         const { contentIndex } = open;
-        this.#fillInput(open, told.arguments);
-        const id = callId(told);
-        const { name = "" } = told;
+        this.#fillInput(open, whole.arguments);
+        const id = callId(whole);
+        const { name = "" } = whole;
         this.#out.identify(contentIndex, { ...(id && { id }), ...(name && { name }) });
-        return this.#out.toolCallEnd(contentIndex, told.id);
+        return this.#out.toolCallEnd(contentIndex, whole.id);
       }
       default:
-        if (!isService(told.type)) this.#out.unknown(`item ${told.type}`);
-        this.#out.serviceTool(serviceTool(told, this.#items.indexOf(open)));
+        if (!isService(whole.type)) this.#out.unknown(`item ${whole.type}`);
+        this.#out.serviceTool(serviceTool(whole, this.#items.indexOf(open)));
     }
   }
 
-  /** Parts are matched in their order: the index that deltas tell is not always their place. */
+  /** Parts are matched in their order: the index in deltas is not always their place. */
   #closeMessage(open: OpenItem, item: Item): void {
     const blocks = [...open.texts.values()];
     for (const part of toParts(item.content)) {
@@ -289,22 +289,22 @@ export class Reader implements ResponseReader {
   }
 
   #fillInput(open: OpenItem, whole: unknown): void {
-    const told = toInput(whole);
-    if (told === "") return;
-    if (!told.startsWith(open.input)) {
-      if (sameJson(told, open.input)) return;
-      throw incomplete(`tells the arguments of "${open.item.name}" in two ways`);
+    const input = toInput(whole);
+    if (input === "") return;
+    if (!input.startsWith(open.input)) {
+      if (sameJson(input, open.input)) return;
+      throw incomplete(`has two versions of the arguments of "${open.item.name}"`);
     }
-    const missing = told.slice(open.input.length);
-    open.input = told;
+    const missing = input.slice(open.input.length);
+    open.input = input;
     this.#out.toolCall(open.contentIndex, missing);
   }
 
   #finish(response: ResponseObject, type: string): void {
     this.#readHead(response);
     const { error, incomplete_details: cut, output } = response;
-    const said = type === "response.done" ? "completed" : type.slice("response.".length);
-    const status = ENDS.has(response.status) ? (response.status ?? said) : said;
+    const named = type === "response.done" ? "completed" : type.slice("response.".length);
+    const status = ENDS.has(response.status) ? (response.status ?? named) : named;
     this.#out.report.stopReason = cut?.reason ?? status;
     this.#detail("status", status);
     if (cut) this.#detail("incomplete", cut);
@@ -322,7 +322,7 @@ export class Reader implements ResponseReader {
   }
 
   /**
-   * The whole output, which the last event tells again: ends what is open, and adds what
+   * The whole output, which the last event repeats: ends what is open, and adds what
    * no event showed. Neither ids nor places need be those of before, so that an item
    * that is not known by its id is taken for one of its kind that was shown.
    */
@@ -364,27 +364,27 @@ function isSame({ item: one }: OpenItem, other: Item): boolean {
 function isAlike({ done, input, item: one }: OpenItem, other: Item): boolean {
   if (one.type !== other.type) return false;
   if (one.type !== "function_call") return true;
-  const told = toInput(other.arguments);
-  return one.name === other.name && (done ? told === input : told.startsWith(input));
+  const value = toInput(other.arguments);
+  return one.name === other.name && (done ? value === input : value.startsWith(input));
 }
 
 /** The JSON of a call's arguments; some services send the object itself. */
-function toInput(told: unknown): string {
-  if (typeof told === "string") return told;
-  return told ? JSON.stringify(told) : "";
+function toInput(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value ? JSON.stringify(value) : "";
 }
 
-function toText(told: unknown): string {
-  return typeof told === "string" ? told : "";
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** A list of parts; some services send a single text instead. */
-function toParts(told: unknown): Part[] {
-  if (typeof told === "string") return [{ type: "output_text", text: told }];
-  return Array.isArray(told) ? (told as Part[]) : [];
+function toParts(value: unknown): Part[] {
+  if (typeof value === "string") return [{ type: "output_text", text: value }];
+  return Array.isArray(value) ? (value as Part[]) : [];
 }
 
-/** Summaries first, then what was thought in full, where that is told. */
+/** Summaries first, then the whole thought, if the service sends it. */
 function joinThought({ content, summary }: Item): string {
   const texts = [...toParts(summary), ...toParts(content)].map(({ text }) => toText(text));
   return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
@@ -409,10 +409,10 @@ const OUTPUTS = ["output", "results", "outputs"];
 
 function serviceTool(item: Item, index: number): ServiceToolContent {
   const { id, name, type = "item" } = item;
-  const told = (names: readonly string[]): unknown =>
+  const findField = (names: readonly string[]): unknown =>
     names.map((field) => item[field] ?? undefined).find((value) => value !== undefined);
-  const input = told(INPUTS);
-  const output = told(OUTPUTS);
+  const input = findField(INPUTS);
+  const output = findField(OUTPUTS);
   return {
     type: "serviceTool",
     id: id ?? `${type}_${index}`,

@@ -141,7 +141,7 @@ function checkParts(
   }
 }
 
-/** A thought goes with what it led to, and is sealed or told where nothing is kept. */
+/** A thought goes with what it led to, and is sealed or readable where nothing is kept. */
 function checkReasoning(problems: Problems, items: readonly Fields[], index: number): void {
   const at = `input[${index}]`;
   const { content, encrypted_content: sealed, summary } = items[index] ?? {};

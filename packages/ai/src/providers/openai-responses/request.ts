@@ -78,13 +78,13 @@ export function formatMessages(messages: readonly Message[], model: Model): obje
 }
 
 function toItems(messages: readonly Message[], model: Model): ResponseInputItem[] {
-  const wire: ResponseInputItem[] = [];
+  const formatted: ResponseInputItem[] = [];
   const usedIds = new Set<string>();
   for (const message of messages) {
     if (message.role === "assistant") {
-      wire.push(...assistantItems(message.content, model, wire.length, usedIds));
+      formatted.push(...assistantItems(message.content, model, formatted.length, usedIds));
     } else if (message.role === "toolResult") {
-      wire.push({
+      formatted.push({
         type: "function_call_output",
         call_id: message.toolCallId,
         output: toOutput(message.content),
@@ -92,10 +92,10 @@ function toItems(messages: readonly Message[], model: Model): ResponseInputItem[
     } else {
       const { content } = message;
       const blocks = typeof content === "string" ? [textBlock(content)] : content;
-      wire.push({ type: "message", role: "user", content: blocks.map(inputPart) });
+      formatted.push({ type: "message", role: "user", content: blocks.map(inputPart) });
     }
   }
-  return wire;
+  return formatted;
 }
 
 function textBlock(text: string): TextContent {
@@ -192,7 +192,7 @@ interface TextProof {
   annotations?: ResponseOutputText["annotations"];
 }
 
-/** Reasoning of which the service told only the id is gone: it keeps nothing. */
+/** Reasoning without content is lost: the service keeps nothing under its id. */
 function isReadable(
   item: Record<string, unknown>,
 ): item is Record<string, unknown> & ResponseReasoningItem {
@@ -213,7 +213,7 @@ function isReturned(raw: unknown): raw is ResponseInputItem & { id?: unknown } {
   return RETURNED.has(type) && execution !== "client";
 }
 
-/** A signature of ours read again; one that is none has nothing in it. */
+/** Parses a signature that `reader.ts` wrote; any other one has no fields. */
 function parseRecord(json = "{}"): Record<string, unknown> {
   return toRecord(parseJsonOr(json, {}));
 }
@@ -263,8 +263,8 @@ function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | und
 
 /** In rising order. The families differ, and each refuses what it does not know. */
 function findEfforts(request: RequestContext): readonly Effort[] {
-  const said = quirk(request, "efforts");
-  if (Array.isArray(said)) return EFFORTS.filter((effort) => said.includes(effort));
+  const given = quirk(request, "efforts");
+  if (Array.isArray(given)) return EFFORTS.filter((effort) => given.includes(effort));
   const { id } = request.model;
   const version = /gpt-([5-9])(?:\.(\d+))?/.exec(id);
   if (!version) return ["low", "medium", "high"];

@@ -4,15 +4,15 @@ import { toRecord } from "../../common/records.ts";
 
 /**
  * How a service, or a model there, differs from the chat format as OpenAI defined it.
- * All are optional; names that are not here are ignored. What a model says goes before
- * what the preset of its service says.
+ * All are optional; names that are not here are ignored. The quirks of a model take
+ * precedence over those of its service.
  */
 export interface ChatQuirks {
   /** Where the limit of the output goes. Default `max_tokens`. */
   maxTokensField?: "max_tokens" | "max_completion_tokens";
   /** Its own limit is too small for an agent: one is sent also where the caller gives none. */
   alwaysLimit?: boolean;
-  /** Who says the system prompt. Default `system`. */
+  /** The role of the system prompt. Default `system`. */
   systemRole?: "system" | "developer";
   /** Usage has to be asked for with `stream_options`. Default true. */
   streamUsage?: boolean;
@@ -27,7 +27,7 @@ export interface ChatQuirks {
   reasoning?: "effort" | "openrouter" | "thinking" | "enable_thinking" | "template" | "none";
   /** The word for each level, where it is another than the level's own (`xhigh`: `high`). */
   efforts?: Partial<Record<Exclude<ThinkingLevel, "off">, string>>;
-  /** Models that think can be told not to; else nothing is said at level `off`. Default false. */
+  /** Thinking can be switched off; else nothing is sent at level `off`. Default false. */
   thinkingOff?: boolean;
   /** Put beside `thinking.type`: that earlier thinking is to be kept, for instance. */
   thinkingExtra?: Readonly<Record<string, unknown>>;
@@ -43,7 +43,7 @@ export interface ChatQuirks {
   callIds?: { pattern: string; maxLength: number };
   /** Results of tools carry the tool's name. */
   resultName?: boolean;
-  /** False: the service knows no tools; calls and results are told as text. Default true. */
+  /** False: the service knows no tools; calls and results are sent as text. Default true. */
   tools?: boolean;
   /** Which choices of a tool it takes beside `auto`. Default `none`, `required` and `named`. */
   toolChoices?: readonly ("none" | "required" | "any" | "named")[];
@@ -136,7 +136,7 @@ export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDiale
   const input = toRecord(raw["prompt_tokens_details"]);
   const output = toRecord(raw["completion_tokens_details"]);
   const all = toNumber(raw["prompt_tokens"]);
-  const said = toNumber(raw["completion_tokens"]);
+  const written = toNumber(raw["completion_tokens"]);
   const totalTokens = toNumber(raw["total_tokens"]);
   const cacheRead = toNumber(
     input["cached_tokens"] ?? raw["cached_tokens"] ?? raw["prompt_cache_hit_tokens"],
@@ -145,11 +145,11 @@ export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDiale
   const reasoning = toNumber(output["reasoning_tokens"] ?? raw["reasoning_tokens"]);
   const usage: Usage = {};
   if (all !== undefined) usage.input = Math.max(0, all - (cacheRead ?? 0) - (cacheWrite ?? 0));
-  if (said !== undefined) {
-    // Some count thinking beside the output: the total tells, or that it would not fit in.
+  if (written !== undefined) {
+    // Some count thinking beside the output: the total shows it, or that it would not fit in.
     const thought = reasoning ?? 0;
-    const beside = thought > said || (all ?? 0) + said + thought === totalTokens;
-    usage.output = beside ? said + thought : said;
+    const beside = thought > written || (all ?? 0) + written + thought === totalTokens;
+    usage.output = beside ? written + thought : written;
   }
   if (cacheRead !== undefined) usage.cacheRead = cacheRead;
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite;

@@ -23,7 +23,7 @@ const BUDGETS: Required<ThinkingBudgets> = {
 export const FAILED = "(The call failed.)";
 
 /**
- * A transcript as Claude models take it, on whichever wire: no message of the assistant ends
+ * A transcript as Claude models take it in any format: no message of the assistant ends
  * with thinking (it was cut off there), no text is blank, and where the model does not go on
  * with what was begun for it, the user has the last word.
  */
@@ -59,7 +59,7 @@ export interface Thinking {
   budgeted: boolean;
 }
 
-/** How much a Claude model may think and say in answer to `messages`, on whichever wire. */
+/** How much a Claude model may think and say in answer to `messages`, in any format. */
 export function chooseThinking(
   model: Model,
   options: StreamOptions,
@@ -118,7 +118,7 @@ function mayThink(messages: readonly Message[], { id }: Model): boolean {
   if (messages.at(-1)?.role === "user") return true;
   if (findClaudeFeatures(id).thinksByDefault) return true;
   let first = messages.findLastIndex(({ role }) => role === "assistant");
-  // Neighbours are one message there.
+  // Neighbors are one message there.
   while (messages[first - 1]?.role === "assistant") first--;
   const begun = messages[first];
   return begun?.role !== "assistant" || begun.content[0]?.type === "thinking";
@@ -126,7 +126,7 @@ function mayThink(messages: readonly Message[], { id }: Model): boolean {
 
 /** Newer models take a level; the older ones a number of tokens. A quirk may say it. */
 function thinksAdaptively({ id, quirks }: Model): boolean {
-  const said = quirks?.["thinking"];
-  if (said === "adaptive" || said === "budget") return said === "adaptive";
+  const given = quirks?.["thinking"];
+  if (given === "adaptive" || given === "budget") return given === "adaptive";
   return findClaudeFeatures(id).adaptiveThinking === true;
 }

@@ -2,8 +2,8 @@ import type { Model } from "../../messages/messages.ts";
 import type { ChatQuirks } from "./chat-quirks.ts";
 
 /**
- * A model service as data: which wire it speaks, where it is, which key it wants,
- * and how it differs from the others on that wire. A service that is not here is a
+ * A model service as data: its API format, its address, its key, and how it
+ * differs from other services with that format. A service that is not here is a
  * model with a `baseUrl` (and `quirks`) of its own.
  */
 export interface ServicePreset {
@@ -11,7 +11,7 @@ export interface ServicePreset {
   id: string;
   name: string;
   api: string;
-  /** Absent where the address depends on an account: then `model.baseUrl` or the environment tells. */
+  /** Absent where the address depends on an account: then `model.baseUrl` or the environment has it. */
   baseUrl?: string;
   /** Environment variables that may hold the key, the first one first. */
   keyEnv: readonly string[];
@@ -19,10 +19,10 @@ export interface ServicePreset {
   urlEnv: readonly string[];
   /** Answers without a key: a server of one's own. */
   keyless?: boolean;
-  /** How a key is sent, where that is not the wire's own way. */
+  /** How a key is sent, where that differs from the format's own way. */
   auth?: "bearer" | "api-key" | "x-api-key" | "x-goog-api-key";
   headers?: Readonly<Record<string, string>>;
-  /** Named differences from the wire; each wire says which it knows. */
+  /** Named differences from the format; each format documents those that it knows. */
   quirks?: Readonly<Record<string, unknown>>;
 }
 
@@ -152,7 +152,7 @@ export const SERVICES: readonly ServicePreset[] = [
       sessionHeader: "x-grok-conv-id",
       byModel: [
         { ids: "grok-4\\.3", quirks: { thinkingOff: true } },
-        // These think as they do, and refuse to be told how much.
+        // These reject a thinking level.
         { ids: "grok-(4(-|$)|4\\.20|build|code)", quirks: { reasoning: "none" } },
       ],
     } satisfies ChatQuirks,
@@ -369,7 +369,7 @@ export function resolveService(model: Model, own?: readonly ServicePreset[]): Se
     api: model.api,
     keyEnv: [`${variable}_API_KEY`],
     urlEnv: [`${variable}_BASE_URL`],
-    // Whoever gives an address by hand may mean a server that wants no key.
+    // A model with an address of its own may be at a server that wants no key.
     keyless: true,
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Says what a service would refuse in a request, by the service's documented rules and
- * not by our code. No problems: it would be taken. `model` is for services that are told
+ * not by our code. No problems: it would be taken. `model` is for services that get
  * the model in the address.
  */
 export type RequestCheck = (body: unknown, model?: string) => string[];

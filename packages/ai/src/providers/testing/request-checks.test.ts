@@ -22,13 +22,13 @@ function takes(api: string, provider: string, model: string, ...bodies: readonly
   });
 }
 
-it("has a check for every wire, and says where there is none", () => {
+it("says where a format has no check", () => {
   expect(() => requestCheckFor({ api: "other", provider: "x" })).toThrow('"other"');
 });
 
 describe("Anthropic", () => {
   const user = (...content: unknown[]): Fields => ({ role: "user", content });
-  const said = (...content: unknown[]): Fields => ({ role: "assistant", content });
+  const assistant = (...content: unknown[]): Fields => ({ role: "assistant", content });
   const text = (words: string): Fields => ({ type: "text", text: words });
   const use = (id = "toolu_1", name = "look"): Fields => ({
     type: "tool_use",
@@ -54,7 +54,7 @@ describe("Anthropic", () => {
     ...more,
   });
   const hi = [user(text("Hi"))];
-  const turn = [...hi, said(use()), user(result(), text("And?"))];
+  const turn = [...hi, assistant(use()), user(result(), text("And?"))];
   const enabled = { type: "enabled", budget_tokens: 1_024 };
   const server = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
   const cache_control = { type: "ephemeral" };
@@ -67,9 +67,9 @@ describe("Anthropic", () => {
     of(hi),
     of([{ role: "user", content: "Hi" }, ...hi]),
     of(turn, { tools, tool_choice: { type: "auto" }, thinking: enabled }),
-    of([...hi, said(thought, use()), user(result())], { tools, thinking: enabled }),
-    of([...hi, said(text("Well,"))]),
-    of([...hi, said(server)]),
+    of([...hi, assistant(thought, use()), user(result())], { tools, thinking: enabled }),
+    of([...hi, assistant(text("Well,"))]),
+    of([...hi, assistant(server)]),
     of([user(image(), { ...text("?"), cache_control })]),
   );
   refuses("anthropic-messages", "anthropic", "claude-sonnet-4-5", [
@@ -78,47 +78,54 @@ describe("Anthropic", () => {
     ["no messages", of([]), "not empty"],
     ["half of a pair", of([user(text(`a${HALF}`))]), "surrogate"],
     ["half of a pair in a key", of(hi, { metadata: { [HALF]: 1 } }), "surrogate"],
-    ["a number that is none", of(hi, { temperature: Number.NaN }), "finite"],
-    ["an assistant first", of([said(text("Hi")), ...hi]), "first must be of the user"],
+    ["a number that is not one", of(hi, { temperature: Number.NaN }), "finite"],
+    ["an assistant first", of([assistant(text("Hi")), ...hi]), "first must be of the user"],
     ["another role", of([{ role: "system", content: "x" }]), "none of user"],
     ["blank text", of([user(text(" "))]), "blank"],
     ["a blank system prompt", of(hi, { system: [text(" ")] }), "blank"],
     ["an unknown block", of([user({ type: "thing" })]), "none of"],
     ["a type of image", of([user(image("image/heic"))]), "none of image/png"],
     ["an image that is no base64", of([user(image("image/png", "?"))]), "base64"],
-    ["a call without a result", of([...hi, said(use()), ...hi], { tools }), "no result of"],
-    ["a call at the end", of([...hi, said(use())], { tools }), "ends with calls"],
+    ["a call without a result", of([...hi, assistant(use()), ...hi], { tools }), "no result of"],
+    ["a call at the end", of([...hi, assistant(use())], { tools }), "ends with calls"],
     ["a result without a call", of([user(result())], { tools }), "not called"],
     [
       "words before results",
-      of([...hi, said(use()), user(text("So"), result())], { tools }),
+      of([...hi, assistant(use()), user(text("So"), result())], { tools }),
       "results must come first",
     ],
-    ["an id twice", of([...turn, said(use()), user(result())], { tools }), "toolu_1 comes twice"],
+    [
+      "an id twice",
+      of([...turn, assistant(use()), user(result())], { tools }),
+      "toolu_1 comes twice",
+    ],
     [
       "an id of other letters",
-      of([...hi, said(use("a|b")), user(result("a|b"))], { tools }),
+      of([...hi, assistant(use("a|b")), user(result("a|b"))], { tools }),
       "a|b",
     ],
     [
       "a name of other letters",
-      of([...hi, said(use("a", "a.b")), user(result("a"))], { tools }),
+      of([...hi, assistant(use("a", "a.b")), user(result("a"))], { tools }),
       "a.b",
     ],
     ["calls without tools", of(turn), "must be there"],
     [
       "an image in an error",
-      of([...hi, said(use()), user(result("toolu_1", { is_error: true, content: [image()] }))], {
-        tools,
-      }),
+      of(
+        [...hi, assistant(use()), user(result("toolu_1", { is_error: true, content: [image()] }))],
+        {
+          tools,
+        },
+      ),
       "text alone",
     ],
     [
       "thinking without a signature",
-      of([...hi, said({ ...thought, signature: "" }, text("x")), ...hi]),
+      of([...hi, assistant({ ...thought, signature: "" }, text("x")), ...hi]),
       "signature",
     ],
-    ["thinking at the end", of([...hi, said(thought), ...hi]), "last block"],
+    ["thinking at the end", of([...hi, assistant(thought), ...hi]), "last block"],
     ["a small budget", of(hi, { thinking: { ...enabled, budget_tokens: 10 } }), "1024 or more"],
     ["a budget above the limit", of(hi, { thinking: enabled, max_tokens: 1_000 }), "less than"],
     ["a temperature with thinking", of(hi, { thinking: enabled, temperature: 0 }), "temperature"],
@@ -129,14 +136,18 @@ describe("Anthropic", () => {
     ],
     [
       "thinking in a turn that began without",
-      of([...hi, said(use()), user(result())], { tools, thinking: enabled }),
+      of([...hi, assistant(use()), user(result())], { tools, thinking: enabled }),
       "begin with thinking",
     ],
-    ["white space at the end", of([...hi, said(text("So "))]), "white space"],
-    ["a tool of the service without its result", of([...hi, said(server), ...hi]), "has no result"],
+    ["white space at the end", of([...hi, assistant(text("So "))]), "white space"],
+    [
+      "a tool of the service without its result",
+      of([...hi, assistant(server), ...hi]),
+      "has no result",
+    ],
     [
       "a result of the service without a use",
-      of([...hi, said({ type: "web_search_tool_result", tool_use_id: "srvtoolu_1" }), ...hi]),
+      of([...hi, assistant({ type: "web_search_tool_result", tool_use_id: "srvtoolu_1" }), ...hi]),
       "without a use",
     ],
     [
@@ -154,7 +165,7 @@ describe("Anthropic", () => {
     ],
   ]);
   refuses("anthropic-messages", "anthropic", "claude-opus-4-6", [
-    ["a prefill for newer models", of([...hi, said(text("So"))]), "last must be of the user"],
+    ["a prefill for newer models", of([...hi, assistant(text("So"))]), "last must be of the user"],
     ["an effort that came later", of(hi, { output_config: { effort: "xhigh" } }), "no xhigh"],
   ]);
   refuses("anthropic-messages", "anthropic", "claude-opus-5-5", [
@@ -250,7 +261,7 @@ describe("OpenAI chat", () => {
     ["no tools", of([user], { tools: [] }), "not empty"],
     ["two limits", of([user], { max_tokens: 1, max_completion_tokens: 1 }), "not together"],
     ["a long key for the cache", of([user], { prompt_cache_key: "x".repeat(65) }), "too long"],
-    ["options of a stream that is none", of([user], { stream_options: {} }), "only together"],
+    ["options of a stream that is not one", of([user], { stream_options: {} }), "only together"],
   ]);
   refuses("openai-completions", "openai", "gpt-5.1", [
     ["an old limit for models that think", of([user], { max_tokens: 9 }), "that think"],
@@ -267,7 +278,7 @@ describe("OpenAI chat", () => {
   ]);
   takes("openai-completions", "perplexity", "sonar", of([user]));
   refuses("openai-completions", "perplexity", "sonar", [
-    ["neighbours of one role (Perplexity)", of([user, user]), "user after user"],
+    ["neighbors of one role (Perplexity)", of([user, user]), "user after user"],
     ["tools (Perplexity)", of([user], { tools }), "not known here"],
     ["calls (Perplexity)", of([user, calls(call()), result]), "knows no calls"],
   ]);
@@ -295,7 +306,7 @@ describe("OpenAI Responses", () => {
   const call = { type: "function_call", id: "fc_1", call_id: "c1", name: "look", arguments: "{}" };
   const output = { type: "function_call_output", call_id: "c1", output: "ok" };
   const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "s" };
-  const said = (id: string): Fields => ({
+  const assistant = (id: string): Fields => ({
     type: "message",
     role: "assistant",
     id,
@@ -311,7 +322,7 @@ describe("OpenAI Responses", () => {
     "gpt-5.1",
     of("Hi"),
     of([user, thought, call, output], { tools, tool_choice: "required" }),
-    of([user, thought, said("msg_1"), { ...user, content: [image] }], {
+    of([user, thought, assistant("msg_1"), { ...user, content: [image] }], {
       reasoning: { effort: "low" },
     }),
   );
@@ -322,9 +333,9 @@ describe("OpenAI Responses", () => {
     ["a call without an output", of([user, call]), "no output for c1"],
     ["an output without a call", of([user, output]), "waits for it"],
     ["a call twice", of([call, { ...call, id: "fc_2" }, output]), "comes twice"],
-    ["an id twice", of([user, said("msg_1"), said("msg_1")]), "comes twice"],
-    ["an id of another kind", of([user, said("rs_1")]), "begin with msg"],
-    ["a long id", of([user, said(`msg_${"x".repeat(64)}`)]), "does not match"],
+    ["an id twice", of([user, assistant("msg_1"), assistant("msg_1")]), "comes twice"],
+    ["an id of another kind", of([user, assistant("rs_1")]), "begin with msg"],
+    ["a long id", of([user, assistant(`msg_${"x".repeat(64)}`)]), "does not match"],
     ["a long call_id", of([{ ...call, call_id: "x".repeat(65) }]), "does not match"],
     ["arguments that are no JSON", of([{ ...call, arguments: "{" }, output]), "JSON of an object"],
     ["a thought alone", of([user, thought]), "without the item"],
@@ -336,7 +347,7 @@ describe("OpenAI Responses", () => {
     ],
     [
       "an image of the assistant",
-      of([{ ...said("msg_1"), content: [image] }]),
+      of([{ ...assistant("msg_1"), content: [image] }]),
       "none of output_text",
     ],
     ["an empty text", of([{ ...user, content: [{ type: "input_text", text: "" }] }]), "empty"],
@@ -410,7 +421,7 @@ describe("Google", () => {
     ["a call of the user", of([user(call()), user(answer())]), "of models"],
     ["a name of other letters", of([hi, model(call("a b")), user(answer("a b"))]), "a b"],
     [
-      "a signature that is none",
+      "a signature that is not one",
       of([hi, model(call("look", { thoughtSignature: "?" })), user(answer())]),
       "base64",
     ],
@@ -440,7 +451,7 @@ describe("Google", () => {
 
 describe("Bedrock", () => {
   const user = (...content: Fields[]): Fields => ({ role: "user", content });
-  const said = (...content: Fields[]): Fields => ({ role: "assistant", content });
+  const assistant = (...content: Fields[]): Fields => ({ role: "assistant", content });
   const hi = user({ text: "Hi" });
   const use = (toolUseId = "t1", name = "look"): Fields => ({
     toolUse: { toolUseId, name, input: {} },
@@ -463,54 +474,58 @@ describe("Bedrock", () => {
     "bedrock-converse-stream",
     "amazon-bedrock",
     claude,
-    of([hi, said(thought, use()), user(result(), { text: "And?" }, point)], { toolConfig }),
-    of([user(image("png")), said({ text: "So" }), hi], thinking({})),
+    of([hi, assistant(thought, use()), user(result(), { text: "And?" }, point)], { toolConfig }),
+    of([user(image("png")), assistant({ text: "So" }), hi], thinking({})),
   );
   refuses("bedrock-converse-stream", "amazon-bedrock", claude, [
     ["a key that it does not know", of([hi], { model: "x" }), "unknown key"],
-    ["neighbours of one role", of([hi, hi]), "take turns"],
-    ["an assistant first", of([said({ text: "x" })]), "take turns"],
+    ["neighbors of one role", of([hi, hi]), "take turns"],
+    ["an assistant first", of([assistant({ text: "x" })]), "take turns"],
     ["blank text", of([user({ text: " " })]), "blank"],
     ["two things in a block", of([user({ text: "x", ...image("png") })]), "holds one thing"],
     ["a type of image", of([user(image("heic"))]), "none of png"],
-    ["a call without a result", of([hi, said(use()), hi], { toolConfig }), "no result of t1"],
-    ["a call at the end", of([hi, said(use())], { toolConfig }), "ends with calls"],
+    ["a call without a result", of([hi, assistant(use()), hi], { toolConfig }), "no result of t1"],
+    ["a call at the end", of([hi, assistant(use())], { toolConfig }), "ends with calls"],
     ["a result without a call", of([user(result())], { toolConfig }), "no call t1"],
-    ["calls without tools", of([hi, said(use()), user(result())]), "needed when"],
-    ["an id of other letters", of([hi, said(use("a|b")), hi], { toolConfig }), "a|b"],
+    ["calls without tools", of([hi, assistant(use()), user(result())]), "needed when"],
+    ["an id of other letters", of([hi, assistant(use("a|b")), hi], { toolConfig }), "a|b"],
     [
       "a name of other letters",
-      of([hi, said(use("t1", "a.b")), user(result())], { toolConfig }),
+      of([hi, assistant(use("t1", "a.b")), user(result())], { toolConfig }),
       "a.b",
     ],
     [
       "an image in an error",
-      of([hi, said(use()), user(result({ status: "error", content: [image("png")] }))], {
+      of([hi, assistant(use()), user(result({ status: "error", content: [image("png")] }))], {
         toolConfig,
       }),
       "text alone",
     ],
     [
       "an empty error",
-      of([hi, said(use()), user(result({ status: "error", content: [] }))], { toolConfig }),
+      of([hi, assistant(use()), user(result({ status: "error", content: [] }))], { toolConfig }),
       "not empty",
     ],
     [
       "thinking without a signature",
-      of([hi, said({ reasoningContent: { reasoningText: { text: "x" } } }, { text: "x" }), hi]),
+      of([
+        hi,
+        assistant({ reasoningContent: { reasoningText: { text: "x" } } }, { text: "x" }),
+        hi,
+      ]),
       "signature",
     ],
-    ["thinking at the end", of([hi, said(thought), hi]), "end in thinking"],
+    ["thinking at the end", of([hi, assistant(thought), hi]), "end in thinking"],
     ["five points", of([user({ text: "x" }, point, point, point, point, point)]), "more than 4"],
     ["a point first", of([user(point)]), "follow something"],
     ["a budget above the limit", of([hi], thinking({ maxTokens: 10 })), "less than"],
     ["a temperature with thinking", of([hi], thinking({ temperature: 0 })), "temperature"],
     [
       "thinking in a turn that began without",
-      of([hi, said(use()), user(result())], { toolConfig, ...thinking({}) }),
+      of([hi, assistant(use()), user(result())], { toolConfig, ...thinking({}) }),
       "begin with thinking",
     ],
-    ["white space at the end", of([hi, said({ text: "So " })]), "white space"],
+    ["white space at the end", of([hi, assistant({ text: "So " })]), "white space"],
     ["no tools", of([hi], { toolConfig: { tools: [] } }), "not empty"],
     [
       "a choice of another tool",
@@ -519,7 +534,7 @@ describe("Bedrock", () => {
     ],
   ]);
   refuses("bedrock-converse-stream", "amazon-bedrock", "anthropic.claude-opus-4-6-v1", [
-    ["a prefill for newer models", of([hi, said({ text: "So" })]), "last must be of the user"],
+    ["a prefill for newer models", of([hi, assistant({ text: "So" })]), "last must be of the user"],
   ]);
 });
 
