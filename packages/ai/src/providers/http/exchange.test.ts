@@ -338,7 +338,7 @@ describe("headers", () => {
 
   it("of the options win also where those between are written differently", async () => {
     const { sent } = await ask(WHOLE, {
-      model: { ...model, headers: { "X-WIRE": "model" } },
+      model: { ...model, headers: { "X-FORMAT": "model" } },
       options: { headers: { "x-format": "options" } },
     });
     expect(sent[0]?.headers["x-format"]).toBe("options");
