@@ -27,7 +27,7 @@ import { compile, type Fence, readFences, pages, root, readSnippets } from "./sn
 /** A program that takes longer is ended. */
 const PROGRAM_MS = 100_000;
 /** For all commands of a page. */
-const PAGE_MS = 120_000;
+const PAGE_MS = 300_000;
 /** The pages whose commands are run. */
 const PAGES = ["docs/cli.md", "docs/sessions.md", "docs/rpc.md", "packages/cli/README.md"];
 const EXECUTABLE = 0o755;

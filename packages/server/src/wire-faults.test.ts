@@ -36,7 +36,7 @@ import { countCases, pickSeed } from "../../../tests/support/cases.ts";
 const CUTS = countCases(60, 500, "GYRE_CUTS");
 /** `GYRE_SEED` to see one again. */
 const SEED = pickSeed();
-const MAX_MS = 60_000 + CUTS * 100;
+const MAX_MS = 120_000 + CUTS * 100;
 
 const CUTS_A_ROUND = 20;
 const STREAMS_A_ROUND = 3;

@@ -19,7 +19,7 @@ const FRAMES_A_WRITE = 1000;
 /** Of some 30 KiB each. */
 const LONG_ANSWERS = countCases(1_000, 10_000);
 const ASKED_AT_ONCE = 100;
-const MAX_MS = 60_000 + LINE_MB * 200;
+const MAX_MS = 120_000 + LINE_MB * 200;
 
 const TOO_LARGE_STATUS = 413;
 const TOO_LARGE_CLOSURE = 1009;

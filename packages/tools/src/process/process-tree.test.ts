@@ -114,7 +114,7 @@ function started(script: string): Promise<RunningProgram & { stop: () => void }>
 describe.runIf(isLinux)("process trees that are aborted", () => {
   it(
     `leave nothing, whatever they do (${TREES} trees, GYRE_SEED=${SEED})`,
-    { tags: "long", timeout: 60_000 + TREES * 1_000 },
+    { tags: "long", timeout: 120_000 + TREES * 1_000 },
     async () => {
       const random = randomFrom(SEED);
       const battery = newTag();

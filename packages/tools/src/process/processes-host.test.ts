@@ -264,7 +264,7 @@ describe.runIf(isLinux)("a host that exits", () => {
 describe.runIf(isLinux)("memory", () => {
   it(
     `grows by at most ${MAX_MORE_MB} MB for ${OUTPUT_MB} MB of output`,
-    { tags: "long", timeout: 60_000 + OUTPUT_MB * 1_000 },
+    { tags: "long", timeout: 120_000 + OUTPUT_MB * 1_000 },
     async () => {
       const { host, line } = await startHost(`
         const run = (mb) => runProgram(bash("yes 0123456789abcdef | head -c " + mb * ${MB}), {

@@ -23,7 +23,7 @@ const READ_EVERY = 32;
 const CHANGE_EVERY = 250;
 const KERNEL_EVERY = 32;
 /** A million paths take minutes. */
-const TIMEOUT_MS = 60_000 + PATHS * 2;
+const TIMEOUT_MS = 120_000 + PATHS * 2;
 const holds: NonNullable<WorkspaceOptions["hold"]>[] =
   process.platform === "linux" ? ["descriptor", "identity"] : ["identity"];
 

@@ -18,7 +18,7 @@ import { countCases } from "../../../../tests/support/cases.ts";
 
 const CANARY = "outside";
 const ROUNDS = countCases(100, 1_000, "GYRE_RACE");
-const TIMEOUT_MS = 60_000 + ROUNDS * 20;
+const TIMEOUT_MS = 120_000 + ROUNDS * 20;
 
 /**
  * What the other thread does until it is asked to stop: each name is in turn what it was

@@ -253,7 +253,7 @@ async function runAndKill(
 
 it(
   `loses nothing that was shown in ${KILLS} kills (seed ${SEED})`,
-  { tags: "long", timeout: KILLS * MS_A_KILL },
+  { tags: "long", timeout: 120_000 + KILLS * MS_A_KILL },
   async () => {
     const count: Count = { kills: 0, sessions: 0, late: 0, early: 0, messages: 0, results: 0 };
     const failures: unknown[] = [];
