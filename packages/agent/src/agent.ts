@@ -46,7 +46,7 @@ import type {
   TurnChanges,
 } from "./contract/types.ts";
 
-/** A listener that has not settled by then is left behind. */
+/** The run no longer waits for a listener that has not settled by then. */
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
 
 /** What an agent is right now. Lists are live: copy what you keep. */
@@ -58,7 +58,7 @@ export interface AgentState extends Omit<EventState, "messages"> {
   readonly messages: readonly AgentMessage[];
 }
 
-/** What an agent has from the start. */
+/** What an agent starts with. */
 export type InitialState = Partial<
   Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
 > & { model?: Model; compaction?: Compaction };
@@ -75,36 +75,37 @@ type OwnedByAgent =
   | "skipInitialSteeringPoll"
   | "decisions";
 
-/** How an agent runs: the settings of the loop, but for those that the agent takes care of. */
+/** How an agent runs: the configuration of the loop, except for the parts that the agent manages. */
 export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   initialState?: InitialState;
   streamFn?: StreamFn;
   steeringMode?: QueueMode;
   followUpMode?: QueueMode;
-  /** Takes each event before state and listeners do (R25); a journal, say. */
+  /** Receives each event before state and listeners do, and is awaited: a journal, for example (R25). */
   sink?: AgentSink;
   /** Default 30,000. */
   listenerTimeoutMs?: number;
-  /** Trouble that is not the run's: a listener that threw. Default: a process warning. */
+  /** Receives errors that do not end the run, such as one of a listener. Default: a process warning. */
   onError?: (error: unknown, where: string) => void;
 }
 
 /**
- * Called with each event. A throw is reported and passed over; a promise is waited for,
- * up to `listenerTimeoutMs`.
+ * Called with each event. The agent reports what a listener throws and goes on; it waits for a
+ * promise up to `listenerTimeoutMs`.
  */
 export type AgentListener = (event: AgentEvent) => void | Promise<void>;
 
-/** What goes along with a prompt. */
+/** Options of a prompt. */
 export interface PromptOptions {
   images?: readonly ImageContent[];
-  /** Further content after the text: files, say, with their `source`. */
+  /** Further content after the text, such as files with their `source`. */
   attachments?: readonly UserContent[];
   /** What to do with the prompt while a run goes on, instead of throwing. */
   whileRunning?: "steer" | "followUp";
   /**
-   * Stops the run that the prompt starts, as `abort()` does (R21); one that has fired, before
-   * the model is asked. Not with `whileRunning`: a prompt that is queued has no run of its own.
+   * Aborts the run that the prompt starts, as `abort()` does: it ends soon and keeps what arrived
+   * (R21). A signal that has fired already ends the run before the model is asked. Not with
+   * `whileRunning`: a queued prompt has no run of its own.
    */
   signal?: AbortSignal;
 }
@@ -112,20 +113,20 @@ export interface PromptOptions {
 export interface ContinueOptions {
   /** A person's answers to pending calls, by call id. The rest stays pending. */
   decisions?: Readonly<Record<string, Decision>>;
-  /** Stops the run, as `abort()` does (R21); one that has fired, before the model is asked. */
+  /** Aborts the run, as `abort()` does: it ends soon and keeps what arrived (R21). */
   signal?: AbortSignal;
 }
 
-/** What goes along with a prompt that is never queued. */
+/** Options of a prompt that is never queued. */
 export type RunOptions = Omit<PromptOptions, "whileRunning">;
 
 export interface CompactOptions {
-  /** What a summary is to keep above all. */
+  /** What the summary should keep above all. */
   keep?: string;
   signal?: AbortSignal;
 }
 
-/** A run to iterate. Leaving the loop detaches it; the run goes on. */
+/** The events of a run, to iterate. Leaving the `for await` detaches the iterator; the run goes on. */
 export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEvent> {
   readonly #output: (end: AgentEndEvent) => T | Promise<T>;
 
@@ -156,17 +157,16 @@ interface Launch {
 const NO_LISTENERS: readonly AgentListener[] = [];
 
 /**
- * The loop with a memory: state, queues, listeners, and one run at a time. The run
- * survives what its surroundings do: a listener that throws or hangs is reported
- * and passed over.
+ * The loop with a memory: state, queues, listeners, and one run at a time. A listener that throws
+ * or hangs is reported, and does not harm the run.
  */
 export class Agent {
   readonly #options: AgentOptions;
   readonly #steering: MessageQueue;
   readonly #followUps: MessageQueue;
-  /** Replaced, never changed, so that an event goes to those who were there when it came. */
+  /** Replaced, never changed: an event goes to the listeners that were subscribed when it came. */
   #listeners: readonly AgentListener[] = NO_LISTENERS;
-  /** There while a run wants to be woken. */
+  /** Present while a run waits for a steering message. */
   #wakes: Set<() => void> | undefined;
   #systemPrompt: string;
   #model: Model | undefined;
@@ -174,15 +174,15 @@ export class Agent {
   #tools: readonly AgentTool[];
   /** What the events have made of the agent so far. */
   #state: EventState & { readonly messages: AgentMessage[] };
-  /** How the service of a model counts, as far as its runs have told. */
-  #counted: { model: Model; calibration: TokenCalibration } | undefined;
+  /** How the service of a model counts tokens, as learned from the last run. */
+  #lastCalibration: { model: Model; calibration: TokenCalibration } | undefined;
   /** What earlier runs have computed of the messages; only where the context is compacted. */
   #contextMemory: ContextMemory | undefined;
   #active: { controller: AbortController; idle: Promise<void> } | undefined;
   #calling = 0;
 
   constructor(options: AgentOptions = {}) {
-    // Our own copy, and without the first messages: they are not to be kept for good.
+    // A copy without the initial messages, which would otherwise stay in memory forever.
     const { initialState = {}, ...own } = options;
     this.#options = own;
     this.#systemPrompt = initialState.systemPrompt ?? "";
@@ -223,7 +223,7 @@ export class Agent {
     else this.#options.sessionId = id;
   }
 
-  // Changes made while a run goes on hold from its next turn.
+  // Changes during a run take effect from its next turn on.
 
   setSystemPrompt(systemPrompt: string): void {
     this.#systemPrompt = systemPrompt;
@@ -274,7 +274,10 @@ export class Agent {
     this.#setMessages([], []);
   }
 
-  /** Queues a message that interrupts the run (R15). The answer names it while it waits. */
+  /**
+   * Queues a message that interrupts the run: calls that have not started are skipped (R15).
+   * Returns the id of the message in the queue.
+   */
   steer(message: string | AgentMessage): string {
     const [steering] = toMessages(message, this.#now());
     const id = this.#steering.push(steering as AgentMessage);
@@ -282,29 +285,29 @@ export class Agent {
     return id;
   }
 
-  /** Queues a message for when the agent would otherwise stop. */
+  /** Queues a message for the moment when the agent would otherwise stop. Returns its id. */
   followUp(message: string | AgentMessage): string {
     const [followUp] = toMessages(message, this.#now());
     return this.#followUps.push(followUp as AgentMessage);
   }
 
-  /** What waits, in order. */
+  /** The messages in a queue, in order. */
   queued(queue: QueueName): readonly QueuedMessage[] {
     return this.#queue(queue).list();
   }
 
-  /** Changes a message that waits; answers whether it still did. */
+  /** Replaces a queued message. Returns false if it is no longer queued. */
   editQueued(queue: QueueName, id: string, message: string | AgentMessage): boolean {
     const [edited] = toMessages(message, this.#now());
     return this.#queue(queue).edit(id, edited as AgentMessage);
   }
 
-  /** Takes a message back; nothing if it is not waiting any more. */
+  /** Removes a message from its queue and returns it; nothing if it is no longer queued. */
   takeQueued(queue: QueueName, id: string): AgentMessage | undefined {
     return this.#queue(queue).remove(id);
   }
 
-  /** Moves a message to a place in its queue; answers whether it still waited. */
+  /** Moves a message within its queue. Returns false if it is no longer queued. */
   moveQueued(queue: QueueName, id: string, place: number): boolean {
     return this.#queue(queue).move(id, place);
   }
@@ -326,7 +329,7 @@ export class Agent {
     return this.#steering.length > 0 || this.#followUps.length > 0;
   }
 
-  /** Calls `listener` with each event, in order of subscription; the answer undoes it. */
+  /** Calls `listener` with each event, in order of subscription. Returns a function that unsubscribes. */
   subscribe(listener: AgentListener): () => void {
     const entry: AgentListener = (event) => listener(event);
     this.#listeners = [...this.#listeners, entry];
@@ -336,8 +339,8 @@ export class Agent {
   }
 
   /**
-   * Runs on a prompt, and settles when the agent is idle again. Rejects while a run
-   * goes on, unless told to queue: then it settles at once, with nothing.
+   * Runs on a prompt, and settles when the agent is idle again. Rejects during a run, unless
+   * `whileRunning` says to queue the prompt: then it resolves at once, to nothing.
    */
   prompt(input: PromptInput, options?: RunOptions): Promise<AgentEndEvent>;
   prompt(
@@ -368,7 +371,7 @@ export class Agent {
     return this.#launch(this.#promptLaunch(messages, options.signal));
   }
 
-  /** The same as something to iterate; with `output`, its answer is typed and validated. */
+  /** `prompt()` as an iterable; with `output`, the answer is typed and validated. */
   run(input: PromptInput, options?: RunOptions): AgentRun;
   run<S extends AnySchema>(
     input: PromptInput,
@@ -383,7 +386,7 @@ export class Agent {
     return this.#iterate(this.#promptLaunch(messages, options.signal), options.output);
   }
 
-  /** `continue()` as something to iterate; with `output`, its answer is typed and validated. */
+  /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
   continueRun(options?: ContinueOptions): AgentRun;
   continueRun<S extends AnySchema>(
     options: ContinueOptions & { output: S },
@@ -392,16 +395,19 @@ export class Agent {
     return this.#iterate(this.#continueLaunch(options), options.output);
   }
 
-  /** Goes on from the transcript as it is, with answers to pending calls first (R19, R27). */
+  /**
+   * Continues from the transcript as it is. Calls without a result are answered first: by the
+   * decisions on pending calls (R27), a recorded result, or an error (R19).
+   */
   async continue(options: ContinueOptions = {}): Promise<AgentEndEvent> {
     return this.#launch(this.#continueLaunch(options));
   }
 
   /**
-   * Makes the context smaller now, whatever its size: all but the first request and the last
-   * turns gives way to a summary and facts, as at its limit (R24). Tokens before and after;
-   * nothing where nothing is to be gained. Counts as a run meanwhile. Rejects when it is
-   * aborted, and where `beforeCompaction` puts it off: all stays as it was then.
+   * Compacts the context now, whatever its size: a summary and facts take the place of everything
+   * but the first request and the last turns (R24). Resolves to the tokens before and after, or
+   * to nothing where nothing is to be gained. The agent counts as running meanwhile. Rejects when
+   * it is aborted, or when `beforeCompaction` postpones it; nothing changes then.
    */
   async compact({ keep, signal }: CompactOptions = {}): Promise<
     { before: number; after: number } | undefined
@@ -411,13 +417,13 @@ export class Agent {
     const controller = new AbortController();
     const run = this.#open({ injected: [] }, controller.signal);
     try {
-      return await this.#during(run, controller, signal, () => run.compactor.compactNow(keep));
+      return await this.#whileActive(run, controller, signal, () => run.compactor.compactNow(keep));
     } finally {
       run.close();
     }
   }
 
-  /** Stops the run (R21). It ends soon, with what it has; await `waitForIdle()` for that. */
+  /** Aborts the run: it ends soon and keeps what arrived (R21). Await `waitForIdle()` for its end. */
   abort(): void {
     this.#active?.controller.abort();
   }
@@ -428,7 +434,7 @@ export class Agent {
     return this.#active?.idle ?? Promise.resolve();
   }
 
-  /** Forgets messages, queues and trouble; keeps model, tools and prompt. */
+  /** Forgets messages, queues, usage and the last error; keeps model, tools and system prompt. */
   reset(): void {
     this.#assertIdle("reset");
     this.clearMessages();
@@ -474,7 +480,7 @@ export class Agent {
       if (event.type === "agent_end") end = event;
       else run.push(event);
     };
-    // The end is told when the agent is idle, so that the next run can follow at once.
+    // The end is pushed when the agent is idle, so that the next run can follow at once.
     this.#launch({ ...launch, ...(output && { output }), watch }).then(
       (settled) => run.push(end ?? settled),
       (error: unknown) => (end ? run.push(end) : run.fail(error)),
@@ -496,12 +502,12 @@ export class Agent {
     try {
       run = this.#open(launch, controller.signal);
     } catch (error) {
-      this.#takeBack(launch.injected);
+      this.#returnToQueues(launch.injected);
       throw error;
     }
     const waiting = this.#state.pending;
     this.#state = { ...this.#state, error: undefined, pending: [] };
-    return this.#during(run, controller, launch.signal, async () => {
+    return this.#whileActive(run, controller, launch.signal, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
@@ -516,7 +522,7 @@ export class Agent {
     });
   }
 
-  /** A run on what the agent is now. Throws on a configuration that cannot work. */
+  /** Makes a run from the current state. Throws on a configuration that cannot work. */
   #open(launch: Launch, signal: AbortSignal): Run {
     const { messages, compaction } = this.#state;
     const context: AgentContext = {
@@ -524,8 +530,10 @@ export class Agent {
       messages,
       tools: this.#runTools(launch),
       ...(compaction && { compaction }),
-      ...(this.#counted &&
-        this.#counted.model === this.#model && { calibration: this.#counted.calibration }),
+      ...(this.#lastCalibration &&
+        this.#lastCalibration.model === this.#model && {
+          calibration: this.#lastCalibration.calibration,
+        }),
     };
     const { sink = () => {}, streamFn } = this.#options;
     if (this.#options.context) this.#contextMemory ??= new ContextMemory();
@@ -540,8 +548,8 @@ export class Agent {
     });
   }
 
-  /** Works on a run, while no other can start. A caller's signal is let go of at its end. */
-  async #during<T>(
+  /** Works on a run while no other can start. Releases the caller's signal at the end. */
+  async #whileActive<T>(
     run: Run,
     controller: AbortController,
     signal: AbortSignal | undefined,
@@ -557,7 +565,7 @@ export class Agent {
     } finally {
       signal?.removeEventListener("abort", stop);
       this.#active = undefined;
-      this.#counted = { model: run.model, calibration: run.calibration };
+      this.#lastCalibration = { model: run.model, calibration: run.calibration };
       becomeIdle();
     }
   }
@@ -606,11 +614,11 @@ export class Agent {
     const last = this.#state.messages.at(-1);
     const text = last && isAssistant(last) ? textOf(last) : "";
     return output
-      .reminder(text, this.#now())
+      .remind(text, this.#now())
       .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
   }
 
-  #takeBack(injected: readonly Injected[]): void {
+  #returnToQueues(injected: readonly Injected[]): void {
     for (const { source, message } of injected.toReversed()) {
       if (source !== "prompt") this.#queue(source).putBack([message]);
     }
@@ -662,7 +670,10 @@ export class Agent {
     const ms = this.#options.listenerTimeoutMs ?? DEFAULT_LISTENER_TIMEOUT_MS;
     return new Promise((resolve) => {
       const stopTimer = this.#clock.after(ms, () => {
-        this.#report(new Error(`It had not settled after ${ms} ms, and was left behind.`), where);
+        this.#report(
+          new Error(`It had not settled after ${ms} ms; the run goes on without it.`),
+          where,
+        );
         resolve();
       });
       given.then(
@@ -682,7 +693,7 @@ export class Agent {
   #report(error: unknown, where: string): void {
     const { onError } = this.#options;
     if (!onError) return warn(where, error);
-    contain(`onError, told of ${where}, threw`, () => onError(error, where));
+    contain(`onError threw on an error of ${where}`, () => onError(error, where));
   }
 
   #setMessages(messages: AgentMessage[], pending: readonly PendingCall[]): void {
@@ -724,7 +735,7 @@ function callIds(message: AgentMessage): string[] {
   return isAssistant(message) ? callsOf(message).map(({ id }) => id) : [];
 }
 
-/** Whether a call that waited for a person still does, after what a run has made. */
+/** Whether a call that waited for a person before the run still does after it. */
 function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {
   const isAnswered = messages.some((message) => isToolResult(message) && message.toolCallId === id);
   return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);

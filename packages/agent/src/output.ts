@@ -4,7 +4,7 @@ import type { AgentEndEvent, AgentMessage, AgentTool } from "./contract/types.ts
 
 /** How often the model is asked again for an answer that fits. */
 export const MAX_OUTPUT_REPAIRS = 3;
-/** The tool that a model gives its answer with, where a run has an `output` schema. */
+/** The tool with which a model gives its answer in a run with an `output` schema. */
 export const ANSWER_TOOL = "final_answer";
 
 /** The run ended without an answer that fits the schema. */
@@ -19,9 +19,8 @@ export class OutputError extends Error {
 }
 
 /**
- * A typed answer: a tool whose arguments are the answer, so that validation and
- * repair are those of every tool call; a model that answers in JSON text instead is
- * understood too, and one that does neither is reminded.
+ * A typed answer: a tool whose arguments are the answer, so that validation and repair are those
+ * of every tool call. JSON text is accepted as well; a model that gives neither is reminded.
  */
 export class TypedOutput<S extends AnySchema> {
   readonly tool: AgentTool;
@@ -44,8 +43,8 @@ export class TypedOutput<S extends AnySchema> {
     };
   }
 
-  /** What to say to a model that would stop: nothing once there is an answer. */
-  async reminder(text: string, timestamp: number): Promise<AgentMessage | undefined> {
+  /** The reminder for a model that would stop; nothing once there is an answer. */
+  async remind(text: string, timestamp: number): Promise<AgentMessage | undefined> {
     if (this.#answer || (await this.#readText(text)) || this.#repairs >= MAX_OUTPUT_REPAIRS) {
       return undefined;
     }
@@ -59,7 +58,7 @@ export class TypedOutput<S extends AnySchema> {
   /** The answer; throws where there is none. */
   async take(end: AgentEndEvent): Promise<InferArguments<S>> {
     const { finalMessage } = end;
-    // At a limit nobody was reminded, and so nobody has read the text.
+    // A run that ends at a limit sends no reminder, and its text is not read yet.
     if (!this.#answer && finalMessage?.stopReason === "stop") {
       await this.#readText(textOf(finalMessage));
     }

@@ -1,19 +1,19 @@
 import type { AgentMessage, QueueMode } from "./contract/types.ts";
 
-/** A message that waits, with a name of its own to speak of it by. */
+/** A message in a queue, with its id. */
 export interface QueuedMessage {
   readonly id: string;
   readonly message: AgentMessage;
 }
 
-/** Messages that wait for the agent: first in, first out, and open to a change of mind. */
+/** Messages that wait for the agent: first in, first out. They can be edited, moved and removed. */
 export class MessageQueue {
   /** Read at each drain. */
   mode: QueueMode;
   readonly #name: string;
   #items: QueuedMessage[] = [];
   #made = 0;
-  /** So that a message that comes back has the name that it went with. */
+  /** A message that is put back keeps its id. */
   #ids: WeakMap<AgentMessage, string> | undefined;
 
   constructor(name: string, mode: QueueMode) {
@@ -29,44 +29,44 @@ export class MessageQueue {
     return this.#items.slice();
   }
 
-  /** Adds to the end; the answer names the message for as long as it waits. */
+  /** Adds to the end. Returns the id of the message. */
   push(message: AgentMessage): string {
-    const item = this.#named(message);
+    const item = this.#toItem(message);
     this.#items.push(item);
     return item.id;
   }
 
-  /** Puts back at the front what could not be delivered, under the name that it had. */
+  /** Puts messages that could not be delivered back to the front, under their old ids. */
   putBack(messages: readonly AgentMessage[]): void {
     const items = messages.map((message) => {
       const id = this.#ids?.get(message);
       const isFree = !this.#items.some((item) => item.id === id);
-      return this.#named(message, isFree ? id : undefined);
+      return this.#toItem(message, isFree ? id : undefined);
     });
     this.#items = [...items, ...this.#items];
   }
 
-  /** What is due by the mode: the first message, or all. */
+  /** Takes what the mode says: the first message, or all. */
   drain(): AgentMessage[] {
     const taken = this.#items.splice(0, this.mode === "all" ? this.#items.length : 1);
     return taken.map(({ message }) => message);
   }
 
-  /** Takes a message back; nothing if it is not waiting any more. */
+  /** Removes a message and returns it; nothing if it is no longer queued. */
   remove(id: string): AgentMessage | undefined {
     const index = this.#items.findIndex((item) => item.id === id);
     return index < 0 ? undefined : this.#items.splice(index, 1)[0]?.message;
   }
 
-  /** Changes a message that waits; answers whether it still did. */
+  /** Replaces a message. Returns false if it is no longer queued. */
   edit(id: string, message: AgentMessage): boolean {
     const index = this.#items.findIndex((item) => item.id === id);
     if (index < 0) return false;
-    this.#items[index] = this.#named(message, id);
+    this.#items[index] = this.#toItem(message, id);
     return true;
   }
 
-  /** Moves a message to a place in the queue; answers whether it still waited. */
+  /** Moves a message to a place in the queue. Returns false if it is no longer queued. */
   move(id: string, place: number): boolean {
     const index = this.#items.findIndex((item) => item.id === id);
     const [item] = index < 0 ? [] : this.#items.splice(index, 1);
@@ -79,7 +79,7 @@ export class MessageQueue {
     this.#items = [];
   }
 
-  #named(message: AgentMessage, id = `${this.#name}-${++this.#made}`): QueuedMessage {
+  #toItem(message: AgentMessage, id = `${this.#name}-${++this.#made}`): QueuedMessage {
     (this.#ids ??= new WeakMap()).set(message, id);
     return { id, message };
   }

@@ -364,7 +364,7 @@ describe("compaction", () => {
   it("a long result is written down as short as it was seen", async () => {
     const whole = Array.from({ length: 2_000 }, (_, i) => `line ${i}`).join("\n");
     const stage = await begin([call("long"), "done"], {
-      context: { maxResultTokens: 500, keep: () => "ask for it" },
+      context: { maxResultTokens: 500, storeResult: () => "ask for it" },
       initialState: { tools: [textTool("long", () => whole)] },
     });
     await stage.agent.prompt("go");

@@ -196,7 +196,7 @@ const TOOLS = inFile("agent/dist/loop/tool-execution.js", {
   ],
   "hung middleware hangs the run": [
     "R14",
-    "run.clock.after(middlewareTimeoutMs, giveUp)",
+    "run.clock.after(middlewareTimeoutMs, abandon)",
     "() => {}",
   ],
   "suspension is an error": ["R27", "if (error instanceof Suspend)", "if (false)"],
@@ -374,8 +374,8 @@ const AGENT = inFile("agent/dist/agent.js", {
   ],
   "a hung listener hangs the run": [
     "R20",
-    "and was left behind.`), where);\n                resolve();",
-    "and was left behind.`), where);",
+    "the run goes on without it.`), where);\n                resolve();",
+    "the run goes on without it.`), where);",
   ],
   "listeners are not waited for": [
     "R20",
@@ -442,7 +442,7 @@ const REST = [
   }),
   ...inFile("agent/dist/run/limits.js", {
     "one turn too many": ["R23", "this.#turns >= maxTurns", "this.#turns > maxTurns"],
-    "tokens not counted": ["R23", "this.#tokens += tokensOf(message);", ";"],
+    "tokens not counted": ["R23", "this.#tokens += countTokens(message);", ";"],
     "money not counted": ["R23", "this.#cost += usage.cost?.total ?? 0;", ""],
     "pauses without end": ["R7", "this.#pauses > MAX_PAUSES_IN_A_ROW", "false"],
     "cut off turns without end": [
@@ -458,7 +458,7 @@ const REST = [
     "refused twice and going on": ["R23", "if (this.#refusals > 1)", "if (false)"],
     "key order makes calls differ": [
       "R23",
-      "sameValue(one.arguments, other.arguments)",
+      "isSameValue(one.arguments, other.arguments)",
       "JSON.stringify(one.arguments) === JSON.stringify(other.arguments)",
     ],
   }),

@@ -5,7 +5,7 @@ import { classifyCall } from "./facts.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
-/** What of an agent takes room in a request. `AgentState` has it all. */
+/** The parts of a request. `AgentState` has all of them. */
 export interface ContextParts {
   systemPrompt?: string;
   tools?: readonly AgentTool[];
@@ -18,22 +18,22 @@ export interface ContextParts {
 export interface ContextBreakdown {
   system: number;
   tools: number;
-  /** Results of calls that look at files. */
+  /** Results of calls that read files. */
   files: number;
   /** All other results. */
   results: number;
-  /** What the user and the model said, calls, and summaries. */
+  /** Texts of the user and the model, calls, and summaries. */
   messages: number;
   total: number;
-  /** What is left until it is compacted. */
+  /** What is left until the context is compacted. */
   free: number;
-  /** Where it is compacted. */
+  /** The size at which the context is compacted. */
   trigger: number;
   /** The model's window, if it is known. */
   window?: number;
 }
 
-/** What the next request would be made of. */
+/** Measures the parts of the next request. */
 export function contextBreakdown(
   { systemPrompt, tools = [], messages, compaction, model }: ContextParts,
   config: ContextConfig = {},
@@ -46,20 +46,20 @@ export function contextBreakdown(
   const readsFiles = (call: ToolCall): boolean => classify(call).reads === true;
   let files = 0;
   let results = 0;
-  let said = 0;
+  let texts = 0;
   for (const message of sent) {
     if (!isLlmMessage(message)) continue;
     if (message.role === "assistant") {
       for (const call of callsOf(message)) if (readsFiles(call)) reading.add(call.id);
     }
     const size = estimateMessageTokens(message);
-    if (message.role !== "toolResult") said += size;
+    if (message.role !== "toolResult") texts += size;
     else if (reading.has(message.toolCallId)) files += size;
     else results += size;
   }
   const system = systemPrompt ? estimateContextTokens({ systemPrompt, messages: [] }) : 0;
   const offered = estimateContextTokens({ tools, messages: [] });
-  const total = system + offered + files + results + said;
+  const total = system + offered + files + results + texts;
   const unknown: Model = { id: "", name: "", api: "", provider: "" };
   const { trigger, window } = contextLimits(config, model ?? unknown);
   return {
@@ -67,7 +67,7 @@ export function contextBreakdown(
     tools: offered,
     files,
     results,
-    messages: said,
+    messages: texts,
     total,
     free: Math.max(0, trigger - total),
     trigger,

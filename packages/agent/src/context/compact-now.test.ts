@@ -44,11 +44,11 @@ describe("R24: a compaction that somebody asks for", () => {
     ]);
   });
 
-  it("tells the summariser what to keep", async () => {
+  it("tells the summarizer what to keep", async () => {
     const asked: unknown[] = [];
     const { agent, model } = await worked({
       context: {
-        summarise: (_text, _signal, what, keep) => {
+        summarize: (_text, _signal, what, keep) => {
           asked.push([what, keep]);
           return "In short.";
         },
@@ -98,7 +98,7 @@ describe("R24: a compaction that somebody asks for", () => {
 
   it("counts as a run: nothing else starts meanwhile, and it starts while nothing else runs", async () => {
     const summary = later<string>();
-    const { agent } = await worked({ context: { summarise: () => summary.promise } });
+    const { agent } = await worked({ context: { summarize: () => summary.promise } });
     const compacting = agent.compact();
     expect(agent.isRunning).toBe(true);
     await expect(agent.prompt("Again")).rejects.toThrow("the agent is running");
@@ -109,7 +109,7 @@ describe("R24: a compaction that somebody asks for", () => {
   });
 
   it.each(["abort()", "its signal"])("is stopped by %s, and leaves all as it was", async (by) => {
-    const { agent, recorder } = await worked({ context: { summarise: () => never() } });
+    const { agent, recorder } = await worked({ context: { summarize: () => never() } });
     const controller = new AbortController();
     const compacting = agent.compact({ signal: controller.signal });
     if (by === "abort()") agent.abort();
@@ -141,7 +141,7 @@ describe("R24: a compaction that somebody asks for", () => {
       {
         context: {
           keepTurns: 1,
-          summarise: (text) => {
+          summarize: (text) => {
             asked.push(text);
             return `sum ${asked.length}`;
           },

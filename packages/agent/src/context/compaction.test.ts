@@ -10,12 +10,12 @@ import {
   LEFT_OUT_TEXT,
   makesProgress,
   planCompaction,
-  readable,
+  toReadableText,
   SHORT_RESULT_TOKENS,
-  standIn,
+  makeStandIn,
 } from "./compaction.ts";
 import type { Compaction } from "../contract/compaction.ts";
-import { shortText } from "./long-results.ts";
+import { formatShortForm } from "./long-results.ts";
 import { ContextMemory } from "./memory.ts";
 import { never, play, start, tool, user } from "../testing/play.ts";
 import type { AgentMessage } from "../contract/types.ts";
@@ -65,11 +65,11 @@ function done(
     if (message.role !== "toolResult") continue;
     const { toolCallId: id } = message;
     const tokens = plan.shorten.get(id);
-    const text = tokens === undefined ? earlier?.shortened?.[id] : shortText(message, tokens);
+    const text = tokens === undefined ? earlier?.shortened?.[id] : formatShortForm(message, tokens);
     if (text !== undefined) shortened[id] = text;
   }
   const isLess = to > (earlier?.message ? earlier.to : from);
-  const message = isLess ? standIn({}, 0) : earlier?.message;
+  const message = isLess ? makeStandIn({}, 0) : earlier?.message;
   return { ...(message ? { from, to, message } : { from: 0, to: 0 }), shortened };
 }
 
@@ -285,7 +285,7 @@ describe("R24: planning and applying", () => {
   });
 
   it("what is to be summed up can be read", () => {
-    expect(readable([user("Do it"), ...worked(["c1"], "done"), answered("Good")])).toBe(
+    expect(toReadableText([user("Do it"), ...worked(["c1"], "done"), answered("Good")])).toBe(
       "user: Do it\n\nassistant: \ncalls x {}\n\nresult of x: done\n\nassistant: Good",
     );
   });
@@ -332,7 +332,7 @@ describe("R24: in a run", () => {
       config: {
         context: {
           ...context,
-          summarise: (text) => {
+          summarize: (text) => {
             asked.push(text);
             return Promise.resolve(`sum ${asked.length}`);
           },
@@ -351,11 +351,11 @@ describe("R24: in a run", () => {
     ["is too long", () => words(500), "The summary was too long, and is left out."],
   ])(
     "R24: a summary that %s gives way to a constant sentence and the facts",
-    async (_what, summarise, why) => {
+    async (_what, summarize, why) => {
       const { end, model, recorder } = await play({
         script: script(6),
         tools: [long],
-        config: { context: { ...context, summarise } },
+        config: { context: { ...context, summarize } },
       });
       expect(end.stop).toBe("done");
       expect(model.calls.at(-1)?.messages[1]).toMatchObject({
@@ -371,7 +371,7 @@ describe("R24: in a run", () => {
       script: script(8),
       tools: [long],
       signal: controller.signal,
-      config: { context: { ...context, summarise: () => never() } },
+      config: { context: { ...context, summarize: () => never() } },
     });
     await clock.advance(10);
     controller.abort();

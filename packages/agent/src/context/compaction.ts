@@ -7,42 +7,42 @@ import {
   type ToolResultMessage,
   type UserMessage,
 } from "@gyre/ai";
-import { cutMiddle } from "../transcript/truncate.ts";
+import { truncateMiddle } from "../transcript/truncate.ts";
 import type { Compaction, CompactionFacts, ContextConfig } from "../contract/compaction.ts";
-import { factsText } from "./facts.ts";
+import { formatFacts } from "./facts.ts";
 import { ContextMemory } from "./memory.ts";
 import { callsOf, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
 export const DEFAULT_TRIGGER_TOKENS = 160_000;
-/** Of the model's window, where that is less. */
+/** Share of the model's window that is the trigger, where that is less. */
 export const DEFAULT_TRIGGER_SHARE = 0.8;
-/** Of the trigger: well below it, so that the next compaction is far away. */
+/** Share of the trigger that a compaction aims at: well below it, so that the next one is far away. */
 export const DEFAULT_TARGET_SHARE = 0.5;
 export const DEFAULT_KEEP_TURNS = 2;
-/** Stands for turns that nobody summarised. Always the same, so that it costs no cache. */
+/** Stands for turns that have no summary. Always the same, so that it costs no cache. */
 export const LEFT_OUT_TEXT = "[Earlier turns were left out here to save space.]";
 
-/** Of the target: what facts and a summary may take of it, each. */
+/** Shares of the target that facts and a summary may take, each. */
 export const FACTS_SHARE = 0.15;
 export const SUMMARY_SHARE = 0.2;
-/** Of the target: a longer scratch-pad is cut. */
+/** Share of the target to which a longer scratch-pad is truncated. */
 export const PINNED_SHARE = 0.25;
-/** Of the target: the newest results stay whole, up to as much. */
+/** Share of the target up to which the newest results stay whole. */
 const WHOLE_RESULTS_SHARE = 0.25;
 /** What a result in one line takes at most. */
 export const SHORT_RESULT_TOKENS = 120;
 /** A result is put into one line only where that saves as much again. */
 const MIN_LONG_RESULT_TOKENS = 2 * SHORT_RESULT_TOKENS;
-/** Of the trigger: a compaction that gains less waits until it cannot be helped. */
+/** Share of the trigger: a compaction that gains less waits until it is urgent. */
 const MIN_GAIN_SHARE = 0.1;
-/** Of the window: above this it cannot be helped. */
+/** Share of the window above which a compaction is urgent. */
 const URGENT_SHARE = 0.95;
 /** What the stand-in takes beside its parts. */
 const FRAME_TOKENS = 32;
 /** What a result is cut down to at least, where even the last turn is too large. */
 const MIN_CUT_TOKENS = 64;
-/** A result in a text that is to be summed up. */
+/** Length of a result in a text that is to be summarized. */
 const READABLE_RESULT_TOKENS = 600;
 
 /** The sizes that `ContextConfig` comes to for one model, in tokens. */
@@ -74,7 +74,7 @@ export interface PlanOptions {
   earlier?: Compaction | undefined;
   /** What a request holds besides messages. */
   overhead?: number;
-  /** Makes of an estimate what the service would count. */
+  /** Turns an estimate into what the service would count. */
   correct?: (estimated: number) => number;
   /** Room for what will stand for what is left out. */
   allowance?: number;
@@ -174,7 +174,7 @@ class Draft {
     this.#messages = messages;
     this.#limits = limits;
     this.#options = options;
-    this.#from = earlier?.message ? earlier.from : firstRequestEnd(messages);
+    this.#from = earlier?.message ? earlier.from : findFirstRequestEnd(messages);
     this.#start = earlier?.message ? earlier.to : this.#from;
     this.#to = this.#start;
     this.#tokens = options.overhead ?? 0;
@@ -219,7 +219,7 @@ class Draft {
     const end = this.#cutBefore(keepTurns);
     const isEnough = (): boolean =>
       upTo === undefined ? this.#to > this.#start && this.size <= target : this.#to >= upTo;
-    while (this.#to < end && !(isEnough() && isCut(this.#messages, this.#to))) {
+    while (this.#to < end && !(isEnough() && isBetweenTurns(this.#messages, this.#to))) {
       this.#tokens -= this.#sizes[this.#to] ?? 0;
       const result = this.#resultAt(this.#to++);
       if (result) this.#shorten.delete(result.toolCallId);
@@ -279,7 +279,7 @@ class Draft {
   }
 
   #cutBefore(keepTurns: number): number {
-    return lastCut(this.#messages, this.#start, Math.max(1, keepTurns));
+    return findLastTurns(this.#messages, this.#start, Math.max(1, keepTurns));
   }
 }
 
@@ -298,16 +298,16 @@ export function applyCompaction(
   return short.every((each, index) => each === sent[index]) ? sent : short;
 }
 
-/** What happened in some messages, for somebody to sum up. */
-export function readable(messages: readonly AgentMessage[]): string {
+/** The messages as a text that a model can summarize. */
+export function toReadableText(messages: readonly AgentMessage[]): string {
   return messages
     .filter(isLlmMessage)
     .map((message) => {
       if (message.role === "toolResult") {
-        const text = cutMiddle(textOf(message), READABLE_RESULT_TOKENS, "[...]");
+        const text = truncateMiddle(textOf(message), READABLE_RESULT_TOKENS, "[...]");
         return `result of ${message.toolName}${message.isError ? " (error)" : ""}: ${text}`;
       }
-      const calls = message.role === "assistant" ? callsIn(message) : [];
+      const calls = message.role === "assistant" ? describeCalls(message) : [];
       return [`${message.role}: ${textOf(message)}`, ...calls].join("\n");
     })
     .join("\n\n");
@@ -322,14 +322,17 @@ export interface StandInParts {
 }
 
 /** The message that stands for turns that were left out. */
-export function standIn({ summary, facts, pinned }: StandInParts, timestamp: number): UserMessage {
+export function makeStandIn(
+  { summary, facts, pinned }: StandInParts,
+  timestamp: number,
+): UserMessage {
   const head = summary ? `Summary of earlier turns:\n\n${summary}` : LEFT_OUT_TEXT;
-  const list = facts ? factsText(facts) : "";
+  const list = facts ? formatFacts(facts) : "";
   return withPinned(list ? `${head}\n\n${list}` : head, pinned, timestamp);
 }
 
 /** The same with another scratch-pad. Nothing before it: the scratch-pad alone. */
-export function repinned(
+export function replacePinned(
   message: UserMessage | undefined,
   pinned: string,
   timestamp: number,
@@ -342,7 +345,7 @@ export function repinned(
   return withPinned(!isAlone && first?.type === "text" ? first.text : "", pinned, timestamp);
 }
 
-/** The scratch-pad is a block of its own, so that it can be told from the rest. */
+/** The scratch-pad is a block of its own, so that it can be replaced. */
 function withPinned(text: string, pinned: string | undefined, timestamp: number): UserMessage {
   if (!pinned) return { role: "user", content: text, timestamp };
   const content: TextContent[] = text ? [{ type: "text", text }] : [];
@@ -352,7 +355,7 @@ function withPinned(text: string, pinned: string | undefined, timestamp: number)
 }
 
 /** What is to be reserved for the message that will stand in. */
-export function allowanceFor(
+export function reserveTokens(
   target: number,
   hasSummary: boolean,
   pinned: string | undefined,
@@ -362,18 +365,18 @@ export function allowanceFor(
 }
 
 /** Behind the first request; 0 where there is none. */
-function firstRequestEnd(messages: readonly AgentMessage[]): number {
+function findFirstRequestEnd(messages: readonly AgentMessage[]): number {
   return messages.findIndex((message) => isLlmMessage(message) && message.role === "user") + 1;
 }
 
-function callsIn(message: AssistantMessage): string[] {
+function describeCalls(message: AssistantMessage): string[] {
   return callsOf(message).map(
     ({ name, arguments: args }) => `calls ${name} ${JSON.stringify(args)}`,
   );
 }
 
 /** Between turns: never in front of a result, whose call would be left out. */
-function isCut(messages: readonly AgentMessage[], index: number): boolean {
+function isBetweenTurns(messages: readonly AgentMessage[], index: number): boolean {
   for (let next = index; next < messages.length; next++) {
     const message = messages[next] as AgentMessage;
     if (isLlmMessage(message)) return message.role !== "toolResult";
@@ -382,7 +385,11 @@ function isCut(messages: readonly AgentMessage[], index: number): boolean {
 }
 
 /** Where the last turns that are kept begin, with the question that the first of them answers. */
-function lastCut(messages: readonly AgentMessage[], start: number, keepTurns: number): number {
+function findLastTurns(
+  messages: readonly AgentMessage[],
+  start: number,
+  keepTurns: number,
+): number {
   let turns = 0;
   for (let index = messages.length - 1; index >= start; index--) {
     const message = messages[index] as AgentMessage;

@@ -47,7 +47,7 @@ describe("R24: a result that is too long, when it comes", () => {
       config: {
         context: {
           ...context,
-          keep: async (key, whole) => {
+          storeResult: async (key, whole) => {
             kept.set(key, whole);
             return `read the file /kept/${key}`;
           },
@@ -68,11 +68,11 @@ describe("R24: a result that is too long, when it comes", () => {
     ],
     ["is cut where that throws", () => Promise.reject(new Error("no")), /^line 0\n/],
     ["is cut where the summary is long itself", () => numbers, /^line 0\n/],
-  ])("%s", async (_what, summarise, expected) => {
+  ])("%s", async (_what, summarize, expected) => {
     const { model } = await play({
       script: [call("x"), "Done"],
       tools: [long],
-      config: { context: { ...context, summarise } },
+      config: { context: { ...context, summarize } },
     });
     expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toMatch(expected);
   });
@@ -82,7 +82,7 @@ describe("R24: a result that is too long, when it comes", () => {
       const { clock, done, abort, recorder } = start({
         script: [call("x"), "Done"],
         tools: [long],
-        config: { context: { ...context, summarise: () => never(), summaryWaitMs: 5_000 } },
+        config: { context: { ...context, summarize: () => never(), summaryWaitMs: 5_000 } },
       });
       await clock.advance(10);
       expect(recorder.only("tool_execution_end")).toEqual([]);
@@ -102,7 +102,7 @@ describe("R24: a result that is too long, when it comes", () => {
       config: {
         context: {
           ...context,
-          keep: () => {
+          storeResult: () => {
             throw new Error("full");
           },
         },
@@ -127,7 +127,7 @@ describe("R24: what stays in sight", () => {
     const { events, model } = await play({
       script: [...steps(12), "Done"],
       tools: [tool("x", (args) => words(500, `w${String(args["i"])}`))],
-      config: { context: { ...context, keep: (key, whole) => void kept.set(key, whole) } },
+      config: { context: { ...context, storeResult: (key, whole) => void kept.set(key, whole) } },
     });
     const [first] = compactions(events);
     expect(first?.message).toBeUndefined();
@@ -204,7 +204,7 @@ describe("R24: a summary of old turns", () => {
       config: {
         context: {
           ...context,
-          summarise: (text, _signal, what) => {
+          summarize: (text, _signal, what) => {
             order.push(`asked ${what}`);
             asked.push({ turn, text });
             return Promise.resolve("The beginning.");
@@ -235,7 +235,7 @@ describe("R24: a summary of old turns", () => {
         context: {
           ...context,
           summaryWaitMs: 2_000,
-          summarise: (_text, signal) => {
+          summarize: (_text, signal) => {
             signals.push(signal);
             return never();
           },
@@ -258,7 +258,7 @@ describe("R24: a summary of old turns", () => {
       config: {
         context: {
           ...context,
-          summarise: (_text, signal) => {
+          summarize: (_text, signal) => {
             signals.push(signal);
             return signals.length === 1 ? summary.promise : never();
           },
@@ -279,7 +279,7 @@ describe("R24: a summary of old turns", () => {
       protocol: model,
       context: {
         ...context,
-        summarise: () => {
+        summarize: () => {
           asked++;
           return Promise.resolve("The beginning.");
         },
@@ -481,8 +481,8 @@ describe("R24: whatever happens", () => {
             limits: { maxIdenticalCalls: 1_000 },
             context: {
               ...limits,
-              ...(kind !== "none" && { summarise: answers[kind] }),
-              ...(notes && { pinned: () => "Notes.", keep: () => "in a file" }),
+              ...(kind !== "none" && { summarize: answers[kind] }),
+              ...(notes && { pinned: () => "Notes.", storeResult: () => "in a file" }),
             },
           },
         });

@@ -12,23 +12,23 @@ import { contain } from "../contract/contain.ts";
 import type { ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage } from "../contract/types.ts";
 import { isLlmMessage } from "../transcript/history.ts";
-import { cutMiddle } from "../transcript/truncate.ts";
+import { truncateMiddle } from "../transcript/truncate.ts";
 import {
-  allowanceFor,
+  reserveTokens,
   type CompactionPlan,
   contextLimits,
   FACTS_SHARE,
   makesProgress,
   PINNED_SHARE,
   planWith,
-  readable,
-  repinned,
-  standIn,
+  toReadableText,
+  replacePinned,
+  makeStandIn,
   SUMMARY_SHARE,
 } from "./compaction.ts";
-import { classifyCall, factsOf, fitFacts } from "./facts.ts";
+import { classifyCall, collectFacts, fitFacts } from "./facts.ts";
 import type { ContextHost } from "./host.ts";
-import { shortForm } from "./long-results.ts";
+import { makeShortForm } from "./long-results.ts";
 import { ContextMemory } from "./memory.ts";
 import { Summaries } from "./summaries.ts";
 import { View } from "./view.ts";
@@ -218,7 +218,7 @@ export class Compactor {
         earlier,
         overhead: this.#overheadTokens(),
         correct: (estimated) => calibration.correct(estimated),
-        allowance: allowanceFor(target, config.summarise !== undefined, pinned),
+        allowance: reserveTokens(target, config.summarize !== undefined, pinned),
         added: estimateTokens(news),
         atLeast,
         force,
@@ -230,22 +230,22 @@ export class Compactor {
     let message = earlier?.message;
     let facts = earlier?.facts;
     const prepared =
-      config.summarise && !onDemand ? this.#summaries.find(messages, earlier, start) : undefined;
+      config.summarize && !onDemand ? this.#summaries.find(messages, earlier, start) : undefined;
     if (prepared && (prepared.isReady || plan.to > start)) plan = makePlan(prepared.to) ?? plan;
     const { to } = plan;
     if (to > start) {
       if (!prepared) this.#beginSummary(config, start, to, onDemand?.keep);
       const { summary, why } = await this.#takeSummary(config, target);
       if (why) reason = `${reason} ${why}`;
-      const all = factsOf(messages.slice(start, to), facts, this.#classify(config));
+      const all = collectFacts(messages.slice(start, to), facts, this.#classify(config));
       // The summary covers its steps: they are not listed again.
       const listed =
         summary === undefined
           ? all
           : { ...all, steps: listSteps(messages, prepared?.to ?? to, to) };
       facts = fitFacts(listed, target * FACTS_SHARE);
-      message = standIn({ summary, facts, pinned }, clock.now());
-    } else if (news) message = repinned(message, news, clock.now());
+      message = makeStandIn({ summary, facts, pinned }, clock.now());
+    } else if (news) message = replacePinned(message, news, clock.now());
     const shortened = await this.#shortForms(config, plan);
     this.#summaries.stop();
     const compaction: Compaction = {
@@ -281,7 +281,7 @@ export class Compactor {
       const text =
         tokens === undefined
           ? earlier.get(id)
-          : await shortForm(this.#host, config, message, tokens);
+          : await makeShortForm(this.#host, config, message, tokens);
       if (text !== undefined) shortened.set(id, text);
     }
     return Object.fromEntries(shortened);
@@ -291,7 +291,7 @@ export class Compactor {
   #prepareSummary(config: ContextConfig, target: number): void {
     const { calibration, history, model, turns } = this.#host;
     // A run that has called nothing yet may be over soon, and would not use it.
-    if (!config.summarise || turns < 2) return;
+    if (!config.summarize || turns < 2) return;
     const { messages } = history;
     const earlier = this.#compaction;
     const start = earlier?.message ? earlier.to : 0;
@@ -306,21 +306,21 @@ export class Compactor {
         earlier,
         overhead: this.#overheadTokens(),
         correct: (estimated) => calibration.correct(estimated),
-        allowance: allowanceFor(limits.target, true, undefined),
+        allowance: reserveTokens(limits.target, true, undefined),
       },
     );
     const from = earlier?.message ? earlier.to : (plan?.from ?? 0);
     if (plan && plan.to > from) this.#beginSummary(config, from, plan.to);
   }
 
-  #beginSummary({ summarise }: ContextConfig, start: number, to: number, keep?: string): void {
-    if (!summarise) return;
+  #beginSummary({ summarize }: ContextConfig, start: number, to: number, keep?: string): void {
+    if (!summarize) return;
     const { messages } = this.#host.history;
     const { message } = this.#compaction ?? {};
     const left = messages.slice(start, to);
-    const text = readable(message ? [message, ...left] : left);
+    const text = toReadableText(message ? [message, ...left] : left);
     this.#summaries.begin(messages, this.#compaction, to, (signal) =>
-      summarise(text, signal, "turns", keep),
+      summarize(text, signal, "turns", keep),
     );
   }
 
@@ -329,11 +329,11 @@ export class Compactor {
     config: ContextConfig,
     target: number,
   ): Promise<{ summary?: string; why?: string }> {
-    if (!config.summarise) return {};
+    if (!config.summarize) return {};
     try {
       const { summary, why } = await this.#summaries.take(this.#host, config);
       if (summary === undefined) {
-        return { why: `There is no summary: ${why ?? "nobody made one."}` };
+        return { why: `There is no summary: ${why ?? "none was made."}` };
       }
       if (estimateTokens(summary) <= target * SUMMARY_SHARE) return { summary };
       return { why: "The summary was too long, and is left out." };
@@ -347,7 +347,7 @@ export class Compactor {
     if (!pinned) return undefined;
     try {
       const text = await this.#host.hook("pinned", pinned);
-      return text && cutMiddle(text, maxTokens, "[Here a part is left out.]");
+      return text && truncateMiddle(text, maxTokens, "[Here a part is left out.]");
     } catch (error) {
       if (this.#host.canceled) throw error;
       contain("pinned failed", () => {
@@ -376,5 +376,5 @@ function includesPinned(earlier: Compaction | undefined, pinned: string): boolea
 }
 
 function listSteps(messages: readonly AgentMessage[], from: number, to: number): readonly string[] {
-  return factsOf(messages.slice(from, to), undefined, () => ({})).steps;
+  return collectFacts(messages.slice(from, to), undefined, () => ({})).steps;
 }

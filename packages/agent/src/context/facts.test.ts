@@ -2,7 +2,7 @@ import { estimateTokens, type ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ToolEffects, ToolPresentation } from "../contract/presentation.ts";
-import { classifyCall, factsOf, factsText, fitFacts } from "./facts.ts";
+import { classifyCall, collectFacts, formatFacts, fitFacts } from "./facts.ts";
 import { tool, user } from "../testing/play.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
@@ -70,7 +70,7 @@ describe("what a call does", () => {
 
 describe("facts", () => {
   it("are requests, files changed, decisions, commands and steps, behind those known before", () => {
-    const first = factsOf(
+    const first = collectFacts(
       [
         user("Now\nthe other"),
         ...turn("I look.\nDecision: two spaces.", [toolCall("edit", { path: "a.ts" })]),
@@ -86,7 +86,7 @@ describe("facts", () => {
       commands: [],
       steps: ["It failed."],
     });
-    const second = factsOf(
+    const second = collectFacts(
       [
         ...turn("We decided to stop.", [toolCall("shell", { command: "ls" })]),
         user("x".repeat(900)),
@@ -97,8 +97,8 @@ describe("facts", () => {
     expect(second.decisions).toEqual(["Decision: two spaces.", "We decided to stop."]);
     expect(second.commands).toEqual(["ls"]);
     expect(second.requests[1]).toHaveLength(900);
-    expect(factsOf([user("Next")], second, classify).requests[1]).toHaveLength(600);
-    expect(factsText(first)).toBe(
+    expect(collectFacts([user("Next")], second, classify).requests[1]).toHaveLength(600);
+    expect(formatFacts(first)).toBe(
       "Files changed:\n- a.ts\n\nDecisions:\n- Decision: two spaces.\n\nRequests of the user:\n- Now the other\n\nSteps:\n- It failed.",
     );
   });
@@ -115,7 +115,7 @@ describe("facts", () => {
     fc.assert(
       fc.property(facts, fc.nat(600), (all, tokens) => {
         const fitted = fitFacts(all, tokens);
-        expect(estimateTokens(factsText(fitted))).toBeLessThanOrEqual(tokens + 1);
+        expect(estimateTokens(formatFacts(fitted))).toBeLessThanOrEqual(tokens + 1);
         for (const name of ["requests", "changed", "decisions", "commands", "steps"] as const) {
           const { length } = fitted[name];
           expect(fitted[name]).toEqual(length === 0 ? [] : all[name].slice(-length));

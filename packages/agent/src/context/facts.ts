@@ -24,7 +24,7 @@ export function classifyCall(
 }
 
 /** The facts of some messages, behind those that were known before. */
-export function factsOf(
+export function collectFacts(
   messages: readonly AgentMessage[],
   known: CompactionFacts | undefined,
   classify: (call: ToolCall) => ToolEffects,
@@ -34,7 +34,7 @@ export function factsOf(
   const decisions = new Set(known?.decisions);
   const commands = new Set(known?.commands);
   const steps = [...(known?.steps ?? [])];
-  const failed = failedCalls(messages);
+  const failed = findFailedCalls(messages);
   for (const message of messages) {
     if (!isLlmMessage(message) || message.role === "toolResult") continue;
     if (message.role === "user") {
@@ -100,13 +100,13 @@ export function fitFacts(facts: CompactionFacts, tokens: number): CompactionFact
 }
 
 /** The facts as a list. */
-export function factsText(facts: CompactionFacts): string {
+export function formatFacts(facts: CompactionFacts): string {
   return SECTIONS.filter(([name]) => facts[name].length > 0)
     .map(([name, title]) => [title, ...facts[name].map((entry) => `- ${entry}`)].join("\n"))
     .join("\n\n");
 }
 
-function failedCalls(messages: readonly AgentMessage[]): Set<string> {
+function findFailedCalls(messages: readonly AgentMessage[]): Set<string> {
   const failed = new Set<string>();
   for (const message of messages) {
     if (isLlmMessage(message) && message.role === "toolResult" && message.isError) {

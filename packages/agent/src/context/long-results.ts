@@ -2,29 +2,29 @@ import { estimateTokens, textOf, type ToolCall, type ToolResultMessage } from "@
 import type { ContextConfig } from "../contract/compaction.ts";
 import { contain } from "../contract/contain.ts";
 import type { AgentToolResult } from "../contract/types.ts";
-import { cutMiddle, oneLine } from "../transcript/truncate.ts";
+import { truncateMiddle, oneLine } from "../transcript/truncate.ts";
 import { contextLimits } from "./compaction.ts";
 import type { ContextHost } from "./host.ts";
 import { askForSummary } from "./summaries.ts";
 
 export const DEFAULT_MAX_RESULT_TOKENS = 12_000;
-/** Of the trigger, where that is less. */
+/** Share of the trigger that a result may take, where that is less. */
 const MAX_RESULT_SHARE = 0.5;
-/** What a note on what was left out takes. */
+/** Tokens of the note on what was left out. */
 const NOTE_TOKENS = 250;
 const MAX_KEY_CHARS = 80;
 const MAX_NAME_CHARS = 40;
-/** How to read something back is told in as many characters. */
+/** Longest description of how to read a result back. */
 const MAX_HINT_CHARS = 160;
 
 /** The last line of a short form says how to read the whole back. */
 const KEPT = /\[(?:The whole result|It) is kept: (.+)\]$/;
-/** As far from the end as it may begin. */
+/** How far from the end that line may begin. */
 const KEPT_CHARS = 200;
 
 /**
  * A result that is not too long for the transcript (R24): the same, or a summary of it, or
- * its beginning and end. What is the same when done again is what a journal has recorded.
+ * its beginning and end. A result that a journal has recorded comes out the same again.
  */
 export function capResult(
   host: ContextHost,
@@ -38,44 +38,46 @@ export function capResult(
   // A token has at least about a character.
   if (text.length <= most) return result;
   const tokens = estimateTokens(text);
-  return tokens <= most ? result : shorter(host, context, call, result, { text, tokens, most });
+  return tokens <= most
+    ? result
+    : shortenResult(host, context, call, result, { text, tokens, most });
 }
 
-async function shorter(
+async function shortenResult(
   host: ContextHost,
   context: ContextConfig,
   call: ToolCall,
   result: AgentToolResult,
   { text, tokens, most }: { text: string; tokens: number; most: number },
 ): Promise<AgentToolResult> {
-  const kept = await keepWhole(host, context, call.id, text);
+  const kept = await storeWhole(host, context, call.id, text);
   const where = kept ? `[The whole result is kept: ${kept}]` : "[The rest was not kept.]";
   const room = Math.max(most / 2, most - NOTE_TOKENS);
-  const summary = await summaryOf(host, context, text, room);
+  const summary = await summarizeResult(host, context, text, room);
   const short =
     summary === undefined
-      ? cutMiddle(text, room, `[Here a part of ${tokens} tokens in all is left out.]`)
+      ? truncateMiddle(text, room, `[Here a part of ${tokens} tokens in all is left out.]`)
       : `Summary of a result of ${tokens} tokens:\n\n${summary}`;
   const rest = result.content.filter(({ type }) => type !== "text");
   return { ...result, content: [{ type: "text", text: `${short}\n\n${where}` }, ...rest] };
 }
 
-async function summaryOf(
+async function summarizeResult(
   host: ContextHost,
   context: ContextConfig,
   text: string,
   room: number,
 ): Promise<string | undefined> {
-  const { summarise } = context;
-  if (!summarise || host.canceled) return undefined;
-  const given = askForSummary(host, context, (signal) => summarise(text, signal, "result"));
+  const { summarize } = context;
+  if (!summarize || host.canceled) return undefined;
+  const given = askForSummary(host, context, (signal) => summarize(text, signal, "result"));
   // A tool's result is not lost with its summary, nor when the run is stopped meanwhile.
   const { summary } = await given.catch(() => ({ summary: undefined }));
   return summary !== undefined && estimateTokens(summary) <= room ? summary : undefined;
 }
 
 /** The line that is sent in place of an old result, or of a fresh one that must be cut. */
-export async function shortForm(
+export async function makeShortForm(
   host: ContextHost,
   context: ContextConfig,
   message: ToolResultMessage,
@@ -84,12 +86,12 @@ export async function shortForm(
   const text = textOf(message);
   const kept =
     KEPT.exec(text.slice(-KEPT_CHARS))?.[1] ??
-    (await keepWhole(host, context, message.toolCallId, text));
-  return shortText(message, tokens, kept);
+    (await storeWhole(host, context, message.toolCallId, text));
+  return formatShortForm(message, tokens, kept);
 }
 
 /** The same, given how the whole can be read back. Always the same for the same result. */
-export function shortText(message: ToolResultMessage, tokens: number, kept?: string): string {
+export function formatShortForm(message: ToolResultMessage, tokens: number, kept?: string): string {
   const { toolName, isError } = message;
   const text = textOf(message);
   const back = kept ? `[It is kept: ${kept}]` : "[Call the tool again if you need it.]";
@@ -97,22 +99,22 @@ export function shortText(message: ToolResultMessage, tokens: number, kept?: str
   const failed = isError ? ", an error," : "";
   const what = `Result of ${oneLine(toolName, MAX_NAME_CHARS)}${failed} of ${size} tokens`;
   if (tokens === 0) return `[${what}, left out to save space.] ${back}`;
-  return `${cutMiddle(text, tokens, "[Here a part is left out.]")}\n\n[${what}, cut to save space.] ${back}`;
+  return `${truncateMiddle(text, tokens, "[Here a part is left out.]")}\n\n[${what}, cut to save space.] ${back}`;
 }
 
-async function keepWhole(
+async function storeWhole(
   host: ContextHost,
-  { keep }: ContextConfig,
+  { storeResult }: ContextConfig,
   callId: string,
   text: string,
 ): Promise<string | undefined> {
-  if (!keep) return undefined;
+  if (!storeResult) return undefined;
   const key = callId.replaceAll(/[^\w-]/g, "_").slice(0, MAX_KEY_CHARS);
   try {
-    const hint = await host.hook("keep", () => keep(key, text));
+    const hint = await host.hook("storeResult", () => storeResult(key, text));
     return oneLine(hint || `under the key "${key}"`, MAX_HINT_CHARS);
   } catch (error) {
-    contain("keep failed", () => {
+    contain("storeResult failed", () => {
       throw error;
     });
     return undefined;

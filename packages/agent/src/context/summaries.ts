@@ -42,7 +42,7 @@ export class Summaries {
     return this.#job && { to: this.#job.to, isReady: this.#job.isReady() };
   }
 
-  /** Asks for one, and does not wait for it. */
+  /** Asks for a summary, and does not wait for it. */
   begin(
     messages: readonly AgentMessage[],
     base: Compaction | undefined,
@@ -70,7 +70,7 @@ export class Summaries {
     this.#job = { base, to, given, isReady: () => state === "ready", stop };
   }
 
-  /** The one that was asked for, once it is there or has been waited for long enough. */
+  /** The summary that was asked for, once it is ready or has been waited for long enough. */
   async take(host: ContextHost, config: ContextConfig): Promise<Summary> {
     const job = this.#job;
     if (!job) return {};
@@ -133,7 +133,7 @@ async function waitForSummary(
     .wait(ms, (give) => (cut = give))
     .then((): Summary => ({ why: `It did not come within ${ms} ms.` }));
   try {
-    return await host.hook("summarise", () => Promise.race([given, late]));
+    return await host.hook("summarize", () => Promise.race([given, late]));
   } finally {
     cut();
   }

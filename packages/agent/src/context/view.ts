@@ -3,8 +3,8 @@ import type { AgentMessage } from "../contract/types.ts";
 import { ContextMemory } from "./memory.ts";
 
 /**
- * The transcript as it is sent, kept up to date: what has been looked at is not looked at
- * again until a compaction changes it.
+ * The transcript as it is sent, kept up to date: each message is processed once, until a
+ * compaction changes the list.
  */
 export class View {
   readonly #memory: ContextMemory;

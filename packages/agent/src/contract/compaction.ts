@@ -53,7 +53,7 @@ export interface ContextConfig {
    * it throws or takes too long, a list of facts stands for the turns, and the result is
    * truncated. `keep` is what the caller of `Agent.compact` wants kept above all.
    */
-  summarise?: (
+  summarize?: (
     text: string,
     signal: AbortSignal,
     what: "turns" | "result",
@@ -65,7 +65,7 @@ export interface ContextConfig {
    * Stores the whole text of a result of which only a short form is sent. It returns how the
    * model can read the text back (a call of a tool, say), which the short form then mentions.
    */
-  keep?: (key: string, text: string) => string | void | Promise<string | void>;
+  storeResult?: (key: string, text: string) => string | void | Promise<string | void>;
   /** A text that every compaction includes as it is at that moment: a scratch-pad. */
   pinned?: () => string | undefined | Promise<string | undefined>;
   /**

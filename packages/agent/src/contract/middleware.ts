@@ -46,15 +46,15 @@ export interface ModelInvocation {
 export type ModelAnswer = AssistantMessageEventStream | AsyncIterable<AssistantMessageEvent>;
 
 /**
- * Wraps what the run does. The first in the list is the outermost. Around a tool:
- * throwing before `next()` keeps the tool from running (`DeniedError` says that it was
- * refused), throwing after it makes an error result, `Suspend` leaves the call pending. `next` may be given a changed
+ * Wraps what the run does. The first in the list is the outermost. Around a tool: throwing
+ * before `next()` keeps the tool from running (`DeniedError` says that it was refused), throwing
+ * after it makes an error result, `Suspend` leaves the call pending. `next` accepts a changed
  * invocation.
  */
 export interface Middleware {
-  /** Told when a run starts; what it gives is called when the run has ended. */
+  /** Called when a run starts; the function that it returns is called when the run has ended. */
   run?(run: RunInfo): ((end: AgentEndEvent | undefined) => void) | void;
-  /** Told of what a tool gave after its call had been answered without it (R21). */
+  /** Called with a result that came after its call had been answered without it (R21). */
   late?(call: ToolCall, result: AgentToolResult, run: RunInfo): void;
   tool?(
     call: ToolInvocation,
@@ -105,8 +105,8 @@ export type Approval = "allow" | "suspend" | { deny: string };
 
 /**
  * Asks before a tool runs. `allow` runs it, `{deny}` gives the model the reason,
- * `suspend` ends the run and waits for `continue({decisions})`. A decision that a
- * person gave already is not asked for again.
+ * `suspend` ends the run and waits for `continue({decisions})`. It does not ask about a call
+ * that a person has decided already.
  */
 export function approval<const Answer extends Approval>(
   ask: (call: ToolInvocation) => Answer | Promise<Answer>,

@@ -65,7 +65,7 @@ export interface ToolContext {
   id: string;
   /** Fires when the run is aborted and when the call times out. */
   signal: AbortSignal;
-  /** Reports a partial result, for those who watch. */
+  /** Reports a partial result to listeners. */
   update: (partial: AgentToolResult) => void;
   host: ToolHost;
   /** The transcript so far, live: results of calls that run beside this one may be added. */
@@ -90,7 +90,7 @@ export interface AgentTool<
   ): AgentToolResult | string | Promise<AgentToolResult | string>;
   /** How its calls are shown, and what they do. Without it, calls are shown by their arguments. */
   presentation?: ToolPresentation;
-  /** May run together with neighbours that say so too. */
+  /** May run together with neighboring calls whose tools are concurrent, too. */
   concurrent?: boolean;
   /** Running it twice is as good as once: it is run again after a crash. */
   idempotent?: boolean;
@@ -100,7 +100,7 @@ export interface AgentTool<
 
 /**
  * The same object, with the type of `args` worked out from `parameters`. Throws on a
- * schema that no model could be told of.
+ * schema that has no JSON Schema.
  */
 export function defineTool<const S extends ToolSchema>(tool: AgentTool<S>): AgentTool<S> {
   toJsonSchema(tool.parameters);
@@ -144,14 +144,14 @@ export interface PendingCall {
 
 /** A person's answer to a call that waits. `result` stands in place of running the tool. */
 export type Decision =
-  /** `fingerprint`: what exactly was approved, for middleware that tells one. */
+  /** `fingerprint`: what exactly was approved, for middleware that computes one. */
   | { type: "approve"; fingerprint?: string }
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */
   | { type: "wait"; reason?: string };
 
-/** The last event of every run: how it ended, and what it was made of. */
+/** The last event of every run: how it ended, and what it produced. */
 export interface AgentEndEvent {
   type: "agent_end";
   /** This run's messages only: prompts, injected, assistant, results. */
@@ -163,7 +163,7 @@ export interface AgentEndEvent {
   usage: Usage;
   /** The last assistant message of this run. */
   finalMessage?: AssistantMessage;
-  /** Taken from a queue, not delivered, handed back. */
+  /** Messages that were taken from a queue, not delivered, and returned to it. */
   undelivered: AgentMessage[];
   pending: PendingCall[];
 }
@@ -175,7 +175,7 @@ export type AgentEvent =
   | { type: "message_start"; message: AgentMessage }
   | {
       type: "message_update";
-      /** The live partial; whoever keeps it copies it. */
+      /** The live partial message: copy what you keep. */
       message: AssistantMessage;
       assistantMessageEvent: AssistantMessageEvent;
     }
@@ -250,12 +250,12 @@ export type QueueName = "steering" | "followUp";
 /** How much of a queue is delivered at once: its first message, or all. */
 export type QueueMode = "one-at-a-time" | "all";
 /**
- * Which calls of a message run together. `auto`, the default: neighbours whose tools are
+ * Which calls of a message run together. `auto`, the default: neighbors whose tools are
  * `concurrent`. `sequential`: none. `parallel`: all.
  */
 export type ToolExecutionMode = "auto" | "sequential" | "parallel";
 
-/** How often a failed request is made again, and how long is waited in between. */
+/** How often the loop retries a failed request, and how long it waits in between. */
 export interface RetryOptions {
   /** Default 4. */
   maxRetries?: number;
@@ -265,9 +265,9 @@ export interface RetryOptions {
   maxDelayMs?: number;
 }
 
-/** Silence that ends a response. 0 switches a watch off. */
+/** How long a response may be silent before it fails as `stalled`. 0 disables the timeout. */
 export interface WatchdogOptions {
-  /** Default 300,000; none for a service on this machine. */
+  /** Default 300,000; none for a model on this machine. */
   firstEventMs?: number;
   /** Default 120,000. */
   betweenEventsMs?: number;
@@ -280,7 +280,7 @@ export interface AgentContext {
   tools?: readonly AgentTool[];
   /** What an earlier run made of a part of `messages`: see the event of this name. */
   compaction?: Compaction;
-  /** What earlier runs with the same model learnt of how its service counts. */
+  /** How the service of the model counts tokens, as earlier runs learned. */
   calibration?: TokenCalibration;
 }
 
@@ -292,7 +292,7 @@ export interface TurnChanges {
   systemPrompt?: string;
 }
 
-/** A turn that has just ended, as `prepareTurn` and `shouldStopAfterTurn` are told of it. */
+/** A turn that has just ended, for `prepareTurn` and `shouldStopAfterTurn`. */
 export interface TurnSummary {
   message: AssistantMessage;
   toolResults: readonly ToolResultMessage[];
@@ -305,8 +305,8 @@ export interface TurnSummary {
 type MaybePromise<T> = T | Promise<T>;
 
 /**
- * How to run. Every callback may be asynchronous, may throw (the run then ends
- * with an error message, R5) and is given up on after `hookTimeoutMs`.
+ * How to run. Every callback may be asynchronous. If it throws, or does not settle within
+ * `hookTimeoutMs`, the run ends with an error message (R5).
  */
 export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   model: Model;
@@ -316,7 +316,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
    * run, or until `prepareTurn` sets a model. `apiKey` is not given to another provider.
    */
   fallbackModels?: readonly Model[];
-  /** The way to a model. The `streamFn` argument of the entry points goes before it. */
+  /** The way to a model. The `streamFn` argument of the entry points takes precedence. */
   protocol?: ProtocolClient;
   /** If given, replaces `context.tools`. */
   tools?: readonly AgentTool[];
@@ -336,7 +336,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   getFollowUpMessages?: () => MaybePromise<readonly AgentMessage[] | undefined>;
   /** Whether a poll would give something; lets a run that is at a limit say so. */
   hasQueuedMessages?: () => boolean;
-  /** Takes back what was polled and could not be delivered, to the front of its queue. */
+  /** Returns messages that were polled and could not be delivered to the front of their queue. */
   requeue?: (queue: QueueName, messages: AgentMessage[]) => void;
   /** Calls `wake` when a steering message arrives; needed by `"redirect"`. */
   onSteering?: (wake: () => void) => () => void;
@@ -357,7 +357,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   middlewareTimeoutMs?: number;
   onLateResult?: (call: ToolCall, result: AgentToolResult) => void;
 
-  /** Makes the context smaller when it grows too large. Off unless given. */
+  /** Compacts the context when it grows too large. Off unless given. */
   context?: ContextConfig;
   limits?: Limits;
   /** Another name of `limits.maxTurns`. */
@@ -369,7 +369,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
 
   /** Answers to calls that a suspended run left pending, by call id. */
   decisions?: Readonly<Record<string, Decision>>;
-  /** What a journal knows of a call that the transcript has no result for. */
+  /** The result that a journal has of a call without one in the transcript. */
   recordedResult?: (toolCallId: string) => AgentToolResult | undefined;
 
   clock?: Clock;

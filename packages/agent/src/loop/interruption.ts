@@ -1,7 +1,7 @@
 /** Why the loop stops reading a response before its end. */
 export type InterruptionReason = "canceled" | "stalled" | "redirected";
 
-/** Cuts one request off, at most once: whoever waits for the response stops waiting at once. */
+/** Cuts one request off, at most once: all that wait for the response stop waiting at once. */
 export class Interruption {
   #reason: InterruptionReason | undefined;
   #controller: AbortController | undefined;

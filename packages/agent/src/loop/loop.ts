@@ -278,7 +278,7 @@ export function toPrompts(messages: readonly AgentMessage[]): Injected[] {
   return messages.map((message) => ({ source: "prompt", message }));
 }
 
-/** One event of two neighbours that wait: deltas of a block, or progress of a call, the newest. */
+/** Joins two neighbors in a queue: deltas of a block, or progress of a call, where the newest stays. */
 export function joinUpdates(last: AgentEvent, next: AgentEvent): AgentEvent | undefined {
   if (last.type === "tool_execution_update" && next.type === "tool_execution_update") {
     return last.toolCallId === next.toolCallId ? next : undefined;

@@ -84,7 +84,7 @@ async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcom
 /** Asks the model in use, with its retries. */
 async function request(run: Run): Promise<Outcome> {
   if (run.canceled) return unsent(abortedMessage(run));
-  const objection = run.gauge.objectionTo(run.model);
+  const objection = run.gauge.explainUnpriced(run.model);
   if (objection) return unsent(failedMessage(run, new Error(objection)));
   const built = buildContext(run);
   const context = isThenable(built) ? await built : built;

@@ -2,7 +2,7 @@ import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/a
 import type { Outgoing } from "../transcript/history.ts";
 import type { Run } from "../run/run.ts";
 
-/** What is about to be sent is not what a service accepts: a fault of ours, or of a hook. */
+/** No service would accept the messages: an error of the agent, or of a hook. */
 export class InvalidTranscriptError extends Error {
   readonly failure: Failure = { kind: "invalid_transcript", retryable: false };
   readonly problems: readonly TranscriptProblem[];
@@ -16,16 +16,16 @@ export class InvalidTranscriptError extends Error {
   }
 }
 
-/** What the model is asked on. Throws what a callback threw, and on what no service would take. */
+/** The context of a request. Throws what a callback threw, and on messages that no service accepts. */
 export function buildContext(run: Run): Context | Promise<Context> {
   const { context, transformContext, convertToLlm } = run.config;
   if (!context && !run.compaction && !transformContext && !convertToLlm) {
-    return contextOf(run, run.history.outgoing());
+    return toContext(run, run.history.outgoing());
   }
   return (async () => {
     if (context) await run.compactor.compactIfNeeded(context);
     if (!run.compaction && !transformContext && !convertToLlm) {
-      return contextOf(run, run.history.outgoing());
+      return toContext(run, run.history.outgoing());
     }
     const messages = run.compactor.messagesToSend();
     const transformed = transformContext
@@ -34,11 +34,11 @@ export function buildContext(run: Run): Context | Promise<Context> {
     const converted = convertToLlm
       ? await run.hook("convertToLlm", () => convertToLlm(transformed))
       : transformed;
-    return contextOf(run, run.history.outgoingFrom(converted));
+    return toContext(run, run.history.outgoingFrom(converted));
   })();
 }
 
-function contextOf(run: Run, outgoing: Outgoing): Context {
+function toContext(run: Run, outgoing: Outgoing): Context {
   if (outgoing.problems.length > 0) throw new InvalidTranscriptError(outgoing.problems);
   if (outgoing.messages.length === 0) {
     throw new Error("There is no message to send to the model: the transcript is empty.");
@@ -46,7 +46,7 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
   const { transformContext, convertToLlm } = run.config;
   const last = outgoing.messages.at(-1);
   const isOwnWord = last?.role === "assistant" && last.stopReason !== "pause";
-  // Functions of the application's own may mean it: some models go on with their own words.
+  // Hooks of the application may intend it: some models continue their own text.
   if (isOwnWord && !transformContext && !convertToLlm) {
     throw new Error("There is nothing to answer: the last message for the model is its own.");
   }
@@ -58,7 +58,7 @@ function contextOf(run: Run, outgoing: Outgoing): Context {
 
 type PassedOn = Exclude<keyof StreamOptions, "apiKey" | "signal" | "thinkingLevel">;
 
-/** What of the configuration is said to the service as it is: every option, but for three. */
+/** Options of the configuration that are passed to the service unchanged: all but three. */
 const PASSED_ON: Record<PassedOn, true> = {
   temperature: true,
   maxTokens: true,
@@ -76,7 +76,7 @@ const PASSED_ON: Record<PassedOn, true> = {
 };
 const NAMES = Object.keys(PASSED_ON) as PassedOn[];
 
-/** What is said about the request, but for its key and its signal. */
+/** The options of a request, without its key and its signal. */
 export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
   const options: Record<string, unknown> = {};
   for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];

@@ -1111,7 +1111,7 @@ describe("R21: abort among tools", () => {
       isError: true,
       durationMs: 5_000,
       result: errorResult(
-        'Tool "x" was given up: its middleware did not settle within 5000 ms.',
+        'Tool "x" was abandoned: its middleware did not settle within 5000 ms.',
         "timeout",
       ),
     });

@@ -13,19 +13,19 @@ import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 export const DEFAULT_ABORT_GRACE_MS = 200;
-/** For a call with all that is around it: a person may take a day to approve. */
+/** For a call with its middleware: a person may take a day to approve. */
 export const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
 /** How deep tools may call tools. */
 export const MAX_NESTED_CALLS = 16;
 
-/** What became of a call: a result, or nothing yet because a person must decide. */
+/** How a call ended: with a result, or suspended until a person decides. */
 export type CallOutcome = { result: AgentToolResult } | { suspended: string };
 
-/** The arguments as the tool's own: it may write to them, the transcript stays as it was. */
-function copyOf<T>(value: T): T {
+/** A deep copy of the arguments: the tool may write to it, the transcript stays as it was. */
+function copyValue<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(copyOf) as T;
-  const entries = Object.entries(value).map(([key, inner]) => [key, copyOf(inner)] as const);
+  if (Array.isArray(value)) return value.map(copyValue) as T;
+  const entries = Object.entries(value).map(([key, inner]) => [key, copyValue(inner)] as const);
   return Object.fromEntries(entries) as T;
 }
 
@@ -41,7 +41,7 @@ export function errorResult(
 /**
  * Runs one call: finds the tool, validates a copy of the arguments, passes the
  * middleware. Never throws; whatever goes wrong is an error result that names the
- * tool and what happened. Settles within the tool's time-out, and within the grace
+ * tool and what happened. Settles within the tool's timeout, and within the grace
  * time after an abort, whether or not the tool listens.
  */
 export async function executeCall(
@@ -50,7 +50,7 @@ export async function executeCall(
   decision?: Decision,
 ): Promise<CallOutcome> {
   try {
-    if (run.gauge.refuses(call)) return { result: repeated(call) };
+    if (run.gauge.refuses(call)) return { result: repeatedResult(call) };
     const given = prepare(run, call);
     const prepared = isThenable(given) ? await given : given;
     if (run.canceled) return { result: notStartedResult(run, call) };
@@ -70,7 +70,7 @@ type Prepared = { tool: AgentTool; args: Record<string, unknown> } | { result: A
 
 function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const tool = run.findTool(call.name);
-  if (!tool) return { result: unknownTool(run, call.name) };
+  if (!tool) return { result: unknownToolResult(run, call.name) };
   if (call.argumentsError !== undefined) {
     return {
       result: errorResult(
@@ -83,12 +83,12 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const judge = (checked: ArgumentsResult): Prepared =>
     checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error, "invalid") };
   const checked = run.hook(`The schema of tool "${call.name}"`, () =>
-    validateToolArguments(tool, copyOf(call.arguments)),
+    validateToolArguments(tool, copyValue(call.arguments)),
   );
   return isThenable(checked) ? checked.then(judge) : judge(checked);
 }
 
-/** The call through middleware and tool, left behind when its time is over. */
+/** Runs the call through middleware and tool, and abandons it when its time is over. */
 function invoke(
   run: Run,
   call: ToolCall,
@@ -137,16 +137,16 @@ function invoke(
     };
     const { middleware, middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = run.config;
     if (middleware) {
-      const giveUp = (): void => {
+      const abandon = (): void => {
         abort(execution);
         answer({
           result: errorResult(
-            `Tool "${call.name}" was given up: its middleware did not settle within ${middlewareTimeoutMs} ms.`,
+            `Tool "${call.name}" was abandoned: its middleware did not settle within ${middlewareTimeoutMs} ms.`,
             "timeout",
           ),
         });
       };
-      execution.timers.push(run.clock.after(middlewareTimeoutMs, giveUp));
+      execution.timers.push(run.clock.after(middlewareTimeoutMs, abandon));
     }
     const invocation: ToolInvocation = {
       toolCall: call,
@@ -172,19 +172,19 @@ interface Execution {
   call: ToolCall;
   controller: AbortController;
   isAnswered: () => boolean;
-  /** Stop the time-outs of what was left behind, or they would keep a process alive. */
+  /** Stop the timeouts of what was abandoned, which would keep a process alive. */
   timers: (() => void)[];
   /** The tool was reached: it may have had effects. */
   started: boolean;
-  /** What this called in its turn, while it runs. */
+  /** Calls that this one makes of other tools, while they run. */
   nested: Execution[];
-  /** A person's answer; it holds for what the tool calls in its turn, too. */
+  /** A person's answer; it holds for calls that the tool makes, too. */
   decision: Decision | undefined;
   update: (partial: AgentToolResult) => void;
 }
 
-/** The same for a tool that a tool called: its time-out is its own, an abort is shared. */
-function nestedIn(execution: Execution, call: ToolCall): Execution {
+/** The same for a tool that a tool called: its timeout is its own, an abort is shared. */
+function nestExecution(execution: Execution, call: ToolCall): Execution {
   const controller = new AbortController();
   const own = { ...execution, call, controller, nested: [] };
   execution.nested.push(own);
@@ -211,11 +211,11 @@ function throughMiddleware(
   const { middleware } = execution.run.config;
   if (!middleware) return core(invocation);
   const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
-  // The async arrow turns what a layer throws at once into a rejection.
+  // The async arrow turns a synchronous throw of a layer into a rejection.
   return (async () => compose(layers, core)(invocation))();
 }
 
-/** The tool itself, within its time-out. What it gives too late goes to `onLateResult`. */
+/** The tool itself, within its timeout. A late result goes to `onLateResult`. */
 function executeTool(
   execution: Execution,
   { tool, args, toolCall }: ToolInvocation,
@@ -232,9 +232,9 @@ function executeTool(
       ),
     );
   }
-  // Middleware may try again what has timed out, and whose signal has fired.
+  // Middleware may retry a tool that has timed out, and whose signal has fired.
   const isFirst = depth === 0 && !execution.controller.signal.aborted;
-  const own = isFirst ? execution : nestedIn(execution, toolCall);
+  const own = isFirst ? execution : nestExecution(execution, toolCall);
   execution.started = true;
   return new Promise((resolve, reject) => {
     let timedOut = false;
@@ -340,7 +340,7 @@ class TimedOut extends Error {
   }
 }
 
-/** What a tool or an application gave, as a result; an error result where it is none. */
+/** The value of a tool or an application as a result; an error result if it has no content. */
 export function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
   if (Array.isArray((value as Partial<AgentToolResult> | undefined)?.content)) return value;
@@ -380,7 +380,7 @@ function whyStopped(run: Run): { why: string; outcome: ToolOutcome } {
     : { why: "the user stopped the run", outcome: "aborted" };
 }
 
-function repeated(call: ToolCall): AgentToolResult {
+function repeatedResult(call: ToolCall): AgentToolResult {
   return errorResult(
     `Tool "${call.name}" was not run: it was called with the same arguments and gave the same result several times in a row. Do something else.`,
     "limit",
@@ -388,7 +388,7 @@ function repeated(call: ToolCall): AgentToolResult {
   );
 }
 
-function unknownTool(run: Run, name: string): AgentToolResult {
+function unknownToolResult(run: Run, name: string): AgentToolResult {
   const near = nearNames(name, run.toolbox.byName.keys());
   const all = [...run.toolbox.byName.keys()];
   const hint =

@@ -407,7 +407,7 @@ describe("write", () => {
     await run([call("note"), "Done"], [tool("note", () => "ok")], { middleware });
     expect(seen).toEqual(["run_start", "model_call", "tool_call", "model_call", "run_end"]);
     expect(warned.mock.calls).toEqual([
-      ["The log failed (told only once): disk full", "GyreWarning"],
+      ["The log failed (reported only once): disk full", "GyreWarning"],
     ]);
   });
 

@@ -7,7 +7,7 @@ import {
   type Usage,
 } from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
-import { containment, observe, type Trouble } from "./observe.ts";
+import { createContainment, observe, type ErrorReport } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
 
 export type LogLevel = "info" | "warn" | "error";
@@ -69,7 +69,7 @@ export interface ToolCallLine extends LogLineBase, LogOutcome {
   suspended?: true;
 }
 
-/** What a tool gave after its call had been answered without it. */
+/** A result came after its call had been answered without it. */
 export interface LateResultLine extends LogLineBase {
   event: "late_result";
   tool_name: string;
@@ -95,7 +95,7 @@ export function logging(
   write: (line: LogLine) => void,
   { clock = systemClock }: LoggingOptions = {},
 ): Middleware {
-  const contained = containment("The log");
+  const contained = createContainment("The log");
   const put = (line: LogLine): void => contained(() => write(line));
   /** A service may repeat a key in its error message. */
   const secrets = new WeakMap<RunInfo, Set<string>>();
@@ -105,10 +105,10 @@ export function logging(
     level,
     ...(sessionId !== undefined && { conversation_id: sessionId }),
   });
-  const outcome = (from: number, trouble: Trouble | undefined, run: RunInfo): LogOutcome => ({
+  const outcome = (from: number, error: ErrorReport | undefined, run: RunInfo): LogOutcome => ({
     latency_ms: clock.now() - from,
-    is_error: trouble !== undefined,
-    ...(trouble && { error: logError(trouble, secrets.get(run)) }),
+    is_error: error !== undefined,
+    ...(error && { error: toLogError(error, secrets.get(run)) }),
   });
 
   const late: NonNullable<Middleware["late"]> = ({ id, name }, { isError = false }, run) =>
@@ -127,12 +127,12 @@ export function logging(
       secrets.set(run, new Set());
       put({ ...base("info", run), event: "run_start", ...asked });
       return {
-        settled: ({ end, trouble }) =>
+        settled: ({ end, error }) =>
           put({
-            ...base(runLevel(end), run),
+            ...base(chooseLevel(end), run),
             event: "run_end",
             ...asked,
-            ...outcome(from, trouble, run),
+            ...outcome(from, error, run),
             stop: end?.stop ?? "sink",
             ...(end && { turns: end.turns, ...known(end.usage) }),
           }),
@@ -140,17 +140,17 @@ export function logging(
     },
     model({ model, options, run }) {
       const from = clock.now();
-      const fallback = fallbackOf(run);
+      const fallback = describeFallback(run);
       for (const secret of listSecrets(model, options)) secrets.get(run)?.add(secret);
       return {
-        settled: ({ message, trouble }) =>
+        settled: ({ message, error }) =>
           put({
-            ...base(trouble ? "warn" : "info", run),
+            ...base(error ? "warn" : "info", run),
             event: "model_call",
             provider: model.provider,
             model: model.id,
             ...fallback,
-            ...outcome(from, trouble, run),
+            ...outcome(from, error, run),
             ...(message && { stop_reason: message.stopReason, ...known(message.usage) }),
           }),
       };
@@ -158,14 +158,14 @@ export function logging(
     tool({ tool, toolCall, run }) {
       const from = clock.now();
       return {
-        settled: ({ trouble, suspended }) =>
+        settled: ({ error, suspended }) =>
           put({
-            ...base(trouble ? "warn" : "info", run),
+            ...base(error ? "warn" : "info", run),
             event: "tool_call",
             tool_name: tool.name,
             tool_call_id: toolCall.id,
-            // What a tool says of its failure goes to the model: that makes it content.
-            ...outcome(from, trouble && { kind: trouble.kind }, run),
+            // The text of a tool's error goes to the model, and is content.
+            ...outcome(from, error && { kind: error.kind }, run),
             ...(suspended !== undefined && { suspended: true }),
           }),
       };
@@ -179,18 +179,18 @@ export function jsonLines(write: (text: string) => void): (line: LogLine) => voi
   return (line) => write(`${JSON.stringify(line)}\n`);
 }
 
-function runLevel(end: AgentEndEvent | undefined): LogLevel {
+function chooseLevel(end: AgentEndEvent | undefined): LogLevel {
   if (!end || end.stop === "error" || end.stop === "sink") return "error";
   return end.stop === "aborted" || end.stop === "limit" ? "warn" : "info";
 }
 
-function logError({ kind, message }: Trouble, secrets: Iterable<string> = []): LogError {
-  // The words of a refusal are the model's.
+function toLogError({ kind, message }: ErrorReport, secrets: Iterable<string> = []): LogError {
+  // The text of a refusal is the model's.
   if (message === undefined || kind === "refused") return { kind };
   return { kind, message: redact(message, [...secrets]) };
 }
 
-function fallbackOf(run: RunInfo): Pick<ModelCallLine, "fallback"> {
+function describeFallback(run: RunInfo): Pick<ModelCallLine, "fallback"> {
   const last = run.fallbacks.at(-1);
   if (!last) return {};
   const { from, kind } = last;

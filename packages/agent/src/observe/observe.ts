@@ -18,7 +18,7 @@ import {
 import type { AgentEndEvent, AgentToolResult } from "../contract/types.ts";
 
 /** What went wrong: a kind of failure, or the name of an error's class. */
-export interface Trouble {
+export interface ErrorReport {
   kind: string;
   message?: string;
 }
@@ -26,19 +26,19 @@ export interface Trouble {
 export interface RunOutcome {
   /** Absent when the sink failed. */
   end?: AgentEndEvent;
-  trouble?: Trouble;
+  error?: ErrorReport;
 }
 
 export interface ModelOutcome {
   /** Absent when there was none, or the loop did not wait for it. */
   message?: AssistantMessage;
-  trouble?: Trouble;
+  error?: ErrorReport;
 }
 
 export interface ToolOutcome {
   /** Absent when there was none, or the loop did not wait for it. */
   result?: AgentToolResult;
-  trouble?: Trouble;
+  error?: ErrorReport;
   /** Why the call waits for a person. */
   suspended?: string;
 }
@@ -47,7 +47,7 @@ export interface ToolOutcome {
 export interface Watch<O> {
   /** Called once, at the latest when the run ends. */
   settled(outcome: O): void;
-  /** Calls `next` and gives what it gives; for those who have a context to call it in. */
+  /** Calls `next` in a context, and returns what it returns. */
   within?<T>(next: () => T): T;
 }
 
@@ -57,18 +57,18 @@ export interface Observer {
   tool(call: ToolInvocation): Watch<ToolOutcome>;
 }
 
-const ABORTED: Trouble = { kind: "aborted" };
+const ABORTED: ErrorReport = { kind: "aborted" };
 
-/** Calls what it is given, and keeps what that throws from the run. */
-export type Contained = <T>(call: () => T) => T | undefined;
+/** Calls a function, and keeps its errors from the run. */
+export type Containment = <T>(call: () => T) => T | undefined;
 
-/** Reports the first fault, also of a promise, as a process warning, and stays silent about more. */
-export function containment(what: string): Contained {
+/** Reports the first error, also of a promise, as a process warning, and ignores the rest. */
+export function createContainment(what: string): Containment {
   let reported = false;
   const report = (error: unknown): void => {
     if (reported) return;
     reported = true;
-    warn(`${what} failed (told only once)`, error);
+    warn(`${what} failed (reported only once)`, error);
   };
   return (call) => {
     try {
@@ -83,11 +83,11 @@ export function containment(what: string): Contained {
 }
 
 /**
- * A middleware that only looks on: it changes, delays and consumes nothing, and
+ * A middleware that only observes: it changes, delays and consumes nothing, and
  * whatever the observer throws is contained. A response that was cut off settles when
- * its signal fires, a tool that was left behind when the run ends.
+ * its signal fires, an abandoned tool when the run ends.
  */
-export function observe(contained: Contained, observer: Observer): Middleware {
+export function observe(contained: Containment, observer: Observer): Middleware {
   const openByRun = new WeakMap<RunInfo, Set<() => void>>();
 
   /** Begins a watch that settles once: with `left`, if nothing did when the run ends. */
@@ -113,14 +113,14 @@ export function observe(contained: Contained, observer: Observer): Middleware {
       const watch = contained(() => observer.run(run));
       return (end) => {
         for (const leave of open) leave();
-        const trouble = runTrouble(end);
-        contained(() => watch?.settled({ ...(end && { end }), ...(trouble && { trouble }) }));
+        const error = reportRunError(end);
+        contained(() => watch?.settled({ ...(end && { end }), ...(error && { error }) }));
       };
     },
 
     async model(call, next) {
       const { signal } = call.options;
-      const left: ModelOutcome = { trouble: ABORTED };
+      const left: ModelOutcome = { error: ABORTED };
       const { settled, within } = follow(call.run, () => observer.model(call), left);
       let stream: AssistantMessageEventStream | undefined;
       // The service's own listener goes first: if it closes the stream, that has the facts.
@@ -136,36 +136,36 @@ export function observe(contained: Contained, observer: Observer): Middleware {
       else signal?.addEventListener("abort", cutOff, { once: true });
       try {
         const answer = await within(() => next());
-        // Somebody's stream function may give nothing: that is the loop's to judge.
+        // A stream function may return nothing: the loop reports that.
         stream = answer && toAssistantStream(answer);
       } catch (error) {
-        finish({ trouble: modelTrouble(error) });
+        finish({ error: reportModelError(error) });
         throw error;
       }
       if (!stream) {
-        finish({ trouble: { kind: "incomplete" } });
+        finish({ error: { kind: "incomplete" } });
         return stream;
       }
       stream.result().then(
-        (message) => finish(ofMessage(message)),
-        (error: unknown) => finish({ trouble: modelTrouble(error) }),
+        (message) => finish(toModelOutcome(message)),
+        (error: unknown) => finish({ error: reportModelError(error) }),
       );
       return stream;
     },
 
     async tool(call, next) {
       const { settled, within } = follow<ToolOutcome>(call.run, () => observer.tool(call), {
-        trouble: ABORTED,
+        error: ABORTED,
       });
       try {
         const result = await within(() => next());
-        settled({ result, ...(result?.isError && { trouble: { kind: "tool_error" } }) });
+        settled({ result, ...(result?.isError && { error: { kind: "tool_error" } }) });
         return result;
       } catch (error) {
         settled(
           error instanceof Suspend
             ? { suspended: error.message }
-            : { trouble: { kind: classOf(error), message: errorMessage(error) } },
+            : { error: { kind: errorClassOf(error), message: errorMessage(error) } },
         );
         throw error;
       }
@@ -173,16 +173,16 @@ export function observe(contained: Contained, observer: Observer): Middleware {
   };
 }
 
-function ofMessage(message: AssistantMessage): ModelOutcome {
-  const trouble = messageTrouble(message);
-  return { message, ...(trouble && { trouble }) };
+function toModelOutcome(message: AssistantMessage): ModelOutcome {
+  const error = reportMessageError(message);
+  return { message, ...(error && { error }) };
 }
 
-function messageTrouble({
+function reportMessageError({
   errorMessage,
   failure,
   stopReason,
-}: AssistantMessage): Trouble | undefined {
+}: AssistantMessage): ErrorReport | undefined {
   if (!failure && stopReason !== "error" && stopReason !== "aborted") return undefined;
   return {
     kind: failure?.kind ?? (stopReason === "aborted" ? "aborted" : "unknown"),
@@ -191,19 +191,19 @@ function messageTrouble({
 }
 
 /** Named as the loop names it in the message that it makes of such an error. */
-function modelTrouble(error: unknown): Trouble {
+function reportModelError(error: unknown): ErrorReport {
   const { failure } = (error ?? {}) as { failure?: Failure };
   const kind = error instanceof IncompleteStreamError ? "incomplete" : "hook";
   return { kind: failure?.kind ?? kind, message: errorMessage(error) };
 }
 
-function runTrouble(end: AgentEndEvent | undefined): Trouble | undefined {
+function reportRunError(end: AgentEndEvent | undefined): ErrorReport | undefined {
   if (!end || end.stop === "sink") return { kind: "sink" };
   if (end.stop === "aborted") return ABORTED;
   if (end.stop !== "error") return undefined;
-  return (end.finalMessage && messageTrouble(end.finalMessage)) ?? { kind: "unknown" };
+  return (end.finalMessage && reportMessageError(end.finalMessage)) ?? { kind: "unknown" };
 }
 
-function classOf(error: unknown): string {
+function errorClassOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
 }

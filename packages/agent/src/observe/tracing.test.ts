@@ -609,7 +609,7 @@ describe("looking on", () => {
     await run([call("note"), "Done"], [note]);
     expect(ran).toEqual(["call_1"]);
     expect(warned.mock.calls).toEqual([
-      ["Tracing failed (told only once): exporter is broken", "GyreWarning"],
+      ["Tracing failed (reported only once): exporter is broken", "GyreWarning"],
     ]);
     warned.mockRestore();
   });

@@ -11,7 +11,7 @@ import {
   type UserContent,
 } from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
-import { containment, observe, type Trouble } from "./observe.ts";
+import { createContainment, observe, type ErrorReport } from "./observe.ts";
 
 /** What an attribute of a span can be. */
 export type TelemetryValue = string | number | boolean | string[];
@@ -59,7 +59,7 @@ export interface TracingOptions {
   /** Goes into the name of a run's span. */
   agentName?: string;
   /**
-   * Puts messages, arguments, results and the words of errors into the spans: every
+   * Puts messages, arguments, results and the texts of errors into the spans: every
    * request then costs time and space for its whole history. Default false: none of
    * it, ever.
    */
@@ -100,14 +100,14 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
   const end = (
     span: TelemetrySpan,
     attributes: TelemetryAttributes,
-    trouble: Trouble | undefined,
+    error: ErrorReport | undefined,
     run: RunInfo,
   ): void => {
-    span.setAttributes(present({ ...attributes, "error.type": trouble?.kind }));
-    if (trouble) {
+    span.setAttributes(present({ ...attributes, "error.type": error?.kind }));
+    if (error) {
       const secrets = [...(runs.get(run)?.secrets ?? [])];
       const words = captureContent &&
-        trouble.message !== undefined && { message: redact(trouble.message, secrets) };
+        error.message !== undefined && { message: redact(error.message, secrets) };
       span.setStatus({ code: SpanStatusCode.ERROR, ...words });
     }
     span.end();
@@ -116,7 +116,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
   const content = (name: string, of: () => unknown): TelemetryAttributes =>
     captureContent ? { [name]: json(of()) } : {};
 
-  return observe(containment("Tracing"), {
+  return observe(createContainment("Tracing"), {
     run(run) {
       const { span } = start(
         agentName === undefined ? "invoke_agent" : `invoke_agent ${agentName}`,
@@ -131,10 +131,10 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
       );
       runs.set(run, { span, calls: new Map(), secrets: new Set() });
       return {
-        settled({ end: event, trouble }) {
+        settled({ end: event, error }) {
           const { stop = "sink", turns, usage = {} } = event ?? {};
-          const told = { "gyre.stop": stop, "gyre.turns": turns, ...usageAttributes(usage) };
-          end(span, told, trouble, run);
+          const attributes = { "gyre.stop": stop, "gyre.turns": turns, ...usageAttributes(usage) };
+          end(span, attributes, error, run);
         },
       };
     },
@@ -161,7 +161,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
       );
       return {
         within,
-        settled({ message, trouble }) {
+        settled({ message, error }) {
           end(
             span,
             message
@@ -170,7 +170,7 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
                   ...content("gen_ai.output.messages", () => [outputMessage(message)]),
                 }
               : {},
-            trouble,
+            error,
             run,
           );
         },
@@ -196,13 +196,13 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
       state?.calls.set(toolCall.id, span);
       return {
         within,
-        settled({ result, suspended, trouble }) {
+        settled({ result, suspended, error }) {
           state?.calls.delete(toolCall.id);
-          const told = {
+          const attributes = {
             "gyre.suspended": suspended === undefined ? undefined : true,
             ...(result && content("gen_ai.tool.call.result", () => result.content.map(part))),
           };
-          end(span, told, trouble, run);
+          end(span, attributes, error, run);
         },
       };
     },
@@ -297,7 +297,7 @@ type Part = Record<string, unknown>;
 function inputMessage(message: Message): unknown {
   switch (message.role) {
     case "user":
-      return { role: "user", parts: partsOf(message.content) };
+      return { role: "user", parts: toParts(message.content) };
     case "assistant":
       return { role: "assistant", parts: message.content.flatMap(parts) };
     case "toolResult": {
@@ -313,7 +313,7 @@ function outputMessage(message: AssistantMessage): unknown {
   return { role: "assistant", parts: message.content.flatMap(parts), finish_reason };
 }
 
-function partsOf(content: string | readonly UserContent[]): Part[] {
+function toParts(content: string | readonly UserContent[]): Part[] {
   return typeof content === "string" ? [textPart(content)] : content.map(part);
 }
 

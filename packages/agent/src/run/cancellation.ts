@@ -1,8 +1,8 @@
-/** Who stopped the run before its time. */
+/** What ended the run early: the caller, the time limit, or a sink that failed. */
 export type CancelReason = "aborted" | "limit" | "sink";
 
 /**
- * One switch for a run, thrown at most once. Cheaper than a chain of abort signals:
+ * Cancels a run, at most once. Cheaper than a chain of abort signals:
  * one listener on the caller's signal, however many calls wait on it, and none left
  * on it when the run is over.
  */
@@ -34,7 +34,7 @@ export class Cancellation {
     for (const run of waiting) run();
   }
 
-  /** Calls `run` when the switch is thrown, at once if it was; the answer takes it back. */
+  /** Calls `run` when the run is canceled, at once if it was. Returns a function that undoes this. */
   onCancel(run: () => void): () => void {
     if (this.#reason) {
       run();
@@ -47,7 +47,7 @@ export class Cancellation {
     };
   }
 
-  /** Lets go of the caller's signal. */
+  /** Releases the caller's signal. */
   release(): void {
     this.#unlink();
     this.#waiting = [];

@@ -19,7 +19,7 @@ type Update = Extract<AgentEvent, { type: "tool_execution_update" }>;
  * Puts events into the sink one after the other, also when tools that run together
  * emit at the same time. Costs no promise where the sink answers at once. After the
  * first failure the sink is not called again and every `emit` throws. Listeners come
- * after the sink; they look after their own time, and never throw.
+ * after the sink; they have timeouts of their own, and never throw.
  */
 export class Emitter {
   readonly #sink: AgentSink;

@@ -9,7 +9,7 @@ import {
 import type { AgentToolResult, LimitName, Limits } from "../contract/types.ts";
 
 export const DEFAULT_MAX_IDENTICAL_CALLS = 3;
-/** A service that pauses more often than this in a row is not going anywhere. */
+/** A service that pauses more often than this in a row makes no progress. */
 export const MAX_PAUSES_IN_A_ROW = 10;
 /** Answers with calls that were cut off by the length limit, in a row. */
 export const MAX_TRUNCATED_TURNS_IN_A_ROW = 3;
@@ -36,7 +36,7 @@ export class LimitGauge {
   #turns = 0;
   #tokens = 0;
   #cost = 0;
-  /** A response had tokens that nobody can price. */
+  /** A response had tokens whose price is not known. */
   #unpriced = false;
   #pauses = 0;
   #truncated = 0;
@@ -48,8 +48,8 @@ export class LimitGauge {
     this.#limits = limits;
   }
 
-  /** Why `model` cannot be held to the limits, if it cannot. */
-  objectionTo(model: Model): string | undefined {
+  /** Why the cost limit cannot be enforced for `model`, if it cannot. */
+  explainUnpriced(model: Model): string | undefined {
     const { maxCostUsd } = this.#limits;
     if (maxCostUsd === undefined) return undefined;
     if (this.#unpriced) {
@@ -62,14 +62,14 @@ export class LimitGauge {
   /** Counts a response. */
   count(message: AssistantMessage, calls: number): void {
     this.#turns++;
-    if (this.#limits.maxTotalTokens !== undefined) this.#tokens += tokensOf(message);
+    if (this.#limits.maxTotalTokens !== undefined) this.#tokens += countTokens(message);
     this.#price(message.usage);
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
     this.#truncated = message.stopReason === "length" && calls > 0 ? this.#truncated + 1 : 0;
   }
 
   /** Counts what a tool spent on models of its own. */
-  spend(usage: Usage): void {
+  addUsage(usage: Usage): void {
     this.#tokens += totalTokens(usage);
     this.#price(usage);
   }
@@ -108,16 +108,16 @@ export class LimitGauge {
   /** Whether this call is one too many of the same; counts the refusal. */
   refuses(call: ToolCall): boolean {
     const last = this.#last;
-    if (!last || last.times < this.#maxIdentical || !sameCall(last.call, call)) return false;
+    if (!last || last.times < this.#maxIdentical || !isSameCall(last.call, call)) return false;
     this.#refusals++;
     return true;
   }
 
-  /** Remembers what a call that ran came to. */
+  /** Remembers the result of a call that ran. */
   record(call: ToolCall, result: AgentToolResult): void {
     const last = this.#last;
     const repeated =
-      last && sameCall(last.call, call) && sameValue(last.result.content, result.content);
+      last && isSameCall(last.call, call) && isSameValue(last.result.content, result.content);
     this.#last = { call, result, times: repeated ? last.times + 1 : 1 };
     if (!repeated) this.#refusals = 0;
   }
@@ -132,22 +132,22 @@ export class LimitGauge {
   }
 }
 
-/** As the service reported; estimated where it said nothing, or a limit would never be met. */
-function tokensOf(message: AssistantMessage): number {
+/** As the service reported; estimated where it did not, or a limit would never be reached. */
+function countTokens(message: AssistantMessage): number {
   const reported = totalTokens(message.usage);
   return reported > 0 || message.content.length === 0 ? reported : estimateMessageTokens(message);
 }
 
-function sameCall(one: ToolCall, other: ToolCall): boolean {
+function isSameCall(one: ToolCall, other: ToolCall): boolean {
   return (
     one.name === other.name &&
     one.rawArguments === other.rawArguments &&
-    sameValue(one.arguments, other.arguments)
+    isSameValue(one.arguments, other.arguments)
   );
 }
 
 /** Equal as JSON, whatever the order of keys. */
-function sameValue(one: unknown, other: unknown): boolean {
+function isSameValue(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
@@ -157,7 +157,7 @@ function sameValue(one: unknown, other: unknown): boolean {
     keys.every(
       (key) =>
         Object.hasOwn(other, key) &&
-        sameValue((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
+        isSameValue((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
     )
   );
 }

@@ -260,7 +260,7 @@ export class Run implements ContextHost {
   /** Counts what a tool spent on models of its own. */
   addToolUsage(usage: Usage): void {
     this.record.addUsage(usage);
-    this.gauge.spend(usage);
+    this.gauge.addUsage(usage);
   }
 
   /** What a tool may still spend (R23). */

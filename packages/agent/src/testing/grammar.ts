@@ -225,7 +225,7 @@ export class Grammar {
     this.#expect(inTurn && this.#place !== "answering calls", event, "it is out of order");
     const again = place === "in the answer" && this.#place === place;
     this.#expect(!again, event, "a turn has one answer");
-    // A call that was taken up again may be waiting for a person; the end will tell.
+    // A call that was resumed may be waiting for a person; the end shows it.
     const left = this.#ended.size + (place === "injecting" ? 0 : this.#running.size);
     this.#expect(left === 0, event, "calls were left unanswered");
     this.#place = place;

@@ -24,7 +24,7 @@ export function user(content: string): UserMessage {
   return { role: "user", content, timestamp: 0 };
 }
 
-/** A tool that takes anything and answers with its name, unless told otherwise. */
+/** A tool that accepts anything and returns its name by default. */
 export function tool(
   name: string,
   execute: AgentTool["execute"] = () => name,

@@ -23,14 +23,14 @@ export interface Unanswered {
   calls: ToolCall[];
 }
 
-/** Below this many messages, working it out anew is cheaper than remembering. */
+/** Below this many messages, computing the outbox again is cheaper than remembering it. */
 const REMEMBER_FROM_MESSAGES = 64;
 
 /**
  * What is sent, built one message at a time. Custom roles and messages without
- * content are left out. A message that ended in trouble and has no calls is held
- * back: it is sent once a user message follows it, and never where the run was
- * taken up again in its place, so that no request ends with half an answer.
+ * content are left out. An incomplete message without calls is held back: it is sent once a user
+ * message follows it, and never where a later response took its place, so that no request ends
+ * with half an answer.
  */
 class Outbox {
   readonly sent: Message[];
@@ -54,7 +54,7 @@ class Outbox {
     }
     if (message.role === "assistant") {
       if (isIncomplete(message) && callsOf(message).length === 0) {
-        // Of several that broke off one after the other, each began anew.
+        // Of several incomplete ones in a row, each started over.
         this.#held = message;
         return;
       }
@@ -66,7 +66,7 @@ class Outbox {
     this.#send(message);
   }
 
-  /** One that starts here and goes its own way. Only for an outbox without problems. */
+  /** A copy that continues on its own. Only for an outbox without problems. */
   fork(): Outbox {
     return new Outbox(this.sent.slice(), this.#held, this.validator.fork());
   }
@@ -77,12 +77,12 @@ class Outbox {
   }
 }
 
-/** An outbox for a list that mostly grows: only what is new in it is looked at. */
+/** An outbox for a list that mostly grows: only new messages are processed. */
 class RememberedOutbox {
   #seen: AgentMessage[] = [];
   #outbox = new Outbox();
 
-  of(messages: readonly AgentMessage[]): Outbox {
+  update(messages: readonly AgentMessage[]): Outbox {
     if (!startsWith(messages, this.#seen)) {
       this.#seen = [];
       this.#outbox = new Outbox();
@@ -96,12 +96,16 @@ class RememberedOutbox {
   }
 }
 
-const remembered = new WeakMap<readonly AgentMessage[], RememberedOutbox>();
+/**
+ * By the caller's list: the entry points of the loop are functions, and have no other object that
+ * lasts from run to run. It makes a run on a long list that was seen before cheap.
+ */
+const outboxes = new WeakMap<readonly AgentMessage[], RememberedOutbox>();
 
 /**
- * The transcript of one run: a copy of the caller's list that grows. Appending and
- * asking what to send cost the same however long it is; what earlier runs over the
- * same list have looked at is not looked at again.
+ * The transcript of one run: a copy of the caller's list that grows. Appending and asking what to
+ * send cost the same however long it is; messages that earlier runs over the same list have
+ * processed are not processed again.
  */
 export class History {
   messages: AgentMessage[];
@@ -110,7 +114,7 @@ export class History {
 
   constructor(messages: readonly AgentMessage[]) {
     this.messages = messages.slice();
-    this.#outbox = startingOutbox(messages);
+    this.#outbox = makeOutbox(messages);
   }
 
   append(message: AgentMessage): void {
@@ -129,7 +133,7 @@ export class History {
   /** What to send of a list that the application's own functions made. */
   outgoingFrom(messages: readonly AgentMessage[]): Outgoing {
     this.#converted ??= new RememberedOutbox();
-    const outbox = this.#converted.of(messages);
+    const outbox = this.#converted.update(messages);
     return { messages: outbox.sent, problems: outbox.validator.finish() };
   }
 
@@ -138,7 +142,7 @@ export class History {
     const found: Unanswered[] = [];
     this.messages.forEach((message, index) => {
       if (!isLlmMessage(message) || message.role !== "assistant") return;
-      const answered = new Set(resultsAfter(this.messages, index).map((r) => r.toolCallId));
+      const answered = new Set(listResultsAfter(this.messages, index).map((r) => r.toolCallId));
       const calls = callsOf(message).filter((call) => !answered.has(call.id));
       if (calls.length > 0) found.push({ message, calls });
     });
@@ -159,13 +163,13 @@ export class History {
  * itself where that is the place, and makes a new one otherwise.
  */
 export function withResult(messages: AgentMessage[], result: ToolResultMessage): AgentMessage[] {
-  const place = placeOf(messages, result.toolCallId);
+  const place = findPlace(messages, result.toolCallId);
   if (place < messages.length) return messages.toSpliced(place, 0, result);
   messages.push(result);
   return messages;
 }
 
-function placeOf(messages: readonly AgentMessage[], callId: string): number {
+function findPlace(messages: readonly AgentMessage[], callId: string): number {
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index];
     if (!message || !isLlmMessage(message) || message.role !== "assistant") continue;
@@ -179,7 +183,7 @@ function placeOf(messages: readonly AgentMessage[], callId: string): number {
         : isLlmMessage(last) && last.role === "toolResult" && last.toolCallId === order[rank - 1];
     if (isNext) return messages.length;
     let place = index + 1;
-    for (const other of resultsAfter(messages, index)) {
+    for (const other of listResultsAfter(messages, index)) {
       if (order.indexOf(other.toolCallId) < rank) place = messages.indexOf(other, place) + 1;
     }
     return place;
@@ -200,12 +204,13 @@ export function isLlmMessage(message: AgentMessage): message is Message {
   return role === "user" || role === "assistant" || role === "toolResult";
 }
 
+/** Whether a message broke off: by an error, an abort or a redirect. */
 export function isIncomplete(message: AssistantMessage): boolean {
   const { stopReason } = message;
   return stopReason === "error" || stopReason === "aborted" || stopReason === "redirected";
 }
 
-function resultsAfter(messages: readonly AgentMessage[], index: number): ToolResultMessage[] {
+function listResultsAfter(messages: readonly AgentMessage[], index: number): ToolResultMessage[] {
   const results: ToolResultMessage[] = [];
   for (let i = index + 1; i < messages.length; i++) {
     const message = messages[i] as AgentMessage;
@@ -216,18 +221,18 @@ function resultsAfter(messages: readonly AgentMessage[], index: number): ToolRes
   return results;
 }
 
-function startingOutbox(messages: readonly AgentMessage[]): Outbox {
+function makeOutbox(messages: readonly AgentMessage[]): Outbox {
   if (messages.length < REMEMBER_FROM_MESSAGES) {
     const outbox = new Outbox();
     for (const message of messages) outbox.append(message);
     return outbox;
   }
-  let known = remembered.get(messages);
+  let known = outboxes.get(messages);
   if (!known) {
     known = new RememberedOutbox();
-    remembered.set(messages, known);
+    outboxes.set(messages, known);
   }
-  const outbox = known.of(messages);
+  const outbox = known.update(messages);
   if (outbox.validator.finish().length === 0) return outbox.fork();
   const fresh = new Outbox();
   for (const message of messages) fresh.append(message);

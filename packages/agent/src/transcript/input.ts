@@ -33,7 +33,7 @@ export function toMessages(
       "Attachments go with a text prompt; put them into the content of the message.",
     );
   }
-  // One that is empty would be kept, and never sent.
+  // An empty message would be kept, and never sent.
   if (messages.length === 0 || messages.some((one) => isLlmMessage(one) && !hasContent(one))) {
     throw new TypeError("The prompt is empty: give a text, a message or an image.");
   }

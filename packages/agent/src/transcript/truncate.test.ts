@@ -1,19 +1,19 @@
 import { estimateTokens } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutMiddle, oneLine } from "./truncate.ts";
+import { truncateMiddle, oneLine } from "./truncate.ts";
 
 const NOTE = "[...]";
 const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 describe("a text that is cut", () => {
   it("is the same where it fits", () => {
-    expect(cutMiddle("short", 10, NOTE)).toBe("short");
+    expect(truncateMiddle("short", 10, NOTE)).toBe("short");
   });
 
   it("keeps whole lines of its beginning and its end", () => {
     const lines = Array.from({ length: 100 }, (_, i) => `This is line number ${i}`);
-    const cut = cutMiddle(lines.join("\n"), 100, NOTE).split("\n");
+    const cut = truncateMiddle(lines.join("\n"), 100, NOTE).split("\n");
     const at = cut.indexOf(NOTE);
     expect(cut.slice(0, at)).toEqual(lines.slice(0, at));
     expect(cut.slice(at + 1)).toEqual(lines.slice(at + 1 - cut.length));
@@ -24,7 +24,7 @@ describe("a text that is cut", () => {
     const texts = fc.string({ unit: "binary", maxLength: 2_000 });
     fc.assert(
       fc.property(texts, fc.integer({ min: 0, max: 500 }), (text, tokens) => {
-        const cut = cutMiddle(text, tokens, NOTE);
+        const cut = truncateMiddle(text, tokens, NOTE);
         expect(estimateTokens(cut)).toBeLessThanOrEqual(tokens + estimateTokens(NOTE) + 4);
         if (!HALF.test(text)) expect(cut).not.toMatch(HALF);
       }),

@@ -192,8 +192,8 @@ class AgentHarness implements Harness {
       limits: this.#limits,
       context: {
         pinned: () => pinned(guidance, instructions, toolset),
-        keep: (key, text) => results.store(key, text),
-        summarise: summariser({
+        storeResult: (key, text) => results.store(key, text),
+        summarize: summariser({
           client: models.client,
           model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
           spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),

@@ -1,7 +1,7 @@
 import type { ContextConfig } from "@gyre/agent";
 import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
 
-type Summarise = NonNullable<ContextConfig["summarise"]>;
+type Summarise = NonNullable<ContextConfig["summarize"]>;
 
 /** What is asked for, of each kind of text. */
 const TASKS: Readonly<Record<Parameters<Summarise>[2], string>> = {
