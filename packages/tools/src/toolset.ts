@@ -96,8 +96,8 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const made = new Map<string, AgentTool>();
   const shell = shellOptions(options, jobs);
   const parts = { env, jobs, todos, notes, shell, options, made };
-  for (const { name, make } of TOOLS) {
-    if (names.includes(name)) made.set(name, await make(parts));
+  for (const entry of TOOLS) {
+    if (names.includes(entry.name)) made.set(entry.name, await entry.make(parts));
   }
   return {
     registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
