@@ -63,7 +63,7 @@ export const builtinCommands: readonly SlashCommand[] = [
     async run(rest, { harness: { agent }, signal }) {
       const options = { signal, ...(rest !== "" && { keep: rest }) };
       const gain = await agent.compact(options).catch((error: unknown) => {
-        if (!(error instanceof Error) || error.name !== "Cancelled") throw error;
+        if (!signal.aborted) throw error;
         throw new Error("The compaction was stopped, and has changed nothing.", { cause: error });
       });
       return gain

@@ -14,8 +14,8 @@ const NEEDED_TOOLS = ["read", "edit", "shell"];
 export interface PartOptions {
   /** Where the demo's project is. Absent: the demo is not played. */
   folder?: string;
-  /** The last messages of requests that were aborted: what was played there is over. */
-  cutShort: { has(message: Message): boolean };
+  /** Keys of the last messages of requests that were aborted: what was played there is over. */
+  cutShort: ReadonlySet<string>;
 }
 
 /**
@@ -85,9 +85,15 @@ function sceneOf(messages: readonly Message[], cutShort: PartOptions["cutShort"]
       isOver = !isCalling && message.stopReason !== "redirected";
       scene.steering = undefined;
     } else if (message.role === "toolResult" && outcomeOf(message) === "aborted") isOver = true;
-    if (cutShort.has(message)) isOver = true;
+    if (cutShort.has(messageKey(message))) isOver = true;
   }
   return scene;
+}
+
+/** Names a message of a conversation: each request may have another copy of it. */
+export function messageKey(message: Message): string {
+  const { role, timestamp } = message;
+  return role === "toolResult" ? `${role} ${message.toolCallId}` : `${role} ${timestamp}`;
 }
 
 function wantsDemo(text: string): boolean {

@@ -1,8 +1,8 @@
-import { type Clock, type Message, type Model, type ProtocolClient } from "@gyre/ai";
+import { type Clock, type Model, type ProtocolClient } from "@gyre/ai";
 import { scriptedModel, scriptedModelInfo, type ScriptedModelOptions } from "@gyre/ai/testing";
 import { EXIT, ExitError } from "../../../core/exit-codes.ts";
 import type { Models } from "../../../models/models.ts";
-import { scriptedPart } from "./scripted-part.ts";
+import { messageKey, scriptedPart } from "./scripted-part.ts";
 
 /** As fast as one can just read along. */
 const READING_PACE: ScriptedModelOptions = { delayMs: 500, chunkSize: 3, betweenMs: 20 };
@@ -32,7 +32,7 @@ export interface ScriptedOptions {
  */
 export function scriptedModels(options: ScriptedOptions = {}): Models {
   const { clock, fast = false, folder, others } = options;
-  const cutShort = new WeakSet<Message>();
+  const cutShort = new Set<string>();
   const part = scriptedPart({ cutShort, ...(folder !== undefined && { folder }) });
   const scripted = scriptedModel(part, {
     ...(!fast && READING_PACE),
@@ -47,8 +47,8 @@ export function scriptedModels(options: ScriptedOptions = {}): Models {
       const last = context.messages.at(-1);
       const stream = await scripted.stream(model, context, request);
       stream.result().then(
-        ({ stopReason }) => stopReason === "aborted" && last && cutShort.add(last),
-        // Who reads the stream is told.
+        ({ stopReason }) => stopReason === "aborted" && last && cutShort.add(messageKey(last)),
+        // The reader of the stream gets the error.
         () => {},
       );
       return stream;
