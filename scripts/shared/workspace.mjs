@@ -48,7 +48,7 @@ export function listPackages(root) {
  *
  * @param {unknown} target
  */
-export function sourceOf(target) {
+export function findSource(target) {
   return /** @type {{ "@gyre/source"?: string }} */ (target)["@gyre/source"];
 }
 
@@ -63,7 +63,7 @@ export function sourceOf(target) {
 function expandPatterns(folder, manifest) {
   if (manifest.exports === undefined || typeof manifest.exports !== "object") return manifest;
   const entries = Object.entries(manifest.exports).flatMap(([path, target]) => {
-    const source = sourceOf(target);
+    const source = findSource(target);
     if (!path.includes("*") || source === undefined) return [[path, target]];
     const [before = "", after = ""] = source.split("*");
     const parent = join(folder, before);

@@ -78,13 +78,13 @@ function answer(question: string, { messages }: Context): ScriptAnswer {
 
 const scripted = { clock: hasty, betweenMs: 1 };
 
-function contextOf(question: string): Context {
+function readContext(question: string): Context {
   return { messages: [{ role: "user", content: question, timestamp: 0 }] };
 }
 
 async function streamed(client: ProtocolClient, question: string): Promise<unknown> {
   const events: AssistantMessageEvent[] = [];
-  const stream = await client.stream(scriptedModel([]).model, contextOf(question), {});
+  const stream = await client.stream(scriptedModel([]).model, readContext(question), {});
   for await (const event of stream) events.push(event);
   return joinEvents(events);
 }
@@ -93,7 +93,7 @@ async function streamed(client: ProtocolClient, question: string): Promise<unkno
 async function aborted(client: ProtocolClient): Promise<unknown> {
   const control = new AbortController();
   const options = { signal: control.signal };
-  const stream = await client.stream(scriptedModel([]).model, contextOf(STALLS), options);
+  const stream = await client.stream(scriptedModel([]).model, readContext(STALLS), options);
   for await (const { type } of stream) if (type === "text_delta") control.abort();
   return (await stream.result()).stopReason;
 }
