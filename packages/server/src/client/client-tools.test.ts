@@ -88,7 +88,7 @@ describe("a client can lend tools to a session", () => {
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     expect(resultsOf(agent)).toMatchObject([
       textResult('Tool "throws" failed: boom', true),
-      textResult('Tool "odd" failed: The client that lends it gave back what is no result.', true),
+      textResult('Tool "odd" failed: The client of this tool sent an invalid result.', true),
       { isError: true, toolName: "big" },
     ]);
   });
@@ -212,10 +212,10 @@ describe("a client that goes away fails its calls at once", () => {
     expect(await end).toMatchObject({ stop: "done" });
     expect(resultsOf(watcher)).toMatchObject([
       textResult(
-        'Tool "look" failed: The client that lends it went away; it may have had effects.',
+        'Tool "look" failed: The client of this tool went away; the call may have had effects.',
         true,
       ),
-      textResult('Tool "look" failed: The client that lends it is not connected.', true),
+      textResult('Tool "look" failed: The client of this tool is not connected.', true),
     ]);
     await watcher.queued("steering");
     expect(host.agents[0]?.state.tools).toEqual([]);

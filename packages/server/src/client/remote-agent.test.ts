@@ -440,7 +440,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     await next(agent, "message_update");
     server = second.server;
     cut();
-    await expect(end).rejects.toThrow("opened anew");
+    await expect(end).rejects.toThrow("opened again");
     expect(agent.state).toMatchObject({ messages: [], isStreaming: false });
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     await agent.close();

@@ -274,7 +274,7 @@ describe("a file that changed under an open session", () => {
       (path: string) => rename(path, `${path}.old`).then(() => writeFile(path, "")),
       "replaced",
     ],
-    ["written to", (path: string) => appendFile(path, "{}\n"), "somebody else"],
+    ["written to", (path: string) => appendFile(path, "{}\n"), "another process"],
     ["freed of its lock", (path: string) => rm(`${path}.lock`), "another process"],
   ])("when %s, is not written to again", async (_name, change, why) => {
     const session = await createSession(newPath(), { cwd: "/w" });
