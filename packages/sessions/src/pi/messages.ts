@@ -35,8 +35,9 @@ export function userContent(value: unknown, skip: Skip): string | UserContent[] 
     if (isRecord(block)) {
       const data = text(block["data"]);
       const mimeType = text(block["mimeType"]);
-      const said = text(block["text"]);
-      if (block["type"] === "text" && said !== undefined) return [{ type: "text", text: said }];
+      const content = text(block["text"]);
+      if (block["type"] === "text" && content !== undefined)
+        return [{ type: "text", text: content }];
       if (block["type"] === "image" && data !== undefined && mimeType !== undefined) {
         return [{ type: "image", data, mimeType }];
       }
