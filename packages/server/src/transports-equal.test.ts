@@ -143,8 +143,8 @@ const aResponse: fc.Arbitrary<ScriptedResponse> = fc
   })
   .map(({ parts, isOpen, chunkSize, end }) => {
     const last = parts.at(-1);
-    const said = isOpen && last ? [...parts.slice(0, -1), unfinished(last)] : parts;
-    const paused = end.stall ? [...said, unfinished(say(ABORT_HERE))] : said;
+    const streamed = isOpen && last ? [...parts.slice(0, -1), unfinished(last)] : parts;
+    const paused = end.stall ? [...streamed, unfinished(say(ABORT_HERE))] : streamed;
     return { parts: paused, chunkSize, ...end };
   });
 

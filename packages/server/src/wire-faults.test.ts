@@ -99,7 +99,10 @@ async function aborted(client: ProtocolClient): Promise<unknown> {
 }
 
 /** Two prompts, and one that waits behind the first; gives what was heard, and what was asked. */
-async function talk(peer: WireClient, prompts: readonly [string, string, string]): Promise<object> {
+async function runSession(
+  peer: WireClient,
+  prompts: readonly [string, string, string],
+): Promise<object> {
   const [first, between, second] = prompts;
   const agent = await RemoteAgent.create(peer);
   const events: AgentEvent[] = [];
@@ -164,7 +167,7 @@ class Rounds {
     const [streams, aborts, session] = await Promise.all([
       Promise.all(questions.map((question) => streamed(client, question))),
       aborted(client),
-      talk(peer, prompts),
+      runSession(peer, prompts),
     ]);
     await peer.close();
 
@@ -189,13 +192,13 @@ class Rounds {
   total(): Outcome {
     const { errors, host, model } = this.#world;
     const stalled = model.calls.filter(({ messages }) => messages[0]?.content === STALLS);
-    // The service's own request is cancelled, not only what is heard of it.
-    const cancelled = stalled.filter(({ options }) => options.signal?.aborted).length;
+    // The service's own request is canceled, not only what is heard of it.
+    const canceled = stalled.filter(({ options }) => options.signal?.aborted).length;
     return {
-      found: { requests: model.requests, cancelled, sessions: host.agents.length, errors },
+      found: { requests: model.requests, canceled, sessions: host.agents.length, errors },
       wanted: {
         requests: this.#streams,
-        cancelled: this.#rounds,
+        canceled: this.#rounds,
         sessions: this.#rounds,
         errors: [],
       },

@@ -9,11 +9,10 @@ type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
 
 /**
- * A sink that writes down what an agent does (R25): messages, what calls gave, and
- * compactions, each on the disk before anybody sees it. `context` is what the agent began
- * with; without it, it is taken to have begun with the session's own. One journal is for
- * one agent whose messages come from its runs alone: after `replaceMessages` and the like,
- * branch and make a new one.
+ * A sink that writes what an agent does into a session file (R25): messages, results of calls, and
+ * compactions, each on the disk before a listener gets it. `context` is what the agent began with;
+ * without it, that of the session. One journal is for one agent whose messages come from its runs
+ * alone: after `replaceMessages` and the like, branch and create a new one.
  */
 export function createJournal(session: Session, context?: SessionContext): AgentSink {
   let notes: Promise<JournalWriter> | undefined;
@@ -100,7 +99,7 @@ class JournalWriter {
   }
 }
 
-/** What of a result is told to the model and shown to people. */
+/** The parts of a result that the model and people see. */
 function shown({ content, details, isError = false }: AgentToolResult): unknown {
   return { content, details, isError };
 }

@@ -404,19 +404,21 @@ describe("unlocking", () => {
 
   it("says what the program says to do about a lock that was left", async () => {
     const { id, path } = await lockWith({ host: "elsewhere" });
-    const told = new SessionStore(store.folder, { unlockHint: (one) => `unlock ${one}` });
-    await expect(told.open(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
-    await expect(told.remove(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
+    const hinted = new SessionStore(store.folder, { unlockHint: (one) => `unlock ${one}` });
+    await expect(hinted.open(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
+    await expect(hinted.remove(id)).rejects.toThrow(`gone for certain: unlock ${id}.`);
     await expect(store.open(id)).rejects.toThrow(`gone for certain: delete ${path}.lock.`);
   });
 
   it("says what is wrong first, how to go on in a copy, and where the file is last", async () => {
     const { id, path } = await lockWith({ host: "elsewhere" });
-    const told = new SessionStore(store.folder, { forkHint: (one) => `copy ${one}` });
-    await expect(told.open(id)).rejects.toThrow(/^This session is open in process /);
-    await expect(told.open(id)).rejects.toThrow(`Close it there, or go on in a copy: copy ${id}. `);
-    await expect(told.open(id)).rejects.toThrow(` Its file: ${path}`);
-    await expect(told.remove(id)).rejects.toThrow("Close it there, or fork it.");
+    const hinted = new SessionStore(store.folder, { forkHint: (one) => `copy ${one}` });
+    await expect(hinted.open(id)).rejects.toThrow(/^This session is open in process /);
+    await expect(hinted.open(id)).rejects.toThrow(
+      `Close it there, or go on in a copy: copy ${id}. `,
+    );
+    await expect(hinted.open(id)).rejects.toThrow(` Its file: ${path}`);
+    await expect(hinted.remove(id)).rejects.toThrow("Close it there, or fork it.");
   });
 
   it("removes the lock of a process that is gone, and says whose it was", async () => {

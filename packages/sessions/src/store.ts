@@ -126,8 +126,8 @@ export class SessionStore {
   }
 
   /**
-   * A new session with one branch of another one: up to `entry`, by default up to where it is
-   * talked to; null: with nothing of it.
+   * A new session with one branch of another one: up to `entry`, by default up to its leaf; null:
+   * without any entry of it.
    */
   async fork(
     idOrPath: string,
@@ -165,7 +165,7 @@ export class SessionStore {
     return summarize(path);
   }
 
-  /** Deletes a session. Throws `SessionError`: `locked` while somebody writes to it, `not_found`. */
+  /** Deletes a session. Throws `SessionError`: `locked` while a process writes to it, `not_found`. */
   async remove(idOrPrefix: string): Promise<void> {
     const { path } = await this.find(idOrPrefix);
     const { unlockHint } = this.#hintsFor(path);
@@ -221,7 +221,7 @@ function newId(): string {
   return id;
 }
 
-/** Readable by its beginning, told apart by its end. */
+/** Readable by its beginning, unique by its end. */
 function folderName(cwd: string): string {
   const whole = resolve(cwd);
   const name = basename(whole)

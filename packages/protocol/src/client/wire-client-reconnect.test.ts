@@ -58,7 +58,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
   });
 
   it("waits longer after each attempt that fails", async () => {
-    const connect = vi.fn<Connect>(() => Promise.reject(new Error("nobody there")));
+    const connect = vi.fn<Connect>(() => Promise.reject(new Error("no server")));
     const { client, clock } = played({ connect, reconnect: { baseMs: 100, maxMs: 300 } });
     void client.connect();
     const counts: number[] = [];
@@ -70,12 +70,12 @@ describe("reconnect: requests that were not answered are sent again", () => {
   });
 
   it("gives up after so many attempts, and says why", async () => {
-    const connect = vi.fn<Connect>(() => Promise.reject(new Error("nobody there")));
+    const connect = vi.fn<Connect>(() => Promise.reject(new Error("no server")));
     const { client, clock } = played({ connect, reconnect: { maxAttempts: 2 } });
     const [asking, listener] = [client.request("echo", {}), follower()];
     client.listen("s", listener);
     await clock.advance(10_000);
-    await expect(asking).rejects.toThrow("The server cannot be reached: nobody there");
+    await expect(asking).rejects.toThrow("The server cannot be reached: no server");
     expect(connect).toHaveBeenCalledTimes(3);
     expect(listener.lostWith).toEqual(["timeout"]);
     expect(client.state.type).toBe("closed");
@@ -213,7 +213,7 @@ describe("goodbye: close", () => {
   });
 
   it("ends the wait for the next attempt", async () => {
-    const connect = vi.fn<Connect>(() => Promise.reject(new Error("nobody there")));
+    const connect = vi.fn<Connect>(() => Promise.reject(new Error("no server")));
     const { client, clock } = played({ connect });
     void client.connect();
     await clock.advance(0);

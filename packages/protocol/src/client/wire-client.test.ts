@@ -111,7 +111,7 @@ describe("requests: one answer each", () => {
     const waiting = client.request("echo", {});
     await say(READY);
     const re = got.at(-1)?.id ?? "";
-    await say({ type: "ack", re: "nobody" });
+    await say({ type: "ack", re: "unknown" });
     await say({ type: "ack", re, payload: { first: true } });
     await say({ type: "nack", re, payload: { code: "timeout", message: "" } });
     expect(await waiting).toEqual({ first: true });

@@ -17,11 +17,11 @@ describe("resume: the tail of a stream", () => {
         const small = new EventLog(maxEvents, maxBytes);
         const plain = new EventLog(maxEvents, maxBytes);
         for (const { type, ...payload } of events) {
-          const told = plain.append(type, payload);
-          if (!("delta" in payload)) expect(small.append(type, payload)).toEqual(told);
+          const expected = plain.append(type, payload);
+          if (!("delta" in payload)) expect(small.append(type, payload)).toEqual(expected);
           else {
             const { contentIndex, delta } = payload;
-            expect(small.appendDelta(type, contentIndex, delta)).toEqual(told);
+            expect(small.appendDelta(type, contentIndex, delta)).toEqual(expected);
           }
           expect(small.bytes).toBe(plain.bytes);
         }

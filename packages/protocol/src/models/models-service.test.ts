@@ -125,8 +125,8 @@ describe("stream_request", () => {
   });
 
   it("error carries kind, retryable, retryAfterMs", async () => {
-    const trouble = fail("Busy", { kind: "overloaded", retryable: true, retryAfterMs: 7 });
-    const { one } = await rig([[say("Hel"), trouble]]);
+    const busy = fail("Busy", { kind: "overloaded", retryable: true, retryAfterMs: 7 });
+    const { one } = await rig([[say("Hel"), busy]]);
     const frames = await one.ask("stream_request", request, { stream: "s" });
     expect(frames.at(-1)).toMatchObject({
       type: "error",
@@ -503,9 +503,9 @@ describe("without a connection", () => {
 
 describe("no secrets on the wire", () => {
   it("no key is in any frame, whatever a service says", async () => {
-    const told = fail(`401 for key ${KEY} at https://user:${KEY}@example.test`, { kind: "auth" });
+    const failed = fail(`401 for key ${KEY} at https://user:${KEY}@example.test`, { kind: "auth" });
     const thrown = { throws: new Error(`Bearer ${KEY} was refused`) };
-    const wire = await rig([told, thrown, { rejects: new Error(KEY) }, [say("a"), told]]);
+    const wire = await rig([failed, thrown, { rejects: new Error(KEY) }, [say("a"), failed]]);
     for (const stream of ["a", "b", "c"]) {
       await wire.one.ask("stream_request", request, { stream });
     }

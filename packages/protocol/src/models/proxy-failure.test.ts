@@ -34,21 +34,31 @@ async function answering(answer: string): Promise<AnsweringServer> {
 
 describe("HTTP: an error", () => {
   const json = "content-type: application/json\r\n";
-  const told = (code: string, more = {}): string =>
+  const errorBody = (code: string, more = {}): string =>
     JSON.stringify({ error: { code, message: "Words.", ...more } });
 
   it.each([
-    ["401", json, told("unauthorized"), { kind: "auth", retryable: false, status: 401 }],
+    ["401", json, errorBody("unauthorized"), { kind: "auth", retryable: false, status: 401 }],
     ["403", "", "", { kind: "auth", retryable: false, status: 403 }],
-    ["404", json, told("model_not_found"), { kind: "bad_request", retryable: false, status: 404 }],
+    [
+      "404",
+      json,
+      errorBody("model_not_found"),
+      { kind: "bad_request", retryable: false, status: 404 },
+    ],
     ["404", "", "", { kind: "bad_request", retryable: false, status: 404 }],
-    ["413", json, told("too_large"), { kind: "overflow", retryable: false, status: 413 }],
+    ["413", json, errorBody("too_large"), { kind: "overflow", retryable: false, status: 413 }],
     ["413", "", "", { kind: "overflow", retryable: false, status: 413 }],
-    ["400", json, told("context_overflow"), { kind: "overflow", retryable: false, status: 400 }],
+    [
+      "400",
+      json,
+      errorBody("context_overflow"),
+      { kind: "overflow", retryable: false, status: 400 },
+    ],
     [
       "429",
       `${json}retry-after: 3\r\n`,
-      told("rate_limited"),
+      errorBody("rate_limited"),
       { kind: "rate_limit", retryable: true, status: 429, retryAfterMs: 3000 },
     ],
     [
@@ -60,10 +70,10 @@ describe("HTTP: an error", () => {
     [
       "429",
       json,
-      told("rate_limited", { retryAfterMs: 1500 }),
+      errorBody("rate_limited", { retryAfterMs: 1500 }),
       { kind: "rate_limit", retryable: true, status: 429, retryAfterMs: 1500 },
     ],
-    ["500", json, told("internal_error"), { kind: "unknown", retryable: true, status: 500 }],
+    ["500", json, errorBody("internal_error"), { kind: "unknown", retryable: true, status: 500 }],
     [
       "502",
       "content-type: text/html\r\n",

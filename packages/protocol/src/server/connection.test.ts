@@ -146,9 +146,9 @@ describe("ping/pong (pong names the ping), goodbye", () => {
     expect(await line.say("ask")).toEqual([]);
     expect(await line.say("goodbye")).toEqual([]);
     expect(brief(await line.say("ask"))).toEqual([["nack", "m_3", "invalid_request"]]);
-    answer({ said: 1 });
+    answer({ n: 1 });
     expect(brief(await line.heard())).toEqual([
-      ["ack", "m_1", { said: 1 }],
+      ["ack", "m_1", { n: 1 }],
       ["goodbye", "m_2", { reason: "goodbye" }],
     ]);
     expect(line.closed).toEqual(["goodbye"]);

@@ -19,7 +19,7 @@ const HEAP_MIB = 256;
 export const MAX_SERVER_MIB = 384;
 
 /** What the server's model says to everybody. */
-export const GREETING = "Hello there, whoever you are.";
+export const GREETING = "Hello there, and welcome.";
 
 interface Ports {
   tcp: number;
@@ -73,8 +73,8 @@ export class FuzzTarget {
     const context = { messages: [{ role: "user" as const, content: "Hello", timestamp: 0 }] };
     const { content, stopReason } = await client.complete(scriptedModelInfo, context);
     await client.close();
-    const said = content.map((block) => (block.type === "text" ? block.text : block.type));
-    return stopReason === "stop" ? said.join("") : stopReason;
+    const texts = content.map((block) => (block.type === "text" ? block.text : block.type));
+    return stopReason === "stop" ? texts.join("") : stopReason;
   }
 
   stop(): Promise<void> {
@@ -174,7 +174,7 @@ export class RawClient {
     return this.answerTo(id) ?? {};
   }
 
-  /** What was said in answer: no greeting, and no event of a stream. */
+  /** What was texts in answer: no greeting, and no event of a stream. */
   get answers(): Frame[] {
     return this.frames.slice(1).filter(({ seq, type }) => ANSWERS.has(type) && seq === undefined);
   }

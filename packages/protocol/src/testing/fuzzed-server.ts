@@ -17,7 +17,7 @@ const KIB = 1024;
 const LISTED_MODELS = 300;
 
 const token = process.argv[2] ?? "";
-const model = scriptedModel(() => [say("Hello there, whoever you are.")], {
+const model = scriptedModel(() => [say("Hello there, and welcome.")], {
   chunkSize: 2,
   keepCalls: false,
 });

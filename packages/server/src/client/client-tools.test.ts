@@ -88,7 +88,7 @@ describe("a client can lend tools to a session", () => {
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     expect(resultsOf(agent)).toMatchObject([
       textResult('Tool "throws" failed: boom', true),
-      textResult('Tool "odd" failed: The client that lends it gave back what is no result.', true),
+      textResult('Tool "odd" failed: The client of this tool sent an invalid result.', true),
       { isError: true, toolName: "big" },
     ]);
   });
@@ -190,10 +190,10 @@ describe("tool_cancel", () => {
 });
 
 describe("a client that goes away fails its calls at once", () => {
-  const never = (started: () => void, cancelled: () => void): AgentTool =>
+  const never = (started: () => void, canceled: () => void): AgentTool =>
     createTestTool("look", (_args, { signal: own }) => {
       started();
-      own.addEventListener("abort", cancelled);
+      own.addEventListener("abort", canceled);
       return new Promise(() => {});
     });
 
@@ -202,20 +202,20 @@ describe("a client that goes away fails its calls at once", () => {
       script: [[call("look")], [call("look")], "Done"],
     });
     const watcher = await RemoteAgent.create(client().client);
-    const lender = client();
-    const agent = await RemoteAgent.attach(lender.client, watcher.sessionId);
+    const toolClient = client();
+    const agent = await RemoteAgent.attach(toolClient.client, watcher.sessionId);
     const started = signal();
     await agent.registerTools([never(started.now, () => {})]);
     const end = watcher.prompt("Go");
     await started.happened;
-    await lender.client.close();
+    await toolClient.client.close();
     expect(await end).toMatchObject({ stop: "done" });
     expect(resultsOf(watcher)).toMatchObject([
       textResult(
-        'Tool "look" failed: The client that lends it went away; it may have had effects.',
+        'Tool "look" failed: The client of this tool went away; the call may have had effects.',
         true,
       ),
-      textResult('Tool "look" failed: The client that lends it is not connected.', true),
+      textResult('Tool "look" failed: The client of this tool is not connected.', true),
     ]);
     await watcher.queued("steering");
     expect(host.agents[0]?.state.tools).toEqual([]);
@@ -235,18 +235,18 @@ describe("a client that goes away fails its calls at once", () => {
     const { connections, cut, client: peer } = client();
     const agent = await RemoteAgent.create(peer);
     made.push(agent);
-    const cancelled = signal();
+    const canceled = signal();
     let calls = 0;
     const cutsFirst = createTestTool("look", (_args, { signal: own }) => {
       if (calls++ > 0) return "seen";
-      own.addEventListener("abort", cancelled.now);
+      own.addEventListener("abort", canceled.now);
       queueMicrotask(cut);
       return new Promise(() => {});
     });
     await agent.registerTools([cutsFirst, createTestTool("other")]);
     const before = host.agents[0]?.state.tools;
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
-    await cancelled.happened;
+    await canceled.happened;
     expect(connections()).toBe(2);
     const [first, , last] = resultsOf(agent);
     expect(JSON.stringify(first)).toContain("went away");

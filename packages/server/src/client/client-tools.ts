@@ -2,19 +2,19 @@ import type { AgentTool, AgentToolResult, ToolHost } from "@gyre/agent";
 import { errorMessage, isRecord, toJsonSchema, validateToolArguments } from "@gyre/ai";
 import { type Payload } from "@gyre/protocol";
 
-/** Asks the server something on the stream of the session. */
+/** Sends a request on the stream of the session. */
 export type Ask = (type: string, payload: Payload) => Promise<Payload>;
 
 interface RunningCall {
   readonly controller: AbortController;
-  /** An update is on its way, and none other is sent before it has arrived. */
+  /** An update is being sent; the next one waits for its answer. */
   isSending: boolean;
-  /** The newest of those that came meanwhile. */
+  /** The newest update that waits. */
   next: AgentToolResult | undefined;
 }
 
 /**
- * The tools that a client lends to its session: they run here, and what they give goes back.
+ * The tools that a client registers with its session: they run here, and the server gets results.
  * It is one to the server over all of its connections.
  */
 export class RegisteredTools {
@@ -29,34 +29,34 @@ export class RegisteredTools {
     this.#report = report;
   }
 
-  /** Lends these in place of those before. Throws on a schema that cannot be told. */
+  /** Registers tools in place of those before. Throws on a schema that has no JSON form. */
   async register(tools: readonly AgentTool[]): Promise<void> {
     const before = this.#tools;
-    const lent = new Map(tools.map((tool) => [tool.name, tool]));
+    const registered = new Map(tools.map((tool) => [tool.name, tool]));
     const payload = this.#createRegistration(tools);
-    // From here on, as the calls may come before the answer does.
-    this.#tools = lent;
+    // Set before the request: calls may arrive before its answer.
+    this.#tools = registered;
     try {
       await this.#ask("tool_register", payload);
     } catch (error) {
-      if (this.#tools === lent) this.#tools = before;
+      if (this.#tools === registered) this.#tools = before;
       throw error;
     }
   }
 
-  /** Lends nothing any more. */
+  /** Removes all tools from the session. */
   async unregister(): Promise<void> {
     if (this.#tools.size === 0) return;
-    await this.register([]).catch((error: unknown) => this.#report(error, "taking tools back"));
+    await this.register([]).catch((error: unknown) => this.#report(error, "removing tools"));
   }
 
-  /** There is a new connection: the calls of the old one have failed, and the tools are lent again. */
+  /** Registers the tools again on a new connection: the calls of the old one have failed. */
   reconnect(): void {
     this.cancelAll();
     if (this.#tools.size === 0) return;
     const payload = this.#createRegistration([...this.#tools.values()]);
     this.#ask("tool_register", payload).catch((error: unknown) => {
-      this.#report(error, "lending tools again");
+      this.#report(error, "registering tools again");
     });
   }
 
@@ -86,11 +86,11 @@ export class RegisteredTools {
     };
     this.#calls.set(call, running);
     const outcome = await this.#execute(call, payload, running);
-    // A call of a connection that is gone was answered for us.
+    // The server has failed the calls of a connection that is gone.
     if (this.#calls.get(call) !== running) return;
     this.#calls.delete(call);
     this.#ask("tool_result", { call, ...outcome }).catch((error: unknown) => {
-      // One that cannot travel would leave the call waiting for its time to be over.
+      // Without an answer the call would wait for its timeout.
       this.#ask("tool_result", { call, error: errorMessage(error) }).catch(() => {});
     });
   }
@@ -116,7 +116,7 @@ export class RegisteredTools {
     }
   }
 
-  /** One at a time: who reports more often than it can travel is heard with the newest. */
+  /** Sends one update at a time; of those that a tool reports meanwhile, the newest follows. */
   #sendUpdate(call: string, running: RunningCall, result: AgentToolResult): void {
     if (this.#calls.get(call) !== running) return;
     if (running.isSending) {
@@ -124,21 +124,21 @@ export class RegisteredTools {
       return;
     }
     running.isSending = true;
-    const told = (): void => {
+    const sendNext = (): void => {
       running.isSending = false;
       const { next } = running;
       running.next = undefined;
       if (next) this.#sendUpdate(call, running, next);
     };
-    this.#ask("tool_update", { call, result }).then(told, told);
+    this.#ask("tool_update", { call, result }).then(sendNext, sendNext);
   }
 }
 
-/** A lent tool has nothing but itself: the run is elsewhere. */
+/** A client tool cannot call other tools: the run is in another process. */
 const ALONE: ToolHost = {
   call: (name) =>
     Promise.resolve({
-      ...createTextResult(`Tool "${name}" was not run: a lent tool cannot call others.`),
+      ...createTextResult(`Tool "${name}" was not run: a client tool cannot call others.`),
       isError: true,
     }),
 };

@@ -17,18 +17,18 @@ import { RemoteAgent } from "./remote-agent.ts";
 import type { RemoteState } from "./remote-state.ts";
 import { countCases } from "../../../../tests/support/cases.ts";
 
-const talks: AgentTool = createTestTool("talks", (_args, { update: onUpdate }) => {
+const chatty: AgentTool = createTestTool("chatty", (_args, { update: onUpdate }) => {
   for (const text of ["a", "ab"]) onUpdate({ content: [{ type: "text", text }] });
   return { content: [{ type: "text", text: "abc" }], details: { n: 3 } };
 });
 
 const SCRIPT: ScriptStep[] = [
-  [think("Hm", { signature: "x" }), say("I look"), call("talks", { path: "a" }), call("look")],
+  [think("Hm", { signature: "x" }), say("I look"), call("chatty", { path: "a" }), call("look")],
   [say("Then"), call("asks")],
   [say("Done: \u2028 ä😀")],
 ];
 
-const TOOLS = [talks, createTestTool("look"), createTestTool("asks")];
+const TOOLS = [chatty, createTestTool("look"), createTestTool("asks")];
 
 /** Collects what a listener gets, as it is when it comes. */
 function heardBy(agent: RemoteAgent): AgentEvent[] {
@@ -38,7 +38,7 @@ function heardBy(agent: RemoteAgent): AgentEvent[] {
 }
 
 /** What an agent and its mirror have to agree on. */
-function told(state: Agent["state"] | RemoteState): unknown {
+function readState(state: Agent["state"] | RemoteState): unknown {
   const { systemPrompt, model, thinkingLevel, messages, isStreaming, pending, error } = state;
   const { pendingToolCalls, usage, streamMessage, tools } = state;
   const plain = {
@@ -100,7 +100,7 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
     const second = await agent.continue({ decisions: decide(agent) });
     expect(second).toMatchObject({ stop: "done", finalMessage: { stopReason: "stop" } });
     expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
-    expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+    expect(readState(agent.state)).toEqual(readState(host.agents[0]?.state ?? agent.state));
     await agent.close();
     expect(host.closed).toEqual([]);
     await server.close();
@@ -130,7 +130,7 @@ describe("any number of clients may watch one session", () => {
     expect(toComparable(heard[0] ?? [])).toEqual(toComparable(heard[1] ?? []));
     const three = await RemoteAgent.attach(client().client, one.sessionId);
     for (const each of [one, two, three]) {
-      expect(told(each.state)).toEqual(told(host.agents[0]?.state ?? each.state));
+      expect(readState(each.state)).toEqual(readState(host.agents[0]?.state ?? each.state));
     }
   });
 
@@ -258,7 +258,7 @@ describe("the methods of an agent", () => {
     await one.replaceMessages([userMessage("Earlier", 1)]);
     expect(await one.continue()).toMatchObject({ stop: "done" });
     await two.queued("steering");
-    expect(told(two.state)).toEqual(told(host.agents[0]?.state ?? two.state));
+    expect(readState(two.state)).toEqual(readState(host.agents[0]?.state ?? two.state));
     await one.reset();
     await two.queued("steering");
     expect([one.state.messages, two.state.messages]).toEqual([[], []]);
@@ -305,7 +305,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
         expect(await agent.approve(decide(agent))).toMatchObject({ stop: "done" });
         expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
         expect(host.agents).toHaveLength(1);
-        expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+        expect(readState(agent.state)).toEqual(readState(host.agents[0]?.state ?? agent.state));
         expect(errors).toEqual([]);
         await agent.close();
       }),
@@ -345,7 +345,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
             expect(end).toMatchObject({ stop: "suspended" });
             expect(end.messages).toHaveLength(5);
             const original = host.agents[0]?.state ?? agent.state;
-            expect(told(agent.state)).toEqual(told(original));
+            expect(readState(agent.state)).toEqual(readState(original));
             let rest = toComparable(host.events[0] ?? []);
             for (const event of toComparable(events)) {
               const at = rest.findIndex((each) => isDeepStrictEqual(each, event));
@@ -385,7 +385,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     const onError = (error: unknown): void => void errors.push(error);
     const agent = await RemoteAgent.create({ connect }, {}, { onError });
     expect(await agent.prompt("Go")).toMatchObject({ stop: "suspended" });
-    expect(told(agent.state)).toEqual(told(host.agents[0]?.state ?? agent.state));
+    expect(readState(agent.state)).toEqual(readState(host.agents[0]?.state ?? agent.state));
     expect(errors).toMatchObject([{ code: "invalid_request" }]);
     await agent.close();
   });
@@ -440,7 +440,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     await next(agent, "message_update");
     server = second.server;
     cut();
-    await expect(end).rejects.toThrow("opened anew");
+    await expect(end).rejects.toThrow("opened again");
     expect(agent.state).toMatchObject({ messages: [], isStreaming: false });
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     await agent.close();
@@ -484,8 +484,8 @@ describe("the mirror", () => {
         await agent.waitForIdle();
         await Promise.all([agent.queued("steering"), late.queued("steering")]);
         const original = host.agents[0]?.state ?? agent.state;
-        expect(told(agent.state)).toEqual(told(original));
-        expect(told(late.state)).toEqual(told(original));
+        expect(readState(agent.state)).toEqual(readState(original));
+        expect(readState(late.state)).toEqual(readState(original));
         for (const queue of ["steering", "followUp"] as const) {
           expect(await agent.queued(queue)).toEqual(host.agents[0]?.queued(queue));
         }

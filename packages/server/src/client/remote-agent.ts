@@ -22,17 +22,17 @@ import { RegisteredTools } from "./client-tools.ts";
 import type { RemoteState } from "./remote-state.ts";
 import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
 
-/** The way to the server: one that others use as well, or what is needed to make one. */
+/** The server: a client that is connected to it, or the options of a new one. */
 export type RemoteServer = WireClientApi | WireClientOptions;
 
-/** How a remote agent follows its session. */
+/** Options of a remote agent. */
 export type RemoteAgentOptions = FollowerOptions;
 
 type ImageOptions = Pick<PromptOptions, "images">;
 
 /**
- * What goes along with a prompt. There is no `signal`: a session has many clients, and a stop
- * that comes late over the wire would end the run of another. `abort()` says so by its name.
+ * Options of a prompt. There is no `signal`: a session has many clients, and an abort that arrives
+ * late would end the run of another client. Use `abort()`.
  */
 export type RemotePromptOptions = Omit<PromptOptions, "signal">;
 
@@ -40,11 +40,10 @@ export type RemotePromptOptions = Omit<PromptOptions, "signal">;
 export type RemoteContinueOptions = Omit<ContinueOptions, "signal">;
 
 /**
- * An agent whose session a server hosts: the methods of `Agent`, where what asks the server
- * gives a promise. `state` and the events follow the session over connections that come and
- * go; every event comes once and in order, but for those that a snapshot stands for. What is
- * asked for without a connection is done when there is one. Going away ends nothing: the
- * session goes on.
+ * An agent whose session a server hosts: it has the methods of `Agent`, and those that ask the
+ * server return promises. `state` and the events follow the session over connections that come and
+ * go; every event arrives once and in order, except for those that a snapshot stands for. Requests
+ * without a connection wait for one. The session goes on when the client leaves.
  */
 export class RemoteAgent {
   readonly sessionId: string;
@@ -57,20 +56,23 @@ export class RemoteAgent {
     this.sessionId = sessionId;
     this.#client = wire.client;
     this.#isOwnClient = wire.isOwn;
-    const lent: RegisteredTools = new RegisteredTools(
+    const tools: RegisteredTools = new RegisteredTools(
       (type, payload) => this.#session.ask(type, payload),
       (error, where) => this.#session.report(error, where),
     );
-    this.#tools = lent;
+    this.#tools = tools;
     this.#session = new SessionFollower(
       wire.client,
       sessionId,
-      { onResume: () => lent.reconnect(), onOwnFrame: (type, payload) => lent.take(type, payload) },
+      {
+        onResume: () => tools.reconnect(),
+        onOwnFrame: (type, payload) => tools.take(type, payload),
+      },
       options,
     );
   }
 
-  /** Makes a session. What may be asked for is the server's to say: model, tools, folder. */
+  /** Creates a session. The host of the server defines the options: model, tools, folder. */
   static create(
     wire: RemoteServer,
     session: SessionOptions = {},
@@ -108,7 +110,7 @@ export class RemoteAgent {
     }
   }
 
-  /** A mirror: what the events up to now have told. */
+  /** The state that follows from the events so far. */
   get state(): RemoteState {
     return this.#session.state;
   }
@@ -125,15 +127,15 @@ export class RemoteAgent {
     return this.state.followUpMode;
   }
 
-  /** Calls `listener` with each event; what it throws is reported. The answer undoes it. */
+  /** Calls `listener` with each event; its errors are reported. The returned function removes it. */
   subscribe(listener: AgentListener): () => void {
     return this.#session.subscribe(listener);
   }
 
   /**
-   * Runs on a prompt, and settles with the end of that run, however often the connection
-   * breaks meanwhile. Rejects while a run goes on, unless told to queue: then it settles when
-   * the prompt waits, with nothing.
+   * Runs on a prompt, and settles with the end of that run, however often the connection breaks
+   * meanwhile. Rejects while a run goes on, unless `whileRunning` asks to queue the prompt: then it
+   * settles when the prompt is queued, with undefined.
    */
   prompt(text: string, options?: ImageOptions): Promise<AgentEndEvent>;
   prompt(text: string, options: RemotePromptOptions): Promise<AgentEndEvent | undefined>;
@@ -153,17 +155,17 @@ export class RemoteAgent {
     }
   }
 
-  /** Goes on from the transcript as it is, with answers to pending calls first. */
+  /** Continues from the transcript as it is, with answers to pending calls first. */
   continue({ decisions }: RemoteContinueOptions = {}): Promise<AgentEndEvent> {
     return decisions ? this.approve(decisions) : this.#session.run("continue", {});
   }
 
-  /** Decides on calls that wait, and goes on. Those that are left out stay pending. */
+  /** Decides on pending calls, and continues. Calls without a decision stay pending. */
   approve(decisions: NonNullable<ContinueOptions["decisions"]>): Promise<AgentEndEvent> {
     return this.#session.run("approve", { decisions });
   }
 
-  /** Queues a message that interrupts the run. The answer names it while it waits. */
+  /** Queues a message that interrupts the run. Settles with its id in the queue. */
   async steer(text: string, options: ImageOptions = {}): Promise<string> {
     const { queued } = await this.#session.ask("steer", toPromptPayload(text, options));
     return String(queued);
@@ -175,13 +177,13 @@ export class RemoteAgent {
     return String(queued);
   }
 
-  /** What waits, in order. */
+  /** The queued messages, in order. */
   async queued(queue: QueueName): Promise<readonly QueuedMessage[]> {
     const { queued } = await this.#edit(queue, { op: "list" });
     return Array.isArray(queued) ? queued.filter(isQueued) : [];
   }
 
-  /** Changes a message that waits; answers whether it still did. */
+  /** Changes a queued message; false if it is no longer queued. */
   async editQueued(
     queue: QueueName,
     id: string,
@@ -192,13 +194,13 @@ export class RemoteAgent {
     return (await this.#edit(queue, edit))["isDone"] === true;
   }
 
-  /** Takes a message back; nothing if it is not waiting any more. */
+  /** Removes a queued message; undefined if it is no longer queued. */
   async takeQueued(queue: QueueName, id: string): Promise<AgentMessage | undefined> {
     const { message } = await this.#edit(queue, { op: "remove", id });
     return isMessage(message) ? message : undefined;
   }
 
-  /** Moves a message to a place in its queue; answers whether it still waited. */
+  /** Moves a queued message to a place in its queue; false if it is no longer queued. */
   async moveQueued(queue: QueueName, id: string, place: number): Promise<boolean> {
     return (await this.#edit(queue, { op: "move", id, place }))["isDone"] === true;
   }
@@ -220,12 +222,12 @@ export class RemoteAgent {
     return queues.some((queue) => queue.length > 0);
   }
 
-  /** Stops the run. It ends soon, with what it has; await `waitForIdle()` for that. */
+  /** Aborts the run, which ends soon after; `waitForIdle()` waits for that. */
   async abort(): Promise<void> {
     await this.#session.ask("abort");
   }
 
-  /** Settles when no run goes on, and none was asked for. */
+  /** Settles when no run goes on and none was requested. */
   waitForIdle(): Promise<void> {
     return this.#session.waitForIdle();
   }
@@ -256,7 +258,7 @@ export class RemoteAgent {
     return this.#update({ modes: { followUp } });
   }
 
-  /** What the agent may do without being asked about, in the server's words. */
+  /** What the agent may do without approval, by a name of the host. */
   setPermissionMode(permission: string): Promise<void> {
     return this.#update({ modes: { permission } });
   }
@@ -269,28 +271,28 @@ export class RemoteAgent {
     return this.replaceMessages([]);
   }
 
-  /** Forgets messages, queues and trouble; keeps model, tools and prompt. */
+  /** Forgets messages, queues and the error; keeps model, tools and system prompt. */
   async reset(): Promise<void> {
     await this.#session.ask("reset");
   }
 
   /**
-   * Lends tools to the session, in place of those that were lent before: the agent calls them
-   * like its own, and they run in this process. Rejects where a name is taken. A call that
-   * runs when the connection breaks fails, and its signal fires when that is noticed.
+   * Registers client tools with the session, in place of those before: the agent calls them like
+   * its own, and they run in this process. Rejects where a name is taken. A call that runs when the
+   * connection breaks fails, and its signal fires when the client notices.
    */
   registerTools(tools: readonly AgentTool[]): Promise<void> {
     return this.#tools.register(tools);
   }
 
-  /** Goes away, with the tools that were lent. The session goes on. */
+  /** Leaves the session and removes its client tools. The session goes on. */
   async close(): Promise<void> {
-    // On a connection that others use, the tools would stay.
+    // On a shared connection the tools would stay.
     if (!this.#isOwnClient && this.#client.state.type === "ready") await this.#tools.unregister();
     await this.#leave();
   }
 
-  /** Ends the session for all who watch it, and goes away. */
+  /** Ends the session for all clients, and leaves it. */
   async closeSession(): Promise<void> {
     await this.#session.ask("session_close");
     await this.#leave();
@@ -313,7 +315,7 @@ export class RemoteAgent {
 
 interface OpenClient {
   client: WireClientApi;
-  /** Made here, and closed here. */
+  /** Created here, and closed here. */
   isOwn: boolean;
 }
 

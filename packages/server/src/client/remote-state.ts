@@ -11,13 +11,13 @@ import {
 import { isRecord, type Model, type ThinkingLevel } from "@gyre/ai";
 import type { Payload } from "@gyre/protocol";
 
-/** A tool of the session as far as it can be told of. */
+/** The name and the description of a tool of the session. */
 export interface RemoteTool {
   readonly name: string;
   readonly description: string;
 }
 
-/** What the agent of a session is, as far as its events have come. Lists are live. */
+/** The state of a session's agent after the events so far. Lists are live. */
 export interface RemoteState extends Omit<EventState, "messages" | "compaction"> {
   readonly systemPrompt: string;
   readonly model: Pick<Model, "provider" | "id"> | undefined;
@@ -28,7 +28,7 @@ export interface RemoteState extends Omit<EventState, "messages" | "compaction">
   readonly messages: readonly AgentMessage[];
   /** How many older messages the session has that did not fit into a snapshot. */
   readonly omitted: number;
-  /** What else the server tells of the session: folder, permission mode, file. */
+  /** Further facts about the session: folder, permission mode, file. */
   readonly info: Payload;
 }
 
@@ -51,11 +51,11 @@ export class RemoteStateMirror {
     return { ...this.#settings, ...state, omitted: this.#omitted };
   }
 
-  /** Begins anew; `streamMessage` is the message that is on its way. */
+  /** Loads a snapshot; `streamMessage` is the partial message. */
   load(snapshot: Payload, streamMessage: AgentMessage | undefined): void {
     const { messages, omitted, isRunning, pending, error, usage, state } = snapshot;
     this.update(snapshot);
-    // What messages are is the server's word.
+    // Messages are not checked: the server is trusted.
     const loaded = {
       ...emptyEventState(),
       messages: Array.isArray(messages) ? [...(messages as AgentMessage[])] : [],
@@ -80,7 +80,7 @@ export class RemoteStateMirror {
     };
   }
 
-  /** Something was set. */
+  /** Applies new settings. */
   update(settings: Payload): void {
     this.#settings = readSettings(settings);
   }

@@ -1,21 +1,21 @@
 import type { AgentEndEvent } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
 
-/** The run that a snapshot tells of: it goes on, or was the last. */
+/** The current or last run, as a snapshot reports it. */
 export interface KnownRun {
   /** The number of the event before its first. */
   after: number;
   end?: AgentEndEvent;
 }
 
-/** What was heard, by the number of the last event that it stands for. */
+/** An end or a gap, by the number of the last event that it stands for. */
 type Heard =
   | { type: "end"; seq: number; event: AgentEndEvent }
-  /** Events up to here did not come: a snapshot stands for them. */
+  /** Events up to here did not arrive: a snapshot stands for them. */
   | { type: "gap"; seq: number; run: KnownRun | undefined };
 
 interface Wait {
-  /** The run begins after this number; nothing: it was not granted yet. */
+  /** The run begins after this number; undefined: the server has not granted it yet. */
   after: number | undefined;
   heard: Heard[];
   resolve: (end: AgentEndEvent) => void;
@@ -23,8 +23,8 @@ interface Wait {
 }
 
 /**
- * Those who wait for the end of a run that they asked for. The answer that says where a run
- * begins may come after its events, on another connection even.
+ * Callers that wait for the end of a run that they requested. The answer with the number where the
+ * run begins may arrive after its events, even on another connection.
  */
 export class RunWaits {
   readonly #waits = new Set<Wait>();
@@ -33,7 +33,7 @@ export class RunWaits {
     return this.#waits.size;
   }
 
-  /** Waits for the run that `begin` asks for: it gives the number before its first event. */
+  /** Waits for the run that `begin` requests: it settles with the number before its first event. */
   wait(begin: Promise<number | "over">): Promise<AgentEndEvent> {
     return new Promise((resolve, reject) => {
       const wait: Wait = {
@@ -65,11 +65,12 @@ export class RunWaits {
     this.#record({ type: "gap", seq, run });
   }
 
-  /** The session was opened anew: numbers count from 1 again, and what ran is over. */
+  /** The session was opened again: numbers count from 1, and its runs are over. */
   onReopened(): void {
     for (const wait of [...this.#waits]) {
       wait.heard = [];
-      if (wait.after !== undefined) wait.reject(lostError("The session was opened anew meanwhile"));
+      if (wait.after !== undefined)
+        wait.reject(lostError("The session was opened again meanwhile"));
     }
   }
 
@@ -99,7 +100,7 @@ function settle(wait: Wait): void {
   }
 }
 
-/** What a host did without a run. */
+/** The end of a request that the host did without a run. */
 function createEmptyRun(): AgentEndEvent {
   return {
     type: "agent_end",

@@ -7,25 +7,25 @@ import { RemoteStateMirror, type RemoteState } from "./remote-state.ts";
 import { type KnownRun, RunWaits } from "./run-waits.ts";
 
 export interface FollowerOptions {
-  /** The state was rebuilt from a snapshot: what is shown of it is to be drawn anew. */
+  /** The state was rebuilt from a snapshot: draw it again. */
   onSnapshot?: (state: RemoteState) => void;
-  /** The session was closed, or cannot be reached any more. */
+  /** The session was closed, or can no longer be reached. */
   onClosed?: (error: Error) => void;
-  /** Trouble that no promise tells of: a listener that threw. Default: an error in the console. */
+  /** Errors that no promise reports, such as those of listeners. Default: `console.error`. */
   onError?: (error: unknown, where: string) => void;
 }
 
-/** What a follower passes on, beside the events. */
+/** Gets what a follower passes on beside events. */
 export interface FollowerHandler {
-  /** The session is taken up on a new connection. */
+  /** The session is resumed on a new connection. */
   onResume(): void;
   /** A frame for this client alone. */
   onOwnFrame(type: string, payload: Payload): void;
 }
 
 /**
- * One session as its frames tell of it, over connections that come and go: events for
- * listeners, a state, and the ends of runs for those who wait for them.
+ * Follows one session over connections that come and go: events for listeners, a state, and the
+ * ends of runs for callers that wait for them.
  */
 export class SessionFollower {
   readonly #client: WireClientApi;
@@ -34,15 +34,15 @@ export class SessionFollower {
   readonly #handler: FollowerHandler;
   readonly #mirror = new RemoteStateMirror();
   readonly #runs = new RunWaits();
-  /** Replaced, never changed, so that an event goes to those who were there when it came. */
+  /** Replaced, never changed, so that an event goes to the listeners of the moment it arrived. */
   #listeners: readonly AgentListener[] = [];
   #reader = new WireEventReader();
   #epoch: string | undefined;
   /** The number of the last event. */
   #seq = 0;
-  /** An event did not follow from those before it: only a snapshot helps. */
+  /** An event did not follow from those before it: a snapshot is needed. */
   #needsSnapshot = false;
-  /** Why nothing more comes. */
+  /** Why no more events arrive. */
   #end: Error | undefined;
   #stopListening: () => void = () => {};
   #waiting: { resolve: () => void; reject: (error: Error) => void; until: () => boolean }[] = [];
@@ -63,7 +63,7 @@ export class SessionFollower {
     return this.#mirror.state;
   }
 
-  /** Begins with what the server told, or with nothing. Settles when it follows the session. */
+  /** Begins with a snapshot, or without one. Settles when it follows the session. */
   async start(snapshot?: Payload): Promise<void> {
     if (snapshot) this.#load(snapshot);
     this.#stopListening = this.#client.listen(
@@ -79,8 +79,8 @@ export class SessionFollower {
       this.#seq,
     );
     try {
-      // Also after an answer with a snapshot: that may have come on another connection than
-      // the one that the session was made on.
+      // Also after an answer with a snapshot: it may have arrived on another connection than the
+      // one that the session was created on.
       await this.ask("session_attach", this.#getPosition());
       await this.#waitUntil(() => this.#epoch !== undefined);
     } catch (error) {
@@ -93,7 +93,7 @@ export class SessionFollower {
     return this.#client.request(type, payload, { stream: this.#stream });
   }
 
-  /** Asks for a run, and settles with its end. */
+  /** Requests a run, and settles with its end. */
   run(type: string, payload: Payload): Promise<AgentEndEvent> {
     if (this.#end) return Promise.reject(this.#end);
     const begun = this.ask(type, payload).then(({ seq, isOver }) => {
@@ -117,7 +117,7 @@ export class SessionFollower {
     return this.#waitUntil(() => this.#runs.size === 0 && !this.#mirror.state.isStreaming);
   }
 
-  /** Follows no more. Those who wait get the error. */
+  /** Stops following. Pending waits are rejected with the error. */
   stop(error: Error): void {
     if (this.#end) return;
     this.#end = error;
@@ -131,8 +131,8 @@ export class SessionFollower {
     const { onError = logError } = this.#options;
     try {
       onError(error, where);
-    } catch (trouble) {
-      logError(trouble, `onError, told of ${where}`);
+    } catch (problem) {
+      logError(problem, `onError, for ${where}`);
     }
   }
 
@@ -182,7 +182,7 @@ export class SessionFollower {
   #takeSnapshot(snapshot: Payload): void {
     const { epoch, seq } = snapshot;
     const isSame = epoch === this.#epoch;
-    // It came twice: who asks for it while it is on its way gets another.
+    // A repeat: a client that asks again before the snapshot arrives gets two.
     if (isSame && seq === this.#seq && !this.#needsSnapshot) return;
     const before = this.#seq;
     const isFirst = this.#epoch === undefined;
@@ -190,7 +190,7 @@ export class SessionFollower {
     if (isFirst) return;
     if (!isSame) this.#runs.onReopened();
     const end = run?.end;
-    // The end of the last run is told even so: nobody waits for it for ever.
+    // Listeners get the end of the last run even so, so that none waits forever.
     if (isSame && end && run.endSeq > before) {
       for (const listener of this.#listeners) {
         this.#call(`listener of "${end.type}"`, () => listener(end));
@@ -200,14 +200,14 @@ export class SessionFollower {
     this.#call("onSnapshot", () => this.#options.onSnapshot?.(this.state));
   }
 
-  /** Begins anew with a snapshot; gives the run that it tells of. */
+  /** Loads a snapshot; returns the run that it reports. */
   #load(snapshot: Payload): (KnownRun & { endSeq: number }) | undefined {
     const { epoch, messages, seq, state, run } = snapshot;
     this.#epoch = typeof epoch === "string" ? epoch : "";
     this.#seq = typeof seq === "number" ? seq : 0;
     this.#needsSnapshot = false;
     this.#client.skipTo(this.#stream, this.#seq);
-    // What messages are is the server's word.
+    // Messages are not checked: the server is trusted.
     const known = Array.isArray(messages) ? (messages as AgentMessage[]) : [];
     const wire = isRecord(state) ? (state as unknown as ReaderState) : undefined;
     const reader = (): WireEventReader =>
@@ -236,7 +236,7 @@ export class SessionFollower {
     for (const { resolve } of ready) resolve();
   }
 
-  /** Calls what is not ours: what it throws, now or later, is reported. */
+  /** Calls code of the application and reports its errors, also those of promises. */
   #call(where: string, run: () => unknown): void {
     const failed = (error: unknown): void => this.report(error, where);
     try {

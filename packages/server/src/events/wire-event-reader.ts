@@ -5,20 +5,20 @@ import type { CompactEvent, MessageHead } from "@gyre/ai/stream";
 import { type Payload, ProtocolError, WireMessageReader } from "@gyre/protocol";
 import { isAssistant, type ReaderState } from "./wire-event.ts";
 
-/** Where a reader begins, if not with the first event. */
+/** Where a reader begins, if not at the first event. */
 export interface ReaderStart {
   messages: readonly AgentMessage[];
   state?: ReaderState;
 }
 
 /**
- * The events of an agent as they were, from what travelled: of `wireEvent` as of
- * `WireEventWriter`. The message of an update is built here and live, as in the original. A
- * message that does not stream is told of when it is whole: its start comes with its end.
+ * Restores the events of an agent from those on the wire, of `toWireEvent` and of
+ * `WireEventWriter`. The message of an update is built here and live, as in the original. A message
+ * that does not stream is reported when it is whole: its start comes with its end.
  */
 export class WireEventReader {
   #assistant: WireMessageReader | undefined;
-  /** What came after the start of a message that does not stream, which is held back. */
+  /** Events after the start of a message that does not stream; they wait for its end. */
   #held: AgentEvent[] | undefined;
   #run: AgentMessage[] = [];
   #answer: AssistantMessage | undefined;
@@ -36,14 +36,14 @@ export class WireEventReader {
     for (const event of state.open) this.read(event);
   }
 
-  /** The message that is on its way, as far as it came. */
+  /** The partial message. */
   get partial(): AssistantMessage | undefined {
     return this.#assistant?.partial;
   }
 
   /**
-   * The events that are whole with this one; often one, sometimes none. Throws
-   * `ProtocolError` where it does not follow from those before it.
+   * The events that are complete with this one: often one, sometimes none. Throws `ProtocolError`
+   * where it does not follow from those before it.
    */
   read(wire: { type: string; payload: Payload }): AgentEvent[] {
     const { type, payload } = wire;
@@ -70,7 +70,7 @@ export class WireEventReader {
   }
 
   #begin(head: Record<string, unknown>): AgentEvent {
-    // What a service says of itself is not looked into.
+    // The fields of the service are not checked.
     this.#assistant = new WireMessageReader(head as unknown as MessageHead);
     return { type: "message_start", message: this.#assistant.partial };
   }
@@ -127,7 +127,7 @@ export class WireEventReader {
       default:
         break;
     }
-    // The rest travels as it is.
+    // Other events travel as they are.
     return { ...payload, type } as AgentEvent;
   }
 

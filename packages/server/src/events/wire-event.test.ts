@@ -53,7 +53,7 @@ const tools: AgentTool[] = [
 interface Recorded {
   /** Copies, made when the event came. */
   events: AgentEvent[];
-  /** The same as they travelled. */
+  /** The same as they received. */
   written: WireEvent[];
   stateless: WireEvent[];
 }
@@ -120,8 +120,8 @@ async function record(world: World): Promise<Recorded> {
 /** What comes out at the other end, copied as it comes. */
 function rebuild(wire: readonly WireEvent[], reader = new WireEventReader()): AgentEvent[] {
   return wire.flatMap((event) => {
-    const travelled = JSON.parse(JSON.stringify(event)) as WireEvent;
-    return reader.read(travelled).map((each) => structuredClone(each));
+    const received = JSON.parse(JSON.stringify(event)) as WireEvent;
+    return reader.read(received).map((each) => structuredClone(each));
   });
 }
 
@@ -133,8 +133,8 @@ function comparable(events: readonly AgentEvent[]): unknown[] {
       return { ...event, message: { ...event.message, content: "left out" } };
     }
     if (event.type !== "message_update") return event;
-    const { partial: _, ...told } = { partial: undefined, ...event.assistantMessageEvent };
-    return { type: event.type, told };
+    const { partial: _, ...update } = { partial: undefined, ...event.assistantMessageEvent };
+    return { type: event.type, update };
   });
 }
 
@@ -144,11 +144,11 @@ function checkPartials(events: readonly AgentEvent[]): void {
   for (const event of events) {
     if (event.type === "message_start") texts = [];
     if (event.type !== "message_update") continue;
-    const { assistantMessageEvent: told, message } = event;
-    if (!("delta" in told) || told.type === "toolcall_delta") continue;
-    const text = (texts[told.contentIndex] ?? "") + told.delta;
-    texts[told.contentIndex] = text;
-    const block = message.content[told.contentIndex];
+    const { assistantMessageEvent: update, message } = event;
+    if (!("delta" in update) || update.type === "toolcall_delta") continue;
+    const text = (texts[update.contentIndex] ?? "") + update.delta;
+    texts[update.contentIndex] = text;
+    const block = message.content[update.contentIndex];
     expect(block).toMatchObject(block?.type === "text" ? { text } : { thinking: text });
   }
 }
@@ -275,8 +275,8 @@ describe("only deltas travel: the receiving end rebuilds the partial message", (
 
   it("names in toolcall_start the id and the name of the call", async () => {
     const { stateless } = await record({ script: [[call("fast", { n: 1 }, "c1")]] });
-    const start = stateless.find((wire) => told(wire)["type"] === "toolcall_start");
-    expect(start && told(start)).toEqual({
+    const start = stateless.find((wire) => readUpdate(wire)["type"] === "toolcall_start");
+    expect(start && readUpdate(start)).toEqual({
       type: "toolcall_start",
       contentIndex: 0,
       id: "c1",
@@ -286,8 +286,8 @@ describe("only deltas travel: the receiving end rebuilds the partial message", (
 
   it("ends a block with its length, not its text", async () => {
     const { stateless } = await record({ script: [[say("Hello", { signature: "s" })]] });
-    const end = stateless.find((wire) => told(wire)["type"] === "text_end");
-    expect(end && told(end)).toEqual({
+    const end = stateless.find((wire) => readUpdate(wire)["type"] === "text_end");
+    expect(end && readUpdate(end)).toEqual({
       type: "text_end",
       contentIndex: 0,
       length: 5,
@@ -322,7 +322,7 @@ describe("only deltas travel: the receiving end rebuilds the partial message", (
 describe("done carries all that is not a delta, checked by the receiver", () => {
   it("refuses a message of which a delta is missing", async () => {
     const { written } = await record({ script: [[say("Hello, you")]] });
-    const at = written.findLastIndex((wire) => told(wire)["type"] === "text_delta");
+    const at = written.findLastIndex((wire) => readUpdate(wire)["type"] === "text_delta");
     expect(() => rebuild(written.toSpliced(at, 1))).toThrow(
       /Block 0 has a length of 9; 10 was sent/,
     );
@@ -408,7 +408,7 @@ describe("a reader of what makes no sense", () => {
   });
 });
 
-function told(wire: WireEvent): Record<string, unknown> {
+function readUpdate(wire: WireEvent): Record<string, unknown> {
   return (wire.payload["event"] ?? {}) as Record<string, unknown>;
 }
 

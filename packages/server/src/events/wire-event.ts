@@ -3,29 +3,29 @@ import { callsOf, isLlmMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { CompactEventWriter, toCompactEvent, toMessageHead } from "@gyre/ai/stream";
 
-/** An event as it travels: only what is new, never the message so far. */
+/** An event on the wire: only its news, never the partial message. */
 export interface WireEvent {
   type: AgentEvent["type"];
   payload: Record<string, unknown>;
 }
 
-/** What a reader that comes later needs in order to go on, beside the messages. */
+/** The state that a reader which begins later needs, beside the messages. */
 export interface ReaderState {
-  /** Which messages are of the run that goes on, or was the last: places in the list. */
+  /** Indexes of the messages of the current or last run. */
   run: number[];
-  /** Whether the last assistant message is of the turn that goes on. */
+  /** Whether the last assistant message belongs to the current turn. */
   hasAnswer: boolean;
-  /** Calls that run. */
+  /** Calls that are running. */
   executing: { toolCallId: string; args: Record<string, unknown> }[];
-  /** Events that build the message that is on its way. */
+  /** Events that build the partial message. */
   open: WireEvent[];
 }
 
 /**
- * The event as plain data that is as long as what is new in it. An update of a message is
- * its delta; the other end builds the message from these. `message_start` has no content,
- * `message_end` has the whole message. `turn_end` and `agent_end` name what came before and
- * do not repeat it. The payload is valid for the call: it shares its parts with the event.
+ * The event as plain data without repetition. An update of a message is its delta, from which the
+ * other end builds the message. `message_start` has no content, `message_end` has the whole message.
+ * `turn_end` and `agent_end` refer to earlier messages and do not repeat them. The payload is valid
+ * during the call: it shares its parts with the event.
  */
 export function toWireEvent(event: AgentEvent): WireEvent {
   const { type } = event;
@@ -59,12 +59,12 @@ export function toWireEvent(event: AgentEvent): WireEvent {
 }
 
 /**
- * The events of one agent on their way to readers that have all of them: what has streamed
- * of a message is not in its end again.
+ * Writes the events of one agent for readers that get all of them: the end of a message does not
+ * repeat what has streamed.
  */
 export class WireEventWriter {
   #assistant: CompactEventWriter | undefined;
-  /** The start of the message that is on its way. */
+  /** The start of the partial message. */
   #start: WireEvent | undefined;
   #run: AgentMessage[] = [];
   #hasAnswer = false;
@@ -105,7 +105,7 @@ export class WireEventWriter {
     return wire;
   }
 
-  /** For a reader that begins here, and is given `messages`. */
+  /** For a reader that begins here and has `messages`. */
   createReaderState(messages: readonly AgentMessage[]): ReaderState {
     const updates = this.#assistant?.listEvents() ?? [];
     const places = new Map(messages.map((message, place) => [message, place]));
@@ -131,12 +131,12 @@ export class WireEventWriter {
   }
 }
 
-/** Whether a message is a model's. */
+/** Whether a message is an assistant message. */
 export function isAssistant(message: AgentMessage): message is AssistantMessage {
   return isLlmMessage(message) && message.role === "assistant";
 }
 
-/** What is known of a message when it begins. */
+/** The fields of a message at its start. */
 function toOpening(message: AgentMessage): object {
   if (isAssistant(message)) return toMessageHead(message);
   const { role } = message;

@@ -2,29 +2,28 @@ import type { Agent, AgentTool, AgentToolResult } from "@gyre/agent";
 import { type Connection, type Payload, ProtocolError } from "@gyre/protocol";
 import { parseResult, type ToolSpec, invalidRequest } from "./session-payloads.ts";
 
-/** Calls of one client that may be on their way at a time. */
+/** How many calls of one client may run at a time. */
 export const MAX_CLIENT_CALLS = 1000;
 
 export interface ClientToolsOptions {
   /** The stream of the session. */
   stream: string;
-  /** The agent of the session as it is now. */
+  /** The current agent of the session. */
   getAgent: () => Agent;
   isBusy: () => boolean;
-  /** The agent's tools are others now. */
+  /** The tools of the agent have changed. */
   onChange: () => void;
 }
 
 /**
- * The tools that clients lend to a session. They run where they come from: a call goes there
- * and its result comes back. A client that comes back under its name takes up what it lent,
- * also where its old connection still seems to be there. The tools of a client that is gone
- * fail at once; they stay in the list while a run goes on, which keeps what the model was told
- * as it is, and are taken away after it.
+ * The tools that clients register with a session. They run in the client: the server sends the call
+ * and gets its result. A client that reconnects under its name keeps its tools, also if its old
+ * connection still seems to be open. The tools of a client that is gone fail at once; they stay in
+ * the list while a run goes on, so that the model sees the same tools, and are removed after it.
  */
 export class ClientTools {
   readonly #options: ClientToolsOptions;
-  /** By the name that they gave; without one, by their connection. */
+  /** By the name of the client; without one, by its connection. */
   readonly #clients = new Map<string | Connection, ToolClient>();
   #agent: Agent;
 
@@ -33,55 +32,55 @@ export class ClientTools {
     this.#agent = options.getAgent();
   }
 
-  /** Puts `specs` in the place of what this client lent before; new ones go to the end. */
+  /** Replaces the tools of this client; new ones are added at the end. */
   register(connection: Connection, specs: readonly ToolSpec[], name?: string): void {
     const key = name ?? connection;
     const before = this.#clients.get(key);
     this.#assertFree(specs, before);
-    const lender = before ?? new ToolClient(this.#options.stream);
-    this.#clients.set(key, lender);
-    lender.connect(connection);
-    const { added, removed } = lender.register(specs);
+    const client = before ?? new ToolClient(this.#options.stream);
+    this.#clients.set(key, client);
+    client.connect(connection);
+    const { added, removed } = client.register(specs);
     this.#change(removed, added);
   }
 
   /** `tool_update` and `tool_result`. */
   settleCall(connection: Connection, type: string, payload: Payload): void {
-    for (const lender of this.#clients.values()) {
-      const call = lender.isOn(connection) && lender.findCall(payload);
+    for (const client of this.#clients.values()) {
+      const call = client.isOn(connection) && client.findCall(payload);
       if (call) return type === "tool_update" ? update(call, payload) : finish(call, payload);
     }
     throw new ProtocolError("tool_not_found", "No call of that name waits for an answer.");
   }
 
-  /** A client went away: its calls fail now. */
+  /** Fails the calls of a client that went away. */
   disconnect(connection: Connection): void {
-    for (const lender of this.#clients.values()) {
-      if (lender.isOn(connection)) lender.disconnect();
+    for (const client of this.#clients.values()) {
+      if (client.isOn(connection)) client.disconnect();
     }
     this.removeDisconnected();
   }
 
-  /** Takes away what nobody lends any more, where no run needs it. */
+  /** Removes the tools of clients that are gone, unless a run needs them. */
   removeDisconnected(): void {
     if (this.#options.isBusy()) return;
-    const left = [...this.#clients].filter(([, lender]) => !lender.isConnected);
+    const left = [...this.#clients].filter(([, client]) => !client.isConnected);
     for (const [key] of left) this.#clients.delete(key);
     this.#change(new Set(left.flatMap(([, { tools }]) => tools)), []);
   }
 
-  /** The agent may be another one, to which nothing was lent yet. */
+  /** Registers the tools again if the session has a new agent. */
   registerWithNewAgent(): void {
     const agent = this.#options.getAgent();
     if (agent === this.#agent) return;
     this.#agent = agent;
-    const lent = [...this.#clients.values()].flatMap(({ tools }) => tools);
-    if (lent.length > 0) agent.setTools([...agent.state.tools, ...lent]);
+    const registered = [...this.#clients.values()].flatMap(({ tools }) => tools);
+    if (registered.length > 0) agent.setTools([...agent.state.tools, ...registered]);
   }
 
-  /** The session is over. */
+  /** Fails all calls and forgets all clients. */
   close(): void {
-    for (const lender of this.#clients.values()) lender.disconnect();
+    for (const client of this.#clients.values()) client.disconnect();
     this.#clients.clear();
   }
 
@@ -94,10 +93,12 @@ export class ClientTools {
   }
 
   #assertFree(specs: readonly ToolSpec[], own: ToolClient | undefined): void {
-    const lent = [...this.#clients.values()].flatMap((each) => (each === own ? [] : each.tools));
+    const registered = [...this.#clients.values()].flatMap((each) =>
+      each === own ? [] : each.tools,
+    );
     const mine = new Set(own?.tools);
     const others = this.#options.getAgent().state.tools.filter((tool) => !mine.has(tool));
-    const taken = new Set([...others, ...lent].map(({ name }) => name));
+    const taken = new Set([...others, ...registered].map(({ name }) => name));
     for (const { name } of specs) {
       if (taken.has(name)) throw invalidRequest(`There is a tool "${name}" already.`);
       taken.add(name);
@@ -111,7 +112,7 @@ interface ClientCall {
   readonly reject: (error: Error) => void;
 }
 
-/** One client that lends, over the connections that it has. */
+/** One client with tools, over its connections. */
 class ToolClient {
   readonly #stream: string;
   readonly #registered = new Map<string, { print: string; tool: AgentTool }>();
@@ -142,11 +143,11 @@ class ToolClient {
 
   disconnect(): void {
     this.#connection = undefined;
-    const away = new Error("The client that lends it went away; it may have had effects.");
+    const away = new Error("The client of this tool went away; the call may have had effects.");
     for (const call of [...this.#calls.values()]) call.reject(away);
   }
 
-  /** A tool that is offered again as it was stays the one that it is. */
+  /** A tool that is registered again without a change stays the same object. */
   register(specs: readonly ToolSpec[]): { added: AgentTool[]; removed: Set<AgentTool> } {
     const removed = new Set(this.tools);
     const added: AgentTool[] = [];
@@ -181,12 +182,12 @@ class ToolClient {
     signal: AbortSignal,
     onUpdate: (partial: AgentToolResult) => void,
   ): Promise<AgentToolResult> {
-    if (!this.#connection) throw new Error("The client that lends it is not connected.");
+    if (!this.#connection) throw new Error("The client of this tool is not connected.");
     if (this.#calls.size >= MAX_CLIENT_CALLS) {
-      throw new Error(`The client that lends it has ${MAX_CLIENT_CALLS} calls to answer already.`);
+      throw new Error(`The client of this tool has ${MAX_CLIENT_CALLS} calls to answer already.`);
     }
     signal.throwIfAborted();
-    // Never used again: an answer that comes late, on another connection, finds nothing.
+    // Never used again: a late answer on another connection finds no call.
     const call = globalThis.crypto.randomUUID();
     const cancel = (): void => this.#send("tool_cancel", { call });
     signal.addEventListener("abort", cancel, { once: true });
@@ -201,7 +202,7 @@ class ToolClient {
     }
   }
 
-  /** Without a number: it is for one client, and those of the session are for all. */
+  /** Sends a frame without a number: it is for one client, and numbered events are for all. */
   #send(type: string, payload: Payload): void {
     this.#connection?.send({ type, stream: this.#stream, payload });
   }
@@ -216,7 +217,7 @@ function finish(call: ClientCall, { error, result }: Payload): void {
   try {
     call.resolve(parseResult(result, "of a tool"));
   } catch (problem) {
-    call.reject(new Error("The client that lends it gave back what is no result."));
+    call.reject(new Error("The client of this tool sent an invalid result."));
     throw problem;
   }
 }

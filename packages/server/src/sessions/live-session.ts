@@ -18,31 +18,31 @@ import { WireEventWriter } from "../events/wire-event.ts";
 export interface LiveSessionOptions {
   tailEvents: number;
   tailBytes: number;
-  /** Of the messages in a snapshot: what does not fit is left out, oldest first. */
+  /** The limit for the messages of a snapshot; the oldest are left out. */
   snapshotBytes: number;
   onError: (error: unknown, where: string) => void;
 }
 
-/** An open session: its events by number, those who watch it, and one run at a time. */
+/** An open session: its numbered events, its clients, and one run at a time. */
 export class LiveSession {
   readonly hosted: HostedSession;
-  /** Numbers of events mean something only together with this. */
+  /** Numbers of events count within an epoch. */
   readonly epoch: string = globalThis.crypto.randomUUID();
   readonly idempotencyCache: IdempotencyCache = new IdempotencyCache();
-  /** What clients lend to it. */
+  /** The tools that clients register with it. */
   readonly clientTools: ClientTools;
   readonly #options: LiveSessionOptions;
   readonly #log: EventLog;
   readonly #watchers = new Set<Connection>();
   #writer = new WireEventWriter();
-  /** Messages that were there at the start, or whose end was sent. */
+  /** Messages of the start, or whose end was published. */
   #known = new WeakSet<AgentMessage>();
   #published: PublishedState;
   #unsubscribe: () => void = () => {};
-  /** The first event of a run that was asked for calls this. */
+  /** Called with the first event of a requested run. */
   #onFirstEvent: ((isOver?: boolean) => void) | undefined;
   #isReserved = false;
-  /** Told when the next run can follow: who hears of the end may ask for more at once. */
+  /** The end of a run, published when the next run can start: clients may request it at once. */
   #heldEnd: AgentEndEvent | undefined;
   #closing: Promise<void> | undefined;
 
@@ -76,7 +76,7 @@ export class LiveSession {
     return this.#published.pending.map(({ toolCall }) => toolCall.id);
   }
 
-  /** Where the session is: for the answer to those who make it or come to it. */
+  /** The position of the session, for the answer to clients that create or attach to it. */
   getPosition(): Payload {
     return { session: this.id, epoch: this.epoch, seq: this.#log.last };
   }
@@ -89,11 +89,11 @@ export class LiveSession {
     this.#watchers.delete(connection);
   }
 
-  /** Sends what a client misses that has all up to `after`, or else all that there is. */
+  /** Sends the events after `after` to a client, or a snapshot where they are not kept. */
   catchUp(connection: Connection, after: unknown, epoch: unknown): void {
     const isSame = epoch === undefined || epoch === this.epoch;
     const missed = isSame && typeof after === "number" ? this.#log.readAfter(after) : undefined;
-    // Before the first event there may be a past, which only those know who name the epoch.
+    // Before event 1 there may be older messages, which only clients that name the epoch have.
     if (missed && (after !== 0 || epoch === this.epoch)) {
       for (const event of missed) this.#send(connection, event);
       return;
@@ -102,8 +102,8 @@ export class LiveSession {
   }
 
   /**
-   * Starts a run. `ack` is called right before its first event, or with `isOver` where it
-   * ended without one; what goes wrong earlier is thrown, what goes wrong later is in the events.
+   * Starts a run. `ack` is called right before its first event, or with `isOver` where it ended
+   * without one. Errors before that are thrown; later ones are in the events.
    */
   start(run: () => Promise<unknown>, ack: (payload: Payload) => void): Promise<void> {
     this.assertIdle();
@@ -121,7 +121,7 @@ export class LiveSession {
         if (isBegun) this.#options.onError(error, `a run of session ${this.id}`);
         else reject(toRefusal(error));
       };
-      // A host that throws at once is as good as one that rejects.
+      // A host may throw or reject.
       new Promise((settle) => settle(run()))
         .then(() => {
           if (this.#onFirstEvent === begun) begun(true);
@@ -146,7 +146,7 @@ export class LiveSession {
     return this.#readSettings();
   }
 
-  /** Another transcript; everybody is told by a snapshot. */
+  /** Replaces the transcript; all clients get a snapshot. */
   async replaceMessages(messages: readonly AgentMessage[]): Promise<Payload> {
     return this.#rewrite(async () => {
       if (this.hosted.replaceMessages) await this.hosted.replaceMessages(messages);
@@ -161,7 +161,7 @@ export class LiveSession {
     });
   }
 
-  /** All that a client needs to go on from here. */
+  /** The whole state of the session, for a client that begins here. */
   createSnapshot(seq: number = this.#log.last): Payload {
     const all = this.agent.state.messages.filter((message) => this.#known.has(message));
     const omitted = this.#countOmitted(all);
@@ -172,7 +172,7 @@ export class LiveSession {
       ...this.hosted.info?.(),
       ...this.#readSettings(),
       messages,
-      // Those before these are in the session, and too long for one frame.
+      // Older messages are in the session, but do not fit into one frame.
       omitted,
       state: this.#writer.createReaderState(messages),
       queued: {
@@ -188,7 +188,7 @@ export class LiveSession {
     return this.#closing !== undefined;
   }
 
-  /** Ends the session for all who watch. `closed` is called before they are told. */
+  /** Ends the session for all clients. `closed` is called before they get the end. */
   close(closed?: () => void): Promise<void> {
     this.#closing ??= this.#close(closed);
     return this.#closing;
@@ -196,7 +196,7 @@ export class LiveSession {
 
   async #close(closed?: () => void): Promise<void> {
     try {
-      // While it ends it is still followed: how a run ended is told.
+      // Still subscribed, so that clients get the end of a run.
       this.agent.abort();
       await this.agent.waitForIdle();
       await this.hosted.close();
@@ -206,7 +206,7 @@ export class LiveSession {
       this.#unsubscribe();
       this.#publishEnd();
       this.#publish("done", { reason: "closed" });
-      // The stream is over: one of its name would be another.
+      // The stream is over: a new one of its name counts from 1.
       for (const connection of this.#watchers) connection.forget(this.id);
       this.#watchers.clear();
     }
@@ -220,7 +220,7 @@ export class LiveSession {
     } finally {
       this.#isReserved = false;
       this.#follow();
-      // The host may have made another agent.
+      // The host may have created another agent.
       this.clientTools.registerWithNewAgent();
     }
     const seq = this.#log.last + 1;
@@ -228,7 +228,7 @@ export class LiveSession {
     return { seq };
   }
 
-  /** Listens to the agent as it is now. */
+  /** Subscribes to the current agent. */
   #follow(): void {
     this.#unsubscribe();
     this.#writer = new WireEventWriter();
@@ -250,7 +250,7 @@ export class LiveSession {
   #holdEnd(event: AgentEndEvent): void {
     this.#heldEnd = event;
     if (this.#isReserved) return;
-    // A run of the host's own. Inside of a listener nobody may wait for the agent.
+    // A run that the host started. A listener must not wait for the agent.
     queueMicrotask(() => {
       void this.agent.waitForIdle().then(() => {
         this.#publishEnd();
@@ -268,7 +268,7 @@ export class LiveSession {
     this.#publish(type, payload);
   }
 
-  /** Everybody is told what is set now. */
+  /** Publishes the current settings. */
   #publishSettings(): void {
     const toolDescriptions = this.#readToolDescriptions();
     this.#publish("session_update", {
@@ -304,7 +304,7 @@ export class LiveSession {
     );
   }
 
-  /** How many of the oldest messages have to stay out of one frame. */
+  /** How many of the oldest messages do not fit into one frame. */
   #countOmitted(messages: readonly AgentMessage[]): number {
     let left = this.#options.snapshotBytes;
     for (let at = messages.length - 1; at >= 0; at--) {
@@ -315,7 +315,7 @@ export class LiveSession {
   }
 }
 
-/** Changes what an agent can change by itself. All or nothing. */
+/** Applies the changes that need no host. All or nothing. */
 export function applyChanges(agent: Agent, changes: SessionChanges): void {
   const { model, thinkingLevel, systemPrompt, tools, modes = {} } = changes;
   if (model !== undefined) {
@@ -342,7 +342,7 @@ async function refuseOnError(run: () => Promise<void> | void | undefined): Promi
   }
 }
 
-/** What a host or an agent refuses is the client's to mend. */
+/** An error of a host or an agent, as a refusal that the client can act on. */
 function toRefusal(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
   return new ProtocolError("invalid_request", errorMessage(error), { cause: error });

@@ -7,9 +7,9 @@ import {
 } from "@gyre/agent";
 import type { Payload } from "@gyre/protocol";
 
-/** The run that goes on, or was the last. */
+/** The current or last run. */
 interface PublishedRun {
-  /** The number of the event before its first: it names the run. */
+  /** The number of the event before its first: it identifies the run. */
   readonly after: number;
   readonly end?: { readonly seq: number; readonly payload: Payload };
 }
@@ -39,19 +39,19 @@ export class PublishedState {
     return this.#state.pending;
   }
 
-  /** An event is about to be sent after the one with the number `last`. */
+  /** Applies an event that is published after the number `last`. */
   apply(event: AgentEvent, last: number): void {
     this.#state = reduceAgentState(this.#state, event);
     if (event.type === "agent_start") this.#run = { after: last };
   }
 
-  /** The end of a run was sent, as this number. */
+  /** Applies the end of a run, published as `seq`. */
   endRun(event: AgentEndEvent, seq: number, payload: Payload): void {
     this.#state = reduceAgentState(this.#state, event);
     if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload } };
   }
 
-  /** For a snapshot. */
+  /** The fields of a snapshot. */
   payload(): Payload {
     const { pending, usage, error, isStreaming: isRunning } = this.#state;
     return {

@@ -1,12 +1,12 @@
 import type { Agent, AgentMessage, QueueMode } from "@gyre/agent";
 import type { ImageContent, ThinkingLevel } from "@gyre/ai";
 
-/** What a client may ask for when it makes a session. What a host does not know it leaves out. */
+/** Options of a new session. Hosts ignore those that they do not know. */
 export type SessionOptions = Readonly<Record<string, unknown>>;
 
-/** What a client may change. Absent: stays as it is. */
+/** Changes of the settings of a session. Absent fields stay as they are. */
 export interface SessionChanges {
-  /** A name, as the host knows its models. */
+  /** The name of a model at the host. */
   model?: string;
   thinkingLevel?: ThinkingLevel;
   systemPrompt?: string;
@@ -15,48 +15,48 @@ export interface SessionChanges {
   modes?: {
     steering?: QueueMode;
     followUp?: QueueMode;
-    /** What the agent may do without being asked about, in the host's words. */
+    /** What the agent may do without approval, by a name of the host. */
     permission?: string;
   };
 }
 
-/** What a client asks of a session. */
+/** A prompt of a client. */
 export interface SessionPrompt {
   text: string;
   images?: readonly ImageContent[];
 }
 
-/** One session, as a host lists it; more fields are passed on as they are. */
+/** One session of a list; further fields are sent as they are. */
 export interface SessionInfo {
   id: string;
   [field: string]: unknown;
 }
 
 /**
- * A session that is open. All but `agent` and `close` may be left out: the agent itself is
- * then asked. What they throw is told to the client: `ProtocolError` with its code, anything
- * else as an invalid request.
+ * An open session. All but `id`, `agent` and `close` may be left out: the server then calls the
+ * agent itself. The client gets the errors that they throw: `ProtocolError` with its code, any other
+ * as an invalid request.
  */
 export interface HostedSession {
   readonly id: string;
   readonly agent: Agent;
-  /** What else a client is told of the session: folder, title. */
+  /** Further facts about the session for clients: folder, title. */
   readonly info?: () => Readonly<Record<string, unknown>>;
-  /** Runs on a prompt to its end; settles when the next can come. */
+  /** Runs on a prompt to its end; settles when the next run can start. */
   prompt?(prompt: SessionPrompt): Promise<unknown>;
   /** All or nothing. Without it, the model and the permission mode cannot be changed. */
   update?(changes: SessionChanges): Promise<void>;
   replaceMessages?(messages: readonly AgentMessage[]): Promise<void>;
   reset?(): Promise<void>;
-  /** Ends a run, writes all down and lets go. */
+  /** Ends a run, saves everything and releases the session. */
   close(): Promise<void>;
 }
 
-/** Where sessions come from. */
+/** Creates, opens and lists sessions. */
 export interface SessionHost {
   create(options: SessionOptions): Promise<HostedSession>;
-  /** Opens a session that is not open; nothing where there is none of that id. */
+  /** Opens a session that is not open; undefined where there is none of that id. */
   open(id: string): Promise<HostedSession | undefined>;
-  /** Those that there are, open or not. */
+  /** All sessions, open or not. */
   list(): Promise<readonly SessionInfo[]>;
 }

@@ -12,7 +12,7 @@ import {
 import { type Payload, ProtocolError } from "@gyre/protocol";
 import type { SessionChanges, SessionPrompt } from "./session-host.ts";
 
-// What clients send, read strictly: everything here throws `invalid_request`, and says why.
+// Parsers of requests, all strict: they throw `invalid_request` with the reason.
 
 const LEVELS: ReadonlySet<unknown> = new Set(THINKING_LEVELS);
 const QUEUE_MODES: ReadonlySet<unknown> = new Set<QueueMode>(["one-at-a-time", "all"]);
@@ -49,7 +49,7 @@ export function parsePrompt(payload: Payload): SessionPrompt {
   return { text, ...(images !== undefined && { images }) };
 }
 
-/** The same as a message that can wait in a queue. */
+/** The same as a message for a queue. */
 export function parseMessage(payload: Payload, now: number): UserMessage {
   const { text, images = [] } = parsePrompt(payload);
   return userMessage(text, now, images);
@@ -86,7 +86,7 @@ function parseDecision(id: string, value: unknown): Decision {
   }
 }
 
-/** `{content, details?, isError?, terminate?}`. What it cost is not taken from a client. */
+/** `{content, details?, isError?, terminate?}`. Usage is not accepted from a client. */
 export function parseResult(value: unknown, whose: string): AgentToolResult {
   if (!isRecord(value) || !isContent(value["content"])) {
     throw invalidRequest(`The result ${whose} has "content", a list of texts and images.`);
@@ -100,12 +100,12 @@ export function parseResult(value: unknown, whose: string): AgentToolResult {
   };
 }
 
-/** Tools that a client may lend at a time. */
+/** How many tools a client may register. */
 export const MAX_CLIENT_TOOLS = 128;
-/** What every service takes as the name of a tool. */
+/** The names of tools that every service accepts. */
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** A tool as a client tells of it. */
+/** A tool as a client describes it. */
 export interface ToolSpec {
   name: string;
   description: string;
@@ -115,17 +115,17 @@ export interface ToolSpec {
 }
 
 /** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], lender?}` */
-export function parseTools({ tools, lender }: Payload): {
+export function parseTools({ tools, lender: clientName }: Payload): {
   tools: ToolSpec[];
-  lender: string | undefined;
+  clientName: string | undefined;
 } {
   if (!Array.isArray(tools))
     throw invalidRequest('"tools" is a list of {name, description, parameters}.');
   if (tools.length > MAX_CLIENT_TOOLS)
     throw invalidRequest(`"tools" has at most ${MAX_CLIENT_TOOLS} entries.`);
-  if (lender !== undefined && typeof lender !== "string")
+  if (clientName !== undefined && typeof clientName !== "string")
     throw invalidRequest('"lender" is a name.');
-  return { tools: tools.map(parseTool), lender };
+  return { tools: tools.map(parseTool), clientName };
 }
 
 function parseTool(tool: unknown): ToolSpec {
@@ -155,7 +155,7 @@ function parseTool(tool: unknown): ToolSpec {
 export function parseChanges(payload: Payload): SessionChanges {
   const { model, thinkingLevel, systemPrompt, tools, modes } = payload;
   const unknown = Object.keys(payload).find((key) => !CHANGES.has(key));
-  if (unknown !== undefined) throw invalidRequest(`"${unknown}" is nothing that can be changed.`);
+  if (unknown !== undefined) throw invalidRequest(`"${unknown}" cannot be changed.`);
   if (model !== undefined && typeof model !== "string") throw invalidRequest('"model" is a name.');
   if (thinkingLevel !== undefined && !isLevel(thinkingLevel)) {
     throw invalidRequest(`"thinkingLevel" is one of ${THINKING_LEVELS.join(", ")}.`);
@@ -196,7 +196,7 @@ function describeQueueMode(name: string): string {
   return `"modes.${name}" is one of ${[...QUEUE_MODES].join(", ")}.`;
 }
 
-/** What is to be done with a message that waits. */
+/** A change of a queue. */
 export type QueueEdit =
   | { op: "list" | "clear"; queue: QueueName }
   | { op: "edit"; queue: QueueName; id: string; message: UserMessage }
@@ -224,7 +224,7 @@ export function parseQueueEdit(payload: Payload, now: number): QueueEdit {
 export function parseMessages({ messages }: Payload): AgentMessage[] {
   if (!Array.isArray(messages)) throw invalidRequest('"messages" is a list.');
   const at = messages.findIndex((message) => !isMessage(message));
-  if (at >= 0) throw invalidRequest(`Message ${at} of "messages" is no message.`);
+  if (at >= 0) throw invalidRequest(`Message ${at} of "messages" is not a message.`);
   return messages as AgentMessage[];
 }
 

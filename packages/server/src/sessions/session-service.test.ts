@@ -72,8 +72,8 @@ function withoutPartials(events: readonly AgentEvent[]): unknown[] {
   return events.map((event) => {
     if (event.type === "message_start") return { ...event, message: event.message.role };
     if (event.type !== "message_update") return event;
-    const { partial: _, ...told } = { partial: undefined, ...event.assistantMessageEvent };
-    return told;
+    const { partial: _, ...rest } = { partial: undefined, ...event.assistantMessageEvent };
+    return rest;
   });
 }
 

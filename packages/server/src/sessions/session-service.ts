@@ -30,7 +30,7 @@ import {
 export interface SessionServiceOptions {
   limits?: Partial<Limits>;
   clock?: Clock;
-  /** Trouble that no client is told of. */
+  /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
 
@@ -40,7 +40,7 @@ type SessionCommand = (
   ack: (payload?: Payload) => void,
 ) => Payload | void | Promise<Payload | void>;
 
-/** What holds for one connection, and is asked for again on the next. */
+/** Requests about one connection, which clients repeat on the next one. */
 const OF_CONNECTION: ReadonlySet<string> = new Set([
   "session_attach",
   "tool_register",
@@ -48,7 +48,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "tool_result",
 ]);
 
-/** Half of a frame is for messages; the rest of a snapshot is small but for a message on its way. */
+/** Half of a frame is for messages; the rest of a snapshot is small, except for a partial message. */
 const SNAPSHOT_SHARE = 0.5;
 
 /** Serves sessions on one transport, with a service and a server of its own. */
@@ -62,17 +62,17 @@ export function serveSessions(
   return server;
 }
 
-/** Sessions for any number of clients. A client that goes away ends nothing. */
+/** Sessions for any number of clients. They go on when a client leaves. */
 export class SessionService implements WireService {
   readonly #host: SessionHost;
   readonly #options: SessionServiceOptions;
   readonly #limits: Limits;
   readonly #clock: Clock;
   readonly #sessions = new Map<string, LiveSession>();
-  /** Those that are being opened, so that two clients get one. */
+  /** Sessions that are being opened, so that two clients share one. */
   readonly #opening = new Map<string, Promise<LiveSession>>();
   readonly #creating = new Set<Promise<LiveSession>>();
-  /** A session that was asked for twice with one id is made once, on whichever connection. */
+  /** A repeated `session_create` gets the session of the first one, on any connection. */
   readonly #created = new IdempotencyCache();
   #isClosed = false;
 
@@ -83,7 +83,7 @@ export class SessionService implements WireService {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** How many sessions have a run that goes on. */
+  /** How many sessions have a run. */
   get running(): number {
     return [...this.#sessions.values()].filter(({ isBusy }) => isBusy).length;
   }
@@ -102,7 +102,7 @@ export class SessionService implements WireService {
     };
   }
 
-  /** Aborts what runs and closes every session. */
+  /** Aborts all runs and closes every session. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
@@ -167,9 +167,9 @@ export class SessionService implements WireService {
       });
     }
     handlers.set("tool_register", (frame) => {
-      const { clientTools: lent } = findAttached(frame, attached);
-      const { tools, lender } = parseTools(frame.payload);
-      if (!connection().isClosed) lent.register(connection(), tools, lender);
+      const { clientTools } = findAttached(frame, attached);
+      const { tools, clientName } = parseTools(frame.payload);
+      if (!connection().isClosed) clientTools.register(connection(), tools, clientName);
     });
     for (const type of ["tool_update", "tool_result"]) {
       handlers.set(type, (frame) => {
@@ -249,7 +249,7 @@ export class SessionService implements WireService {
     this.#assertOpen();
     const live = this.#sessions.get(id);
     if (live && !live.isClosed) return live;
-    // What is being closed is opened again when it is let go of.
+    // A session that is being closed is opened again after that.
     if (live) await live.close().catch(() => {});
     const shared = this.#opening.get(id);
     if (shared) return shared;
@@ -283,7 +283,7 @@ export class SessionService implements WireService {
     }
   }
 
-  /** For a session's life; what says where a client is and what it lends, for the connection's. */
+  /** The cache of the session; requests about a connection use that of the connection. */
   #findCache({ type, stream }: Envelope): IdempotencyCache | undefined {
     if (type === "session_create") return this.#created;
     if (OF_CONNECTION.has(type) || stream === undefined) return undefined;

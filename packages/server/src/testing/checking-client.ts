@@ -1,6 +1,6 @@
 import { type Envelope, type Payload, SequenceCheck, type Transport } from "@gyre/protocol";
 
-/** A client that does one thing after the other, and checks all that it is sent. */
+/** A client that sends one request after the other, and checks every frame that it gets. */
 export class CheckingClient {
   /** Every frame, in order. */
   readonly frames: Envelope[] = [];
@@ -30,7 +30,7 @@ export class CheckingClient {
     return id;
   }
 
-  /** Sends a request, numbered if it is for a session, and gives its answer. */
+  /** Sends a request, numbered if it is for a session. Settles with its answer. */
   request(type: string, payload: Payload = {}, stream?: string): Promise<Envelope> {
     const seq = stream === undefined ? undefined : (this.#sent.get(stream) ?? 0) + 1;
     if (stream !== undefined && seq !== undefined) this.#sent.set(stream, seq);
@@ -39,21 +39,21 @@ export class CheckingClient {
     return this.next((frame) => frame.re === id);
   }
 
-  /** As `request`; throws where it is refused. */
+  /** As `request`; rejects where it is refused. */
   async ask(type: string, payload: Payload = {}, stream?: string): Promise<Payload> {
     const answer = await this.request(type, payload, stream);
     if (answer.type === "ack" || answer.type === "ready") return answer.payload;
     throw new Error(`${type}: ${JSON.stringify(answer.payload)}`);
   }
 
-  /** The first frame from now on, or of those that came, that is looked for. */
+  /** The first frame that matches, of those that arrived or arrive later. */
   next(until: (frame: Envelope) => boolean, from = 0): Promise<Envelope> {
     const there = this.frames.slice(from).find(until);
     if (there) return Promise.resolve(there);
     return new Promise((found) => this.#waiting.push({ until, found }));
   }
 
-  /** Says hello and makes a session; gives its id. */
+  /** Sends `hello` and creates a session; settles with its id. */
   async create(options: Payload = {}): Promise<string> {
     await this.ask("hello", { versions: [1] });
     return String((await this.ask("session_create", options))["session"]);
@@ -64,7 +64,7 @@ export class CheckingClient {
     return this.frames.filter((frame) => frame.stream === stream && frame.seq !== undefined);
   }
 
-  /** A stream that is over counts anew. */
+  /** Forgets an ended stream: a new one of its name counts from 1. */
   forget(stream: string): void {
     this.#sent.delete(stream);
     this.#sequences.forget(stream);

@@ -13,7 +13,7 @@ import {
 import { SessionService, type SessionServiceOptions } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
 
-/** A server with sessions in this process, and ways to it. */
+/** A server with sessions in this process, and clients of it. */
 export interface RemoteWorld {
   host: ScriptedHost;
   server: WireServer;
@@ -68,7 +68,7 @@ function createCutClient(server: WireServer, cuts: readonly number[] = []): CutC
   };
 }
 
-/** Time stands still, but for what a client waits before it connects again. */
+/** Time stands still, except for the delays before a client reconnects. */
 function skipDelays(): Pick<WireClientOptions, "clock" | "random" | "onState"> {
   const clock = manualClock();
   return {
@@ -133,13 +133,13 @@ export function createTestTool(
   return { name, description: `It is ${name}.`, parameters: { type: "object" }, execute };
 }
 
-/** Events as they are compared: the message so far is live, and left out until it is whole. */
+/** Events in a form to compare: without partial messages, which are live. */
 export function toComparable(events: readonly AgentEvent[]): unknown[] {
   const plain = events.map((event) => {
     if (event.type === "message_start") return { ...event, message: event.message.role };
     if (event.type !== "message_update") return event;
-    const { partial: _, ...told } = { partial: undefined, ...event.assistantMessageEvent };
-    return told;
+    const { partial: _, ...rest } = { partial: undefined, ...event.assistantMessageEvent };
+    return rest;
   });
   return JSON.parse(JSON.stringify(plain)) as unknown[];
 }

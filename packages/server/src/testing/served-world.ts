@@ -17,7 +17,7 @@ import {
 import { SessionService } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
 
-/** The response to what a context asks last. */
+/** The response to the last question of a context. */
 export type AnswerTo = (question: string, context: Context) => ScriptAnswer;
 
 export interface ServedWorldOptions {
@@ -25,7 +25,7 @@ export interface ServedWorldOptions {
   answer: AnswerTo;
   scripted?: ScriptedModelOptions;
   host?: Omit<ScriptedHostOptions, "script">;
-  /** Names that the server is called by, beside those of loopback. */
+  /** Names of the server, beside those of loopback. */
   hosts?: readonly string[];
   limits?: Partial<Limits>;
   clock?: Clock;
@@ -39,7 +39,7 @@ export interface ServedWorld {
   readonly server: WireServer;
   readonly tcp: PortListener;
   readonly http: HttpListener;
-  /** Trouble that no client was told of. */
+  /** Errors that no client got. */
   readonly errors: unknown[];
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ export async function createServedWorld(options: ServedWorldOptions): Promise<Se
   };
 }
 
-/** What the newest message of a user says. */
+/** The text of the newest user message. */
 export function findLastQuestion({ messages }: Context): string {
   const asked = messages.findLast(({ role }) => role === "user");
   return typeof asked?.content === "string" ? asked.content : "";

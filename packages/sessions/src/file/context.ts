@@ -17,7 +17,7 @@ export interface BuiltContext {
 
 /**
  * Reads what an agent needs of the branch that ends at a place (-1: none), and nothing else.
- * `onLost` is told of a message that cannot be put together any more.
+ * `onLost` gets a message that can no longer be assembled.
  */
 export async function buildContext(
   index: EntryIndex,

@@ -18,7 +18,7 @@ function user(content: string): UserMessage {
   return { role: "user", content, timestamp: 1 };
 }
 
-function said(content: string): EntryBody {
+function userEntry(content: string): EntryBody {
   return { type: "message", message: user(content) };
 }
 
@@ -39,7 +39,7 @@ function kinds(problems: readonly SessionProblem[]): string[] {
 /** A closed file with these messages, and its lines with their LF. */
 async function fileOf(words: readonly string[]): Promise<{ path: string; lines: Buffer[] }> {
   const session = await createSession(newPath(), { cwd: "/w" });
-  for (const word of words) await session.append(said(word));
+  for (const word of words) await session.append(userEntry(word));
   await session.close();
   return { path: session.path, lines: linesOf(await readFile(session.path)) };
 }
@@ -65,7 +65,7 @@ describe("a torn tail", () => {
       // With all but its LF a line is whole; with nothing left of it there is no tail.
       const isWhole = cut === 1;
       expect(kinds(session.problems)).toEqual(isWhole || cut === last ? [] : ["torn"]);
-      await session.append(said("d"));
+      await session.append(userEntry("d"));
       expect(await texts(session)).toEqual(isWhole ? ["a", "b", "c", "d"] : ["a", "b", "d"]);
       await session.close();
       expect((await readFile(path)).at(-1)).toBe(10);
@@ -80,7 +80,7 @@ describe("a torn tail", () => {
     await appendFile(path, Buffer.alloc(5_000));
     const session = await openSession(path);
     expect(kinds(session.problems)).toEqual(["torn"]);
-    await session.append(said("c"));
+    await session.append(userEntry("c"));
     expect(await texts(session)).toEqual(["a", "b", "c"]);
     await session.close();
   });
@@ -127,7 +127,7 @@ describe("damage in the middle", () => {
     const session = await after(damage);
     expect(session.leaf).toBe(4);
     expect(await texts(session)).toEqual(["a", "b", "c", "d"]);
-    await session.append(said("e"));
+    await session.append(userEntry("e"));
     expect(await texts(session)).toEqual(["a", "b", "c", "d", "e"]);
     await session.close();
   });
@@ -148,11 +148,11 @@ describe("damage in the middle", () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const content: ToolResultMessage["content"] = [{ type: "text", text: "x" }];
     const call = { toolCallId: "c", toolName: "t", isError: false };
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     await session.append({ type: "result", ...call, result: { content } });
     const message: ToolResultMessage = { role: "toolResult", ...call, content, timestamp: 5 };
     await session.append({ type: "message", message });
-    await session.append(said("b"));
+    await session.append(userEntry("b"));
     await session.close();
     const lines = linesOf(await readFile(session.path));
     lines[2]?.write("#", 70);
@@ -173,7 +173,7 @@ describe("fencing", () => {
     const session = await openSession(path);
     expect(kinds(session.problems)).toEqual(["fenced"]);
     expect(await texts(session)).toEqual(["a", "new"]);
-    await session.append(said("b"));
+    await session.append(userEntry("b"));
     expect(await readFile(path, "utf8")).toContain('"w":3');
     await session.close();
   });
@@ -234,7 +234,7 @@ const damages: fc.Arbitrary<Damage[]> = fc.array(
 type Step = { body: EntryBody } | { branch: number };
 
 const bodies: fc.Arbitrary<EntryBody> = fc.oneof(
-  { weight: 5, arbitrary: fc.string({ unit: "binary", maxLength: 60 }).map(said) },
+  { weight: 5, arbitrary: fc.string({ unit: "binary", maxLength: 60 }).map(userEntry) },
   { weight: 1, arbitrary: fc.string().map((title): EntryBody => ({ type: "title", title })) },
   {
     weight: 1,
@@ -350,7 +350,7 @@ async function checkKept(path: string, kept: Entry[], hasHeader: boolean): Promi
   };
   await check();
   await session.context();
-  const added = await session.append(said("more"));
+  const added = await session.append(userEntry("more"));
   const { leaf } = session;
   await session.close();
   session = await openSession(path);
@@ -363,7 +363,7 @@ async function checkKept(path: string, kept: Entry[], hasHeader: boolean): Promi
 it("a long line costs no more than its bytes, and is found again", async () => {
   const session = await createSession(newPath(), { cwd: "/w" });
   const long = "long ".repeat(2_000_000);
-  for (const word of ["a", long, "b"]) await session.append(said(word));
+  for (const word of ["a", long, "b"]) await session.append(userEntry(word));
   await session.close();
   const again = await openSession(session.path);
   expect(again.problems).toEqual([]);

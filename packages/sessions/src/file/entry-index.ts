@@ -122,7 +122,7 @@ export class EntryIndex {
       path.push(next);
       const parent = this.parentAt(next);
       if (parent === 0) break;
-      // Mostly the neighbour.
+      // Usually the neighbor.
       next = this.#ids[next - 1] === parent ? next - 1 : this.find(parent);
     }
     return path.reverse();

@@ -4,13 +4,13 @@ import { basename, dirname, join } from "node:path";
 import { errnoOf } from "@gyre/ai";
 import { SessionError } from "../format/types.ts";
 
-/** A conversation is nobody else's business. */
+/** Only the owner may read a conversation. */
 export const FILE_MODE = 0o600;
 export const FOLDER_MODE = 0o700;
 const DRAFT_BYTES = 8;
 const DRAFT_SUFFIX = /^\.[0-9a-f]{16}\.new$/;
 
-/** What a file system says that has no hard links. */
+/** The errors of file systems without hard links. */
 const NO_LINKS: ReadonlySet<string | undefined> = new Set([
   "EPERM",
   "ENOTSUP",
@@ -23,7 +23,7 @@ export function hasNoLinks(error: unknown): boolean {
   return NO_LINKS.has(errnoOf(error));
 }
 
-/** What stands at a path: nothing, a file with nothing in it, or anything else. */
+/** What is at a path: nothing, an empty file, or anything else. */
 export async function placeAt(path: string): Promise<"free" | "empty" | "taken"> {
   try {
     const found = await lstat(path);
@@ -35,7 +35,7 @@ export async function placeAt(path: string): Promise<"free" | "empty" | "taken">
 }
 
 /**
- * Makes a file with all of its content, on the disk, or not at all. The caller holds the
+ * Creates a file with all of its content, on the disk, or not at all. The caller holds the
  * lock. Rejects with `exists` where there is one.
  */
 export async function putInPlace(

@@ -9,8 +9,8 @@ const FIRST_EPOCH = 1;
 const WRITE_BYTES = 1024 * 1024;
 
 /**
- * Writes the branch that ends at a place (-1: none) into a new file, with the results of
- * its calls: numbered anew from 1, and all that refers to an entry with it.
+ * Writes the branch that ends at a place (-1: none) into a new file, with the results of its calls.
+ * Entries are numbered from 1, and references to them follow.
  */
 export async function writeBranch(
   handle: FileHandle,
@@ -51,7 +51,7 @@ class Renumbering {
   readonly #new = new Map<number, number>();
   #next = 1;
 
-  /** The line with new numbers; nothing where what it speaks of is not on the branch. */
+  /** The line with new numbers; undefined where it refers to an entry that is not on the branch. */
   line(fields: Fields, id: number, parentId: number): Buffer | undefined {
     const { id: _i, parentId: _p, w: _w, crc: _c, type, timestamp, ...rest } = fields;
     const parent = this.#new.get(parentId) ?? null;

@@ -45,7 +45,7 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 interface Writer {
   readonly pid: number;
   /** Gives an order; settles with the answer, or with `gone`. */
-  tell(order: string): Promise<string>;
+  send(order: string): Promise<string>;
 }
 
 function writer(path: string, shell?: string): Writer {
@@ -56,7 +56,7 @@ function writer(path: string, shell?: string): Writer {
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     pid: child.pid ?? 0,
-    async tell(order) {
+    async send(order) {
       child.stdin.write(`${order}\n`);
       const { value, done } = await answers.next();
       if (!done) return value;
@@ -66,7 +66,7 @@ function writer(path: string, shell?: string): Writer {
   };
 }
 
-function said(content: string): EntryBody {
+function userEntry(content: string): EntryBody {
   return { type: "message", message: { role: "user", content, timestamp: 1 } };
 }
 
@@ -87,15 +87,15 @@ describe("the lock of a session", () => {
   it("keeps out everybody else, and says who has it", async () => {
     const path = newPath();
     const other = writer(path);
-    expect(await other.tell("create")).toBe("ok");
+    expect(await other.send("create")).toBe("ok");
     await expect(openSession(path)).rejects.toMatchObject({ code: "locked", path });
     await expect(openSession(path)).rejects.toThrow(
       `open in process ${other.pid} on ${hostname()}, since 2`,
     );
-    expect(await other.tell("append 5")).toBe("ok");
-    expect(await other.tell("close")).toBe("ok");
+    expect(await other.send("append 5")).toBe("ok");
+    expect(await other.send("close")).toBe("ok");
     const session = await openSession(path);
-    expect(await other.tell("open")).toBe("locked");
+    expect(await other.send("open")).toBe("locked");
     await session.close();
     expect(await beside(path)).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe("the lock of a session", () => {
   it("keeps out the same process as well", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     await expect(openSession(session.path)).rejects.toThrow("in this process already");
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     await session.close();
     await session.close();
   });
@@ -111,12 +111,12 @@ describe("the lock of a session", () => {
   it("of a process that was killed is taken over", async () => {
     const path = newPath();
     const other = writer(path);
-    await other.tell("create");
-    await other.tell("append 5");
-    expect(await other.tell("die")).toBe("gone");
+    await other.send("create");
+    await other.send("append 5");
+    expect(await other.send("die")).toBe("gone");
     expect(await beside(path)).toEqual([`${basename(path)}.lock`]);
     const session = await openSession(path);
-    await session.append(said("b"));
+    await session.append(userEntry("b"));
     expect((await session.context()).messages).toHaveLength(2);
     expect((await readFile(path, "utf8")).match(/"w":\d/g)).toEqual(['"w":1', '"w":2']);
     await session.close();
@@ -140,13 +140,13 @@ describe("the lock of a session", () => {
 
   it("that was taken over is found out by its old holder, who writes no more", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     await lockFile(session.path, { boot: "another" });
     const other = await openSession(session.path);
-    await expect(session.append(said("old"))).rejects.toMatchObject({ code: "lock_lost" });
-    await other.append(said("new"));
+    await expect(session.append(userEntry("old"))).rejects.toMatchObject({ code: "lock_lost" });
+    await other.append(userEntry("new"));
     await session.close();
-    await other.append(said("newer"));
+    await other.append(userEntry("newer"));
     const { messages } = await other.context();
     expect(messages.filter(isLlmMessage).map(({ content }) => content)).toEqual([
       "a",
@@ -171,11 +171,11 @@ describe("the lock of a session", () => {
         const claim = { ...holder, boot: "another", token: `${round}def` };
         await writeFile(`${path}.lock.${stale.token}`, JSON.stringify(claim));
       }
-      const answers = await Promise.all(racers.map((racer) => racer.tell("open")));
+      const answers = await Promise.all(racers.map((racer) => racer.send("open")));
       expect(answers.toSorted()).toEqual([...Array(RACERS - 1).fill("locked"), "ok"]);
       const winner = racers[answers.indexOf("ok")];
-      expect(await winner?.tell("append 9")).toBe("ok");
-      await Promise.all(racers.map((racer) => racer.tell("close")));
+      expect(await winner?.send("append 9")).toBe("ok");
+      await Promise.all(racers.map((racer) => racer.send("close")));
     }
     const again = await openSession(path);
     expect(again.problems).toEqual([]);
@@ -197,15 +197,15 @@ describe("a full disk", () => {
   it("costs the entry that did not fit, and no other", async () => {
     const path = newPath();
     const other = writer(path, `ulimit -f ${FILE_LIMIT}`);
-    expect(await other.tell("create")).toBe("ok");
+    expect(await other.send("create")).toBe("ok");
     let kept = 0;
-    let answer = await other.tell("append 10000");
-    for (; answer === "ok"; kept++) answer = await other.tell("append 10000");
+    let answer = await other.send("append 10000");
+    for (; answer === "ok"; kept++) answer = await other.send("append 10000");
     expect(answer).toBe("write_failed");
     expect(kept).toBeGreaterThan(0);
-    expect(await other.tell("append 10000")).toBe("write_failed");
-    expect(await other.tell("append 10")).toBe("ok");
-    expect(await other.tell("die")).toBe("gone");
+    expect(await other.send("append 10000")).toBe("write_failed");
+    expect(await other.send("append 10")).toBe("ok");
+    expect(await other.send("die")).toBe("gone");
     const session = await openSession(path);
     expect(session.problems).toEqual([]);
     const lengths = (await session.context()).messages
@@ -218,11 +218,11 @@ describe("a full disk", () => {
   it("leaves no half of a lock behind", async () => {
     const path = newPath();
     const other = writer(path, "ulimit -f 0");
-    expect(await other.tell("create")).toBe("write_failed");
+    expect(await other.send("create")).toBe("write_failed");
     expect(await beside(path)).toEqual([]);
     const session = await createSession(path, { cwd: "/w" });
     await session.close();
-    expect(await other.tell("open")).toBe("unreadable");
+    expect(await other.send("open")).toBe("unreadable");
     expect(await beside(path)).toEqual([]);
   });
 });

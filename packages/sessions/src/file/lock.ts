@@ -16,9 +16,9 @@ import { FILE_MODE, hasNoLinks } from "./files.ts";
 import { SessionError } from "../format/types.ts";
 
 const TOKEN_BYTES = 8;
-/** Each try follows a change that somebody else has made to the lock. */
+/** How often a lock that another process changes meanwhile is tried. */
 const MAX_TRIES = 32;
-/** Takers that died while they took over from takers that died. */
+/** How many claims of dead processes on a dead process's lock are followed. */
 const MAX_CLAIM_DEPTH = 4;
 /** The last moment that a date can name. */
 const MAX_DATE_MS = 8.64e15;
@@ -26,15 +26,15 @@ const MAX_DATE_MS = 8.64e15;
 const STATE_FIELD = 0;
 const START_FIELD = 19;
 
-/** Who holds a lock, as it says itself. */
+/** The holder that a lock names. */
 interface Holder {
   pid: number;
-  /** When the process started, in the system's own measure; tells it from a later one with its pid. */
+  /** When the process started, in units of the system; distinguishes it from a later one with its pid. */
   start: string;
   host: string;
-  /** Tells one start of the machine from another. */
+  /** Identifies one boot of the machine. */
   boot: string;
-  /** The space that the pid belongs to: in a container it says nothing about pids outside. */
+  /** The pid namespace: a pid in a container means nothing outside of it. */
   space: string;
   token: string;
   /** Milliseconds since 1970. */
@@ -45,13 +45,13 @@ interface Holder {
 export interface LockHints {
   /** Where it was left behind. Default: to delete its file. */
   unlockHint?: string;
-  /** Where somebody else goes on with the session: how to go on in a copy. */
+  /** Where another process has the session open: how to continue in a copy. */
   forkHint?: string;
 }
 
 /**
- * A file beside another one that says who may write to it. It is made whole or not at all,
- * and is taken from a process only if that is gone for certain.
+ * A file beside a session file that names the one process that may write to it. It is created whole
+ * or not at all, and is taken from a process only if that has certainly ended.
  */
 export class FileLock {
   readonly path: string;
@@ -80,15 +80,15 @@ export class FileLock {
   }
 }
 
-/** Takes a lock, or answers with who has it. */
+/** Takes a lock, or returns its holder. */
 function acquire(path: string, me: Holder, depth: number): Holder | "unreadable" | undefined {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (putNew(path, me)) return undefined;
     const holder = readHolder(path);
     if (holder === undefined) continue;
     if (holder === "unreadable" || !isGone(holder) || depth === MAX_CLAIM_DEPTH) return holder;
-    // Only who holds the claim on this very lock may replace it. Another one that found the
-    // same lock comes later to the claim, and then finds a new lock.
+    // Only the process with the claim on this very lock may replace it. Another one that found the
+    // same lock gets the claim later, and then finds a new lock.
     const claim = `${path}.${holder.token}`;
     const other = acquire(claim, me, depth + 1);
     if (other) return other;
@@ -105,7 +105,7 @@ function acquire(path: string, me: Holder, depth: number): Holder | "unreadable"
   return readHolder(path) ?? "unreadable";
 }
 
-/** Makes the file with its content in one step; answers false if there is one. */
+/** Creates the file with its content in one step; false if it exists. */
 function putNew(path: string, me: Holder): boolean {
   const draft = writeDraft(path, me);
   try {
@@ -141,12 +141,12 @@ function writeDraft(path: string, me: Holder): string {
   return draft;
 }
 
-/** Leaves nothing behind where it fails: half a lock would say nothing about who holds it. */
+/** Leaves nothing behind if it fails: half a lock would not name its holder. */
 function write(path: string, me: Holder): void {
   const file = openSync(path, "wx", FILE_MODE);
   try {
     writeSync(file, JSON.stringify(me));
-    // After a power failure an empty one would not either.
+    // After a power failure an empty lock would not either.
     fdatasyncSync(file);
   } catch (error) {
     rmSync(path, { force: true });
@@ -168,7 +168,7 @@ function readHolder(path: string): Holder | "unreadable" | undefined {
     const value: unknown = JSON.parse(text);
     return isHolder(value) ? value : "unreadable";
   } catch {
-    // Whose it is cannot be told, and the answer says so.
+    // The holder is unknown.
     return "unreadable";
   }
 }
@@ -186,7 +186,7 @@ function isHolder(value: unknown): value is Holder {
   );
 }
 
-/** Whether the holder cannot be running any more. What cannot be told counts as running. */
+/** Whether the holder has certainly ended. A holder that cannot be checked counts as running. */
 function isGone(holder: Holder): boolean {
   const here = thisProcess();
   if (holder.host !== here.host) return false;
@@ -206,7 +206,7 @@ function thisProcess(): Omit<Holder, "token" | "since"> {
   };
 }
 
-/** When a process started; empty where the system does not tell. */
+/** When a process started; empty where the system does not report it. */
 function startOf(pid: number): string {
   try {
     process.kill(pid, 0);
@@ -225,7 +225,7 @@ function systemText(path: string): string {
   try {
     return readFileSync(path, "utf8").trim();
   } catch {
-    // Not Linux, or not ours to read.
+    // Not Linux, or no permission.
     return "";
   }
 }
@@ -234,7 +234,7 @@ function systemLink(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    // Not Linux, or not ours to read.
+    // Not Linux, or no permission.
     return "";
   }
 }

@@ -43,9 +43,9 @@ const CUSTOM = ENTRY_TYPES.indexOf("custom");
 const LEAF = ENTRY_TYPES.indexOf("leaf");
 const RESULT = ENTRY_TYPES.indexOf("result");
 
-/** What a file holds, as far as one look at it tells. */
+/** The result of one pass over a file. */
 export interface Scanned {
-  /** Missing where the first line is not one, or is damaged. */
+  /** Absent where the first line is not a header, or is damaged. */
   header: SessionHeader | undefined;
   index: EntryIndex;
   /** 0: none. */
@@ -86,7 +86,7 @@ export async function scan(handle: FileHandle): Promise<Scanned> {
       take(chunk, start, lf);
       start = lf + 1;
     }
-    // The chunk is filled anew; of what is too long, nothing is kept.
+    // The chunk is reused, so the piece is copied; of a line that is too long nothing is kept.
     heldBytes += chunk.length - start;
     if (heldBytes > MAX_LINE_BYTES) held = [];
     else held.push(Buffer.from(chunk.subarray(start)));
@@ -238,7 +238,7 @@ class Scanner {
     return bytes[at] === COMMA && isId(this.#id) && !Number.isNaN(this.#parent + this.#w);
   }
 
-  /** The same, of a line that somebody else has written. */
+  /** The same, of a line that another program has written. */
   #readFields(fields: Fields): boolean {
     const {
       id = this.#index.lastId + 1,
@@ -334,13 +334,13 @@ class Scanner {
     this.#index = index;
   }
 
-  #adopt({ id, parent: told, offset, bytes, line }: Noted): void {
+  #adopt({ id, parent: stated, offset, bytes, line }: Noted): void {
     const index = this.#index;
-    if (told < id && (told === 0 || index.find(told) >= 0)) return;
-    const parent = placeInBranch(index, index.floor(Math.min(told, id) - 1));
+    if (stated < id && (stated === 0 || index.find(stated) >= 0)) return;
+    const parent = placeInBranch(index, index.floor(Math.min(stated, id) - 1));
     index.setParent(index.find(id), parent);
-    const where = parent === 0 ? "begins anew" : `follows entry ${parent}`;
-    const why = `Entry ${id} followed entry ${told}, which is missing, and now ${where}`;
+    const where = parent === 0 ? "begins a tree of its own" : `follows entry ${parent}`;
+    const why = `Entry ${id} followed entry ${stated}, which is missing, and now ${where}`;
     this.#report("orphan", offset, bytes, why, line);
   }
 

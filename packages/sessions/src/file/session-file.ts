@@ -121,7 +121,7 @@ async function createFile(
   return openFile(full, clock, lock);
 }
 
-/** Lets go of the lock if it cannot be opened. */
+/** Releases the lock if the file cannot be opened. */
 async function openFile(
   path: string,
   clock: Clock,
@@ -486,7 +486,7 @@ class SessionFile implements Session {
     }
   }
 
-  /** Throws where somebody else has taken over, for good. */
+  /** Throws where another process has taken over. The session stays unusable then. */
   async #assertOurs(): Promise<void> {
     if (this.#over) throw this.#over;
     const change = await this.#whatChanged();
@@ -500,7 +500,7 @@ class SessionFile implements Session {
       const { dev, ino, size } = await stat(this.path);
       const { dev: ourDev, ino: ourIno } = this.#identity;
       if (dev !== ourDev || ino !== ourIno) return "was replaced by another file";
-      if (size !== this.#size && !this.#hasLeftovers) return "was written to by somebody else";
+      if (size !== this.#size && !this.#hasLeftovers) return "was written to by another process";
       return this.#lock?.isHeld() ? undefined : "has been taken over by another process";
     } catch (error) {
       if (errnoOf(error) === "ENOENT") return "was deleted";

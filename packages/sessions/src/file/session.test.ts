@@ -26,7 +26,7 @@ function user(content: string, timestamp = 1): UserMessage {
   return { role: "user", content, timestamp };
 }
 
-function said(content: string): EntryBody {
+function userEntry(content: string): EntryBody {
   return { type: "message", message: user(content) };
 }
 
@@ -55,7 +55,7 @@ describe("a session file", () => {
     const path = newPath();
     const session = await createSession(path, { cwd: "/w", id: "abc" }, { clock });
     const bodies: EntryBody[] = [
-      said("one \u2028 \ud800 \u{1f600} \n"),
+      userEntry("one \u2028 \ud800 \u{1f600} \n"),
       { type: "settings", settings: { model: { provider: "p", id: "m" }, tools: ["a"] } },
       { type: "title", title: "A title" },
       { type: "label", entry: 1, label: "here" },
@@ -89,7 +89,7 @@ describe("a session file", () => {
 
   it("is one line of JSON an entry, the head first and the checksum last", async () => {
     const session = await createSession(newPath(), { cwd: "/w" }, { clock: manualClock() });
-    await session.append(said("hello"));
+    await session.append(userEntry("hello"));
     await session.close();
     const lines = (await readFile(session.path, "utf8")).split("\n");
     expect(lines).toHaveLength(3);
@@ -112,7 +112,7 @@ describe("a session file", () => {
 
   it("is not made over another one", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
-    await session.append(said("kept"));
+    await session.append(userEntry("kept"));
     await session.close();
     expect(await codeOf(createSession(session.path, { cwd: "/w" }))).toBe("exists");
     const again = await openSession(session.path);
@@ -128,17 +128,17 @@ describe("a session file", () => {
 
   it("branches in place, and remembers where", async () => {
     let session = await createSession(newPath(), { cwd: "/w" });
-    for (const word of ["a", "b", "c"]) await session.append(said(word));
+    for (const word of ["a", "b", "c"]) await session.append(userEntry(word));
     await session.branch(1);
     expect(session.leaf).toBe(1);
     session = await reopened(session);
     expect(session.leaf).toBe(1);
-    await session.append(said("d"));
+    await session.append(userEntry("d"));
     expect(await texts(session)).toEqual(["a", "d"]);
     expect(await texts(session, 3)).toEqual(["a", "b", "c"]);
     expect(session.findBranch()).toEqual([1, 5]);
     await session.branch(null);
-    await session.append(said("e"));
+    await session.append(userEntry("e"));
     session = await reopened(session);
     expect(await texts(session)).toEqual(["e"]);
     expect(await codeOf(session.branch(99))).toBe("not_found");
@@ -161,10 +161,10 @@ describe("a session file", () => {
 
   it("leaves out what a compaction stands for, and does not read it", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
-    for (const word of ["a", "b", "c", "d"]) await session.append(said(word));
+    for (const word of ["a", "b", "c", "d"]) await session.append(userEntry(word));
     const message = user("b and c");
     await session.append({ type: "compaction", first: 2, until: 4, message });
-    await session.append(said("e"));
+    await session.append(userEntry("e"));
     // After this, who reads the line finds out.
     const bytes = await readFile(session.path);
     const file = await open(session.path, "r+");
@@ -186,14 +186,14 @@ describe("a session file", () => {
 
   it("forks a branch into a new file, with all references", async () => {
     const session = await createSession(newPath(), { cwd: "/w", id: "old" });
-    await session.append(said("a"));
-    await session.append(said("left behind"));
+    await session.append(userEntry("a"));
+    await session.append(userEntry("left behind"));
     await session.branch(1);
-    await session.append(said("b"));
+    await session.append(userEntry("b"));
     await session.append({ type: "label", entry: 2, label: "not on the branch" });
     await session.append({ type: "label", entry: 4, label: "b" });
     await session.append({ type: "compaction", first: 4, until: null, message: user("B") });
-    await session.append(said("c"));
+    await session.append(userEntry("c"));
     const fork = await session.fork(newPath(), { newId: "new", cwd: "/other" });
     expect(fork.header).toMatchObject({
       id: "new",
@@ -205,7 +205,7 @@ describe("a session file", () => {
     expect(await fork.read(3)).toMatchObject({ type: "label", entry: 2, parentId: 2 });
     expect(await fork.read(4)).toMatchObject({ type: "compaction", first: 2, until: null });
     expect((await session.context()).messages).toEqual((await fork.context()).messages);
-    await fork.append(said("d"));
+    await fork.append(userEntry("d"));
     expect(await texts(session)).toEqual(["a", "B", "c"]);
     const empty = await session.fork(newPath(), { id: null });
     expect(await texts(empty)).toEqual([]);
@@ -214,10 +214,10 @@ describe("a session file", () => {
 
   it("opened to be read only takes no lock, mends nothing and refuses to append", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     const other = await openSession(session.path, { readOnly: true });
     expect(await texts(other)).toEqual(["a"]);
-    expect(await codeOf(other.append(said("b")))).toBe("write_failed");
+    expect(await codeOf(other.append(userEntry("b")))).toBe("write_failed");
     await session.close();
     await appendFile(session.path, '{"id":2,"par');
     const before = await readFile(session.path);
@@ -230,11 +230,11 @@ describe("a session file", () => {
   it("takes what JSON cannot say as an error of that entry alone", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const bad = session.append({ type: "custom", kind: "big", data: 1n });
-    const good = session.append(said("a"));
+    const good = session.append(userEntry("a"));
     expect(await codeOf(bad)).toBe("write_failed");
     expect(await good).toMatchObject({ id: 1 });
     await session.close();
-    expect(await codeOf(session.append(said("b")))).toBe("write_failed");
+    expect(await codeOf(session.append(userEntry("b")))).toBe("write_failed");
   });
 });
 
@@ -274,15 +274,15 @@ describe("a file that changed under an open session", () => {
       (path: string) => rename(path, `${path}.old`).then(() => writeFile(path, "")),
       "replaced",
     ],
-    ["written to", (path: string) => appendFile(path, "{}\n"), "somebody else"],
+    ["written to", (path: string) => appendFile(path, "{}\n"), "another process"],
     ["freed of its lock", (path: string) => rm(`${path}.lock`), "another process"],
   ])("when %s, is not written to again", async (_name, change, why) => {
     const session = await createSession(newPath(), { cwd: "/w" });
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     await change(session.path);
     const before = await readFile(session.path, "utf8").catch(() => "none");
-    await expect(session.append(said("b"))).rejects.toMatchObject({ code: "lock_lost" });
-    await expect(session.append(said("b"))).rejects.toThrow(why);
+    await expect(session.append(userEntry("b"))).rejects.toMatchObject({ code: "lock_lost" });
+    await expect(session.append(userEntry("b"))).rejects.toThrow(why);
     expect(await readFile(session.path, "utf8").catch(() => "none")).toBe(before);
     await session.close();
   });
@@ -294,7 +294,7 @@ describe("a place", () => {
     await writeFile(path, "");
     expect(await codeOf(openSession(path))).toBe("not_a_session");
     const session = await createSession(path, { cwd: "/w" });
-    await session.append(said("a"));
+    await session.append(userEntry("a"));
     const again = await reopened(session);
     expect(await texts(again)).toEqual(["a"]);
     await again.close();
@@ -338,7 +338,7 @@ describe("a file written by hand", () => {
       data: { text: "of a later version" },
     });
     expect(await texts(session)).toEqual(["a", "c"]);
-    await session.append(said("d"));
+    await session.append(userEntry("d"));
     const again = await reopened(session);
     expect(await texts(again)).toEqual(["a", "c", "d"]);
     await again.close();

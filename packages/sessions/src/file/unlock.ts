@@ -5,7 +5,7 @@ import { parseFields } from "../format/line.ts";
 import { FileLock } from "./lock.ts";
 import { SessionError } from "../format/types.ts";
 
-/** Who a lock says that it belongs to. */
+/** The holder of a lock, for people. */
 export interface LockHolder {
   pid: number;
   host: string;
@@ -14,11 +14,11 @@ export interface LockHolder {
 }
 
 /**
- * Removes the lock of a session file whose holder is gone, is on another machine, or is
- * not told by the lock, and answers whose it was; nothing if there was none. Throws
- * `SessionError` with code `locked` where the holder may be running on this machine.
+ * Removes the lock of a session file whose holder is gone, is on another machine, or is unknown, and
+ * returns that holder; undefined if there was no lock. Throws `SessionError` with code `locked` where
+ * the holder may be running on this machine.
  *
- * A holder elsewhere that still runs finds out before its next append, and writes no more.
+ * A holder on another machine that still runs notices before its next append, and stops writing.
  */
 export function removeLock(target: string, now: number): LockHolder | "unknown" | undefined {
   const path = `${target}.lock`;

@@ -22,15 +22,15 @@ export interface SessionSettings {
   model?: { provider: string; id: string };
   thinkingLevel?: ThinkingLevel;
   systemPrompt?: string;
-  /** Names, in the order in which a model is told of them. */
+  /** Names, in the order in which a model gets them. */
   tools?: readonly string[];
   mode?: string;
 }
 
 /**
- * What a session is made of. `message` is the transcript. `result` is what a call gave,
- * written before anybody sees it: the message that has it may come later, after its
- * siblings, and is then stored as a reference. `leaf` has no content: appending one moves
+ * The body of an entry. `message` is a message of the transcript. `result` is the result of a call,
+ * written before a listener gets it: its message may come later, after its siblings, and is then
+ * stored as a reference. `leaf` has no content: appending one moves
  * the end of the conversation to its parent.
  */
 export type EntryBody =

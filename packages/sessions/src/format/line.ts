@@ -4,21 +4,21 @@ import { crc32 } from "node:zlib";
 import { upgradeContent, upgradeResult } from "./upgrade.ts";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
-/** A line that is longer is taken for damage, and is not written. */
+/** A longer line counts as damage, and is not written. */
 export const MAX_LINE_BYTES: number = 256 * 1024 * 1024;
 /** Ids are kept in 32 bits. */
 export const MAX_ENTRY_ID = 0xffff_ffff;
 export const LF = 0x0a;
 const CR = 0x0d;
 
-/** What every line of ours ends with, before its LF: `,"crc":"0123abcd"}`. */
+/** The end of every line, before its LF: `,"crc":"0123abcd"}`. */
 const CRC_START = ',"crc":"';
 const CRC_DIGITS = 8;
 const TAIL_BYTES = CRC_START.length + CRC_DIGITS + 2;
 const CRC_START_BYTES = Buffer.from(CRC_START);
 const HEX = 16;
 
-/** What of a line comes before its body. */
+/** The fields of a line before its body. */
 export interface LineHead {
   id: number;
   parentId: number | null;
@@ -56,7 +56,7 @@ export function encodeHeader(header: SessionHeader): Buffer {
   return sealed(JSON.stringify(header).slice(0, -1));
 }
 
-/** The JSON of an object without its braces. Throws on what JSON cannot say. */
+/** The JSON of an object without its braces. Throws on a value that JSON cannot represent. */
 export function unbraced(fields: object): string {
   return JSON.stringify(fields).slice(1, -1);
 }
@@ -86,14 +86,14 @@ export function checkLine(bytes: Buffer, start: number, end: number): "right" | 
   for (let i = 0; i < CRC_START.length; i++) {
     if (bytes[tail + i] !== CRC_START_BYTES[i]) return "none";
   }
-  let told = 0;
+  let stated = 0;
   for (let i = tail + CRC_START.length; i < end - 2; i++) {
     const digit = hexDigit(bytes[i] ?? 0);
     if (digit < 0) return "wrong";
-    told = told * HEX + digit;
+    stated = stated * HEX + digit;
   }
   if (bytes[end - 2] !== 0x22 || bytes[end - 1] !== 0x7d) return "wrong";
-  return crc32(bytes.subarray(start, tail)) === told ? "right" : "wrong";
+  return crc32(bytes.subarray(start, tail)) === stated ? "right" : "wrong";
 }
 
 /** Where a line ends that an editor may have given a CR. */
@@ -107,13 +107,13 @@ function hexDigit(byte: number): number {
   return -1;
 }
 
-/** The object on a line; nothing where there is none. */
+/** The object on a line; undefined where there is none. */
 export function parseFields(bytes: Buffer): Fields | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     return isRecord(value) ? value : undefined;
   } catch {
-    // Damage is told by whoever asked.
+    // Callers report the damage.
     return undefined;
   }
 }
@@ -141,8 +141,8 @@ export function readReference(fields: Fields): number | undefined {
 }
 
 /**
- * What a line holds. `recorded` are the fields of the result that a message refers to.
- * Nothing: it is not what its type says. A type that this version does not know is `custom`.
+ * The body of a line. `recorded` are the fields of the result that a message refers to. Undefined
+ * where the line does not fit its type. A type that this version does not know is `custom`.
  */
 export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefined {
   const { type } = fields;

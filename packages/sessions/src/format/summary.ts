@@ -24,9 +24,8 @@ export function formatFileName(createdAt: number, id: string): string {
 }
 
 /**
- * What the first and last lines of a file tell of it. A damaged file tells what is left:
- * its name for id and time, the file system for the rest. Rejects where there is no file
- * to read.
+ * Summarizes a file by its first and last lines. Of a damaged file, the id and the time come from its
+ * name, the rest from the file system. Rejects where there is no file to read.
  */
 export async function summarize(path: string): Promise<SessionSummary> {
   const file = await open(path, "r");

@@ -4,16 +4,16 @@ import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from
 
 /** How a session is opened. */
 export interface OpenOptions {
-  /** Takes no lock, mends nothing, and cannot append. */
+  /** Takes no lock, repairs nothing, and cannot append. */
   readOnly?: boolean;
   clock?: Clock;
   /** For people: what to do about a lock that was left behind. Default: to delete its file. */
   unlockHint?: string;
-  /** For people: how to go on in a copy where somebody else has it open. */
+  /** For people: how to continue in a copy where another process has it open. */
   forkHint?: string;
 }
 
-/** What a new session's file begins with. */
+/** The header of a new session file. */
 export interface NewSession {
   cwd: string;
   /** Default: a fresh one. */
@@ -35,7 +35,7 @@ export interface SessionProblem {
   message: string;
 }
 
-/** What is known of an entry without reading it. */
+/** The facts about an entry that the index holds. */
 export interface EntryInfo {
   id: number;
   parentId: number | null;
@@ -43,7 +43,7 @@ export interface EntryInfo {
   bytes: number;
 }
 
-/** What an agent needs in order to go on. */
+/** What an agent needs to continue. */
 export interface SessionContext {
   /** The messages of one branch, results next to their calls; those that a compaction stands for are left out. */
   messages: AgentMessage[];
@@ -53,7 +53,7 @@ export interface SessionContext {
   compaction?: Compaction;
   settings: SessionSettings;
   title?: string;
-  /** What a call gave whose message is missing; for the agent's option of this name. */
+  /** The result of a call whose message is missing; for the agent's option of this name. */
   recordedResult(toolCallId: string): AgentToolResult | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface Session {
   readonly path: string;
   readonly header: SessionHeader;
   readonly readOnly: boolean;
-  /** What was found wrong with the file when it was opened. */
+  /** Damage that was found when the file was opened. */
   readonly problems: readonly SessionProblem[];
   /** The entry that the next one is appended to. */
   readonly leaf: number | null;
@@ -83,20 +83,20 @@ export interface Session {
   read(id: number): Promise<Entry>;
   /** The ids from the root to an entry, by default the leaf. */
   findBranch(id?: number | null): number[];
-  /** Moves the end of the conversation, in the file too: what is appended next follows `id`. */
+  /** Moves the leaf, in the file too: the next entry follows `id`. */
   branch(id: number | null): Promise<void>;
-  /** Reads what an agent needs to go on from an entry, by default the leaf. */
+  /** Reads what an agent needs to continue from an entry, by default the leaf. */
   context(id?: number | null): Promise<SessionContext>;
   /** A new file with one branch of this one, up to `id`, by default the leaf. */
   fork(
     path: string,
     options?: { id?: number | null; newId?: string; cwd?: string },
   ): Promise<Session>;
-  /** Lets go of the file and its lock, after what was appended is written. */
+  /** Releases the file and its lock after all appends are written. */
   close(): Promise<void>;
 }
 
-/** One session of a folder, as far as its first and last lines tell. */
+/** One session of a folder, by its first and last lines. */
 export interface SessionSummary {
   id: string;
   path: string;
@@ -110,9 +110,8 @@ export interface SessionSummary {
 }
 
 /**
- * What is wrong with a session, for programs. `locked`: somebody has it open.
- * `lock_lost`: somebody else has taken it over. `newer_version`: a newer program wrote
- * it.
+ * What is wrong with a session, for programs. `locked`: another process has it open. `lock_lost`:
+ * another process has taken it over. `newer_version`: a newer program wrote it.
  */
 export type SessionErrorCode =
   | "locked"

@@ -41,7 +41,7 @@ function user(id: string, parentId: string | null, content: string): Line {
   return message(id, parentId, "user", { content });
 }
 
-function said(id: string, parentId: string | null, text: string): Line {
+function answer(id: string, parentId: string | null, text: string): Line {
   const from = { api: "anthropic-messages", provider: "anthropic", model: "claude", usage: {} };
   const content = [{ type: "text", text }];
   return message(id, parentId, "assistant", { ...from, content, stopReason: "stop" });
@@ -92,8 +92,8 @@ describe("import of session files of pi's harness", () => {
   it("takes folder, time and messages, one to a line or several", async () => {
     const { header, skipped, texts } = await importLines(
       [user("a", null, "Which tea?"), tip("a")],
-      said("b", "a", "Green."),
-      [user("c", "b", "Why?"), said("d", "c", "It is noon."), tip("d")],
+      answer("b", "a", "Green."),
+      [user("c", "b", "Why?"), answer("d", "c", "It is noon."), tip("d")],
     );
     expect(header).toMatchObject({ cwd: "/home/me/tea", createdAt: BEGUN });
     expect(header.from?.session).toBe("h-1");
@@ -109,15 +109,15 @@ describe("import of session files of pi's harness", () => {
   it("ends where the branch main does, and keeps the others in the tree", async () => {
     const { entries, texts } = await importLines(
       [user("a", null, "One"), tip("a")],
-      [said("b", "a", "Two"), tip("b")],
-      [said("c", "a", "Aside"), tip("c", "side")],
+      [answer("b", "a", "Two"), tip("b")],
+      [answer("c", "a", "Aside"), tip("c", "side")],
     );
     expect(texts).toEqual(["user: One", "assistant: Two"]);
     expect(JSON.stringify(entries)).toContain("Aside");
   });
 
   it("ends where a branch ended that went back, and at the last one without a main", async () => {
-    const lines = [user("a", null, "One"), said("b", "a", "Two")];
+    const lines = [user("a", null, "One"), answer("b", "a", "Two")];
     expect((await importLines(lines, tip("b"), tip("a"))).texts).toEqual(["user: One"]);
     expect((await importLines(lines, tip("b"), tip(null))).texts).toEqual([]);
     const sides = await importLines(lines, tip("a", "x"), tip("b", "y"), tip("a", "x"));
@@ -136,7 +136,7 @@ describe("import of session files of pi's harness", () => {
       value("pi.session.name", "", "Draft"),
       [user("a", null, "Hi"), value("pi.entry.label", "a", "start"), tip("a")],
       value("pi.entry.label", "b", "never"),
-      [said("b", "a", "Hello"), tip("b"), gone("pi.entry.label", "b")],
+      [answer("b", "a", "Hello"), tip("b"), gone("pi.entry.label", "b")],
       value("pi.lane.config", "side", config("other", "low")),
       value("pi.lane.config", "main", config("gpt-new", "max")),
       value("pi.session.name", "", "Tea"),
@@ -164,8 +164,8 @@ describe("import of session files of pi's harness", () => {
         content: [{ type: "text", text: "Be brief." }],
         sections: { place: "<place>York</place>", mood: null },
       }),
-      said("b", "t", "Hello"),
-      said("c", "a", "Good day"),
+      answer("b", "t", "Hello"),
+      answer("c", "a", "Good day"),
     ];
     const now = await importLines(...lines, tip("b"));
     expect(now.settings.systemPrompt).toBe("You know tea.\n\nBe brief.\n\n<place>York</place>");
@@ -192,7 +192,7 @@ describe("import of session files of pi's harness", () => {
         tokensBefore: 9,
         fromHook: false,
       }),
-      [said("c", "k", "Three"), tip("c")],
+      [answer("c", "k", "Three"), tip("c")],
     );
     expect(texts).toEqual([
       "user: Summary of earlier turns:\n\nIt was about one.",
@@ -229,7 +229,7 @@ describe("import of session files of pi's harness", () => {
   });
 
   it("goes on after a line that is damaged or torn", async () => {
-    const lost = JSON.stringify([said("b", "a", "Two"), tip("b")]).slice(0, -9);
+    const lost = JSON.stringify([answer("b", "a", "Two"), tip("b")]).slice(0, -9);
     const { skipped, texts } = await importLines(
       [user("a", null, "One"), tip("a")],
       lost,

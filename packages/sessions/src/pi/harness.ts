@@ -12,7 +12,7 @@ export function writesOf(bytes: Buffer): unknown[] {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     return Array.isArray(value) ? value : [value];
   } catch {
-    // Damage is told by whoever asked.
+    // Callers report the damage.
     return [undefined];
   }
 }
@@ -23,7 +23,7 @@ export class HarnessValues {
 
   take(write: Fields, line: number): void {
     const name = JSON.stringify([write["namespace"], write["key"]]);
-    // One that is set anew comes last.
+    // A value that is set again comes last.
     this.#kept.delete(name);
     if (write["op"] !== "delete") this.#kept.set(name, { ...write, line });
   }
@@ -49,7 +49,7 @@ function entriesOf({ namespace, key, value, line }: Fields, branch: unknown): Fi
     const level = { line, type: "thinking_level_change", thinkingLevel };
     return [{ ...(isRecord(model) && model), line, type: "model_change" }, level];
   }
-  // A message that was queued is told of, and what is not pi's; the rest is how far a run has come.
+  // A queued message and values of other programs are reported; the rest is the progress of a run.
   const isOwn = String(namespace).startsWith("pi.") && namespace !== "pi.pending.entry";
   return isOwn ? [] : [{ line, type: namespace }];
 }

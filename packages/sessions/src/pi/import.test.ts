@@ -59,7 +59,7 @@ function assistant(content: unknown, more: Line = {}): Line {
   };
 }
 
-function said(text: string): Line {
+function answer(text: string): Line {
   return assistant([{ type: "text", text }]);
 }
 
@@ -229,7 +229,7 @@ describe("import of pi's session files", () => {
       ...chained(
         { type: "model_change", provider: "openai", modelId: "gpt-5" },
         user("Hi"),
-        said("Hello"),
+        answer("Hello"),
       ),
     );
     const { settings } = await session.context();
@@ -240,9 +240,9 @@ describe("import of pi's session files", () => {
   it("keeps the branches in place, and the end where it was", async () => {
     const { messages, session, skipped } = await importLines(
       { ...user("Start"), id: "a", parentId: null, timestamp: TIME },
-      { ...said("one"), id: "b", parentId: "a", timestamp: TIME },
+      { ...answer("one"), id: "b", parentId: "a", timestamp: TIME },
       { ...user("left"), id: "c", parentId: "b", timestamp: TIME },
-      { ...said("gone"), id: "d", parentId: "c", timestamp: TIME },
+      { ...answer("gone"), id: "d", parentId: "c", timestamp: TIME },
       { ...user("other"), id: "e", parentId: "b", timestamp: TIME },
       { type: "label", targetId: "d", label: "here", id: "f", parentId: "e", timestamp: TIME },
     );
@@ -264,8 +264,8 @@ describe("import of pi's session files", () => {
   it("goes back to the end of a branch whose later entries could not be brought over", async () => {
     const { messages, session } = await importLines(
       { ...user("Start"), id: "a", parentId: null },
-      { ...said("one"), id: "b", parentId: "a" },
-      { ...said("two"), id: "c", parentId: "a" },
+      { ...answer("one"), id: "b", parentId: "a" },
+      { ...answer("two"), id: "c", parentId: "a" },
       { type: "of the future", id: "d", parentId: "b" },
     );
     expect(texts(messages)).toEqual(["user: Start", "assistant: one"]);
@@ -286,9 +286,9 @@ describe("import of pi's session files", () => {
     const { messages, session } = await importLines(
       ...chained(
         user("old"),
-        said("older answer"),
+        answer("older answer"),
         user("kept"),
-        said("kept answer"),
+        answer("kept answer"),
         { type: "compaction", summary: "They talked.", firstKeptEntryId: "e3", tokensBefore: 9 },
         user("new"),
       ),
@@ -306,7 +306,7 @@ describe("import of pi's session files", () => {
     const { messages, session } = await importLines(
       ...chained(
         user("old"),
-        said("a"),
+        answer("a"),
         { type: "compaction", summary: "First.", firstKeptEntryId: "e2" },
         user("b"),
         { type: "compaction", summary: "Second.", firstKeptEntryId: "nowhere" },
@@ -319,7 +319,7 @@ describe("import of pi's session files", () => {
 
   it("never keeps a result whose call is left out", async () => {
     const { messages, session } = await importLines(
-      ...chained(user("old"), calls("c1"), result("c1"), said("kept"), {
+      ...chained(user("old"), calls("c1"), result("c1"), answer("kept"), {
         type: "compaction",
         summary: "S.",
         firstKeptEntryId: "e3",
@@ -331,7 +331,7 @@ describe("import of pi's session files", () => {
 
   it("nor one that comes after something else was said, before or after the compaction", async () => {
     const before = await importLines(
-      ...chained(user("old"), calls("c1"), user("between"), result("c1"), said("kept"), {
+      ...chained(user("old"), calls("c1"), user("between"), result("c1"), answer("kept"), {
         type: "compaction",
         summary: "S.",
         firstKeptEntryId: "e3",
@@ -358,7 +358,7 @@ describe("import of pi's session files", () => {
 
   it("puts a result that came late next to its call", async () => {
     const { messages, session, skipped } = await importLines(
-      ...chained(user("a"), calls("c1"), user("b"), result("c1"), said("c")),
+      ...chained(user("a"), calls("c1"), user("b"), result("c1"), answer("c")),
     );
     expect(skipped).toEqual([]);
     expect(texts(messages)).toEqual([
@@ -372,13 +372,13 @@ describe("import of pi's session files", () => {
   });
 
   it("takes the messages that a newer compaction has copies of", async () => {
-    const kept = [calls("c1"), result("c1"), said("tail")].map(({ message }) => message);
+    const kept = [calls("c1"), result("c1"), answer("tail")].map(({ message }) => message);
     const { messages, session } = await importLines(
       ...chained(
         user("old"),
         calls("c1"),
         result("c1"),
-        said("tail"),
+        answer("tail"),
         { type: "compaction", summary: "S.", retainedTail: kept },
         user("new"),
       ),
@@ -427,8 +427,8 @@ describe("import of pi's session files", () => {
         calls("c1"),
         result("c1"),
         result("c1", "again"),
-        result("nobody"),
-        said("done"),
+        result("missing"),
+        answer("done"),
       ),
     );
     expect(texts(messages)).toEqual([
@@ -441,7 +441,7 @@ describe("import of pi's session files", () => {
       [5, "toolResult"],
       [6, "toolResult"],
     ]);
-    expect(skipped[1]?.why).toContain('"nobody"');
+    expect(skipped[1]?.why).toContain('"missing"');
     await session.close();
   });
 
@@ -451,7 +451,7 @@ describe("import of pi's session files", () => {
         user("Hi"),
         { type: "active_tools_change", activeToolNames: ["bash"] },
         { type: "message", message: { role: "oracle", content: "Obey" } },
-        { type: "label", targetId: "nobody", label: "x" },
+        { type: "label", targetId: "missing", label: "x" },
         { type: "thinking_level_change", thinkingLevel: "galactic" },
         { type: "branch_summary", fromId: "e1", summary: "" },
         assistant([{ type: "hologram" }, { type: "text", text: "Hello" }]),
@@ -588,10 +588,10 @@ describe("older versions", () => {
         thinkingLevel: "low",
       },
       user("old"),
-      said("older answer"),
+      answer("older answer"),
       user("kept"),
       { type: "compaction", summary: "S.", firstKeptEntryIndex: 3, timestamp: TIME },
-      said("new"),
+      answer("new"),
     ];
     const { messages, session, skipped } = await importText(
       lines.map((line) => JSON.stringify(line)).join("\n"),
@@ -625,7 +625,7 @@ describe("older versions", () => {
 
 describe("damage", () => {
   it("attaches what followed a lost line to what stood before it", async () => {
-    const [a, b, c, d] = chained(user("a"), said("b"), user("c"), said("d"));
+    const [a, b, c, d] = chained(user("a"), answer("b"), user("c"), answer("d"));
     const broken = JSON.stringify(c).slice(0, -9);
     const { messages, session, skipped } = await importLines(a ?? {}, b ?? {}, broken, d ?? {});
     expect(texts(messages)).toEqual(["user: a", "assistant: b", "assistant: d"]);
@@ -636,7 +636,7 @@ describe("damage", () => {
   it("does so on the branch that the lost line was on, as far as its head can be read", async () => {
     const { messages, session } = await importLines(
       { type: "message", id: "a", parentId: null, message: user("a")["message"] },
-      { type: "message", id: "b", parentId: "a", message: said("b")["message"] },
+      { type: "message", id: "b", parentId: "a", message: answer("b")["message"] },
       '{"type":"message","id":"c","parentId":"a","timestamp":"20',
       { type: "message", id: "d", parentId: "c", message: user("d")["message"] },
     );
@@ -645,7 +645,7 @@ describe("damage", () => {
   });
 
   it("takes a line once", async () => {
-    const [a = {}, b = {}] = chained(user("a"), said("b"));
+    const [a = {}, b = {}] = chained(user("a"), answer("b"));
     const { messages, session, skipped } = await importLines(a, b, b);
     expect(texts(messages)).toEqual(["user: a", "assistant: b"]);
     expect(skipped).toHaveLength(1);
@@ -687,10 +687,10 @@ describe("damage", () => {
       calls("c1", "c2"),
       result("c1"),
       result("c2"),
-      said("b"),
+      answer("b"),
       { type: "compaction", summary: "S.", firstKeptEntryId: "e5" },
       user("c"),
-      { ...said("d"), parentId: "e5" },
+      { ...answer("d"), parentId: "e5" },
       calls("c3"),
       result("c3"),
     );
@@ -751,7 +751,7 @@ describe("going on with an imported session", () => {
   });
 
   it("imports thousands of entries without a sync for each", async () => {
-    const turns = Array.from({ length: 2_000 }, (_, n) => [user(`q${n}`), said(`a${n}`)]).flat();
+    const turns = Array.from({ length: 2_000 }, (_, n) => [user(`q${n}`), answer(`a${n}`)]).flat();
     const { messages, session } = await importLines(...chained(...turns));
     expect(messages).toHaveLength(4_000);
     expect(texts(messages.slice(-1))).toEqual(["assistant: a1999"]);

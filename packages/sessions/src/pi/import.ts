@@ -51,7 +51,7 @@ export function isPiHeader(header: unknown): boolean {
  * Reads a session file of pi, version 1, 2 or 3, or of its harness, version 4, into a session
  * that `target` makes. The tree comes over as it is, with the branches in place and entries
  * under new ids; of the harness's branches it ends where "main" does. What cannot be brought
- * over is told in `skipped`; what followed it follows what stood before it. Counts and notes
+ * over is reported in `skipped`; what followed it follows what stood before it. Counts and notes
  * for pi's own use (tokens before a compaction, files that a summary saw, a tool's own usage,
  * which tools there were, how far a run has come) are left behind.
  *
@@ -143,7 +143,7 @@ class Import {
   /** Where lines that were lost would have been, by what is left of their ids; and the last of them. */
   readonly #lostPlaces = new Map<string, Place | null>();
   #lost: { place: Place | null } | undefined;
-  /** Ids of version 1, which has none: an entry is told by its place among the lines. */
+  /** Ids of version 1, which has none: an entry is identified by its line. */
   #index = 0;
   #last: Place | null = null;
   /** What the next append follows. */
@@ -231,7 +231,7 @@ class Import {
     return this.#lost ? this.#lost.place : this.#last;
   }
 
-  /** A lost line stands for what it followed; its head may still tell who it was. */
+  /** A lost line stands for what it followed; its head may still have its id. */
   #lose(bytes: Buffer): void {
     const head = bytes.toString("utf8", 0, HEAD_BYTES);
     const id = ID.exec(head)?.[1];
@@ -465,7 +465,7 @@ class Import {
 
   #append(body: EntryBody): Promise<number> {
     const entry = this.session.append(body).then(({ id }) => id);
-    // Waited for in `#settle`; until then nobody may call it unhandled.
+    // Awaited in `#settle`; until then its rejection is not unhandled.
     entry.catch(() => {});
     this.#underWay.push(entry);
     this.#at = entry;
@@ -478,7 +478,7 @@ class Import {
     await Promise.all(underWay);
   }
 
-  /** Some services number their calls anew in each answer; here an id is used once. */
+  /** Some services number their calls from 1 in each answer; here an id is used once. */
   #freshCallId(id: string): string {
     let fresh = id;
     for (let n = 2; this.#callIds.has(fresh); n++) fresh = `${id}_${n}`;

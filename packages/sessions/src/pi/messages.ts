@@ -13,7 +13,7 @@ import {
 } from "@gyre/ai";
 import { type Fields } from "../format/line.ts";
 
-/** Told of a part that cannot be brought over. */
+/** Called with a part that cannot be imported. */
 export type Skip = (type: string, why: string) => void;
 
 export function text(value: unknown): string | undefined {
@@ -35,8 +35,9 @@ export function userContent(value: unknown, skip: Skip): string | UserContent[] 
     if (isRecord(block)) {
       const data = text(block["data"]);
       const mimeType = text(block["mimeType"]);
-      const said = text(block["text"]);
-      if (block["type"] === "text" && said !== undefined) return [{ type: "text", text: said }];
+      const content = text(block["text"]);
+      if (block["type"] === "text" && content !== undefined)
+        return [{ type: "text", text: content }];
       if (block["type"] === "image" && data !== undefined && mimeType !== undefined) {
         return [{ type: "image", data, mimeType }];
       }
@@ -111,8 +112,8 @@ export function assistantMessage(
   nameCall: NameCall,
   skip: Skip,
 ): AssistantMessage {
-  const said = text(fields["api"]) ?? "unknown";
-  const api = WIRES[said] ?? said;
+  const name = text(fields["api"]) ?? "unknown";
+  const api = WIRES[name] ?? name;
   const model = text(fields["model"]) ?? "unknown";
   const servedModel = text(fields["responseModel"]);
   const responseId = text(fields["responseId"]);
@@ -163,9 +164,9 @@ function assistantBlock(
 ): AssistantContent | undefined {
   switch (block["type"]) {
     case "text": {
-      const said = text(block["text"]);
-      if (said === undefined) return undefined;
-      return { type: "text", text: said, ...signed(textProof(block["textSignature"], api)) };
+      const content = text(block["text"]);
+      if (content === undefined) return undefined;
+      return { type: "text", text: content, ...signed(textProof(block["textSignature"], api)) };
     }
     case "thinking": {
       const thinking = text(block["thinking"]);
@@ -279,7 +280,7 @@ export function toolResult(
 const TOKENS = ["input", "output", "cacheRead", "cacheWrite", "reasoning", "totalTokens"] as const;
 const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
 
-/** pi has 0 for what it was not told: where all is 0, nothing was. */
+/** pi writes 0 for figures that it does not know: where all are 0, none is known. */
 function usageOf(value: unknown): Usage {
   if (!isRecord(value)) return {};
   const usage: Usage = {};

@@ -3,7 +3,7 @@ import { createSession, openSession } from "../file/session-file.ts";
 import { type Session, SessionError } from "../format/types.ts";
 
 /**
- * A program that does to a session file what it is told on stdin, line by line, and
+ * A program that runs commands of stdin on a session file, line by line, and
  * answers each with a line: `ok`, or the code of the error.
  */
 const [, , path = ""] = process.argv;

@@ -170,7 +170,7 @@ describe("a connection that is lost", () => {
 describe("a session file", () => {
   it.each([
     ["deleted", (file: string): void => rmSync(file), /was deleted/],
-    ["cut", (file: string): void => writeFileSync(file, ""), /written to by somebody else/],
+    ["cut", (file: string): void => writeFileSync(file, ""), /written to by another process/],
     ["unlocked", (file: string): void => rmSync(`${file}.lock`), /taken over/],
   ])("that is %s while it is written to ends the run, and that is told", async (name, how, why) => {
     const service = await serve([]);

@@ -317,7 +317,7 @@ describe("GET /healthz, GET /metrics and further routes", () => {
         },
         {
           method: "POST",
-          path: "/told",
+          path: "/echo",
           handle: () => {
             throw new ProtocolError("model_not_found", "No.");
           },
@@ -332,11 +332,11 @@ describe("GET /healthz, GET /metrics and further routes", () => {
       ],
     });
     expect((await ask(listener, "GET", "/tea/green?x=1", BEARER)).body).toBe("green");
-    expect((await ask(listener, "POST", "/told", BEARER)).status).toBe(404);
+    expect((await ask(listener, "POST", "/echo", BEARER)).status).toBe(404);
     const ours = await ask(listener, "POST", "/ours", BEARER);
     expect([ours.status, ours.body.includes("secret")]).toEqual([500, false]);
     expect(errors).toEqual([new Error("a secret")]);
-    const wrong = await ask(listener, "PUT", "/told", BEARER);
+    const wrong = await ask(listener, "PUT", "/echo", BEARER);
     expect([wrong.status, wrong.headers["allow"]]).toEqual([405, "POST"]);
     expect((await ask(listener, "GET", "/none", BEARER)).status).toBe(404);
     expect((await ask(listener, "GET", "/none", { ...BEARER, ...UPGRADE })).status).toBe(404);

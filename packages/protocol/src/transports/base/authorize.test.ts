@@ -10,39 +10,39 @@ function frame(type: string, payload: Envelope["payload"] = {}): Envelope {
 }
 
 /** A door with the token "right", and what is seen on both sides of it. */
-function door() {
+function guarded() {
   const clock = manualClock();
   const [client, far] = createTransportPair();
-  const told: string[] = [];
+  const events: string[] = [];
   const served: Envelope[] = [];
   let refused = 0;
   client.receive({
-    onFrame: ({ type, re, payload }) => told.push(`${type} ${re} ${String(payload["code"])}`),
-    onFault: () => told.push("fault"),
-    onClose: () => told.push("closed"),
+    onFrame: ({ type, re, payload }) => events.push(`${type} ${re} ${String(payload["code"])}`),
+    onFault: () => events.push("fault"),
+    onClose: () => events.push("closed"),
   });
   const serve = (transport: Transport): void =>
     transport.receive({
       onFrame: (each) => served.push(each),
       onFault: () => {},
-      onClose: () => told.push("served one closed"),
+      onClose: () => events.push("served one closed"),
     });
   authorize(far, serve, { check: (token) => token === "right", clock, onRefused: () => refused++ });
-  return { client, clock, told, served, refused: () => refused };
+  return { client, clock, events, served, refused: () => refused };
 }
 
 describe("a token always: where there are no headers, hello has it", () => {
   it("lets in who has it, and leaves it out of what is handed on", async () => {
-    const { client, clock, told, served } = door();
+    const { client, clock, events, served } = guarded();
     const known = withToken(client, "right");
     void known.send(frame("hello", { versions: [1] }));
     void known.send(frame("ping"));
     await clock.turn();
     expect(served).toEqual([frame("hello", { versions: [1] }), frame("ping")]);
-    expect([told, clock.pending]).toEqual([[], 0]);
+    expect([events, clock.pending]).toEqual([[], 0]);
     await known.close();
     await clock.turn();
-    expect(told).toContain("served one closed");
+    expect(events).toContain("served one closed");
   });
 
   it.each([
@@ -51,25 +51,25 @@ describe("a token always: where there are no headers, hello has it", () => {
     ["a token that is no text", frame("hello", { token: 1 })],
     ["another frame first", frame("ping", { token: "right" })],
   ])("unauthorized: %s gets a nack and the end, and nothing is served", async (_, first) => {
-    const { client, clock, told, served, refused } = door();
+    const { client, clock, events, served, refused } = guarded();
     void client.send(first);
     void client.send(frame("hello", { token: "right" }));
     await clock.turn();
-    expect(told).toEqual(["nack c_1 unauthorized", "closed"]);
+    expect(events).toEqual(["nack c_1 unauthorized", "closed"]);
     expect([served, refused(), clock.pending]).toEqual([[], 1, 0]);
   });
 
   it("unauthorized: who says nothing is sent away in time", async () => {
-    const { clock, told, refused } = door();
+    const { clock, events, refused } = guarded();
     await clock.advance(HELLO_TIMEOUT_MS - 1);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     await clock.advance(1);
-    expect(told).toEqual(["nack undefined unauthorized", "closed"]);
+    expect(events).toEqual(["nack undefined unauthorized", "closed"]);
     expect(refused()).toBe(1);
   });
 
   it("forgets who leaves before", async () => {
-    const { client, clock, refused } = door();
+    const { client, clock, refused } = guarded();
     await client.close();
     await clock.turn();
     expect([clock.pending, refused()]).toEqual([0, 0]);
