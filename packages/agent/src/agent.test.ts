@@ -256,7 +256,7 @@ describe("R20: one run at a time", () => {
     },
   );
 
-  it("R20: a listener that hangs is left behind after listenerTimeoutMs", async () => {
+  it("R20: a listener that hangs is abandoned after listenerTimeoutMs", async () => {
     const { agent, clock, recorder, errors } = make(["Hello"], { listenerTimeoutMs: 1_000 });
     const gate = later();
     agent.subscribe((event) => (event.type === "agent_start" ? gate.promise : undefined));
@@ -286,7 +286,7 @@ describe("R20: one run at a time", () => {
     expect(recorder.lines.at(-1)).toBe("agent_end done");
   });
 
-  it("R20: an onError that throws harms nobody, and neither does its absence", async () => {
+  it("R20: an onError that throws does no harm, and neither does its absence", async () => {
     const warnings: string[] = [];
     const warned = (warning: Error): void => void warnings.push(warning.message);
     process.on("warning", warned);
@@ -373,7 +373,7 @@ describe("R20: one run at a time", () => {
     );
   });
 
-  it("R20: reset forgets messages, queues, usage and trouble; model, tools and prompt stay", async () => {
+  it("R20: reset forgets messages, queues, usage and the error; model, tools and prompt stay", async () => {
     const { agent } = make([fail("Bad", { kind: "bad_request" })], {
       initialState: { systemPrompt: "S", tools: [tool("x")] },
     });
@@ -603,7 +603,7 @@ describe("queues", () => {
     ]);
   });
 
-  it("R15: redirect cuts the response off as soon as somebody steers", async () => {
+  it("R15: redirect cuts the response off as soon as a message steers", async () => {
     const { agent, clock, recorder, model } = make(
       [{ parts: ["abcdef"], chunkSize: 2, betweenMs: 10 }, "Done"],
       { steering: "redirect" },
@@ -671,7 +671,7 @@ describe("R21: the signal of one run", () => {
   };
 
   describe.each(Object.entries(starts))("of %s", (_name, start) => {
-    it("R21: stops it as abort() does, and is let go of; the next run is not concerned", async () => {
+    it("R21: stops it as abort() does, and is released; the next run is not affected", async () => {
       const ends = await Promise.all(
         [false, true].map(async (bySignal) => {
           const { agent, clock, recorder } = make([[say("Half"), stall()], "Whole"]);
@@ -705,7 +705,7 @@ describe("R21: the signal of one run", () => {
       expect((await agent.prompt("Again")).stop).toBe("done");
     });
 
-    it("is let go of when the run ends by itself, and then stops nothing", async () => {
+    it("is released when the run ends by itself, and then stops nothing", async () => {
       const { agent, clock } = make(["Whole", { parts: ["On"], delayMs: 5 }]);
       const { signal, abort, listeners } = countedSignal();
       expect((await start(agent, signal)).stop).toBe("done");
@@ -729,7 +729,7 @@ describe("R21: the signal of one run", () => {
     expect(end.messages.filter(({ role }) => role === "toolResult")).toHaveLength(2);
   });
 
-  it("is let go of when the sink throws", async () => {
+  it("is released when the sink throws", async () => {
     const { signal, listeners } = countedSignal();
     const { agent } = make(["Whole"], {
       sink: () => {
@@ -924,7 +924,7 @@ describe("state", () => {
     ]);
   });
 
-  it("prepareTurn of the options goes before them", async () => {
+  it("prepareTurn of the options takes precedence over them", async () => {
     const { agent, model } = make([call("x"), "Done"], {
       initialState: { tools: [tool("x")] },
       prepareTurn: () => ({ thinkingLevel: "low" }),
@@ -1068,13 +1068,13 @@ describe("run", () => {
     expect(recorder.end.turns).toBe(2);
   });
 
-  it("a run that nobody iterates finishes", async () => {
+  it("a run that is not iterated finishes", async () => {
     const { agent } = make();
     expect((await agent.run("Hi").result()).stop).toBe("done");
     await agent.waitForIdle();
   });
 
-  it("R20: its end is told when the agent is idle: the next run can follow at once", async () => {
+  it("R20: its end comes when the agent is idle: the next run can follow at once", async () => {
     const { agent } = make(["One", "Two", "Three"]);
     const late = later();
     agent.subscribe((event) => (event.type === "agent_end" ? late.promise : undefined));
@@ -1105,7 +1105,7 @@ describe("run", () => {
       expect((await run.result()).stop).toBe("done");
     });
 
-    it("a model that forgets is reminded, and one that is wrong is told", async () => {
+    it("a model that forgets is reminded, and one that is wrong is corrected", async () => {
       const { agent, recorder, model } = make([
         "It is Bern.",
         call(ANSWER_TOOL, { city: 3 }, "c1"),
@@ -1128,7 +1128,7 @@ describe("run", () => {
       model.assertComplete();
     });
 
-    it("after three reminders it is given up, and output says why", async () => {
+    it("after three reminders the run ends, and output says why", async () => {
       const { agent, model } = make(() => "I would rather not.");
       const run = agent.run("Where?", { output });
       const error = await run.output().catch((error: unknown) => error);
@@ -1165,15 +1165,15 @@ describe("run", () => {
   });
 });
 
-it("middleware is told when a run starts and ends, and its throws are contained", async () => {
-  const told: string[] = [];
+it("middleware is called when a run starts and ends, and its throws are contained", async () => {
+  const seen: string[] = [];
   const ends: (AgentEndEvent | undefined)[] = [];
   const { agent } = make(["Hello"], {
     sessionId: "s",
     middleware: [
       {
         run({ sessionId }) {
-          told.push(`start ${sessionId}`);
+          seen.push(`start ${sessionId}`);
           return (end) => void ends.push(end);
         },
       },
@@ -1190,7 +1190,7 @@ it("middleware is told when a run starts and ends, and its throws are contained"
     ],
   });
   const end = await agent.prompt("Hi");
-  expect([told, ends]).toEqual([["start s"], [end]]);
+  expect([seen, ends]).toEqual([["start s"], [end]]);
 });
 
 it("messages are deeply read-only once published: nothing writes to them in a long conversation", async () => {

@@ -356,7 +356,7 @@ export class Agent {
         "A prompt can have a signal or whileRunning, not both: once queued, it has no run of its own to stop. takeQueued() takes it back.",
       );
     }
-    const messages = toMessages(input, this.#now(), attachmentsOf(options));
+    const messages = toMessages(input, this.#now(), listAttachments(options));
     if (this.isRunning && options.whileRunning) {
       for (const message of messages) {
         if (options.whileRunning === "steer") this.steer(message);
@@ -378,7 +378,7 @@ export class Agent {
     options: RunOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
   run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
-    const messages = toMessages(input, this.#now(), attachmentsOf(options));
+    const messages = toMessages(input, this.#now(), listAttachments(options));
     this.#assertIdle(
       "start a run",
       "Use steer() or followUp(), or wait for it with waitForIdle().",
@@ -741,6 +741,6 @@ function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentE
   return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);
 }
 
-function attachmentsOf({ images = [], attachments = [] }: PromptOptions): UserContent[] {
+function listAttachments({ images = [], attachments = [] }: PromptOptions): UserContent[] {
   return [...attachments, ...images];
 }

@@ -4,7 +4,7 @@ import { Agent } from "../agent.ts";
 import { contextBreakdown } from "./breakdown.ts";
 import { tool } from "../testing/play.ts";
 
-it("tells what the next request is made of", async () => {
+it("lists what the next request is made of", async () => {
   const model = scriptedModel([
     call("read", { path: "a" }),
     call("shell", { command: "b" }),

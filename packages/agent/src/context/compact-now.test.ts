@@ -27,7 +27,7 @@ async function worked(options: AgentOptions = {}, script: ScriptStep[] = [...ste
   return { agent, model, recorder, clock };
 }
 
-describe("R24: a compaction that somebody asks for", () => {
+describe("R24: a compaction that a caller asks for", () => {
   it("leaves out all but the first request and the last turns, far below the limit", async () => {
     const { agent, model, recorder } = await worked({ context: { keepTurns: 1 } });
     const gain = await agent.compact();
@@ -44,7 +44,7 @@ describe("R24: a compaction that somebody asks for", () => {
     ]);
   });
 
-  it("tells the summarizer what to keep", async () => {
+  it("passes to the summarizer what to keep", async () => {
     const asked: unknown[] = [];
     const { agent, model } = await worked({
       context: {
@@ -62,7 +62,7 @@ describe("R24: a compaction that somebody asks for", () => {
     );
   });
 
-  it("is told to the sink before the agent has it, and one that fails leaves all as it was", async () => {
+  it("reaches the sink before the agent has it, and one that fails leaves all as it was", async () => {
     let isFull = false;
     const seen: AgentEvent["type"][] = [];
     const { agent } = await worked({
@@ -120,7 +120,7 @@ describe("R24: a compaction that somebody asks for", () => {
     expect(recorder.events).toEqual([]);
   });
 
-  it("is refused by beforeCompaction, which is told that it was asked for", async () => {
+  it("is refused by beforeCompaction, which learns that it was asked for", async () => {
     const triggers: string[] = [];
     const { agent } = await worked({
       context: {

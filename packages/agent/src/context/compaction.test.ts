@@ -48,11 +48,11 @@ function worked(ids: readonly string[], text: string): AgentMessage[] {
 }
 
 const words = (count: number): string => "word ".repeat(count).trim();
-const sizeOf = (messages: readonly AgentMessage[]): number =>
+const measure = (messages: readonly AgentMessage[]): number =>
   messages.reduce((sum, message) => sum + memory.countTokens(message), 0);
 const limits = { trigger: 500, target: 250, keepTurns: 2, window: Number.POSITIVE_INFINITY };
 
-/** What a plan comes to where nobody sums up, and nobody keeps anything. */
+/** What a plan comes to without summarize and storeResult. */
 function done(
   messages: readonly AgentMessage[],
   plan: CompactionPlan,
@@ -124,8 +124,8 @@ describe("R24: planning and applying", () => {
         expect(validateTranscript(sent as Message[])).toEqual([]);
         expect(sent[0]).toBe(messages[0]);
         expect(sent.at(-1)?.role).toBe(messages.at(-1)?.role);
-        if (makesProgress(plan)) expect(sizeOf(sent)).toBeLessThan(sizeOf(messages));
-        expect(sizeOf(sent)).toBeLessThanOrEqual(plan.after);
+        if (makesProgress(plan)) expect(measure(sent)).toBeLessThan(measure(messages));
+        expect(measure(sent)).toBeLessThanOrEqual(plan.after);
         if (plan.after > any.target) expect(plan.why).toMatch(/the last turns \d+\.$/);
         else expect(plan.why).toBeUndefined();
       }),
@@ -135,7 +135,7 @@ describe("R24: planning and applying", () => {
   it("R24: above the trigger there is a plan that is worth it, or the context may wait", () => {
     fc.assert(
       fc.property(transcripts, anyLimits, (messages, any) => {
-        const size = sizeOf(messages);
+        const size = measure(messages);
         const plan = planCompaction(messages, any);
         if (size <= any.trigger) expect(plan).toBeUndefined();
         else if (size > Math.max(any.trigger, any.window)) expect(plan).toBeDefined();
@@ -183,7 +183,7 @@ describe("R24: planning and applying", () => {
     );
   });
 
-  it("R24: a second one is built on the first, and told as one of the transcript", () => {
+  it("R24: a second one is built on the first, and reported as one of the transcript", () => {
     const turns = (from: number, count: number): AgentMessage[] =>
       Array.from({ length: count }, (_, i) => worked([`c${from + i}`], words(80))).flat();
     const early = [user("First"), ...turns(0, 8)];
@@ -197,12 +197,12 @@ describe("R24: planning and applying", () => {
     expect(second.to).toBeGreaterThan(first.to);
     const sent = applyCompaction(late, done(late, second, earlier));
     expect(validateTranscript(sent as Message[])).toEqual([]);
-    expect(sizeOf(sent)).toBeLessThanOrEqual(limits.target);
+    expect(measure(sent)).toBeLessThanOrEqual(limits.target);
     expect(sent.at(-1)).toBe(late.at(-1));
     return undefined;
   });
 
-  it("R24: so it is where nobody has asked anything", () => {
+  it("R24: so it is where there is no request", () => {
     const turns = (from: number, count: number): AgentMessage[] =>
       Array.from({ length: count }, (_, i) => worked([`c${from + i}`], words(80))).flat();
     const early = turns(0, 8);
@@ -236,7 +236,7 @@ describe("R24: planning and applying", () => {
         },
       ],
     });
-    expect(sizeOf(sent.slice(2, 3))).toBeLessThanOrEqual(SHORT_RESULT_TOKENS);
+    expect(measure(sent.slice(2, 3))).toBeLessThanOrEqual(SHORT_RESULT_TOKENS);
     expect(sent.at(-1)).toBe(messages.at(-1));
     return undefined;
   });
@@ -249,7 +249,7 @@ describe("R24: planning and applying", () => {
     if (!plan) return expect.unreachable();
     expect([...plan.shorten.keys()].toSorted()).toEqual(["a", "b", "c"]);
     const sent = applyCompaction(messages, done(messages, plan));
-    expect(sizeOf(sent)).toBeLessThanOrEqual(1_500);
+    expect(measure(sent)).toBeLessThanOrEqual(1_500);
     expect(JSON.stringify(sent.at(-1))).toContain("Here a part is left out");
     return undefined;
   });
@@ -317,7 +317,7 @@ describe("R24: in a run", () => {
     }
     for (const { messages } of model.calls) {
       expect(messages[0]).toEqual(user("Go"));
-      expect(sizeOf(messages)).toBeLessThan(context.triggerTokens + 150);
+      expect(measure(messages)).toBeLessThan(context.triggerTokens + 150);
     }
     expect(model.calls.at(-1)?.messages[1]).toMatchObject({
       content: `${LEFT_OUT_TEXT}\n\nSteps:\n${[21, 22, 23, 24, 25, 26].map((n) => `- Step ${n}`).join("\n")}`,
@@ -342,7 +342,7 @@ describe("R24: in a run", () => {
     expect(asked[0]).toMatch(/^assistant: Step 0\ncalls x \{"i":0\}/);
     expect(asked[1]).toMatch(/^user: Summary of earlier turns:\n\nsum 1/);
     const last = model.calls.at(-1)?.messages[1]?.content;
-    // What was left out after the summary had been asked for is told behind it.
+    // What was left out after the summary had been asked for is listed behind it.
     expect(last).toBe(`Summary of earlier turns:\n\nsum ${asked.length}\n\nSteps:\n- Step 5`);
   });
 

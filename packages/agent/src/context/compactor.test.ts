@@ -39,7 +39,7 @@ describe("R24: a result that is too long, when it comes", () => {
     expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toBe(short);
   });
 
-  it("is kept whole where the model is told to find it", async () => {
+  it("is stored whole where the model is pointed to", async () => {
     const kept = new Map<string, string>();
     const { model } = await play({
       script: [call("x", {}, "call/1"), "Done"],
@@ -226,7 +226,7 @@ describe("R24: a summary of old turns", () => {
     );
   });
 
-  it("that is not there in time is done without, and is told to stop", async () => {
+  it("that is not there in time is done without, and is aborted", async () => {
     const signals: AbortSignal[] = [];
     const { clock, done } = start({
       script: [...steps(14), "Done"],
@@ -296,7 +296,7 @@ describe("R24: a summary of old turns", () => {
   });
 });
 
-describe("R24: who is told before a compaction", () => {
+describe("R24: what is called before a compaction", () => {
   const answers = (count: number): string[] => Array.from({ length: count }, () => words(1_500));
 
   async function prompts(agent: Agent, count: number): Promise<AgentEvent[]> {
@@ -399,7 +399,7 @@ describe("R24: a service that says the context is too large", () => {
     expect(compactions(events)).toEqual([]);
   });
 
-  it("after other trouble: what was waited for stays waited for", async () => {
+  it("after another error: what was waited for stays waited for", async () => {
     const { end, recorder } = await play(
       {
         script: [...steps(10), fail("busy", { kind: "overloaded", status: 529 }), overflow, "Done"],

@@ -62,7 +62,7 @@ describe("what a call does", () => {
     ["edit", { path: "a.ts" }, { changes: ["a.ts"] }],
     ["shell", { command: "npm test" }, { command: "npm test" }],
     ["broken", {}, {}],
-    ["write_file_of_somebody", { path: "x" }, {}],
+    ["write_file_of_others", { path: "x" }, {}],
   ])("is what the tool says: %s %j", (name, args, expected) => {
     expect(classify(toolCall(name, args))).toEqual(expected);
   });

@@ -1,6 +1,6 @@
 import type { AgentToolResult } from "./types.ts";
 
-/** What a tool does, as icons and editors tell tools apart. */
+/** What a tool does, as icons and editors distinguish tools. */
 export type ToolKind =
   | "read"
   | "edit"

@@ -209,7 +209,7 @@ describe("messages", () => {
 });
 
 /** Fails to compile where an event is added and forgotten here. */
-function kindOf(event: AgentEvent): "run" | "turn" | "message" | "tool" | "other" {
+function classifyEvent(event: AgentEvent): "run" | "turn" | "message" | "tool" | "other" {
   switch (event.type) {
     case "agent_start":
     case "agent_end":
@@ -237,7 +237,7 @@ function kindOf(event: AgentEvent): "run" | "turn" | "message" | "tool" | "other
 
 describe("events", () => {
   it("are one union that a program can switch over", () => {
-    expect(kindOf({ type: "turn_start" })).toBe("turn");
+    expect(classifyEvent({ type: "turn_start" })).toBe("turn");
     expectTypeOf<
       Extract<AgentEvent, { type: "message_update" }>["message"]
     >().toEqualTypeOf<AssistantMessage>();

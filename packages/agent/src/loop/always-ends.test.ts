@@ -29,7 +29,7 @@ describe("it always ends", () => {
     expect(() => agentLoop([user("Go")], context, config)).toThrow(/"x"/);
   });
 
-  it("R5: streamFn goes before config.protocol", async () => {
+  it("R5: streamFn takes precedence over config.protocol", async () => {
     const other = scriptedModel(["Other"]);
     const { lines, model } = await play({ script: ["Own"], streamFn: other.stream });
     expect(lines).toContain('message_end assistant stop "Other"');
@@ -99,10 +99,10 @@ describe("it always ends", () => {
     ["an empty answer cut off at its length", () => ({ parts: [], stopReason: "length" })],
   ])("R7: %s is retried, then an error", async (_what, script) => {
     const { lines, end } = await play({ script, config: { retry: { maxRetries: 2 } } }, 10_000);
-    const told = lines.filter((line) =>
+    const seen = lines.filter((line) =>
       /^(retry|message_end assistant|turn_end|agent_end)/.test(line),
     );
-    expect(told.map((line) => line.replace(/( ""| <>)? ?[:(].*/, ""))).toEqual([
+    expect(seen.map((line) => line.replace(/( ""| <>)? ?[:(].*/, ""))).toEqual([
       "retry 1 after 1000 ms",
       "retry 2 after 2000 ms",
       "message_end assistant error",
@@ -155,7 +155,7 @@ describe("it always ends", () => {
     expect([end.stop, model.requests]).toEqual(["done", 2]);
   });
 
-  it("R7: ten pauses in a row are taken up, the eleventh ends the run", async () => {
+  it("R7: ten pauses in a row are resumed, the eleventh ends the run", async () => {
     const paused = { parts: ["."], stopReason: "pause" } as const;
     const { lines, model } = await play({ script: () => paused });
     const pause = turn("pause", answer(".", "pause"));
@@ -170,7 +170,7 @@ describe("it always ends", () => {
     expect(model.requests).toBe(11);
   });
 
-  it("R7: an answer between pauses starts the count anew", async () => {
+  it("R7: an answer between pauses restarts the count", async () => {
     const paused = { parts: ["."], stopReason: "pause" } as const;
     const { end } = await play({
       script: (_context, _options, index) =>

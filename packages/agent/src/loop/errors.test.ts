@@ -88,7 +88,7 @@ it("R27: approving a call approves what it calls in its turn", async () => {
   expect(end.messages[0]).toMatchObject({ role: "toolResult", isError: false });
 });
 
-it("R21: a stream that comes after the abort is read by nobody", async () => {
+it("R21: a stream that comes after the abort is not read", async () => {
   const controller = new AbortController();
   const gate = later<AssistantMessageEventStream>();
   const { clock, done } = start({ signal: controller.signal, streamFn: () => gate.promise });
@@ -297,7 +297,7 @@ describe("R5: whatever throws becomes a message", () => {
     const hung = (name: string): string => `${name} did not settle within 120000 ms.`;
 
     it.each(["convertToLlm", "transformContext", "getApiKey", "getSteeringMessages"] as const)(
-      "R5: %s is given up on",
+      "R5: %s times out",
       async (name) => {
         const { clock, done, recorder } = start({ config: { [name]: () => never() } });
         await clock.advance(119_999);
@@ -308,7 +308,7 @@ describe("R5: whatever throws becomes a message", () => {
     );
 
     it.each(["shouldStopAfterTurn", "getFollowUpMessages"] as const)(
-      "R5: %s is given up on",
+      "R5: %s times out",
       async (name) => {
         const { lines } = await play(
           { script: ["Hi"], config: { [name]: () => never() } },
@@ -323,7 +323,7 @@ describe("R5: whatever throws becomes a message", () => {
       },
     );
 
-    it("R5: prepareTurn is given up on, after hookTimeoutMs", async () => {
+    it("R5: prepareTurn times out, after hookTimeoutMs", async () => {
       const { end } = await play(
         {
           script: [call("x")],
@@ -549,7 +549,7 @@ describe("R21: abort at each point", () => {
   });
 });
 
-describe("R26: what stays after trouble", () => {
+describe("R26: what stays after an error", () => {
   const notRun = 'error "Tool "x" was not run: the response ended with an error."';
 
   it("R26: open blocks stay, an unfinished call goes, a finished one is answered", async () => {
@@ -635,7 +635,7 @@ describe("R26: what stays after trouble", () => {
     expect(continued.end.stop).toBe("done");
   });
 
-  it("R26: an empty message is left out after convertToLlm, whoever wrote that", async () => {
+  it("R26: an empty message is left out after any convertToLlm", async () => {
     const first = await play({ script: [fail("Bad", { kind: "bad_request" })] });
     const { model } = await play({
       messages: first.transcript,
@@ -784,7 +784,7 @@ describe("R27: waiting for a person", () => {
     },
   );
 
-  it("R27: a result that is none is an error result", async () => {
+  it("R27: a value that is no result is an error result", async () => {
     const { lines } = await decide({ type: "result", result: {} as never });
     expect(lines[3]).toMatch(/^tool_end ask#c1 error "Tool "ask" .*content/);
     expect(lines.at(-1)).toBe("agent_end done");
@@ -801,7 +801,7 @@ describe("R27: waiting for a person", () => {
     expect([end.pending[0]?.reason, end.messages, model.requests]).toEqual(["lunch", [], 0]);
   });
 
-  it("R27: an approved call may be suspended anew", async () => {
+  it("R27: an approved call may be suspended again", async () => {
     const first = await suspended();
     const { lines } = await play({
       messages: first.transcript,

@@ -25,7 +25,7 @@ const begin = ["agent_start", "turn_start", ...injected("Go")];
 const end = ["turn_end stop", "agent_end done"];
 const failed = ["turn_end error", "agent_end error"];
 
-/** Runs on `a` with `b` and `c` to fall back to, unless told otherwise. */
+/** Runs on `a` with `b` and `c` to fall back to by default. */
 function playOn(
   script: Setup["script"] & {},
   { config, ...more }: Omit<Setup, "script"> = {},
@@ -49,8 +49,8 @@ describe("when the next model is asked", () => {
     ["overloaded", busy, "Busy"],
     ["quota", spent, "Nothing left"],
     ["auth", keyless, "No key"],
-  ])("on %s, at once, with an event and nothing else", async (kind, trouble, words) => {
-    const played = await playOn([trouble, "Hello"]);
+  ])("on %s, at once, with an event and nothing else", async (kind, failure, words) => {
+    const played = await playOn([failure, "Hello"]);
     expect(played.lines).toEqual([
       ...begin,
       `fallback of-a/a to of-b/b: ${kind} "${words}"`,
@@ -282,7 +282,7 @@ describe("how long the choice holds", () => {
     expect(agent.state.error).toBeUndefined();
   });
 
-  it("a prepareTurn that sets a model starts anew with it", async () => {
+  it("a prepareTurn that sets a model starts over with it", async () => {
     const script = [spent, spent, call("x", {}, "1"), spent, "Hello"];
     const played = await playOn(script, {
       tools: [tool("x")],
@@ -299,7 +299,7 @@ describe("how long the choice holds", () => {
     expect(asked(played)).toEqual(["a", "b", "b", "b"]);
   });
 
-  it("setModel in a run starts anew with that model", async () => {
+  it("setModel in a run starts over with that model", async () => {
     const script = scriptedModel([spent, call("x", {}, "1"), spent, "Hello"]);
     const swap = tool("x", () => {
       agent.setModel(c);
@@ -316,7 +316,7 @@ describe("how long the choice holds", () => {
 });
 
 describe("when all fail", () => {
-  it("the error is that of the last, and tells which were tried", async () => {
+  it("the error is that of the last, and names which were tried", async () => {
     const played = await playOn([busy, spent, keyless]);
     expect(played.end.finalMessage).toMatchObject({
       provider: "of-c",

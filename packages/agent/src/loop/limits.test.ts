@@ -12,7 +12,7 @@ const begin = ["agent_start", "turn_start", ...injected("Go")];
 const counting: Setup["script"] = (_context, _options, index) =>
   call("x", { n: index }, `c${index}`);
 
-function turnOf(n: number): string[] {
+function makeTurn(n: number): string[] {
   const args = `{"n":${n}}`;
   return [
     ...asks([`x#c${n}`], args),
@@ -68,9 +68,9 @@ describe("R23: limits", () => {
     });
     expect(lines).toEqual([
       ...begin,
-      ...turnOf(0),
+      ...makeTurn(0),
       "turn_start",
-      ...turnOf(1),
+      ...makeTurn(1),
       "limit maxTurns 2",
       "agent_end limit limit=maxTurns",
     ]);
@@ -355,7 +355,7 @@ describe("R23: identical calls", () => {
     expect(runs).toBe(3);
   });
 
-  it("R23: another result, other arguments or another tool in between start the count anew", async () => {
+  it("R23: another result, other arguments or another tool in between restart the count", async () => {
     let runs = 0;
     const differing = await play({
       script: (_c, _o, index) => (index < 10 ? call("x") : "Done"),
@@ -512,10 +512,10 @@ describe("R23: what tools spend on models of their own", () => {
     expect((await playing.done).end.usage.totalTokens).toBe(4);
   });
 
-  it("R23: a tool is told what is left of tokens, cost and time", async () => {
-    const told: unknown[] = [];
+  it("R23: a tool can read what is left of tokens, cost and time", async () => {
+    const seen: unknown[] = [];
     const looks = tool("look", async (_args, { host }) => {
-      told.push(host.left?.());
+      seen.push(host.left?.());
       await clock.advance(100);
       return { ...text("answer"), usage: spent };
     });
@@ -533,19 +533,19 @@ describe("R23: what tools spend on models of their own", () => {
     });
     const { clock } = playing;
     await playing.done;
-    expect(told).toEqual([
+    expect(seen).toEqual([
       { maxTotalTokens: 49, maxCostUsd: 99, maxDurationMs: 1000 },
       { maxTotalTokens: 44, maxCostUsd: 94, maxDurationMs: 900 },
     ]);
   });
 
-  it("R23: a run without limits has nothing to tell", async () => {
-    let told: unknown;
+  it("R23: a run without limits has nothing to report", async () => {
+    let seen: unknown;
     const looks = tool("look", (_args, { host }) => {
-      told = host.left?.();
+      seen = host.left?.();
       return "seen";
     });
     await play({ script: [call("look"), "Done"], tools: [looks] });
-    expect(told).toEqual({});
+    expect(seen).toEqual({});
   });
 });

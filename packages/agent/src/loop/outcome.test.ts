@@ -6,7 +6,7 @@ import type { AgentEvent, AgentMessage } from "../contract/types.ts";
 import { play, type Setup, tool, user } from "../testing/play.ts";
 
 /** How each call ended, from the events, after a look that the messages say the same. */
-async function endsOf(
+async function listEnds(
   setup: Setup,
   ms = 0,
 ): Promise<{ outcome: ToolOutcome; reason: string | undefined }[]> {
@@ -35,7 +35,7 @@ const calling = (...names: string[]): ScriptStep[] => [callAll(names), "Done."];
 
 describe("R9: every result says how its call ended", () => {
   it("ok, without a reason", async () => {
-    const ends = await endsOf({ script: calling("x"), tools: [tool("x")] });
+    const ends = await listEnds({ script: calling("x"), tools: [tool("x")] });
     expect(ends).toEqual([{ outcome: "ok", reason: undefined }]);
   });
 
@@ -43,14 +43,14 @@ describe("R9: every result says how its call ended", () => {
     const broken = tool("x", () => {
       throw new Error("The disk is full.");
     });
-    const ends = await endsOf({ script: calling("x"), tools: [broken] });
+    const ends = await listEnds({ script: calling("x"), tools: [broken] });
     expect(ends).toEqual([{ outcome: "error", reason: "The disk is full." }]);
   });
 
   it("error where the tool says so, and what else it says", async () => {
     const failing = tool("x", () => ({ content: [], isError: true }));
     const late = tool("y", () => ({ content: [], outcome: "timeout", reason: "It took 3 s." }));
-    const ends = await endsOf({ script: calling("x", "y"), tools: [failing, late] });
+    const ends = await listEnds({ script: calling("x", "y"), tools: [failing, late] });
     expect(ends).toEqual([
       { outcome: "error", reason: undefined },
       { outcome: "timeout", reason: "It took 3 s." },
@@ -58,7 +58,7 @@ describe("R9: every result says how its call ended", () => {
   });
 
   it("denied, with the reason alone", async () => {
-    const ends = await endsOf({
+    const ends = await listEnds({
       script: calling("x"),
       tools: [tool("x")],
       config: { middleware: [approval(() => ({ deny: "Not on a Friday." }))] },
@@ -70,21 +70,21 @@ describe("R9: every result says how its call ended", () => {
     const typed = tool("x", () => "x", {
       parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
     });
-    const ends = await endsOf({ script: calling("x", "nothing"), tools: [typed] });
+    const ends = await listEnds({ script: calling("x", "nothing"), tools: [typed] });
     expect(ends.map(({ outcome }) => outcome)).toEqual(["invalid", "unknown_tool"]);
   });
 
   it("timeout", async () => {
     const script = calling("x");
     const slow = tool("x", () => new Promise(() => {}), { timeoutMs: 5 });
-    expect((await endsOf({ script, tools: [slow] }, 5)).map(({ outcome }) => outcome)).toEqual([
+    expect((await listEnds({ script, tools: [slow] }, 5)).map(({ outcome }) => outcome)).toEqual([
       "timeout",
     ]);
   });
 
   it("skipped by a steering message", async () => {
     const queue = [[], [user("Stop that.")], []];
-    const ends = await endsOf({
+    const ends = await listEnds({
       script: calling("x", "x"),
       tools: [tool("x")],
       config: { getSteeringMessages: () => queue.shift() },
@@ -101,7 +101,7 @@ describe("R9: every result says how its call ended", () => {
         if (signal.aborted) reject(new Error("stopped"));
       });
     });
-    const ends = await endsOf(
+    const ends = await listEnds(
       {
         script: calling("x", "x"),
         tools: [stopping],
@@ -117,7 +117,7 @@ describe("R9: every result says how its call ended", () => {
 
   it("limit where the same call gave the same result too often", async () => {
     const script = [call("x"), call("x"), call("x"), call("x"), "Done."];
-    const ends = await endsOf({
+    const ends = await listEnds({
       script,
       tools: [tool("x")],
       config: { limits: { maxIdenticalCalls: 3 } },
@@ -127,14 +127,14 @@ describe("R9: every result says how its call ended", () => {
 
   it("truncated where the response was cut off at its length limit", async () => {
     const script: ScriptStep[] = [[{ parts: [call("x")], stopReason: "length" }], "Done."];
-    const ends = await endsOf({ script, tools: [tool("x")] });
+    const ends = await listEnds({ script, tools: [tool("x")] });
     expect(ends.map(({ outcome }) => outcome)).toEqual(["truncated"]);
   });
 
   it("interrupted where the process ended while it ran", async () => {
     const { end } = await play({ script: calling("x"), tools: [tool("x")] });
     const messages = end.messages.slice(0, 2);
-    const ends = await endsOf({
+    const ends = await listEnds({
       messages,
       prompts: [user("Go on.")],
       script: ["Done."],

@@ -237,7 +237,7 @@ async function live(world: World): Promise<AgentEvent[]> {
     await settles(agent.continue({ decisions: Object.fromEntries(decided) }));
   }
   checkPairs(agent.state.messages, new Set(agent.state.pending.map(({ toolCall }) => toolCall.id)));
-  // Trouble that left no call is looked past (R19); what is before it may be an answer.
+  // An incomplete message without calls is skipped (R19); the one before it may be an answer.
   const last = agent.state.messages.findLast(
     (m) => m.role !== "assistant" || !isIncomplete(m) || callsOf(m).length > 0,
   );
@@ -298,12 +298,14 @@ class Deltas {
 
   #compare(message: AssistantMessage): void {
     const { content, stopReason } = message;
-    const inTrouble = isIncomplete(message);
+    const incomplete = isIncomplete(message);
     const kept = this.#blocks.filter(
       ({ type, ended }) =>
-        type !== "toolcall" || !inTrouble || (ended && stopReason !== "redirected"),
+        type !== "toolcall" || !incomplete || (ended && stopReason !== "redirected"),
     );
-    const streamed = kept.map(({ type, body }) => (type === "toolcall" ? argumentsOf(body) : body));
+    const streamed = kept.map(({ type, body }) =>
+      type === "toolcall" ? readArguments(body) : body,
+    );
     const final = content.map((block) => {
       if (block.type === "text") return block.text;
       if (block.type === "thinking") return block.thinking;
@@ -316,7 +318,7 @@ class Deltas {
   }
 }
 
-function argumentsOf(body: string): string {
+function readArguments(body: string): string {
   if (body.trim() === "") return "{}";
   try {
     const value: unknown = JSON.parse(body);

@@ -92,19 +92,19 @@ async function run(
   };
   const protocol = createInProcessClient(createProviders({ getApiKey: () => "test-key" }));
   const seen: AgentEvent["type"][] = [];
-  let told = (): void => {};
+  let notify = (): void => {};
   const playing = start({
     config: { model, protocol, ...config },
     onEvent: ({ type }) => {
       seen.push(type);
-      told();
+      notify();
     },
   });
   const next = async (type: AgentEvent["type"]): Promise<void> => {
     for (;;) {
       const at = seen.indexOf(type);
       if (at >= 0) return void seen.splice(0, at + 1);
-      await new Promise<void>((resolve) => (told = resolve));
+      await new Promise<void>((resolve) => (notify = resolve));
     }
   };
   return { ...playing, asked, next };
@@ -170,7 +170,7 @@ describe("a service that asks to wait", () => {
   });
 });
 
-describe("a service in trouble", () => {
+describe("a service that fails", () => {
   it("is asked until it works, less and less often", async () => {
     const { asked, clock, done, next, recorder } = await run([BUSY, BUSY, BUSY, BUSY, WHOLE]);
     for (const delayMs of [1_000, 2_000, 4_000, 8_000]) {
@@ -184,7 +184,7 @@ describe("a service in trouble", () => {
     expect(asked()).toBe(5);
   });
 
-  it("is given up after so many tries, with its own words", async () => {
+  it("fails after so many attempts, with its own message", async () => {
     const { asked, clock, done, next } = await run([BUSY], { retry: { maxRetries: 2 } });
     for (let attempt = 0; attempt < 2; attempt++) {
       await next("retry");

@@ -106,7 +106,7 @@ describe("redirect", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("R15: a message that comes while a hook runs is told before the model is asked", async () => {
+  it("R15: a message that comes while a hook runs is delivered before the model is asked", async () => {
     const gate = later();
     let hooks = 0;
     const { clock, done, steer, model } = redirectable({
@@ -128,7 +128,7 @@ describe("redirect", () => {
     expect(model.requests).toBe(1);
   });
 
-  it("R15: a message that comes while a turn is prepared is told before the model is asked", async () => {
+  it("R15: a message that comes while a turn is prepared is delivered before the model is asked", async () => {
     const gate = later();
     let prepared = 0;
     const { clock, done, steer, model } = redirectable({

@@ -1,6 +1,6 @@
 import { call, callAll } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { asked, resultOf } from "../testing/messages.ts";
+import { asked, makeResult } from "../testing/messages.ts";
 import { play, tool, user } from "../testing/play.ts";
 import { GO, run, textTurn, toolTurn } from "../testing/sequences.ts";
 
@@ -86,7 +86,7 @@ describe("R8: every call has one result", () => {
     const long = Array.from({ length: 80 }, (_, i) => user(`${i}`));
     for (const before of [[], long]) {
       const { model, transcript } = await play({
-        messages: [...before, asked("x1"), resultOf("x1")],
+        messages: [...before, asked("x1"), makeResult("x1")],
         script: [[call("x", {}, ""), call("x", {}, "x1")], "Done"],
         tools: [tool("x")],
       });

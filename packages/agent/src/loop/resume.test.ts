@@ -2,7 +2,7 @@ import type { AssistantMessage } from "@gyre/ai";
 import { scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { agentLoop, agentLoopContinue } from "./loop.ts";
-import { anAnswer, asked, resultOf } from "../testing/messages.ts";
+import { anAnswer, asked, makeResult } from "../testing/messages.ts";
 import { play, start, text, tool, user } from "../testing/play.ts";
 import { empty, injected, ran } from "../testing/render.ts";
 import { GO, run, textTurn, turn } from "../testing/sequences.ts";
@@ -52,7 +52,7 @@ describe("R19: resuming a transcript", () => {
 
   it("R19: calls without results are answered in place, before anything else", async () => {
     const { lines, model, transcript } = await play({
-      messages: [user("A"), asked("x1", "x2"), resultOf("x2"), user("B"), asked("y1")],
+      messages: [user("A"), asked("x1", "x2"), makeResult("x2"), user("B"), asked("y1")],
       prompts: [user("C")],
       script: ["D"],
       tools: [tool("x", () => expect.unreachable())],
@@ -178,7 +178,7 @@ describe("R19: resuming a transcript", () => {
     ]);
   });
 
-  it("R19: a recorded result that is none is an error result", async () => {
+  it("R19: a recorded value that is no result is an error result", async () => {
     const { end, recorder } = await play({
       messages: [user("A"), asked("x1")],
       script: ["Ok"],
@@ -205,7 +205,7 @@ describe("R19: resuming a transcript", () => {
     },
   );
 
-  it("R19: prompts that hold unanswered calls end with a clear error, and the next run mends them", async () => {
+  it("R19: prompts that hold unanswered calls end with a clear error, and the next run repairs them", async () => {
     const script = scriptedModel(["Ok"]);
     const config: AgentLoopConfig = { model: script.model, protocol: script };
     const made = await agentLoop(

@@ -45,7 +45,7 @@ describe("R22: what is retried", () => {
     expect(isRetryable({ kind: "quota", status: 429 })).toBe(false);
   });
 
-  it("R22: what the wire says goes before everything", () => {
+  it("R22: what the provider says takes precedence", () => {
     expect(isRetryable({ kind: "auth", retryable: true })).toBe(true);
     expect(isRetryable({ kind: "network", retryable: false })).toBe(false);
   });
@@ -83,7 +83,7 @@ describe("R22: how it is retried", () => {
     ]);
   });
 
-  it("R22: after four retries the error is told, with one message", async () => {
+  it("R22: after four retries the error is reported, with one message", async () => {
     const { lines, model } = await play({ script: () => busy }, 60_000);
     expect(lines).toEqual([
       ...begin,
@@ -128,7 +128,7 @@ describe("R22: how it is retried", () => {
     expect(lines).toEqual([...begin, ...empty("error", "Busy"), ...failed]);
   });
 
-  it("R22: the server's wait is honoured, to the millisecond", async () => {
+  it("R22: the server's wait is honored, to the millisecond", async () => {
     const { clock, done, model } = start({
       script: [fail("Slow down", { kind: "rate_limit", retryAfterMs: 45_000 }), "Hello"],
     });
@@ -212,7 +212,7 @@ describe("R22: how it is retried", () => {
     expect([model.requests, clock.pending]).toEqual([1, 0]);
   });
 
-  it("R22: an abort as the retry is told makes no request", async () => {
+  it("R22: an abort at the retry event makes no request", async () => {
     const { done, abort, model } = start({
       script: [busy],
       onEvent: (event) => {
@@ -236,7 +236,7 @@ describe("R22: how it is retried", () => {
 
   it("R22: withRetry stands by itself", async () => {
     const failure: Failure = { kind: "network" };
-    const told: unknown[] = [];
+    const seen: unknown[] = [];
     let tries = 0;
     const outcome = await withRetry(
       async () => ({
@@ -246,20 +246,20 @@ describe("R22: how it is retried", () => {
       {
         random: () => 1,
         wait: async (ms) => {
-          told.push(ms);
+          seen.push(ms);
           return true;
         },
-        onRetry: (event) => void told.push(event.attempt),
+        onRetry: (event) => void seen.push(event.attempt),
       },
     );
-    expect([tries, told, outcome.shown]).toEqual([3, [1, 1_000, 2, 2_000], false]);
+    expect([tries, seen, outcome.shown]).toEqual([3, [1, 1_000, 2, 2_000], false]);
   });
 });
 
 describe("the watchdog", () => {
   const silent = "The model's service went silent.";
 
-  it("R22: a service that never answers is given up on after 300 s, and asked again", async () => {
+  it("R22: a service that never answers times out after 300 s, and is asked again", async () => {
     const { clock, done, model } = start({
       script: [stall(), "Hello"],
       config: { random: () => 0 },

@@ -373,7 +373,7 @@ describe("R25: the sink of an Agent", () => {
     }
   });
 
-  it("R16: a message in flight when the sink fails is back in its queue, and told as undelivered", async () => {
+  it("R16: a message in flight when the sink fails is back in its queue, and reported as undelivered", async () => {
     const { agent, heard } = agentWith((event) => {
       if (event.type === "message_end" && event.message.content === "Steer")
         throw new Error("full");
@@ -407,20 +407,20 @@ describe("R25: the sink of an Agent", () => {
   });
 });
 
-it("R25: middleware is not told of an end that the sink did not take", async () => {
-  const told: unknown[] = [];
+it("R25: middleware gets no end that the sink did not take", async () => {
+  const seen: unknown[] = [];
   const run = runAgentLoop(
     [user("Go")],
     { messages: [] },
     {
       model: scriptedModel([]).model,
       protocol: scriptedModel(["Done"]),
-      middleware: [{ run: () => (end) => void told.push(end) }],
+      middleware: [{ run: () => (end) => void seen.push(end) }],
     },
     (event) => {
       if (event.type === "agent_end") throw new Error("disk full");
     },
   );
   await expect(run).rejects.toThrow(SinkError);
-  expect(told).toEqual([undefined]);
+  expect(seen).toEqual([undefined]);
 });

@@ -248,7 +248,7 @@ describe("steering and follow-up", () => {
     expect(returned).toEqual([["followUp", [user("Late")]]]);
   });
 
-  it("R16: a requeue that throws harms nobody", async () => {
+  it("R16: a requeue that throws does no harm", async () => {
     const gate = later<AgentMessage[]>();
     const { clock, abort, done } = start({
       script: ["One"],

@@ -1,7 +1,7 @@
 import { call, say, scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { agentLoop, createAgentStream, streamAssistantResponse } from "./loop.ts";
-import { linesOf, play, text, tool, user } from "../testing/play.ts";
+import { renderStream, play, text, tool, user } from "../testing/play.ts";
 import { answer, empty } from "../testing/render.ts";
 import type { AgentLoopConfig } from "../contract/types.ts";
 
@@ -17,10 +17,10 @@ describe("streams of the loop", () => {
     const { lines } = await play({ script, tools });
     const model = scriptedModel(script);
     const stream = agentLoop([user("Go")], { messages: [], tools }, config(model));
-    expect(await linesOf(stream)).toEqual(lines);
+    expect(await renderStream(stream)).toEqual(lines);
   });
 
-  it("a stream that nobody iterates still finishes", async () => {
+  it("a stream that is not iterated still finishes", async () => {
     const messages = await agentLoop(
       [user("Go")],
       { messages: [] },
@@ -67,7 +67,7 @@ describe("streams of the loop", () => {
       stream,
     );
     stream.end([]);
-    expect(await linesOf(stream)).toEqual(answer("Hello"));
+    expect(await renderStream(stream)).toEqual(answer("Hello"));
     expect(message.stopReason).toBe("stop");
   });
 
@@ -85,12 +85,12 @@ describe("streams of the loop", () => {
       stream,
     );
     stream.end([]);
-    expect(await linesOf(stream)).toEqual(empty("error", "no key"));
+    expect(await renderStream(stream)).toEqual(empty("error", "no key"));
     expect(message.errorMessage).toBe("no key");
   });
 });
 
-it("a stream nobody reads keeps the newest of a call's updates, not all", async () => {
+it("a stream without a reader keeps the newest of a call's updates, not all", async () => {
   const busy = tool("busy", (_args, { update }) => {
     for (let n = 1; n <= 2000; n++) update(text(String(n)));
     return "ok";

@@ -50,7 +50,7 @@ describe("R9: what a result says", () => {
     ]);
   });
 
-  it("R9: an unknown tool is told with near names", async () => {
+  it("R9: an unknown tool is reported with near names", async () => {
     const names = await resultText({
       script: calling("raed_file"),
       tools: [tool("read_file"), tool("bash")],
@@ -58,7 +58,7 @@ describe("R9: what a result says", () => {
     expect(names).toBe("Tool raed_file not found. Did you mean read_file?");
   });
 
-  it("R9: an unknown tool with no near name is told with those there are", async () => {
+  it("R9: an unknown tool with no near name is reported with those there are", async () => {
     const names = await resultText({ script: calling("zzz"), tools: [tool("read"), tool("bash")] });
     expect(names).toBe("Tool zzz not found. Available: read, bash.");
   });
@@ -85,9 +85,9 @@ describe("R9: what a result says", () => {
   ])("R9: a tool that %s gives an error result that names it", async (_what, execute, expected) => {
     const { transcript, end } = await play({ script: calling("x"), tools: [tool("x", execute)] });
     expect(end.stop).toBe("done");
-    const [told] = transcript.filter((message) => message.role === "toolResult");
-    expect(told?.isError).toBe(true);
-    expect(JSON.stringify(told?.content).replaceAll('\\"', '"')).toMatch(expected);
+    const [seen] = transcript.filter((message) => message.role === "toolResult");
+    expect(seen?.isError).toBe(true);
+    expect(JSON.stringify(seen?.content).replaceAll('\\"', '"')).toMatch(expected);
   });
 
   it("R9: content and details of a result are kept, details out of the model's sight", async () => {
@@ -159,7 +159,7 @@ describe("R10: a response cut off at its length", () => {
     expect(model.requests).toBe(3);
   });
 
-  it("R10: a whole call in between starts the count anew", async () => {
+  it("R10: a whole call in between restarts the count", async () => {
     const { end } = await play({
       script: [cut("c1"), cut("c2"), call("x", {}, "c3"), cut("c4"), cut("c5"), "Done"],
       tools: [tool("x")],
@@ -253,7 +253,7 @@ describe("R11, R12: arguments", () => {
   });
 
   it("R12: the error lists each failing path", async () => {
-    const told = await resultText({
+    const seen = await resultText({
       script: calling(["x", { a: {}, list: [1, {}] }, "c1"]),
       tools: [
         tool("x", () => expect.unreachable(), {
@@ -268,10 +268,10 @@ describe("R11, R12: arguments", () => {
         }),
       ],
     });
-    expect(told.split("\n")[0]).toBe('Invalid arguments for tool "x":');
-    expect(told).toMatch(/\/a:/);
-    expect(told).toMatch(/\/list\/1:/);
-    expect(told).toMatch(/needed/);
+    expect(seen.split("\n")[0]).toBe('Invalid arguments for tool "x":');
+    expect(seen).toMatch(/\/a:/);
+    expect(seen).toMatch(/\/list\/1:/);
+    expect(seen).toMatch(/needed/);
   });
 
   it("R12: a tool that writes to its arguments does not change the transcript", async () => {
@@ -319,7 +319,7 @@ describe("R11, R12: arguments", () => {
     ]);
   });
 
-  it("R12: a schema that never answers is given up on, and an abort does not wait for it", async () => {
+  it("R12: a schema that never answers times out, and an abort does not wait for it", async () => {
     const parameters = z.object({}).refine(() => never<boolean>());
     const setup: Setup = {
       script: calling(["x", {}, "c1"]),
@@ -341,7 +341,7 @@ describe("R11, R12: arguments", () => {
 });
 
 describe("R13: together, or one after the other", () => {
-  /** Tools that end when told to, and a log of what runs. */
+  /** Tools that end on demand, and a log of what runs. */
   function gated(...names: string[]) {
     const gates = new Map(names.map((name) => [name, later<string>()]));
     let running = 0;
@@ -419,7 +419,7 @@ describe("R13: together, or one after the other", () => {
     ]);
   });
 
-  it("R13: auto runs neighbours that may together, and every other call alone", async () => {
+  it("R13: auto runs neighbors that may together, and every other call alone", async () => {
     const order: string[] = [];
     const log = (name: string, more: Partial<AgentTool> = {}): AgentTool =>
       tool(
@@ -563,17 +563,17 @@ describe("R14: middleware and updates", () => {
       },
     ],
   ])("R14: middleware that %s before next denies the call", async (_what, layer) => {
-    const told = await resultText({
+    const seen = await resultText({
       script: calling("x"),
       tools: [tool("x", () => expect.unreachable())],
       config: { middleware: [{ tool: layer }] },
     });
-    expect(told).toBe('Tool "x" failed: no');
+    expect(seen).toBe('Tool "x" failed: no');
   });
 
   it("R14: throwing after next makes an error result", async () => {
     let runs = 0;
-    const told = await resultText({
+    const seen = await resultText({
       script: calling("x"),
       tools: [tool("x", () => `${++runs}`)],
       config: {
@@ -587,11 +587,11 @@ describe("R14: middleware and updates", () => {
         ],
       },
     });
-    expect([told, runs]).toEqual(['Tool "x" failed: too much', 1]);
+    expect([seen, runs]).toEqual(['Tool "x" failed: too much', 1]);
   });
 
   it("R14: middleware may change what the tool gets and what it gives", async () => {
-    const told = await resultText({
+    const seen = await resultText({
       script: calling(["x", { a: 1 }, "c1"]),
       tools: [tool("x", (args) => JSON.stringify(args))],
       config: {
@@ -605,11 +605,11 @@ describe("R14: middleware and updates", () => {
         ],
       },
     });
-    expect(told).toBe('{"a":2}!');
+    expect(seen).toBe('{"a":2}!');
   });
 
   it.each([undefined, "text", {}, { content: "text" }])(
-    "R14: a result of middleware that is none (%j) is an error result",
+    "R14: a value of middleware that is no result (%j) is an error result",
     async (given) => {
       const { transcript, end } = await play({
         script: calling("x"),
@@ -707,7 +707,7 @@ describe("R14: middleware and updates", () => {
     it("R14: a nested call passes validation and the same middleware", async () => {
       const log: string[] = [];
       const parents: (string | undefined)[] = [];
-      const told = await resultText({
+      const seen = await resultText({
         script: calling(["outer", {}, "c1"]),
         tools: [
           tool("outer", async (_args, { host }) => {
@@ -734,7 +734,7 @@ describe("R14: middleware and updates", () => {
           ],
         },
       });
-      expect(told).toMatch(
+      expect(seen).toMatch(
         /^\{"n":2\}\|Invalid arguments for tool "inner":\n.*\|Tool nosuch not found/,
       );
       expect(log).toEqual(["m before outer", "m before inner", "m after inner", "m after outer"]);
@@ -760,7 +760,7 @@ describe("R14: middleware and updates", () => {
     });
 
     it("R14: a denied nested call is thrown into the tool that made it", async () => {
-      const told = await resultText({
+      const seen = await resultText({
         script: calling("outer"),
         tools: [
           tool("outer", (_args, { host }) =>
@@ -779,18 +779,18 @@ describe("R14: middleware and updates", () => {
           ],
         },
       });
-      expect(told).toBe("caught Error: not inside");
+      expect(seen).toBe("caught Error: not inside");
     });
 
     it("R14: nesting is bounded", async () => {
-      const told = await resultText({
+      const seen = await resultText({
         script: calling("again"),
         tools: [tool("again", (_args, { host }) => host.call("again", {}))],
       });
-      expect(told).toMatch(/"again".*16 deep/);
+      expect(seen).toMatch(/"again".*16 deep/);
     });
 
-    it("R14: a nested tool's time-out does not fire the signal of the tool that called it", async () => {
+    it("R14: a nested tool's timeout does not fire the signal of the tool that called it", async () => {
       const { clock, done } = start({
         script: calling(["outer", {}, "c1"]),
         tools: [
@@ -833,7 +833,7 @@ describe("R14: middleware and updates", () => {
   });
 });
 
-describe("time-outs", () => {
+describe("timeouts", () => {
   it("R8: a tool that outlives its time gets its signal and a timed-out result, deaf or not", async () => {
     const late: unknown[] = [];
     const gate = later<string>();
@@ -911,7 +911,7 @@ describe("time-outs", () => {
     ]);
   });
 
-  it("a call's end tells how long it took", async () => {
+  it("a call's end says how long it took", async () => {
     const { clock, done } = start({
       script: calling("slow", "nosuch"),
       tools: [tool("slow", () => new Promise((resolve) => clock.after(30, () => resolve("x"))))],
@@ -986,7 +986,7 @@ describe("R21: abort among tools", () => {
     expect(late.map((given) => given.isError)).toEqual([true]);
   });
 
-  it("R21: an onLateResult that throws harms nobody", async () => {
+  it("R21: an onLateResult that throws does no harm", async () => {
     const gate = later<string>();
     const { clock, done, abort } = start({
       script: calling("x"),
@@ -1097,7 +1097,7 @@ describe("R21: abort among tools", () => {
     ]);
   });
 
-  it("R14: middleware that never settles is given up after its own deadline", async () => {
+  it("R14: middleware that never settles is abandoned after its own deadline", async () => {
     const { clock, done } = start({
       script: calling(["x", {}, "c1"]),
       tools: [tool("x", () => expect.unreachable())],
@@ -1182,7 +1182,7 @@ describe("what middleware and nested calls are given", () => {
     },
   };
 
-  it("a try after a time-out has a signal that has not fired", async () => {
+  it("a try after a timeout has a signal that has not fired", async () => {
     const fired: boolean[] = [];
     const slow = tool(
       "slow",

@@ -119,7 +119,7 @@ describe("log lines", () => {
     const fails = tool("fails", () => ({ content: [], isError: true }));
     await run([callAll(["slow", "breaks", "fails"]), "Done"], [slow, breaks, fails]);
     const model = { event: "model_call", ...asked, latency_ms: 0, is_error: false };
-    const trouble = { level: "warn", event: "tool_call", latency_ms: 0, is_error: true };
+    const failed = { level: "warn", event: "tool_call", latency_ms: 0, is_error: true };
     expect(lines).toEqual([
       started,
       { ...at(0), level: "info", ...model, stop_reason: "toolUse" },
@@ -134,14 +134,14 @@ describe("log lines", () => {
       },
       {
         ...at(30),
-        ...trouble,
+        ...failed,
         tool_name: "breaks",
         tool_call_id: "call_2",
         error: { kind: "RangeError" },
       },
       {
         ...at(30),
-        ...trouble,
+        ...failed,
         tool_name: "fails",
         tool_call_id: "call_3",
         error: { kind: "tool_error" },
@@ -264,7 +264,7 @@ describe("log lines", () => {
     ]);
   });
 
-  it("a tool that was left behind is told at the end of the run", async () => {
+  it("a tool that was abandoned is reported at the end of the run", async () => {
     const { clock, lines, run } = logged();
     const controller = new AbortController();
     clock.after(25, () => controller.abort());

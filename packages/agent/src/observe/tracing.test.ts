@@ -110,8 +110,8 @@ beforeEach(() => {
   startFault = undefined;
 });
 
-/** A span as the tests tell it; what is usual is left out. */
-function told({ name, kind, parent, attributes, status, ends }: RecordedSpan): object {
+/** A span as the tests compare it; what is usual is left out. */
+function toComparable({ name, kind, parent, attributes, status, ends }: RecordedSpan): object {
   expect(ends, `how often ${name} was ended`).toBe(1);
   const { INTERNAL, CLIENT } = api.SpanKind;
   expect(kind, `kind of ${name}`).toBe(name.startsWith("chat") ? CLIENT : INTERNAL);
@@ -173,7 +173,7 @@ async function run(
 describe("spans of a run", () => {
   it("a text run is a chat in an agent", async () => {
     await run(["Hello"]);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       { name: "invoke_agent", in: undefined, attributes: invoked() },
       { name: "chat scripted", in: "invoke_agent", attributes: chatted() },
     ]);
@@ -205,7 +205,7 @@ describe("spans of a run", () => {
       middleware: [tracing(api, { tracerName: "mine", agentName: "helper" })],
     });
     const common = { "gen_ai.conversation.id": "s1", "gen_ai.provider.name": "x_ai" };
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent helper",
         in: undefined,
@@ -255,7 +255,7 @@ describe("spans of a run", () => {
       isError: true,
     }));
     await run([callAll(["breaks", "fails"]), "Done"], [breaks, fails]);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent",
         in: undefined,
@@ -296,7 +296,7 @@ describe("spans of a run", () => {
       { concurrent: true },
     );
     await run([callAll(["both", "both"]), "Done"], [both]);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent",
         in: undefined,
@@ -327,7 +327,7 @@ describe("spans of a run", () => {
     const inner = tool("inner", () => "ok");
     const outer = tool("outer", (_args, { host }) => host.call("inner", {}));
     await run([call("outer"), "Done"], [inner, outer]);
-    expect(spans.map(told).slice(2, 4)).toEqual([
+    expect(spans.map(toComparable).slice(2, 4)).toEqual([
       { name: "execute_tool outer", in: "invoke_agent", attributes: executed("outer", "call_1") },
       {
         name: "execute_tool inner",
@@ -350,7 +350,7 @@ describe("spans of a run", () => {
 
   it("each attempt has a chat of its own", async () => {
     await run([fail("Too many", { kind: "rate_limit", status: 429 }), "Hello"]);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       { name: "invoke_agent", in: undefined, attributes: invoked() },
       {
         name: "chat scripted",
@@ -371,21 +371,21 @@ describe("spans of a run", () => {
     { how: "breaks its stream", step: [say("Hel"), { breaks: new Error("secret") }], kind: "hook" },
   ])("a model that $how has a failed chat", async ({ step, kind }) => {
     await run([step]);
-    const trouble = { "error.type": kind };
-    expect(spans.map(told)).toEqual([
+    const failed = { "error.type": kind };
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent",
         in: undefined,
-        attributes: invoked({ "gyre.stop": "error", "gyre.turns": 1, ...trouble }),
+        attributes: invoked({ "gyre.stop": "error", "gyre.turns": 1, ...failed }),
         ...ERROR,
       },
-      { name: "chat scripted", in: "invoke_agent", attributes: chatted(trouble), ...ERROR },
+      { name: "chat scripted", in: "invoke_agent", attributes: chatted(failed), ...ERROR },
     ]);
   });
 
   it("a response that ends early has a failed chat", async () => {
     await run([[say("Hel"), cutOff()]]);
-    expect(spans.map(told)[1]).toEqual({
+    expect(spans.map(toComparable)[1]).toEqual({
       name: "chat scripted",
       in: "invoke_agent",
       attributes: chatted({ "error.type": "incomplete" }),
@@ -393,9 +393,9 @@ describe("spans of a run", () => {
     });
   });
 
-  it("a refusal is told as the service's filter, without its words", async () => {
+  it("a refusal is reported as the service's filter, without its text", async () => {
     await run([{ refuse: "I will not say that" }]);
-    expect(spans.map(told)[1]).toEqual({
+    expect(spans.map(toComparable)[1]).toEqual({
       name: "chat scripted",
       in: "invoke_agent",
       attributes: chatted({
@@ -409,7 +409,7 @@ describe("spans of a run", () => {
   it("a call that waits for a person is no error", async () => {
     const middleware = [tracing(api), approval(() => "suspend")];
     await run([call("delete")], [tool("delete", () => "gone")], { middleware });
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent",
         in: undefined,
@@ -431,7 +431,7 @@ describe("spans of a run", () => {
       if (event.type === "message_end") throw new Error("disk full");
     };
     await expect(runAgentLoop([user], { messages: [] }, config, sink)).rejects.toThrow("disk full");
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       {
         name: "invoke_agent",
         in: undefined,
@@ -451,14 +451,14 @@ describe("what is cut off", () => {
     ...ERROR,
   };
 
-  it("a response that listens to the abort is told as it ended", async () => {
+  it("a response that listens to the abort is reported as it ended", async () => {
     const controller = new AbortController();
     const script = (): ReturnType<typeof stall>[] => {
       setTimeout(() => controller.abort(), 1);
       return [{ parts: ["Hel"] }, { responseId: "r1" }, stall()];
     };
     await run(script, [], {}, controller.signal);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       abortedRun,
       {
         name: "chat scripted",
@@ -493,7 +493,7 @@ describe("what is cut off", () => {
       streamFn,
     );
     expect(ended).toEqual([0, 1]);
-    expect(spans.map(told)).toEqual([
+    expect(spans.map(toComparable)).toEqual([
       abortedRun,
       { name: "chat scripted", in: "invoke_agent", attributes: chatted(aborted), ...ERROR },
     ]);
@@ -519,10 +519,10 @@ describe("what is cut off", () => {
         ...ERROR,
       },
     ];
-    expect(spans.map(told)).toEqual(expected);
+    expect(spans.map(toComparable)).toEqual(expected);
     release("late");
     await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(spans.map(told)).toEqual(expected);
+    expect(spans.map(toComparable)).toEqual(expected);
   });
 
   it("a silent response is ended, and the next attempt has its own span", async () => {
@@ -533,7 +533,7 @@ describe("what is cut off", () => {
     });
     await clock.advance(60);
     await running;
-    expect(spans.map(told).slice(1)).toEqual([
+    expect(spans.map(toComparable).slice(1)).toEqual([
       {
         name: "chat scripted",
         in: "invoke_agent",
@@ -561,7 +561,9 @@ describe("looking on", () => {
           name === "invoke_agent" && attributes["gen_ai.conversation.id"] === id,
       );
       const conversation = { "gen_ai.conversation.id": id };
-      expect(spans.filter((span) => span === root || span.parent === root).map(told)).toEqual([
+      expect(
+        spans.filter((span) => span === root || span.parent === root).map(toComparable),
+      ).toEqual([
         {
           name: "invoke_agent",
           in: undefined,
@@ -641,7 +643,7 @@ describe("content", () => {
       "execute_tool read",
       "chat scripted",
     ]);
-    expect(JSON.stringify(spans.map(told))).not.toMatch(/secret|c2VjcmV0/);
+    expect(JSON.stringify(spans.map(toComparable))).not.toMatch(/secret|c2VjcmV0/);
   });
 
   it("is in the spans where that is asked for", async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Grammar } from "./grammar.ts";
-import { anAnswer, resultOf } from "./messages.ts";
+import { anAnswer, makeResult } from "./messages.ts";
 import { user } from "./play.ts";
 import type { AgentEvent } from "../contract/types.ts";
 
@@ -28,7 +28,7 @@ it("the grammar that the tests use refuses what the rules forbid", () => {
     accept(
       { type: "agent_start" },
       { type: "turn_start" },
-      { type: "turn_end", message: anAnswer, toolResults: [resultOf("x1") as never] },
+      { type: "turn_end", message: anAnswer, toolResults: [makeResult("x1") as never] },
       { type: "turn_end", message: anAnswer, toolResults: [] },
     ),
   ).toThrow(/turn_end/);

@@ -103,7 +103,7 @@ export class Grammar {
         this.#turnEnd(event);
         break;
       case "limit":
-        this.#expect(this.#place === "between turns", event, "a limit is told after a turn");
+        this.#expect(this.#place === "between turns", event, "a limit is reported after a turn");
         this.#place = "after a limit";
         break;
       case "agent_end":
@@ -206,7 +206,11 @@ export class Grammar {
     const may = this.#place === "between turns" || this.#place === "after a limit";
     this.#expect(may && this.#turns > 0, event, "a turn is open, or there was none");
     const isLimit = this.#place === "after a limit";
-    this.#expect(isLimit === (event.stop === "limit"), event, "a limit is told, and told once");
+    this.#expect(
+      isLimit === (event.stop === "limit"),
+      event,
+      "a limit is reported, and reported once",
+    );
     this.#expect(event.turns === this.#turns, event, `there were ${this.#turns} turns`);
     const same =
       event.messages.length === this.#messages.length &&

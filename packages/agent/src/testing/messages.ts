@@ -35,7 +35,7 @@ export function asked(...ids: string[]): AssistantMessage {
 }
 
 /** The result of such a call. */
-export function resultOf(id: string): Message {
+export function makeResult(id: string): Message {
   return {
     role: "toolResult",
     toolCallId: id,

@@ -90,7 +90,7 @@ export class Recorder {
 }
 
 /** The events of a stream, rendered. */
-export async function linesOf(stream: AsyncIterable<AgentEvent>): Promise<string[]> {
+export async function renderStream(stream: AsyncIterable<AgentEvent>): Promise<string[]> {
   const recorder = new Recorder();
   for await (const event of stream) recorder.sink(event);
   return recorder.lines;

@@ -41,7 +41,7 @@ const brief = (messages: readonly AgentMessage[]): string[] =>
   messages.map((m) => (m.role === "toolResult" ? m.toolCallId : m.role));
 
 describe("what is sent", () => {
-  it("R26: a message without content is left out, whoever wrote it", () => {
+  it("R26: a message without content is left out, whatever its role", () => {
     const nothing = { role: "user", timestamp: 0 } as unknown as AgentMessage;
     const history = new History([user(""), user("A"), nothing]);
     history.append(user(""));
@@ -77,21 +77,21 @@ describe("what is sent", () => {
     },
   );
 
-  it("R26: leaves it out for good where the run was taken up in its place", () => {
+  it("R26: leaves it out for good where a later response took its place", () => {
     const history = new History([user("A"), assistant("Half", { stopReason: "error" })]);
     history.append(assistant("Whole"));
     history.append(user("B"));
     expect(history.outgoing().messages).toEqual([user("A"), assistant("Whole"), user("B")]);
   });
 
-  it("R26: of several that broke off one after the other sends the last: each began anew", () => {
+  it("R26: of several that broke off one after the other sends the last: each started over", () => {
     const [one, two] = ["Hel", "Hello wo"].map((text) => assistant(text, { stopReason: "error" }));
     if (!one || !two) throw new Error("There are two.");
     const history = new History([user("A"), one, two, user("B")]);
     expect(history.outgoing().messages).toEqual([user("A"), two, user("B")]);
   });
 
-  it("R26: sends a message that ended in trouble with calls at once: they have results", () => {
+  it("R26: sends an incomplete message with calls at once: they have results", () => {
     const cut: AssistantMessage = { ...calls("1"), stopReason: "error" };
     const history = new History([user("A"), cut, resultFor("1")]);
     expect(history.outgoing()).toEqual({
@@ -100,7 +100,7 @@ describe("what is sent", () => {
     });
   });
 
-  it("tells what is wrong with it", () => {
+  it("says what is wrong with it", () => {
     const history = new History([user("A"), calls("1", "2"), resultFor("2"), user("B")]);
     expect(history.outgoing().problems.map(({ fault }) => fault)).toEqual(["call-without-result"]);
   });
@@ -120,7 +120,7 @@ describe("a history", () => {
     const list = [user("A")];
     const history = new History(list);
     history.append(user("B"));
-    history.insertResult(resultFor("nobody"));
+    history.insertResult(resultFor("none"));
     expect(list).toEqual([user("A")]);
   });
 
@@ -150,7 +150,7 @@ describe("a history", () => {
     expect(new History(list).outgoing().messages).toEqual(list);
   });
 
-  it("a long list that was changed in the meantime is read anew", () => {
+  it("a long list that was changed in the meantime is read again", () => {
     const list: AgentMessage[] = Array.from({ length: 100 }, (_, i) => user(`${i}`));
     expect(new History(list).outgoing().messages).toHaveLength(100);
     list.splice(50, 10);
@@ -248,7 +248,7 @@ describe("R19: calls without results", () => {
     expect(placed).not.toBe(middle);
     expect(brief(placed)).toEqual(["assistant", "1", "user"]);
     expect(brief(middle)).toEqual(["assistant", "user"]);
-    expect(brief(withResult([user("A")], resultFor("nobody")))).toEqual(["user", "nobody"]);
+    expect(brief(withResult([user("A")], resultFor("none")))).toEqual(["user", "none"]);
   });
 
   it("R8: results given in any order end up in call order", () => {
@@ -266,7 +266,7 @@ describe("R19: calls without results", () => {
   });
 });
 
-it("what ended in trouble", () => {
+it("what is incomplete", () => {
   const reasons = ["stop", "length", "toolUse", "pause", "error", "aborted", "redirected"] as const;
   expect(reasons.filter((stopReason) => isIncomplete(assistant("", { stopReason })))).toEqual([
     "error",
