@@ -4,6 +4,7 @@ import { cacheCases } from "./library/cache.ts";
 import { type Case, cases as loopCases, type Line, measureMemory } from "./library/cases.ts";
 import { cliCases } from "./program/cli.ts";
 import { serviceCases } from "./library/services.ts";
+import { sseCases } from "./library/sse.ts";
 import { tuiCases } from "./program/tui.ts";
 import { wireCases } from "./wire/wire.ts";
 
@@ -17,6 +18,11 @@ interface Group {
 const GROUPS: Readonly<Record<string, Group>> = {
   loop: { beside: "floor", about: "Gyre against a hand-written floor", cases: loopCases },
   services: { beside: "floor", about: "The wires against a floor", cases: serviceCases },
+  sse: {
+    beside: "eventsource-parser",
+    about: "Our decoder of event streams beside the library's",
+    cases: sseCases,
+  },
   cache: { beside: "sliding window", about: "Prompts that services know", cases: cacheCases },
   cli: {
     beside: "best on Node",

@@ -46,6 +46,11 @@ describe("parseCommandLine", () => {
     ["echo $((1 + 2))", [["echo", "<$((1 + 2))>"]]],
     ["a {} x{ }y [ ]", [["a", "{}", "x{", "}y", "[", "]"]]],
     ["a<b>c", [["a"]]],
+    ["{fd}>a rm -rf b", [["rm", "-rf", "b"]]],
+    ["a {fd}<b c", [["a", "c"]]],
+    ["{f\\\nd}>a rm", [["rm"]]],
+    ["'{fd}'>a rm", [["{fd}", "rm"]]],
+    ["{fd} >a rm", [["{fd}", "rm"]]],
   ])("%j", (text, commands) => {
     expect(listCommands(text)).toEqual(commands);
     expect(findUnclear(text)).toBeUndefined();
@@ -112,6 +117,8 @@ describe("parseCommandLine", () => {
     "for PATH in .; do a; done",
     "[[ $a -eq 1 ]]",
     "coproc a",
+    "{a[0]}>b rm",
+    "{a[$(b)]}>b rm",
     "a <<E $(b\nE\n)",
   ])("says that it is unclear: %j", (text) => {
     expect(findUnclear(text)).toMatch(/\.$/);

@@ -93,6 +93,8 @@ const DECLARATIONS = new Set("alias declare export local readonly typeset".split
 /** A line that goes on inside of `$(`, `<<` and the like: the shell joins it before it looks. */
 const SPLIT_SIGN = /[$<>(]\\\n|[^\s\\](?:\\\n)+[<>(]/;
 const ARRAY_ASSIGNMENT = /^[A-Za-z_]\w*\+?=$/;
+const IN_BRACES = /^\{.*\}$/s;
+const HANDLE_VARIABLE = /^\{[A-Za-z_]\w*\}$/;
 const REDIRECT = /&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]/y;
 /** `${...}` that only reads a variable. Others assign, run or calculate. */
 const PLAIN_EXPANSION = /^(?:#?\w+|[@*#?$!-]|\w+(?::?[-+?]|%|#|\/|\^|,)[^]*)$/;
@@ -311,13 +313,19 @@ class Parser {
         throw new Unparsable("It calculates the place in a list.");
       }
       const { word, plain } = this.#wordAndPlain();
+      const isUnquoted = plain === word.text.length;
       const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.text) : null;
       if (assignment && assignment[0].length <= plain) {
         command.assignments.push(word);
         continue;
       }
+      if ((isUnquoted || !word.literal) && IN_BRACES.test(word.text) && this.#looksAt(/[<>]/y)) {
+        // The redirection that follows puts its number into this variable.
+        if (HANDLE_VARIABLE.test(word.text)) continue;
+        throw new Unparsable("It is unclear what is redirected.");
+      }
       // A keyword in a disguise that the shell takes off: a line that goes on with "\".
-      if (command.words.length === 0 && plain === word.text.length && isKeyword(word.text)) {
+      if (command.words.length === 0 && isUnquoted && isKeyword(word.text)) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
       declares ||= DECLARATIONS.has(word.text);

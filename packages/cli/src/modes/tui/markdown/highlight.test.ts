@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { highlighter, languageOfPath } from "./highlight.ts";
+import { highlighter, languageOfPath, MAX_LINE_CHARS } from "./highlight.ts";
 import { textOfRow } from "../terminal/row.ts";
 import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
 
@@ -95,6 +95,14 @@ describe("highlighting", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it("leaves a very long line plain, within a comment as well", () => {
+    const highlight = highlighter("ts", COLOURS);
+    const [before] = highlight("/* begins");
+    const long = "a".repeat(MAX_LINE_CHARS + 1);
+    expect(highlight(long)).toEqual([{ text: long, style: "" }]);
+    expect(highlight("ends */")[0]).toEqual({ text: "ends */", style: before?.style });
   });
 
   it("names the language of a file", () => {

@@ -4,6 +4,9 @@ import type { Theme } from "../terminal/theme.ts";
 
 export { languageOfPath } from "./highlight-languages.ts";
 
+/** A longer line stays plain: some patterns take time in proportion to the square of its length. */
+export const MAX_LINE_CHARS = 2_000;
+
 /** What a line begins within: a comment or a string of lines before it. */
 export type HighlightState = Enclosure | undefined;
 
@@ -35,11 +38,14 @@ export function lineHighlighter(language: string | undefined, theme: Theme): Lin
   const known = language === undefined ? undefined : languageNamed(language);
   if (!known || theme.keyword === "") return plainLine;
   const pattern = patternOf(known);
-  return (line, state) => new LineScan(known, pattern, theme, line).run(state);
+  return (line, state) =>
+    line.length > MAX_LINE_CHARS
+      ? plainLine(line, state)
+      : new LineScan(known, pattern, theme, line).run(state);
 }
 
-function plainLine(text: string): HighlightedLine {
-  return { spans: text === "" ? [] : [{ text, style: "" }], state: undefined };
+function plainLine(text: string, state?: HighlightState): HighlightedLine {
+  return { spans: text === "" ? [] : [{ text, style: "" }], state };
 }
 
 const WORD = "[A-Za-z_\\u00c0-\\u024f][\\w\\u00c0-\\u024f]*";

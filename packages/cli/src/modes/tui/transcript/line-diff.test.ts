@@ -26,6 +26,14 @@ describe("commonParts", () => {
   });
 });
 
+describe("commonParts of many lines", () => {
+  it("finds what stays between the first change and the last", () => {
+    const lines = Array.from({ length: 3_000 }, (_, at) => `line ${at}`);
+    const common = commonParts(["a", ...lines, "b"], ["c", ...lines, "d"]);
+    expect([...common].filter((at) => at >= 0)).toHaveLength(3_000);
+  });
+});
+
 describe("partsOf", () => {
   it("tells the words that the other line has not", () => {
     expect(partsOf("const port = 80;", "const port = 8080;")).toEqual([

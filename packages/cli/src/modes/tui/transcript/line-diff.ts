@@ -1,4 +1,6 @@
-/** Beyond as many pairs nothing is compared any more: all of it is taken for changed. */
+import { alignLines } from "@gyre/tools";
+
+/** Beyond as many pairs only parts that are there once, and their neighbors, are compared. */
 const MAX_PAIRS = 1_000_000;
 const WORDS = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
 /** A line with more words is not compared word by word. */
@@ -6,7 +8,10 @@ const MAX_WORDS = 400;
 /** Of the longer line: where less is the same, one line did not come out of the other. */
 const MIN_SAME_SHARE = 0.3;
 
-/** For each part of `next` the part of `old` that it is, or -1. In order, and as many as can be. */
+/**
+ * For each part of `next` the part of `old` that it is, or -1. In order, and as many as can be
+ * found without comparing more than `MAX_PAIRS`.
+ */
 export function commonParts(old: readonly string[], next: readonly string[]): Int32Array {
   const common = new Int32Array(next.length).fill(-1);
   let [a0, a1, b0, b1] = [0, old.length, 0, next.length];
@@ -14,7 +19,8 @@ export function commonParts(old: readonly string[], next: readonly string[]): In
   while (a0 < a1 && b0 < b1 && old[a1 - 1] === next[b1 - 1]) common[--b1] = --a1;
   const rows = a1 - a0;
   const columns = b1 - b0;
-  if (rows === 0 || columns === 0 || rows * columns > MAX_PAIRS) return common;
+  if (rows === 0 || columns === 0) return common;
+  if (rows * columns > MAX_PAIRS) return alignLines(old, next);
   // most[a][b]: how many parts are common from there on.
   const width = columns + 1;
   const most = new Uint16Array((rows + 1) * width);
