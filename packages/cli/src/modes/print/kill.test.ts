@@ -1,4 +1,4 @@
-import type { AgentMessage, AgentToolResult } from "@gyre/agent";
+import { type AgentMessage, type AgentToolResult, markSources } from "@gyre/agent";
 import { openSession } from "@gyre/sessions";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
@@ -159,7 +159,10 @@ function checkRequest(request: ServiceRequest, shown: Shown): void {
     const sent = blocks.find(({ tool_use_id }) => tool_use_id === id);
     const { content = [] } = sent ?? {};
     const told = typeof content === "string" ? [content] : content.map(({ text }) => text);
-    const given = result.content.map((part) => ("text" in part ? part.text : ""));
+    const marked = markSources({ role: "user", content: result.content, timestamp: 0 });
+    const { content: parts } = marked;
+    const given =
+      typeof parts === "string" ? [parts] : parts.map((part) => ("text" in part ? part.text : ""));
     expect(told, `the result of ${id}`).toEqual(given);
     expect(sent?.is_error ?? false).toBe(isError);
   }
