@@ -4,11 +4,10 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
-  DEFAULT_TOOLS,
   type OptionName,
   OPTIONS,
-  OTHER_TOOLS,
 } from "../core/options.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { EXIT } from "../core/exit-codes.ts";
 import { EXIT_MEANINGS, helpText, RUN_GROUPS, typedCommands } from "./help.ts";
-import { COMMANDS, DEFAULT_TOOLS, OPTIONS, OTHER_TOOLS } from "../core/options.ts";
+import { COMMANDS, OPTIONS } from "../core/options.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
 
 const COLUMNS = 80;
 const names = typedCommands().map(([name]) => name);

@@ -3,12 +3,11 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
-  DEFAULT_TOOLS,
   type OptionName,
   OPTIONS,
   type OptionSpec,
-  OTHER_TOOLS,
 } from "../core/options.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
 import { wrap } from "../core/terminal.ts";
 
 const COLUMNS = 80;

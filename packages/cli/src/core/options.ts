@@ -1,5 +1,3 @@
-import { TOOLS } from "@gyre/tools/catalog";
-
 /**
  * Every option and command of the program, once: what is parsed, the help, the completions
  * and the manual page are all made from this.
@@ -26,16 +24,6 @@ export interface CommandSpec {
   /** What an option does here, where that is not what it does elsewhere. */
   abouts?: Readonly<Record<string, string>>;
 }
-
-/** What an agent has unless the user chooses others, in the order in which a model sees them. */
-export const DEFAULT_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => isDefault).map(
-  ({ name }) => name,
-);
-
-/** What it has if it is named. */
-export const OTHER_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => !isDefault).map(
-  ({ name }) => name,
-);
 
 const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 

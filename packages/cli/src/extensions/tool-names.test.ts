@@ -1,7 +1,7 @@
 import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
 import { expect, it } from "vitest";
-import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/options.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
 import { toolsOf } from "./tool-names.ts";
 
 const mine: AgentTool = {

@@ -1,6 +1,6 @@
 import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
-import { DEFAULT_TOOLS } from "../core/options.ts";
+import { DEFAULT_TOOLS } from "../core/tool-lists.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 
 export interface WantedTools {

@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path";
-import { DEFAULT_TOOLS, type OptionName, OPTIONS } from "../core/options.ts";
+import { type OptionName, OPTIONS } from "../core/options.ts";
+import { DEFAULT_TOOLS } from "../core/tool-lists.ts";
 import type { Settings } from "./settings.ts";
 
 export type SettingName = keyof Settings;

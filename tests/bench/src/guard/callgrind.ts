@@ -48,13 +48,15 @@ export function countInstructions(
   try {
     const out = join(folder, "out");
     const callgrind = ["--tool=callgrind", `--callgrind-out-file=${out}`, `--dump-before=${MARK}`];
-    const { error, status, stderr } = spawnSync(
+    const { error, signal, status, stderr } = spawnSync(
       "valgrind",
       [...callgrind, process.execPath, ...REPEATABLE, ...args],
       { cwd, env: { PATH: process.env["PATH"], ...env }, encoding: "utf8", timeout: DEADLINE_MS },
     );
     if (error) throw error;
-    if (status !== 0) throw new Error(`node ${args.join(" ")} ended with ${status}:\n${stderr}`);
+    if (status !== 0) {
+      throw new Error(`node ${args.join(" ")} ended with ${status ?? signal}:\n${stderr}`);
+    }
     return readCounts(out);
   } finally {
     rmSync(folder, { recursive: true, force: true });
