@@ -18,6 +18,7 @@ beforeAll(async () => {
   copy = await mkdtemp(join(root, ".tmp", "recipe-"));
   const ai = "packages/ai";
   await cp(join(root, ai, "src"), join(copy, ai, "src"), { recursive: true });
+  await cp(join(root, "tests/support"), join(copy, "tests/support"), { recursive: true });
   for (const file of [`${ai}/package.json`, `${ai}/tsconfig.json`, "tsconfig.base.json"]) {
     await cp(join(root, file), join(copy, file));
   }
