@@ -22,7 +22,10 @@ beforeAll(async () => {
   for (const file of [`${ai}/package.json`, `${ai}/tsconfig.json`, "tsconfig.base.json"]) {
     await cp(join(root, file), join(copy, file));
   }
-  await writeFile(join(copy, "vitest.config.ts"), "export default { test: { isolate: false } };\n");
+  await writeFile(
+    join(copy, "vitest.config.ts"),
+    'export default { test: { isolate: false, tags: [{ name: "long" }] } };\n',
+  );
 });
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
