@@ -232,7 +232,7 @@ export class Calls {
     if (record.mustSkip && !this.#isCanceled() && contentText(result) !== SKIPPED_TEXT) {
       this.#fail("R15", `call ${toolCallId} was not skipped for the steering message that waited`);
     }
-    const isLeftBehind = /^Aborted:|timed out after|was given up/.test(contentText(result));
+    const isLeftBehind = /^Aborted:|timed out after|was abandoned/.test(contentText(result));
     if (!isLeftBehind) this.#checkOrder(record);
     record.endedIn = this.#run;
     record.result = result;
@@ -323,7 +323,7 @@ export class Calls {
     }
     if (repaired && decision?.type === "wait") return ["R27", "it waits for a person"];
     const isNew = !(record.recorded && this.#world.plan.recorded);
-    if (isNew && text.startsWith(`Tool "${call.name}" was given up`))
+    if (isNew && text.startsWith(`Tool "${call.name}" was abandoned`))
       return this.#timeoutComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
