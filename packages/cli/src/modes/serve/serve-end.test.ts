@@ -151,7 +151,7 @@ describe("gyre serve, killed", () => {
     first.run.kill("SIGKILL");
     await first.run.end;
     await world.serve(["--port", String(first.port)], { home });
-    expect(await run).toContain("opened anew");
+    expect(await run).toContain("opened again");
     await agent.prompt("Two.");
     expect(textOf(agent.state.messages.at(-1))).toBe("After.");
     expect(agent.state.messages[0]).toMatchObject({ role: "user", content: "One." });
