@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Fault, FAULTS } from "./fault-list.ts";
 import { findByTests } from "./fault-tests.ts";
+import { Random } from "./world/random.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const MOST_SEEDS = 10_000;
@@ -143,22 +145,48 @@ function line({ fault, seeds, by }: Verdict): string {
   return `${fault.rule.padEnd(8)} ${fault.name.padEnd(44)} ${found}`;
 }
 
+/** So many faults, picked by a seed: the same seed picks the same ones. */
+function pickSome(faults: readonly Fault[], count: number, seed: number): Fault[] {
+  const random = new Random(seed, "faults");
+  const left = [...faults];
+  const picked: Fault[] = [];
+  while (picked.length < count && left.length > 0) {
+    picked.push(...left.splice(random.below(left.length), 1));
+  }
+  return picked;
+}
+
+function parseCount(option: string, value: string): number {
+  const count = Number(value);
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  throw new Error(`--${option} takes a whole number above 0, not "${value}".`);
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       ci: { type: "boolean", default: false },
       /** Looks whether the unit tests find them, in place of the simulation. */
       tests: { type: "boolean", default: false },
+      /** So many of them, picked at random. */
+      some: { type: "string" },
+      /** Picks those that an earlier `--some` picked. */
+      seed: { type: "string" },
       only: { type: "string" },
     },
   });
-  const { ci, only, tests } = values;
+  const { ci, only, seed: givenSeed, some, tests } = values;
   const chosen = FAULTS.filter(({ name, slow }) =>
     only === undefined ? !(ci && slow) : name === only,
   );
   if (chosen.length === 0) throw new Error(`There is no fault named "${only}".`);
   await checkList(only === undefined ? FAULTS : chosen);
-  const waiting = [...chosen];
+  let waiting = [...chosen];
+  if (some !== undefined) {
+    const seed = givenSeed === undefined ? randomInt(1, 2 ** 31) : parseCount("seed", givenSeed);
+    waiting = pickSome(chosen, parseCount("some", some), seed);
+    console.log(`${waiting.length} of ${chosen.length} faults, picked by --seed ${seed}`);
+  }
   const verdicts: Verdict[] = [];
   const work = async (): Promise<void> => {
     const laboratory = await Laboratory.open();
@@ -175,7 +203,7 @@ async function main(): Promise<void> {
       await laboratory.close();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), chosen.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), waiting.length) }, work));
   const found = verdicts.filter(({ seeds }) => seeds !== undefined).length;
   console.log(`${verdicts.length} faults, ${found} found`);
   if (found < verdicts.length) process.exitCode = 1;
