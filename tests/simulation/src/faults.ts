@@ -113,7 +113,7 @@ async function checkList(faults: readonly Fault[]): Promise<void> {
   if (names.size < faults.length) lost.push("two faults have the same name");
   if (lost.length === 0) return;
   throw new Error(
-    `Faults must stand exactly once in the built code. Update fault-list.ts:\n${lost.join("\n")}`,
+    `Faults must stand exactly once in the built code. Update faults.diff:\n${lost.join("\n")}`,
   );
 }
 
