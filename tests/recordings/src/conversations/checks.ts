@@ -72,7 +72,7 @@ function keyHeader(api: string, provider: string): KeyHeader {
   return "authorization";
 }
 
-/** What is wrong with the headers of a request: the key in one place, and what the wire insists on. */
+/** What is wrong with the headers of a request: the key in one place, and what the format insists on. */
 export function headerProblems(
   headers: Readonly<Record<string, unknown>>,
   model: { api: string; provider: string },

@@ -216,7 +216,7 @@ class Answers {
   }
 }
 
-/** What follows the base in each wire's addresses. */
+/** What follows the base in the addresses of each format. */
 const ENDPOINTS: Readonly<Record<string, RegExp>> = {
   "anthropic-messages": /\/v1\/messages$/,
   "openai-completions": /\/(chat\/)?completions$/,
@@ -233,7 +233,7 @@ function modelFor({ one, path, request }: Step, origin: string): Model {
   const [place = "", query] = path.split("?");
   const endpoint = ENDPOINTS[known.api];
   const base = endpoint ? place.replace(endpoint, "") : place;
-  // Versions that are part of the address stay there; what a wire adds itself does not.
+  // Versions that are part of the address stay there; what a format adds itself does not.
   const kept = query !== undefined && known.api.startsWith("openai") ? `?${query}` : "";
   return {
     ...known,

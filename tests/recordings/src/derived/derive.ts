@@ -84,7 +84,7 @@ export function spread(subjects: readonly Subject[], count: number, seed: number
 /** A clock that stands still, so that two messages can be compared. */
 const still: Clock = { ...systemClock, now: () => 0 };
 
-/** Pieces of a body over the wire; tests that want the real one give a server's. */
+/** Pieces of a body over a connection; tests that want the real one give a server's. */
 export type Carry = (
   one: Case,
   pieces: readonly Uint8Array[],

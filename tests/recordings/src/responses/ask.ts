@@ -12,7 +12,7 @@ import {
 import { createProviders } from "@gyre/ai/providers";
 import type { Case } from "./manifest.ts";
 
-/** Which of our wires speaks the format of a recording. */
+/** The API format of a recording. */
 const APIS: Readonly<Record<string, string>> = {
   "anthropic-messages": "anthropic-messages",
   "openai-chat": "openai-completions",
@@ -24,7 +24,7 @@ const APIS: Readonly<Record<string, string>> = {
   "ollama-native": "ollama",
 };
 
-/** The wire of a recorded error, which only the address shows. */
+/** The API format of a recorded error, which only the address shows. */
 const API_BY_PATH: readonly [RegExp, string][] = [
   [/\/messages$/, "anthropic-messages"],
   [/\/responses/, "openai-responses"],
@@ -77,7 +77,7 @@ export async function play(
   const registry = createProviders(fetch ? { fetch } : {});
   const model = createModel(one, baseUrl);
   const provider = registry.get(model.api);
-  if (!provider) throw new Error(`No wire for the api "${one.api}" of ${one.id}.`);
+  if (!provider) throw new Error(`No provider for the api "${one.api}" of ${one.id}.`);
   const options = { apiKey: "test-key-of-the-replay", clock };
   const stream = await provider.stream(model, CONTEXT, options);
   const message = await stream.result();

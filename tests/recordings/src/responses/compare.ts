@@ -26,22 +26,22 @@ function details(message: AssistantMessage): Record<string, unknown> {
   return message.report?.details ?? {};
 }
 
-/** What the model said; a refusal is text to us and a field of its own to some services. */
-function textOf(message: AssistantMessage, { api }: Case): string {
+/** The text of the message; a refusal is text to us and a field of its own to some services. */
+function joinText(message: AssistantMessage, { api }: Case): string {
   const text = blocks(message, "text")
     .filter((block) => api !== "bedrock-converse" || !isCited(block))
     .map((block) => block.text)
     .join("");
-  const refusal = refusalOf(message);
+  const refusal = findRefusal(message);
   return text.endsWith(refusal) ? text.slice(0, text.length - refusal.length) : text;
 }
 
-function refusalOf(message: AssistantMessage): string {
+function findRefusal(message: AssistantMessage): string {
   const { refusal } = details(message);
   return typeof refusal === "string" ? refusal : "";
 }
 
-function thinkingOf(message: AssistantMessage): string {
+function joinThinking(message: AssistantMessage): string {
   return blocks(message, "thinking")
     .map(({ thinking }) => thinking)
     .join("");
@@ -97,7 +97,7 @@ const PARTS = {
 } as const;
 
 /** Every proof of origin, wherever it stands. */
-function signaturesOf({ content }: AssistantMessage): string[] {
+function hashSignatures({ content }: AssistantMessage): string[] {
   return content.flatMap((block) => {
     const signature =
       block.type === "serviceTool"
@@ -111,17 +111,17 @@ function signaturesOf({ content }: AssistantMessage): string[] {
 type Item = Record<string, unknown>;
 
 /** The reasoning items of the Responses API, which are kept whole as signatures. */
-function reasoningOf(message: AssistantMessage): Item[] {
+function parseReasoning(message: AssistantMessage): Item[] {
   return blocks(message, "thinking").map(({ signature }) => JSON.parse(signature ?? "{}") as Item);
 }
 
-function rawsOf(message: AssistantMessage): Item[] {
+function listRaws(message: AssistantMessage): Item[] {
   return blocks(message, "serviceTool").map(({ raw }) => raw as Item);
 }
 
 /** One of the two ways in which a reasoning item shows what was thought. */
 function readReasoning(message: AssistantMessage, field: "summary" | "content"): string {
-  return reasoningOf(message)
+  return parseReasoning(message)
     .flatMap((item) => (item[field] ?? []) as { text?: string }[])
     .map(({ text = "" }) => text)
     .join("");
@@ -156,11 +156,11 @@ const OF_THE_CLIENT = /^(custom_tool|local_shell|shell|apply_patch|computer)_cal
 
 const READINGS: Readings = {
   text: (message, one) => {
-    const text = measure(textOf(message, one));
+    const text = measure(joinText(message, one));
     return one.caveat?.includes("either value is acceptable") ? one.expected.text : text;
   },
-  reasoning: (message) => measure(thinkingOf(message)),
-  refusal: (message) => measure(refusalOf(message)),
+  reasoning: (message) => measure(joinThinking(message)),
+  refusal: (message) => measure(findRefusal(message)),
   tool_calls: (message, { expected }) =>
     blocks(message, "toolCall").map(({ id, name, arguments: args, signature, ...rest }, nth) => ({
       // Where the service gave none, any is right.
@@ -187,7 +187,7 @@ const READINGS: Readings = {
     );
     return same && (wanted.includes("text") || !kinds.includes("text")) ? wanted : kinds;
   },
-  signatures: (message) => signaturesOf(message),
+  signatures: (message) => hashSignatures(message),
   redacted: (message) => blocks(message, "thinking").filter(({ redacted }) => redacted).length,
   reasoning_summary: (message) => measure(readReasoning(message, "summary")),
   reasoning_text: (message) => measure(readReasoning(message, "content")),
@@ -198,10 +198,10 @@ const READINGS: Readings = {
     return same ? expected.items : items;
   },
   encrypted: (message) =>
-    [...reasoningOf(message), ...rawsOf(message)].filter((item) => item["encrypted_content"])
+    [...parseReasoning(message), ...listRaws(message)].filter((item) => item["encrypted_content"])
       .length,
   other_client_executed_items: (message) =>
-    rawsOf(message).flatMap(({ type }) => (OF_THE_CLIENT.test(String(type)) ? [type] : [])),
+    listRaws(message).flatMap(({ type }) => (OF_THE_CLIENT.test(String(type)) ? [type] : [])),
   status: (message) => details(message)["status"],
   incomplete: (message) => details(message)["incomplete"],
   reasoning_details: (message) => details(message)["reasoningDetails"],
