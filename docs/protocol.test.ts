@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { call, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
 import { type Connection, ERROR_CODES, type Limits, LIMITS, ModelService } from "@gyre/protocol";
-import { statusOf } from "@gyre/protocol/node";
+import { httpStatus } from "@gyre/protocol/node";
 import { SessionService } from "@gyre/server";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../packages/protocol/src/frames/limits.ts";
@@ -343,7 +343,7 @@ describe("the tables of docs/protocol.md", () => {
   it("list every error code, with its status over HTTP", () => {
     const [, ...rows] = readRows(page, "## Errors");
     expect(rows.map((row) => row.slice(0, 2))).toEqual(
-      ERROR_CODES.map((code) => [`\`${code}\``, String(statusOf(code))]),
+      ERROR_CODES.map((code) => [`\`${code}\``, String(httpStatus(code))]),
     );
   });
 

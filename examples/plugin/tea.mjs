@@ -9,7 +9,7 @@ const TIMES = { black: 4, green: 2, mint: 7 };
  * @param {import("@gyre/tools").PluginApi} api
  */
 export function registerTools(registry, api) {
-  const timeOf = (/** @type {string} */ kind) => {
+  const describeTime = (/** @type {string} */ kind) => {
     const minutes = new Map(Object.entries(TIMES)).get(kind);
     if (minutes === undefined) throw new Error(`There is no ${kind} tea.`);
     return `${kind} tea takes ${minutes} minutes.`;
@@ -24,9 +24,9 @@ export function registerTools(registry, api) {
     },
     // It touches nothing, and so it needs no approval.
     access: () => ({ kind: "none", targets: [], summary: "Look up a tea" }),
-    execute: (args) => timeOf(String(Object(args).kind)),
+    execute: (args) => describeTime(String(Object(args).kind)),
   });
-  api.command({ name: "tea", about: "how long a tea takes", hint: "a kind", run: timeOf });
+  api.command({ name: "tea", about: "how long a tea takes", hint: "a kind", run: describeTime });
   api.hook("UserPromptSubmit", ({ prompt }) =>
     prompt?.includes("coffee") ? { block: "Only tea is served here." } : undefined,
   );

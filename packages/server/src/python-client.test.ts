@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 const TEXT = "Hello 😀 there,\r\n\u2028 it is a fine day. ".repeat(10);
 const THOUGHT = "Hm, how do I say that?";
-const ARGUMENTS = { at: "the door" };
+const ARGUMENTS = { at: "the window" };
 
 const open: ServedWorld[] = [];
 

@@ -89,7 +89,7 @@ async function streamed(client: ProtocolClient, question: string): Promise<unkno
   return joinEvents(events);
 }
 
-/** One that would go on for ever, if nobody aborted it; gives how it ended. */
+/** One that would go on for ever without an abort; returns how it ended. */
 async function aborted(client: ProtocolClient): Promise<unknown> {
   const control = new AbortController();
   const options = { signal: control.signal };

@@ -122,7 +122,7 @@ describe("a journal", () => {
   it("writes a conversation that is read back as it was", async () => {
     const stage = await begin([
       [think("hm", { signature: "s" }), say("I look"), call("look", { a: [1] }), call("fail")],
-      [call("silent"), call("nobody", "not json")],
+      [call("silent"), call("missing", "not json")],
       "done",
       "again",
     ]);
@@ -209,7 +209,7 @@ describe("a journal", () => {
     await expectSame(stage);
   });
 
-  it("ends the run where it cannot write, and nobody sees what it could not", async () => {
+  it("ends the run where it cannot write, and no listener sees what it could not", async () => {
     const { session, agent } = await begin(["one", "two"]);
     await agent.prompt("a");
     await session.close();

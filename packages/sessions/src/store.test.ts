@@ -56,7 +56,7 @@ async function failure(promise: Promise<unknown>): Promise<SessionError> {
   return error;
 }
 
-async function codeOf(promise: Promise<unknown>): Promise<SessionErrorCode> {
+async function errorCode(promise: Promise<unknown>): Promise<SessionErrorCode> {
   return (await failure(promise)).code;
 }
 
@@ -84,7 +84,7 @@ describe("the folder", () => {
     );
   });
 
-  it("names files by time and id, for nobody else to read", async () => {
+  it("names files by time and id, readable by their owner alone", async () => {
     const session = await store.create({ cwd: CWD });
     const { id } = session.header;
     const stamp = new Date(clock.now()).toISOString().replace(/[:.]/g, "-");
@@ -113,7 +113,7 @@ describe("the list", () => {
     expect(await store.latest(CWD)).toBeUndefined();
   });
 
-  it("tells what is known of each, those last written to first", async () => {
+  it("lists what is known of each, those last written to first", async () => {
     const first = await asked("What is\n  this?");
     const second = await asked("Other");
     await clock.advance(5_000);
@@ -248,13 +248,13 @@ describe("finding", () => {
     for (const id of ["abc1", "abd1", "abc1x"]) expect(ambiguous.message).toContain(id);
   });
 
-  it("tells which ids are near to one that is not there", async () => {
+  it("suggests ids that are near to one that is not there", async () => {
     await (await store.create({ cwd: CWD, id: "k3m9p2q7" })).close();
     const error = await failure(store.find("k3m9p2q8"));
     expect(error.code).toBe("not_found");
     expect(error.message).toContain("k3m9p2q7");
-    expect(await codeOf(store.find(""))).toBe("not_found");
-    expect(await codeOf(store.find("../../etc"))).toBe("not_found");
+    expect(await errorCode(store.find(""))).toBe("not_found");
+    expect(await errorCode(store.find("../../etc"))).toBe("not_found");
   });
 
   it("names the files where two have one id", async () => {
@@ -275,7 +275,7 @@ describe("opening and forking", () => {
       expect(session.header.id).toBe(header.id);
       await session.close();
     }
-    expect(await codeOf(store.open(join(folder, "missing.jsonl")))).toBe("not_found");
+    expect(await errorCode(store.open(join(folder, "missing.jsonl")))).toBe("not_found");
   });
 
   it("forks into the same folder, or into another one", async () => {
@@ -304,7 +304,7 @@ describe("opening and forking", () => {
     await session.close();
   });
 
-  it("forks a session that somebody writes to", async () => {
+  it("forks a session that another process writes to", async () => {
     const session = await store.create({ cwd: CWD });
     await ask(session, "Hi");
     const fork = await store.fork(session.header.id);
@@ -326,7 +326,7 @@ describe("adding a file", () => {
     expect(added).toMatchObject({ id: "mine", cwd: "/work", firstPrompt: "Hi" });
     expect(await readFile(added.path)).toEqual(await readFile(file));
     expect((await stat(added.path)).mode & 0o777).toBe(0o600);
-    expect(await codeOf(store.add(file))).toBe("exists");
+    expect(await errorCode(store.add(file))).toBe("exists");
   });
 
   it("lets no id lead out of the folder", async () => {
@@ -342,8 +342,8 @@ describe("adding a file", () => {
   it("refuses what is no session", async () => {
     const file = join(folder, "notes.txt");
     await writeFile(file, "some text\n");
-    expect(await codeOf(store.add(file))).toBe("not_a_session");
-    expect(await codeOf(store.add(join(folder, "missing")))).toBe("not_found");
+    expect(await errorCode(store.add(file))).toBe("not_a_session");
+    expect(await errorCode(store.add(join(folder, "missing")))).toBe("not_found");
   });
 });
 
@@ -352,12 +352,12 @@ describe("removing", () => {
     const { header, path } = await asked("Hi");
     await store.remove(header.id);
     expect(await readdir(dirname(path))).toEqual([]);
-    expect(await codeOf(store.remove(header.id))).toBe("not_found");
+    expect(await errorCode(store.remove(header.id))).toBe("not_found");
   });
 
-  it("refuses a session that somebody writes to", async () => {
+  it("refuses a session that another process writes to", async () => {
     const session = await store.create({ cwd: CWD });
-    expect(await codeOf(store.remove(session.header.id))).toBe("locked");
+    expect(await errorCode(store.remove(session.header.id))).toBe("locked");
     await ask(session, "Still here");
     await session.close();
     await store.remove(session.header.id);
@@ -397,7 +397,7 @@ describe("unlocking", () => {
 
   it("refuses while the holder lives on this machine", async () => {
     const session = await store.create({ cwd: CWD });
-    expect(await codeOf(store.unlock(session.header.id))).toBe("locked");
+    expect(await errorCode(store.unlock(session.header.id))).toBe("locked");
     await ask(session, "Still here");
     await session.close();
   });
@@ -437,7 +437,7 @@ describe("unlocking", () => {
     await writeFile(`${session.path}.lock`, JSON.stringify({ ...lock, host: "elsewhere" }));
     expect(await store.unlock(session.header.id)).toMatchObject({ host: "elsewhere" });
     const next = await store.open(session.header.id);
-    expect(await codeOf(session.append({ type: "title", title: "late" }))).toBe("lock_lost");
+    expect(await errorCode(session.append({ type: "title", title: "late" }))).toBe("lock_lost");
     await next.close();
     await session.close();
   });

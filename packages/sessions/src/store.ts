@@ -80,7 +80,7 @@ export class SessionStore {
       options.cwd === undefined
         ? await this.#paths()
         : await sessionFiles(join(this.folder, folderName(options.cwd)));
-    const summaries = await summariesOf(paths);
+    const summaries = await summarizeAll(paths);
     summaries.sort((a, b) => b.updatedAt - a.updatedAt || b.path.localeCompare(a.path));
     return summaries.slice(0, options.limit);
   }
@@ -121,7 +121,7 @@ export class SessionStore {
 
   /** Opens a session by its id, the beginning of one, or the path of its file. */
   async open(idOrPath: string, options: OpenOptions = {}): Promise<Session> {
-    const path = await this.#pathOf(idOrPath);
+    const path = await this.#resolvePath(idOrPath);
     return openSession(path, { clock: this.#clock, ...this.#hintsFor(path), ...options });
   }
 
@@ -200,7 +200,7 @@ export class SessionStore {
     return join(this.folder, folderName(cwd), formatFileName(createdAt, id));
   }
 
-  async #pathOf(idOrPath: string): Promise<string> {
+  async #resolvePath(idOrPath: string): Promise<string> {
     const isPath = idOrPath.endsWith(SESSION_SUFFIX) || /[/\\]/.test(idOrPath);
     return isPath ? resolve(idOrPath) : (await this.find(idOrPath)).path;
   }
@@ -260,7 +260,7 @@ async function namesIn(folder: string, want: (entry: Dirent) => boolean): Promis
 }
 
 /** One that cannot be read is left out only if it is gone; else its name and nothing more is known. */
-async function summariesOf(paths: readonly string[]): Promise<SessionSummary[]> {
+async function summarizeAll(paths: readonly string[]): Promise<SessionSummary[]> {
   const summaries: SessionSummary[] = [];
   const waiting = paths.values();
   const work = async (): Promise<void> => {

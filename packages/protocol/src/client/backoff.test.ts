@@ -38,7 +38,7 @@ describe("reconnect: the delays between attempts", () => {
     expect(delays(once, 20)).not.toContain(undefined);
   });
 
-  it("begins anew after a connection that lived", () => {
+  it("starts again after a connection that lived", () => {
     const backoff = new Backoff({ baseMs: 100 }, () => 1);
     delays(backoff, 3);
     expect(backoff.next(400)).toEqual({ attempt: 1, delayMs: 100 });
@@ -50,7 +50,7 @@ describe("reconnect: the delays between attempts", () => {
     expect(backoff.next(399)).toEqual({ attempt: 4, delayMs: 800 });
   });
 
-  it("gives up after so many attempts in a row", () => {
+  it("stops retrying after so many attempts in a row", () => {
     const backoff = new Backoff({ baseMs: 100, maxAttempts: 2 }, () => 1);
     expect(delays(backoff, 3)).toEqual([100, 200, undefined]);
   });

@@ -30,7 +30,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
     expect(await Promise.all(all)).toEqual([{}, {}, {}, {}]);
   });
 
-  it("not those that nobody waits for any more", async () => {
+  it("not those that no caller waits for any more", async () => {
     const { client, clock, got, say, hangUp } = played();
     const abort = new AbortController();
     void client.request("echo", {}, { signal: abort.signal });
@@ -43,7 +43,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
     expect(ofType(got, "echo")).toEqual([]);
   });
 
-  it("tells how things stand", async () => {
+  it("reports each change of its status", async () => {
     const { client, clock, transports, states } = served({}, { random: () => 0.5 });
     await client.connect();
     await transports[0]?.close();
@@ -69,7 +69,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
     expect(counts).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
   });
 
-  it("gives up after so many attempts, and says why", async () => {
+  it("stops retrying after so many attempts, and says why", async () => {
     const connect = vi.fn<Connect>(() => Promise.reject(new Error("no server")));
     const { client, clock } = played({ connect, reconnect: { maxAttempts: 2 } });
     const [asking, listener] = [client.request("echo", {}), follower()];
@@ -81,7 +81,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
     expect(client.state.type).toBe("closed");
   });
 
-  it("gives up on an attempt that hangs", async () => {
+  it("times out an attempt that hangs", async () => {
     const signals: AbortSignal[] = [];
     const connect = (signal: AbortSignal): Promise<Transport> => {
       signals.push(signal);
@@ -96,7 +96,7 @@ describe("reconnect: requests that were not answered are sent again", () => {
     expect(signals).toHaveLength(2);
   });
 
-  it("gives up on a server that never says ready", async () => {
+  it("times out on a server that never says ready", async () => {
     const { client, clock, attempts } = played();
     void client.connect();
     await clock.advance(CONNECT_TIMEOUT_MS + 250);
@@ -184,7 +184,7 @@ describe("goodbye: close", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("rejects what waits and what comes, and tells who listens", async () => {
+  it("rejects what waits and what comes, and notifies listeners", async () => {
     const { client, connections } = served({ hang: () => new Promise(() => {}) });
     const listener = follower(() => undefined);
     client.listen("s", listener);

@@ -63,7 +63,7 @@ describe("streams: from = last + 1", () => {
     expect([listener.seqs, listener.resumes]).toEqual([[], [3]]);
   });
 
-  it("resume: a stream that skips numbers again and again is given up", async () => {
+  it("resume: a stream that skips numbers again and again fails", async () => {
     const listener = follower();
     const { event, got, say } = await open(listener);
     for (let at = 0; at < 4; at++) {
@@ -140,7 +140,7 @@ describe("streams: from = last + 1", () => {
     expect(listener.seqs).toEqual([1]);
   });
 
-  it("ignores a stream that nobody listens to, or no longer", async () => {
+  it("ignores a stream without a listener, or one whose listener is gone", async () => {
     const listener = follower();
     const { client, event, say } = await open(follower());
     const stop = client.listen("t", listener);

@@ -15,7 +15,7 @@ describe("handshake: hello {versions} -> ready", () => {
     expect(connections).toHaveLength(1);
   });
 
-  it("keeps what the server tells of itself and its limits", async () => {
+  it("keeps what the server reports about itself and its limits", async () => {
     const server = { server: { name: "test", version: "2" }, limits: { streams: 7 } };
     const { client } = served({}, { server });
     await client.connect();
@@ -182,7 +182,7 @@ describe("requests: one answer each", () => {
     expect(connections).toHaveLength(0);
   });
 
-  it("timeout: gives up on an answer a little later than the server would", async () => {
+  it("timeout: fails a little later than the server would", async () => {
     const { client, clock, say } = played({ pingMs: Infinity });
     const waiting = client.request("echo", {});
     const seen = vi.fn<(error: unknown) => void>();

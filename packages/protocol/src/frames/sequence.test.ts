@@ -102,7 +102,7 @@ describe("deltas that were joined for a slow reader travel as one", () => {
         payload: { event: { type: "thinking_delta", contentIndex: 0, delta: "b" } },
       }),
     ],
-    ["no neighbour", delta(3, "b")],
+    ["no neighbor", delta(3, "b")],
     ["no event", delta(2, "b", { type: "ack" })],
     ["what has no delta", delta(2, "b", { payload: {} })],
   ])("does not join %s", (_, next) => {

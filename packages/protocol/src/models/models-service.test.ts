@@ -51,11 +51,11 @@ async function rig(
   return Object.assign(wire, { one: await another(), another });
 }
 
-function typesOf(frames: readonly Envelope[]): string[] {
+function listTypes(frames: readonly Envelope[]): string[] {
   return frames.map(({ type }) => type);
 }
 
-function payloadOf(frames: readonly Envelope[], type: string): Payload {
+function findPayload(frames: readonly Envelope[], type: string): Payload {
   return frames.find((frame) => frame.type === type)?.payload ?? {};
 }
 
@@ -65,7 +65,7 @@ const slowly: ScriptStep = { parts: [say("Hello")], chunkSize: 1, betweenMs: 10 
 describe("models: list, filter", () => {
   const models = [secretModel, { ...secretModel, id: "other", name: "Älteres", provider: "q" }];
 
-  it("tells public facts alone", async () => {
+  it("reports public facts only", async () => {
     const { one } = await rig([]);
     const [ack] = await one.ask("models");
     expect(ack?.payload["models"]).toEqual([
@@ -89,11 +89,11 @@ describe("models: list, filter", () => {
     [{}, ["m", "other"]],
   ])("filter %j lists %j", async (filter, ids) => {
     const { one } = await rig([], { models });
-    const { models: listed } = payloadOf(await one.ask("models", { filter }), "ack");
+    const { models: listed } = findPayload(await one.ask("models", { filter }), "ack");
     expect(listed).toMatchObject(ids.map((id) => ({ id })));
   });
 
-  it("refuses a filter that is none", async () => {
+  it("refuses an invalid filter", async () => {
     const { one } = await rig([]);
     for (const filter of [1, null, [], { provider: 1 }, { search: {} }]) {
       const [nack] = await one.ask("models", { filter });
@@ -107,7 +107,7 @@ describe("stream_request", () => {
     const { one } = await rig([[think("Hm"), say("Hello"), call("read", { path: "a" }, "c1")]]);
     const [ack, ...events] = await one.ask("stream_request", request, { stream: "s" });
     expect(ack).toMatchObject({ type: "ack", re: "m_2", stream: "s" });
-    expect(typesOf(events)).toEqual([
+    expect(listTypes(events)).toEqual([
       "start",
       "thinking_start",
       "thinking_delta",
@@ -121,7 +121,7 @@ describe("stream_request", () => {
       "done",
     ]);
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
-    expect(payloadOf(events, "text_delta")).toEqual({ contentIndex: 1, delta: "Hello" });
+    expect(findPayload(events, "text_delta")).toEqual({ contentIndex: 1, delta: "Hello" });
   });
 
   it("error carries kind, retryable, retryAfterMs", async () => {
@@ -168,7 +168,7 @@ describe("stream_request", () => {
     const [nack] = await other.ask("stream_request", request, { stream: "s", id: "mine" });
     expect(nack?.payload).toMatchObject({ code: "stream_exists" });
     found([secretModel]);
-    expect(typesOf(await one.ask("ping"))).toContain("done");
+    expect(listTypes(await one.ask("ping"))).toContain("done");
   });
 
   it("an id is an idempotency key: sent again elsewhere, it gets the first answer", async () => {
@@ -180,7 +180,7 @@ describe("stream_request", () => {
       stream: "s",
       id: "mine",
     });
-    expect(typesOf(again)).toEqual(["ack"]);
+    expect(listTypes(again)).toEqual(["ack"]);
     expect(model.requests).toBe(1);
   });
 
@@ -217,7 +217,7 @@ describe("stream_request", () => {
     });
     for (const [at] of quick.entries()) {
       const frames = await one.ask("stream_request", request, { stream: `q${at}` });
-      expect(typesOf(frames)).toContain("done");
+      expect(listTypes(frames)).toContain("done");
     }
     await one.ask("stream_request", request, { stream: "a" });
     await one.ask("stream_request", request, { stream: "b" });
@@ -230,7 +230,7 @@ describe("stream_request", () => {
     for (let at = 0; at < 9; at++) await one.ask("stream_request", {}, { stream: `r${at}` });
     for (let at = 0; at < 9; at++) await one.ask("resume", { after: 0 }, { stream: `n${at}` });
     const frames = await one.ask("stream_request", request, { stream: "s" });
-    expect(typesOf(frames)).toContain("done");
+    expect(listTypes(frames)).toContain("done");
   });
 
   it("timeout: a stream on which nothing happens is ended, and keeps what came", async () => {
@@ -253,17 +253,17 @@ describe("abort_request is idempotent", () => {
     await one.ask("stream_request", request, { stream: "s" });
     const first = await one.ask("abort_request", {}, { stream: "s" });
     const again = await one.ask("abort_request", {}, { stream: "s" });
-    expect(typesOf(first)).toEqual(["ack", "error"]);
-    expect(payloadOf(first, "error")).toMatchObject({ reason: "aborted", kind: "aborted" });
-    expect(typesOf(again)).toEqual(["ack"]);
+    expect(listTypes(first)).toEqual(["ack", "error"]);
+    expect(findPayload(first, "error")).toMatchObject({ reason: "aborted", kind: "aborted" });
+    expect(listTypes(again)).toEqual(["ack"]);
     expect(model.calls[0]?.options.signal?.aborted).toBe(true);
   });
 
   it("is acknowledged for a stream that ended, and for one that never was", async () => {
     const { one } = await rig(["Hi"]);
     await one.ask("stream_request", request, { stream: "s" });
-    expect(typesOf(await one.ask("abort_request", {}, { stream: "s" }))).toEqual(["ack"]);
-    expect(typesOf(await one.ask("abort_request", { stream: "none" }))).toEqual(["ack"]);
+    expect(listTypes(await one.ask("abort_request", {}, { stream: "s" }))).toEqual(["ack"]);
+    expect(listTypes(await one.ask("abort_request", { stream: "none" }))).toEqual(["ack"]);
   });
 
   it("ends a stream whose provider does not listen", async () => {
@@ -286,7 +286,7 @@ describe("abort_request is idempotent", () => {
     await one.ask("abort_request", { stream: "s" });
     found([secretModel]);
     await one.ask("ping");
-    expect(typesOf(one.events("s"))).toEqual(["error"]);
+    expect(listTypes(one.events("s"))).toEqual(["error"]);
   });
 });
 
@@ -294,7 +294,7 @@ describe("complete_request", () => {
   it("answers with the message when it is whole", async () => {
     const { one } = await rig([[say("Hello")]]);
     const frames = await one.ask("complete_request", request);
-    expect(typesOf(frames)).toEqual(["ack"]);
+    expect(listTypes(frames)).toEqual(["ack"]);
     expect(frames[0]?.payload["message"]).toMatchObject({
       role: "assistant",
       stopReason: "stop",
@@ -389,11 +389,11 @@ describe("resume", () => {
     await one.ask("stream_request", request, { stream: "s" });
     await clock.advance(20);
     const other = await another();
-    expect(typesOf(await other.ask("resume", { stream: "s", after: 4 }))).toEqual([
+    expect(listTypes(await other.ask("resume", { stream: "s", after: 4 }))).toEqual([
       "ack",
       "text_delta",
     ]);
-    expect(typesOf(await other.ask("resume", { stream: "s", after: 3 }))).toEqual([
+    expect(listTypes(await other.ask("resume", { stream: "s", after: 3 }))).toEqual([
       "ack",
       "snapshot",
     ]);
@@ -406,12 +406,12 @@ describe("resume", () => {
     await one.ask("stream_request", request, { stream: "s" });
     await clock.advance(100);
     const other = await another();
-    expect(typesOf(await other.ask("resume", { stream: "s", after: 0 }))).toEqual([
+    expect(listTypes(await other.ask("resume", { stream: "s", after: 0 }))).toEqual([
       "ack",
       "snapshot",
       "done",
     ]);
-    expect(typesOf(await other.ask("resume", { stream: "s", after: 9 }))).toEqual(["ack"]);
+    expect(listTypes(await other.ask("resume", { stream: "s", after: 9 }))).toEqual(["ack"]);
     await clock.advance(ORPHAN_TTL_MS);
     const [nack] = await other.ask("resume", { stream: "s", after: 0 });
     expect(nack?.payload["code"]).toBe("stream_not_found");
@@ -460,12 +460,12 @@ describe("resume", () => {
 });
 
 describe("close", () => {
-  it("ends what runs, and tells how it ended", async () => {
+  it("ends what runs, and reports how it ended", async () => {
     const { one, server, clock } = await rig([[say("Hel"), stall()]]);
     await one.ask("stream_request", request, { stream: "s" });
     await server.close();
     await clock.advance(0);
-    expect(typesOf(one.frames).slice(-2)).toEqual(["error", "goodbye"]);
+    expect(listTypes(one.frames).slice(-2)).toEqual(["error", "goodbye"]);
     expect(clock.pending).toBe(0);
   });
 });
@@ -478,14 +478,14 @@ describe("serveModels", () => {
     const server = { name: "mine", version: "1" };
     const served = serveModels(far, { client, models: () => [secretModel], clock, server });
     const one = await new FrameClient(near, clock).hello();
-    expect(payloadOf(one.frames, "ready")).toMatchObject({ server });
-    expect(typesOf(await one.ask("stream_request", request, { stream: "s" }))).toContain("done");
+    expect(findPayload(one.frames, "ready")).toMatchObject({ server });
+    expect(listTypes(await one.ask("stream_request", request, { stream: "s" }))).toContain("done");
     await served.close();
   });
 });
 
 describe("without a connection", () => {
-  it("opens a stream that is attached to, and gives up one that nobody reads", async () => {
+  it("opens a stream that is attached to, and drops one without a reader", async () => {
     const { service, clock, model } = await rig(["Hi", stall()]);
     const source: StreamSource = service;
     const stream = await source.open(request);
@@ -562,7 +562,7 @@ describe("hostile requests", () => {
           expect(one.frames.filter(({ re }) => re === `m_${at + 2}`)).toHaveLength(1);
         }
         const served = await (await another()).ask("stream_request", request, { stream: "z" });
-        expect(typesOf(served)).toContain("done");
+        expect(listTypes(served)).toContain("done");
         expect(errors).toEqual([]);
       }),
       { numRuns: 100 },

@@ -102,7 +102,7 @@ describe("HTTP: an error", () => {
     ["text/html", "<!doctype html><title>Sign in</title>"],
     ["application/json", '{"ok":true}'],
     ["", "Hello"],
-  ])("%s in place of an event stream is told as that", async (type, text) => {
+  ])("%s in place of an event stream is named in the error", async (type, text) => {
     const { url } = await answering(
       `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\nconnection: close\r\n\r\n${text}`,
     );
@@ -112,7 +112,7 @@ describe("HTTP: an error", () => {
     expect(message.errorMessage).toContain(type);
   });
 
-  it("where nobody listens is a network error", async () => {
+  it("without a server is a network error", async () => {
     const server = await listenRaw(() => {});
     await server.close();
     const { message } = await ask(server.url);

@@ -81,12 +81,12 @@ async function answering(...answers: readonly string[]): Promise<AnsweringServer
   return server;
 }
 
-function bytesOf(text: string): Uint8Array {
+function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
 /** Whether one message is what another was on its way. */
-function expectPartOf(part: AssistantMessage, all: AssistantMessage): void {
+function expectBeginning(part: AssistantMessage, all: AssistantMessage): void {
   for (const [index, block] of part.content.entries()) {
     const full = all.content[index];
     if (block.type === "text" && full?.type === "text") {
@@ -107,8 +107,8 @@ describe("an end without a terminal event", () => {
     "at any byte gives the whole message or an error with what had come, never a wrong message",
     { tags: "long" },
     async () => {
-      const bytes = bytesOf(body);
-      const head = bytesOf(`${HEAD}\r\n`);
+      const bytes = encode(body);
+      const head = encode(`${HEAD}\r\n`);
       // The path says where the answer is cut.
       const server = await listenRaw((socket) => {
         socket.once("data", (piece) => {
@@ -133,7 +133,7 @@ describe("an end without a terminal event", () => {
             wholes++;
           } else {
             expect(message.failure).toEqual({ kind: "network", retryable: true });
-            expectPartOf(message, whole.message);
+            expectBeginning(message, whole.message);
           }
         }
       }
@@ -240,7 +240,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     expect(joined(events)).toEqual(joined(whole.events));
   });
 
-  it("a gap is not passed over: the stream is taken up before it", async () => {
+  it("a gap is not passed over: the stream resumes before it", async () => {
     const [from, to] = [body.indexOf("id: 4\n"), body.indexOf("id: 5\n")];
     const named = `${HEAD}gyre-stream: s_1\r\n\r\n`;
     const { requests, url } = await answering(
@@ -251,7 +251,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     expect(requests[1]).toMatch(/\r\nlast-event-id: 3\r\n/i);
   });
 
-  it("is tried five times in a row, then given up with what had come", async () => {
+  it("is tried five times in a row, then fails with what had come", async () => {
     const at = body.indexOf("event: text_end");
     const named = `${HEAD}gyre-stream: s_1\r\n\r\n`;
     const { requests, url } = await answering(named + body.slice(0, at), "");
@@ -325,7 +325,7 @@ describe("a silent connection", () => {
     expect(clock.now()).toBeGreaterThanOrEqual(SILENCE_MS);
   });
 
-  it("that never answered is a time-out", async () => {
+  it("that never answered is a timeout", async () => {
     const clock = manualClock();
     const server = await listenRaw(() => {});
     open.push(server);
@@ -366,7 +366,7 @@ describe("HTTP: an event stream is read", () => {
   });
 
   it("in pieces that are cut anywhere", async () => {
-    const bytes = bytesOf(body);
+    const bytes = encode(body);
     const sizes = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(sizes, async (lengths) => {
@@ -379,7 +379,7 @@ describe("HTTP: an event stream is read", () => {
         };
         const headers = { "content-type": "text/event-stream" };
         const { message } = await ask("http://localhost", {
-          fetch: () => Promise.resolve(new Response(streamOf(pieces()), { headers })),
+          fetch: () => Promise.resolve(new Response(createStream(pieces()), { headers })),
         });
         expect(message).toEqual(whole.message);
       }),
@@ -387,7 +387,7 @@ describe("HTTP: an event stream is read", () => {
   });
 });
 
-function streamOf(pieces: Iterator<Uint8Array>): ReadableStream<Uint8Array> {
+function createStream(pieces: Iterator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     pull(controller) {
       const { done, value } = pieces.next();

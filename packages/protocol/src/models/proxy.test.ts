@@ -163,7 +163,7 @@ describe("streamProxy", () => {
     expect(message.content).toEqual([{ type: "text", text: "Hey" }]);
   });
 
-  it("tells what the service's trouble was: kind, retryable, retryAfterMs", async () => {
+  it("reports the service's failure: kind, retryable, retryAfterMs", async () => {
     const failure = { kind: "rate_limit", retryable: true, retryAfterMs: 1500 } as const;
     const { url } = await served([say("He"), fail("Too fast.", failure)]);
     const { message } = await ask(url);
@@ -230,7 +230,7 @@ describe("abort", () => {
     await fired(model.calls[0]?.options.signal);
   });
 
-  it("before the start asks nobody", async () => {
+  it("before the start makes no request", async () => {
     const { model, url } = await served("Hey");
     const { message } = await ask(url, { signal: AbortSignal.abort() });
     expect(message.stopReason).toBe("aborted");

@@ -43,19 +43,19 @@ function ask(wire: ModelWire, options: StreamOptions = {}, by = wire.client): He
   void (async () => {
     for await (const event of stream) {
       heard.events.push(event);
-      heard.copies.push(structuredClone("partial" in event ? event.partial : messageOf(event)));
+      heard.copies.push(structuredClone("partial" in event ? event.partial : finalMessage(event)));
     }
   })();
   return heard;
 }
 
-function messageOf(event: AssistantMessageEvent | undefined): AssistantMessage {
+function finalMessage(event: AssistantMessageEvent | undefined): AssistantMessage {
   if (event?.type === "done") return event.message;
   if (event?.type === "error") return event.error;
   throw new Error("It has not ended.");
 }
 
-/** Neighbouring deltas joined, and without the live message. */
+/** Adjacent deltas joined, and without the live message. */
 function joined(events: readonly AssistantMessageEvent[]): unknown[] {
   const all: AssistantMessageEvent[] = [];
   for (const event of events) {
@@ -108,7 +108,7 @@ describe("the remote client is a ProtocolClient", () => {
     const wire = new ModelWire({ script: [[say("Hel"), fail("Busy", failure)]] });
     const { events } = ask(wire);
     await wire.clock.advance(LONG_MS);
-    expect(messageOf(events.at(-1))).toMatchObject({
+    expect(finalMessage(events.at(-1))).toMatchObject({
       content: [{ text: "Hel" }],
       stopReason: "error",
       errorMessage: "Busy",
@@ -121,7 +121,7 @@ describe("the remote client is a ProtocolClient", () => {
     const { events } = ask(wire);
     await wire.clock.advance(0);
     expect(events.map(({ type }) => type)).toEqual(["error"]);
-    expect(messageOf(events[0])).toMatchObject({
+    expect(finalMessage(events[0])).toMatchObject({
       errorMessage: expect.stringContaining('no model "scripted/scripted"'),
       failure: { kind: "bad_request" },
     });
@@ -205,7 +205,7 @@ describe("the remote client is a ProtocolClient", () => {
     const closed = own.close();
     await wire.clock.advance(0);
     await closed;
-    expect(messageOf(events.at(-1))).toMatchObject({ stopReason: "aborted" });
+    expect(finalMessage(events.at(-1))).toMatchObject({ stopReason: "aborted" });
     expect(wire.model.calls[0]?.options.signal?.aborted).toBe(true);
     expect(wire.server.connections).toBe(0);
     const after = ask(wire, {}, own);
@@ -215,7 +215,7 @@ describe("the remote client is a ProtocolClient", () => {
 });
 
 describe("abort", () => {
-  it("before the start asks nobody", async () => {
+  it("before the start makes no request", async () => {
     const wire = new ModelWire({ script: ["Hi"] });
     const stream = wire.client.stream(wire.model.model, context, { signal: AbortSignal.abort() });
     expect(await stream.result()).toMatchObject({ stopReason: "aborted" });
@@ -230,7 +230,7 @@ describe("abort", () => {
     signal.abort();
     await wire.clock.advance(0);
     expect(wire.model.calls[0]?.options.signal?.aborted).toBe(true);
-    expect(messageOf(events.at(-1))).toMatchObject({
+    expect(finalMessage(events.at(-1))).toMatchObject({
       stopReason: "aborted",
       content: [{ text: "Hel" }],
       failure: { kind: "aborted" },
@@ -248,7 +248,7 @@ describe("abort", () => {
     await wire.clock.advance(20_000);
     signal.abort();
     await wire.clock.advance(0);
-    expect(messageOf(events.at(-1))).toMatchObject({
+    expect(finalMessage(events.at(-1))).toMatchObject({
       stopReason: "aborted",
       content: [{ text: "Hel" }],
     });
@@ -265,7 +265,7 @@ describe("abort", () => {
     wire.alter = () => undefined;
     signal.abort();
     await wire.clock.advance(2_000);
-    expect(messageOf(events.at(-1)).stopReason).toBe("aborted");
+    expect(finalMessage(events.at(-1)).stopReason).toBe("aborted");
   });
 });
 
@@ -306,7 +306,7 @@ describe("resume on every connection: nothing lost, nothing doubled", () => {
     await wire.clock.advance(3 * ORPHAN_TTL_MS);
     wire.isReachable = true;
     await wire.clock.advance(LONG_MS);
-    expect(messageOf(events.at(-1))).toMatchObject({
+    expect(finalMessage(events.at(-1))).toMatchObject({
       content: [{ text: "Hel" }],
       stopReason: "error",
       failure: { kind: "network", retryable: true },
@@ -324,7 +324,7 @@ describe("resume on every connection: nothing lost, nothing doubled", () => {
       return frame.type === "done" ? { ...frame, payload: { ...frame.payload, blocks } } : frame;
     };
     await wire.clock.advance(LONG_MS);
-    expect(messageOf(events.at(-1))).toMatchObject({
+    expect(finalMessage(events.at(-1))).toMatchObject({
       stopReason: "error",
       errorMessage: expect.stringContaining("length"),
       failure: { kind: "network" },

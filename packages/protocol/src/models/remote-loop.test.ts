@@ -67,24 +67,24 @@ async function run(world: World, isRemote: boolean): Promise<AgentEvent[]> {
   return events;
 }
 
-/** Neighbouring deltas joined; without the live messages, which may be ahead of their events. */
+/** Adjacent deltas joined; without the live messages, which may be ahead of their events. */
 function comparable(events: readonly AgentEvent[]): unknown[] {
-  const told: Record<string, unknown>[] = [];
+  const received: Record<string, unknown>[] = [];
   for (const event of events) {
     if (event.type === "message_start") {
-      told.push({ type: event.type, role: event.message.role });
+      received.push({ type: event.type, role: event.message.role });
     } else if (event.type === "message_update") {
       const { partial: _, ...news } = { partial: undefined, ...event.assistantMessageEvent };
-      const last = told.at(-1);
+      const last = received.at(-1);
       const { type, contentIndex, delta } = { contentIndex: -1, delta: "", ...news };
       const isSame = last?.["type"] === type && last["contentIndex"] === contentIndex;
       if (last && isSame && delta !== "") last["delta"] = `${String(last["delta"])}${delta}`;
-      else told.push({ ...news });
-    } else told.push({ ...event });
+      else received.push({ ...news });
+    } else received.push({ ...event });
   }
   const untimed = (key: string, value: unknown): unknown =>
     key === "timestamp" || key === "durationMs" ? 0 : value;
-  return JSON.parse(JSON.stringify(told, untimed));
+  return JSON.parse(JSON.stringify(received, untimed));
 }
 
 const aPart: fc.Arbitrary<ScriptPart> = fc.oneof(
@@ -102,7 +102,7 @@ const aResponse: fc.Arbitrary<ScriptAnswer> = fc
     parts: fc.array(aPart, { maxLength: 4 }),
     isCut: fc.boolean(),
     end: fc.oneof(
-      // What is counted is told at the end: who leaves before that does not know it.
+      // Usage comes with the end: a client that leaves before that does not know it.
       { weight: 4, arbitrary: fc.constant({ usage: { input: 10, output: 5 } }) },
       {
         weight: 1,
@@ -123,7 +123,7 @@ const aResponse: fc.Arbitrary<ScriptAnswer> = fc
     return { parts: isCut && last ? [...parts.slice(0, -1), unfinished(last)] : parts, ...end };
   });
 
-describe("the loop cannot tell the remote client from the in-process one", () => {
+describe("to the loop the remote client is the same as the in-process one", () => {
   it("event by event, whatever a run does", async () => {
     const aWorld = fc.record(
       {

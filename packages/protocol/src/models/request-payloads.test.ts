@@ -21,7 +21,7 @@ const result = {
   content: [],
 };
 
-function requestOf(messages: unknown, more: object = {}): Record<string, unknown> {
+function createRequest(messages: unknown, more: object = {}): Record<string, unknown> {
   return { model, context: { messages, ...more } };
 }
 
@@ -32,24 +32,32 @@ describe("invalid_request says what is wrong", () => {
     ["a model without its provider", { model: { id: "m" }, context: {} }, '"model"'],
     ["no context", { model }, '"context"'],
     ["no messages", { model, context: {} }, '"context.messages"'],
-    ["a system prompt that is no text", requestOf([], { systemPrompt: 1 }), "systemPrompt"],
-    ["null for a message", requestOf([user, null]), "Message 1"],
-    ["an unknown role", requestOf([{ ...user, role: "system" }]), "Message 0"],
-    ["a message without its time", requestOf([{ role: "user", content: "" }]), "Message 0"],
-    ["a block of no kind", requestOf([{ ...user, content: [{ type: "x" }] }]), "Message 0"],
-    ["an image without data", requestOf([{ ...user, content: [{ type: "image" }] }]), "Message 0"],
-    ["an answer that is a text", requestOf([{ ...assistant, content: "x" }]), "Message 0"],
+    ["a system prompt that is no text", createRequest([], { systemPrompt: 1 }), "systemPrompt"],
+    ["null for a message", createRequest([user, null]), "Message 1"],
+    ["an unknown role", createRequest([{ ...user, role: "system" }]), "Message 0"],
+    ["a message without its time", createRequest([{ role: "user", content: "" }]), "Message 0"],
+    ["a block of no kind", createRequest([{ ...user, content: [{ type: "x" }] }]), "Message 0"],
     [
-      "a call without arguments",
-      requestOf([{ ...assistant, content: [{ type: "toolCall", id: "c", name: "n" }] }]),
+      "an image without data",
+      createRequest([{ ...user, content: [{ type: "image" }] }]),
       "Message 0",
     ],
-    ["a result of no call", requestOf([{ ...result, toolCallId: 1 }]), "Message 0"],
-    ["tools that are no list", requestOf([user], { tools: {} }), '"context.tools"'],
-    ["a tool without a schema", requestOf([user], { tools: [{ name: "t" }] }), "Tool 0"],
-    ["too many tools", requestOf([], { tools: Array(MAX_CONTEXT_TOOLS + 1).fill(0) }), "at most"],
-    ["too many messages", requestOf(Array(MAX_CONTEXT_MESSAGES + 1).fill(0)), "at most"],
-    ["options that are a list", { ...requestOf([user]), options: [] }, '"options"'],
+    ["an answer that is a text", createRequest([{ ...assistant, content: "x" }]), "Message 0"],
+    [
+      "a call without arguments",
+      createRequest([{ ...assistant, content: [{ type: "toolCall", id: "c", name: "n" }] }]),
+      "Message 0",
+    ],
+    ["a result of no call", createRequest([{ ...result, toolCallId: 1 }]), "Message 0"],
+    ["tools that are no list", createRequest([user], { tools: {} }), '"context.tools"'],
+    ["a tool without a schema", createRequest([user], { tools: [{ name: "t" }] }), "Tool 0"],
+    [
+      "too many tools",
+      createRequest([], { tools: Array(MAX_CONTEXT_TOOLS + 1).fill(0) }),
+      "at most",
+    ],
+    ["too many messages", createRequest(Array(MAX_CONTEXT_MESSAGES + 1).fill(0)), "at most"],
+    ["options that are a list", { ...createRequest([user]), options: [] }, '"options"'],
   ])("%s", (_, payload, words) => {
     expect(() => parseRequest(payload)).toThrow(
       expect.objectContaining({
@@ -74,7 +82,7 @@ describe("invalid_request says what is wrong", () => {
     ["timeoutMs", "1"],
     ["metadata", []],
   ])('"options.%s" is not %j', (name, value) => {
-    const payload = { ...requestOf([user]), options: { [name]: value } };
+    const payload = { ...createRequest([user]), options: { [name]: value } };
     expect(() => parseRequest(payload)).toThrow(`"options.${name}"`);
   });
 });

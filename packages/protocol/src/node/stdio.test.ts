@@ -119,7 +119,7 @@ describe("frame 16 MiB: a line above the limit is too_large", () => {
       if (!input.write(Buffer.alloc(MIB, "x"))) await drained;
       most = Math.max(most, process.memoryUsage().arrayBuffers - before);
     }
-    // Half a gigabyte went by; what is let go of may wait a while for its collection.
+    // Half a gigabyte went by; the collector may take a while to free it.
     expect(most).toBeLessThan(256 * MIB);
     input.end(`\n${encode(frame("1"))}\n`);
     await heard.end;
@@ -179,7 +179,7 @@ describe("sending", () => {
 
   it.each([
     ["EPIPE is an end like any other", Object.assign(new Error("gone"), { code: "EPIPE" }), true],
-    ["another error is told", Object.assign(new Error("bad disk"), { code: "EIO" }), false],
+    ["another error is reported", Object.assign(new Error("bad disk"), { code: "EIO" }), false],
   ])("%s", async (_, error, isQuiet) => {
     const output = new Writable({ write: (_chunk, _encoding, done) => done(error) });
     const transport = openStdio({ input: new PassThrough(), output });

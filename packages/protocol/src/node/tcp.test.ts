@@ -81,7 +81,7 @@ describe("TCP: a token always, in hello", () => {
 });
 
 describe("TCP: limits", () => {
-  it("connections: one too many is told goodbye, and counted", async () => {
+  it("connections: one too many gets goodbye, and is counted", async () => {
     const metrics = new Metrics();
     const { port } = await listen({ maxConnections: 1, metrics });
     const first = await raw(port);
@@ -113,7 +113,7 @@ describe("TCP: limits", () => {
     await closed;
   });
 
-  it("listens on loopback unless told otherwise", async () => {
+  it("listens on loopback unless configured otherwise", async () => {
     expect((await listen()).host).toBe("127.0.0.1");
   });
 });
@@ -134,7 +134,7 @@ describe("TCP: the end", () => {
     await listener.close();
   });
 
-  it("connecting is given up by the signal, and rejects where nobody listens", async () => {
+  it("connecting ends with the signal, and rejects where no server listens", async () => {
     const listener = await listen();
     const { port } = listener;
     const given = AbortSignal.abort(new Error("no more"));

@@ -165,7 +165,7 @@ describe("ping/pong (pong names the ping), goodbye", () => {
 });
 
 describe("an unknown type gets an error frame, and the connection goes on", () => {
-  it("is told, also of names that every object has", async () => {
+  it("is reported, also for names that every object has", async () => {
     const line = await ready({ go: () => ({ n: 1 }) });
     expect(brief(await line.say("constructor"))).toEqual([["error", "m_1", "invalid_request"]]);
     expect(brief(await line.say("go"))).toEqual([["ack", "m_2", { n: 1 }]]);
@@ -302,13 +302,13 @@ describe("requests", () => {
     expect(line.errors).toEqual([new Error("boom")]);
   });
 
-  it("that throw tell no key", async () => {
+  it("that throw reveal no key", async () => {
     const key = "sk-ant-api03-0123456789abcdefghijklmnop";
     const line = await ready({ go: () => Promise.reject(new Error(`refused: ${key}`)) });
     expect(JSON.stringify(await line.say("go"))).not.toContain(key);
   });
 
-  it("30 s request time-out: timeout", async () => {
+  it("30 s request timeout: timeout", async () => {
     const line = await ready({ go: () => new Promise(() => {}) });
     expect(await line.say("go")).toEqual([]);
     await line.clock.advance(REQUEST_TIMEOUT_MS - 1);
@@ -324,7 +324,7 @@ describe("requests", () => {
   });
 });
 
-/** A transport whose reader takes a frame when it is told to. */
+/** A transport whose reader takes a frame only when the test lets it. */
 function slowTransport(): { transport: Transport; sent: Envelope[]; take: () => void } {
   const sent: Envelope[] = [];
   let take: () => void = () => {};

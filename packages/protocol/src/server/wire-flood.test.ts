@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {
-  codeOf,
+  errorCode,
   FuzzTarget,
   GREETING,
   MAX_SERVER_MIB,
@@ -35,7 +35,7 @@ afterAll(async () => {
   await target.stop();
 });
 
-/** Sends so many frames, and tells what others heard in the midst of it. */
+/** Sends so many frames, and returns what another client got in the meantime. */
 async function flood(client: RawClient, frame: (at: number) => string): Promise<Set<string>> {
   const greetings = new Set<string>();
   for (let at = 0; at < TINY_FRAMES && !client.isClosed; at += FRAMES_A_WRITE) {
@@ -47,7 +47,7 @@ async function flood(client: RawClient, frame: (at: number) => string): Promise<
 }
 
 describe("limits: a line without an end", { tags: "long", timeout: MAX_MS }, () => {
-  it("ends the connection of somebody who is not known", async () => {
+  it("ends the connection of an unknown client", async () => {
     const client = target.raw();
     for (let sent = 0; sent < LINE_MB && !client.isClosed; sent++) await client.write(PIECE);
     await client.until(() => client.isClosed);
@@ -55,7 +55,7 @@ describe("limits: a line without an end", { tags: "long", timeout: MAX_MS }, () 
     expect(await target.maxMib()).toBeLessThan(MAX_SERVER_MIB);
   });
 
-  it("is told once and never kept, and the connection goes on", async () => {
+  it("is reported once and never kept, and the connection goes on", async () => {
     const client = await target.raw().hello();
     await client.write('{"v":1,"type":"models","id":"z","payload":{"filter":"');
     for (let sent = 0; sent < LINE_MB; sent++) {
@@ -64,7 +64,7 @@ describe("limits: a line without an end", { tags: "long", timeout: MAX_MS }, () 
     }
     await client.write('"}}\n');
     expect(await client.isAlive()).toBe(true);
-    expect(client.answers.map(codeOf)).toEqual(["too_large", undefined]);
+    expect(client.answers.map(errorCode)).toEqual(["too_large", undefined]);
     client.end();
     expect(await target.maxMib()).toBeLessThan(MAX_SERVER_MIB);
   });

@@ -3,7 +3,13 @@ import { scriptedModelInfo } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toEnvelope } from "../frames/envelope.ts";
-import { ANSWERS, codeOf, FuzzTarget, GREETING, MAX_SERVER_MIB } from "../testing/fuzz-target.ts";
+import {
+  ANSWERS,
+  errorCode,
+  FuzzTarget,
+  GREETING,
+  MAX_SERVER_MIB,
+} from "../testing/fuzz-target.ts";
 import { countCases } from "../../../../tests/support/cases.ts";
 
 const MIB = 1024 * 1024;
@@ -21,7 +27,7 @@ afterAll(() => target.stop());
 
 const someBytes = fc.uint8Array({ maxLength: 400 });
 
-/** Values that somebody might believe in, or stumble over. */
+/** Values that a reader might trust, or stumble over. */
 const odd: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,
@@ -122,7 +128,7 @@ describe("whatever comes in, the server answers or closes, and goes on serving o
         const client = target.raw();
         await client.write(Buffer.concat([bytes, Buffer.from("\n")]));
         await client.until(() => client.isClosed);
-        expect(client.frames.map(codeOf)).toEqual(["unauthorized"]);
+        expect(client.frames.map(errorCode)).toEqual(["unauthorized"]);
       }),
       { numRuns: RUNS },
     );
@@ -178,7 +184,7 @@ describe("hostile sequences change nothing", () => {
     [null, "invalid_request"],
   ])("seq %s is refused, and 1 is still the next", async (seq, code) => {
     const client = await target.raw().hello();
-    expect(codeOf(await client.ask("abort_request", { stream: "s", seq }))).toBe(code);
+    expect(errorCode(await client.ask("abort_request", { stream: "s", seq }))).toBe(code);
     expect(await client.ask("abort_request", { stream: "s", seq: 1 })).toMatchObject({
       type: "ack",
     });
@@ -194,7 +200,7 @@ describe("hostile sequences change nothing", () => {
     }
     const [one, again, other] = client.frames.filter(({ re }) => re === "x");
     expect(again?.["payload"]).toEqual(one?.["payload"]);
-    expect(codeOf(other ?? {})).toBe("invalid_request");
+    expect(errorCode(other ?? {})).toBe("invalid_request");
     client.end();
   });
 
@@ -218,7 +224,7 @@ describe("hostile sequences change nothing", () => {
       });
       expect(await client.ask(name)).toMatchObject({ type: "error" });
       const nothing = await client.ask("resume", { payload: { stream: `${name}x`, after: 0 } });
-      expect(codeOf(nothing)).toBe("stream_not_found");
+      expect(errorCode(nothing)).toBe("stream_not_found");
     }
     client.end();
     expect(await target.greetOther()).toBe(GREETING);
@@ -251,7 +257,7 @@ describe("hostile sequences change nothing", () => {
     const client = await target.raw().hello();
     await client.write(`{"v":1,"type":"models","id":"wide","payload":{"filter":${list}}}\n`);
     expect(await client.isAlive()).toBe(true);
-    expect(client.answers.map(codeOf)).toEqual(["too_large", undefined]);
+    expect(client.answers.map(errorCode)).toEqual(["too_large", undefined]);
     client.end();
     const { status } = await fetch(`http://127.0.0.1:${target.ports.http}/api/stream`, {
       method: "POST",
@@ -270,7 +276,7 @@ describe("hostile sequences change nothing", () => {
         client.ask("stream_request", { payload: aRequest, stream: `many_${at}`, seq: 1 }),
       ),
     );
-    const refused = answers.filter((answer) => codeOf(answer) === "too_many_streams");
+    const refused = answers.filter((answer) => errorCode(answer) === "too_many_streams");
     const granted = answers.filter(({ type }) => type === "ack");
     expect(refused.length + granted.length).toBe(1000);
     expect(await client.isAlive()).toBe(true);

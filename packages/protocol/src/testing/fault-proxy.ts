@@ -61,7 +61,7 @@ export function randomFault(random: Random, maxBytes = 16_384): Fault {
   };
 }
 
-/** A way over TCP on which everything goes wrong that can, byte for byte as it is told. */
+/** A TCP relay with scripted faults, exact to the byte. */
 export class FaultProxy {
   /** What becomes of the next connection. */
   nextFault: () => Fault = () => NO_FAULT;
@@ -193,7 +193,7 @@ function pump(from: Socket, into: Socket, options: PumpOptions): void {
     });
   };
   from.on("end", end);
-  // Who goes without an end cut it without our help.
+  // A peer that leaves without an end has cut the connection itself.
   from.on("close", end);
 }
 

@@ -63,7 +63,7 @@ export class FuzzTarget {
     return new RawClient(this.#ports.tcp, this.token);
   }
 
-  /** Somebody else comes, and behaves. What the model says to them: the greeting, if all is well. */
+  /** Another client connects and behaves. Returns the model's answer: the greeting, if all is well. */
   async greetOther(): Promise<string> {
     const { tcp: port } = this.#ports;
     const { token } = this;
@@ -202,6 +202,6 @@ export class RawClient {
 }
 
 /** The code of an error, where it is one. */
-export function codeOf({ payload }: Frame): unknown {
+export function errorCode({ payload }: Frame): unknown {
   return isRecord(payload) ? payload["code"] : undefined;
 }

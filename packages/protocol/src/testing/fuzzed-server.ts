@@ -8,9 +8,9 @@ import { listenTcp } from "../node/tcp.ts";
 import { createStreamRoutes } from "../node/http/stream-route.ts";
 import { WireServer } from "../server/service.ts";
 
-// A server in a process of its own, so that its memory can be told from that of who attacks
-// it. The token is its argument. It prints its ports, and for each line on stdin the most memory
-// that it had, in bytes.
+// A server in a process of its own, so that its memory is measured without the attacker's.
+// The token is its argument. It prints its ports, and for each line on stdin its peak memory in
+// bytes.
 
 const KIB = 1024;
 /** As many as a large catalogue has. */
@@ -36,10 +36,10 @@ console.log(JSON.stringify({ tcp: tcp.port, http: http.port }));
 createInterface({ input: process.stdin }).on("line", () => {
   console.log(maxRss());
 });
-// Who started it is gone.
+// The parent is gone.
 process.stdin.on("end", () => process.exit(0));
 
-/** The most memory that there was. What `resourceUsage` tells begins, on Linux, with that of the parent. */
+/** The peak of the memory. On Linux, `resourceUsage` starts with that of the parent. */
 function maxRss(): number {
   if (process.platform !== "linux") return process.resourceUsage().maxRSS * KIB;
   const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

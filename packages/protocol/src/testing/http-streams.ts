@@ -13,7 +13,7 @@ import { answerError, findRoute, type Route } from "../node/http/route.ts";
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Cuts all connections, and lets nobody in any more. */
+  /** Cuts all connections, and accepts no new ones. */
   close(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export async function listenRoutes(routes: readonly Route[]): Promise<Listening>
 export async function listenRaw(onConnection: (socket: Socket) => void): Promise<Listening> {
   return listening(
     createTcpServer((socket) => {
-      // Whoever cuts a connection cuts it for both.
+      // A cut on one side cuts the other side too.
       socket.on("error", () => socket.destroy());
       onConnection(socket);
     }),
@@ -80,7 +80,7 @@ export async function heard(stream: AssistantMessageEventStream): Promise<Heard>
   return { events, message: await stream.result() };
 }
 
-/** Events as plain data: without what is live, and neighbouring deltas as one. */
+/** Events as plain data: without live messages, and with adjacent deltas joined. */
 export function joined(events: readonly AssistantMessageEvent[]): unknown {
   const all: AssistantMessageEvent[] = [];
   for (const event of events) {

@@ -96,7 +96,7 @@ export class ModelWire {
   readonly wires: CutWire[] = [];
   /** What becomes of each frame. */
   alter: (frame: Envelope) => Envelope | undefined = (frame) => frame;
-  /** False: nobody can connect. */
+  /** False: no client can connect. */
   isReachable: boolean = true;
   readonly #cuts: number[];
 
@@ -156,7 +156,7 @@ export class ModelWire {
   }
 }
 
-/** A client that sends what it is told, frame by frame, and reads what comes. */
+/** A client that a test drives frame by frame. */
 export class FrameClient {
   /** What came, in order. */
   readonly frames: Envelope[] = [];

@@ -55,7 +55,7 @@ export const READY: { type: string; payload: Payload } = {
   payload: { version: 1, server: {}, limits: {} },
 };
 
-/** A listener that notes what it is told. */
+/** A listener that records its calls. */
 export interface Followed extends StreamListener {
   seqs: (number | undefined)[];
   resumes: number[];

@@ -36,11 +36,11 @@ const LIMIT_BYTES = 2 * 1024 * 1024;
 const MEGABYTE = 1_000_000;
 const MANY_FRAMES = 500;
 const STALL_FRAME_CHARS = 256 * 1024;
-/** Systems buffer some megabytes by themselves; nobody buffers so much. */
+/** Operating systems buffer some megabytes by themselves, but never this much. */
 const MAX_STALLED_FRAMES = 256;
 /** A promise that is pending after so many turns of the event loop is one to wait for. */
 const PATIENT_TURNS = 50;
-/** Each is of another width in UTF-8, or would end a line for somebody careless. */
+/** Each is of another width in UTF-8, or would end a line for a careless reader. */
 const LETTERS = ["a", "é", "€", "😀", "\u2028", "\u0085", "\n", "\r", '"', "\0"];
 
 /**
@@ -63,7 +63,7 @@ export function transportChecks({
   };
   both("frames arrive in order, whole and once", inOrder);
   both("a frame of 1 MB arrives", oneMegabyte);
-  both("close: what was sent before arrives, then both ends are told once", close);
+  both("close: what was sent before arrives, then both ends are notified once", close);
   add("close: twice is once, and frames after it are dropped", closeTwice);
   add("close: of both ends at once", closeBoth);
   if (!lacks.includes("limit")) {
@@ -73,12 +73,13 @@ export function transportChecks({
     both("a slow reader makes its sender wait, and gets everything", slowReader);
   }
   if (!lacks.includes("inject")) {
-    add("invalid_request: garbage between frames is told, and the next frame arrives", garbage);
-    if (endsAtTooLarge) add("too_large: a frame above the limit is told, and ends it", endTooLarge);
-    else add("too_large: a frame above the limit is told and skipped", skipTooLarge);
+    add("invalid_request: garbage between frames is reported, and the next frame arrives", garbage);
+    if (endsAtTooLarge)
+      add("too_large: a frame above the limit is reported, and ends the connection", endTooLarge);
+    else add("too_large: a frame above the limit is reported and skipped", skipTooLarge);
   }
   if (!lacks.includes("cut")) {
-    add("a way that is cut ends both ends, and nobody waits for it", cut);
+    add("a connection that is cut ends on both sides, and no caller waits for it", cut);
   }
   return checks;
 }
@@ -197,7 +198,7 @@ async function slowReader({ one, other, stall }: HeardEnds): Promise<void> {
   let lag: Promise<void> | undefined;
   while (!lag) {
     if (frames.length > MAX_STALLED_FRAMES) {
-      throw new Error(`${frames.length} frames went out, and nobody was asked to wait.`);
+      throw new Error(`${frames.length} frames went out, and no sender was asked to wait.`);
     }
     const frame = bigFrame(frames.length, STALL_FRAME_CHARS);
     frames.push(frame);

@@ -75,11 +75,11 @@ async function start(): Promise<Server> {
 
 function first(served: readonly Transport[]): Transport {
   const [transport] = served;
-  if (!transport) throw new Error("Nobody came.");
+  if (!transport) throw new Error("No client connected.");
   return transport;
 }
 
-describe("HTTP with SSE: an event stream that breaks off is taken up", () => {
+describe("HTTP with SSE: an event stream that breaks off resumes", () => {
   it("nothing is lost or doubled, however often it breaks", async () => {
     const { url, relay, served } = await start();
     const heard = hear(await openHttp(url, { token: TOKEN }));
@@ -221,7 +221,7 @@ describe("HTTP with SSE: what goes over it", () => {
     expect((await fetch(`${path}/events`, { headers })).status).toBe(404);
   });
 
-  it("opening is given up by the signal; what is no server of ours is told so", async () => {
+  it("opening ends with the signal; a server of another kind is named as such", async () => {
     const { url } = await start();
     const given = AbortSignal.abort(new Error("no more"));
     await expect(openHttp(url, { token: TOKEN, signal: given })).rejects.toThrow("no more");

@@ -105,7 +105,7 @@ describe("WebSocket: a socket that is half open is destroyed", () => {
 });
 
 describe("WebSocket: a text frame is a frame", () => {
-  it("invalid_request: a binary one is told, and the connection goes on", async () => {
+  it("invalid_request: a binary one is reported, and the connection goes on", async () => {
     const { url, served } = await listen();
     const socket = new WebSocket(url, { headers: { authorization: `Bearer ${TOKEN}` } });
     await new Promise((resolve) => socket.once("open", resolve));
@@ -117,7 +117,7 @@ describe("WebSocket: a text frame is a frame", () => {
     expect(faults).toEqual(["invalid_request"]);
   });
 
-  it("too_large: the client is told why it was closed", async () => {
+  it("too_large: the client gets the reason for the close", async () => {
     const { url, served } = await listen({ maxFrameBytes: 100 });
     const transport = await connectWebSocket(url, { token: TOKEN });
     void closing(await served);
@@ -138,7 +138,7 @@ describe("WebSocket: opening", () => {
     }
   });
 
-  it("rejects where nobody listens, where it is refused, and what is given up", async () => {
+  it("rejects where no server listens, where it is refused, and when the signal ends it", async () => {
     const { url, listener } = await listen();
     await expect(openWebSocket(url, { WebSocket })).rejects.toThrow(/401/);
     const relay = await openSocketRelay();

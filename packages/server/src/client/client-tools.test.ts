@@ -12,7 +12,7 @@ import { RemoteAgent } from "./remote-agent.ts";
 const look: ScriptStep[] = [[call("look", { path: "a" })], "Done"];
 
 /** The results that the model was given. */
-function resultsOf(agent: RemoteAgent): unknown[] {
+function listResults(agent: RemoteAgent): unknown[] {
   return agent.state.messages.filter(({ role }) => role === "toolResult");
 }
 
@@ -27,7 +27,7 @@ function signal(): { happened: Promise<void>; now: () => void } {
   return { happened, now: () => now() };
 }
 
-describe("a client can lend tools to a session", () => {
+describe("a client can register tools with a session", () => {
   it("tool_register, tool_execute, tool_result: they run in the client's process", async () => {
     const { client } = createRemoteWorld({ script: look, tools: [createTestTool("own")] });
     const agent = await RemoteAgent.create(client().client);
@@ -44,10 +44,10 @@ describe("a client can lend tools to a session", () => {
     ]);
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done", turns: 2 });
     expect(calls).toEqual([[expect.any(String), { path: "a" }]]);
-    expect(resultsOf(agent)).toMatchObject([{ ...textResult("seen"), details: { n: 1 } }]);
+    expect(listResults(agent)).toMatchObject([{ ...textResult("seen"), details: { n: 1 } }]);
   });
 
-  it("tool_update: what a lent tool tells on the way comes as events, the newest at last", async () => {
+  it("tool_update: what a client tool reports on the way comes as events, the newest at last", async () => {
     const { client } = createRemoteWorld({ script: look });
     const agent = await RemoteAgent.create(client().client);
     const partial: unknown[] = [];
@@ -69,7 +69,7 @@ describe("a client can lend tools to a session", () => {
     expect(partial).toEqual(["0", "99"]);
   });
 
-  it("what a lent tool throws is an error result, and what is no result too", async () => {
+  it("what a client tool throws is an error result, and what is no result too", async () => {
     const { client } = createRemoteWorld({
       script: [[call("throws"), call("odd"), call("big")], "Done"],
     });
@@ -86,14 +86,14 @@ describe("a client can lend tools to a session", () => {
       createTestTool("big", () => ({ content: [], details: circle })),
     ]);
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
-    expect(resultsOf(agent)).toMatchObject([
+    expect(listResults(agent)).toMatchObject([
       textResult('Tool "throws" failed: boom', true),
       textResult('Tool "odd" failed: The client of this tool sent an invalid result.', true),
       { isError: true, toolName: "big" },
     ]);
   });
 
-  it("a name that is taken is refused, and what was lent before stays", async () => {
+  it("a name that is taken is refused, and what was registered before stays", async () => {
     const { client } = createRemoteWorld({ script: look, tools: [createTestTool("own")] });
     const one = await RemoteAgent.create(client().client);
     const two = await RemoteAgent.attach(client().client, one.sessionId);
@@ -103,7 +103,7 @@ describe("a client can lend tools to a session", () => {
       await expect(refused).rejects.toMatchObject({ code: "invalid_request" });
     }
     await one.prompt("Go");
-    expect(resultsOf(one)).toMatchObject([textResult("look")]);
+    expect(listResults(one)).toMatchObject([textResult("look")]);
   });
 
   it("registering again replaces, keeps what stays in its place and adds at the end", async () => {
@@ -119,14 +119,14 @@ describe("a client can lend tools to a session", () => {
     expect(names()).toEqual(["own"]);
   });
 
-  it("two clients lend, and each runs its own", async () => {
+  it("two clients register tools, and each runs its own", async () => {
     const { client } = createRemoteWorld({ script: [[call("one"), call("two")], "Done"] });
     const one = await RemoteAgent.create(client().client);
     const two = await RemoteAgent.attach(client().client, one.sessionId);
     await one.registerTools([createTestTool("one", () => "by one")]);
     await two.registerTools([createTestTool("two", () => "by two")]);
     await one.prompt("Go");
-    expect(resultsOf(one)).toMatchObject([textResult("by one"), textResult("by two")]);
+    expect(listResults(one)).toMatchObject([textResult("by one"), textResult("by two")]);
   });
 
   it("the loop has checked the arguments before the client sees them", async () => {
@@ -137,7 +137,7 @@ describe("a client can lend tools to a session", () => {
     await agent.registerTools([{ ...createTestTool("look", () => `${++ran}`), parameters: path }]);
     await agent.prompt("Go");
     expect(ran).toBe(0);
-    expect(resultsOf(agent)).toMatchObject([{ isError: true }]);
+    expect(listResults(agent)).toMatchObject([{ isError: true }]);
   });
 
   it("time limits are those of other tools", async () => {
@@ -164,7 +164,7 @@ describe("a client can lend tools to a session", () => {
     await clock.advance(50);
     await stopped.happened;
     await end;
-    expect(JSON.stringify(resultsOf(agent))).toContain("timed out after 50 ms");
+    expect(JSON.stringify(listResults(agent))).toContain("timed out after 50 ms");
   });
 });
 
@@ -185,7 +185,7 @@ describe("tool_cancel", () => {
     await started.happened;
     await agent.abort();
     expect(await end).toMatchObject({ stop: "aborted" });
-    expect(resultsOf(agent)).toMatchObject([textResult("stopped in time")]);
+    expect(listResults(agent)).toMatchObject([textResult("stopped in time")]);
   });
 });
 
@@ -210,7 +210,7 @@ describe("a client that goes away fails its calls at once", () => {
     await started.happened;
     await toolClient.client.close();
     expect(await end).toMatchObject({ stop: "done" });
-    expect(resultsOf(watcher)).toMatchObject([
+    expect(listResults(watcher)).toMatchObject([
       textResult(
         'Tool "look" failed: The client of this tool went away; the call may have had effects.',
         true,
@@ -222,7 +222,7 @@ describe("a client that goes away fails its calls at once", () => {
     expect(watcher.state.tools).toEqual([]);
   });
 
-  it("one that comes back lends again by itself, in the same place", async () => {
+  it("one that comes back registers again by itself, in the same place", async () => {
     const made: RemoteAgent[] = [];
     // What is asked twice is asked behind all that the first connection left to be done.
     const settles = createTestTool("settles", async () => {
@@ -248,7 +248,7 @@ describe("a client that goes away fails its calls at once", () => {
     expect(await agent.prompt("Go")).toMatchObject({ stop: "done" });
     await canceled.happened;
     expect(connections()).toBe(2);
-    const [first, , last] = resultsOf(agent);
+    const [first, , last] = listResults(agent);
     expect(JSON.stringify(first)).toContain("went away");
     expect(last).toMatchObject(textResult("seen"));
     expect(host.agents[0]?.state.tools).toEqual(before);
@@ -264,11 +264,11 @@ describe("a client that goes away fails its calls at once", () => {
     const tools = [{ name: "look", description: "", parameters: { type: "object" } }];
     const old = connect("old");
     const id = await old.create();
-    await old.ask("tool_register", { tools, lender: "me" }, id);
+    await old.ask("tool_register", { tools, client: "me" }, id);
     const fresh = connect("fresh");
     await fresh.ask("hello", { versions: [1] });
     await fresh.ask("session_attach", {}, id);
-    await fresh.ask("tool_register", { tools, lender: "me" }, id);
+    await fresh.ask("tool_register", { tools, client: "me" }, id);
     await fresh.ask("prompt", { text: "Go" }, id);
     const { payload, seq } = await fresh.next(({ type }) => type === "tool_execute");
     expect(payload).toMatchObject({ name: "look", arguments: { path: "a" } });
@@ -296,7 +296,7 @@ describe("a client that goes away fails its calls at once", () => {
 });
 
 describe("a host that makes another agent", () => {
-  it("gets what is lent for that one, too", async () => {
+  it("gets the tools registered for that one, too", async () => {
     const tools = [createTestTool("own")];
     let agent = new Agent({ initialState: { tools } });
     const hosted = {

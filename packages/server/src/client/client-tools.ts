@@ -75,7 +75,7 @@ export class RegisteredTools {
   }
 
   #createRegistration(tools: readonly AgentTool[]): Payload {
-    return { lender: this.#clientName, tools: tools.map(toToolSpec) };
+    return { client: this.#clientName, tools: tools.map(toToolSpec) };
   }
 
   async #run(call: string, payload: Payload): Promise<void> {

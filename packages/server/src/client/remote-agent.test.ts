@@ -83,7 +83,7 @@ function overStdio(server: WireServer): Connect {
   };
 }
 
-function contentOf(message: AgentMessage | undefined): unknown {
+function readContent(message: AgentMessage | undefined): unknown {
   return message && "content" in message ? message.content : undefined;
 }
 
@@ -112,7 +112,7 @@ describe("a RemoteAgent gives the events of the agent in process", () => {
     const texts: unknown[] = [];
     agent.subscribe(({ type }) => {
       const { streamMessage } = agent.state;
-      if (type === "message_update") texts.push(structuredClone(contentOf(streamMessage)));
+      if (type === "message_update") texts.push(structuredClone(readContent(streamMessage)));
     });
     await agent.prompt("Go");
     expect(texts.at(-1)).toEqual([{ type: "text", text: "Hello there" }]);
@@ -143,7 +143,7 @@ describe("any number of clients may watch one session", () => {
     await one.setTools(["look"]);
     await one.setSteeringMode("all");
     await one.setFollowUpMode("all");
-    // Their answers come behind what was told before.
+    // Their answers follow the events that were published before.
     await two.queued("steering");
     for (const { state } of [one, two]) {
       expect(state).toMatchObject({
@@ -218,7 +218,7 @@ describe("the methods of an agent", () => {
     const ids = [await agent.followUp("one"), await agent.followUp("two"), await agent.steer("x")];
     const [first = "", second = ""] = ids;
     const texts = async (): Promise<unknown[]> =>
-      (await agent.queued("followUp")).map(({ message }) => message).map(contentOf);
+      (await agent.queued("followUp")).map(({ message }) => message).map(readContent);
     expect(await agent.moveQueued("followUp", second, 0)).toBe(true);
     expect(await agent.editQueued("followUp", first, "uno")).toBe(true);
     expect(await texts()).toEqual(["two", "uno"]);
@@ -265,7 +265,7 @@ describe("the methods of an agent", () => {
     expect(drawn).toEqual([1, 0]);
   });
 
-  it("a listener that throws, now or later, is reported and harms nobody", async () => {
+  it("a listener that throws, now or later, is reported and harms no other", async () => {
     const { client } = createRemoteWorld({ script: ["Hello"] });
     const errors: unknown[] = [];
     const onError = (...error: unknown[]): void => void errors.push(error);
@@ -420,7 +420,7 @@ describe("resume: nothing is lost or doubled, however often the connection break
     expect(texts).toMatchObject([{ content: "Go" }, { content: "More" }]);
   });
 
-  it("of a session that was opened anew, what ran is given up and the rest goes on", async () => {
+  it("of a session that was opened again, what ran fails and the rest goes on", async () => {
     const first = createRemoteWorld({ script: [[say("Well"), stall()]] });
     const second = createRemoteWorld({ script: ["Again"] });
     let { server } = first;

@@ -232,7 +232,7 @@ describe("only deltas travel: the receiving end rebuilds the partial message", (
       fc.asyncProperty(aWorld, fc.integer({ min: 0, max: 80 }), async (world, at) => {
         const { events, snapshot, rest } = await recordFrom(world, at);
         const reader = new WireEventReader(JSON.parse(JSON.stringify(snapshot)));
-        // A message whose start was seen before is told of as a whole.
+        // A message whose start was seen before comes as a whole.
         const got = comparable(rebuild(rest, reader));
         const wanted = comparable(events);
         const retold = got.length - wanted.length;

@@ -114,8 +114,8 @@ export interface ToolSpec {
   timeoutMs?: number;
 }
 
-/** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], lender?}` */
-export function parseTools({ tools, lender: clientName }: Payload): {
+/** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], client?}` */
+export function parseTools({ tools, client: clientName }: Payload): {
   tools: ToolSpec[];
   clientName: string | undefined;
 } {
@@ -124,7 +124,7 @@ export function parseTools({ tools, lender: clientName }: Payload): {
   if (tools.length > MAX_CLIENT_TOOLS)
     throw invalidRequest(`"tools" has at most ${MAX_CLIENT_TOOLS} entries.`);
   if (clientName !== undefined && typeof clientName !== "string")
-    throw invalidRequest('"lender" is a name.');
+    throw invalidRequest('"client" is a name.');
   return { tools: tools.map(parseTool), clientName };
 }
 

@@ -367,7 +367,7 @@ describe("commands of a session", () => {
     await client.ask("prompt", { text: "Go" }, id);
     await client.ask("session_close", {}, id);
     await client.next(({ type }) => type === "done");
-    // A run that went on is aborted, and told to the end; one terminal ends the stream.
+    // A run that went on is aborted, with all of its events; one terminal event ends the stream.
     const types = client.events(id).map(({ type }) => type);
     expect(types.slice(-2)).toEqual(["agent_end", "done"]);
     expect(host.closed).toEqual([id]);

@@ -23,7 +23,7 @@ function userEntry(content: string): EntryBody {
 }
 
 /** A line as another writer would write it. */
-function lineOf(id: number, parentId: number | null, w: number, content: string): Buffer {
+function encodeLine(id: number, parentId: number | null, w: number, content: string): Buffer {
   const head = { id, parentId, type: "message", w, timestamp: 1 } as const;
   return encodeEntry(head, unbraced({ message: user(content) }));
 }
@@ -37,14 +37,14 @@ function kinds(problems: readonly SessionProblem[]): string[] {
 }
 
 /** A closed file with these messages, and its lines with their LF. */
-async function fileOf(words: readonly string[]): Promise<{ path: string; lines: Buffer[] }> {
+async function writeSession(words: readonly string[]): Promise<{ path: string; lines: Buffer[] }> {
   const session = await createSession(newPath(), { cwd: "/w" });
   for (const word of words) await session.append(userEntry(word));
   await session.close();
-  return { path: session.path, lines: linesOf(await readFile(session.path)) };
+  return { path: session.path, lines: splitLines(await readFile(session.path)) };
 }
 
-function linesOf(bytes: Buffer): Buffer[] {
+function splitLines(bytes: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf("\n", start) + 1;
@@ -55,8 +55,8 @@ function linesOf(bytes: Buffer): Buffer[] {
 }
 
 describe("a torn tail", () => {
-  it("is cut off and told, wherever it was torn", async () => {
-    const { path, lines } = await fileOf(["a", "b", "c"]);
+  it("is cut off and reported, wherever it was torn", async () => {
+    const { path, lines } = await writeSession(["a", "b", "c"]);
     const whole = Buffer.concat(lines);
     const last = lines.at(-1)?.length ?? 0;
     for (let cut = 1; cut <= last; cut++) {
@@ -76,7 +76,7 @@ describe("a torn tail", () => {
   });
 
   it("of zeros is cut off as well", async () => {
-    const { path } = await fileOf(["a", "b"]);
+    const { path } = await writeSession(["a", "b"]);
     await appendFile(path, Buffer.alloc(5_000));
     const session = await openSession(path);
     expect(kinds(session.problems)).toEqual(["torn"]);
@@ -88,12 +88,12 @@ describe("a torn tail", () => {
 
 describe("damage in the middle", () => {
   const after = async (damage: (lines: Buffer[]) => Buffer[]): Promise<Session> => {
-    const { path, lines } = await fileOf(["a", "b", "c", "d"]);
+    const { path, lines } = await writeSession(["a", "b", "c", "d"]);
     await writeFile(path, Buffer.concat(damage(lines)));
     return openSession(path);
   };
 
-  it("is told with its place, and what follows is attached to what stood before", async () => {
+  it("is reported with its place, and what follows is attached to what stood before", async () => {
     const session = await after((lines) => {
       lines[2]?.write("#", 60);
       return lines;
@@ -154,7 +154,7 @@ describe("damage in the middle", () => {
     await session.append({ type: "message", message });
     await session.append(userEntry("b"));
     await session.close();
-    const lines = linesOf(await readFile(session.path));
+    const lines = splitLines(await readFile(session.path));
     lines[2]?.write("#", 70);
     await writeFile(session.path, Buffer.concat(lines));
     const again = await openSession(session.path);
@@ -168,8 +168,8 @@ describe("damage in the middle", () => {
 
 describe("fencing", () => {
   it("skips what a writer wrote after another one had taken over", async () => {
-    const { path } = await fileOf(["a"]);
-    await appendFile(path, Buffer.concat([lineOf(2, 1, 2, "new"), lineOf(2, 1, 1, "old")]));
+    const { path } = await writeSession(["a"]);
+    await appendFile(path, Buffer.concat([encodeLine(2, 1, 2, "new"), encodeLine(2, 1, 1, "old")]));
     const session = await openSession(path);
     expect(kinds(session.problems)).toEqual(["fenced"]);
     expect(await texts(session)).toEqual(["a", "new"]);
@@ -179,10 +179,14 @@ describe("fencing", () => {
   });
 
   it("skips it too where it came just before the first line of the other", async () => {
-    const { path } = await fileOf(["a"]);
+    const { path } = await writeSession(["a"]);
     await appendFile(
       path,
-      Buffer.concat([lineOf(2, 1, 1, "old"), lineOf(3, 2, 1, "older"), lineOf(2, 1, 2, "new")]),
+      Buffer.concat([
+        encodeLine(2, 1, 1, "old"),
+        encodeLine(3, 2, 1, "older"),
+        encodeLine(2, 1, 2, "new"),
+      ]),
     );
     const session = await openSession(path);
     expect(session.problems.map(({ kind, line }) => [kind, line])).toEqual([
@@ -310,12 +314,12 @@ describe("any damage", () => {
     await fc.assert(
       fc.asyncProperty(steps, damages, async (script, list) => {
         const { path, entries } = await written(script);
-        const lines = linesOf(await readFile(path));
+        const lines = splitLines(await readFile(path));
         const epochs = new Set(
           lines.slice(1).map((line) => /"w":(\d+)/.exec(line.toString())?.[1]),
         );
         for (const damage of list) {
-          // A copy of a later writer's line fences those that stand behind it: told, not lost.
+          // A copy of a later writer's line fences those that stand behind it: reported, not lost.
           if (damage.kind === "twice" && epochs.size > 1) continue;
           const { bytes, isWhole } = damaged(lines, damage);
           await writeFile(path, bytes);

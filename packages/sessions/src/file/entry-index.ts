@@ -97,7 +97,7 @@ export class EntryIndex {
     return this.#lines[at] ?? 0;
   }
 
-  idsOf(types: readonly EntryType[]): number[] {
+  findIds(types: readonly EntryType[]): number[] {
     const wanted = new Set(types.map((type) => ENTRY_TYPES.indexOf(type)));
     const ids: number[] = [];
     for (let at = 0; at < this.length; at++) {

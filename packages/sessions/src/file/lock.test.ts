@@ -128,7 +128,7 @@ describe("the lock of a session", () => {
     ["from before the machine started", { boot: "another" }, true],
     ["of another host", { host: "elsewhere", pid: 2 ** 22 + 1 }, false],
     ["of another space of processes", { space: "pid:[1]", pid: 2 ** 22 + 1 }, false],
-    ["of nobody that can be told", { pid: "?" }, false],
+    ["of an unknown process", { pid: "?" }, false],
   ])("%s is judged by what it says", async (_name, change, isStale) => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const { path } = session;
@@ -184,7 +184,7 @@ describe("the lock of a session", () => {
     expect(await beside(path)).toEqual([]);
   });
 
-  it("is let go of when the file cannot be opened", async () => {
+  it("is released when the file cannot be opened", async () => {
     const path = newPath();
     await writeFile(path, "not ours");
     await expect(openSession(path)).rejects.toMatchObject({ code: "not_a_session" });

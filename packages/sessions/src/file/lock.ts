@@ -192,14 +192,14 @@ function isGone(holder: Holder): boolean {
   if (holder.host !== here.host) return false;
   if (holder.boot !== here.boot) return holder.boot !== "" && here.boot !== "";
   if (holder.space !== here.space) return false;
-  const start = startOf(holder.pid);
+  const start = readProcessStart(holder.pid);
   return start === "gone" || (start !== "" && holder.start !== "" && start !== holder.start);
 }
 
 function thisProcess(): Omit<Holder, "token" | "since"> {
   return {
     pid: process.pid,
-    start: startOf(process.pid),
+    start: readProcessStart(process.pid),
     host: hostname(),
     boot: systemText("/proc/sys/kernel/random/boot_id"),
     space: systemLink("/proc/self/ns/pid"),
@@ -207,7 +207,7 @@ function thisProcess(): Omit<Holder, "token" | "since"> {
 }
 
 /** When a process started; empty where the system does not report it. */
-function startOf(pid: number): string {
+function readProcessStart(pid: number): string {
   try {
     process.kill(pid, 0);
   } catch (error) {

@@ -80,7 +80,7 @@ export async function scan(handle: FileHandle): Promise<Scanned> {
     heldBytes = 0;
     offset += length + 1;
   };
-  for await (const chunk of chunksOf(handle)) {
+  for await (const chunk of readChunks(handle)) {
     let start = 0;
     for (let lf = chunk.indexOf(LF); lf >= 0; lf = chunk.indexOf(LF, start)) {
       take(chunk, start, lf);
@@ -101,7 +101,7 @@ export async function scan(handle: FileHandle): Promise<Scanned> {
 }
 
 /** A file in pieces, each valid until the next is asked for, which is being read meanwhile. */
-async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer, void> {
+async function* readChunks(handle: FileHandle): AsyncGenerator<Buffer, void> {
   const { size } = await handle.stat();
   const bytes = Math.min(CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, size + 1));
   let buffer = Buffer.allocUnsafe(bytes);
@@ -169,7 +169,7 @@ class Scanner {
     const end = withoutCr(bytes, 0, bytes.length);
     if (this.#take(bytes, 0, end, offset)) return { offset, end: offset + end };
     let whole = 0;
-    for (const [from, to] of piecesOf(bytes, 0, end)) {
+    for (const [from, to] of findWholeLines(bytes, 0, end)) {
       if (this.#take(bytes, from, to, offset + from)) whole = to;
     }
     return this.#torn(offset, offset + whole, offset + bytes.length);
@@ -357,7 +357,7 @@ class Scanner {
       );
     };
     let at = start;
-    for (const [from, to] of piecesOf(bytes, start, end)) {
+    for (const [from, to] of findWholeLines(bytes, start, end)) {
       lost(at, from);
       if (this.#take(bytes, from, to, offset + from - start)) at = to;
       else at = from;
@@ -394,7 +394,7 @@ function placeInBranch(index: EntryIndex, at: number): number {
 }
 
 /** The parts of a damaged line that are whole lines, with a checksum that is right. */
-function piecesOf(bytes: Buffer, start: number, end: number): [from: number, to: number][] {
+function findWholeLines(bytes: Buffer, start: number, end: number): [from: number, to: number][] {
   const pieces: [number, number][] = [];
   const seen = bytes.subarray(0, end);
   let tries = 0;

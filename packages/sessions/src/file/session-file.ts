@@ -272,7 +272,7 @@ class SessionFile implements Session {
   }
 
   findIds(...types: readonly EntryType[]): number[] {
-    return this.#index.idsOf(types);
+    return this.#index.findIds(types);
   }
 
   append(body: EntryBody): Promise<Entry> {
@@ -417,7 +417,7 @@ class SessionFile implements Session {
     let { rest, timestamp } = waiting;
     if (rest === undefined && isResultMessage(body)) {
       const recorded = results.get(body.message.toolCallId);
-      if (recorded && isMessageOf(recorded, body.message)) {
+      if (recorded && isRecordedMessage(recorded, body.message)) {
         rest = unbraced({ resultOf: recorded.id });
         ({ timestamp } = body.message);
       }
@@ -545,6 +545,6 @@ function isToolResult(message: AgentMessage): message is ToolResultMessage {
 }
 
 /** Whether a message says what was recorded, and nothing else. */
-function isMessageOf(entry: ResultEntry, message: ToolResultMessage): boolean {
+function isRecordedMessage(entry: ResultEntry, message: ToolResultMessage): boolean {
   return isDeepStrictEqual(message, resultMessage(entry, message.timestamp));
 }

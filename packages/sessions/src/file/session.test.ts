@@ -40,7 +40,7 @@ async function reopened(session: Session): Promise<Session> {
   return openSession(session.path);
 }
 
-async function codeOf(promise: Promise<unknown>): Promise<string> {
+async function errorCode(promise: Promise<unknown>): Promise<string> {
   const error: unknown = await promise.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -99,7 +99,7 @@ describe("a session file", () => {
     );
   });
 
-  it("is nobody else's to read", async () => {
+  it("is readable by its owner alone", async () => {
     const path = newPath().replace(".jsonl", "/deep/er.jsonl");
     const session = await createSession(path, { cwd: "/w" });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -114,7 +114,7 @@ describe("a session file", () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     await session.append(userEntry("kept"));
     await session.close();
-    expect(await codeOf(createSession(session.path, { cwd: "/w" }))).toBe("exists");
+    expect(await errorCode(createSession(session.path, { cwd: "/w" }))).toBe("exists");
     const again = await openSession(session.path);
     expect(await texts(again)).toEqual(["kept"]);
     await again.close();
@@ -123,7 +123,9 @@ describe("a session file", () => {
   it("says why it cannot be made", async () => {
     const path = newPath();
     await writeFile(path, "a file");
-    expect(await codeOf(createSession(`${path}/below.jsonl`, { cwd: "/w" }))).toBe("write_failed");
+    expect(await errorCode(createSession(`${path}/below.jsonl`, { cwd: "/w" }))).toBe(
+      "write_failed",
+    );
   });
 
   it("branches in place, and remembers where", async () => {
@@ -141,7 +143,7 @@ describe("a session file", () => {
     await session.append(userEntry("e"));
     session = await reopened(session);
     expect(await texts(session)).toEqual(["e"]);
-    expect(await codeOf(session.branch(99))).toBe("not_found");
+    expect(await errorCode(session.branch(99))).toBe("not_found");
     await session.close();
   });
 
@@ -170,7 +172,7 @@ describe("a session file", () => {
     const file = await open(session.path, "r+");
     await file.write("#", bytes.indexOf('{"id":3,'));
     await file.close();
-    expect(await codeOf(session.read(3))).toBe("unreadable");
+    expect(await errorCode(session.read(3))).toBe("unreadable");
     const context = await session.context();
     await session.close();
     expect(context.messages.filter(isLlmMessage).map(({ content }) => content)).toEqual([
@@ -212,12 +214,12 @@ describe("a session file", () => {
     await Promise.all([session.close(), fork.close(), empty.close()]);
   });
 
-  it("opened to be read only takes no lock, mends nothing and refuses to append", async () => {
+  it("opened to be read only takes no lock, repairs nothing and refuses to append", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     await session.append(userEntry("a"));
     const other = await openSession(session.path, { readOnly: true });
     expect(await texts(other)).toEqual(["a"]);
-    expect(await codeOf(other.append(userEntry("b")))).toBe("write_failed");
+    expect(await errorCode(other.append(userEntry("b")))).toBe("write_failed");
     await session.close();
     await appendFile(session.path, '{"id":2,"par');
     const before = await readFile(session.path);
@@ -231,10 +233,10 @@ describe("a session file", () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const bad = session.append({ type: "custom", kind: "big", data: 1n });
     const good = session.append(userEntry("a"));
-    expect(await codeOf(bad)).toBe("write_failed");
+    expect(await errorCode(bad)).toBe("write_failed");
     expect(await good).toMatchObject({ id: 1 });
     await session.close();
-    expect(await codeOf(session.append(userEntry("b")))).toBe("write_failed");
+    expect(await errorCode(session.append(userEntry("b")))).toBe("write_failed");
   });
 });
 
@@ -243,26 +245,26 @@ describe("what is no session", () => {
     ["an empty file", ""],
     ["text", "hello\nyou\n"],
     ["half a header", '{"type":"session","vers'],
-    ["JSON of somebody else", '{"role":"user"}\n{"role":"assistant"}\n'],
+    ["JSON of another program", '{"role":"user"}\n{"role":"assistant"}\n'],
     ["another program's session", '{"type":"session","version":3,"id":"a","timestamp":"t"}\n'],
   ])("%s is left as it is", async (_name, content) => {
     const path = newPath();
     await writeFile(path, content);
-    expect(await codeOf(openSession(path))).toBe("not_a_session");
+    expect(await errorCode(openSession(path))).toBe("not_a_session");
     expect(await readFile(path, "utf8")).toBe(content);
-    expect(await codeOf(openSession(path))).toBe("not_a_session");
+    expect(await errorCode(openSession(path))).toBe("not_a_session");
   });
 
   it("a missing file is not found, a folder is no session", async () => {
     const path = newPath();
-    expect(await codeOf(openSession(path))).toBe("not_found");
-    expect(await codeOf(openSession(dirname(path)))).toBe("not_a_session");
+    expect(await errorCode(openSession(path))).toBe("not_found");
+    expect(await errorCode(openSession(dirname(path)))).toBe("not_a_session");
   });
 
   it("a newer version is not opened", async () => {
     const path = newPath();
     await writeFile(path, '{"type":"session","version":2,"id":"a","createdAt":5,"cwd":"/"}\n');
-    expect(await codeOf(openSession(path))).toBe("newer_version");
+    expect(await errorCode(openSession(path))).toBe("newer_version");
   });
 });
 
@@ -292,7 +294,7 @@ describe("a place", () => {
   it("with an empty file becomes a session", async () => {
     const path = newPath();
     await writeFile(path, "");
-    expect(await codeOf(openSession(path))).toBe("not_a_session");
+    expect(await errorCode(openSession(path))).toBe("not_a_session");
     const session = await createSession(path, { cwd: "/w" });
     await session.append(userEntry("a"));
     const again = await reopened(session);
@@ -303,16 +305,16 @@ describe("a place", () => {
   it.runIf(process.platform !== "win32")("with a link is taken, wherever it leads", async () => {
     const [path, target] = [newPath(), newPath()];
     await symlink(target, path);
-    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+    expect(await errorCode(createSession(path, { cwd: "/w" }))).toBe("exists");
     await writeFile(target, "");
-    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+    expect(await errorCode(createSession(path, { cwd: "/w" }))).toBe("exists");
   });
 
   it("with a folder is no session, and gets no lock", async () => {
     const path = newPath();
     await mkdir(path);
-    expect(await codeOf(openSession(path))).toBe("not_a_session");
-    expect(await codeOf(createSession(path, { cwd: "/w" }))).toBe("exists");
+    expect(await errorCode(openSession(path))).toBe("not_a_session");
+    expect(await errorCode(createSession(path, { cwd: "/w" }))).toBe("exists");
     const names = await readdir(dirname(path));
     expect(names.filter((name) => name.startsWith(basename(path)))).toEqual([basename(path)]);
   });

@@ -152,7 +152,7 @@ describe("import of session files of pi's harness", () => {
     expect(skipped).toEqual([]);
   });
 
-  it("makes the system prompt of the messages that tell it, in a tree", async () => {
+  it("makes the system prompt of the messages that state it, in a tree", async () => {
     const lines = [
       message("s", null, "system", {
         content: "You know tea.",
@@ -202,7 +202,7 @@ describe("import of session files of pi's harness", () => {
     expect(settings.systemPrompt).toBe("S.");
   });
 
-  it("leaves the course of runs behind, and tells what else has no place", async () => {
+  it("leaves the course of runs behind, and reports what else has no place", async () => {
     const { skipped, texts } = await importLines(
       value("pi.lane.state", "main", { inbox: [] }),
       { kind: "usage", id: "u", seq: ++seq, usage: { input: 1 }, adjustment: false },

@@ -7,7 +7,7 @@ export function isHarnessHeader({ kind, v, id }: Fields): boolean {
 }
 
 /** What was written with a line: one thing, or a list of those that belong together. */
-export function writesOf(bytes: Buffer): unknown[] {
+export function parseWrites(bytes: Buffer): unknown[] {
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     return Array.isArray(value) ? value : [value];
@@ -37,11 +37,11 @@ export class HarnessValues {
     const tips = kept.filter(({ namespace }) => namespace === "pi.branch.tip");
     const tip = tips.find(({ key }) => key === "main") ?? tips.at(-1);
     const end = tip ? [{ line: tip["line"], type: "leaf", targetId: tip["value"] }] : [];
-    return [...end, ...kept.flatMap((each) => entriesOf(each, tip?.["key"]))];
+    return [...end, ...kept.flatMap((each) => convertValue(each, tip?.["key"]))];
   }
 }
 
-function entriesOf({ namespace, key, value, line }: Fields, branch: unknown): Fields[] {
+function convertValue({ namespace, key, value, line }: Fields, branch: unknown): Fields[] {
   if (namespace === "pi.session.name") return [{ line, type: "session_info", name: value }];
   if (namespace === "pi.entry.label") return [{ line, type: "label", targetId: key, label: value }];
   if (namespace === "pi.lane.config" && key === branch && isRecord(value)) {

@@ -190,7 +190,7 @@ describe("import of pi's session files", () => {
     await session.close();
   });
 
-  it("takes a cost of 0 for a price that nobody knew, and zeros for nothing said", async () => {
+  it("takes a cost of 0 for an unknown price, and zeros for usage that was not reported", async () => {
     const zero = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
     const { messages, session } = await importLines(
       ...chained(
@@ -664,17 +664,17 @@ describe("damage", () => {
   });
 
   it("refuses what is not pi's, is newer, or is not there", async () => {
-    const codeOf = (text: string): Promise<unknown> =>
+    const importCode = (text: string): Promise<unknown> =>
       importText(text).then(
         () => "imported",
         (error: unknown) => (error instanceof SessionError ? error.code : error),
       );
-    expect(await codeOf("")).toBe("not_a_session");
-    expect(await codeOf("\u0000\u0000")).toBe("not_a_session");
-    expect(await codeOf('{"type":"session","version":1,"id":"x","createdAt":1}\n')).toBe(
+    expect(await importCode("")).toBe("not_a_session");
+    expect(await importCode("\u0000\u0000")).toBe("not_a_session");
+    expect(await importCode('{"type":"session","version":1,"id":"x","createdAt":1}\n')).toBe(
       "not_a_session",
     );
-    expect(await codeOf(JSON.stringify({ ...HEADER, version: 4 }))).toBe("newer_version");
+    expect(await importCode(JSON.stringify({ ...HEADER, version: 4 }))).toBe("newer_version");
     const missing = importPiSession(join(folder, "missing"), () => Promise.reject(new Error("no")));
     await expect(missing).rejects.toMatchObject({ code: "unreadable" });
     expect(isPiHeader(HEADER)).toBe(true);

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { isRecord, type Message, type ThinkingLevel } from "@gyre/ai";
 import type { EntryBody, SessionSettings } from "../format/entry.ts";
 import { type Fields, LF, MAX_LINE_BYTES, parseFields } from "../format/line.ts";
-import { HarnessValues, isHarnessHeader, writesOf } from "./harness.ts";
+import { HarnessValues, isHarnessHeader, parseWrites } from "./harness.ts";
 import {
   assistantMessage,
   commandText,
@@ -64,7 +64,7 @@ export async function importPiSession(
 ): Promise<PiImport> {
   let work: Import | undefined;
   try {
-    for await (const line of linesOf(path)) {
+    for await (const line of readLines(path)) {
       if (work) await work.line(line.number, line.bytes);
       else if (line.bytes.length > 0) work = await begin(path, line.bytes, target);
     }
@@ -100,7 +100,7 @@ async function begin(
     );
   }
   const from = { session: text(header["id"]) ?? "", file: path };
-  const begun = timeOf(isHarness ? header["createdAt"] : header["timestamp"]);
+  const begun = parseTime(isHarness ? header["createdAt"] : header["timestamp"]);
   const made = await target({
     cwd: text(header["cwd"]) ?? "",
     from,
@@ -170,8 +170,8 @@ class Import {
 
   async line(number: number, bytes: Buffer): Promise<void> {
     if (bytes.length === 0) return;
-    const skip = this.#skipOf(number);
-    for (const write of writesOf(bytes)) {
+    const skip = this.#createSkip(number);
+    for (const write of parseWrites(bytes)) {
       const fields = isRecord(write) ? write : undefined;
       const kind = fields?.["kind"];
       if (fields && (kind === "value" || kind === "list")) this.#values?.take(fields, number);
@@ -179,7 +179,7 @@ class Import {
     }
   }
 
-  #skipOf(line: number): Skip {
+  #createSkip(line: number): Skip {
     return (type, why) => this.#skipped.push({ line, type, why });
   }
 
@@ -196,14 +196,14 @@ class Import {
       this.#last = earlier;
       return;
     }
-    const parent = this.#parentOf(fields);
+    const parent = this.#findParent(fields);
     this.#last = await this.#bring(fields, fields["type"], parent, skip);
     this.#places.set(id, this.#last);
   }
 
   async end(): Promise<PiImport> {
     for (const entry of this.#values?.entries() ?? []) {
-      const skip = this.#skipOf(Number(entry["line"]));
+      const skip = this.#createSkip(Number(entry["line"]));
       this.#last = await this.#bring(entry, String(entry["type"]), this.#last, skip);
     }
     const last = this.#last;
@@ -220,7 +220,7 @@ class Import {
     return `#${++this.#index}`;
   }
 
-  #parentOf(fields: Fields): Place | null {
+  #findParent(fields: Fields): Place | null {
     if (this.#linear) return this.#last;
     const parentId = fields["parentId"];
     if (typeof parentId !== "string") return null;
@@ -248,7 +248,7 @@ class Import {
     parent: Place | null,
     skip: Skip,
   ): Promise<Place | null> {
-    const timestamp = timeOf(fields["timestamp"]) || 0;
+    const timestamp = parseTime(fields["timestamp"]) || 0;
     switch (type) {
       case "message": {
         const message = fields["message"];
@@ -451,7 +451,7 @@ class Import {
 
   async #add(body: EntryBody, parent: Place | null, kind: Place["kind"] = "other"): Promise<Place> {
     await this.#moveTo(parent);
-    return childOf(parent, kind, this.#append(body));
+    return createPlace(parent, kind, this.#append(body));
   }
 
   async #moveTo(place: Place | null): Promise<void> {
@@ -503,16 +503,16 @@ const ID = /"id":"([^"\\]+)"/;
 const PARENT_ID = /"parentId":"([^"\\]+)"/;
 
 /** Milliseconds since 1970: the harness has the number, the coding agent a date in words. */
-function timeOf(value: unknown): number {
+function parseTime(value: unknown): number {
   return typeof value === "number" ? value : Date.parse(text(value) ?? "");
 }
 
 /** The place of something that was skipped: what follows it follows its parent. */
 function standIn(parent: Place | null): Place | null {
-  return parent && childOf(parent, "other", parent.entry);
+  return parent && createPlace(parent, "other", parent.entry);
 }
 
-function childOf(parent: Place | null, kind: Place["kind"], entry: Place["entry"]): Place {
+function createPlace(parent: Place | null, kind: Place["kind"], entry: Place["entry"]): Place {
   const { model, open = NO_CALLS, set, system = [] } = parent ?? {};
   return { parent, entry, kind, open, model, set, system };
 }
@@ -521,16 +521,17 @@ function childOf(parent: Place | null, kind: Place["kind"], entry: Place["entry"
 function firstCut(path: readonly Place[]): Place | undefined {
   const answered = new Set(path.map(({ answers }) => answers));
   return path.find(
-    ({ kind, parent }) => kind === "message" && !idsOf(parent?.open).some((id) => answered.has(id)),
+    ({ kind, parent }) =>
+      kind === "message" && !listIds(parent?.open).some((id) => answered.has(id)),
   );
 }
 
 function without(open: Place["open"], left: Place | null): Place["open"] {
-  const gone = new Set(idsOf(left?.open));
+  const gone = new Set(listIds(left?.open));
   return new Map([...open].filter(([, ids]) => !ids.some((id) => gone.has(id))));
 }
 
-function idsOf(open: Place["open"] = NO_CALLS): string[] {
+function listIds(open: Place["open"] = NO_CALLS): string[] {
   return [...open.values()].flat();
 }
 
@@ -541,7 +542,7 @@ function pathTo(place: Place | null): Place[] {
 }
 
 /** The lines of a file, without their ends. One that is too long comes cut, and so does not parse. */
-async function* linesOf(path: string): AsyncGenerator<{ number: number; bytes: Buffer }> {
+async function* readLines(path: string): AsyncGenerator<{ number: number; bytes: Buffer }> {
   let number = 0;
   let pieces: Buffer[] = [];
   let length = 0;

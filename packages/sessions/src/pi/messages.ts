@@ -128,7 +128,7 @@ export function assistantMessage(
     model,
     ...(servedModel !== undefined && servedModel !== model && { servedModel }),
     ...(responseId !== undefined && { responseId }),
-    usage: usageOf(fields["usage"]),
+    usage: parseUsage(fields["usage"]),
     stopReason: STOPS[text(fields["stopReason"]) ?? ""] ?? (calls ? "toolUse" : "stop"),
     ...(errorMessage !== undefined && { errorMessage }),
     timestamp,
@@ -281,20 +281,20 @@ const TOKENS = ["input", "output", "cacheRead", "cacheWrite", "reasoning", "tota
 const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
 
 /** pi writes 0 for figures that it does not know: where all are 0, none is known. */
-function usageOf(value: unknown): Usage {
+function parseUsage(value: unknown): Usage {
   if (!isRecord(value)) return {};
   const usage: Usage = {};
   for (const name of TOKENS) {
     const tokens = count(value[name]);
     if (tokens !== undefined) usage[name] = tokens;
   }
-  const cost = costOf(value["cost"]);
+  const cost = parseCost(value["cost"]);
   if (cost) usage.cost = cost;
   return cost || TOKENS.some((name) => usage[name]) ? usage : {};
 }
 
 /** A total of 0 is that of a model without a price, which is not a price of 0. */
-function costOf(value: unknown): Cost | undefined {
+function parseCost(value: unknown): Cost | undefined {
   const total = isRecord(value) ? count(value["total"]) : undefined;
   if (!isRecord(value) || !total) return undefined;
   const cost: Cost = { total };

@@ -15,7 +15,7 @@ export async function playAll(recordings: Recordings, only = ""): Promise<Result
   const results: Result[] = [];
   for (const one of recordings.cases.filter(({ id }) => id.includes(only))) {
     try {
-      results.push({ name: one.id, problems: await findProblems(one, server.urlOf(one)) });
+      results.push({ name: one.id, problems: await findProblems(one, server.url(one)) });
     } catch (error) {
       results.push({ name: one.id, problems: [`threw ${String(error)}`] });
     }

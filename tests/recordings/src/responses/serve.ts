@@ -5,7 +5,7 @@ import { readBody, type Case, buildHeaders, type Recordings } from "./manifest.t
 /** A server on loopback that answers a request below `/<number>` with the recording of that number. */
 export interface ReplayServer {
   /** The base URL under which a recording is to be asked for. */
-  urlOf(one: Case): string;
+  url(one: Case): string;
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export async function serveRecordings(recordings: Recordings): Promise<ReplaySer
   });
   const origin = await listen(server);
   return {
-    urlOf: (one) => `${origin}/${cases.indexOf(one)}`,
+    url: (one) => `${origin}/${cases.indexOf(one)}`,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }

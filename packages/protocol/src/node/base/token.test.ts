@@ -22,7 +22,7 @@ describe("a token always: generated, 0600", () => {
     expect(makeToken()).not.toBe(makeToken());
   });
 
-  it("is read again, and told as new only once", async () => {
+  it("is read again, and reported as new only once", async () => {
     const file = join(folder, "token");
     const { token } = await readOrMakeToken(file);
     expect(await readOrMakeToken(file)).toEqual({ token, isNew: false });
@@ -40,7 +40,7 @@ describe("a token always: generated, 0600", () => {
     ["short", /less than 16/],
     ["two words are not one token", /a header cannot carry/],
     ["x".repeat(5000), /Remove the file/],
-  ])("is refused where it is none: %s", async (text, message) => {
+  ])("is refused where it is invalid: %s", async (text, message) => {
     const file = join(folder, "token");
     await writeFile(file, text, { mode: 0o600 });
     await expect(readOrMakeToken(file)).rejects.toThrow(message);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../frames/protocol-error.ts";
 import { listenRoutes } from "../../testing/http-streams.ts";
-import { answerError, findRoute, type Route, statusOf } from "./route.ts";
+import { answerError, findRoute, type Route, httpStatus } from "./route.ts";
 
 function route(method: string, path: Route["path"]): Route {
   return { method, path, handle: () => {} };
@@ -23,17 +23,17 @@ describe("HTTP: a route", () => {
     expect(findRoute(routes, "GET", "/x/b/one")).toEqual({ route: undefined, allowed: [] });
   });
 
-  it("tells which methods its path has", () => {
+  it("lists the methods of its path", () => {
     expect(findRoute(routes, "PUT", "/a")).toEqual({ route: undefined, allowed: ["GET", "POST"] });
   });
 });
 
 describe("HTTP: an error", () => {
   it("has a status for each error code", () => {
-    for (const code of ERROR_CODES) expect(statusOf(code)).toBeGreaterThanOrEqual(400);
+    for (const code of ERROR_CODES) expect(httpStatus(code)).toBeGreaterThanOrEqual(400);
   });
 
-  it("is answered as JSON with its code, its words and what else it tells", async () => {
+  it("is answered as JSON with its code, its message and its details", async () => {
     const error = new ProtocolError("rate_limited", "Slowly.", { details: { retryAfterMs: 1200 } });
     const { body, headers, status } = await answered(error);
     expect({ status, body }).toEqual({

@@ -65,7 +65,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 const MS_PER_SECOND = 1000;
 
 /** The HTTP status of an error code. */
-export function statusOf(code: ErrorCode): number {
+export function httpStatus(code: ErrorCode): number {
   return STATUS_OF[code];
 }
 
@@ -91,7 +91,7 @@ export function answerError(
   const waitMs = details["retryAfterMs"];
   const wait = typeof waitMs === "number" ? String(Math.ceil(waitMs / MS_PER_SECOND)) : undefined;
   response
-    .writeHead(status ?? statusOf(code), {
+    .writeHead(status ?? httpStatus(code), {
       "content-type": "application/json",
       "cache-control": "no-store",
       ...(wait !== undefined && { "retry-after": wait }),

@@ -110,7 +110,7 @@ describe("who may come in: a token always", () => {
     await expect(listen({ token: "" })).rejects.toThrow(/token/);
   });
 
-  it("tells the clients why they were refused", async () => {
+  it("says to the clients why they were refused", async () => {
     const { url } = await listen();
     const token = "w".repeat(32);
     const wanted = { name: "ProtocolError", code: "unauthorized" };
@@ -276,7 +276,7 @@ describe("GET /healthz, GET /metrics and further routes", () => {
     expect([status, body]).toEqual([200, '{"ok":true}']);
   });
 
-  it("metrics: tells in Prometheus text what went through, and what services add", async () => {
+  it("metrics: lists in Prometheus text what went through, and what services add", async () => {
     const clock = manualClock();
     const listener = await listen({ clock });
     listener.metrics.add({ name: "gyre_streams", help: "Streams that run.", read: () => 3 });

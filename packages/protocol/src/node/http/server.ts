@@ -163,7 +163,7 @@ class HttpServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? "";
-    const path = pathOf(request);
+    const path = readPath(request);
     if (method === "GET" && path === "/healthz") {
       response.writeHead(OK, { "content-type": "application/json" }).end('{"ok":true}');
       return;
@@ -209,7 +209,7 @@ class HttpServer {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // A client that leaves during the upgrade is gone.
     socket.on("error", () => socket.destroy());
-    const path = pathOf(request);
+    const path = readPath(request);
     const refusal = this.#check(request, path);
     if (refusal) this.#noteRefusal(request, path, refusal);
     if (refusal) return refuseUpgrade(socket, refusal.status, refusal.error);
@@ -276,7 +276,7 @@ function listOwnNames(host: string = LOOPBACK): string[] {
 }
 
 /** The path of a request without its query, which must not be logged. */
-function pathOf({ url = "/" }: IncomingMessage): string {
+function readPath({ url = "/" }: IncomingMessage): string {
   return url.split("?", 1)[0] ?? "/";
 }
 

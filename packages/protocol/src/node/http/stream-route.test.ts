@@ -48,7 +48,7 @@ async function served(
 }
 
 /** Where a stream is resumed and aborted. */
-function addressOf(url: string, response: Response): string {
+function streamUrl(url: string, response: Response): string {
   return `${url}/api/streams/${response.headers.get("gyre-stream")}`;
 }
 
@@ -75,7 +75,7 @@ async function heard(response: Response): Promise<Heard[]> {
   return events;
 }
 
-function codeOf(body: unknown): unknown {
+function errorCode(body: unknown): unknown {
   return (body as { error?: { code?: unknown } }).error?.code;
 }
 
@@ -112,21 +112,21 @@ describe("HTTP: POST /api/stream", () => {
     const { url } = await served([]);
     const response = await ask(url, { ...question, model: { provider: "x", id: "y" } });
     expect(response.status).toBe(404);
-    expect(codeOf(await response.json())).toBe("model_not_found");
+    expect(errorCode(await response.json())).toBe("model_not_found");
   });
 
   it.each(["{", "[]", "null", '"text"', ""])("refuses the body %j", async (body) => {
     const { url } = await served([]);
     const response = await ask(url, body);
     expect(response.status).toBe(400);
-    expect(codeOf(await response.json())).toBe("invalid_request");
+    expect(errorCode(await response.json())).toBe("invalid_request");
   });
 
   it("refuses a body that is too large by its announced length", async () => {
     const { model, url } = await served([], { maxBodyBytes: 100 });
     const response = await ask(url, { text: "x".repeat(100) });
     expect(response.status).toBe(413);
-    expect(codeOf(await response.json())).toBe("too_large");
+    expect(errorCode(await response.json())).toBe("too_large");
     expect(model.requests).toBe(0);
   });
 
@@ -154,7 +154,7 @@ describe("resume: GET /api/streams/:id", () => {
   it("sends what is missing after Last-Event-ID", async () => {
     const { url } = await served(["Hey"]);
     const response = await ask(url);
-    const address = addressOf(url, response);
+    const address = streamUrl(url, response);
     const whole = await heard(response);
     for (let after = 0; after <= whole.length; after++) {
       const rest = await fetch(address, { headers: { "last-event-id": String(after) } });
@@ -166,13 +166,13 @@ describe("resume: GET /api/streams/:id", () => {
     const { url } = await served(["Hey"]);
     const response = await ask(url);
     const whole = await heard(response);
-    expect(await heard(await fetch(addressOf(url, response)))).toEqual(whole);
+    expect(await heard(await fetch(streamUrl(url, response)))).toEqual(whole);
   });
 
   it("sends a snapshot where what is missing is gone", async () => {
     const { url } = await served([[say("Hello"), stall()]], { tailEvents: 2 });
     const first = await ask(url);
-    const address = addressOf(url, first);
+    const address = streamUrl(url, first);
     const resumed = await fetch(address, { headers: { "last-event-id": "1" } });
     await first.body?.cancel();
     await fetch(address, { method: "DELETE" });
@@ -188,7 +188,7 @@ describe("resume: GET /api/streams/:id", () => {
     const { url } = await served([]);
     const response = await fetch(`${url}/api/streams/s_9`);
     expect(response.status).toBe(404);
-    expect(codeOf(await response.json())).toBe("stream_not_found");
+    expect(errorCode(await response.json())).toBe("stream_not_found");
   });
 
   it.each(["-1", "x", "1.5", "99", "99999999999999999999"])(
@@ -197,9 +197,9 @@ describe("resume: GET /api/streams/:id", () => {
       const { url } = await served(["Hey"]);
       const first = await ask(url);
       await heard(first);
-      const response = await fetch(addressOf(url, first), { headers: { "last-event-id": id } });
+      const response = await fetch(streamUrl(url, first), { headers: { "last-event-id": id } });
       expect(response.status).toBe(400);
-      expect(codeOf(await response.json())).toBe("invalid_request");
+      expect(errorCode(await response.json())).toBe("invalid_request");
     },
   );
 
@@ -216,7 +216,7 @@ describe("abort: DELETE /api/streams/:id", () => {
   it("cancels the request to the service, and the stream ends aborted", async () => {
     const { model, url } = await served([[say("Hello"), stall()]]);
     const response = await ask(url);
-    const deleted = await fetch(addressOf(url, response), { method: "DELETE" });
+    const deleted = await fetch(streamUrl(url, response), { method: "DELETE" });
     expect(deleted.status).toBe(204);
     expect(model.calls[0]?.options.signal?.aborted).toBe(true);
     const events = await heard(response);
@@ -244,7 +244,7 @@ describe("HTTP: a connection", () => {
     await reader?.cancel();
   });
 
-  it("that is over leaves no timer behind, whoever ended it", async () => {
+  it("that is over leaves no timer behind, whichever side ended it", async () => {
     const { clock, url } = await served(["Hey", stall()]);
     await heard(await ask(url));
     const second = await ask(url);

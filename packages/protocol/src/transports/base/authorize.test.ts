@@ -9,7 +9,7 @@ function frame(type: string, payload: Envelope["payload"] = {}): Envelope {
   return { v: 1, type, id: "c_1", payload };
 }
 
-/** A door with the token "right", and what is seen on both sides of it. */
+/** A listener with the token "right", and what both sides see. */
 function guarded() {
   const clock = manualClock();
   const [client, far] = createTransportPair();
