@@ -3,7 +3,7 @@ import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import type { LineStreams } from "./screen-reader/line-terminal.ts";
 import type { TerminalStreams } from "./tui/app/interactive.ts";
-import { firstSetup } from "./tui/start/agent-opener.ts";
+import { readFirstSetup } from "./tui/start/agent-opener.ts";
 
 /** `gyre` for somebody at a terminal: the full screen, or lines for a screen reader. */
 export async function runInteractive(
@@ -12,7 +12,7 @@ export async function runInteractive(
   io: Io,
   streams: TerminalStreams & LineStreams,
 ): Promise<ExitCode> {
-  const first = await firstSetup(values, io);
+  const first = await readFirstSetup(values, io);
   const isPlain = values["screen-reader"] || io.env["TERM"] === "dumb";
   if (isPlain || first.setup.settings.screenReader) {
     const { runScreenReader: runSpoken } = await import("./screen-reader/screen-reader.ts");

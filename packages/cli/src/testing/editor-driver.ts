@@ -2,7 +2,7 @@ import type { Completion, CompletionRequest } from "../modes/tui/editor/completi
 import { Editor, type EditorAction } from "../modes/tui/editor/editor.ts";
 import type { Key } from "../modes/tui/terminal/key.ts";
 import { textOfRow } from "../modes/tui/terminal/row.ts";
-import { NO_COLOURS } from "../modes/tui/terminal/theme.ts";
+import { NO_COLORS } from "../modes/tui/terminal/theme.ts";
 import type { PanelView } from "../modes/tui/ui/ui.ts";
 
 /** What an editor is made with in a test. */
@@ -32,7 +32,7 @@ export function editorWith({
 }: EditorParts = {}): DrivenEditor {
   let changes = 0;
   const editor = new Editor({
-    theme: NO_COLOURS,
+    theme: NO_COLORS,
     completions: { for: request },
     history: { prompts, add: (text) => void prompts.push(text) },
     onChange: () => (changes += 1),

@@ -6,7 +6,7 @@ import type { Models } from "../models/models.ts";
 import type { Values } from "../core/options.ts";
 import type { ExitCode } from "../core/exit-codes.ts";
 import { runScreenReader } from "../modes/screen-reader/screen-reader.ts";
-import { type FirstSetup, firstSetup } from "../modes/tui/start/agent-opener.ts";
+import { type FirstSetup, readFirstSetup } from "../modes/tui/start/agent-opener.ts";
 import { version } from "../core/version.ts";
 import { textIo } from "./command-io.ts";
 import { LineDriver } from "./line-driver.ts";
@@ -82,7 +82,7 @@ export class ScreenReaderWorld {
           turn: () => Promise.resolve(),
         },
       });
-    const code = firstSetup(given, io).then(start);
+    const code = readFirstSetup(given, io).then(start);
     const seen = (): string =>
       driver.seen
         .replaceAll(this.work, "WORK")

@@ -3,7 +3,7 @@ import type { Environment } from "../../core/io.ts";
 import { openTerminal, type Output, type Terminal } from "../../core/terminal.ts";
 import type { Row } from "../tui/terminal/row.ts";
 import { Screen } from "../tui/terminal/screen.ts";
-import { COLOURS, NO_COLOURS, type Theme } from "../tui/terminal/theme.ts";
+import { COLORS, NO_COLORS, type Theme } from "../tui/terminal/theme.ts";
 import { NoticeBlock } from "../tui/transcript/message-blocks.ts";
 import { Transcript } from "../tui/transcript/transcript.ts";
 
@@ -24,7 +24,7 @@ export class DemoScreen {
   constructor(output: Output, env: Environment, cwd: string) {
     const terminal = openTerminal(output, env);
     this.#terminal = terminal;
-    this.theme = terminal.hasColours ? COLOURS : NO_COLOURS;
+    this.theme = terminal.hasColours ? COLORS : NO_COLORS;
     this.#transcript = new Transcript({
       theme: this.theme,
       cwd,

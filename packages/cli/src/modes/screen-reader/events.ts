@@ -6,7 +6,7 @@ import { type CallText, callText, counted, grouped, isRecord } from "../../text/
 import { userText } from "../../conversation/prompt-text.ts";
 import { exitText, type UserCommandMessage } from "../../conversation/user-command.ts";
 import { errorBlock } from "../tui/transcript/message-blocks.ts";
-import { NO_COLOURS } from "../tui/terminal/theme.ts";
+import { NO_COLORS } from "../tui/terminal/theme.ts";
 import { Paragraphs } from "./paragraphs.ts";
 import { endLines, startText } from "./tool.ts";
 import { blockText } from "./format.ts";
@@ -190,7 +190,7 @@ export class ScreenReaderEvents {
     if (message.stopReason === "error") {
       this.#isBroken = true;
       const said = message.errorMessage ?? "The model failed.";
-      const block = errorBlock(NO_COLOURS, said, message.failure?.kind);
+      const block = errorBlock(NO_COLORS, said, message.failure?.kind);
       this.#say(`Error: ${unwrapped(blockText(block))}`);
     } else if (message.stopReason === "length") {
       this.#say("The answer is cut short: the model may write no more at once.");

@@ -5,7 +5,7 @@ import { titleText } from "../../text/session-title.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
 import { grouped } from "../../text/tool-text.ts";
 import type { Block } from "../tui/ui/block.ts";
-import { NO_COLOURS, type Theme } from "../tui/terminal/theme.ts";
+import { NO_COLORS, type Theme } from "../tui/terminal/theme.ts";
 import type { PanelQuestion, Ui } from "../tui/ui/ui.ts";
 import type { LineTerminal, ReadLine } from "./line-terminal.ts";
 import { blockText, rowsText, LAYOUT_COLUMNS, labelInWords, markdownInWords } from "./format.ts";
@@ -18,7 +18,7 @@ const MAX_PROMPTS = 200;
 /** Shows and asks where there are lines and nothing else. */
 export class LineUi implements Ui {
   readonly columns: number = LAYOUT_COLUMNS;
-  readonly theme: Theme = NO_COLOURS;
+  readonly theme: Theme = NO_COLORS;
   readonly #terminal: LineTerminal;
 
   constructor(terminal: LineTerminal) {

@@ -4,12 +4,12 @@ import { QUIET_MS } from "../tui/panels/permission.ts";
 import {
   MAX_PREVIEW_ROWS,
   type Preview,
-  previewOf,
+  createPreview,
   reasonText,
   safeLine,
   safeText,
-  type TextNow,
-  textNowIn,
+  type ReadText,
+  createTextReader,
 } from "../tui/panels/permission-preview.ts";
 import type { LineTerminal, ReadLine } from "./line-terminal.ts";
 import { changeLines, MAX_CHANGED_LINES } from "./tool.ts";
@@ -29,7 +29,7 @@ export interface SpokenPermissionOptions {
   /** Milliseconds. */
   now: () => number;
   /** For tests; default: the files of `cwd`. */
-  textNow?: TextNow;
+  textNow?: ReadText;
 }
 
 /**
@@ -47,12 +47,12 @@ export function askPermission(
 async function asked(
   read: ReadLine,
   request: ApprovalRequest,
-  { terminal, rule, cwd, now, textNow = textNowIn(cwd) }: SpokenPermissionOptions,
+  { terminal, rule, cwd, now, textNow = createTextReader(cwd) }: SpokenPermissionOptions,
 ): Promise<ApprovalAnswer> {
   const { access, reason, signal, tool } = request;
   const left: ApprovalAnswer = { allow: false, reason: INTERRUPTED };
   if (signal?.aborted) return left;
-  const preview = previewOf(request, textNow);
+  const preview = createPreview(request, textNow);
   const all = previewLines(preview, MAX_PREVIEW_ROWS);
   const short = shortened(previewLines(preview, MAX_CHANGED_LINES));
   terminal.line(`It asks for permission: ${safeLine(tool)}.`);

@@ -6,7 +6,7 @@ import type { Models } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
 import { shownLine } from "../../text/shown-text.ts";
 import { version } from "../../core/version.ts";
-import { AgentOpener, codeOf, type FirstSetup } from "../tui/start/agent-opener.ts";
+import { AgentOpener, findExitCode, type FirstSetup } from "../tui/start/agent-opener.ts";
 import type { OpenRequest } from "../../conversation/command.ts";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
@@ -91,7 +91,7 @@ class ScreenReaderProgram {
 
   async run(prompt: string): Promise<ExitCode> {
     const { signal } = this.#io;
-    const stop = (): void => this.#leave(codeOf(signal));
+    const stop = (): void => this.#leave(findExitCode(signal));
     signal.addEventListener("abort", stop, { once: true });
     const unhandle = this.#io.handleInterrupt?.(() => this.#interrupted());
     let failure: unknown;

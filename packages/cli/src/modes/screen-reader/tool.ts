@@ -1,6 +1,6 @@
 import { type CallText, counted, detailsOf, MAX_SHOWN_LINES } from "../../text/tool-text.ts";
 import { shownText } from "../../text/shown-text.ts";
-import { changesIn, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
+import { countChanges, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
 import {
   type CallEnd,
   type EndedCall,
@@ -88,7 +88,7 @@ export function changeLines(
 }
 
 function changeText(file: DiffFile): string {
-  const { added, removed } = changesIn([file]);
+  const { added, removed } = countChanges([file]);
   const more = file.more ? `, and ${counted(file.more, "line")} further on` : "";
   return `${counted(added, "line")} added, ${removed} removed${more}`;
 }

@@ -14,7 +14,7 @@ import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
 import type { Key } from "../terminal/key.ts";
 import { NoticeBlock } from "../transcript/message-blocks.ts";
-import { toNextLevel, toNextMode } from "./next-setting.ts";
+import { cycleThinking, cycleMode } from "./next-setting.ts";
 import { fitRow, type Row, row } from "../terminal/row.ts";
 import { Spinner } from "./spinner.ts";
 import { waitingRows, workingRow } from "./status.ts";
@@ -136,9 +136,9 @@ export class TerminalConversation implements ConversationView {
       case "ctrl+o":
         return this.#options.transcript.expand();
       case "shift+tab":
-        return this.#changeSetting(toNextMode);
+        return this.#changeSetting(cycleMode);
       case "ctrl+t":
-        return this.#changeSetting(toNextLevel);
+        return this.#changeSetting(cycleThinking);
       default:
     }
   }
@@ -282,7 +282,7 @@ export class TerminalConversation implements ConversationView {
   async #editOutside(): Promise<void> {
     const { editorText, io, window } = this.#options;
     try {
-      const { editOutside } = await import("../editor/external-editor.ts");
+      const { editExternally: editOutside } = await import("../editor/external-editor.ts");
       const text = await window.suspend(() => editOutside(editorText(), io.env));
       if (text !== undefined) window.edit(text);
     } catch (error) {

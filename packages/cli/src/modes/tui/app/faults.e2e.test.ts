@@ -55,7 +55,7 @@ async function openBare(script: Script, args: readonly string[]) {
 }
 
 /** What the terminal was told to be, as it is in the end. */
-function modesOf(run: TerminalRun): Record<string, boolean> {
+function readModes(run: TerminalRun): Record<string, boolean> {
   const text = run.bytes.toString("latin1");
   const isOff = (off: string, on: string): boolean => text.lastIndexOf(off) > text.lastIndexOf(on);
   return {
@@ -93,7 +93,7 @@ describe("the end", () => {
     await started(stay);
     run.kill(signal);
     await expect(run.end).resolves.toEqual({ code, signal: undefined });
-    expect(modesOf(run)).toEqual(RESTORED);
+    expect(readModes(run)).toEqual(RESTORED);
     expect(stay.isThere()).toBe(false);
   });
 
@@ -115,7 +115,7 @@ describe("the end", () => {
     await run.until("I am at it");
     process.kill(run.pid, "SIGUSR2");
     await expect(run.end).resolves.toEqual({ code: 1, signal: undefined });
-    expect(modesOf(run)).toEqual(RESTORED);
+    expect(readModes(run)).toEqual(RESTORED);
     expect(run.screen()).toContain("gyre: The screen is torn.");
   });
 

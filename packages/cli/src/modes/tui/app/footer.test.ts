@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { footerRow, tokens } from "./footer.ts";
+import { footerRow, formatTokens } from "./footer.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 
 const facts = {
   model: { id: "claude-sonnet-5-5", contextWindow: 200_000 },
@@ -16,7 +16,7 @@ const facts = {
   contextTokens: 24_400,
 } as const;
 
-const at = (columns: number): string => textOfRow(footerRow(facts, columns, NO_COLOURS));
+const at = (columns: number): string => textOfRow(footerRow(facts, columns, NO_COLORS));
 
 test("model, thinking and mode on the left; context, cost, tokens and cache on the right", () => {
   expect(at(100)).toMatch(
@@ -28,15 +28,15 @@ test("where it is narrow, what tells least is left out first", () => {
   expect(at(70)).toMatch(/auto-edit +12% of context · \$0\.034$/);
   expect(at(40)).toBe("claude-sonnet-5-5 · thinking high · aut…");
   for (const columns of [20, 40, 60, 80, 120]) {
-    expect(widthOfRow(footerRow(facts, columns, NO_COLOURS))).toBeLessThanOrEqual(columns);
+    expect(widthOfRow(footerRow(facts, columns, NO_COLORS))).toBeLessThanOrEqual(columns);
   }
 });
 
 test("a price that is not known is not shown", () => {
   const { cost: _, ...usage } = facts.usage;
-  expect(textOfRow(footerRow({ ...facts, usage }, 100, NO_COLOURS))).not.toContain("$");
+  expect(textOfRow(footerRow({ ...facts, usage }, 100, NO_COLORS))).not.toContain("$");
 });
 
 test("tokens are rounded for people", () => {
-  expect([950, 4_210, 31_400, 1_234_000].map(tokens)).toEqual(["950", "4.2k", "31k", "1.2M"]);
+  expect([950, 4_210, 31_400, 1_234_000].map(formatTokens)).toEqual(["950", "4.2k", "31k", "1.2M"]);
 });

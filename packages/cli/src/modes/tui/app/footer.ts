@@ -23,27 +23,27 @@ export interface FooterFacts {
 
 /** The last row: what answers and how, on the left; what it has used, on the right. */
 export function footerRow(facts: FooterFacts, columns: number, theme: Theme): Row {
-  const left = leftOf(facts, theme);
+  const left = describeModel(facts, theme);
   // What tells least is left out first, where there is no room for all.
-  const right = rightOf(facts, theme);
+  const right = describeUsage(facts, theme);
   for (let count = right.length; count >= 0; count--) {
-    const shown = joined(right.slice(0, count), theme);
+    const shown = joinParts(right.slice(0, count), theme);
     const gap = columns - widthOfRow(left) - widthOfRow(shown);
     if (gap >= 2) return [...left, span(" ".repeat(gap)), ...shown];
   }
   return fitRow(left, columns);
 }
 
-function leftOf({ model, thinking, mode }: FooterFacts, theme: Theme): Span[] {
+function describeModel({ model, thinking, mode }: FooterFacts, theme: Theme): Span[] {
   const parts = [
     span(model?.id ?? "no model yet", theme.dim),
     ...(thinking === "off" ? [] : [span(`thinking ${thinking}`, theme.dim)]),
     ...(mode === "ask" ? [] : [span(mode, mode === "full" ? theme.warning : theme.dim)]),
   ];
-  return joined(parts, theme);
+  return joinParts(parts, theme);
 }
 
-function rightOf({ model, usage, contextTokens }: FooterFacts, theme: Theme): Span[] {
+function describeUsage({ model, usage, contextTokens }: FooterFacts, theme: Theme): Span[] {
   const parts: Span[] = [];
   const window = model?.contextWindow;
   if (contextTokens !== undefined && window) {
@@ -54,18 +54,18 @@ function rightOf({ model, usage, contextTokens }: FooterFacts, theme: Theme): Sp
   const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
   const asked = input + cacheRead + cacheWrite;
   if (asked + output > 0) {
-    parts.push(span(`↑${tokens(asked)} ↓${tokens(output)}`, theme.dim));
+    parts.push(span(`↑${formatTokens(asked)} ↓${formatTokens(output)}`, theme.dim));
     parts.push(span(`cache ${Math.round((cacheRead / Math.max(1, asked)) * PERCENT)}%`, theme.dim));
   }
   return parts;
 }
 
-function joined(parts: readonly Span[], theme: Theme): Span[] {
+function joinParts(parts: readonly Span[], theme: Theme): Span[] {
   return parts.flatMap((part, index) => (index > 0 ? [span(" · ", theme.dim), part] : [part]));
 }
 
 /** 950, 4.2k, 31k, 1.2M. */
-export function tokens(count: number): string {
+export function formatTokens(count: number): string {
   if (count < THOUSAND) return String(count);
   const [value, unit] = count < MILLION ? [count / THOUSAND, "k"] : [count / MILLION, "M"];
   return `${value < 10 ? value.toFixed(1) : Math.round(value)}${unit}`;

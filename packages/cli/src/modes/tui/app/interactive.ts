@@ -4,18 +4,18 @@ import type { Harness } from "../../../harness/harness.ts";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";
 import { version } from "../../../core/version.ts";
-import { completionsFrom } from "../editor/completion.ts";
+import { createCompletions } from "../editor/completion.ts";
 import { TerminalConversation } from "./conversation.ts";
 import { Editor } from "../editor/editor.ts";
-import { type FileFinder, workspaceFinder } from "../editor/file-finder.ts";
+import { type FileFinder, createWorkspaceFinder } from "../editor/file-finder.ts";
 import { footerRow } from "./footer.ts";
 import type { Format } from "../markdown/formatters.ts";
 import type { Key } from "../terminal/key.ts";
 import { PromptHistory, promptHistoryPath } from "../editor/prompt-history.ts";
 import { replay } from "../transcript/replay.ts";
-import { AgentOpener, codeOf, type FirstSetup } from "../start/agent-opener.ts";
+import { AgentOpener, findExitCode, type FirstSetup } from "../start/agent-opener.ts";
 import { bannerRow } from "../start/banner.ts";
-import { COLOURS, NO_COLOURS, type Theme } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS, type Theme } from "../terminal/theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "../terminal/tty.ts";
 import type { OpenRequest } from "../../../conversation/command.ts";
@@ -63,7 +63,7 @@ class Program {
     this.#io = io;
     this.#end = new Promise((settle) => (this.#leave = settle));
     this.#tty = new Tty(input, output);
-    this.#theme = io.env["NO_COLOR"] ? NO_COLOURS : COLOURS;
+    this.#theme = io.env["NO_COLOR"] ? NO_COLORS : COLORS;
     const { setup } = first;
     const { cwd } = setup;
     this.#transcript = new Transcript({
@@ -79,7 +79,7 @@ class Program {
     this.#editor = new Editor({
       theme: this.#theme,
       history: this.#history,
-      completions: completionsFrom({
+      completions: createCompletions({
         commands: () => this.#opener.commands,
         context: () => this.#commandContext(),
         files: { find: (query, signal) => this.#files().find(query, signal) },
@@ -122,7 +122,7 @@ class Program {
     const restore = (): void => this.#tty.restore();
     process.once("exit", restore);
     process.once("exit", closeLostTerminal);
-    const stop = (): void => this.#leave(codeOf(signal));
+    const stop = (): void => this.#leave(findExitCode(signal));
     signal.addEventListener("abort", stop, { once: true });
     const failures: unknown[] = [];
     const fail = (error: unknown): void => {
@@ -217,7 +217,7 @@ class Program {
   }
 
   #files(): FileFinder {
-    this.#finder ??= workspaceFinder(
+    this.#finder ??= createWorkspaceFinder(
       this.#commandContext().harness.toolset.env.workspace,
       systemClock,
     );

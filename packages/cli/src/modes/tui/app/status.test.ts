@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { textOfRow } from "../terminal/row.ts";
 import { listWaiting } from "../../../conversation/queue.ts";
 import { waitingRows, workingRow } from "./status.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 
 test("tells what it does, since when, and how to stop it", () => {
   const row = workingRow(
     { activity: "running npm test", elapsedMs: 83_500, tick: 1 },
     80,
-    NO_COLOURS,
+    NO_COLORS,
   );
   expect(textOfRow(row)).toBe("⠙ running npm test · 1 min 23 s · Esc interrupts");
 });
@@ -18,7 +18,7 @@ test("what waits is shown in the order of its delivery, on one row each", () => 
   const agent = new Agent();
   agent.followUp("then\nthe docs");
   agent.steer("no, the other file");
-  const rows = waitingRows(listWaiting(agent), 60, NO_COLOURS).map((row) => textOfRow(row));
+  const rows = waitingRows(listWaiting(agent), 60, NO_COLORS).map((row) => textOfRow(row));
   expect(rows).toEqual([
     "↳ next: no, the other file",
     "↳ then: then the docs",
@@ -29,14 +29,14 @@ test("what waits is shown in the order of its delivery, on one row each", () => 
 test("one message alone is taken back as one", () => {
   const agent = new Agent();
   agent.steer("no, the other file");
-  const rows = waitingRows(listWaiting(agent), 60, NO_COLOURS).map((row) => textOfRow(row));
+  const rows = waitingRows(listWaiting(agent), 60, NO_COLORS).map((row) => textOfRow(row));
   expect(rows.at(-1)).toBe("  Alt+Up takes it back");
 });
 
 test("of many, the first few are shown and the rest counted", () => {
   const agent = new Agent();
   for (let n = 0; n < 7; n++) agent.steer(`message ${n}`);
-  const rows = waitingRows(listWaiting(agent), 60, NO_COLOURS).map((row) => textOfRow(row));
+  const rows = waitingRows(listWaiting(agent), 60, NO_COLORS).map((row) => textOfRow(row));
   expect(rows).toHaveLength(5);
   expect(rows.at(-1)).toBe("  3 more · Alt+Up takes them back");
 });
@@ -44,6 +44,6 @@ test("of many, the first few are shown and the rest counted", () => {
 test("what a message holds is not obeyed", () => {
   const agent = new Agent();
   agent.steer("\x1b[2Jgone");
-  const [row] = waitingRows(listWaiting(agent), 60, NO_COLOURS);
+  const [row] = waitingRows(listWaiting(agent), 60, NO_COLORS);
   expect(row && textOfRow(row)).toBe("↳ next: gone");
 });

@@ -60,7 +60,7 @@ export class Window implements Ui {
     this.#options = options;
     const { clock, tty } = options;
     this.#screen = new Screen((text) => tty.write(text), tty.size, options.quirks);
-    this.#input = new InputDecoder({ emit: (event) => this.#take(event), clock });
+    this.#input = new InputDecoder({ emit: (event) => this.#handleEvent(event), clock });
   }
 
   get columns(): number {
@@ -164,9 +164,9 @@ export class Window implements Ui {
     const { transcript, tty } = this.#options;
     this.#stopTimers();
     this.#isAway = true;
-    const said = transcript.rows(this.columns);
-    this.#screen.draw(said);
-    this.#screen.finish(said.base + said.rows.length);
+    const conversation = transcript.rows(this.columns);
+    this.#screen.draw(conversation);
+    this.#screen.finish(conversation.base + conversation.rows.length);
     tty.restore();
     try {
       return await work();
@@ -208,19 +208,19 @@ export class Window implements Ui {
   #frame(): Frame {
     const { footer, status, theme, transcript } = this.#options;
     const { columns, rows: height } = this.#screen.size;
-    const said = transcript.rows(columns);
+    const conversation = transcript.rows(columns);
     const isLow = height < LOW;
-    const above = [...(said.rows.length > 0 ? [EMPTY_ROW] : []), ...status(columns)];
+    const above = [...(conversation.rows.length > 0 ? [EMPTY_ROW] : []), ...status(columns)];
     if (!isLow) above.push(row("─".repeat(columns), theme.dim));
     const below = isLow ? [] : [footer(columns)];
     const kept = Math.min(KEPT_IN_SIGHT, Math.max(0, height - LOW));
     const room = height - above.length - below.length - kept;
     const view = this.#lower(columns, Math.max(1, room));
-    const first = said.rows.length + above.length;
+    const first = conversation.rows.length + above.length;
     const { cursor } = view;
     return {
-      base: said.base,
-      rows: [...said.rows, ...above, ...view.rows, ...below],
+      base: conversation.base,
+      rows: [...conversation.rows, ...above, ...view.rows, ...below],
       ...(cursor && { cursor: { row: first + cursor.row, column: cursor.column } }),
     };
   }
@@ -230,14 +230,14 @@ export class Window implements Ui {
     return panel.rows(columns, rows);
   }
 
-  #take(event: TerminalEvent): void {
+  #handleEvent(event: TerminalEvent): void {
     if (this.#isAway) return;
     if (event.type === "position") this.#settle(event);
-    else if (this.#panels[0] && !isInterrupt(event)) this.#toPanel(event);
-    else this.#toEditor(event);
+    else if (this.#panels[0] && !isInterrupt(event)) this.#sendToPanel(event);
+    else this.#sendToEditor(event);
   }
 
-  #toPanel(event: TerminalEvent): void {
+  #sendToPanel(event: TerminalEvent): void {
     const [first] = this.#panels;
     if (!first) return;
     const answer = first.panel.take(event);
@@ -248,7 +248,7 @@ export class Window implements Ui {
     if (answer.type !== "none") this.draw();
   }
 
-  #toEditor(event: TerminalEvent): void {
+  #sendToEditor(event: TerminalEvent): void {
     const { editor, onKey, onSubmit } = this.#options;
     if (isInterrupt(event)) {
       onKey(event);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type EditorParts, editorWith, key, words } from "../../../testing/editor-driver.ts";
 import { Editor } from "./editor.ts";
-import { COLOURS } from "../terminal/theme.ts";
+import { COLORS } from "../terminal/theme.ts";
 
 test("the list of completions is below the text, the marked one with a sign", () => {
   const request = words("alpha", { label: "alps", detail: "mountains", text: "alps" });
@@ -136,13 +136,13 @@ test("why there are no choices is told below the text", async () => {
 
 test("colours tell the sign, and the marked completion", () => {
   const editor = new Editor({
-    theme: COLOURS,
+    theme: COLORS,
     completions: { for: words("alpha") },
     history: { prompts: [], add: () => undefined },
     onChange: () => undefined,
   });
   editor.take({ type: "text", text: "a" });
   const { rows } = editor.rows(40, 10);
-  expect(rows[0]?.[0]).toEqual({ text: "› ", style: COLOURS.accent });
-  expect(rows[1]).toEqual([{ text: "› alpha", style: COLOURS.selected }]);
+  expect(rows[0]?.[0]).toEqual({ text: "› ", style: COLORS.accent });
+  expect(rows[1]).toEqual([{ text: "› alpha", style: COLORS.selected }]);
 });

@@ -33,15 +33,15 @@ export function listRows(
     const isMarked = first + index === marked;
     const name = [span((isMarked ? MARK : INDENT) + label)];
     if (detail === undefined || detail === "") {
-      return styled(fitRow(name, columns), isMarked ? theme.selected : "");
+      return restyle(fitRow(name, columns), isMarked ? theme.selected : "");
     }
     const lead = padRow(fitRow(name, INDENT.length + labelColumns), INDENT.length + labelColumns);
     const whole = fitRow([...lead, span(INDENT), span(detail, theme.dim)], columns);
-    return isMarked ? styled(whole, theme.selected) : whole;
+    return isMarked ? restyle(whole, theme.selected) : whole;
   });
 }
 
-function styled(spans: Row, style: string): Row {
+function restyle(spans: Row, style: string): Row {
   return [span(textOfRow(spans), style)];
 }
 

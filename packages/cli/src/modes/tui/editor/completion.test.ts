@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Completion, completionsFrom, mentionOf } from "./completion.ts";
+import { type Completion, createCompletions, formatMention } from "./completion.ts";
 import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
 const run = (): void => undefined;
@@ -14,7 +14,7 @@ const MODELS = [
 ];
 const FILES = ["src/", "src/index.ts", "a b.ts", "bad\nname.ts"];
 
-const completions = completionsFrom({
+const completions = createCompletions({
   commands: () => COMMANDS,
   context: () => ({}) as SlashContext,
   files: { find: async (query) => FILES.filter((path) => path.includes(query)) },
@@ -86,7 +86,7 @@ test("a path with spaces is quoted, and goes on within its quotation", async () 
   expect(await texts("@a|")).toEqual(['@"a b.ts" ']);
   expect(await offered('@"a |b.ts" x')).toMatchObject({ part: '@"a b.ts"' });
   expect(await offered('@"a | x')).toMatchObject({ part: '@"a ' });
-  expect(mentionOf("a b")).toBe('@"a b"');
+  expect(formatMention("a b")).toBe('@"a b"');
 });
 
 test("a folder is written open at its end", async () => {

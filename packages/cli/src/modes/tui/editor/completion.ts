@@ -48,7 +48,7 @@ export interface CompletionSources {
 }
 
 /** The completions of the editor: commands, what follows them, and files. */
-export function completionsFrom(sources: CompletionSources): Completions {
+export function createCompletions(sources: CompletionSources): Completions {
   return {
     for(text, cursor) {
       return (
@@ -62,7 +62,7 @@ export function completionsFrom(sources: CompletionSources): Completions {
 }
 
 /** A path as it is written to mention a file. */
-export function mentionOf(path: string): string {
+export function formatMention(path: string): string {
   return /\s/.test(path) ? `@"${path}"` : `@${path}`;
 }
 
@@ -81,7 +81,7 @@ function commandRequest(
     start: 0,
     end: typed.length + 1,
     load: () =>
-      ranked(query, commands(), ({ name }) => name).map((command) =>
+      rankByName(query, commands(), ({ name }) => name).map((command) =>
         commandCompletion(command, isAlone),
       ),
   };
@@ -122,7 +122,7 @@ function restRequest(
 }
 
 function restCompletions(rest: string, choices: readonly Choice<string>[]): Completion[] {
-  const found = ranked(rest, choices, ({ label, search = "" }) => `${label} ${search}`.trim());
+  const found = rankByName(rest, choices, ({ label, search = "" }) => `${label} ${search}`.trim());
   // Nothing to add where it is written already.
   if (found.length === 1 && found[0]?.value === rest) return [];
   return found.map(({ label, detail, value }) => ({
@@ -157,7 +157,7 @@ function mentionRequest(
 }
 
 function mentionCompletion(path: string, next: string | undefined): Completion {
-  const mention = mentionOf(path);
+  const mention = formatMention(path);
   if (path.endsWith("/")) {
     // Open at its end: what is in the folder is written behind it.
     return { label: path, text: mention.replace(/"$/, ""), next: "continue" };
@@ -182,7 +182,7 @@ function shellRequest(
       const paths = await files.find(typed.replaceAll("\\", "").replace(/^\.\//, ""), signal);
       return paths.filter(isShowable).map((path) => ({
         label: path,
-        text: path.endsWith("/") ? escaped(path) : `${escaped(path)} `,
+        text: path.endsWith("/") ? escapeForShell(path) : `${escapeForShell(path)} `,
         ...(path.endsWith("/") && { next: "continue" as const }),
       }));
     },
@@ -190,7 +190,7 @@ function shellRequest(
 }
 
 /** For a POSIX shell. */
-function escaped(path: string): string {
+function escapeForShell(path: string): string {
   return path.replaceAll(/[^\w@%+=:,./\p{L}\p{N}-]/gu, "\\$&");
 }
 
@@ -204,10 +204,10 @@ function oneLine(text: string): string {
 }
 
 /** Things by the names that match, the best first. */
-function ranked<T>(query: string, things: readonly T[], nameOf: (thing: T) => string): T[] {
+function rankByName<T>(query: string, things: readonly T[], getName: (thing: T) => string): T[] {
   const byName = new Map<string, T[]>();
   for (const thing of things) {
-    const name = nameOf(thing);
+    const name = getName(thing);
     const same = byName.get(name);
     if (same) same.push(thing);
     else byName.set(name, [thing]);

@@ -3,33 +3,33 @@ import { expect, test } from "vitest";
 import { widthOf } from "../../../text/width.ts";
 import { signAt, TextRows } from "./editor-rows.ts";
 
-function rowsOf(line: string, columns: number, label = ""): string[] {
+function layoutRows(line: string, columns: number, label = ""): string[] {
   const rows = new TextRows(() => label);
   rows.columns = columns;
   return rows.starts([line], 0).map((_, row) =>
     rows
-      .shown([line], { line: 0, row })
+      .readRow([line], { line: 0, row })
       .map(({ text }) => text)
       .join(""),
   );
 }
 
 test("a row ends between words, and a word that no row can hold is broken", () => {
-  expect(rowsOf("one two three", 8)).toEqual(["one two ", "three"]);
-  expect(rowsOf("one abcdefghijkl", 8)).toEqual(["one ", "abcdefgh", "ijkl"]);
+  expect(layoutRows("one two three", 8)).toEqual(["one two ", "three"]);
+  expect(layoutRows("one abcdefghijkl", 8)).toEqual(["one ", "abcdefgh", "ijkl"]);
 });
 
 test("spaces that have no room hang behind the end of their row", () => {
-  expect(rowsOf("one   two", 3)).toEqual(["one", "two"]);
+  expect(layoutRows("one   two", 3)).toEqual(["one", "two"]);
 });
 
 test("wide characters take two columns, and a row may end behind any of them", () => {
-  expect(rowsOf("ab漢字漢字", 5)).toEqual(["ab漢", "字漢", "字"]);
+  expect(layoutRows("ab漢字漢字", 5)).toEqual(["ab漢", "字漢", "字"]);
 });
 
 test("a sign is shown as its label, cut where it is too wide", () => {
-  expect(rowsOf(`a ${signAt(3)} b`, 12, "[pasted #1]")).toEqual(["a ", "[pasted #1] ", "b"]);
-  expect(rowsOf(signAt(3), 6, "[pasted #1]")).toEqual(["[past…"]);
+  expect(layoutRows(`a ${signAt(3)} b`, 12, "[pasted #1]")).toEqual(["a ", "[pasted #1] ", "b"]);
+  expect(layoutRows(signAt(3), 6, "[pasted #1]")).toEqual(["[past…"]);
 });
 
 const words = fc.array(
@@ -44,13 +44,13 @@ test("no row is too wide, none is lost, and every place has its row and column",
       rows.columns = columns;
       const starts = rows.starts([line], 0);
       expect([...starts].sort((a, b) => a - b)).toEqual([...new Set(starts)]);
-      for (const shown of rowsOf(line, columns))
+      for (const shown of layoutRows(line, columns))
         expect(widthOf(shown)).toBeLessThanOrEqual(columns);
       for (const [row, start] of starts.entries()) {
         const place = { line: 0, row };
-        const position = rows.positionAt([line], place, 3);
-        expect(rows.placeOf([line], position)).toEqual(place);
-        expect(rows.columnOf([line], position)).toBeLessThanOrEqual(3);
+        const position = rows.findPosition([line], place, 3);
+        expect(rows.findRow([line], position)).toEqual(place);
+        expect(rows.findColumn([line], position)).toBeLessThanOrEqual(3);
         expect(position.column).toBeGreaterThanOrEqual(start);
       }
     }),

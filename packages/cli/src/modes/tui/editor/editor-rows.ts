@@ -47,7 +47,7 @@ export function isSign(cluster: string): boolean {
  * has its place on the screen; spaces that a row has no room for hang behind its end.
  */
 export class TextRows {
-  readonly #labelOf: (sign: string) => string;
+  readonly #getLabel: (sign: string) => string;
   #columns = DEFAULT_COLUMNS;
   #known = new Map<string, LineLayout>();
   #knownChars = 0;
@@ -56,8 +56,8 @@ export class TextRows {
   /** How much of the first line is not shown. */
   hidden = 0;
 
-  constructor(labelOf: (sign: string) => string) {
-    this.#labelOf = labelOf;
+  constructor(getLabel: (sign: string) => string) {
+    this.#getLabel = getLabel;
   }
 
   get columns(): number {
@@ -75,7 +75,7 @@ export class TextRows {
     const hidden = line === 0 ? this.hidden : 0;
     const known = this.#known.get(text);
     if (known?.hidden === hidden) return known.starts;
-    const layout = { text, hidden, starts: this.#broken(text, hidden) };
+    const layout = { text, hidden, starts: this.#breakLine(text, hidden) };
     this.#knownChars += text.length + 1;
     if (this.#knownChars > MAX_KNOWN_CHARS) this.forget();
     this.#known.set(text, layout);
@@ -83,13 +83,17 @@ export class TextRows {
     return layout.starts;
   }
 
-  placeOf(lines: readonly string[], { line, column }: Position): RowPlace {
+  findRow(lines: readonly string[], { line, column }: Position): RowPlace {
     const starts = this.starts(lines, line);
     return { line, row: starts.findLastIndex((start) => start <= column) };
   }
 
   /** The neighbour of a row; undefined beyond the first and the last. */
-  beside(lines: readonly string[], { line, row }: RowPlace, step: -1 | 1): RowPlace | undefined {
+  findNeighbor(
+    lines: readonly string[],
+    { line, row }: RowPlace,
+    step: -1 | 1,
+  ): RowPlace | undefined {
     const next = row + step;
     if (next >= 0 && next < this.starts(lines, line).length) return { line, row: next };
     const other = line + step;
@@ -98,8 +102,8 @@ export class TextRows {
   }
 
   /** How many columns of its row are before a place. */
-  columnOf(lines: readonly string[], position: Position): number {
-    const { row } = this.placeOf(lines, position);
+  findColumn(lines: readonly string[], position: Position): number {
+    const { row } = this.findRow(lines, position);
     const { start, clusters } = this.#row(lines, { line: position.line, row });
     let at = start;
     let used = 0;
@@ -112,7 +116,7 @@ export class TextRows {
   }
 
   /** The place in a row that is nearest to a column and not behind it. */
-  positionAt(lines: readonly string[], place: RowPlace, column: number): Position {
+  findPosition(lines: readonly string[], place: RowPlace, column: number): Position {
     const { start, clusters, isLast } = this.#row(lines, place);
     let at = start;
     let used = 0;
@@ -126,7 +130,7 @@ export class TextRows {
   }
 
   /** What is to be seen of a row: texts, and labels of signs. */
-  shown(lines: readonly string[], place: RowPlace): { text: string; isLabel: boolean }[] {
+  readRow(lines: readonly string[], place: RowPlace): { text: string; isLabel: boolean }[] {
     const pieces: { text: string; isLabel: boolean }[] = [];
     let run = "";
     let used = 0;
@@ -139,7 +143,7 @@ export class TextRows {
       }
       if (run !== "") pieces.push({ text: run, isLabel: false });
       run = "";
-      pieces.push({ text: fit(this.#labelOf(text), this.#columns), isLabel: true });
+      pieces.push({ text: fit(this.#getLabel(text), this.#columns), isLabel: true });
     }
     if (run !== "") pieces.push({ text: run, isLabel: false });
     return pieces;
@@ -170,13 +174,13 @@ export class TextRows {
       if (!isSign(cluster.text)) return cluster;
       return {
         text: cluster.text,
-        width: Math.min(widthOf(this.#labelOf(cluster.text)), this.#columns),
+        width: Math.min(widthOf(this.#getLabel(cluster.text)), this.#columns),
       };
     });
   }
 
-  #broken(line: string, hidden: number): readonly number[] {
-    const kept = line.length > LONG_LINE_CHARS ? this.#kept(line, hidden) : [0];
+  #breakLine(line: string, hidden: number): readonly number[] {
+    const kept = line.length > LONG_LINE_CHARS ? this.#reuseStarts(line, hidden) : [0];
     const from = Math.max(hidden, kept.at(-1) ?? 0);
     const text = line.slice(from);
     const isAscii = ASCII.test(text);
@@ -198,10 +202,10 @@ export class TextRows {
   }
 
   /** The beginnings of rows that a long line has in common with the last one. */
-  #kept(line: string, hidden: number): number[] {
+  #reuseStarts(line: string, hidden: number): number[] {
     const last = this.#long;
     if (last?.hidden !== hidden) return [0];
-    const same = samePrefix(last.text, line);
+    const same = countSamePrefix(last.text, line);
     // Where a row begins was decided by what is in it: that has to be the same too.
     const next = last.starts.findIndex((start) => start > same);
     const count = (next < 0 ? last.starts.length : next) - 1;
@@ -267,7 +271,7 @@ class Breaks {
   }
 }
 
-function samePrefix(one: string, other: string): number {
+function countSamePrefix(one: string, other: string): number {
   const end = Math.min(one.length, other.length);
   let same = 0;
   while (same < end && one.charCodeAt(same) === other.charCodeAt(same)) same += 1;

@@ -33,7 +33,7 @@ export class EditorView {
     rows.columns = columns - SIGN_COLUMNS - CURSOR_COLUMNS;
     rows.hidden = isShell ? 1 : 0;
     const sign = isShell ? span(SHELL, this.#theme.warning) : span(PROMPT, this.#theme.accent);
-    const place = rows.placeOf(lines, cursor);
+    const place = rows.findRow(lines, cursor);
     const seen = this.#window(lines, place, maxRows);
     const { above, below } = this.#beyond(lines, seen);
     const hasMarks = maxRows >= MIN_MARKED_ROWS;
@@ -45,13 +45,13 @@ export class EditorView {
     if (hasMarks && below > 0) drawn.push(this.#mark(`↓ ${below} more`, columns));
     return {
       rows: drawn,
-      cursor: { row: cursorRow, column: SIGN_COLUMNS + rows.columnOf(lines, cursor) },
+      cursor: { row: cursorRow, column: SIGN_COLUMNS + rows.findColumn(lines, cursor) },
     };
   }
 
   #text(lines: readonly string[], place: RowPlace): Row {
     return this.#rows
-      .shown(lines, place)
+      .readRow(lines, place)
       .map(({ text, isLabel }) => span(text, isLabel ? this.#theme.accent : ""));
   }
 
@@ -76,8 +76,8 @@ export class EditorView {
     const seen = this.#run(lines, this.#top, 1, room);
     if (!hasMarks) return seen;
     // Where there is nothing beyond, a row more is seen in place of the mark.
-    const before = this.#rows.beside(lines, seen[0] ?? FIRST, -1);
-    const after = this.#rows.beside(lines, seen.at(-1) ?? FIRST, 1);
+    const before = this.#rows.findNeighbor(lines, seen[0] ?? FIRST, -1);
+    const after = this.#rows.findNeighbor(lines, seen.at(-1) ?? FIRST, 1);
     if (!before && after) return [...seen, after];
     return before && !after ? [before, ...seen] : seen;
   }
@@ -94,7 +94,7 @@ export class EditorView {
     for (
       let place: RowPlace | undefined = from;
       place && run.length < count;
-      place = this.#rows.beside(lines, place, step)
+      place = this.#rows.findNeighbor(lines, place, step)
     ) {
       run.push(place);
     }

@@ -7,7 +7,7 @@ import { HistorySearch } from "./history-search.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { fitRow, span } from "../terminal/row.ts";
-import { type Motion, TextBuffer, withoutSigns } from "./text-buffer.ts";
+import { type Motion, TextBuffer, removeSigns } from "./text-buffer.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { PanelView } from "../ui/ui.ts";
 
@@ -114,7 +114,7 @@ export class Editor {
   set(text: string): void {
     this.#search = undefined;
     this.#leaveHistory();
-    this.#buffer.set(withoutSigns(plainText(text)));
+    this.#buffer.set(removeSigns(plainText(text)));
     this.#list.close();
   }
 
@@ -134,13 +134,13 @@ export class Editor {
     if (this.#search) return this.#takeSearch(this.#search, event);
     if (event.type === "text") {
       this.#isWalking = false;
-      this.#buffer.insert(withoutSigns(event.text), "typed");
+      this.#buffer.insert(removeSigns(event.text), "typed");
       this.#complete();
       return REDRAW;
     }
     if (event.type === "paste") {
       this.#isWalking = false;
-      this.#paste(withoutSigns(event.text));
+      this.#paste(removeSigns(event.text));
       this.#list.close();
       return REDRAW;
     }
@@ -148,7 +148,7 @@ export class Editor {
   }
 
   #takeKey(key: Key): EditorAction {
-    const name = nameOf(key);
+    const name = formatKey(key);
     if (this.#list.isOpen) {
       const action = this.#takeForList(name);
       if (action) return action;
@@ -214,9 +214,9 @@ export class Editor {
     }
     if (name === "ctrl+d" && this.isEmpty) return undefined;
     const erase = ERASES[name];
-    if (erase) return this.#changed(() => buffer.erase(erase));
+    if (erase) return this.#applyEdit(() => buffer.erase(erase));
     const kill = KILLS[name];
-    if (kill) return this.#changed(() => buffer.kill(kill));
+    if (kill) return this.#applyEdit(() => buffer.kill(kill));
     switch (name) {
       case "enter":
         return this.#enter();
@@ -224,20 +224,20 @@ export class Editor {
         return this.#submit(true);
       case "shift+enter":
       case "ctrl+j":
-        return this.#changed(() => buffer.insert("\n"));
+        return this.#applyEdit(() => buffer.insert("\n"));
       case "tab":
         this.#list.update(buffer.text, buffer.offset, true);
         return REDRAW;
       case "ctrl+y":
-        return this.#changed(() => buffer.yank());
+        return this.#applyEdit(() => buffer.yank());
       case "ctrl+z":
       case "ctrl+_":
       case "ctrl+/":
       case "ctrl+shift+-":
-        return this.#changed(() => buffer.undo());
+        return this.#applyEdit(() => buffer.undo());
       case "ctrl+shift+z":
       case "alt+z":
-        return this.#changed(() => buffer.redo());
+        return this.#applyEdit(() => buffer.redo());
       case "ctrl+r":
         this.#list.close();
         this.#search = new HistorySearch(this.#history.prompts, this.#theme);
@@ -247,7 +247,7 @@ export class Editor {
     }
   }
 
-  #changed(work: () => unknown): EditorAction {
+  #applyEdit(work: () => unknown): EditorAction {
     work();
     this.#complete();
     return REDRAW;
@@ -258,7 +258,7 @@ export class Editor {
     const { cursor, lines } = this.#buffer;
     if (lines[cursor.line]?.[cursor.column - 1] !== "\\") return this.#submit(false);
     const { offset } = this.#buffer;
-    return this.#changed(() => this.#buffer.replace(offset - 1, offset, "\n"));
+    return this.#applyEdit(() => this.#buffer.replace(offset - 1, offset, "\n"));
   }
 
   #submit(followUp: boolean): EditorAction {
@@ -306,7 +306,7 @@ export class Editor {
     if (index < 0 || index > prompts.length) return NONE;
     const draft = this.#walk?.draft ?? this.#buffer.text;
     const isDraft = index === prompts.length;
-    const earlier = withoutSigns(plainText(prompts[index] ?? ""));
+    const earlier = removeSigns(plainText(prompts[index] ?? ""));
     this.#buffer.set(isDraft ? draft : earlier);
     this.#walk = isDraft ? undefined : { index, draft };
     this.#isWalking = !isDraft;
@@ -329,6 +329,6 @@ export class Editor {
 }
 
 /** `ctrl+alt+shift+name`, of these what was held. */
-function nameOf({ name, ctrl, alt, shift }: Key): string {
+function formatKey({ name, ctrl, alt, shift }: Key): string {
   return [ctrl && "ctrl+", alt && "alt+", shift && "shift+", name].filter(Boolean).join("");
 }

@@ -11,7 +11,7 @@ const OWNER_ONLY = 0o600;
  * Undefined where it ended with an error: the text is then as it was. Throws what to do
  * where none is named or it cannot be started.
  */
-export async function editOutside(text: string, env: Environment): Promise<string | undefined> {
+export async function editExternally(text: string, env: Environment): Promise<string | undefined> {
   const program = env["VISUAL"] || env["EDITOR"];
   if (!program) {
     throw new Error("No editor is named. Set EDITOR, to `nano` or `code --wait`, say.");
@@ -21,14 +21,14 @@ export async function editOutside(text: string, env: Environment): Promise<strin
   try {
     await writeFile(file, text, { mode: OWNER_ONLY });
     // The variable may hold options too, and quotes: a shell knows what is meant.
-    const code = await ended("/bin/sh", ["-c", `${program} "$1"`, "sh", file]);
+    const code = await runToEnd("/bin/sh", ["-c", `${program} "$1"`, "sh", file]);
     return code === 0 ? (await readFile(file, "utf8")).replace(/\n$/, "") : undefined;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function ended(command: string, args: readonly string[]): Promise<number | null> {
+function runToEnd(command: string, args: readonly string[]): Promise<number | null> {
   return new Promise((settle, fail) => {
     const child = spawn(command, args, { stdio: "inherit" });
     child.once("error", fail);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
 import { openWorkspace } from "@gyre/tools";
 import { expect, onTestFinished, test } from "vitest";
-import { FileFinder, MAX_AGE_MS, MAX_FOUND, workspaceFinder } from "./file-finder.ts";
+import { FileFinder, MAX_AGE_MS, MAX_FOUND, createWorkspaceFinder } from "./file-finder.ts";
 
 const { signal } = new AbortController();
 
@@ -86,7 +86,7 @@ test("finds what is in a workspace and not ignored", async () => {
   for (const path of ["src/index.ts", "dist/index.js"]) writeFileSync(join(root, path), "");
   writeFileSync(join(root, ".gitignore"), "dist\n");
   const workspace = await openWorkspace(root);
-  const finder = workspaceFinder(workspace, systemClock);
+  const finder = createWorkspaceFinder(workspace, systemClock);
   expect(await finder.find("index", signal)).toEqual(["src/index.ts"]);
   expect(await finder.find("", signal)).toEqual(["src/", ".gitignore"]);
   await workspace.close();

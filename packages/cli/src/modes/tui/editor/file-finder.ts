@@ -30,7 +30,7 @@ export class FileFinder {
   readonly #options: FileFinderOptions;
   #paths: readonly string[] | undefined;
   #madeAt = 0;
-  #making: Promise<readonly string[]> | undefined;
+  #refreshing: Promise<readonly string[]> | undefined;
 
   constructor(options: FileFinderOptions) {
     this.#options = options;
@@ -42,10 +42,10 @@ export class FileFinder {
    * reason of a signal that has fired.
    */
   async find(query: string, signal: AbortSignal): Promise<string[]> {
-    const paths = this.#fresh() ?? (await this.#make());
+    const paths = this.#readPaths() ?? (await this.#refresh());
     signal.throwIfAborted();
     if (query === "" || query.endsWith("/")) {
-      const inside = childrenOf(query, paths);
+      const inside = listChildren(query, paths);
       if (inside.length > 0) return inside;
     }
     const best: string[] = [];
@@ -57,18 +57,18 @@ export class FileFinder {
     return fuzzyRank(query, best, MAX_FOUND);
   }
 
-  #fresh(): readonly string[] | undefined {
+  #readPaths(): readonly string[] | undefined {
     const isOld = this.#options.clock.now() - this.#madeAt > MAX_AGE_MS;
     // It fails as the first did not; the list that is there goes on answering.
-    if (this.#paths && isOld) this.#make().catch(() => undefined);
+    if (this.#paths && isOld) this.#refresh().catch(() => undefined);
     return this.#paths;
   }
 
-  #make(): Promise<readonly string[]> {
-    this.#making ??= this.#collect().finally(() => {
-      this.#making = undefined;
+  #refresh(): Promise<readonly string[]> {
+    this.#refreshing ??= this.#collect().finally(() => {
+      this.#refreshing = undefined;
     });
-    return this.#making;
+    return this.#refreshing;
   }
 
   async #collect(): Promise<readonly string[]> {
@@ -85,7 +85,7 @@ export class FileFinder {
 }
 
 /** A finder for what is in a workspace and not left out by its ignore files. */
-export function workspaceFinder(
+export function createWorkspaceFinder(
   workspace: Workspace,
   clock: FileFinderOptions["clock"],
 ): FileFinder {
@@ -100,7 +100,7 @@ export function workspaceFinder(
 }
 
 /** What is right in a folder, hidden things last. */
-function childrenOf(folder: string, paths: readonly string[]): string[] {
+function listChildren(folder: string, paths: readonly string[]): string[] {
   const seen: string[] = [];
   const hidden: string[] = [];
   for (const path of paths) {

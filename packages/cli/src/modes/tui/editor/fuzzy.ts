@@ -16,14 +16,14 @@ const SLASH = 0x2f;
 
 /** Texts that hold the letters of a query in their order, the best first. */
 export function fuzzyRank(query: string, items: readonly string[], limit: number): string[] {
-  const needle = codesOf(query);
+  const needle = toCodes(query);
   if (needle.length === 0) return items.slice(0, limit);
   const isExact = query !== query.toLowerCase();
   const scorer = new Scorer(needle);
   const best: { item: string; score: number }[] = [];
   for (const item of items) {
-    const hay = isExact ? item : folded(item);
-    if (!holds(hay, needle)) continue;
+    const hay = isExact ? item : foldCase(item);
+    if (!containsInOrder(hay, needle)) continue;
     const score = scorer.score(hay, item);
     const last = best.at(-1);
     if (best.length >= limit && last && score <= last.score) continue;
@@ -35,20 +35,20 @@ export function fuzzyRank(query: string, items: readonly string[], limit: number
   return best.map(({ item }) => item);
 }
 
-function codesOf(query: string): number[] {
+function toCodes(query: string): number[] {
   // Spaces only part what somebody types.
   const letters = query.replaceAll(" ", "");
   return Array.from({ length: letters.length }, (_, index) => letters.charCodeAt(index));
 }
 
 /** In small letters, as long as it was: places in one are places in the other. */
-function folded(text: string): string {
+function foldCase(text: string): string {
   const small = text.toLowerCase();
   return small.length === text.length ? small : text;
 }
 
 /** The quick question that most texts fail. */
-function holds(hay: string, needle: readonly number[]): boolean {
+function containsInOrder(hay: string, needle: readonly number[]): boolean {
   let found = 0;
   const count = needle.length;
   let wanted = needle[0];
@@ -89,7 +89,7 @@ class Scorer {
         if (hay.charCodeAt(index) === code) {
           const near = letter > 0 && index > 0 ? (before[index - 1] ?? NEVER) + CONSECUTIVE : NEVER;
           const from = Math.max(near, letter === 0 ? 0 : far - GAP);
-          if (from > NEVER / 2) score = from + worthOf(item, index, name);
+          if (from > NEVER / 2) score = from + scoreLetter(item, index, name);
         }
         now[index] = score;
         if (score > best) best = score;
@@ -101,14 +101,17 @@ class Scorer {
     }
     const dot = hay.indexOf(".", name + 1);
     const stem = (dot < 0 ? end : dot) - name;
-    if (stem === this.#needle.length && holds(hay.slice(name, name + stem), this.#needle)) {
+    if (
+      stem === this.#needle.length &&
+      containsInOrder(hay.slice(name, name + stem), this.#needle)
+    ) {
       best += WHOLE_NAME;
     }
     return best - length * PER_LETTER;
   }
 }
 
-function worthOf(item: string, index: number, name: number): number {
+function scoreLetter(item: string, index: number, name: number): number {
   let worth = MATCH;
   if (index >= name) worth += IN_NAME;
   if (isWordStart(item, index)) worth += WORD_START;

@@ -26,13 +26,13 @@ export class HistorySearch {
   constructor(prompts: readonly string[], theme: Theme) {
     this.#prompts = [...new Set(prompts.toReversed())];
     this.#theme = theme;
-    this.#look("");
+    this.#search("");
   }
 
   take(event: TerminalEvent): PanelAnswer<string> {
     if (event.type === "position") return { type: "none" };
     if (event.type !== "key") {
-      this.#look(this.#query + event.text.split("\n", 1).join(""));
+      this.#search(this.#query + event.text.split("\n", 1).join(""));
       return { type: "redraw" };
     }
     switch (event.ctrl ? `ctrl+${event.name}` : event.name) {
@@ -54,7 +54,7 @@ export class HistorySearch {
       case "ctrl+s":
         return this.#move(-1);
       case "backspace":
-        this.#look(
+        this.#search(
           clustersOf(this.#query)
             .slice(0, -1)
             .map(({ text }) => text)
@@ -62,7 +62,7 @@ export class HistorySearch {
         );
         return { type: "redraw" };
       case "ctrl+u":
-        this.#look("");
+        this.#search("");
         return { type: "redraw" };
       default:
         return { type: "none" };
@@ -90,7 +90,7 @@ export class HistorySearch {
   }
 
   /** A prompt is found by all words of the query; capitals count where there are some. */
-  #look(query: string): void {
+  #search(query: string): void {
     this.#query = query.slice(0, MAX_QUERY_CHARS);
     this.#marked = 0;
     const isExact = query !== query.toLowerCase();

@@ -52,7 +52,7 @@ export class LineInput {
     switch (ctrl ? `ctrl+${name}` : name) {
       case "left":
       case "ctrl+b":
-        this.#move(this.#before.length - lastCluster(this.#before).length);
+        this.#move(this.#before.length - findLastCluster(this.#before).length);
         return true;
       case "right":
       case "ctrl+f":
@@ -67,7 +67,7 @@ export class LineInput {
         this.#move(this.text.length);
         return true;
       case "backspace":
-        this.#before = alt ? withoutWord(this.#before) : withoutLast(this.#before);
+        this.#before = alt ? removeWord(this.#before) : removeLast(this.#before);
         return true;
       case "delete":
         this.#after = this.#after.slice(clustersOf(this.#after)[0]?.text.length ?? 0);
@@ -79,7 +79,7 @@ export class LineInput {
         this.#after = "";
         return true;
       case "ctrl+w":
-        this.#before = withoutWord(this.#before);
+        this.#before = removeWord(this.#before);
         return true;
       default:
         return false;
@@ -94,7 +94,7 @@ export class LineInput {
 }
 
 /** The part of a line that fits around its cursor, and where the cursor is in it. */
-export function lineAround(
+export function fitAroundCursor(
   before: string,
   text: string,
   columns: number,
@@ -116,14 +116,14 @@ export function lineAround(
   return { text: kept, cursor };
 }
 
-function lastCluster(text: string): string {
+function findLastCluster(text: string): string {
   return clustersOf(text).at(-1)?.text ?? "";
 }
 
-function withoutLast(text: string): string {
-  return text.slice(0, text.length - lastCluster(text).length);
+function removeLast(text: string): string {
+  return text.slice(0, text.length - findLastCluster(text).length);
 }
 
-function withoutWord(text: string): string {
+function removeWord(text: string): string {
   return text.replace(/\S*\s*$/, "");
 }

@@ -56,7 +56,7 @@ export class PromptHistory {
     if (this.#all.length > MAX_PROMPTS) this.#all.shift();
     const { path, cwd, clock } = this.#options;
     if (path === undefined || text.length > MAX_PROMPT_CHARS) return;
-    this.#guarded("written", () => {
+    this.#guard("written", () => {
       this.#append ??= logFile(path);
       this.#append(`${JSON.stringify({ text, cwd, at: clock.now() })}\n`);
     });
@@ -65,7 +65,7 @@ export class PromptHistory {
   get #all(): string[] {
     if (!this.#prompts) {
       this.#prompts = [];
-      this.#guarded("read", () => {
+      this.#guard("read", () => {
         this.#prompts = this.#read();
       });
     }
@@ -74,20 +74,20 @@ export class PromptHistory {
 
   #read(): string[] {
     const { path, cwd } = this.#options;
-    const tail = path === undefined ? undefined : tailOf(path);
+    const tail = path === undefined ? undefined : readTail(path);
     if (path === undefined || !tail) return [];
     if (tail.size > 2 * MAX_READ_BYTES) shorten(path, tail.text);
     const prompts: string[] = [];
     // Most lines of a long file are of other folders, and need not be parsed.
     const mark = JSON.stringify(cwd);
     for (const line of tail.text.split("\n")) {
-      const text = line.includes(mark) ? promptOf(line, cwd) : undefined;
+      const text = line.includes(mark) ? parsePrompt(line, cwd) : undefined;
       if (text !== undefined && text !== prompts.at(-1)) prompts.push(text);
     }
     return prompts.slice(-MAX_PROMPTS);
   }
 
-  #guarded(what: "read" | "written", work: () => void): void {
+  #guard(what: "read" | "written", work: () => void): void {
     try {
       work();
     } catch (error) {
@@ -100,7 +100,7 @@ export class PromptHistory {
 }
 
 /** The end of a file, from the beginning of a line on; undefined where there is none. */
-function tailOf(path: string): { text: string; size: number } | undefined {
+function readTail(path: string): { text: string; size: number } | undefined {
   let file: number;
   try {
     file = openSync(path, "r");
@@ -127,7 +127,7 @@ function shorten(path: string, text: string): void {
 }
 
 /** The prompt of a line; undefined where the line is damaged or of another folder. */
-function promptOf(line: string, cwd: string): string | undefined {
+function parsePrompt(line: string, cwd: string): string | undefined {
   let parsed: unknown;
   try {
     parsed = JSON.parse(line);

@@ -4,7 +4,7 @@ import { signAt, TextRows } from "./editor-rows.ts";
 import { type Motion, TextBuffer } from "./text-buffer.ts";
 
 /** A buffer with a text, the cursor where the bar is. */
-function bufferOf(marked: string): TextBuffer {
+function createBuffer(marked: string): TextBuffer {
   const buffer = new TextBuffer();
   const at = marked.indexOf("|");
   buffer.insert(marked.slice(at + 1));
@@ -46,13 +46,13 @@ test.each<[string, Motion, string]>([
   ["a\nb|", "textStart", "|a\nb"],
   ["|a\nb", "textEnd", "a\nb|"],
 ])("from %j, %s leads to %j", (from, motion, to) => {
-  const buffer = bufferOf(from);
+  const buffer = createBuffer(from);
   buffer.move(motion);
   expect(marked(buffer)).toBe(to);
 });
 
 test("a character is removed whole, however many units it has", () => {
-  const buffer = bufferOf("a👍🏽🇩🇪|");
+  const buffer = createBuffer("a👍🏽🇩🇪|");
   buffer.erase("left");
   expect(marked(buffer)).toBe("a👍🏽|");
   buffer.erase("left");
@@ -60,13 +60,13 @@ test("a character is removed whole, however many units it has", () => {
 });
 
 test("removing at the beginning of a line joins it with the one before", () => {
-  const buffer = bufferOf("a\n|b");
+  const buffer = createBuffer("a\n|b");
   buffer.erase("left");
   expect(marked(buffer)).toBe("a|b");
 });
 
 test("what is killed comes back by yank, several kills together", () => {
-  const buffer = bufferOf("one two three|");
+  const buffer = createBuffer("one two three|");
   buffer.kill("blankLeft");
   buffer.kill("blankLeft");
   expect(marked(buffer)).toBe("one |");
@@ -76,7 +76,7 @@ test("what is killed comes back by yank, several kills together", () => {
 });
 
 test("killing to the end of a line takes the line end where there is nothing else", () => {
-  const buffer = bufferOf("a|b\nc");
+  const buffer = createBuffer("a|b\nc");
   buffer.kill("lineEnd");
   expect(marked(buffer)).toBe("a|\nc");
   buffer.kill("lineEnd");
@@ -86,7 +86,7 @@ test("killing to the end of a line takes the line end where there is nothing els
 });
 
 test("killing to the beginning of a line takes the line end before it where there is nothing else", () => {
-  const buffer = bufferOf("a\n|b");
+  const buffer = createBuffer("a\n|b");
   buffer.kill("lineStart");
   expect(marked(buffer)).toBe("a|b");
 });
@@ -106,7 +106,7 @@ test("typed letters are taken back by words", () => {
 });
 
 test("letters removed one by one are taken back as one, and a move begins anew", () => {
-  const buffer = bufferOf("abcdef|");
+  const buffer = createBuffer("abcdef|");
   buffer.erase("left");
   buffer.erase("left");
   buffer.move("left");
@@ -122,7 +122,7 @@ test("letters removed one by one are taken back as one, and a move begins anew",
 test("moves between rows keep the column, in rows as they are on the screen", () => {
   const rows = new TextRows(() => "");
   rows.columns = 10;
-  const buffer = bufferOf("one two three\nx\nabcdefgh|");
+  const buffer = createBuffer("one two three\nx\nabcdefgh|");
   // one two / three / x / abcdefgh
   expect(buffer.moveRow(-1, rows)).toBe(true);
   expect(marked(buffer)).toBe("one two three\nx|\nabcdefgh");
@@ -140,14 +140,14 @@ test("moves between rows keep the column, in rows as they are on the screen", ()
 test("moves between rows count wide characters as two columns", () => {
   const rows = new TextRows(() => "");
   rows.columns = 10;
-  const buffer = bufferOf("漢字漢字\nabcd|ef");
+  const buffer = createBuffer("漢字漢字\nabcd|ef");
   buffer.moveRow(-1, rows);
   expect(marked(buffer)).toBe("漢字|漢字\nabcdef");
 });
 
 test("a sign is one character, and like a word", () => {
   const sign = signAt(0);
-  const buffer = bufferOf(`a ${sign}|`);
+  const buffer = createBuffer(`a ${sign}|`);
   buffer.erase("left");
   expect(marked(buffer)).toBe("a |");
   buffer.undo();

@@ -86,12 +86,12 @@ export class TextBuffer {
 
   /** Another text; the cursor goes to its end. It can be taken back. */
   set(text: string): void {
-    this.#change({ line: 0, column: 0 }, this.#target("textEnd"), text, "other");
+    this.#change({ line: 0, column: 0 }, this.#findTarget("textEnd"), text, "other");
   }
 
   /** An empty text without a past. Signs are forgotten everywhere: they may get another meaning. */
   clear(): void {
-    this.#killed = withoutSigns(this.#killed);
+    this.#killed = removeSigns(this.#killed);
     this.#lines = [""];
     this.#cursor = { line: 0, column: 0 };
     this.#done = [];
@@ -106,42 +106,42 @@ export class TextBuffer {
 
   /** Replaces a part of the text by another; the cursor goes behind it. */
   replace(start: number, end: number, text: string): void {
-    this.#change(this.#positionOf(start), this.#positionOf(end), text, "other");
+    this.#change(this.#findPosition(start), this.#findPosition(end), text, "other");
   }
 
   move(motion: Motion): void {
     this.#stop();
-    this.#cursor = this.#target(motion);
+    this.#cursor = this.#findTarget(motion);
   }
 
   /** To the row above or below, as they are on the screen; false where there is none. */
   moveRow(step: -1 | 1, rows: TextRows): boolean {
-    const place = rows.placeOf(this.#lines, this.#cursor);
-    const next = rows.beside(this.#lines, place, step);
+    const place = rows.findRow(this.#lines, this.#cursor);
+    const next = rows.findNeighbor(this.#lines, place, step);
     if (!next) return false;
-    const aim = this.#aim ?? rows.columnOf(this.#lines, this.#cursor);
+    const aim = this.#aim ?? rows.findColumn(this.#lines, this.#cursor);
     this.#stop();
     this.#aim = aim;
-    this.#cursor = rows.positionAt(this.#lines, next, aim);
+    this.#cursor = rows.findPosition(this.#lines, next, aim);
     return true;
   }
 
   /** Removes what is between the cursor and the end of a motion. */
   erase(motion: Motion): void {
-    const target = this.#target(motion);
-    const [from, to] = inOrder(this.#cursor, target);
+    const target = this.#findTarget(motion);
+    const [from, to] = sortPositions(this.#cursor, target);
     this.#change(from, to, "", "erased");
   }
 
   /** Removes and keeps for `yank`. At the end of a line the line end is what goes. */
   kill(motion: Motion): void {
-    let target = this.#target(motion);
+    let target = this.#findTarget(motion);
     if (isSame(target, this.#cursor)) {
-      target = this.#target(motion === "lineEnd" ? "right" : "left");
+      target = this.#findTarget(motion === "lineEnd" ? "right" : "left");
     }
-    const [from, to] = inOrder(this.#cursor, target);
+    const [from, to] = sortPositions(this.#cursor, target);
     const isBackwards = isSame(from, target);
-    const text = this.#between(from, to);
+    const text = this.#readBetween(from, to);
     if (text === "") return;
     if (!this.#isKilling) this.#killed = text;
     else this.#killed = isBackwards ? text + this.#killed : this.#killed + text;
@@ -167,7 +167,7 @@ export class TextBuffer {
   redo(): boolean {
     const change = this.#undone.pop();
     if (!change) return false;
-    this.#write(change.at, endOf(change.at, change.removed), change.inserted);
+    this.#write(change.at, findEnd(change.at, change.removed), change.inserted);
     this.#cursor = change.end;
     this.#done.push(change);
     this.#stop();
@@ -175,7 +175,7 @@ export class TextBuffer {
   }
 
   #change(from: Position, to: Position, inserted: string, kind: ChangeKind): void {
-    const removed = this.#between(from, to);
+    const removed = this.#readBetween(from, to);
     if (removed === "" && inserted === "") return;
     const isJoining = this.#isJoining;
     const change: Change = {
@@ -191,7 +191,7 @@ export class TextBuffer {
     this.#undone = [];
     this.#isJoining = true;
     const last = this.#done.at(-1);
-    const joined = isJoining && last ? joinedChange(last, change) : undefined;
+    const joined = isJoining && last ? joinChanges(last, change) : undefined;
     if (joined) this.#done[this.#done.length - 1] = joined;
     else this.#done.push(change);
     if (this.#done.length > MAX_UNDO_STEPS) this.#done.shift();
@@ -213,7 +213,7 @@ export class TextBuffer {
     return end;
   }
 
-  #between(from: Position, to: Position): string {
+  #readBetween(from: Position, to: Position): string {
     if (from.line === to.line) {
       return (this.#lines[from.line] ?? "").slice(from.column, to.column);
     }
@@ -223,16 +223,16 @@ export class TextBuffer {
     return lines.join("\n");
   }
 
-  #positionOf(offset: number): Position {
+  #findPosition(offset: number): Position {
     let left = offset;
     for (const [line, { length }] of this.#lines.entries()) {
       if (left <= length) return { line, column: left };
       left -= length + 1;
     }
-    return this.#target("textEnd");
+    return this.#findTarget("textEnd");
   }
 
-  #target(motion: Motion): Position {
+  #findTarget(motion: Motion): Position {
     const { line, column } = this.#cursor;
     const text = this.#lines[line] ?? "";
     const last = this.#lines.length - 1;
@@ -248,14 +248,14 @@ export class TextBuffer {
       case "left":
       case "wordLeft":
       case "blankLeft": {
-        if (column > 0) return { line, column: column - lengthLeft(text, column, motion) };
+        if (column > 0) return { line, column: column - measureLeft(text, column, motion) };
         if (line === 0) return this.#cursor;
         return { line: line - 1, column: this.#lines[line - 1]?.length ?? 0 };
       }
       case "right":
       case "wordRight": {
         if (column < text.length) {
-          return { line, column: column + lengthRight(text, column, motion) };
+          return { line, column: column + measureRight(text, column, motion) };
         }
         return line === last ? this.#cursor : { line: line + 1, column: 0 };
       }
@@ -271,11 +271,11 @@ export class TextBuffer {
 }
 
 /** A text without what only we may write into a buffer. */
-export function withoutSigns(text: string): string {
+export function removeSigns(text: string): string {
   return text.replace(SIGNS, "");
 }
 
-function lengthLeft(
+function measureLeft(
   text: string,
   column: number,
   motion: "left" | "wordLeft" | "blankLeft",
@@ -290,7 +290,7 @@ function lengthLeft(
   return Math.max(1, word.length);
 }
 
-function lengthRight(text: string, column: number, motion: "right" | "wordRight"): number {
+function measureRight(text: string, column: number, motion: "right" | "wordRight"): number {
   if (motion === "right") {
     // A mark that follows belongs to the letter before it.
     if (isAscii(text, column) && (column + 1 === text.length || isAscii(text, column + 1)))
@@ -306,7 +306,7 @@ function isAscii(text: string, index: number): boolean {
 }
 
 /** Letters of a word, and letters that were taken away one after the other, are one step. */
-function joinedChange(last: Change, change: Change): Change | undefined {
+function joinChanges(last: Change, change: Change): Change | undefined {
   if (last.kind !== change.kind || change.kind === "other") return undefined;
   if (change.kind === "typed") {
     const isNewWord = /\s$/.test(last.inserted) && /^\S/.test(change.inserted);
@@ -314,11 +314,11 @@ function joinedChange(last: Change, change: Change): Change | undefined {
     return { ...last, inserted: last.inserted + change.inserted, end: change.end };
   }
   if (isSame(last.at, change.at)) return { ...last, removed: last.removed + change.removed };
-  if (!isSame(last.at, endOf(change.at, change.removed))) return undefined;
+  if (!isSame(last.at, findEnd(change.at, change.removed))) return undefined;
   return { ...change, removed: change.removed + last.removed, cursor: last.cursor };
 }
 
-function endOf(at: Position, text: string): Position {
+function findEnd(at: Position, text: string): Position {
   const lines = text.split("\n");
   const column = (lines.at(-1) ?? "").length;
   return lines.length === 1
@@ -330,7 +330,7 @@ function isSame(one: Position, other: Position): boolean {
   return one.line === other.line && one.column === other.column;
 }
 
-function inOrder(one: Position, other: Position): [Position, Position] {
+function sortPositions(one: Position, other: Position): [Position, Position] {
   const isBefore = one.line < other.line || (one.line === other.line && one.column <= other.column);
   return isBefore ? [one, other] : [other, one];
 }

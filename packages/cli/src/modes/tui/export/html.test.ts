@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function said(...messages: readonly AgentMessage[]): Promise<void> {
+async function append(...messages: readonly AgentMessage[]): Promise<void> {
   for (const message of messages) await session.append({ type: "message", message });
 }
 
@@ -63,7 +63,7 @@ async function page(): Promise<string> {
 }
 
 /** The tags of a page, each as it is written. What is text has no such sign. */
-function tagsOf(html: string): string[] {
+function findTags(html: string): string[] {
   return html.match(/<[^>]*>?/g) ?? [];
 }
 
@@ -83,12 +83,12 @@ const OURS = [
 ];
 
 function foreignTags(html: string): string[] {
-  return tagsOf(html).filter((tag) => !OURS.some((ours) => ours.test(tag)));
+  return findTags(html).filter((tag) => !OURS.some((ours) => ours.test(tag)));
 }
 
 describe("a page", () => {
   it("has prompts, answers, thoughts, calls with results and diffs, pictures, and what it cost", async () => {
-    await said(
+    await append(
       {
         role: "user",
         content: [
@@ -140,7 +140,7 @@ describe("a page", () => {
 
   it("colours what a diff changes, and no name of a file", async () => {
     const diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,1 @@\n--- gone\n+++ here\n-x\n";
-    await said(answer([{ type: "toolCall", id: "1", name: "edit", arguments: {} }]), {
+    await append(answer([{ type: "toolCall", id: "1", name: "edit", arguments: {} }]), {
       ...RESULT,
       toolCallId: "1",
       toolName: "edit",
@@ -154,7 +154,7 @@ describe("a page", () => {
 
   it("says of a call that was denied that it was, and why", async () => {
     const content = [{ type: "text" as const, text: "Denied: not now. Ask later." }];
-    await said(answer([{ type: "toolCall", id: "1", name: "shell", arguments: {} }]), {
+    await append(answer([{ type: "toolCall", id: "1", name: "shell", arguments: {} }]), {
       ...RESULT,
       content,
       outcome: "denied",
@@ -166,7 +166,7 @@ describe("a page", () => {
   });
 
   it("names the commands of the user, without what they printed", async () => {
-    await said({ role: "user", content: `Why?\n\n${OLD_OUTPUT}`, timestamp: 0 });
+    await append({ role: "user", content: `Why?\n\n${OLD_OUTPUT}`, timestamp: 0 });
     expect(await page()).toContain(
       `<pre class="text">Why?</pre><p class="with">with the output of \`npm test\`</p></section>`,
     );
@@ -174,7 +174,7 @@ describe("a page", () => {
 
   it("has no tag that is not ours, whatever was said in any field", async () => {
     await session.append({ type: "title", title: EVIL });
-    await said(
+    await append(
       {
         role: "user",
         content: [
@@ -225,9 +225,9 @@ describe("a page", () => {
   });
 
   it("shows the branch that is talked in", async () => {
-    await said({ role: "user", content: "left behind", timestamp: 0 });
+    await append({ role: "user", content: "left behind", timestamp: 0 });
     await session.branch(null);
-    await said({ role: "user", content: "gone on", timestamp: 0 });
+    await append({ role: "user", content: "gone on", timestamp: 0 });
     const html = await page();
     expect(html).toContain("gone on");
     expect(html).not.toContain("left behind");
@@ -334,7 +334,7 @@ describe("the file", () => {
     const path = join(folder, "out.html");
     await writeExport(session, path);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    await said({ role: "user", content: "something new", timestamp: 0 });
+    await append({ role: "user", content: "something new", timestamp: 0 });
     await writeExport(session, path);
     expect(await readFile(path, "utf8")).toContain("something new");
   });

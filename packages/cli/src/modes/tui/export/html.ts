@@ -42,8 +42,8 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
   yield await head(session);
   let usage: Usage = {};
   let open: AnswerWithResults | undefined;
-  for (const id of shownIds(session)) {
-    const entry = await readOr(session, id);
+  for (const id of listShownIds(session)) {
+    const entry = await readEntry(session, id);
     if (entry instanceof Error) {
       yield `<p class="lost">${htmlText(entry.message)}</p>\n`;
       continue;
@@ -86,7 +86,7 @@ interface AnswerWithResults {
 
 async function head(session: Session): Promise<string> {
   const { createdAt, cwd, id } = session.header;
-  const title = htmlText(await titleOf(session));
+  const title = htmlText(await findTitle(session));
   // Nothing may be loaded from anywhere, whatever the page says.
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   return `<!doctype html>
@@ -109,21 +109,21 @@ ${exportMark(id)}
 `;
 }
 
-async function titleOf(session: Session): Promise<string> {
+async function findTitle(session: Session): Promise<string> {
   const titles = new Set(session.findIds("title"));
   const last = session.findBranch().findLast((id) => titles.has(id));
-  const entry = last === undefined ? undefined : await readOr(session, last);
+  const entry = last === undefined ? undefined : await readEntry(session, last);
   return entry && !(entry instanceof Error) && entry.type === "title"
     ? oneLine(entry.title)
     : "A session of gyre";
 }
 
-function shownIds(session: Session): number[] {
+function listShownIds(session: Session): number[] {
   const shown = new Set(session.findIds("message", "compaction"));
   return session.findBranch().filter((id) => shown.has(id));
 }
 
-async function readOr(session: Session, id: number): Promise<Entry | Error> {
+async function readEntry(session: Session, id: number): Promise<Entry | Error> {
   try {
     return await session.read(id);
   } catch (error) {
@@ -139,7 +139,7 @@ function section(kind: string, inside: string): string {
 function userCommandHtml(ran: UserCommandMessage): string {
   const head = `<p><code>! ${htmlText(oneLine(ran.command))}</code></p>`;
   const output = ran.aside || ran.output === "" ? "" : plainHtml(ran.output);
-  return `${head}${folded(exitText(ran), output)}`;
+  return `${head}${foldHtml(exitText(ran), output)}`;
 }
 
 /** What the user wrote; of commands that were run before it, only which. */
@@ -170,18 +170,18 @@ function blockHtml(
     case "image":
       return imageHtml(block);
     case "thinking":
-      return block.redacted ? "" : folded("Thinking", plainHtml(block.thinking));
+      return block.redacted ? "" : foldHtml("Thinking", plainHtml(block.thinking));
     case "toolCall":
       return callHtml(block, results.get(block.id));
     case "serviceTool": {
       const inside = [block.input, block.output].map(jsonHtml).join("");
-      return folded(`<b>${htmlText(oneLine(block.name))}</b> (run by the service)`, inside);
+      return foldHtml(`<b>${htmlText(oneLine(block.name))}</b> (run by the service)`, inside);
     }
   }
 }
 
 function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string {
-  const diffs = diffsOf(result?.details);
+  const diffs = findDiffs(result?.details);
   const failed = result?.isError ? ` ${endHtml(call.name, result)}` : "";
   const name = `<b>${htmlText(oneLine(call.name))}</b>`;
   const summary = `${name} ${htmlText(oneLine(callText(call.name, call.arguments).about))}${failed}`;
@@ -189,7 +189,7 @@ function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string
   const asked = diffs.length > 0 ? "" : argumentsHtml(call);
   const given = result ? contentHtml(result.content, outputHtml) : `<p>There is no result.</p>`;
   const inside = diffs.length > 0 ? diffs.map(diffHtml).join("") : asked + given;
-  return folded(summary, inside, diffs.length > 0);
+  return foldHtml(summary, inside, diffs.length > 0);
 }
 
 /** A call that was not let through has not failed. */
@@ -201,7 +201,7 @@ function endHtml(tool: string, result: ToolResultMessage): string {
 }
 
 function resultHtml({ toolName, content }: ToolResultMessage): string {
-  return folded(
+  return foldHtml(
     `A result of <b>${htmlText(oneLine(toolName))}</b>`,
     contentHtml(content, outputHtml),
   );
@@ -216,10 +216,10 @@ function argumentsHtml({ arguments: given, rawArguments }: ToolCall): string {
 }
 
 /** Of the details of tools that change files: unified diffs. */
-function diffsOf(details: unknown): string[] {
+function findDiffs(details: unknown): string[] {
   if (typeof details !== "object" || details === null) return [];
   if ("diff" in details && typeof details.diff === "string") return [details.diff];
-  if ("files" in details && Array.isArray(details.files)) return details.files.flatMap(diffsOf);
+  if ("files" in details && Array.isArray(details.files)) return details.files.flatMap(findDiffs);
   return [];
 }
 
@@ -230,7 +230,7 @@ function diffHtml(diff: string): string {
   return `<pre>${lines.join("\n")}</pre>`;
 }
 
-function folded(summary: string, inside: string, isOpen = false): string {
+function foldHtml(summary: string, inside: string, isOpen = false): string {
   return `<details${isOpen ? " open" : ""}><summary>${summary}</summary>${inside}</details>`;
 }
 

@@ -1,7 +1,7 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
-import { highlighter } from "../markdown/highlight.ts";
+import { createHighlighter } from "../markdown/highlight.ts";
 import { htmlProse, htmlText } from "./html-text.ts";
-import { NO_COLOURS, type Theme } from "../terminal/theme.ts";
+import { NO_COLORS, type Theme } from "../terminal/theme.ts";
 
 /** A longer text is shown as it is written. */
 const MAX_MARKDOWN_CHARS = 500_000;
@@ -12,7 +12,7 @@ const MAX_HEADING = 6;
 const HEADINGS_ABOVE = 2;
 /** What a highlighted piece is, as its class. */
 const CLASSES: Theme = {
-  ...NO_COLOURS,
+  ...NO_COLORS,
   keyword: "keyword",
   string: "string",
   number: "number",
@@ -127,7 +127,7 @@ function html(token: Token): string {
 
 function codeHtml({ lang, text }: Tokens.Code): string {
   const [language] = (lang ?? "").trim().split(/[\s,{]/, 1);
-  const highlight = highlighter(language, CLASSES);
+  const highlight = createHighlighter(language, CLASSES);
   return text
     .split("\n")
     .map((line) =>

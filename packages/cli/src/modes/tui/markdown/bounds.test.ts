@@ -4,9 +4,9 @@ import { describe, expect, it, vi } from "vitest";
 import { AnswerBlock } from "../transcript/answer-block.ts";
 import { BlockList } from "../transcript/block-list.ts";
 import { MarkdownBlock } from "./markdown.ts";
-import { MAX_OPEN_CHARS, stretchesOf } from "./bounds.ts";
+import { MAX_OPEN_CHARS, splitStretches } from "./bounds.ts";
 import { textOfRow } from "../terminal/row.ts";
-import { COLOURS } from "../terminal/theme.ts";
+import { COLORS } from "../terminal/theme.ts";
 
 const COLUMNS = 60;
 const SCREEN_ROWS = 30;
@@ -31,7 +31,7 @@ const hostile: Readonly<Record<string, string>> = {
 /** The longest text that was read in one frame, all levels counted. */
 function mostRead(text: string): number {
   const list = new BlockList();
-  const block = new AnswerBlock({ theme: COLOURS, changed: () => {} });
+  const block = new AnswerBlock({ theme: COLORS, changed: () => {} });
   list.add(block);
   const lex = vi.spyOn(Lexer.prototype, "blockTokens");
   const size = Math.ceil(text.length / FRAMES);
@@ -68,14 +68,14 @@ describe("a block that grows without end", () => {
         fc.integer({ min: 500, max: 20_000 }),
         (parts, size) => {
           const text = parts.map(([each, count]) => each.repeat(count)).join("\n");
-          const markdown = new MarkdownBlock({ theme: COLOURS });
+          const markdown = new MarkdownBlock({ theme: COLORS });
           for (let at = 0; at < text.length; at += size) {
             markdown.feed(text.slice(at, at + size));
             markdown.rows(COLUMNS);
           }
           markdown.end();
           const shown = markdown.rows(COLUMNS).map(textOfRow).join("\n");
-          expect(lettersOf(shown)).toBe(lettersOf(text));
+          expect(keepLetters(shown)).toBe(keepLetters(text));
         },
       ),
       { numRuns: 25 },
@@ -83,7 +83,7 @@ describe("a block that grows without end", () => {
   });
 
   it("goes on counting where a list was cut", () => {
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     for (let nth = 1; nth <= 1_000; nth++) {
       markdown.feed(`${nth}. the item number ${nth}\n`);
       if (nth % 100 === 0) markdown.rows(COLUMNS);
@@ -95,7 +95,7 @@ describe("a block that grows without end", () => {
 
   it("repeats the header where a table was cut", () => {
     const list = new BlockList();
-    const block = new AnswerBlock({ theme: COLOURS, changed: () => {} });
+    const block = new AnswerBlock({ theme: COLORS, changed: () => {} });
     list.add(block);
     const seen: string[] = [];
     block.feed("| name | value |\n|---|---|\n");
@@ -121,7 +121,7 @@ it("cuts a text into parts that are not too long, none of it lost", () => {
       fc.array(fc.tuple(fc.constantFrom("a", "b ", "\n", "😀"), fc.nat({ max: 9_000 }))),
       (parts) => {
         const text = parts.map(([each, count]) => each.repeat(count)).join("");
-        const stretches = stretchesOf(text);
+        const stretches = splitStretches(text);
         expect(stretches.map((each) => each.text).join("")).toBe(text);
         for (const { text: each } of stretches) {
           expect(each.length).toBeLessThanOrEqual(MAX_OPEN_CHARS);
@@ -133,6 +133,6 @@ it("cuts a text into parts that are not too long, none of it lost", () => {
   );
 });
 
-function lettersOf(text: string): string {
+function keepLetters(text: string): string {
   return text.replace(/[^\p{L}]/gu, "");
 }

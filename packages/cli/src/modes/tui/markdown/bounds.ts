@@ -15,21 +15,21 @@ export interface Stretch {
 }
 
 /** A text in parts that are not too long: whole lines, but where one line is. */
-export function stretchesOf(text: string): Stretch[] {
+export function splitStretches(text: string): Stretch[] {
   const stretches: Stretch[] = [];
   let start = 0;
   while (text.length - start > MAX_OPEN_CHARS) {
     const most = start + MAX_OPEN_CHARS;
     const lines = text.lastIndexOf("\n", most - 1) + 1;
     const isCut = lines <= start;
-    const end = isCut ? cutWithin(text, most) : lines;
+    const end = isCut ? cutLine(text, most) : lines;
     stretches.push({ text: text.slice(start, end), isCut });
     start = end;
   }
   return [...stretches, { text: text.slice(start), isCut: false }];
 }
 
-function cutWithin(text: string, most: number): number {
+function cutLine(text: string, most: number): number {
   const space = text.lastIndexOf(" ", most - 1) + 1;
   if (space > most - NEAR_CHARS) return space;
   const isWithinPair = /[\ud800-\udbff]/.test(text.charAt(most - 1));
@@ -37,7 +37,7 @@ function cutWithin(text: string, most: number): number {
 }
 
 /** Where a block that is too long is cut in two, counted in the block; 0: it is not. */
-export function cutOf({ start, token }: LexedBlock, source: string, complete: number): number {
+export function findCut({ start, token }: LexedBlock, source: string, complete: number): number {
   if (source.length - start <= MAX_OPEN_CHARS) return 0;
   if (token.type === "list" && token.items.length > 1) {
     return token.items.slice(0, -1).reduce((sum, { raw }) => sum + raw.length, 0);
@@ -46,7 +46,7 @@ export function cutOf({ start, token }: LexedBlock, source: string, complete: nu
 }
 
 /** The lines that make rows of a table out of those below. */
-export function headerOf({ raw }: Tokens.Table): string {
+export function extractHeader({ raw }: Tokens.Table): string {
   const rule = raw.indexOf("\n") + 1;
   return raw.slice(0, raw.indexOf("\n", rule) + 1);
 }

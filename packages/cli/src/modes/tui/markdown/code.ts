@@ -1,5 +1,5 @@
-import { type HighlightState, type LineHighlighter, lineHighlighter } from "./highlight.ts";
-import { type Look, type Places, styled } from "./inline.ts";
+import { type HighlightState, type LineHighlighter, createLineHighlighter } from "./highlight.ts";
+import { type Look, type Places, joinStyles } from "./inline.ts";
 import type { Span } from "../terminal/row.ts";
 
 export interface CodeLine {
@@ -34,7 +34,7 @@ export interface Fence {
 const FENCE = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
 
 /** Undefined where the line opens no block of code. */
-export function fenceOf(line: string): Fence | undefined {
+export function parseFence(line: string): Fence | undefined {
   const [, indent, sign, info] = FENCE.exec(line) ?? [];
   if (indent === undefined || sign === undefined) return undefined;
   const language = /^[^\s{,]*/.exec(info?.trim() ?? "")?.[0] ?? "";
@@ -55,7 +55,7 @@ export class CodeReader {
   constructor(fence: Fence, at: number, look: Look, opening?: string) {
     this.#fence = fence;
     this.#look = look;
-    this.#highlight = lineHighlighter(fence.language || undefined, look.theme);
+    this.#highlight = createLineHighlighter(fence.language || undefined, look.theme);
     this.#node = {
       type: "code",
       at,
@@ -108,11 +108,11 @@ export class CodeReader {
   #line(raw: string, start: number): { line: CodeLine; state: HighlightState } {
     const indent = Math.min(this.#fence.indent, Math.max(0, raw.search(/\S|$/)));
     const text = raw.slice(indent);
-    return lineOf(text, start + indent, 1, this.#highlight, this.#state, this.#look);
+    return highlightLine(text, start + indent, 1, this.#highlight, this.#state, this.#look);
   }
 }
 
-function lineOf(
+function highlightLine(
   text: string,
   at: number,
   step: number,
@@ -122,22 +122,22 @@ function lineOf(
 ): { line: CodeLine; state: HighlightState } {
   const { spans, state } = highlight(text, before);
   const all =
-    style === "" ? spans : spans.map((each) => ({ ...each, style: styled(style, each.style) }));
+    style === "" ? spans : spans.map((each) => ({ ...each, style: joinStyles(style, each.style) }));
   return { line: { text, spans: all, at, step }, state };
 }
 
 /** The same block with other code in it, whose lines share the places of those that were there. */
-export function withCode(node: CodeNode, code: string, end: number, look: Look): CodeNode {
+export function replaceCode(node: CodeNode, code: string, end: number, look: Look): CodeNode {
   const first = node.lines[0]?.at ?? node.at;
   const step = (end - first) / (code.length + 1);
-  const highlight = lineHighlighter(node.language || undefined, look.theme);
+  const highlight = createLineHighlighter(node.language || undefined, look.theme);
   let state: HighlightState;
   let offset = 0;
   const lines = code
     .replace(/\n$/, "")
     .split("\n")
     .map((text) => {
-      const made = lineOf(text, first + offset * step, step, highlight, state, look);
+      const made = highlightLine(text, first + offset * step, step, highlight, state, look);
       state = made.state;
       offset += text.length + 1;
       return made.line;
@@ -148,10 +148,10 @@ export function withCode(node: CodeNode, code: string, end: number, look: Look):
 const INDENTED: Fence = { indent: 4, sign: "", language: "" };
 
 /** A block of code that is there as a whole. */
-export function codeOf(raw: string, places: Places, look: Look): CodeNode {
-  const starts = lineStarts(raw);
+export function parseCode(raw: string, places: Places, look: Look): CodeNode {
+  const starts = findLineStarts(raw);
   const lines = raw.split("\n");
-  const fence = fenceOf(lines[0] ?? "");
+  const fence = parseFence(lines[0] ?? "");
   const reader = new CodeReader(fence ?? INDENTED, places(0), look, fence && lines[0]);
   for (let index = fence ? 1 : 0; index < lines.length; index++) {
     const line = lines[index] ?? "";
@@ -163,7 +163,7 @@ export function codeOf(raw: string, places: Places, look: Look): CodeNode {
 }
 
 /** Where each line of a text begins. */
-export function lineStarts(text: string): number[] {
+export function findLineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return starts;

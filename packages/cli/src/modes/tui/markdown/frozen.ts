@@ -4,7 +4,7 @@ import type { Node } from "./tree.ts";
 import type { Row } from "../terminal/row.ts";
 
 /** Rows that stay what they are, but for another width. */
-export function frozenBlock(layout: (columns: number) => readonly LaidRow[]): Block {
+export function createFrozenBlock(layout: (columns: number) => readonly LaidRow[]): Block {
   let shown: { columns: number; rows: readonly Row[] } | undefined;
   return {
     rows(columns) {
@@ -17,7 +17,7 @@ export function frozenBlock(layout: (columns: number) => readonly LaidRow[]): Bl
 }
 
 /** Lines are still added to code that is open: what was frozen keeps its own. */
-export function fixed(node: Node, from: Place, until: Place): Node {
+export function copyFrozen(node: Node, from: Place, until: Place): Node {
   if (node.type !== "code") return node;
   const first = node.lines.findLastIndex(({ at }) => at <= from.at);
   const lines = node.lines.slice(Math.max(0, first)).filter(({ at }) => at < until.at);

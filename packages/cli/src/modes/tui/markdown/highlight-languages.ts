@@ -82,12 +82,12 @@ function language(sketch: Sketch): Language {
     numbers: true,
     caseless: false,
     ...sketch,
-    keywords: wordsOf(sketch.keywords),
-    types: wordsOf(sketch.types),
+    keywords: splitWords(sketch.keywords),
+    types: splitWords(sketch.types),
   };
 }
 
-function wordsOf(list = ""): ReadonlySet<string> {
+function splitWords(list = ""): ReadonlySet<string> {
   return new Set(list.split(" "));
 }
 
@@ -370,7 +370,7 @@ const BY_NAME: ReadonlyMap<string, Language> = new Map(
 );
 
 /** A language by what a fence calls it; undefined: not known here. */
-export function languageNamed(name: string): Language | undefined {
+export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
 

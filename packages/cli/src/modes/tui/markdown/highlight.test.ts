@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { highlighter, languageOfPath, MAX_LINE_CHARS } from "./highlight.ts";
+import { createHighlighter, languageOfPath, MAX_LINE_CHARS } from "./highlight.ts";
 import { textOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
 /** The pieces that have a colour, with its name. */
-function coloured(language: string, ...lines: string[]): string[] {
-  const highlight = highlighter(language, COLOURS);
-  const names = new Map(Object.entries(COLOURS).map(([name, style]) => [style, name]));
+function highlight(language: string, ...lines: string[]): string[] {
+  const highlight = createHighlighter(language, COLORS);
+  const names = new Map(Object.entries(COLORS).map(([name, style]) => [style, name]));
   for (const name of ["keyword", "string", "number", "comment", "type", "call"] as const) {
-    names.set(COLOURS[name], name);
+    names.set(COLORS[name], name);
   }
   return lines.flatMap((line) =>
     highlight(line)
@@ -20,7 +20,7 @@ function coloured(language: string, ...lines: string[]): string[] {
 
 describe("highlighting", () => {
   it("tells keywords, names, strings, numbers and comments apart", () => {
-    expect(coloured("ts", 'const a: Map = f("x", 0x1f); // so')).toEqual([
+    expect(highlight("ts", 'const a: Map = f("x", 0x1f); // so')).toEqual([
       "keyword const",
       "type Map",
       "call f",
@@ -31,7 +31,7 @@ describe("highlighting", () => {
   });
 
   it("goes on with a comment in the next line", () => {
-    expect(coloured("c", "a /* b", "c */ return")).toEqual([
+    expect(highlight("c", "a /* b", "c */ return")).toEqual([
       "comment /* b",
       "comment c */",
       "keyword return",
@@ -39,12 +39,12 @@ describe("highlighting", () => {
   });
 
   it("goes on with a string of several lines", () => {
-    expect(coloured("python", 'x = """a', 'b"""', "pass")).toEqual([
+    expect(highlight("python", 'x = """a', 'b"""', "pass")).toEqual([
       'string """a',
       'string b"""',
       "keyword pass",
     ]);
-    expect(coloured("js", "`a ${b}", "c` + 1")).toEqual([
+    expect(highlight("js", "`a ${b}", "c` + 1")).toEqual([
       "string `a ${b}",
       "string c`",
       "number 1",
@@ -52,32 +52,36 @@ describe("highlighting", () => {
   });
 
   it("ends a string of one line with its line", () => {
-    expect(coloured("go", 'a = "b', "return")).toEqual(['string "b', "keyword return"]);
+    expect(highlight("go", 'a = "b', "return")).toEqual(['string "b', "keyword return"]);
   });
 
   it("does not end a string at a quote that is escaped", () => {
-    expect(coloured("js", String.raw`"a\"b" c`)).toEqual([String.raw`string "a\"b"`]);
+    expect(highlight("js", String.raw`"a\"b" c`)).toEqual([String.raw`string "a\"b"`]);
   });
 
   it("takes no lifetime of Rust for a string", () => {
-    expect(coloured("rust", "fn f<'a>(c: 'x')")).toEqual(["keyword fn", "string 'x'"]);
+    expect(highlight("rust", "fn f<'a>(c: 'x')")).toEqual(["keyword fn", "string 'x'"]);
   });
 
   it("knows the keys of data", () => {
-    expect(coloured("json", '{"a": "b"}')).toEqual(['type "a"', 'string "b"']);
-    expect(coloured("yaml", "key: 'v' # c")).toEqual(["type key", "string 'v'", "comment # c"]);
+    expect(highlight("json", '{"a": "b"}')).toEqual(['type "a"', 'string "b"']);
+    expect(highlight("yaml", "key: 'v' # c")).toEqual(["type key", "string 'v'", "comment # c"]);
   });
 
   it("shows what a diff adds and removes", () => {
-    const highlight = highlighter("diff", COLOURS);
+    const highlight = createHighlighter("diff", COLORS);
     const styles = ["+a", "-b", " c 1"].map((line) => highlight(line)[0]?.style);
-    expect(styles).toEqual([COLOURS.added, COLOURS.removed, ""]);
+    expect(styles).toEqual([COLORS.added, COLORS.removed, ""]);
   });
 
   it("leaves a language that it does not know plain", () => {
-    expect(highlighter("klingon", COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
-    expect(highlighter(undefined, COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
-    expect(highlighter("ts", NO_COLOURS)("const a")).toEqual([{ text: "const a", style: "" }]);
+    expect(createHighlighter("klingon", COLORS)("const a")).toEqual([
+      { text: "const a", style: "" },
+    ]);
+    expect(createHighlighter(undefined, COLORS)("const a")).toEqual([
+      { text: "const a", style: "" },
+    ]);
+    expect(createHighlighter("ts", NO_COLORS)("const a")).toEqual([{ text: "const a", style: "" }]);
   });
 
   it("changes nothing of the text, in any language", () => {
@@ -89,8 +93,8 @@ describe("highlighting", () => {
     });
     fc.assert(
       fc.property(fc.constantFrom(...names.split(" ")), fc.array(line), (name, lines) => {
-        const highlight = highlighter(name, COLOURS);
-        expect(highlighter(name, COLOURS)("x 1").length).toBeGreaterThan(0);
+        const highlight = createHighlighter(name, COLORS);
+        expect(createHighlighter(name, COLORS)("x 1").length).toBeGreaterThan(0);
         for (const each of lines) expect(textOfRow(highlight(each))).toBe(each);
       }),
       { numRuns: 300 },
@@ -98,7 +102,7 @@ describe("highlighting", () => {
   });
 
   it("leaves a very long line plain, within a comment as well", () => {
-    const highlight = highlighter("ts", COLOURS);
+    const highlight = createHighlighter("ts", COLORS);
     const [before] = highlight("/* begins");
     const long = "a".repeat(MAX_LINE_CHARS + 1);
     expect(highlight(long)).toEqual([{ text: long, style: "" }]);

@@ -1,4 +1,4 @@
-import { type Enclosure, type Language, languageNamed } from "./highlight-languages.ts";
+import { type Enclosure, type Language, findLanguage } from "./highlight-languages.ts";
 import type { Span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -23,8 +23,11 @@ export type LineHighlighter = (line: string, state: HighlightState) => Highlight
  * Gives lines of a program their colours, one after the other: what is open at the end of a
  * line (a comment, a string) goes on in the next. A language that is not known stays plain.
  */
-export function highlighter(language: string | undefined, theme: Theme): (line: string) => Span[] {
-  const highlight = lineHighlighter(language, theme);
+export function createHighlighter(
+  language: string | undefined,
+  theme: Theme,
+): (line: string) => Span[] {
+  const highlight = createLineHighlighter(language, theme);
   let state: HighlightState;
   return (line) => {
     const { spans, state: next } = highlight(line, state);
@@ -34,17 +37,17 @@ export function highlighter(language: string | undefined, theme: Theme): (line: 
 }
 
 /** Like `highlighter`, for who keeps the state: a line that is not complete is done again. */
-export function lineHighlighter(language: string | undefined, theme: Theme): LineHighlighter {
-  const known = language === undefined ? undefined : languageNamed(language);
-  if (!known || theme.keyword === "") return plainLine;
-  const pattern = patternOf(known);
+export function createLineHighlighter(language: string | undefined, theme: Theme): LineHighlighter {
+  const known = language === undefined ? undefined : findLanguage(language);
+  if (!known || theme.keyword === "") return showPlain;
+  const pattern = compilePattern(known);
   return (line, state) =>
     line.length > MAX_LINE_CHARS
-      ? plainLine(line, state)
+      ? showPlain(line, state)
       : new LineScan(known, pattern, theme, line).run(state);
 }
 
-function plainLine(text: string, state?: HighlightState): HighlightedLine {
+function showPlain(text: string, state?: HighlightState): HighlightedLine {
   return { spans: text === "" ? [] : [{ text, style: "" }], state };
 }
 
@@ -56,7 +59,7 @@ const NOTHING = "(?!)";
 const compiled = new Map<Language, RegExp>();
 
 /** One group for each thing that a language has, in the order of `LineScan.#take`. */
-function patternOf(language: Language): RegExp {
+function compilePattern(language: Language): RegExp {
   let pattern = compiled.get(language);
   if (!pattern) {
     const sources = [

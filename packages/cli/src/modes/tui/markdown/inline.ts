@@ -81,12 +81,12 @@ class ShallowLexer extends Lexer {
 }
 
 /** A reader of one text; what it has read leaves no trace in the next. */
-export function newLexer(): Lexer {
+export function createLexer(): Lexer {
   return new ShallowLexer({ gfm: true, tokenizer: new StreamTokenizer() });
 }
 
 /** Styles on top of each other. */
-export function styled(...styles: string[]): string {
+export function joinStyles(...styles: string[]): string {
   return styles.filter((style) => style !== "").join(";");
 }
 
@@ -96,14 +96,14 @@ export interface InlineOptions extends Look {
 }
 
 /** The text of a paragraph, a heading or a cell, without its signs where there are colours. */
-export function inlineUnits(text: string, places: Places, options: InlineOptions): Unit[] {
+export function readInline(text: string, places: Places, options: InlineOptions): Unit[] {
   const walk = new InlineWalk(places, options);
   walk.tokens(lexInline(text), 0, options.style);
   return walk.units;
 }
 
 /** A text as it is, line ends included. */
-export function literalUnits(text: string, places: Places, style: string): Unit[] {
+export function readLiteral(text: string, places: Places, style: string): Unit[] {
   let offset = 0;
   return text.split(/(?<=\n)/).map((line) => {
     const unit = { text: line, style, at: places(offset), step: 1 };
@@ -114,7 +114,7 @@ export function literalUnits(text: string, places: Places, style: string): Unit[
 
 function lexInline(text: string): readonly MarkedToken[] {
   try {
-    return known(newLexer().inlineTokens(text));
+    return known(createLexer().inlineTokens(text));
   } catch (error) {
     // Signs nested so deep that no stack can hold them are shown as they are.
     if (error instanceof RangeError) return [{ type: "text", raw: text, text }];
@@ -126,13 +126,13 @@ class InlineWalk {
   readonly units: Unit[] = [];
   readonly #places: Places;
   readonly #theme: Theme;
-  readonly #hasColours: boolean;
+  readonly #hasColors: boolean;
   readonly #breaks: boolean;
 
   constructor(places: Places, { theme, breaks = false }: InlineOptions) {
     this.#places = places;
     this.#theme = theme;
-    this.#hasColours = theme.strong !== "";
+    this.#hasColors = theme.strong !== "";
     this.#breaks = breaks;
   }
 
@@ -155,7 +155,7 @@ class InlineWalk {
       case "del":
         return this.#marked(token, at, style, this.#theme.struck);
       case "codespan":
-        return this.#code(raw, at, styled(style, this.#theme.code));
+        return this.#code(raw, at, joinStyles(style, this.#theme.code));
       case "link":
         return this.#link(token, at, style);
       case "image":
@@ -183,13 +183,13 @@ class InlineWalk {
   ): void {
     const { raw, text, tokens } = token;
     const sign = (raw.length - text.length) / 2;
-    if (!this.#hasColours) this.#exact(raw.slice(0, sign), at, style);
-    this.tokens(known(tokens), at + sign, styled(style, own));
-    if (!this.#hasColours) this.#exact(raw.slice(raw.length - sign), at + raw.length - sign, style);
+    if (!this.#hasColors) this.#exact(raw.slice(0, sign), at, style);
+    this.tokens(known(tokens), at + sign, joinStyles(style, own));
+    if (!this.#hasColors) this.#exact(raw.slice(raw.length - sign), at + raw.length - sign, style);
   }
 
   #code(raw: string, at: number, style: string): void {
-    if (!this.#hasColours) return this.#lines(raw, at, style);
+    if (!this.#hasColors) return this.#lines(raw, at, style);
     const sign = /^`*/.exec(raw)?.[0].length ?? 0;
     let start = sign;
     let end = raw.length - sign;
@@ -206,10 +206,10 @@ class InlineWalk {
     const { raw, href, text, tokens } = token;
     const isBracketed = raw.startsWith("[");
     const inner = isBracketed || raw.startsWith("<") ? 1 : 0;
-    this.tokens(known(tokens), at + inner, styled(style, this.#theme.link));
+    this.tokens(known(tokens), at + inner, joinStyles(style, this.#theme.link));
     if (!isBracketed || text === href || href === "") return;
     const bracket = raw.indexOf("](", inner + text.length);
-    const dim = styled(style, this.#theme.dim);
+    const dim = joinStyles(style, this.#theme.dim);
     if (bracket < 0) return this.#stand(` (${href})`, at + raw.length - 1, 1, dim);
     this.#exact(text === "" ? "(" : " (", at + bracket + (text === "" ? 1 : 0), dim);
     this.#address(raw, bracket + 2, href, at, dim);
@@ -218,7 +218,7 @@ class InlineWalk {
 
   #image({ raw, href }: Tokens.Image, at: number, style: string): void {
     const bracket = raw.indexOf("](");
-    const dim = styled(style, this.#theme.dim);
+    const dim = joinStyles(style, this.#theme.dim);
     if (bracket < 0) return this.#text(raw, at, style);
     this.#stand("[image: ", at, 2, dim);
     this.#text(raw.slice(2, bracket), at + 2, style);

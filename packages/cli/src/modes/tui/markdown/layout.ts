@@ -1,6 +1,6 @@
 import { clustersOf, widthOf } from "../../../text/width.ts";
 import type { CodeLine, CodeNode } from "./code.ts";
-import { type Look, styled } from "./inline.ts";
+import { type Look, joinStyles } from "./inline.ts";
 import {
   charactersBefore,
   clipUnits,
@@ -46,7 +46,7 @@ function layoutNode(node: Node, columns: number, range: Range, look: Look): Laid
       return layoutTable(node, columns, range, look);
     case "rule": {
       if (!isWithin(node.at, range)) return [];
-      const line = row("─".repeat(Math.max(1, columns)), styled(look.style, look.theme.dim));
+      const line = row("─".repeat(Math.max(1, columns)), joinStyles(look.style, look.theme.dim));
       return [{ row: line, at: node.at }];
     }
   }
@@ -64,8 +64,8 @@ function startingAt(at: number, rows: LaidRow[], range: Range): LaidRow[] {
 }
 
 function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): LaidRow[] {
-  const dim = styled(look.style, look.theme.dim);
-  const hasColours = look.theme.dim !== "";
+  const dim = joinStyles(look.style, look.theme.dim);
+  const hasColors = look.theme.dim !== "";
   const indent = columns > MIN_INNER_COLUMNS ? CODE_INDENT : "";
   const rows: LaidRow[] = [];
   const add = (text: string, at: number): void => {
@@ -78,7 +78,7 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
     }
   };
   // Without colours the fences are what tells code from text.
-  if (!hasColours && node.opening !== undefined) add(node.opening, node.at);
+  if (!hasColors && node.opening !== undefined) add(node.opening, node.at);
   else if (node.language !== "") add(node.language, node.languageAt);
   else if (node.lines.length === 0 && !node.last && isWithin(node.at, range)) {
     rows.push({ row: [], at: node.at });
@@ -95,7 +95,7 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
     each(line);
   }
   if (node.last) each(node.last);
-  if (!hasColours && node.closing) add(node.closing.text, node.closing.at);
+  if (!hasColors && node.closing) add(node.closing.text, node.closing.at);
   return startingAt(node.at, rows, range);
 }
 
@@ -163,7 +163,7 @@ function layoutList({ items }: ListNode, columns: number, range: Range, look: Lo
 function layoutItem(item: ListItem, columns: number, range: Range, look: Look): LaidRow[] {
   const { at, marker } = item;
   const width = widthOf(marker);
-  const markerSpan = span(marker, styled(look.style, look.theme.accent));
+  const markerSpan = span(marker, joinStyles(look.style, look.theme.accent));
   const isNarrow = columns - width < MIN_INNER_COLUMNS;
   const rows = layoutChildren(item.children, isNarrow ? columns : columns - width, range, look);
   const hasMarker = isWithin(at, range);
@@ -180,7 +180,7 @@ function layoutItem(item: ListItem, columns: number, range: Range, look: Look): 
 
 function layoutQuote(node: QuoteNode, columns: number, range: Range, look: Look): LaidRow[] {
   const bar = columns - 2 < MIN_INNER_COLUMNS ? "" : "│ ";
-  const sign = span(bar, styled(look.style, look.theme.dim));
+  const sign = span(bar, joinStyles(look.style, look.theme.dim));
   const rows = layoutChildren(node.children, columns - bar.length, range, look);
   const quoted = rows.map((laid) => ({ ...laid, row: [sign, ...laid.row] }));
   return startingAt(node.at, quoted, range);

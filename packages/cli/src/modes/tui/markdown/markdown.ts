@@ -2,18 +2,18 @@ import { shownText } from "../../../text/shown-text.ts";
 import type { Block, OpenBlock } from "../ui/block.ts";
 import type { Format } from "./formatters.ts";
 import {
-  cutOf,
-  headerOf,
+  findCut,
+  extractHeader,
   placesBehind,
   type Stretch,
-  stretchesOf,
+  splitStretches,
   withRepeatedHeader,
 } from "./bounds.ts";
-import { type CodeNode, CodeReader, fenceOf, withCode } from "./code.ts";
-import { fixed, frozenBlock } from "./frozen.ts";
+import { type CodeNode, CodeReader, parseFence, replaceCode } from "./code.ts";
+import { copyFrozen, createFrozenBlock } from "./frozen.ts";
 import type { Look, Places } from "./inline.ts";
 import { layoutChildren } from "./layout.ts";
-import { emptyLinesEnd, isSettled, lineEnd, shownLine } from "./lines.ts";
+import { skipEmptyLines, isSettled, findLineEnd, showLine } from "./lines.ts";
 import { END, type LaidRow, type Place, START } from "./range.ts";
 import {
   type Child,
@@ -21,7 +21,7 @@ import {
   type LexedBlock,
   lexBlocks,
   type Node,
-  nodeOf,
+  buildNode,
 } from "./tree.ts";
 import { type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -101,7 +101,7 @@ export class MarkdownBlock implements OpenBlock {
     if (this.#hasNews) this.#read();
     if (this.#shown?.columns !== columns) {
       const open = this.#layout(this.#open, columns, this.#from, END);
-      this.#laid = [...this.#pieces.flatMap((piece) => this.#rowsOf(piece, columns)), ...open];
+      this.#laid = [...this.#pieces.flatMap((piece) => this.#layoutPiece(piece, columns)), ...open];
       this.#shown = { columns, rows: this.#laid.map(({ row }) => row) };
     }
     return this.#shown.rows;
@@ -112,7 +112,7 @@ export class MarkdownBlock implements OpenBlock {
     const until = this.#laid[count] ?? this.#endPlace();
     const children = [...this.#pieces.map(({ child }) => child), ...this.#open]
       .filter(({ node }) => node.at - 0.5 < until.at)
-      .map((child) => ({ ...child, node: fixed(child.node, from, until) }));
+      .map((child) => ({ ...child, node: copyFrozen(child.node, from, until) }));
     if (count > 0) {
       this.#from = until;
       this.#pieces = this.#pieces.filter((piece) => {
@@ -121,7 +121,7 @@ export class MarkdownBlock implements OpenBlock {
       });
       this.#shown = undefined;
     }
-    return frozenBlock((columns) =>
+    return createFrozenBlock((columns) =>
       count > 0 ? this.#layout(children, columns, from, until) : [],
     );
   }
@@ -131,7 +131,7 @@ export class MarkdownBlock implements OpenBlock {
     return { at: Math.max(this.#end, this.#from.at), ...(table && { table }) };
   }
 
-  #rowsOf(piece: Piece, columns: number): readonly LaidRow[] {
+  #layoutPiece(piece: Piece, columns: number): readonly LaidRow[] {
     const from = this.#from.at > piece.child.node.at - 0.5 ? this.#from : START;
     if (piece.laid?.columns !== columns || piece.laid.from !== from.at) {
       const rows = this.#layout([piece.child], columns, from, END);
@@ -154,7 +154,7 @@ export class MarkdownBlock implements OpenBlock {
   #read(): void {
     this.#hasNews = false;
     this.#shown = undefined;
-    const stretches = stretchesOf(this.#rawLine + this.#parts.join(""));
+    const stretches = splitStretches(this.#rawLine + this.#parts.join(""));
     this.#parts = [];
     stretches.forEach((stretch, index) => {
       const isEnd = this.#isEnded && index === stretches.length - 1;
@@ -167,7 +167,7 @@ export class MarkdownBlock implements OpenBlock {
     const complete = this.#ends === "nothing" ? raw.lastIndexOf("\n") + 1 : raw.length;
     this.#lines += shownText(raw.slice(0, complete));
     this.#rawLine = raw.slice(complete);
-    const text = this.#lines + shownLine(this.#rawLine);
+    const text = this.#lines + showLine(this.#rawLine);
     const done = this.#readText(text, this.#lines.length);
     this.#lines = this.#lines.slice(done);
     this.#base += done;
@@ -181,7 +181,7 @@ export class MarkdownBlock implements OpenBlock {
     this.#open = [];
     for (;;) {
       if (!this.#reader) {
-        done = emptyLinesEnd(text, done);
+        done = skipEmptyLines(text, done);
         done = this.#openFence(text, done, complete);
       }
       if (this.#reader) {
@@ -198,10 +198,10 @@ export class MarkdownBlock implements OpenBlock {
 
   /** Where the text goes on with a whole line that opens a block of code, that is taken. */
   #openFence(text: string, start: number, complete: number): number {
-    const end = lineEnd(text, start);
+    const end = findLineEnd(text, start);
     if (end >= complete && this.#ends === "nothing") return start;
     const line = text.slice(start, end);
-    const fence = fenceOf(line);
+    const fence = parseFence(line);
     if (!fence) return start;
     this.#reader = new CodeReader(fence, this.#base + start, this.#look, line);
     return Math.min(end + 1, text.length);
@@ -210,7 +210,7 @@ export class MarkdownBlock implements OpenBlock {
   #readCode(reader: CodeReader, text: string, start: number, complete: number): number {
     let at = start;
     while (at < complete) {
-      const end = lineEnd(text, at);
+      const end = findLineEnd(text, at);
       const line = text.slice(at, end);
       const next = Math.min(end + 1, text.length);
       if (reader.isEnd(line)) {
@@ -266,7 +266,7 @@ export class MarkdownBlock implements OpenBlock {
       this.#reader = undefined;
       return { done: at, goesOn: true };
     }
-    const cut = second ? 0 : first.start + cutOf(first, source, complete - origin);
+    const cut = second ? 0 : first.start + findCut(first, source, complete - origin);
     if (cut > first.start + header.length) {
       for (const { end, start: from, token } of lexBlocks(source.slice(first.start, cut))) {
         const block = { token, start: first.start + from, end: first.start + end };
@@ -276,7 +276,7 @@ export class MarkdownBlock implements OpenBlock {
       return { done: origin + cut, goesOn: true };
     }
     for (const block of open) {
-      const node = this.#nodeOf(block, source, placeOf);
+      const node = this.#buildNode(block, source, placeOf);
       if (node) this.#open.push({ node, gap: !this.#isFirst || this.#open.length > 0 });
     }
     this.#end = this.#base + origin + (open.at(-1)?.end ?? 0);
@@ -286,23 +286,23 @@ export class MarkdownBlock implements OpenBlock {
     };
   }
 
-  #nodeOf(block: LexedBlock, source: string, placeOf: Places): Node | undefined {
+  #buildNode(block: LexedBlock, source: string, placeOf: Places): Node | undefined {
     const at = placeOf(block.start);
     const number = this.#number?.at === at ? this.#number.number : undefined;
-    const node = nodeOf(block, source, placeOf, this.#look, number);
+    const node = buildNode(block, source, placeOf, this.#look, number);
     const isRepeated = node?.type === "table" && this.#header && at < this.#header.at;
     return isRepeated ? withRepeatedHeader(node) : node;
   }
 
   #finishBlock(block: LexedBlock, source: string, placeOf: Places): void {
-    const node = this.#nodeOf(block, source, placeOf);
+    const node = this.#buildNode(block, source, placeOf);
     if (node) this.#finish(node, placeOf(block.end));
   }
 
   /** What follows at a place belongs to a block that was cut there. */
   #goOn({ start, token }: LexedBlock, source: string, cut: number, at: number): void {
     this.#isFirst = !hasEmptyLineBefore(source, cut);
-    if (token.type === "table") this.#header = { at, text: headerOf(token) };
+    if (token.type === "table") this.#header = { at, text: extractHeader(token) };
     if (token.type !== "list") return;
     const first = this.#number?.at === at - cut + start ? this.#number.number : Number(token.start);
     this.#number = { at, number: first + token.items.length - 1 };
@@ -357,7 +357,7 @@ export class MarkdownBlock implements OpenBlock {
     const isFrozen = this.#from.at > node.at || !this.#pieces.includes(piece);
     if (isFrozen || text.trimEnd() === code.trimEnd()) return;
     const end = node.closing?.at ?? piece.end;
-    piece.child = { ...piece.child, node: withCode(node, text, end, this.#look) };
+    piece.child = { ...piece.child, node: replaceCode(node, text, end, this.#look) };
     delete piece.laid;
     this.#shown = undefined;
     this.#options.changed?.();

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Block } from "../ui/block.ts";
 import { MarkdownBlock } from "./markdown.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS, type Theme } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS, type Theme } from "../terminal/theme.ts";
 
 const COLUMNS = 40;
 const NARROW_COLUMNS = 31;
@@ -75,7 +75,7 @@ const noise = fc.string({
   maxLength: 120,
 });
 const anyText = fc.oneof(document, noise, fc.string({ unit: "binary", maxLength: 60 }));
-const theme = fc.constantFrom<Theme>(COLOURS, NO_COLOURS);
+const theme = fc.constantFrom<Theme>(COLORS, NO_COLORS);
 const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 40 });
 
 /** The text in pieces. */
@@ -94,7 +94,7 @@ function whole(text: string, options: { theme: Theme }, columns = COLUMNS): read
 }
 
 /** Letters and digits as they are read. Cells stand beside each other, so theirs are counted. */
-function lettersOf(rows: readonly Row[], text: string): string {
+function keepLetters(rows: readonly Row[], text: string): string {
   const letters = rows
     .map((row) => textOfRow(row))
     .join("")
@@ -152,9 +152,9 @@ describe("a text in Markdown that comes in pieces", () => {
           frozen.push(markdown.freeze(markdown.rows(COLUMNS).length));
           expect(markdown.rows(COLUMNS)).toEqual([]);
           const rows = frozen.flatMap((block) => block.rows(COLUMNS));
-          expect(lettersOf(rows, text)).toBe(lettersOf(whole(text, { theme }), text));
+          expect(keepLetters(rows, text)).toBe(keepLetters(whole(text, { theme }), text));
           const narrow = frozen.flatMap((block) => block.rows(NARROW_COLUMNS));
-          expect(lettersOf(narrow, text)).toBe(lettersOf(rows, text));
+          expect(keepLetters(narrow, text)).toBe(keepLetters(rows, text));
         },
       ),
       { numRuns: 150 },
@@ -168,7 +168,7 @@ describe("a text in Markdown that comes in pieces", () => {
     const size = Math.ceil(text.length / 2000);
     let read = 0;
     const lex = vi.spyOn(Lexer.prototype, "blockTokens");
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     for (let at = 0; at < text.length; at += size) {
       markdown.feed(text.slice(at, at + size));
       markdown.rows(COLUMNS);
@@ -180,7 +180,7 @@ describe("a text in Markdown that comes in pieces", () => {
 
   it("is not read again in a block of code", () => {
     const lex = vi.spyOn(Lexer.prototype, "blockTokens");
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     markdown.feed("```ts\n");
     for (let line = 0; line < 500; line++) {
       markdown.feed(`const a${line} = ${line};\n`);
@@ -192,7 +192,7 @@ describe("a text in Markdown that comes in pieces", () => {
 
   it("is let go item by item where the beginning of a list has left the screen", () => {
     const lex = vi.spyOn(Lexer.prototype, "blockTokens");
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     let longest = 0;
     for (let item = 1; item <= 300; item++) {
       lex.mockClear();
@@ -207,7 +207,7 @@ describe("a text in Markdown that comes in pieces", () => {
   });
 
   it("gives the same rows, not equal ones, where nothing has changed", () => {
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     markdown.feed("Some *text*\n\nand more");
     expect(markdown.rows(COLUMNS)).toBe(markdown.rows(COLUMNS));
     const frozen = markdown.freeze(1);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { MarkdownBlock } from "./markdown.ts";
 import { textOfRow } from "../terminal/row.ts";
-import { COLOURS } from "../terminal/theme.ts";
+import { COLORS } from "../terminal/theme.ts";
 
-function tableOf(text: string, columns: number): string[] {
-  const markdown = new MarkdownBlock({ theme: COLOURS });
+function layoutTable(text: string, columns: number): string[] {
+  const markdown = new MarkdownBlock({ theme: COLORS });
   markdown.feed(text);
   markdown.end();
   return markdown.rows(columns).map(textOfRow);
@@ -12,7 +12,7 @@ function tableOf(text: string, columns: number): string[] {
 
 describe("a table", () => {
   it("has borders, and its columns are as wide as they need to be", () => {
-    expect(tableOf("| name | n |\n|:---|---:|\n| one | 1 |\n| two | 2222 |", 40)).toEqual([
+    expect(layoutTable("| name | n |\n|:---|---:|\n| one | 1 |\n| two | 2222 |", 40)).toEqual([
       "┌──────┬──────┐",
       "│ name │    n │",
       "├──────┼──────┤",
@@ -23,7 +23,7 @@ describe("a table", () => {
   });
 
   it("fits the width: the widest column gives way and its cells wrap", () => {
-    expect(tableOf("| a | text |\n|---|---|\n| x | some words that are long |", 24)).toEqual([
+    expect(layoutTable("| a | text |\n|---|---|\n| x | some words that are long |", 24)).toEqual([
       "┌─────┬────────────────┐",
       "│ a   │ text           │",
       "├─────┼────────────────┤",
@@ -34,7 +34,7 @@ describe("a table", () => {
   });
 
   it("counts columns as East Asian writing takes them", () => {
-    expect(tableOf("| 名前 |\n|---|\n| 日本 |", 20)).toEqual([
+    expect(layoutTable("| 名前 |\n|---|\n| 日本 |", 20)).toEqual([
       "┌──────┐",
       "│ 名前 │",
       "├──────┤",
@@ -44,15 +44,15 @@ describe("a table", () => {
   });
 
   it("breaks the line of a cell at <br>", () => {
-    expect(tableOf("| a |\n|---|\n| x<br>y |", 20).slice(3, 5)).toEqual(["│ x   │", "│ y   │"]);
+    expect(layoutTable("| a |\n|---|\n| x<br>y |", 20).slice(3, 5)).toEqual(["│ x   │", "│ y   │"]);
   });
 
   it("shows a bar that was escaped", () => {
-    expect(tableOf("| a |\n|---|\n| x \\| y |", 20)[3]).toBe("│ x | y │");
+    expect(layoutTable("| a |\n|---|\n| x \\| y |", 20)[3]).toBe("│ x | y │");
   });
 
   it("is a list of its cells where there is no room for borders", () => {
-    expect(tableOf("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", 10)).toEqual([
+    expect(layoutTable("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", 10)).toEqual([
       "a: 1",
       "b: 2",
       "",
@@ -62,7 +62,7 @@ describe("a table", () => {
   });
 
   it("goes on within a row whose beginning has left the screen, at another width too", () => {
-    const markdown = new MarkdownBlock({ theme: COLOURS });
+    const markdown = new MarkdownBlock({ theme: COLORS });
     markdown.feed("| a | text |\n|---|---|\n| x | some words that are long |");
     markdown.rows(24);
     const frozen = markdown.freeze(4);

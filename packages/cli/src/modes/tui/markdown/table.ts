@@ -1,5 +1,5 @@
 import { widthOf } from "../../../text/width.ts";
-import { type Look, styled, type Unit } from "./inline.ts";
+import { type Look, joinStyles, type Unit } from "./inline.ts";
 import { clipUnits, END, isWithin, type LaidRow, type Range, START, wrapUnits } from "./range.ts";
 import type { TableNode, TableRow } from "./tree.ts";
 import { EMPTY_ROW, padRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
@@ -24,10 +24,10 @@ interface ClippedRow {
  * room for that, each cell has a line of its own with its header before it.
  */
 export function layoutTable(node: TableNode, columns: number, range: Range, look: Look): LaidRow[] {
-  const kept = keptWidths(node, columns, range);
-  const widths = kept ?? columnWidths(node, columns);
+  const kept = keepWidths(node, columns, range);
+  const widths = kept ?? computeWidths(node, columns);
   if (!widths) return layoutCells(node, columns, range);
-  const dim = styled(look.style, look.theme.dim);
+  const dim = joinStyles(look.style, look.theme.dim);
   const table = { columns, widths };
   const rows: LaidRow[] = [];
   const border = (left: string, cross: string, right: string, at: number): void => {
@@ -35,15 +35,15 @@ export function layoutTable(node: TableNode, columns: number, range: Range, look
     if (isWithin(at, range)) rows.push({ row: row(line, dim), at, table });
   };
   border("┌", "┬", "┐", node.at);
-  rows.push(...boxedRow(node.header, node, table, range, dim));
+  rows.push(...layoutBoxedRow(node.header, node, table, range, dim));
   border("├", "┼", "┤", node.ruleAt);
-  for (const each of node.rows) rows.push(...boxedRow(each, node, table, range, dim));
+  for (const each of node.rows) rows.push(...layoutBoxedRow(each, node, table, range, dim));
   border("└", "┴", "┘", node.end - 0.5);
   return rows;
 }
 
 /** A table whose beginning has left the screen keeps its columns while the width is the same. */
-function keptWidths(
+function keepWidths(
   node: TableNode,
   columns: number,
   { from }: Range,
@@ -54,10 +54,10 @@ function keptWidths(
 }
 
 /** The widest columns give way first. Undefined: there is not enough room for borders. */
-function columnWidths({ header, rows }: TableNode, columns: number): number[] | undefined {
+function computeWidths({ header, rows }: TableNode, columns: number): number[] | undefined {
   const natural = header.cells.map((cell, index) => {
-    const least = Math.max(MIN_CELL_COLUMNS, cellWidth(cell));
-    return rows.reduce((widest, { cells }) => Math.max(widest, cellWidth(cells[index])), least);
+    const least = Math.max(MIN_CELL_COLUMNS, measureCell(cell));
+    return rows.reduce((widest, { cells }) => Math.max(widest, measureCell(cells[index])), least);
   });
   const room = columns - natural.length * BORDER_COLUMNS - 1;
   if (room < natural.length * MIN_CELL_COLUMNS) return undefined;
@@ -75,12 +75,12 @@ function columnWidths({ header, rows }: TableNode, columns: number): number[] | 
   return natural.map((width) => Math.min(width, limit));
 }
 
-function cellWidth(cell: readonly Unit[] = []): number {
+function measureCell(cell: readonly Unit[] = []): number {
   const text = cell.map(({ text }) => text).join("");
   return Math.max(...text.split("\n").map((line) => widthOf(line)));
 }
 
-function boxedRow(
+function layoutBoxedRow(
   tableRow: TableRow,
   { align }: TableNode,
   table: { columns: number; widths: readonly number[] },
@@ -93,10 +93,10 @@ function boxedRow(
   const height = Math.max(1, ...cells.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) => {
     const spans = cells.flatMap((lines, index): Span[] => {
-      const text = aligned(lines[line]?.row ?? EMPTY_ROW, table.widths[index] ?? 0, align[index]);
+      const text = alignText(lines[line]?.row ?? EMPTY_ROW, table.widths[index] ?? 0, align[index]);
       return [span(index === 0 ? "│ " : " │ ", dim), ...text];
     });
-    const starts = cells.map((lines, index) => lines[line]?.at ?? endOf(clipped, index));
+    const starts = cells.map((lines, index) => lines[line]?.at ?? findCellEnd(clipped, index));
     return {
       row: [...spans, span(" │", dim)],
       at: clipped.at + line * ROW_STEP,
@@ -107,12 +107,12 @@ function boxedRow(
 }
 
 /** Behind what is there of a cell: something may still be added to the last one. */
-function endOf({ cells, starts }: ClippedRow, index: number): number {
+function findCellEnd({ cells, starts }: ClippedRow, index: number): number {
   const last = cells[index]?.at(-1);
   return last ? last.at + last.text.length * last.step : (starts[index] ?? START.at);
 }
 
-function aligned(text: Row, width: number, align: TableNode["align"][number] | undefined): Row {
+function alignText(text: Row, width: number, align: TableNode["align"][number] | undefined): Row {
   const missing = width - widthOfRow(text);
   if (missing <= 0 || (align !== "right" && align !== "center")) return padRow(text, width);
   const before = align === "right" ? missing : missing >> 1;
@@ -132,12 +132,12 @@ function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] 
     const laid = clipped.cells.flatMap((cell, cellIndex) => {
       const header = node.header.cells[cellIndex] ?? [];
       const isWhole = cell[0]?.at === tableRow.cells[cellIndex]?.[0]?.at;
-      const label = tableRow !== node.header && isWhole ? labelOf(header, cell) : [];
+      const label = tableRow !== node.header && isWhole ? createLabel(header, cell) : [];
       return wrapUnits([...label, ...cell], columns).map((each, first) => ({
         row: each.row,
         at: clipped.at + line++ * ROW_STEP,
         cells: clipped.cells.map((_, other) => {
-          if (other < cellIndex) return endOf(clipped, other);
+          if (other < cellIndex) return findCellEnd(clipped, other);
           const isBegun = other === cellIndex && first > 0;
           return isBegun ? each.at : (clipped.starts[other] ?? START.at);
         }),
@@ -148,7 +148,7 @@ function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] 
 }
 
 /** A header as it stands before a value: it has that value's place. */
-function labelOf(header: readonly Unit[], cell: readonly Unit[]): Unit[] {
+function createLabel(header: readonly Unit[], cell: readonly Unit[]): Unit[] {
   const [first] = cell;
   if (!first) return [];
   const label = [...header, { text: ": ", style: "", at: 0, step: 0 }];

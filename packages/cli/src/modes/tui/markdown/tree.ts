@@ -1,14 +1,14 @@
 import type { MarkedToken, Tokens } from "marked";
-import { type CodeNode, codeOf, lineStarts } from "./code.ts";
+import { type CodeNode, parseCode, findLineStarts } from "./code.ts";
 import {
-  inlineUnits,
+  readInline,
   known,
-  literalUnits,
+  readLiteral,
   type Look,
-  newLexer,
+  createLexer,
   type Places,
   SMALLEST_STEP,
-  styled,
+  joinStyles,
   type Unit,
 } from "./inline.ts";
 
@@ -86,7 +86,7 @@ export interface LexedBlock {
 export function lexBlocks(source: string): LexedBlock[] {
   const blocks: LexedBlock[] = [];
   let start = 0;
-  for (const token of tokensOf(source)) {
+  for (const token of lexSource(source)) {
     if (token.type !== "space") {
       blocks.push({ token, start, end: start + token.raw.trimEnd().length });
     }
@@ -95,9 +95,9 @@ export function lexBlocks(source: string): LexedBlock[] {
   return blocks;
 }
 
-function tokensOf(source: string): readonly MarkedToken[] {
+function lexSource(source: string): readonly MarkedToken[] {
   try {
-    return known(newLexer().blockTokens(source, []));
+    return known(createLexer().blockTokens(source, []));
   } catch (error) {
     // Nested so deep that no stack can hold it: shown as it is.
     if (error instanceof RangeError)
@@ -107,7 +107,7 @@ function tokensOf(source: string): readonly MarkedToken[] {
 }
 
 /** What to show of a block; undefined: nothing. A list counts from `number`, if given. */
-export function nodeOf(
+export function buildNode(
   { token, start, end }: LexedBlock,
   source: string,
   places: Places,
@@ -136,7 +136,7 @@ class TreeBuilder {
     const at = places(0);
     switch (token.type) {
       case "code":
-        return codeOf(raw, places, this.#look);
+        return parseCode(raw, places, this.#look);
       case "hr":
         return { type: "rule", at };
       case "heading":
@@ -157,10 +157,10 @@ class TreeBuilder {
       default: {
         const lead = Math.max(0, raw.search(/\S/));
         const text = raw.slice(lead);
-        return textNode(at, inlineUnits(text, shifted(places, lead), { theme, style }));
+        return textNode(at, readInline(text, shifted(places, lead), { theme, style }));
       }
     }
-    return textNode(at, literalUnits(raw, places, style));
+    return textNode(at, readLiteral(raw, places, style));
   }
 
   /** Within a list, empty rows are where they are in the source; elsewhere between all blocks. */
@@ -179,7 +179,7 @@ class TreeBuilder {
     const { style, theme } = this.#look;
     const at = places(0);
     const inner = shifted(places, Math.max(0, raw.indexOf(text)));
-    const units = inlineUnits(text, inner, { theme, style: styled(style, theme.heading) });
+    const units = readInline(text, inner, { theme, style: joinStyles(style, theme.heading) });
     if (theme.heading !== "") return textNode(at, units);
     const signs = { text: `${"#".repeat(depth)} `, style, at, step: SMALLEST_STEP };
     return textNode(at, [signs, ...units]);
@@ -194,7 +194,7 @@ class TreeBuilder {
       const builder = new TreeBuilder(this.#look, this.#depth + 1);
       items.push({
         at: places(start),
-        marker: markerOf(item, list.ordered ? first + items.length : undefined),
+        marker: formatMarker(item, list.ordered ? first + items.length : undefined),
         gap: items.length > 0 && hasEmptyLineBefore(raw, start),
         children: builder.children(item.text, inner, true),
       });
@@ -204,8 +204,12 @@ class TreeBuilder {
   }
 
   #table({ align, header, rows }: Tokens.Table, raw: string, places: Places): Node {
-    const starts = lineStarts(raw);
-    const rowOf = (line: number, cells: readonly Tokens.TableCell[], style: string): TableRow => {
+    const starts = findLineStarts(raw);
+    const buildRow = (
+      line: number,
+      cells: readonly Tokens.TableCell[],
+      style: string,
+    ): TableRow => {
       const start = starts[line] ?? raw.length;
       const end = Math.max(start, (starts[line + 1] ?? raw.length + 1) - 1);
       const text = raw.slice(start, end);
@@ -217,12 +221,12 @@ class TreeBuilder {
         const outer = shifted(places, start + at);
         // A cell with escapes in it is not in the source as it is: all of it is at one place.
         const inner = found < 0 ? (offset: number) => outer(0) + offset * SMALLEST_STEP : outer;
-        return inlineUnits(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
+        return readInline(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
       });
       return { at: places(start), end: places(start) + text.length, cells: units };
     };
     const { style, theme } = this.#look;
-    const head = rowOf(0, header, styled(style, theme.strong));
+    const head = buildRow(0, header, joinStyles(style, theme.strong));
     return {
       type: "table",
       at: places(0),
@@ -230,7 +234,7 @@ class TreeBuilder {
       // Behind the border above it.
       header: { ...head, at: head.at + HEADER_STEP },
       ruleAt: places(starts[1] ?? raw.length),
-      rows: rows.map((cells, index) => rowOf(index + 2, cells, style)),
+      rows: rows.map((cells, index) => buildRow(index + 2, cells, style)),
       align,
     };
   }
@@ -240,7 +244,7 @@ function textNode(at: number, units: readonly Unit[]): TextNode | undefined {
   return units.some(({ text }) => text.trim() !== "") ? { type: "text", at, units } : undefined;
 }
 
-function markerOf({ checked, raw, task }: Tokens.ListItem, number: number | undefined): string {
+function formatMarker({ checked, raw, task }: Tokens.ListItem, number: number | undefined): string {
   const box = task ? (checked ? "☑ " : "☐ ") : "";
   if (number === undefined) return box || "• ";
   return `${number}${/^\s*\d+\)/.test(raw) ? ")" : "."} ${box}`;
@@ -252,8 +256,8 @@ function shifted(places: Places, start: number): Places {
 
 /** A text was taken from the lines of another by removing what they begin with. */
 function innerPlaces(inner: string, outer: string, places: Places): Places {
-  const starts = lineStarts(inner);
-  const outerStarts = lineStarts(outer);
+  const starts = findLineStarts(inner);
+  const outerStarts = findLineStarts(outer);
   return (offset) => {
     const line = lastAtOrBefore(starts, offset);
     const outerStart = outerStarts[line] ?? outer.length;

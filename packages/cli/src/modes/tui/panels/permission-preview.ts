@@ -4,7 +4,7 @@ import { present } from "@gyre/agent";
 import { type ApprovalRequest, sanitize } from "@gyre/tools";
 import { findPresentation } from "@gyre/tools/catalog";
 import { clustersOf, widthOf } from "../../../text/width.ts";
-import { changedLines, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
+import { diffTexts, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
 import { type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans, wrapText } from "../terminal/wrap.ts";
@@ -17,7 +17,7 @@ const TAB = "    ";
 const JSON_INDENT = 2;
 
 /** The text of a file now, or nothing: by its path from the folder to work in. */
-export type TextNow = (path: string) => string | undefined;
+export type ReadText = (path: string) => string | undefined;
 
 /** What a call would do, in more than a line. */
 export type Preview =
@@ -30,7 +30,10 @@ export type Preview =
   | { type: "none" };
 
 /** What there is to look at before a call is allowed. Nothing of it is safe to show yet. */
-export function previewOf({ tool, args, access }: ApprovalRequest, textNow: TextNow): Preview {
+export function createPreview(
+  { tool, args, access }: ApprovalRequest,
+  readText: ReadText,
+): Preview {
   const presentation = findPresentation(tool);
   const [target] = access?.targets ?? [];
   if (presentation?.kind === "execute" && access?.kind === "run" && target !== undefined) {
@@ -41,12 +44,12 @@ export function previewOf({ tool, args, access }: ApprovalRequest, textNow: Text
   if (proposal) {
     // What is approved is where the path leads.
     const path = target ?? proposal.path;
-    const text = textNow(path);
+    const text = readText(path);
     if (proposal.type === "write") {
-      return { type: "diff", files: [{ path, lines: changedLines(text ?? "", proposal.newText) }] };
+      return { type: "diff", files: [{ path, lines: diffTexts(text ?? "", proposal.newText) }] };
     }
-    const problem = text === undefined ? undefined : problemOf(text, proposal.edits);
-    const files = [{ path, lines: editedLines(text, proposal.edits) }];
+    const problem = text === undefined ? undefined : findProblem(text, proposal.edits);
+    const files = [{ path, lines: diffEdits(text, proposal.edits) }];
     return { type: "diff", files, ...(problem !== undefined && { problem }) };
   }
   if (access && presentation) return { type: "none" };
@@ -57,21 +60,21 @@ export function previewOf({ tool, args, access }: ApprovalRequest, textNow: Text
 export function previewRows(preview: Preview, theme: Theme, columns: number): Row[] {
   switch (preview.type) {
     case "command":
-      return withoutMiddle(commandRows(preview.text, theme, columns), theme, MAX_PREVIEW_ROWS);
+      return cutMiddle(commandRows(preview.text, theme, columns), theme, MAX_PREVIEW_ROWS);
     case "diff": {
-      const parts = preview.files.map(({ path, lines }) => ({ path, ...endsOf(lines) }));
+      const parts = preview.files.map(({ path, lines }) => ({ path, ...keepEnds(lines) }));
       const files = parts.map(({ path, ends }) => ({ path, lines: ends }));
       const hidden = parts.reduce((sum, part) => sum + part.hidden, 0);
       const shown = { theme, columns, indent: 0, maxRows: Infinity, shown: safeLine };
-      return withoutMiddle(fileRows(files, shown), theme, MAX_PREVIEW_ROWS, hidden);
+      return cutMiddle(fileRows(files, shown), theme, MAX_PREVIEW_ROWS, hidden);
     }
     case "patch":
     case "arguments": {
-      const { ends, hidden } = endsOf(safeText(preview.text).split("\n"));
+      const { ends, hidden } = keepEnds(safeText(preview.text).split("\n"));
       const rows = ends.flatMap((line) =>
-        wrapText(line, columns, styleOf(preview.type, line, theme)),
+        wrapText(line, columns, getLineStyle(preview.type, line, theme)),
       );
-      return withoutMiddle(rows, theme, MAX_PREVIEW_ROWS, hidden);
+      return cutMiddle(rows, theme, MAX_PREVIEW_ROWS, hidden);
     }
     case "none":
       return [];
@@ -81,7 +84,7 @@ export function previewRows(preview: Preview, theme: Theme, columns: number): Ro
 }
 
 /** The lines that rows can come from, where no line takes less than a row. */
-function endsOf<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number } {
+function keepEnds<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number } {
   const hidden = Math.max(0, lines.length - MAX_PREVIEW_ROWS);
   if (hidden === 0) return { ends: lines, hidden };
   const half = MAX_PREVIEW_ROWS / 2;
@@ -93,12 +96,15 @@ export function fitMiddle(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   const clusters = clustersOf(text);
   const tailRoom = Math.floor((columns - 1) / 2);
-  const tail = takenFrom(clusters.toReversed(), tailRoom).reverse();
-  const head = takenFrom(clusters, columns - 1 - tailRoom);
+  const tail = takeClusters(clusters.toReversed(), tailRoom).reverse();
+  const head = takeClusters(clusters, columns - 1 - tailRoom);
   return `${head.join("")}…${tail.join("")}`;
 }
 
-function takenFrom(clusters: readonly { text: string; width: number }[], room: number): string[] {
+function takeClusters(
+  clusters: readonly { text: string; width: number }[],
+  room: number,
+): string[] {
   const taken: string[] = [];
   let left = room;
   for (const { text, width } of clusters) {
@@ -110,7 +116,7 @@ function takenFrom(clusters: readonly { text: string; width: number }[], room: n
 }
 
 /** As many rows as there is room for, with a count of those that are left out. */
-export function withoutMiddle(
+export function cutMiddle(
   rows: readonly Row[],
   theme: Theme,
   room: number,
@@ -149,7 +155,7 @@ function commandRows(text: string, { accent }: Theme, columns: number): Row[] {
   }).map((wrapped) => wrapped.row);
 }
 
-function styleOf(type: "patch" | "arguments", line: string, theme: Theme): string {
+function getLineStyle(type: "patch" | "arguments", line: string, theme: Theme): string {
   if (type === "arguments" || line.startsWith("***")) return theme.dim;
   if (line.startsWith("+")) return theme.added;
   return line.startsWith("-") ? theme.removed : "";
@@ -164,20 +170,20 @@ interface TextEdit {
  * Why edits will fail, where that is sure. An edit is found in spite of other white space,
  * quotes and line numbers: what has not even its letters in the file is not there.
  */
-function problemOf(text: string, edits: readonly TextEdit[]): string | undefined {
+function findProblem(text: string, edits: readonly TextEdit[]): string | undefined {
   const wanted = edits.filter(({ oldText }) => oldText !== "");
   const several = wanted.find(({ oldText }) => {
     const at = text.indexOf(oldText);
     return at >= 0 && text.includes(oldText, at + oldText.length);
   });
-  const letters = lettersOf(text);
-  if (wanted.some(({ oldText }) => !letters.includes(lettersOf(oldText)))) {
+  const letters = keepLetters(text);
+  if (wanted.some(({ oldText }) => !letters.includes(keepLetters(oldText)))) {
     return "The text to replace is not in the file: this will fail.";
   }
   return several && "The text to replace is in the file more than once: this will fail.";
 }
 
-function lettersOf(text: string): string {
+function keepLetters(text: string): string {
   return text.replace(/\P{L}/gu, "");
 }
 
@@ -199,17 +205,17 @@ export function reasonText(reason: string): string {
 }
 
 /** What edits change in a file; where a place is not found as it is written, each edit alone. */
-function editedLines(text: string | undefined, edits: readonly TextEdit[]): DiffLine[] {
-  const whole = text === undefined ? undefined : edited(text, edits);
-  if (text !== undefined && whole !== undefined) return changedLines(text, whole);
-  const pieces = edits.map(({ oldText, newText }) => changedLines(oldText, newText));
+function diffEdits(text: string | undefined, edits: readonly TextEdit[]): DiffLine[] {
+  const whole = text === undefined ? undefined : applyEdits(text, edits);
+  if (text !== undefined && whole !== undefined) return diffTexts(text, whole);
+  const pieces = edits.map(({ oldText, newText }) => diffTexts(oldText, newText));
   const lines = pieces.flatMap((piece, index): DiffLine[] =>
     index === 0 ? piece : [{ type: "gap" }, ...piece],
   );
   return [{ type: "note", text: "(lines are counted within each edit)" }, ...lines];
 }
 
-function edited(text: string, edits: readonly TextEdit[]): string | undefined {
+function applyEdits(text: string, edits: readonly TextEdit[]): string | undefined {
   const places = edits.map(({ oldText, newText }) => {
     const at = oldText === "" ? -1 : text.indexOf(oldText);
     const isOnly = at >= 0 && !text.includes(oldText, at + 1);
@@ -227,7 +233,7 @@ function edited(text: string, edits: readonly TextEdit[]): string | undefined {
 }
 
 /** Reads files of a folder; what is no text, or too long, is nothing. */
-export function textNowIn(folder: string): TextNow {
+export function createTextReader(folder: string): ReadText {
   return (path) => {
     try {
       // Without waiting: a pipe would keep us until somebody writes into it.

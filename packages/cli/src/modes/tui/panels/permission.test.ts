@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { MAX_QUIET_MS, PermissionPanel, QUIET_MS } from "./permission.ts";
-import { MAX_PREVIEW_ROWS, reasonText, textNowIn } from "./permission-preview.ts";
+import { MAX_PREVIEW_ROWS, reasonText, createTextReader } from "./permission-preview.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 
 const COLUMNS = 60;
 const ROWS = 24;
@@ -44,10 +44,10 @@ function asked(
 ): Asked {
   const clock = { now: 0 };
   const panel = new PermissionPanel(request, {
-    theme: NO_COLOURS,
+    theme: NO_COLORS,
     cwd: "/work",
     now: () => clock.now,
-    textNow: (path) => files[path],
+    readText: (path) => files[path],
     ...(rule !== undefined && { rule }),
   });
   const screen = (columns = COLUMNS, rows = ROWS): string[] =>
@@ -375,8 +375,8 @@ describe("the reason", () => {
     ],
     ['In mode "ask" "mcp__x__y" is asked about.', "The tool mcp__x__y is asked about in mode ask."],
     ["A rule wants it.", "A rule wants it."],
-  ])("is said as a person would: %s", (reason, said) => {
-    expect(reasonText(reason)).toBe(said);
+  ])("is said as a person would: %s", (reason, expected) => {
+    expect(reasonText(reason)).toBe(expected);
   });
 });
 
@@ -393,7 +393,7 @@ describe("files that are looked at before a change", () => {
     writeFileSync(join(folder, "b.bin"), Buffer.from([0xff, 0xfe, 0x00]));
     mkdirSync(join(folder, "sub"));
     symlinkSync(join(folder, "a.txt"), join(folder, "link"));
-    const textNow = textNowIn(folder);
+    const textNow = createTextReader(folder);
     expect(textNow("a.txt")).toBe("one");
     expect(textNow(join(folder, "a.txt"))).toBe("one");
     expect(["b.bin", "sub", "missing"].map(textNow)).toEqual([undefined, undefined, undefined]);

@@ -1,17 +1,17 @@
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { widthOf } from "../../../text/width.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
-import { lineAround, LineInput } from "../editor/line-input.ts";
+import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import {
   fitMiddle,
   type Preview,
-  previewOf,
+  createPreview,
   previewRows,
   reasonText,
   safeLine,
-  type TextNow,
-  textNowIn,
-  withoutMiddle,
+  type ReadText,
+  createTextReader,
+  cutMiddle,
 } from "./permission-preview.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, span, widthOfRow } from "../terminal/row.ts";
@@ -43,7 +43,7 @@ export interface PermissionPanelOptions {
   /** Milliseconds. For tests; default: those of this process. */
   now?: () => number;
   /** For tests; default: the files of `cwd`. */
-  textNow?: TextNow;
+  readText?: ReadText;
 }
 
 interface PermissionChoice {
@@ -81,8 +81,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     this.#request = request;
     this.#theme = theme;
     this.#quiet = new QuietTime(now);
-    this.#preview = previewOf(request, options.textNow ?? textNowIn(cwd));
-    this.#choices = choicesOf(request, rule);
+    this.#preview = createPreview(request, options.readText ?? createTextReader(cwd));
+    this.#choices = listChoices(request, rule);
   }
 
   rows(columns: number, rows: number): PanelView {
@@ -105,7 +105,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     if (!isEscape && this.#quiet.isTooEarly()) return { type: "none" };
     if (this.#line) return this.#takeReason(event, this.#line);
     if (event.type === "key") return this.#key(event);
-    return event.type === "text" ? this.#letter(event.text) : { type: "none" };
+    return event.type === "text" ? this.#chooseByKey(event.text) : { type: "none" };
   }
 
   #takeReason(event: TerminalEvent, line: LineInput): PanelAnswer<ApprovalAnswer> {
@@ -150,7 +150,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   }
 
   /** One key is an answer; several letters at once are something else that was typed. */
-  #letter(text: string): PanelAnswer<ApprovalAnswer> {
+  #chooseByKey(text: string): PanelAnswer<ApprovalAnswer> {
     const index = this.#choices.findIndex(({ key }) => key === text.toLowerCase());
     return index < 0 ? { type: "none" } : this.#choose(index);
   }
@@ -175,15 +175,16 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
       ...(access?.destructive ? ["! It cannot be undone."] : []),
     ].flatMap((text) => wrapText(text, columns, warning));
-    const about = this.#isToldByBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
+    const about = this.#isSummaryInBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
     const why = wrapText(safeLine(reasonText(reason)), columns, dim);
     const all = [
       title,
       ...warnings,
-      ...(access ? withoutMiddle(about, this.#theme, MAX_ABOUT_ROWS) : []),
+      ...(access ? cutMiddle(about, this.#theme, MAX_ABOUT_ROWS) : []),
       ...why.slice(0, MAX_REASON_ROWS),
     ];
-    const needed = this.#preview.type === "none" ? 0 : Math.min(2, this.#all(columns).length);
+    const needed =
+      this.#preview.type === "none" ? 0 : Math.min(2, this.#layoutPreview(columns).length);
     // Which file it is tells more than one row of a change.
     const least = this.#preview.type === "diff" ? Math.min(1, room) : 0;
     return all.slice(0, Math.max(least, room - needed));
@@ -200,21 +201,21 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   }
 
   /** A plain command is all that its summary says. */
-  #isToldByBody(): boolean {
+  #isSummaryInBody(): boolean {
     const { access, args } = this.#request;
     const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
     return this.#preview.type === "command" && !isElsewhere;
   }
 
   #body(columns: number, room: number): Row[] {
-    const all = this.#all(columns);
+    const all = this.#layoutPreview(columns);
     if (room < 1 || all.length === 0) return [];
-    if (this.#top !== undefined && all.length > room) return this.#scrolled(all, room);
+    if (this.#top !== undefined && all.length > room) return this.#scroll(all, room);
     this.#page = Math.max(1, room - 1);
-    return withoutMiddle(all, this.#theme, room, 0, HOW);
+    return cutMiddle(all, this.#theme, room, 0, HOW);
   }
 
-  #scrolled(all: readonly Row[], room: number): Row[] {
+  #scroll(all: readonly Row[], room: number): Row[] {
     const shown = Math.max(1, room - 1);
     this.#page = shown;
     const top = Math.min(this.#top ?? 0, all.length - shown);
@@ -223,7 +224,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     return [...all.slice(top, top + shown), ...(room > 1 ? [row(place, this.#theme.dim)] : [])];
   }
 
-  #all(columns: number): readonly Row[] {
+  #layoutPreview(columns: number): readonly Row[] {
     if (this.#laidOut?.columns !== columns) {
       this.#laidOut = { columns, rows: previewRows(this.#preview, this.#theme, columns) };
     }
@@ -253,20 +254,24 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #choiceRow(index: number, columns: number): Row {
     const { key = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
     const room = columns - widthOf(`${SIGN}${key} `);
-    if (rule === undefined) return this.#spansOf(index, key, label);
+    if (rule === undefined) return this.#renderChoice(index, key, label);
     const isLong = room - widthOf(`${label}: `) >= Math.min(widthOf(rule), MIN_RULE_COLUMNS);
-    const said = isLong ? label : short;
-    return this.#spansOf(index, key, `${said}: ${fitMiddle(rule, room - widthOf(`${said}: `))}`);
+    const lead = isLong ? label : short;
+    return this.#renderChoice(
+      index,
+      key,
+      `${lead}: ${fitMiddle(rule, room - widthOf(`${lead}: `))}`,
+    );
   }
 
   /** `room`: columns for a rule. */
   #shortChoice(index: number, room = 0): Row {
     const { key = "", rule, short = "" } = this.#choices[index] ?? {};
     const behind = rule === undefined || room === 0 ? "" : `: ${fitMiddle(rule, room - 2)}`;
-    return this.#spansOf(index, key, short + behind);
+    return this.#renderChoice(index, key, short + behind);
   }
 
-  #spansOf(index: number, key: string, text: string): Row {
+  #renderChoice(index: number, key: string, text: string): Row {
     const { accent, dim, selected } = this.#theme;
     const isMarked = index === this.#marked;
     return [
@@ -279,7 +284,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #lineRows(columns: number, rows: number): { rows: Row[]; cursor: number } {
     const { accent, dim } = this.#theme;
     const { before = "", text = "" } = this.#line ?? {};
-    const shown = lineAround(before, text, Math.max(1, columns - SIGN.length));
+    const shown = fitAroundCursor(before, text, Math.max(1, columns - SIGN.length));
     const hint = row("No, and what to do instead. Enter sends it · Esc goes back", dim);
     return {
       rows: [[span(SIGN, accent), span(shown.text)], ...(rows > MIN_ROWS_ABOVE ? [hint] : [])],
@@ -288,7 +293,10 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   }
 }
 
-function choicesOf({ fingerprint }: ApprovalRequest, rule: string | undefined): PermissionChoice[] {
+function listChoices(
+  { fingerprint }: ApprovalRequest,
+  rule: string | undefined,
+): PermissionChoice[] {
   return [
     { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
     ...(rule === undefined

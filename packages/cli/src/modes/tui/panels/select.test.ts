@@ -4,7 +4,7 @@ import type { Key, KeyName, TerminalEvent } from "../terminal/key.ts";
 import { QUIET_MS } from "./quiet-time.ts";
 import { row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { SelectPanel } from "./select.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 import type { PanelQuestion } from "../ui/ui.ts";
 
 const COLUMNS = 60;
@@ -22,8 +22,8 @@ function numbered(count: number): PanelQuestion<number>["choices"] {
   return Array.from({ length: count }, (_, index) => ({ value: index, label: `choice ${index}` }));
 }
 
-function panelOf(question: Partial<PanelQuestion<number>> = {}): SelectPanel<number> {
-  return new SelectPanel({ title: "Which?", choices: numbered(3), ...question }, NO_COLOURS);
+function createPanel(question: Partial<PanelQuestion<number>> = {}): SelectPanel<number> {
+  return new SelectPanel({ title: "Which?", choices: numbered(3), ...question }, NO_COLORS);
 }
 
 function shown(panel: SelectPanel<number>, rows = ROWS, columns = COLUMNS): string[] {
@@ -37,7 +37,7 @@ function marked(panel: SelectPanel<number>, rows = ROWS): string | undefined {
 describe("what is seen", () => {
   it("has the title, what it is about, the choices with a mark, and a hint", () => {
     const about = [row("Think twice.")];
-    expect(shown(panelOf({ about, start: 1 }))).toEqual([
+    expect(shown(createPanel({ about, start: 1 }))).toEqual([
       "Which?",
       "Think twice.",
       "  1 choice 0",
@@ -48,7 +48,7 @@ describe("what is seen", () => {
   });
 
   it("tells how many are above and below", () => {
-    const panel = panelOf({ choices: numbered(20), start: 10 });
+    const panel = createPanel({ choices: numbered(20), start: 10 });
     const lines = shown(panel, 6);
     expect(lines.at(-2)).toBe("  ↑ 8 more  ↓ 9 more");
     expect(marked(panel, 6)).toContain("choice 10");
@@ -56,18 +56,18 @@ describe("what is seen", () => {
 
   it("shows the detail whole beside a long label", () => {
     const choices = [{ value: 1, label: "word ".repeat(40), detail: "2 h ago" }];
-    const [, line = ""] = shown(panelOf({ choices }));
+    const [, line = ""] = shown(createPanel({ choices }));
     expect(line.endsWith("…  2 h ago")).toBe(true);
   });
 
   it("strips what a terminal would obey, and stays on one row", () => {
     const choices = [{ value: 1, label: "a\x1b[31mb\nc", detail: "d\x07" }];
-    expect(shown(panelOf({ choices }))[1]).toBe("› 1 ab c  d");
+    expect(shown(createPanel({ choices }))[1]).toBe("› 1 ab c  d");
   });
 
   it("counts the lines of what it is about that have no room", () => {
     const about = Array.from({ length: 20 }, (_, index) => row(`line ${index}`));
-    const lines = shown(panelOf({ about }), 8);
+    const lines = shown(createPanel({ about }), 8);
     expect(lines).toHaveLength(8);
     expect(lines[3]).toBe("… 18 more lines");
     expect(lines[4]).toBe("› 1 choice 0");
@@ -93,7 +93,7 @@ describe("what is seen", () => {
               start,
               filter,
             },
-            COLOURS,
+            COLORS,
           );
           const view = panel.rows(columns, rows);
           expect(view.rows.length).toBeLessThanOrEqual(rows);
@@ -110,7 +110,7 @@ describe("what is seen", () => {
 
 describe("what is typed", () => {
   it("moves the mark by arrows, around the ends", () => {
-    const panel = panelOf();
+    const panel = createPanel();
     panel.take(key("up"));
     expect(marked(panel)).toContain("choice 2");
     panel.take(key("down"));
@@ -121,7 +121,7 @@ describe("what is typed", () => {
   });
 
   it("moves by pages and to the ends, and stays in the list", () => {
-    const panel = panelOf({ choices: numbered(30) });
+    const panel = createPanel({ choices: numbered(30) });
     shown(panel, 8);
     panel.take(key("pageDown"));
     expect(marked(panel, 8)).toContain("choice 5");
@@ -135,14 +135,14 @@ describe("what is typed", () => {
   });
 
   it("takes the marked choice with Enter", () => {
-    const panel = panelOf();
+    const panel = createPanel();
     panel.take(key("down"));
     expect(panel.take(key("enter"))).toEqual({ type: "done", value: 1 });
   });
 
   it("takes a choice by its number", () => {
-    expect(panelOf().take(text("2"))).toEqual({ type: "done", value: 1 });
-    expect(panelOf().take(text("9"))).toEqual({ type: "none" });
+    expect(createPanel().take(text("2"))).toEqual({ type: "done", value: 1 });
+    expect(createPanel().take(text("9"))).toEqual({ type: "none" });
   });
 
   it("takes a choice by its key, and by no number that is not shown", () => {
@@ -150,9 +150,9 @@ describe("what is typed", () => {
       { value: 1, label: "yes", key: "y" },
       { value: 2, label: "no", key: "n" },
     ];
-    expect(panelOf({ choices }).take(text("n"))).toEqual({ type: "done", value: 2 });
-    expect(panelOf({ choices }).take(text("Y"))).toEqual({ type: "done", value: 1 });
-    expect(panelOf({ choices }).take(text("2"))).toEqual({ type: "none" });
+    expect(createPanel({ choices }).take(text("n"))).toEqual({ type: "done", value: 2 });
+    expect(createPanel({ choices }).take(text("Y"))).toEqual({ type: "done", value: 1 });
+    expect(createPanel({ choices }).take(text("2"))).toEqual({ type: "none" });
   });
 
   it("narrows the list down, whole words before letters in order", () => {
@@ -161,7 +161,7 @@ describe("what is typed", () => {
       { value: 2, label: "opus45" },
       { value: 3, label: "gpt-5", search: "openai" },
     ];
-    const panel = panelOf({ choices, filter: true });
+    const panel = createPanel({ choices, filter: true });
     panel.take(text("Opus45"));
     expect(shown(panel).slice(1, 4)).toEqual(["/ Opus45", "› opus45", "  claude-opus-4-5"]);
     panel.take(key("u", { ctrl: true }));
@@ -170,14 +170,14 @@ describe("what is typed", () => {
   });
 
   it("says where nothing has what was typed, and takes nothing then", () => {
-    const panel = panelOf({ filter: true });
+    const panel = createPanel({ filter: true });
     panel.take(text("zzz"));
     expect(shown(panel)[2]).toBe("  nothing has this");
     expect(panel.take(key("enter"))).toEqual({ type: "none" });
   });
 
   it("clears what was typed with the first Esc, and leaves with the second", () => {
-    const panel = panelOf({ filter: true });
+    const panel = createPanel({ filter: true });
     panel.take(text("1"));
     expect(panel.take(key("escape"))).toEqual({ type: "redraw" });
     expect(shown(panel)).toContain("  choice 2");
@@ -185,7 +185,7 @@ describe("what is typed", () => {
   });
 
   it("has the cursor behind what was typed", () => {
-    const panel = panelOf({ filter: true });
+    const panel = createPanel({ filter: true });
     panel.take(text("日本"));
     expect(panel.rows(COLUMNS, ROWS).cursor).toEqual({ row: 1, column: 6 });
   });
@@ -195,7 +195,7 @@ describe("a grave question", () => {
   it("takes nothing but Esc until there is a pause in what is typed", () => {
     let now = 0;
     const question = { title: "Sure?", choices: numbered(3), requiresConfirmation: true };
-    const panel = new SelectPanel(question, NO_COLOURS, () => now);
+    const panel = new SelectPanel(question, NO_COLORS, () => now);
     expect(panel.take(text("1"))).toEqual({ type: "none" });
     shown(panel);
     expect(panel.take(text("1"))).toEqual({ type: "none" });

@@ -1,5 +1,5 @@
 import type { TerminalEvent } from "../terminal/key.ts";
-import { lineAround, LineInput } from "../editor/line-input.ts";
+import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import { oneLine } from "../../../text/shown-text.ts";
@@ -55,7 +55,7 @@ export class SelectPanel<T> implements Panel<T> {
     this.#question = question;
     this.#theme = theme;
     this.#found = question.choices;
-    this.#marked = clamped(question.start ?? 0, question.choices.length);
+    this.#marked = clamp(question.start ?? 0, question.choices.length);
     this.#candidates = question.choices.map((choice) => ({
       choice,
       text: `${choice.label} ${choice.detail ?? ""} ${choice.search ?? ""}`.toLowerCase(),
@@ -72,7 +72,7 @@ export class SelectPanel<T> implements Panel<T> {
     const isTyped = filter && rows >= ROWS_FOR_FILTER;
     const room = rows - head.length - foot.length - (isTyped ? 1 : 0);
     const about = this.#about(columns, room);
-    const line = lineAround(
+    const line = fitAroundCursor(
       this.#typed.before,
       this.#typed.text,
       Math.max(1, columns - GAP.length),
@@ -100,7 +100,7 @@ export class SelectPanel<T> implements Panel<T> {
       const answer = this.#key(event.name, event.ctrl);
       if (answer) return answer;
     }
-    if (!filter) return event.type === "text" ? this.#named(event.text) : { type: "none" };
+    if (!filter) return event.type === "text" ? this.#chooseByKey(event.text) : { type: "none" };
     const before = this.#typed.text;
     if (!this.#typed.take(event)) return { type: "none" };
     if (this.#typed.text !== before) this.#search();
@@ -139,12 +139,12 @@ export class SelectPanel<T> implements Panel<T> {
   }
 
   #mark(index: number): PanelAnswer<T> {
-    this.#marked = clamped(index, this.#found.length);
+    this.#marked = clamp(index, this.#found.length);
     return { type: "redraw" };
   }
 
   /** The choice that a typed letter or digit takes. */
-  #named(text: string): PanelAnswer<T> {
+  #chooseByKey(text: string): PanelAnswer<T> {
     for (const letter of text) {
       const { choices } = this.#question;
       const choice =
@@ -219,10 +219,10 @@ export class SelectPanel<T> implements Panel<T> {
     const spans: Span[] = [isMarked ? span(SIGN, accent) : span(NO_SIGN)];
     const name = key ?? (index < MAX_NUMBERED ? String(index + 1) : " ");
     if (!this.#question.filter) spans.push(span(`${name} `, dim));
-    const more = detail ? [span(GAP + cutText(detail, columns), dim)] : [];
+    const more = detail ? [span(GAP + truncateText(detail, columns), dim)] : [];
     // The detail is seen whole, unless that would take more than half of the row.
     const room = columns - widthOfRow(spans) - widthOfRow(more);
-    const text = [span(cutText(label, columns), isMarked ? selected : "")];
+    const text = [span(truncateText(label, columns), isMarked ? selected : "")];
     spans.push(...(room >= columns / 2 ? fitRow(text, room) : text), ...more);
     return spans;
   }
@@ -237,11 +237,11 @@ export class SelectPanel<T> implements Panel<T> {
 }
 
 /** What can be seen of a text in one row; all of a long one need not be looked at. */
-function cutText(text: string, columns: number): string {
+function truncateText(text: string, columns: number): string {
   return oneLine(text.slice(0, columns * CHARS_PER_COLUMN));
 }
 
-function clamped(index: number, length: number): number {
+function clamp(index: number, length: number): number {
   return Math.max(0, Math.min(index, length - 1));
 }
 

@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import type { Key, KeyName } from "../terminal/key.ts";
 import { row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { TextPanel, type TextQuestion } from "./text.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 
 function key(name: KeyName, more: Partial<Key> = {}): Key {
   return { type: "key", name, ctrl: false, alt: false, shift: false, ...more };
 }
 
-function panelOf(question: Partial<TextQuestion> = {}): TextPanel {
-  return new TextPanel({ title: "Name?", ...question }, NO_COLOURS);
+function createPanel(question: Partial<TextQuestion> = {}): TextPanel {
+  return new TextPanel({ title: "Name?", ...question }, NO_COLORS);
 }
 
 function shown(panel: TextPanel, columns = 40, rows = 10): string[] {
@@ -17,7 +17,7 @@ function shown(panel: TextPanel, columns = 40, rows = 10): string[] {
 }
 
 it("asks, and gives what was typed", () => {
-  const panel = panelOf({ about: [row("It is for you.")] });
+  const panel = createPanel({ about: [row("It is for you.")] });
   panel.take({ type: "text", text: "Ada" });
   expect(shown(panel)).toEqual([
     "Name?",
@@ -30,7 +30,7 @@ it("asks, and gives what was typed", () => {
 });
 
 it("edits within the line, by whole characters", () => {
-  const panel = panelOf({ initial: "ab" });
+  const panel = createPanel({ initial: "ab" });
   panel.take({ type: "text", text: "👩‍👩‍👧c" });
   panel.take(key("left"));
   panel.take(key("backspace"));
@@ -48,13 +48,13 @@ it("edits within the line, by whole characters", () => {
 });
 
 it("takes a paste as one line", () => {
-  const panel = panelOf();
+  const panel = createPanel();
   panel.take({ type: "paste", text: "sk-1\n  sk-2\n" });
   expect(panel.take(key("enter"))).toEqual({ type: "done", value: "sk-1 sk-2" });
 });
 
 it("shows nothing of a secret but its length", () => {
-  const panel = panelOf({ secret: true });
+  const panel = createPanel({ secret: true });
   panel.take({ type: "paste", text: "sk-123\n" });
   expect(shown(panel).join("\n")).not.toContain("sk");
   expect(shown(panel)[1]).toBe("› ••••••");
@@ -62,7 +62,7 @@ it("shows nothing of a secret but its length", () => {
 });
 
 it("keeps the cursor in sight in a narrow terminal, and the line in a low one", () => {
-  const panel = panelOf({ initial: "0123456789日本語abcdef" });
+  const panel = createPanel({ initial: "0123456789日本語abcdef" });
   for (const columns of [3, 8, 12]) {
     const { cursor, rows } = panel.rows(columns, 10);
     expect(Math.max(...rows.map(widthOfRow))).toBeLessThanOrEqual(columns);

@@ -1,7 +1,7 @@
 import { oneLine } from "../../../text/shown-text.ts";
 import { clustersOf } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
-import { lineAround, LineInput } from "../editor/line-input.ts";
+import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { fitRow, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
@@ -47,7 +47,10 @@ export class TextPanel implements Panel<string> {
     const room = rows - head.length - foot.length - 1;
     const more = about.flatMap((each) => wrapSpans(each, columns).map((part) => part.row));
     const above = [...head, ...more.slice(0, room)];
-    const { text, cursor } = lineAround(...this.#shown(), Math.max(1, columns - SIGN.length));
+    const { text, cursor } = fitAroundCursor(
+      ...this.#maskSecret(),
+      Math.max(1, columns - SIGN.length),
+    );
     const line = [span(SIGN, this.#theme.accent), span(text)];
     return {
       rows: [...above, line, ...foot].map((each) => fitRow(each, columns)),
@@ -64,7 +67,7 @@ export class TextPanel implements Panel<string> {
   }
 
   /** What is before the cursor, and all of it. */
-  #shown(): [string, string] {
+  #maskSecret(): [string, string] {
     const { before, text } = this.#line;
     if (!this.#question.secret) return [before, text];
     return [DOT.repeat(clustersOf(before).length), DOT.repeat(clustersOf(text).length)];

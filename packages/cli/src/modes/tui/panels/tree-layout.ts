@@ -34,7 +34,7 @@ const ROOT = 0;
  * The tree of a session, from what is known without reading it. The branch that is talked in
  * stays at the left, however often one went back; what was left hangs off where it was left.
  */
-export function messageTree(entries: readonly EntryInfo[], leaf: number | null): MessageTree {
+export function buildMessageTree(entries: readonly EntryInfo[], leaf: number | null): MessageTree {
   /** Of each entry, the message that it is, or follows. */
   const nearest = new Map<number, number>();
   const parents = new Map<number, number | null>();
@@ -53,7 +53,7 @@ export function messageTree(entries: readonly EntryInfo[], leaf: number | null):
   const current = leaf === null ? ROOT : (nearest.get(leaf) ?? ROOT);
   const path = new Set<number>();
   for (let id = current; id !== ROOT; id = above.get(id) ?? ROOT) path.add(id);
-  const sizes = sizesOf(above);
+  const sizes = countMessages(above);
 
   const rows = (folded: ReadonlySet<number>): TreeRow[] => {
     const found: TreeRow[] = [];
@@ -84,7 +84,7 @@ export function messageTree(entries: readonly EntryInfo[], leaf: number | null):
 }
 
 /** How many messages each one stands for: itself and all that follow it. */
-function sizesOf(above: ReadonlyMap<number, number>): Map<number, number> {
+function countMessages(above: ReadonlyMap<number, number>): Map<number, number> {
   const sizes = new Map<number, number>();
   // Ids count up: what follows a message comes after it.
   for (const [id, before] of [...above].reverse()) {

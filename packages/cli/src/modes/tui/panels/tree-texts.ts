@@ -33,11 +33,11 @@ export class TreeTexts {
   }
 
   /** Undefined: not read yet. Null: it is not shown. */
-  of(id: number): TreeText | null | undefined {
+  get(id: number): TreeText | null | undefined {
     return this.#known.get(id);
   }
 
-  labelOf(id: number): string | undefined {
+  getLabel(id: number): string | undefined {
     return this.#labels.get(id);
   }
 
@@ -47,14 +47,14 @@ export class TreeTexts {
   }
 
   /** Reads these, and tells when it has. While it reads it takes no more: they are asked for again. */
-  want(ids: readonly number[]): void {
+  request(ids: readonly number[]): void {
     if (this.#isReading || ids.length === 0) return;
     this.#isReading = true;
     void this.#read(ids.slice(0, MAX_READ_AT_ONCE));
   }
 
   async #read(ids: readonly number[]): Promise<void> {
-    await Promise.all(ids.map(async (id) => this.#known.set(id, await this.#textOf(id))));
+    await Promise.all(ids.map(async (id) => this.#known.set(id, await this.#readText(id))));
     this.#isReading = false;
     this.#changed();
   }
@@ -71,10 +71,10 @@ export class TreeTexts {
     if (ids.length > 0) this.#changed();
   }
 
-  async #textOf(id: number): Promise<TreeText | null> {
+  async #readText(id: number): Promise<TreeText | null> {
     try {
       const entry = await this.#session.read(id);
-      return entry.type === "message" ? textOfMessage(entry.message) : null;
+      return entry.type === "message" ? summarizeMessage(entry.message) : null;
     } catch (error) {
       const why = errorMessage(error);
       return { line: oneLine(`(cannot be read: ${why})`) };
@@ -82,19 +82,19 @@ export class TreeTexts {
   }
 }
 
-function textOfMessage(message: AgentMessage): TreeText | null {
+function summarizeMessage(message: AgentMessage): TreeText | null {
   if (!isLlmMessage(message) || message.role === "toolResult") return null;
   const text = message.role === "user" ? promptText(message) : textOf(message);
-  const line = firstLine(text);
+  const line = readFirstLine(text);
   if (message.role === "user") return { line: line || "(an image)", prompt: text };
   if (line !== "") return { line };
   const [call] = callsOf(message);
   if (call)
     return { line: oneLine(`${call.name} ${callText(call.name, call.arguments).about}`).trim() };
-  return { line: firstLine(message.errorMessage ?? "") || `(${message.stopReason})` };
+  return { line: readFirstLine(message.errorMessage ?? "") || `(${message.stopReason})` };
 }
 
-function firstLine(text: string): string {
+function readFirstLine(text: string): string {
   const [line = ""] = text.trimStart().split("\n", 1);
   return oneLine(line.slice(0, MAX_LINE_CHARS)).trim();
 }

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Key, KeyName } from "../terminal/key.ts";
 import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
-import { messageTree } from "./tree-layout.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
+import { buildMessageTree } from "./tree-layout.ts";
 import { TreePanel, type TreeSession } from "./tree.ts";
 import { TreeTexts } from "./tree-texts.ts";
 
@@ -74,10 +74,10 @@ describe("a prompt that the output of a command was sent with", () => {
     const { id } = await asked(`Why?\n\n${OLD_OUTPUT}`);
     await new Promise<void>((settle) => {
       const texts = new TreeTexts(session, () => {
-        expect(texts.of(id)).toEqual({ line: "Why?", prompt: "Why?" });
+        expect(texts.get(id)).toEqual({ line: "Why?", prompt: "Why?" });
         settle();
       });
-      texts.want([id]);
+      texts.request([id]);
     });
   });
 });
@@ -105,7 +105,7 @@ function opened(of: TreeSession = session): Opened {
       }
     },
   };
-  const panel = new TreePanel({ session: counted, theme: NO_COLOURS, changed: () => {} });
+  const panel = new TreePanel({ session: counted, theme: NO_COLORS, changed: () => {} });
   const lines = (rows = ROWS): string[] => panel.rows(COLUMNS, rows).rows.map(textOfRow);
   const read = async (rows = ROWS): Promise<string[]> => {
     for (;;) {
@@ -214,7 +214,7 @@ describe("the tree", () => {
     const drawn = await new Promise<string[]>((resolve) => {
       const panel: TreePanel = new TreePanel({
         session,
-        theme: NO_COLOURS,
+        theme: NO_COLORS,
         changed: () => resolve(panel.rows(COLUMNS, ROWS).rows.map(textOfRow)),
       });
       expect(panel.rows(COLUMNS, ROWS).rows.map(textOfRow)[HEAD]).toBe("  Reading…");
@@ -324,7 +324,7 @@ describe("a long session", () => {
 
   it("is laid out in one go, however deep it is", () => {
     const { entries, leaf } = long(100_000);
-    const rows = messageTree(entries, leaf).rows(new Set());
+    const rows = buildMessageTree(entries, leaf).rows(new Set());
     expect(rows).toHaveLength(100_000);
     expect(rows.at(-1)?.branch.rest).toBe("");
   });

@@ -4,7 +4,7 @@ import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 import { TextPanel } from "./text.ts";
 import type { Theme } from "../terminal/theme.ts";
-import { type MessageTree, messageTree, type TreeRow } from "./tree-layout.ts";
+import { type MessageTree, buildMessageTree, type TreeRow } from "./tree-layout.ts";
 import { TreeTexts } from "./tree-texts.ts";
 import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
 
@@ -55,13 +55,13 @@ export class TreePanel implements Panel<TreeChoice> {
   #onlyPrompts = false;
   /** The question for a name, while it is asked. */
   #naming: { panel: TextPanel; id: number } | undefined;
-  #trouble: string | undefined;
+  #error: string | undefined;
 
   constructor({ session, theme, changed }: TreePanelOptions) {
     this.#session = session;
     this.#theme = theme;
     this.#changed = changed;
-    this.#tree = messageTree(session.entries, session.leaf);
+    this.#tree = buildMessageTree(session.entries, session.leaf);
     this.#texts = new TreeTexts(session, changed);
     this.#list = this.#tree.rows(this.#folded);
     const { current } = this.#tree;
@@ -75,7 +75,7 @@ export class TreePanel implements Panel<TreeChoice> {
     const { bad, dim, strong } = this.#theme;
     const title = this.#onlyPrompts ? "The prompts of this session" : "This session";
     const head = rows < ROWS_FOR_TITLE ? [] : [row(title, strong)];
-    const note = this.#trouble === undefined ? row(HINT, dim) : row(this.#trouble, bad);
+    const note = this.#error === undefined ? row(HINT, dim) : row(this.#error, bad);
     const foot = rows < ROWS_FOR_HINT ? [] : [note];
     const room = rows - head.length - foot.length;
     this.#page = Math.max(1, room - 1);
@@ -84,9 +84,9 @@ export class TreePanel implements Panel<TreeChoice> {
   }
 
   take(event: TerminalEvent): PanelAnswer<TreeChoice> {
-    this.#trouble = undefined;
+    this.#error = undefined;
     if (this.#naming) return this.#takeName(this.#naming, event);
-    if (event.type === "text") return this.#letter(event.text.charAt(0));
+    if (event.type === "text") return this.#handleLetter(event.text.charAt(0));
     if (event.type !== "key") return { type: "none" };
     switch (event.ctrl ? `ctrl+${event.name}` : event.name) {
       case "up":
@@ -104,11 +104,11 @@ export class TreePanel implements Panel<TreeChoice> {
       case "end":
         return this.#mark(this.#list.length - 1);
       case "left":
-        return this.#left();
+        return this.#foldBranch();
       case "right":
-        return this.#right();
+        return this.#unfoldBranch();
       case "enter":
-        return this.#chosen();
+        return this.#choose();
       case "escape":
         return { type: "done", value: undefined };
       default:
@@ -116,18 +116,18 @@ export class TreePanel implements Panel<TreeChoice> {
     }
   }
 
-  #letter(letter: string): PanelAnswer<TreeChoice> {
+  #handleLetter(letter: string): PanelAnswer<TreeChoice> {
     if (letter === "u") {
       this.#onlyPrompts = !this.#onlyPrompts;
       return { type: "redraw" };
     }
     const id = this.#list[this.#marked]?.id;
-    const text = id === undefined ? undefined : this.#texts.of(id);
+    const text = id === undefined ? undefined : this.#texts.get(id);
     if (letter !== "l" || id === undefined || !text) return { type: "none" };
     const question = {
       title: "A name for this place (nothing takes it away)",
       about: [row(text.line, this.#theme.dim)],
-      initial: this.#texts.labelOf(id) ?? "",
+      initial: this.#texts.getLabel(id) ?? "",
     };
     this.#naming = { panel: new TextPanel(question, this.#theme), id };
     return { type: "redraw" };
@@ -152,14 +152,14 @@ export class TreePanel implements Panel<TreeChoice> {
       this.#texts.setLabel(entry, label);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.#trouble = oneLine(`The name was not written down: ${why}`);
+      this.#error = oneLine(`The name was not written down: ${why}`);
     }
     this.#changed();
   }
 
-  #chosen(): PanelAnswer<TreeChoice> {
+  #choose(): PanelAnswer<TreeChoice> {
     const marked = this.#list[this.#marked];
-    const text = marked && this.#texts.of(marked.id);
+    const text = marked && this.#texts.get(marked.id);
     if (!marked || !text) return { type: "none" };
     const value =
       text.prompt === undefined
@@ -175,16 +175,16 @@ export class TreePanel implements Panel<TreeChoice> {
 
   /** By so many rows, as far as they are known: what follows was asked for when these were drawn. */
   #move(step: 1 | -1, count: number): PanelAnswer<TreeChoice> {
-    const seen = this.#seen(this.#marked + step, step, count);
+    const seen = this.#listVisible(this.#marked + step, step, count);
     const to = seen.at(-1);
     return to === undefined ? { type: "none" } : this.#mark(to);
   }
 
   /** Folds the branch that the mark is in; from one that is folded, goes to the one above. */
-  #left(): PanelAnswer<TreeChoice> {
+  #foldBranch(): PanelAnswer<TreeChoice> {
     const marked = this.#list[this.#marked];
     if (!marked) return { type: "none" };
-    const head = this.#headOf(marked);
+    const head = this.#findHead(marked);
     if (head && !this.#folded.has(head.id)) {
       this.#folded.add(head.id);
       return this.#refold(head.id);
@@ -194,14 +194,14 @@ export class TreePanel implements Panel<TreeChoice> {
   }
 
   /** Unfolds the branch that is marked; else goes to the next one below. */
-  #right(): PanelAnswer<TreeChoice> {
+  #unfoldBranch(): PanelAnswer<TreeChoice> {
     const marked = this.#list[this.#marked];
     if (marked && this.#folded.delete(marked.id)) return this.#refold(marked.id);
     const below = this.#list.findIndex((each, at) => each.isHead && at > this.#marked);
     return below < 0 ? { type: "none" } : this.#mark(below);
   }
 
-  #headOf({ branch }: TreeRow): TreeRow | undefined {
+  #findHead({ branch }: TreeRow): TreeRow | undefined {
     return this.#list.find((each) => each.isHead && each.branch === branch);
   }
 
@@ -215,10 +215,10 @@ export class TreePanel implements Panel<TreeChoice> {
     if (this.#list.length === 0) return [row("  Nothing was said yet.", dim)].slice(0, room);
     this.#settle();
     // As much again as fits on either side, so that a page further is known when it is asked for.
-    const above = this.#seen(this.#marked - 1, -1, room);
-    const below = this.#seen(this.#marked + 1, 1, room);
-    const isMarkedSeen = this.#isSeen(this.#marked) === true;
-    this.#texts.want(this.#unknown(room));
+    const above = this.#listVisible(this.#marked - 1, -1, room);
+    const below = this.#listVisible(this.#marked + 1, 1, room);
+    const isMarkedSeen = this.#isVisible(this.#marked) === true;
+    this.#texts.request(this.#listUnread(room));
     if (!isMarkedSeen) return [row("  Reading…", dim)].slice(0, room);
     const half = Math.floor((room - 1) / 2);
     const down = Math.min(below.length, Math.max(half, room - 1 - above.length));
@@ -228,18 +228,18 @@ export class TreePanel implements Panel<TreeChoice> {
   }
 
   /** Whether a message is shown; nothing while what it says is not known. */
-  #isSeen(index: number): boolean | undefined {
+  #isVisible(index: number): boolean | undefined {
     const id = this.#list[index]?.id;
-    const text = id === undefined ? null : this.#texts.of(id);
+    const text = id === undefined ? null : this.#texts.get(id);
     if (text === undefined) return undefined;
     return text !== null && (!this.#onlyPrompts || text.prompt !== undefined);
   }
 
   /** The nearest messages that are shown, from an index on, up to one that is not known. */
-  #seen(from: number, step: 1 | -1, count: number): number[] {
+  #listVisible(from: number, step: 1 | -1, count: number): number[] {
     const seen: number[] = [];
     for (let at = from; this.#list[at] && seen.length < count; at += step) {
-      const isSeen = this.#isSeen(at);
+      const isSeen = this.#isVisible(at);
       if (isSeen === undefined) break;
       if (isSeen) seen.push(at);
     }
@@ -247,19 +247,19 @@ export class TreePanel implements Panel<TreeChoice> {
   }
 
   /** What has to be read to fill the screen, nearest to the mark first. */
-  #unknown(room: number): number[] {
-    const up = this.#unknownFrom(this.#marked, -1, room);
-    const down = this.#unknownFrom(this.#marked + 1, 1, room);
+  #listUnread(room: number): number[] {
+    const up = this.#listUnreadFrom(this.#marked, -1, room);
+    const down = this.#listUnreadFrom(this.#marked + 1, 1, room);
     return [...up, ...down];
   }
 
-  #unknownFrom(from: number, step: 1 | -1, room: number): number[] {
+  #listUnreadFrom(from: number, step: 1 | -1, room: number): number[] {
     const ids: number[] = [];
     let seen = 0;
     for (let at = from; seen + ids.length < room; at += step) {
       const id = this.#list[at]?.id;
       if (id === undefined) break;
-      const isSeen = this.#isSeen(at);
+      const isSeen = this.#isVisible(at);
       if (isSeen === undefined) ids.push(id);
       else if (isSeen) seen++;
     }
@@ -268,12 +268,12 @@ export class TreePanel implements Panel<TreeChoice> {
 
   /** A mark on what is not shown goes to what is: above it, or else below. */
   #settle(): void {
-    if (this.#isSeen(this.#marked) !== false) return;
+    if (this.#isVisible(this.#marked) !== false) return;
     let at = this.#marked - 1;
-    while (at >= 0 && this.#isSeen(at) === false) at--;
+    while (at >= 0 && this.#isVisible(at) === false) at--;
     if (at < 0) {
       at = this.#marked + 1;
-      while (at < this.#list.length && this.#isSeen(at) === false) at++;
+      while (at < this.#list.length && this.#isVisible(at) === false) at++;
     }
     if (this.#list[at]) this.#marked = at;
   }
@@ -281,16 +281,16 @@ export class TreePanel implements Panel<TreeChoice> {
   #row(index: number, columns: number): Row {
     const { accent, dim, selected, strong, warning } = this.#theme;
     const entry = this.#list[index];
-    const text = entry && this.#texts.of(entry.id);
+    const text = entry && this.#texts.get(entry.id);
     if (!entry || !text) return [];
     const { branch, hidden, id, isHead } = entry;
     const isMarked = index === this.#marked;
     const isPrompt = text.prompt !== undefined;
-    const label = this.#texts.labelOf(id);
+    const label = this.#texts.getLabel(id);
     const plain = isPrompt ? strong : dim;
     const spans: Span[] = [
       isMarked ? span(SIGN, accent) : span(NO_SIGN),
-      span(shortened(isHead ? branch.first : branch.rest, columns), dim),
+      span(shortenGuides(isHead ? branch.first : branch.rest, columns), dim),
       span(isPrompt ? PROMPT_SIGN : ANSWER_SIGN, accent),
     ];
     if (label !== undefined) spans.push(span(`[${label}] `, warning));
@@ -302,7 +302,7 @@ export class TreePanel implements Panel<TreeChoice> {
 }
 
 /** Of many branches within another, the innermost. */
-function shortened(guides: string, columns: number): string {
+function shortenGuides(guides: string, columns: number): string {
   const room = Math.floor(columns / 2);
   return guides.length <= room ? guides : `…${guides.slice(guides.length - room + 1)}`;
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { textIo } from "../../../testing/command-io.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 import type { Ui } from "../ui/ui.ts";
-import { AgentOpener, firstSetup } from "./agent-opener.ts";
+import { AgentOpener, readFirstSetup } from "./agent-opener.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -18,7 +18,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function personWho(key: string, warnings: string[]): Ui {
   return {
     columns: 80,
-    theme: NO_COLOURS,
+    theme: NO_COLORS,
     say: () => {},
     warn: (text) => void warnings.push(text),
     show: () => {},
@@ -43,7 +43,7 @@ it.each(["o", "y", "n"])(
     const opener = new AgentOpener({
       values: {},
       io,
-      first: await firstSetup({}, io),
+      first: await readFirstSetup({}, io),
       ui: personWho(key, warnings),
       clock: systemClock,
       face: "terminal",

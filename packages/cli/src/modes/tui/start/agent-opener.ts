@@ -42,7 +42,7 @@ export interface FirstSetup {
 }
 
 /** Reads it. Throws `UsageError` for what is wrong with the command line. */
-export async function firstSetup(values: Values, io: Io): Promise<FirstSetup> {
+export async function readFirstSetup(values: Values, io: Io): Promise<FirstSetup> {
   const warnings: string[] = [];
   const warn = (text: string): void => void warnings.push(text);
   return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
@@ -112,7 +112,7 @@ export class AgentOpener {
   async askForTrust(): Promise<void> {
     const { first, io, ui, values } = this.#options;
     for (const text of first.warnings) this.#warnOnce(text);
-    const { applyTrust, trustQuestion } = await import("./trust-question.ts");
+    const { applyTrust, askAboutTrust: trustQuestion } = await import("./trust-question.ts");
     const { env } = io;
     const { columns, theme } = ui;
     const place = { env, cwd: this.#setup.cwd, start: io.cwd, flags: values, theme, columns };
@@ -122,9 +122,9 @@ export class AgentOpener {
     if (!finding.question) return;
     if (finding.listing) ui.show(finding.listing);
     const answer = await ui.choose(finding.question);
-    const { said, trust, trustOnce } = await applyTrust(answer, finding, { env });
+    const { messages, trust, trustOnce } = await applyTrust(answer, finding, { env });
     this.#trust = trust;
-    for (const each of said) ui.say(each);
+    for (const each of messages) ui.say(each);
     const now = { ...values, ...(trustOnce && { trust: true }) };
     const warn = (text: string): void => this.#warnOnce(text);
     this.#setup = this.#withWarnings(await readSetup(now, io, { quietAboutTrust: true, warn }));
@@ -141,7 +141,7 @@ export class AgentOpener {
     const { findLocalServers } = await import("./local-servers.ts");
     const servers = await findLocalServers({ env, signal });
     const way = await askForModel({ ui, env, servers, askSecret });
-    if (way.type === "scripted") await this.#takeScripted(env);
+    if (way.type === "scripted") await this.#useScripted(env);
     else if (way.type === "model") {
       this.#setup = { ...this.#setup, settings: { ...settings, model: way.name } };
       this.#variables = way.variables;
@@ -160,7 +160,7 @@ export class AgentOpener {
     const controller = this.#options.conversation()?.controller;
     if (controller?.isWorking) return {};
     const harness = controller?.harness;
-    const { edit, next } = await this.#next(request);
+    const { edit, next } = await this.#findNext(request);
     if (harness) this.#carryOver(harness, "session" in request);
     return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
   }
@@ -191,9 +191,10 @@ export class AgentOpener {
     };
   }
 
-  async #takeScripted(env: Environment): Promise<void> {
-    const { demoEnvironment, demoFolder } = await import("./demo-folder.ts");
-    const { scriptedModels } = await import("./scripted.ts");
+  async #useScripted(env: Environment): Promise<void> {
+    const { createDemoEnvironment: demoEnvironment, createDemoFolder: demoFolder } =
+      await import("./demo-folder.ts");
+    const { createScriptedModels: scriptedModels } = await import("./scripted.ts");
     const { path } = await demoFolder();
     this.#setup = { ...this.#setup, cwd: path };
     this.#variables = demoEnvironment(env);
@@ -225,7 +226,9 @@ export class AgentOpener {
   }
 
   /** What to open next; what is open is closed. */
-  async #next(request: OpenRequest): Promise<{ next: ChosenSession; edit?: string | undefined }> {
+  async #findNext(
+    request: OpenRequest,
+  ): Promise<{ next: ChosenSession; edit?: string | undefined }> {
     if ("entry" in request) {
       const session = this.#options.conversation()?.controller.harness?.session;
       if (!session) throw new Error("This conversation is not written down: it has one branch.");
@@ -262,6 +265,6 @@ export class AgentOpener {
 }
 
 /** With which code the program ends that was asked to end. */
-export function codeOf({ reason }: AbortSignal): ExitCode {
+export function findExitCode({ reason }: AbortSignal): ExitCode {
   return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
 }

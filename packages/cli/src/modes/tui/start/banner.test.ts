@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 import { type BannerFacts, bannerRow, type FolderTrust } from "./banner.ts";
 
 function banner(more: Partial<BannerFacts> = {}): string {
@@ -13,7 +13,7 @@ function banner(more: Partial<BannerFacts> = {}): string {
       home: "/home/ann",
       trust: "trusted",
       columns: 80,
-      theme: NO_COLOURS,
+      theme: NO_COLORS,
       ...more,
     }),
   );
@@ -69,7 +69,7 @@ describe("the banner", () => {
         fc.constantFrom(...trusts),
         (columns, folder, model, trust) => {
           const facts = { version: "0.1.0", model, folder: `/${folder}`, trust, columns };
-          expect(widthOfRow(bannerRow({ ...facts, theme: COLOURS }))).toBeLessThanOrEqual(columns);
+          expect(widthOfRow(bannerRow({ ...facts, theme: COLORS }))).toBeLessThanOrEqual(columns);
         },
       ),
     );

@@ -36,17 +36,17 @@ export function bannerRow(facts: BannerFacts): Row {
     span(` ${oneLine(version)}${GAP}`, theme.dim),
     span(oneLine(facts.model), theme.accent),
   ];
-  const folder = homeAsTilde(oneLine(facts.folder), facts.home ?? homedir());
-  const isTold = trust !== "nothing to trust";
-  const tail = isTold ? [span(GAP, theme.dim), trustSpan(trust, theme)] : [];
+  const folder = replaceHome(oneLine(facts.folder), facts.home ?? homedir());
+  const isTrustShown = trust !== "nothing to trust";
+  const tail = isTrustShown ? [span(GAP, theme.dim), trustSpan(trust, theme)] : [];
   const room = columns - widthOfRow(head) - widthOf(GAP);
   const beside = room - widthOfRow(tail);
   const withFolder = (space: number): Span[] => [
-    span(`${GAP}${shortFolder(folder, space)}`, theme.dim),
+    span(`${GAP}${shortenFolder(folder, space)}`, theme.dim),
   ];
-  if (canShow(folder, beside)) return [...head, ...withFolder(beside), ...tail];
+  if (hasRoomFor(folder, beside)) return [...head, ...withFolder(beside), ...tail];
   if (trust === "not trusted") return fitRow([...head, ...tail], columns);
-  if (canShow(folder, room)) return [...head, ...withFolder(room)];
+  if (hasRoomFor(folder, room)) return [...head, ...withFolder(room)];
   return fitRow(head, columns);
 }
 
@@ -54,17 +54,17 @@ function trustSpan(trust: FolderTrust, theme: Theme): Span {
   return span(trust, trust === "not trusted" ? theme.warning : theme.dim);
 }
 
-function canShow(folder: string, columns: number): boolean {
+function hasRoomFor(folder: string, columns: number): boolean {
   return columns >= Math.min(MIN_FOLDER_COLUMNS, widthOf(folder));
 }
 
-function homeAsTilde(folder: string, home: string): string {
+function replaceHome(folder: string, home: string): string {
   if (folder === home) return "~";
   return home !== "" && folder.startsWith(home + sep) ? `~${folder.slice(home.length)}` : folder;
 }
 
 /** The end of a path, from the beginning of a name where one fits. */
-function shortFolder(folder: string, columns: number): string {
+function shortenFolder(folder: string, columns: number): string {
   if (widthOf(folder) <= columns) return folder;
   let kept = "";
   let left = columns - 1;

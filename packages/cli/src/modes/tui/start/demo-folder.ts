@@ -14,7 +14,7 @@ export interface DemoFolder {
 }
 
 /** Makes the small project, with its bug, in a folder for temporary files. */
-export async function demoFolder(): Promise<DemoFolder> {
+export async function createDemoFolder(): Promise<DemoFolder> {
   const path = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
   const removeAtExit = (): void => rmSync(path, { recursive: true, force: true });
   process.once("exit", removeAtExit);
@@ -34,14 +34,14 @@ export async function restoreDemo(path: string): Promise<boolean> {
   let isChanged = false;
   for (const [name, text] of Object.entries(PROJECT_FILES)) {
     const file = join(path, name);
-    if ((await textIn(file)) === text) continue;
+    if ((await readIfPresent(file)) === text) continue;
     isChanged = true;
     await writeFile(file, text);
   }
   return isChanged;
 }
 
-async function textIn(file: string): Promise<string | undefined> {
+async function readIfPresent(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
@@ -51,6 +51,6 @@ async function textIn(file: string): Promise<string | undefined> {
 }
 
 /** The environment where `node` is the Node that runs this, wherever it is installed. */
-export function demoEnvironment(env: Environment): Environment {
+export function createDemoEnvironment(env: Environment): Environment {
   return { ...env, PATH: [dirname(process.execPath), env["PATH"] ?? ""].join(delimiter) };
 }

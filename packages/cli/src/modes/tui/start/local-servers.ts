@@ -34,14 +34,14 @@ export interface LocalService {
   /** What the address of the service ends in. */
   base: string;
   /** The names of the models in an answer; nothing if it is none of this kind of server. */
-  modelsIn: (answer: unknown) => readonly unknown[];
+  readModels: (answer: unknown) => readonly unknown[];
 }
 
 export const LOCAL_SERVICES: readonly LocalService[] = [
-  { id: "ollama", port: 11_434, base: "", path: "/api/tags", modelsIn: ollamaModels },
-  { id: "lmstudio", port: 1234, base: "/v1", path: "/models", modelsIn: openAiModels },
-  { id: "llamacpp", port: 8080, base: "/v1", path: "/models", modelsIn: openAiModels },
-  { id: "vllm", port: 8000, base: "/v1", path: "/models", modelsIn: openAiModels },
+  { id: "ollama", port: 11_434, base: "", path: "/api/tags", readModels: readOllamaModels },
+  { id: "lmstudio", port: 1234, base: "/v1", path: "/models", readModels: readOpenAiModels },
+  { id: "llamacpp", port: 8080, base: "/v1", path: "/models", readModels: readOpenAiModels },
+  { id: "vllm", port: 8000, base: "/v1", path: "/models", readModels: readOpenAiModels },
 ];
 
 export interface LocalSearch {
@@ -69,10 +69,12 @@ export async function findLocalServers(search: LocalSearch): Promise<LocalServer
   const found = await Promise.all(
     services.map(async (service) => {
       const answers = await Promise.all(
-        addressesOf(service, search.env).map((address) => ask(service, address, fetch, signal)),
+        listAddresses(service, search.env).map((address) =>
+          queryServer(service, address, fetch, signal),
+        ),
       );
       const first = answers.find((answer) => answer !== undefined);
-      return first ? [serverOf(service, first, search.env)] : [];
+      return first ? [describeServer(service, first, search.env)] : [];
     }),
   );
   search.signal?.throwIfAborted();
@@ -84,8 +86,8 @@ interface Answer {
   names: readonly string[];
 }
 
-async function ask(
-  { modelsIn, path }: LocalService,
+async function queryServer(
+  { readModels: modelsIn, path }: LocalService,
   address: string,
   get: Fetch,
   signal: AbortSignal,
@@ -102,8 +104,8 @@ async function ask(
       await response.body?.cancel();
       return undefined;
     }
-    const text = await bodyOf(response.body);
-    const names = text === undefined ? [] : shownNames(modelsIn(JSON.parse(text)));
+    const text = await readBody(response.body);
+    const names = text === undefined ? [] : filterNames(modelsIn(JSON.parse(text)));
     return names.length > 0 ? { address, names } : undefined;
   } catch {
     // Whatever is wrong there: it is no server that could be offered.
@@ -112,7 +114,7 @@ async function ask(
 }
 
 /** The body as text; nothing if it is too long. */
-async function bodyOf(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
+async function readBody(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
   if (!body) return undefined;
   const reader = body.getReader();
   const pieces: Uint8Array[] = [];
@@ -130,7 +132,7 @@ async function bodyOf(body: ReadableStream<Uint8Array> | null): Promise<string |
 }
 
 /** Names that can be shown as they are: what is chosen is what is used. */
-function shownNames(names: readonly unknown[]): string[] {
+function filterNames(names: readonly unknown[]): string[] {
   const fit = names.filter(
     (name): name is string =>
       typeof name === "string" &&
@@ -143,46 +145,48 @@ function shownNames(names: readonly unknown[]): string[] {
   return [...new Set(fit)].slice(0, MAX_MODELS);
 }
 
-function ollamaModels(answer: unknown): readonly unknown[] {
-  return listIn(answer, "models")
+function readOllamaModels(answer: unknown): readonly unknown[] {
+  return readList(answer, "models")
     .filter((entry) => {
-      const can = field(entry, "capabilities");
+      const can = readField(entry, "capabilities");
       return !Array.isArray(can) || can.includes("completion");
     })
-    .map((entry) => field(entry, "model") ?? field(entry, "name"));
+    .map((entry) => readField(entry, "model") ?? readField(entry, "name"));
 }
 
 /** Other programs listen at these ports too: only what says that it lists models is taken. */
-function openAiModels(answer: unknown): readonly unknown[] {
-  if (field(answer, "object") !== "list") return [];
-  return listIn(answer, "data")
-    .filter((entry) => field(entry, "object") === "model")
-    .map((entry) => field(entry, "id"))
+function readOpenAiModels(answer: unknown): readonly unknown[] {
+  if (readField(answer, "object") !== "list") return [];
+  return readList(answer, "data")
+    .filter((entry) => readField(entry, "object") === "model")
+    .map((entry) => readField(entry, "id"))
     .filter((id) => typeof id === "string" && !/embed/i.test(id));
 }
 
-function listIn(value: unknown, name: string): readonly unknown[] {
-  const list = field(value, name);
+function readList(value: unknown, name: string): readonly unknown[] {
+  const list = readField(value, name);
   return Array.isArray(list) ? list : [];
 }
 
-function field(value: unknown, name: string): unknown {
+function readField(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
 /** Where to look: at the address that is set if it is on this machine, else at the usual ones. */
-function addressesOf({ base, id, port }: LocalService, env: Environment): readonly string[] {
+function listAddresses({ base, id, port }: LocalService, env: Environment): readonly string[] {
   const variable = findService(id)?.urlEnv.find((name) => env[name]);
-  const said = variable === undefined ? undefined : env[variable];
-  const set = said === undefined ? [] : loopbackAddresses(said, port);
+  const configured = variable === undefined ? undefined : env[variable];
+  const set = configured === undefined ? [] : parseLoopbackAddresses(configured, port);
   return set.length > 0 ? set : [`http://127.0.0.1:${port}${base}`, `http://[::1]:${port}${base}`];
 }
 
 /** An address as OLLAMA_HOST may say it, without a scheme or a port; none outside of loopback. */
-function loopbackAddresses(said: string, port: number): string[] {
-  const isWhole = said.includes("://");
-  const text = isWhole ? said : `http://${said.startsWith(":") ? "127.0.0.1" : ""}${said}`;
+function parseLoopbackAddresses(configured: string, port: number): string[] {
+  const isWhole = configured.includes("://");
+  const text = isWhole
+    ? configured
+    : `http://${configured.startsWith(":") ? "127.0.0.1" : ""}${configured}`;
   if (!URL.canParse(text)) return [];
   const url = new URL(text);
   if (url.protocol !== "http:" || url.username !== "" || url.password !== "") return [];
@@ -202,7 +206,11 @@ const HOSTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["[::1]", ["[::1]"]],
 ]);
 
-function serverOf({ id }: LocalService, { address, names }: Answer, env: Environment): LocalServer {
+function describeServer(
+  { id }: LocalService,
+  { address, names }: Answer,
+  env: Environment,
+): LocalServer {
   const service = findService(id);
   const variable = service?.urlEnv[0];
   const isUsual = !service?.urlEnv.some((name) => env[name]) && service?.baseUrl === address;

@@ -8,8 +8,8 @@ import {
   askForModel,
   hasModel,
   howToSetKey,
-  keyServices,
-  type ModelWay,
+  listKeyServices,
+  type ModelChoice,
   noKeyLines,
   noKeyQuestion,
   storeKey,
@@ -43,11 +43,11 @@ const LLAMACPP: LocalServer = {
 };
 
 /** Answers questions by the beginning of a label, one after the other; undefined is Esc. */
-async function asked(
+async function ask(
   labels: readonly (string | undefined)[],
   more: { servers?: LocalServer[]; secret?: string; env?: { XDG_CONFIG_HOME: string } } = {},
-): Promise<{ way: ModelWay; said: string[]; warned: string[]; titles: string[] }> {
-  const said: string[] = [];
+): Promise<{ way: ModelChoice; messages: string[]; warned: string[]; titles: string[] }> {
+  const messages: string[] = [];
   const warned: string[] = [];
   const titles: string[] = [];
   const left = [...labels];
@@ -59,7 +59,7 @@ async function asked(
       return more.secret;
     },
     ui: {
-      say: (text) => void said.push(text),
+      say: (text) => void messages.push(text),
       warn: (text) => void warned.push(text),
       async choose<T>({ choices, title }: PanelQuestion<T>): Promise<T | undefined> {
         titles.push(title);
@@ -72,7 +72,7 @@ async function asked(
       },
     },
   });
-  return { way, said, warned, titles };
+  return { way, messages, warned, titles };
 }
 
 describe("whether there is a model", () => {
@@ -108,52 +108,52 @@ describe("without a model", () => {
   });
 
   it("the scripted model is labelled as what it is", async () => {
-    const { said, way } = await asked(["Try"]);
+    const { messages, way } = await ask(["Try"]);
     expect(way).toEqual({ type: "scripted" });
-    expect(said.at(-1)).toBe(
+    expect(messages.at(-1)).toBe(
       "This is a scripted model: it plays a small part, no service is asked.",
     );
   });
 
   it("a server with one model is used at once, at its place", async () => {
-    const { way } = await asked(["Use llama.cpp"], { servers: [OLLAMA, LLAMACPP] });
+    const { way } = await ask(["Use llama.cpp"], { servers: [OLLAMA, LLAMACPP] });
     const { variables } = LLAMACPP;
     expect(way).toEqual({ type: "model", name: "llamacpp/m.gguf", variables });
   });
 
   it("a server with several is asked about", async () => {
-    const { way } = await asked(["Use Ollama", "qwen3"], { servers: [OLLAMA] });
+    const { way } = await ask(["Use Ollama", "qwen3"], { servers: [OLLAMA] });
     expect(way).toEqual({ type: "model", name: "ollama/qwen3", variables: {} });
   });
 
   it("a key that is typed is stored as gyre login does, and a model is there", async () => {
     const env = emptyEnvironment();
-    const { said, way } = await asked(["Store", "Anthropic"], { secret: " sk-typed\n", env });
+    const { messages, way } = await ask(["Store", "Anthropic"], { secret: " sk-typed\n", env });
     expect(way).toEqual({ type: "key" });
     const file = join(env.XDG_CONFIG_HOME, "gyre", "keys.json");
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ anthropic: "sk-typed" });
     expect(statSync(file).mode & 0o077).toBe(0);
-    expect(said.at(-1)).toContain(`stored in ${file}`);
-    expect(said.join()).not.toContain("sk-typed");
+    expect(messages.at(-1)).toContain(`stored in ${file}`);
+    expect(messages.join()).not.toContain("sk-typed");
     expect(await hasModel({}, env)).toBe(true);
   });
 
   it("what cannot be a key is told without it, and asked again", async () => {
-    const { warned, way } = await asked(["Store", "Anthropic", "Leave"], { secret: "two words" });
+    const { warned, way } = await ask(["Store", "Anthropic", "Leave"], { secret: "two words" });
     expect(way).toEqual({ type: "leave" });
     expect(warned).toHaveLength(1);
     expect(warned.join()).not.toContain("two words");
   });
 
   it("how to set a key is told, and asked again", async () => {
-    const { said, way } = await asked(["How", "Leave"]);
+    const { messages, way } = await ask(["How", "Leave"]);
     expect(way).toEqual({ type: "leave" });
-    expect(said.at(-1)).toContain("export ANTHROPIC_API_KEY=");
-    expect(said.at(-1)).toContain("gyre login anthropic");
+    expect(messages.at(-1)).toContain("export ANTHROPIC_API_KEY=");
+    expect(messages.at(-1)).toContain("gyre login anthropic");
   });
 
   it("Esc leads back to the first question, and from there out", async () => {
-    const { titles, way } = await asked(["Store", undefined, "Use Ollama", undefined, undefined], {
+    const { titles, way } = await ask(["Store", undefined, "Use Ollama", undefined, undefined], {
       servers: [OLLAMA],
     });
     expect(way).toEqual({ type: "leave" });
@@ -168,14 +168,14 @@ describe("without a model", () => {
 
   it("an empty key stores nothing", async () => {
     const env = emptyEnvironment();
-    await asked(["Store", "Anthropic", "Leave"], { secret: "  ", env });
+    await ask(["Store", "Anthropic", "Leave"], { secret: "  ", env });
     expect(await hasModel({}, env)).toBe(false);
   });
 });
 
 describe("services", () => {
   it("that are offered have a model that is taken without being named", async () => {
-    for (const { id, variables } of await keyServices()) {
+    for (const { id, variables } of await listKeyServices()) {
       expect(await hasModel({}, { ...emptyEnvironment(), [variables[0] ?? ""]: "k" }), id).toBe(
         true,
       );
@@ -184,14 +184,14 @@ describe("services", () => {
 
   it("are told of a variable that goes before a stored key", async () => {
     const env = { ...emptyEnvironment(), OPENAI_API_KEY: "other" };
-    const service = (await keyServices()).find(({ id }) => id === "openai");
+    const service = (await listKeyServices()).find(({ id }) => id === "openai");
     if (!service) throw new Error("There is no openai.");
     expect(await storeKey(service, "sk-1", env)).toMatch(/OPENAI_API_KEY is set .* before it\.$/);
   });
 
   it("are named with the variables that are read", async () => {
-    const told = howToSetKey(await keyServices());
-    const names = [...told.matchAll(/export (\w+)=/g)].map(([, name]) => name);
+    const text = howToSetKey(await listKeyServices());
+    const names = [...text.matchAll(/export (\w+)=/g)].map(([, name]) => name);
     expect(names).toEqual([
       "ANTHROPIC_API_KEY",
       "OPENAI_API_KEY",

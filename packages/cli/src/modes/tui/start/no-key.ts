@@ -20,7 +20,7 @@ export type NoKeyAnswer =
   | { do: "leave" };
 
 /** What was decided. */
-export type ModelWay =
+export type ModelChoice =
   /** The scripted model. */
   | { type: "scripted" }
   /** This model, with these variables added to the environment. */
@@ -68,7 +68,7 @@ export function noKeyQuestion(servers: readonly LocalServer[]): PanelQuestion<No
   const local = servers.map((server): Choice<NoKeyAnswer> => ({
     value: { do: "server", server },
     label: `Use ${server.name} at ${server.place}`,
-    detail: namesOf(server),
+    detail: formatModelNames(server),
   }));
   return {
     title: "How do you want to begin?",
@@ -82,7 +82,7 @@ export function noKeyQuestion(servers: readonly LocalServer[]): PanelQuestion<No
   };
 }
 
-function namesOf({ models, service }: LocalServer): string {
+function formatModelNames({ models, service }: LocalServer): string {
   const names = models.slice(0, NAMED_MODELS).map((model) => model.slice(service.length + 1));
   return names.join(", ") + (models.length > NAMED_MODELS ? " …" : "");
 }
@@ -97,7 +97,7 @@ export function serverQuestion({ models, name, service }: LocalServer): PanelQue
 }
 
 /** The services that one key opens. */
-export async function keyServices(): Promise<KeyService[]> {
+export async function listKeyServices(): Promise<KeyService[]> {
   const { SERVICES } = await import("@gyre/ai/providers");
   const { DEFAULT_MODELS } = await import("../../../models/default-model.ts");
   const order = Object.keys(DEFAULT_MODELS);
@@ -163,7 +163,7 @@ gyre --model ollama/NAME
 }
 
 /** What the questions are asked with. */
-export interface NoKeyWorld {
+export interface NoKeyContext {
   ui: Pick<Ui, "choose" | "say" | "warn">;
   env: Environment;
   /** Those that were found. */
@@ -176,8 +176,8 @@ export interface NoKeyWorld {
  * Says that there is no model, and asks until there is one or the user wants to leave. A
  * question that is left by Esc leads back to the first; the first leads out.
  */
-export async function askForModel(world: NoKeyWorld): Promise<ModelWay> {
-  const { servers, ui } = world;
+export async function askForModel(context: NoKeyContext): Promise<ModelChoice> {
+  const { servers, ui } = context;
   ui.say(noKeyLines(servers).join("\n\n"));
   for (;;) {
     const answer = (await ui.choose(noKeyQuestion(servers))) ?? { do: "leave" };
@@ -195,18 +195,18 @@ export async function askForModel(world: NoKeyWorld): Promise<ModelWay> {
         break;
       }
       case "store":
-        if (await askedKey(world)) return { type: "key" };
+        if (await askForKey(context)) return { type: "key" };
         break;
       case "tell":
-        ui.say(howToSetKey(await keyServices()));
+        ui.say(howToSetKey(await listKeyServices()));
         break;
     }
   }
 }
 
 /** Whether one was stored. */
-async function askedKey({ askSecret, env, ui }: NoKeyWorld): Promise<boolean> {
-  const service = await ui.choose(serviceQuestion(await keyServices()));
+async function askForKey({ askSecret, env, ui }: NoKeyContext): Promise<boolean> {
+  const service = await ui.choose(serviceQuestion(await listKeyServices()));
   if (!service) return false;
   const key = await askSecret(`Key for ${service.name} (not shown)`);
   if (key === undefined || key.trim() === "") return false;

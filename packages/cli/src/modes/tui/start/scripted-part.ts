@@ -23,26 +23,27 @@ export interface PartOptions {
  * after steering, and begins anew after an abort. The first prompt, and any with the word
  * "demo", has the demo played; to others it says what it is, and how to get a real model.
  */
-export function scriptedPart({ cutShort, folder }: PartOptions): ScriptFunction {
+export function createScriptedPart({ cutShort, folder }: PartOptions): ScriptFunction {
   return async (context) => {
     // What is asked beside the conversation: for a summary.
-    if (!context.systemPrompt?.includes(PROVENANCE_NOTE)) return summary(context);
-    const { asked, isFirst, played, steering } = sceneOf(context.messages, cutShort);
+    if (!context.systemPrompt?.includes(PROVENANCE_NOTE)) return summarize(context);
+    const { asked, isFirst, played, steering } = readScene(context.messages, cutShort);
     const isDemo = wantsDemo(asked);
-    const obstacle = played === undefined ? undefined : obstacleTo(context, folder);
+    const obstacle = played === undefined ? undefined : findObstacle(context, folder);
     if (isDemo && obstacle !== undefined) return obstacle;
-    if (played === undefined || obstacle !== undefined) return `${introduction(asked)}\n\n${WAYS}`;
+    if (played === undefined || obstacle !== undefined)
+      return `${introduceModel(asked)}\n\n${WAYS}`;
     if (steering !== undefined && /^\s*(?:stop|enough|cancel)\b/i.test(steering)) {
       return "Stopped, as you said. The folder stays as it is; say `demo` to begin anew.";
     }
     const heard = steering === undefined ? [] : [say(answerToSteering(steering))];
     if (played === 0 && folder !== undefined) {
       const isRestored = await restoreDemo(folder);
-      return [...heard, ...opening(context, asked, isFirst, isRestored)];
+      return [...heard, ...openDemo(context, asked, isFirst, isRestored)];
     }
-    const step = played < demoScript.length - 1 ? demoScript[played] : sumUp;
+    const step = played < demoScript.length - 1 ? demoScript[played] : summarizeDemo;
     const next = await step?.(context, {}, played);
-    return [...heard, ...partsOf(next ?? "")];
+    return [...heard, ...toParts(next ?? "")];
   };
 }
 
@@ -57,7 +58,7 @@ interface Scene {
   steering: string | undefined;
 }
 
-function sceneOf(messages: readonly Message[], cutShort: PartOptions["cutShort"]): Scene {
+function readScene(messages: readonly Message[], cutShort: PartOptions["cutShort"]): Scene {
   const scene: Scene = { asked: "", isFirst: true, played: undefined, steering: undefined };
   let isAnswered = false;
   // At work on a prompt: what a user says then is steering.
@@ -85,13 +86,13 @@ function sceneOf(messages: readonly Message[], cutShort: PartOptions["cutShort"]
       isOver = !isCalling && message.stopReason !== "redirected";
       scene.steering = undefined;
     } else if (message.role === "toolResult" && outcomeOf(message) === "aborted") isOver = true;
-    if (cutShort.has(messageKey(message))) isOver = true;
+    if (cutShort.has(computeMessageKey(message))) isOver = true;
   }
   return scene;
 }
 
 /** Names a message of a conversation: each request may have another copy of it. */
-export function messageKey(message: Message): string {
+export function computeMessageKey(message: Message): string {
   const { role, timestamp } = message;
   return role === "toolResult" ? `${role} ${message.toolCallId}` : `${role} ${timestamp}`;
 }
@@ -101,7 +102,7 @@ function wantsDemo(text: string): boolean {
 }
 
 /** Why the demo cannot be played here. */
-function obstacleTo({ systemPrompt = "", tools = [] }: Context, folder: string | undefined) {
+function findObstacle({ systemPrompt = "", tools = [] }: Context, folder: string | undefined) {
   if (folder === undefined || !systemPrompt.includes(folder)) {
     return "The demo has a folder of its own, and this is another one: here it would change your files. `gyre demo` plays it.";
   }
@@ -110,7 +111,7 @@ function obstacleTo({ systemPrompt = "", tools = [] }: Context, folder: string |
   return `The demo needs tools that are not there: ${missing.join(", ")}. Start without --tools to see it.`;
 }
 
-function opening(
+function openDemo(
   { tools = [] }: Context,
   asked: string,
   isFirst: boolean,
@@ -122,7 +123,7 @@ function opening(
     : has("find")
       ? [call("find", { pattern: "*" })]
       : [];
-  const whatever = isFirst && !wantsDemo(asked) ? `${introduction(asked)}\n\n` : "";
+  const whatever = isFirst && !wantsDemo(asked) ? `${introduceModel(asked)}\n\n` : "";
   const again = isRestored ? " I have put the bug back first." : "";
   return [
     think("I know nothing of this project yet. What is in it, and what do its tests say?"),
@@ -134,13 +135,13 @@ function opening(
   ];
 }
 
-async function sumUp(context: Context): Promise<ScriptAnswer> {
+async function summarizeDemo(context: Context): Promise<ScriptAnswer> {
   const run = context.messages.findLast(
     (message) => message.role === "toolResult" && message.toolName === "shell",
   );
-  const said = await demoScript.at(-1)?.(context, {}, demoScript.length - 1);
-  if (!run || (run.role === "toolResult" && run.isError)) return said ?? "";
-  return `${typeof said === "string" ? said : ""}
+  const closing = await demoScript.at(-1)?.(context, {}, demoScript.length - 1);
+  if (!run || (run.role === "toolResult" && run.isError)) return closing ?? "";
+  return `${typeof closing === "string" ? closing : ""}
 
 | bill | people | before | now |
 |---:|---:|---|---|
@@ -163,16 +164,16 @@ const WAYS = `For a real model:
 
 Say \`demo\` to see me mend a small project with the real tools.`;
 
-function introduction(asked: string): string {
-  return `I am a scripted model: I play a small part, and no service is asked. So I cannot answer this:\n\n${quoted(asked)}`;
+function introduceModel(asked: string): string {
+  return `I am a scripted model: I play a small part, and no service is asked. So I cannot answer this:\n\n${quote(asked)}`;
 }
 
 function answerToSteering(text: string): string {
-  return `I have heard you, and cannot weigh it, being scripted; "stop" I understand:\n\n${quoted(text)}\n\n`;
+  return `I have heard you, and cannot weigh it, being scripted; "stop" I understand:\n\n${quote(text)}\n\n`;
 }
 
 /** A part of it, so that nobody takes it for an answer. */
-function quoted(text: string): string {
+function quote(text: string): string {
   const short = text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
   const lines = short.trim().split("\n");
   const shown = lines.slice(0, MAX_QUOTED_LINES);
@@ -182,14 +183,14 @@ function quoted(text: string): string {
 }
 
 /** Enough to go on with: a scripted model needs no memory. */
-function summary({ messages }: Context): string {
+function summarize({ messages }: Context): string {
   const first = messages.find(({ role }) => role === "user");
-  return `A summary by the scripted model, which only knows how the text began:\n\n${quoted(first ? textOf(first) : "")}`;
+  return `A summary by the scripted model, which only knows how the text began:\n\n${quote(first ? textOf(first) : "")}`;
 }
 
 type Part = Exclude<ScriptAnswer, readonly unknown[]>;
 
-function partsOf(answer: ScriptAnswer): Part[] {
+function toParts(answer: ScriptAnswer): Part[] {
   return isList(answer) ? answer.flat() : [answer];
 }
 

@@ -9,8 +9,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { MENDED_CODE, PROJECT_FILES, SOURCE_FILE } from "../../demo/project.ts";
 import { type Harness, type HarnessOptions, openHarness } from "../../../harness/harness.ts";
 import { openModels } from "../../../models/models.ts";
-import { demoEnvironment, type DemoFolder, demoFolder } from "./demo-folder.ts";
-import { SCRIPTED_MODEL, scriptedModels, type ScriptedOptions } from "./scripted.ts";
+import { createDemoEnvironment, type DemoFolder, createDemoFolder } from "./demo-folder.ts";
+import { SCRIPTED_MODEL, createScriptedModels, type ScriptedOptions } from "./scripted.ts";
 
 const cleanups: (() => unknown)[] = [];
 
@@ -25,7 +25,7 @@ function temporary(): string {
 }
 
 async function demo(): Promise<DemoFolder> {
-  const folder = await demoFolder();
+  const folder = await createDemoFolder();
   cleanups.push(() => folder.remove());
   return folder;
 }
@@ -51,7 +51,7 @@ async function open({
   const folder = await demo();
   const asked: ApprovalRequest[] = [];
   const state = temporary();
-  const env = demoEnvironment({
+  const env = createDemoEnvironment({
     ...process.env,
     XDG_STATE_HOME: state,
     XDG_CONFIG_HOME: state,
@@ -60,7 +60,7 @@ async function open({
     settings: { instructionFiles: false, skills: false },
     cwd: folder.path,
     env,
-    models: scriptedModels({ fast: true, folder: folder.path, ...options }),
+    models: createScriptedModels({ fast: true, folder: folder.path, ...options }),
     approvals: async (request) => {
       asked.push(request);
       return answer(request, world);
@@ -97,7 +97,7 @@ function isAnswer({ role }: Message): boolean {
 }
 
 /** What the model said last. */
-function lastSaid({ harness }: World): string {
+function readLastAnswer({ harness }: World): string {
   const last = harness.agent.state.messages.filter(isLlmMessage).findLast(isAnswer);
   return last ? textOf(last) : "";
 }
@@ -120,18 +120,18 @@ describe("the scripted model in a harness", () => {
     expect(calls(world)).toEqual(WHOLE);
     expect(world.asked.map(({ tool }) => tool)).toContain("edit");
     expect(source(world)).toContain(MENDED_CODE);
-    expect(lastSaid(world)).toContain("All 3 tests pass.");
-    expect(lastSaid(world)).toContain("| 1000 | 3 |");
-    expect(lastSaid(world)).toContain("```js\nconst left = cents % people;");
+    expect(readLastAnswer(world)).toContain("All 3 tests pass.");
+    expect(readLastAnswer(world)).toContain("| 1000 | 3 |");
+    expect(readLastAnswer(world)).toContain("```js\nconst left = cents % people;");
   });
 
   it("says at once what it is, and what it was asked", async () => {
     const world = await open({ answer: () => ({ allow: false }) });
     await world.harness.prompt({ text: "rename all files" });
     const first = world.harness.agent.state.messages.filter(isLlmMessage).find(isAnswer);
-    const said = first ? textOf(first) : "";
-    expect(said).toContain("I am a scripted model");
-    expect(said).toContain("> rename all files");
+    const answer = first ? textOf(first) : "";
+    expect(answer).toContain("I am a scripted model");
+    expect(answer).toContain("> rename all files");
   });
 
   it("says to any other prompt what it is and how to get a real one", async () => {
@@ -140,11 +140,11 @@ describe("the scripted model in a harness", () => {
     const before = calls(world).length;
     await world.harness.prompt({ text: "What is\nthis?" });
     expect(calls(world)).toHaveLength(before);
-    const said = lastSaid(world);
-    expect(said).toContain("> What is\n> this?");
-    expect(said).toContain("gyre login");
-    expect(said).toContain("ollama");
-    expect(said).toContain("Say `demo`");
+    const answer = readLastAnswer(world);
+    expect(answer).toContain("> What is\n> this?");
+    expect(answer).toContain("gyre login");
+    expect(answer).toContain("ollama");
+    expect(answer).toContain("Say `demo`");
   });
 
   it("plays the demo again, with the bug put back", async () => {
@@ -163,7 +163,7 @@ describe("the scripted model in a harness", () => {
     });
     await world.harness.prompt({ text: "demo" });
     expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
-    expect(lastSaid(world)).toContain("The edit failed, so the bug is still there.");
+    expect(readLastAnswer(world)).toContain("The edit failed, so the bug is still there.");
   });
 
   it("goes on with its part when it is steered", async () => {
@@ -188,7 +188,7 @@ describe("the scripted model in a harness", () => {
       },
     });
     await world.harness.prompt({ text: "demo" });
-    expect(lastSaid(world)).toContain("Stopped, as you said.");
+    expect(readLastAnswer(world)).toContain("Stopped, as you said.");
     expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
   });
 
@@ -204,7 +204,7 @@ describe("the scripted model in a harness", () => {
     const { end } = await world.harness.prompt({ text: "demo" });
     expect(end.stop).toBe("aborted");
     await world.harness.prompt({ text: "hello" });
-    expect(lastSaid(world)).toContain("> hello");
+    expect(readLastAnswer(world)).toContain("> hello");
     await world.harness.prompt({ text: "demo" });
     expect(source(world)).toContain(MENDED_CODE);
   });
@@ -234,7 +234,7 @@ describe("the scripted model in a harness", () => {
     const before = calls(world).length;
     expect(before).toBeGreaterThan(0);
     await world.harness.prompt({ text: "hello" });
-    expect(lastSaid(world)).toContain("I am a scripted model");
+    expect(readLastAnswer(world)).toContain("I am a scripted model");
     expect(calls(world)).toHaveLength(before);
   });
 
@@ -269,9 +269,9 @@ describe("the scripted model in a harness", () => {
     writeFileSync(join(elsewhere, SOURCE_FILE), "mine");
     const world = await open({ harness: { cwd: elsewhere } });
     await world.harness.prompt({ text: "hello" });
-    expect(lastSaid(world)).toContain("I am a scripted model");
+    expect(readLastAnswer(world)).toContain("I am a scripted model");
     await world.harness.prompt({ text: "demo" });
-    expect(lastSaid(world)).toContain("this is another one");
+    expect(readLastAnswer(world)).toContain("this is another one");
     expect(calls(world)).toEqual([]);
     expect(readFileSync(join(elsewhere, SOURCE_FILE), "utf8")).toBe("mine");
   });
@@ -280,7 +280,7 @@ describe("the scripted model in a harness", () => {
     const settings = { tools: ["read"], instructionFiles: false, skills: false };
     const world = await open({ harness: { settings } });
     await world.harness.prompt({ text: "demo" });
-    expect(lastSaid(world)).toContain("tools that are not there: edit, shell.");
+    expect(readLastAnswer(world)).toContain("tools that are not there: edit, shell.");
   });
 });
 
@@ -292,7 +292,7 @@ describe("the models of the scripted one", () => {
   const named = `${SCRIPTED_MODEL.provider}/${SCRIPTED_MODEL.id}`;
 
   it("are itself alone, and another name is refused with what to do", async () => {
-    const models = scriptedModels();
+    const models = createScriptedModels();
     expect(await models.current()).toBe(SCRIPTED_MODEL);
     expect(await models.find(named)).toBe(SCRIPTED_MODEL);
     expect(await models.list()).toEqual([SCRIPTED_MODEL]);
@@ -302,7 +302,7 @@ describe("the models of the scripted one", () => {
   it("are those of services too where they are given, and are asked there", async () => {
     const others = await openModels({ settings: {}, env: {} });
     const reached: string[] = [];
-    const models = scriptedModels({
+    const models = createScriptedModels({
       others: {
         ...others,
         client: {
@@ -321,7 +321,7 @@ describe("the models of the scripted one", () => {
   });
 
   it("sum up what they are given beside a conversation", async () => {
-    const { client } = scriptedModels({ fast: true });
+    const { client } = createScriptedModels({ fast: true });
     const stream = await client.stream(SCRIPTED_MODEL, { messages: [user("A long talk")] }, {});
     expect(textOf(await stream.result())).toContain("> A long talk");
   });
@@ -329,7 +329,7 @@ describe("the models of the scripted one", () => {
 
 describe("the folder of the demo", () => {
   it("has the project with its bug, and goes when it is told to", async () => {
-    const folder = await demoFolder();
+    const folder = await createDemoFolder();
     const { path } = folder;
     for (const [name, text] of Object.entries(PROJECT_FILES)) {
       expect(readFileSync(join(path, name), "utf8")).toBe(text);
@@ -340,7 +340,7 @@ describe("the folder of the demo", () => {
 
   it("leaves no listener behind", async () => {
     const before = process.listenerCount("exit");
-    const folder = await demoFolder();
+    const folder = await createDemoFolder();
     expect(process.listenerCount("exit")).toBe(before + 1);
     await folder.remove();
     expect(process.listenerCount("exit")).toBe(before);

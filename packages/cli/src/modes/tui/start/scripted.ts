@@ -2,7 +2,7 @@ import { type Clock, type Model, type ProtocolClient } from "@gyre/ai";
 import { scriptedModel, scriptedModelInfo, type ScriptedModelOptions } from "@gyre/ai/testing";
 import { EXIT, ExitError } from "../../../core/exit-codes.ts";
 import type { Models } from "../../../models/models.ts";
-import { messageKey, scriptedPart } from "./scripted-part.ts";
+import { computeMessageKey, createScriptedPart } from "./scripted-part.ts";
 
 /** As fast as one can just read along. */
 const READING_PACE: ScriptedModelOptions = { delayMs: 500, chunkSize: 3, betweenMs: 20 };
@@ -30,10 +30,10 @@ export interface ScriptedOptions {
  * is real: tools, permissions, sessions. Models of services are found by name where `others`
  * has them, and asked through it.
  */
-export function scriptedModels(options: ScriptedOptions = {}): Models {
+export function createScriptedModels(options: ScriptedOptions = {}): Models {
   const { clock, fast = false, folder, others } = options;
   const cutShort = new Set<string>();
-  const part = scriptedPart({ cutShort, ...(folder !== undefined && { folder }) });
+  const part = createScriptedPart({ cutShort, ...(folder !== undefined && { folder }) });
   const scripted = scriptedModel(part, {
     ...(!fast && READING_PACE),
     ...(clock && { clock }),
@@ -47,7 +47,8 @@ export function scriptedModels(options: ScriptedOptions = {}): Models {
       const last = context.messages.at(-1);
       const stream = await scripted.stream(model, context, request);
       stream.result().then(
-        ({ stopReason }) => stopReason === "aborted" && last && cutShort.add(messageKey(last)),
+        ({ stopReason }) =>
+          stopReason === "aborted" && last && cutShort.add(computeMessageKey(last)),
         // The reader of the stream gets the error.
         () => {},
       );

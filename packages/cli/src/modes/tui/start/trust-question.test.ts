@@ -10,13 +10,13 @@ import {
   settingsWorld,
 } from "../../../testing/settings-world.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 import {
   applyTrust,
   type TrustAnswer,
   type TrustFinding,
   type TrustPlace,
-  trustQuestion,
+  askAboutTrust,
 } from "./trust-question.ts";
 
 afterEach(removeWorlds);
@@ -26,12 +26,12 @@ const COLUMNS = 120;
 
 function ask(world: SettingsWorld, more: Partial<TrustPlace> = {}): Promise<TrustFinding> {
   const { home, project: cwd } = world;
-  return trustQuestion({
+  return askAboutTrust({
     env: {},
     cwd,
     flags: {},
     home,
-    theme: NO_COLOURS,
+    theme: NO_COLORS,
     columns: COLUMNS,
     ...more,
   });
@@ -156,7 +156,7 @@ describe("an answer", () => {
     const applied = await apply(world, "always", await ask(world));
     expect(applied.trustOnce).toBe(false);
     expect(applied.trust).toBe("trusted");
-    expect(applied.said).toEqual([
+    expect(applied.messages).toEqual([
       `${world.project} is now trusted, until the file changes.`,
       `${join(world.project, ".mcp.json")} is now trusted, until it changes.`,
     ]);
@@ -176,14 +176,14 @@ describe("an answer", () => {
   it("of once is the flag, and nothing is written", async () => {
     const world = settingsWorld({ project: { model: "theirs" } });
     const applied = await apply(world, "once", await ask(world));
-    expect(applied).toEqual({ trustOnce: true, trust: "trusted once", said: [] });
+    expect(applied).toEqual({ trustOnce: true, trust: "trusted once", messages: [] });
     expect(existsSync(join(world.home, ".config"))).toBe(false);
   });
 
   it.each(["leave", undefined] as const)("of %s uses nothing", async (answer) => {
     const world = settingsWorld({ project: { model: "theirs" } });
     const applied = await apply(world, answer, await ask(world));
-    expect(applied).toEqual({ trustOnce: false, trust: "not trusted", said: [] });
+    expect(applied).toEqual({ trustOnce: false, trust: "not trusted", messages: [] });
   });
 
   it("keeps what else is trusted", async () => {

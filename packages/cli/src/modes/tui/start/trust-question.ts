@@ -49,7 +49,7 @@ export interface TrustApplied {
   trustOnce: boolean;
   trust: FolderTrust;
   /** What was written down, a sentence each. */
-  said: readonly string[];
+  messages: readonly string[];
 }
 
 /**
@@ -57,7 +57,7 @@ export interface TrustApplied {
  * their plugins and hooks, and its MCP servers. Files are read and compared with what was
  * trusted; nothing of them is used or run.
  */
-export async function trustQuestion(place: TrustPlace): Promise<TrustFinding> {
+export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
   const { cwd, env, flags, home = homedir() } = place;
   const project = findProjectFile(cwd, home);
   const servers = findProjectFile(cwd, home, MCP_FILE);
@@ -82,10 +82,10 @@ export async function trustQuestion(place: TrustPlace): Promise<TrustFinding> {
   if (servers) found.push((await import("../../../mcp/trust.ts")).mcpOffer(servers, cwd));
   if (found.length === 0) return nothing;
   if (flags.trust) return { ...nothing, trust: "trusted once" };
-  return findingOf(found, place, home);
+  return buildFinding(found, place, home);
 }
 
-async function findingOf(
+async function buildFinding(
   found: readonly TrustOffer[],
   place: TrustPlace,
   home: string,
@@ -93,12 +93,12 @@ async function findingOf(
   const { readTrustFile, TrustFileError, trustFile, trustOf } =
     await import("../../../settings/trust.ts");
   let folders: ReturnType<typeof readTrustFile> = new Map();
-  let trouble: string | undefined;
+  let problem: string | undefined;
   try {
     folders = readTrustFile(trustFile(place.env, home));
   } catch (error) {
     if (!(error instanceof TrustFileError)) throw error;
-    trouble = `${shownText(error.message)}.`;
+    problem = `${shownText(error.message)}.`;
   }
   const open = found
     .map((offer) => ({ offer, was: trustOf(folders, offer.key, offer.files) }))
@@ -109,18 +109,18 @@ async function findingOf(
   const offers = asked.map(({ offer }) => offer);
   const trust = "not trusted";
   if (offers.length === 0) return { trust, notes, offers };
-  const choices = choicesFor(offers.length, {
-    isWritable: trouble === undefined,
+  const choices = listChoices(offers.length, {
+    isWritable: problem === undefined,
     isSound: notes.length === 0,
   });
   return {
     trust,
     notes,
     offers,
-    listing: listingOf(offers, place.theme),
+    listing: buildListing(offers, place.theme),
     question: {
       title: `Trust what ${shownText(place.cwd).replaceAll("\n", " ")} brings along?`,
-      about: aboutRows(asked, trouble, place),
+      about: describeFiles(asked, problem, place),
       choices,
       requiresConfirmation: true,
       // Who presses Enter without reading has trusted nothing.
@@ -130,7 +130,7 @@ async function findingOf(
 }
 
 /** A broken file would be used too if all were trusted this once: then that is not offered. */
-function choicesFor(
+function listChoices(
   count: number,
   { isWritable, isSound }: { isWritable: boolean; isSound: boolean },
 ): Choice<TrustAnswer>[] {
@@ -158,9 +158,9 @@ function choicesFor(
 }
 
 /** The files, each with what it can do. */
-function aboutRows(
+function describeFiles(
   asked: readonly { offer: TrustOffer; was: Trust }[],
-  trouble: string | undefined,
+  problem: string | undefined,
   { columns, cwd, theme }: TrustPlace,
 ): Row[] {
   const from = realPath(cwd);
@@ -173,10 +173,10 @@ function aboutRows(
     ];
     return wrapSpans(spans, columns, { rest: [{ text: "  ", style: "" }] }).map(({ row }) => row);
   });
-  return [...files, ...(trouble === undefined ? [] : wrapText(trouble, columns, theme.warning))];
+  return [...files, ...(problem === undefined ? [] : wrapText(problem, columns, theme.warning))];
 }
 
-function listingOf(offers: readonly TrustOffer[], theme: Theme): Block {
+function buildListing(offers: readonly TrustOffer[], theme: Theme): Block {
   const lines = offers.flatMap(({ notes, shown }) => [
     ...shownText(shown)
       .trimEnd()
@@ -204,9 +204,9 @@ export async function applyTrust(
   { offers, trust }: Pick<TrustFinding, "offers" | "trust">,
   { env, home = homedir() }: Pick<TrustPlace, "env" | "home">,
 ): Promise<TrustApplied> {
-  if (answer === "once") return { trustOnce: true, trust: "trusted once", said: [] };
-  if (answer !== "always") return { trustOnce: trust === "trusted once", trust, said: [] };
+  if (answer === "once") return { trustOnce: true, trust: "trusted once", messages: [] };
+  if (answer !== "always") return { trustOnce: trust === "trusted once", trust, messages: [] };
   const { storeTrust } = await import("../../../settings/trust-offer.ts");
-  const said = offers.map((offer) => storeTrust(offer, env, home));
-  return { trustOnce: false, trust: "trusted", said };
+  const messages = offers.map((offer) => storeTrust(offer, env, home));
+  return { trustOnce: false, trust: "trusted", messages };
 }

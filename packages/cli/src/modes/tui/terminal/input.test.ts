@@ -26,7 +26,7 @@ function decoder() {
 }
 
 /** The events of pieces, the timer fired at the end. */
-function eventsOf(...pieces: (string | Buffer)[]): TerminalEvent[] {
+function decodeEvents(...pieces: (string | Buffer)[]): TerminalEvent[] {
   const { input, events, fire } = decoder();
   for (const piece of pieces) input.feed(piece);
   fire();
@@ -65,7 +65,7 @@ test.each([
   ["\x1bé", "alt+é"],
   ["\x1b😀", "alt+😀"],
 ])("a character with or without Alt, %j, is %s", (sent, name) => {
-  expect(eventsOf(sent)).toEqual([key(name)]);
+  expect(decodeEvents(sent)).toEqual([key(name)]);
 });
 
 test.each([
@@ -114,7 +114,7 @@ test.each([
   ["\x1b[27;5;99~", "ctrl+c"],
   ["\x1b[27;6;67~", "ctrl+shift+c"],
 ])("the sequence %j is %s", (sent, name) => {
-  expect(eventsOf(sent)).toEqual([key(name)]);
+  expect(decodeEvents(sent)).toEqual([key(name)]);
 });
 
 test.each([
@@ -126,7 +126,7 @@ test.each([
   ["\x1b[57400u", "1"],
   ["\x1bOk", "+"],
 ])("a key that writes something, %j, is its text", (sent, written) => {
-  expect(eventsOf(sent)).toEqual(written === "" ? [] : [text(written)]);
+  expect(decodeEvents(sent)).toEqual(written === "" ? [] : [text(written)]);
 });
 
 test.each([
@@ -147,7 +147,7 @@ test.each([
   ["what is too long", `\x1b[${"1;".repeat(1000)}$z`],
   ["controls of the second half", "\x85\x9b"],
 ])("of %s nothing is seen, and what follows is", (_, sent) => {
-  expect(eventsOf(`${sent}x`)).toEqual([text("x")]);
+  expect(decodeEvents(`${sent}x`)).toEqual([text("x")]);
 });
 
 test("an ESC that nothing follows in time is Escape", () => {
@@ -159,8 +159,8 @@ test("an ESC that nothing follows in time is Escape", () => {
 });
 
 test("two of them are two Escapes", () => {
-  expect(eventsOf("\x1b\x1b")).toEqual([key("escape"), key("escape")]);
-  expect(eventsOf("\x1b\x1bx")).toEqual([key("escape"), key("alt+x")]);
+  expect(decodeEvents("\x1b\x1b")).toEqual([key("escape"), key("escape")]);
+  expect(decodeEvents("\x1b\x1bx")).toEqual([key("escape"), key("alt+x")]);
 });
 
 test("what follows in time stops the timer", () => {
@@ -189,28 +189,28 @@ test("a string without an end does not take what is typed later with it", () => 
   fire();
   input.feed("x");
   expect(events).toEqual([text("x")]);
-  expect(eventsOf("\x1b]0;abc\x03")).toEqual([key("ctrl+c")]);
+  expect(decodeEvents("\x1b]0;abc\x03")).toEqual([key("ctrl+c")]);
 });
 
 test("characters may be cut anywhere", () => {
   const bytes = Buffer.from("é漢😀");
   const pieces = Array.from(bytes, (byte) => Buffer.from([byte]));
-  expect(merged(eventsOf(...pieces))).toEqual([text("é漢😀")]);
+  expect(merged(decodeEvents(...pieces))).toEqual([text("é漢😀")]);
 });
 
 test("text has nothing in it that turns the direction of writing", () => {
-  expect(eventsOf("a\u202eb")).toEqual([text("ab")]);
+  expect(decodeEvents("a\u202eb")).toEqual([text("ab")]);
 });
 
 test("what is pasted is one event, with line ends, and without what a terminal obeys", () => {
   const sent = "\x1b[200~a\r\nb\rc\td\x1b[31me\x03\x1b[201~x";
-  expect(eventsOf(sent)).toEqual([paste("a\nb\nc    de"), text("x")]);
+  expect(decodeEvents(sent)).toEqual([paste("a\nb\nc    de"), text("x")]);
 });
 
 test("a paste of a megabyte in small pieces comes as one", () => {
   const line = "0123456789abcde\r";
   const pieces = Array.from({ length: 65_536 }, () => line);
-  const [event] = eventsOf("\x1b[200~", ...pieces, "\x1b[20", "1~");
+  const [event] = decodeEvents("\x1b[200~", ...pieces, "\x1b[20", "1~");
   expect(event?.type === "paste" && event.text.length).toBe(1_048_576);
 });
 

@@ -2,7 +2,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "@gyre/ai";
 import { plainText } from "../../../text/plain-text.ts";
 import type { TerminalEvent } from "./key.ts";
-import { type Decoded, decodeCsi, decodeSs3, keyOf, keyOfCharacter } from "./key-sequence.ts";
+import { type Decoded, decodeCsi, decodeSs3, createKey, decodeCharacter } from "./key-sequence.ts";
 
 /** An ESC that nothing follows for so long is the key. */
 export const ESCAPE_MS = 25;
@@ -121,7 +121,7 @@ export class InputDecoder {
     }
     const control = text[at] ?? "";
     // The second half of the controls is nobody's key.
-    if (control <= "\x7f") this.#emit(keyOfCharacter(control));
+    if (control <= "\x7f") this.#emit(decodeCharacter(control));
     return at + 1;
   }
 
@@ -133,7 +133,7 @@ export class InputDecoder {
       if (after === undefined) return at;
       // Some terminals put an ESC before the sequence of a key that is pressed with Alt.
       if (after === "[" || after === "O") return this.#readSequence(text, at + 1, at, true);
-      this.#emit(keyOf("escape"));
+      this.#emit(createKey("escape"));
       return at + 1;
     }
     if (next === "[" || next === "O") return this.#readSequence(text, at, at, false);
@@ -143,7 +143,7 @@ export class InputDecoder {
       return at + 2;
     }
     const character = String.fromCodePoint(text.codePointAt(at + 1) ?? 0);
-    this.#emit(keyOfCharacter(character, true));
+    this.#emit(decodeCharacter(character, true));
     return at + 1 + character.length;
   }
 
@@ -238,8 +238,8 @@ export class InputDecoder {
     const rest = pending.slice(escapes);
     // The beginning of a sequence alone is its character with Alt; more of it is of no use.
     const alone = rest === "" ? escapes : escapes - 1;
-    for (let index = 0; index < alone; index += 1) this.#emit(keyOf("escape"));
-    if (rest.length === 1) this.#emit(keyOfCharacter(rest, true));
+    for (let index = 0; index < alone; index += 1) this.#emit(createKey("escape"));
+    if (rest.length === 1) this.#emit(decodeCharacter(rest, true));
   }
 }
 

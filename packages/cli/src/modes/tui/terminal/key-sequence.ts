@@ -66,7 +66,7 @@ const KEYPAD_EQUALS = 57_415;
 const SS3_KEYPAD = "*+,-./0123456789";
 
 /** A key with what was held down, as a sequence has it: 1 is nothing. */
-export function keyOf(name: KeyName, modifiers = 1): Key {
+export function createKey(name: KeyName, modifiers = 1): Key {
   const held = modifiers - 1;
   return {
     type: "key",
@@ -78,18 +78,18 @@ export function keyOf(name: KeyName, modifiers = 1): Key {
 }
 
 /** A character that came behind an ESC, or that is a control. */
-export function keyOfCharacter(character: string, alt = false): Key {
+export function decodeCharacter(character: string, alt = false): Key {
   const code = character.codePointAt(0) ?? 0;
   const held = alt ? 1 + ALT : 1;
   const name = BY_CODE[code];
-  if (name !== undefined) return keyOf(name, held);
+  if (name !== undefined) return createKey(name, held);
   // Ctrl takes the upper bits of a letter away: `c` and `C` are 3, `_` is 31, space is 0.
-  if (code === 0) return keyOf(" ", held + CTRL);
+  if (code === 0) return createKey(" ", held + CTRL);
   if (code < FIRST_PRINTABLE) {
-    return keyOf(String.fromCodePoint(code + 0x40).toLowerCase(), held + CTRL);
+    return createKey(String.fromCodePoint(code + 0x40).toLowerCase(), held + CTRL);
   }
   const small = character.toLowerCase();
-  return keyOf(small, small === character ? held : held + SHIFT);
+  return createKey(small, small === character ? held : held + SHIFT);
 }
 
 /** The body of `CSI body final`: numbers, and what tells kinds of sequences apart. */
@@ -98,38 +98,38 @@ export function decodeCsi(body: string, final: string): Decoded {
   if (/[^0-9:;]/.test(body)) return undefined;
   const fields = body.split(";");
   const [first = "", second = "", third = ""] = fields;
-  const modifiers = heldOf(second);
+  const modifiers = parseModifiers(second);
   if (modifiers === undefined) return undefined;
-  if (final === "Z") return keyOf("tab", withShift(modifiers));
+  if (final === "Z") return createKey("tab", withShift(modifiers));
   if (final === "u") return decodeCode(first, modifiers, third);
   if (final === "~") {
     const number = Number(first);
     // What xterm sends for keys with Ctrl or Alt where it is told to.
     if (number === 27) return decodeCode(third, modifiers, "");
     const name = BY_NUMBER[number];
-    return name === undefined ? undefined : keyOf(name, modifiers);
+    return name === undefined ? undefined : createKey(name, modifiers);
   }
   // rxvt has its own signs in place of the tilde, and small letters with Shift.
   const rxvt = { $: SHIFT, "^": CTRL, "@": SHIFT | CTRL }[final];
   if (rxvt !== undefined) {
     const name = BY_NUMBER[Number(first)];
-    return name === undefined ? undefined : keyOf(name, 1 + rxvt);
+    return name === undefined ? undefined : createKey(name, 1 + rxvt);
   }
   if (/[a-d]/.test(final) && body === "") {
-    return keyOf(BY_FINAL[final.toUpperCase()] ?? "", 1 + SHIFT);
+    return createKey(BY_FINAL[final.toUpperCase()] ?? "", 1 + SHIFT);
   }
   const name = BY_FINAL[final];
-  return name === undefined ? undefined : keyOf(name, modifiers);
+  return name === undefined ? undefined : createKey(name, modifiers);
 }
 
 /** `SS3 body final`: keys of the application modes. */
 export function decodeSs3(body: string, final: string): Decoded {
-  const modifiers = heldOf(body.split(";").at(-1) ?? "") ?? 1;
-  if (final === "M") return keyOf("enter", modifiers);
+  const modifiers = parseModifiers(body.split(";").at(-1) ?? "") ?? 1;
+  if (final === "M") return createKey("enter", modifiers);
   if (final === "X") return { type: "text", text: "=" };
-  if (/[a-d]/.test(final)) return keyOf(BY_FINAL[final.toUpperCase()] ?? "", 1 + CTRL);
+  if (/[a-d]/.test(final)) return createKey(BY_FINAL[final.toUpperCase()] ?? "", 1 + CTRL);
   const name = BY_FINAL[final];
-  if (name !== undefined) return keyOf(name, modifiers);
+  if (name !== undefined) return createKey(name, modifiers);
   const keypad = SS3_KEYPAD[final.charCodeAt(0) - "j".charCodeAt(0)];
   return keypad === undefined ? undefined : { type: "text", text: keypad };
 }
@@ -139,7 +139,7 @@ function withShift(modifiers: number): number {
 }
 
 /** `modifiers:event`; undefined where the key was let go. */
-function heldOf(field: string): number | undefined {
+function parseModifiers(field: string): number | undefined {
   const [modifiers = "", event = ""] = field.split(":");
   if (Number(event) === RELEASE) return undefined;
   return Math.max(1, Number(modifiers) || 1);
@@ -149,22 +149,22 @@ function heldOf(field: string): number | undefined {
 function decodeCode(field: string, modifiers: number, written: string): Decoded {
   const [code = 0, shifted = 0] = field.split(":").map(Number);
   const name = BY_CODE[code];
-  if (name !== undefined) return keyOf(name, modifiers);
-  const character = characterOf(code);
+  if (name !== undefined) return createKey(name, modifiers);
+  const character = toCharacter(code);
   if (character === undefined) return undefined;
   const held = modifiers - 1;
   // The desktop's own keys are not ours.
   if ((held & (SUPER | HYPER)) !== 0) return undefined;
   if ((held & (CTRL | ALT | META)) !== 0) {
     const small = character.toLowerCase();
-    return keyOf(small, small === character ? modifiers : withShift(modifiers));
+    return createKey(small, small === character ? modifiers : withShift(modifiers));
   }
-  const texts = written.split(":").map((each) => characterOf(Number(each)) ?? "");
+  const texts = written.split(":").map((each) => toCharacter(Number(each)) ?? "");
   const upper = (held & SHIFT) !== 0 ? character.toUpperCase() : character;
-  return { type: "text", text: texts.join("") || (characterOf(shifted) ?? upper) };
+  return { type: "text", text: texts.join("") || (toCharacter(shifted) ?? upper) };
 }
 
-function characterOf(code: number): string | undefined {
+function toCharacter(code: number): string | undefined {
   if (code === KEYPAD_EQUALS) return "=";
   const keypad = KEYPAD[code - FIRST_KEYPAD];
   if (keypad !== undefined) return keypad;

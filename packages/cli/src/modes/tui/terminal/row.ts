@@ -58,7 +58,7 @@ export interface Cell extends Cluster {
   readonly style: string;
 }
 
-export function cellsOf(spans: Row): Cell[] {
+export function splitCells(spans: Row): Cell[] {
   return spans.flatMap(({ text, style }) =>
     clustersOf(text).map((cluster) => ({ ...cluster, style })),
   );
@@ -72,7 +72,7 @@ const WRAP_ON = "\x1b[?7h";
  * terminals do not agree on the column is set, so that what follows stands where it should;
  * no row goes on in the next one by that.
  */
-export function ansiOf(cells: readonly Cell[], from = 0): string {
+export function formatCells(cells: readonly Cell[], from = 0): string {
   let out = "";
   let style = "";
   let column = from;

@@ -62,7 +62,7 @@ function open(size: Size, before = "") {
   };
 }
 
-const frameOf = (lines: readonly string[], cursor?: Frame["cursor"]): Frame => ({
+const createFrame = (lines: readonly string[], cursor?: Frame["cursor"]): Frame => ({
   base: 0,
   rows: lines.map((line) => row(line)),
   ...(cursor && { cursor }),
@@ -71,9 +71,9 @@ const frameOf = (lines: readonly string[], cursor?: Frame["cursor"]): Frame => (
 describe("what is written", () => {
   test("a row that grows costs its new characters and the way there and back", async () => {
     const { screen, written, parsed, viewport } = open({ columns: 40, rows: 8 });
-    screen.draw(frameOf(["Hello", "", "› "], { row: 2, column: 2 }));
+    screen.draw(createFrame(["Hello", "", "› "], { row: 2, column: 2 }));
     written.length = 0;
-    screen.draw(frameOf(["Hello wor", "", "› "], { row: 2, column: 2 }));
+    screen.draw(createFrame(["Hello wor", "", "› "], { row: 2, column: 2 }));
     expect(written).toEqual(["\x1b7\x1b[2A\x1b[6G wor\x1b8"]);
     await parsed();
     expect(viewport().slice(0, 3)).toEqual(["Hello wor", "", "›"]);
@@ -81,9 +81,9 @@ describe("what is written", () => {
 
   test("a row more moves those below, which are not written again", async () => {
     const { screen, written, parsed, viewport } = open({ columns: 40, rows: 4 });
-    screen.draw(frameOf(["one", "two", "› ask", "the footer"], { row: 2, column: 2 }));
+    screen.draw(createFrame(["one", "two", "› ask", "the footer"], { row: 2, column: 2 }));
     written.length = 0;
-    screen.draw(frameOf(["one", "two", "three", "› ask", "the footer"], { row: 3, column: 2 }));
+    screen.draw(createFrame(["one", "two", "three", "› ask", "the footer"], { row: 3, column: 2 }));
     expect(written.join("")).not.toMatch(/ask|footer|one|two/);
     await parsed();
     expect(viewport()).toEqual(["two", "three", "› ask", "the footer"]);
@@ -91,30 +91,30 @@ describe("what is written", () => {
 
   test("a typed character alone is written as it is", () => {
     const { screen, written } = open({ columns: 40, rows: 8 });
-    screen.draw(frameOf(["", "› "], { row: 1, column: 2 }));
+    screen.draw(createFrame(["", "› "], { row: 1, column: 2 }));
     written.length = 0;
-    screen.draw(frameOf(["", "› a"], { row: 1, column: 3 }));
+    screen.draw(createFrame(["", "› a"], { row: 1, column: 3 }));
     expect(written).toEqual(["a"]);
   });
 
   test("the same frame again writes nothing", () => {
     const { screen, written } = open({ columns: 40, rows: 8 });
-    screen.draw(frameOf(["a", "b"], { row: 1, column: 0 }));
+    screen.draw(createFrame(["a", "b"], { row: 1, column: 0 }));
     written.length = 0;
-    screen.draw(frameOf(["a", "b"], { row: 1, column: 0 }));
+    screen.draw(createFrame(["a", "b"], { row: 1, column: 0 }));
     expect(written).toEqual([]);
   });
 
   test("what stood on the screen before is pushed up and stays", async () => {
     const { screen, parsed, all } = open({ columns: 20, rows: 4 }, "$ ls\na  b\n$ gyre\n");
-    screen.draw(frameOf(["1", "2", "3", "4", "5"]));
+    screen.draw(createFrame(["1", "2", "3", "4", "5"]));
     await parsed();
     expect(all()).toEqual(["$ ls", "a  b", "$ gyre", "1", "2", "3", "4", "5"]);
   });
 
   test("finish leaves the cursor on a row of its own, visible", async () => {
     const { screen, written, parsed, cursor } = open({ columns: 20, rows: 6 });
-    screen.draw(frameOf(["1", "2"]));
+    screen.draw(createFrame(["1", "2"]));
     screen.finish();
     await parsed();
     expect(cursor()).toEqual({ row: 2, column: 0 });
@@ -186,11 +186,11 @@ function change(model: Model, given: Exclude<Step, { type: "resize" }>): void {
 }
 
 function layOut({ paragraphs, chrome, cursor }: Model, columns: number): Frame {
-  const said = paragraphs.flatMap((paragraph) => wrapText(paragraph, columns));
-  const rows: Row[] = [...said, ...chrome.map((line) => row(line.slice(0, columns)))];
+  const conversation = paragraphs.flatMap((paragraph) => wrapText(paragraph, columns));
+  const rows: Row[] = [...conversation, ...chrome.map((line) => row(line.slice(0, columns)))];
   const at = cursor % chrome.length;
   const column = Math.min(chrome[at]?.length ?? 0, columns - 1);
-  return { base: 0, rows, cursor: { row: said.length + at, column } };
+  return { base: 0, rows, cursor: { row: conversation.length + at, column } };
 }
 
 test(

@@ -1,4 +1,4 @@
-import { ansiOf, type Cell, cellsOf, type Row, widthOfRow } from "./row.ts";
+import { formatCells, type Cell, splitCells, type Row, widthOfRow } from "./row.ts";
 
 /** What is to be seen: all rows that can still change, one below the other. */
 export interface Frame {
@@ -87,7 +87,7 @@ export class Screen {
     const rows = frame.rows.slice(Math.max(0, this.#top - frame.base));
     const parked = this.#cursor;
     this.#change(rows);
-    const wanted = this.#placeOf(frame);
+    const wanted = this.#findCursor(frame);
     const isBack = wanted && wanted.row === parked.row && wanted.column === parked.column;
     if (isBack && this.#touched === 1 && !this.#isHidden) {
       this.#out = SAVE_CURSOR + this.#out + RESTORE_CURSOR;
@@ -115,7 +115,7 @@ export class Screen {
     const from = this.#resized?.from ?? this.#size;
     const { rows: height } = this.#size;
     this.#resized = undefined;
-    const origin = this.#originOf(from, position);
+    const origin = this.#computeOrigin(from, position);
     const hasRoom = this.#top === 0 && origin >= 0;
     this.#shown = [];
     this.#top = hasRoom ? 0 : Math.max(0, frame.base + frame.rows.length - height);
@@ -125,7 +125,7 @@ export class Screen {
     this.#cursor = { row: 0, column: 0 };
     this.#rewrite(rows, 0, true);
     this.#eraseBelow(first + this.#shown.length);
-    this.#park(this.#placeOf(frame));
+    this.#park(this.#findCursor(frame));
     this.#flush();
   }
 
@@ -142,7 +142,7 @@ export class Screen {
     this.#cursor = { row: 0, column: 0 };
   }
 
-  #placeOf({ base, cursor }: Frame): Place | undefined {
+  #findCursor({ base, cursor }: Frame): Place | undefined {
     if (!cursor) return undefined;
     return { row: cursor.row + base - this.#top, column: cursor.column };
   }
@@ -167,7 +167,7 @@ export class Screen {
       const isFresh = row >= before + removed;
       this.#row(row - leaving, isFresh ? [] : (old[row] ?? []), rows[row] ?? []);
     }
-    this.#take(rows);
+    this.#setShown(rows);
   }
 
   /** Rows below `at` go down by `count`: first there is room below, then they are moved into it. */
@@ -208,14 +208,14 @@ export class Screen {
         this.#out += "\n";
       }
       this.#cursor = { row: Math.min(at, height - 1), column: 0 };
-      this.#cells(cellsOf(row), 0);
+      this.#cells(splitCells(row), 0);
       if (isOver && this.#cursor.column < columns) this.#out += ERASE_REST;
     }
     this.#touched += 2;
-    this.#take(rows);
+    this.#setShown(rows);
   }
 
-  #take(rows: readonly Row[]): void {
+  #setShown(rows: readonly Row[]): void {
     const leaving = Math.max(0, rows.length - this.#size.rows);
     this.#top += leaving;
     this.#shown = leaving > 0 ? rows.slice(leaving) : rows;
@@ -224,8 +224,8 @@ export class Screen {
   /** Changes one row from its first difference on. */
   #row(at: number, old: Row, now: Row): void {
     if (old === now) return;
-    const had = cellsOf(old);
-    const has = cellsOf(now);
+    const had = splitCells(old);
+    const has = splitCells(now);
     let same = 0;
     let column = 0;
     for (; same < has.length; same++) {
@@ -242,7 +242,7 @@ export class Screen {
   }
 
   #cells(cells: readonly Cell[], from: number): void {
-    this.#out += ansiOf(cells, from);
+    this.#out += formatCells(cells, from);
     let column = from;
     for (const { width } of cells) column += width;
     this.#cursor = { row: this.#cursor.row, column };
@@ -281,7 +281,7 @@ export class Screen {
   }
 
   /** On which row of the screen the first row is, after the terminal has wrapped those that are too wide. */
-  #originOf(from: Size, position: Place | undefined): number {
+  #computeOrigin(from: Size, position: Place | undefined): number {
     const { columns, rows: height } = this.#size;
     const tall = (row: Row): number => Math.max(1, Math.ceil(widthOfRow(row) / columns));
     const isNarrower = columns < from.columns;

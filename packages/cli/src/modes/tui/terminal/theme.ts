@@ -27,7 +27,7 @@ export interface Theme {
   readonly selected: string;
 }
 
-export const COLOURS: Theme = {
+export const COLORS: Theme = {
   strong: "1",
   emphasis: "3",
   struck: "9",
@@ -51,7 +51,7 @@ export const COLOURS: Theme = {
 };
 
 /** Signs alone tell what colours do elsewhere. */
-export const NO_COLOURS: Theme = {
+export const NO_COLORS: Theme = {
   strong: "",
   emphasis: "",
   struck: "",

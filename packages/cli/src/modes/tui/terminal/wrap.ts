@@ -42,13 +42,13 @@ export function wrapSpans(
   let used = 0;
   let start = 0;
   const flush = (next: number): void => {
-    rows.push({ row: joined(current), start });
+    rows.push({ row: mergeSpans(current), start });
     current = [...rest];
     room = Math.max(1, columns - widthOfRow(rest));
     used = 0;
     start = next;
   };
-  for (const word of wordsOf(spans)) {
+  for (const word of splitWords(spans)) {
     if (word.isNewLine) flush(word.gapAt);
     const isFirst = used === 0;
     // Spaces at the end of a line are no reason for another row.
@@ -74,7 +74,7 @@ export function wrapSpans(
       }
     }
   }
-  rows.push({ row: joined(current), start });
+  rows.push({ row: mergeSpans(current), start });
   return rows;
 }
 
@@ -89,7 +89,7 @@ export function wrapText(
 }
 
 /** Words, each with the spaces before it. What can be broken behind any character is many words. */
-function wordsOf(spans: readonly Span[]): Word[] {
+function splitWords(spans: readonly Span[]): Word[] {
   const words: Word[] = [];
   let word = newWord(0, false);
   let at = 0;
@@ -141,7 +141,7 @@ function newWord(at: number, isNewLine: boolean): Word {
 }
 
 /** Neighbours of the same style are one span. */
-function joined(spans: readonly Span[]): Row {
+function mergeSpans(spans: readonly Span[]): Row {
   const out: Span[] = [];
   for (const each of spans) {
     const last = out.at(-1);

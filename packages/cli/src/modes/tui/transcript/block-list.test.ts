@@ -4,11 +4,11 @@ import type { Block } from "../ui/block.ts";
 import { BlockList, KEPT_ROWS } from "./block-list.ts";
 import { FixedBlock, ThinkingBlock } from "./message-blocks.ts";
 import { type Row, row, textOfRow } from "../terminal/row.ts";
-import { NO_COLOURS } from "../terminal/theme.ts";
+import { NO_COLORS } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
 
 const COLUMNS = 40;
-const OPTIONS = { theme: NO_COLOURS, cwd: "/", now: (): number => 0 };
+const OPTIONS = { theme: NO_COLORS, cwd: "/", now: (): number => 0 };
 
 function lines(name: string, count: number): Block {
   return new FixedBlock(Array.from({ length: count }, (_, index) => row(`${name}${index}`)));

@@ -31,7 +31,7 @@ export class BlockList {
   #base = 0;
 
   add(block: Block): void {
-    this.#live.push(entryOf(block));
+    this.#live.push(createEntry(block));
   }
 
   /** Blocks that are on the screen, or could be. */
@@ -85,7 +85,7 @@ export class BlockList {
     this.#live = all
       .filter(({ partOf }) => partOf === undefined || !whole.has(partOf))
       .map(({ block, partOf, isRest }) => ({
-        ...entryOf(block, partOf),
+        ...createEntry(block, partOf),
         isRest: isRest && !whole.has(block),
       }));
     this.#kept = [];
@@ -101,7 +101,7 @@ export class BlockList {
     if (ofBlock === 0) return;
     const left = entry.shown.slice(ofBlock);
     if (isOpen(entry.block)) {
-      const part = entryOf(entry.block.freeze(ofBlock), entry.block);
+      const part = createEntry(entry.block.freeze(ofBlock), entry.block);
       this.#keep({ ...part, isRest: entry.isRest }, count);
       entry.isRest = true;
     } else entry.left = left;
@@ -119,7 +119,7 @@ export class BlockList {
   }
 }
 
-function entryOf(block: Block, partOf?: Block): Entry {
+function createEntry(block: Block, partOf?: Block): Entry {
   const entry = { block, isRest: false, isGapGone: false, hasGap: false, shown: [] };
   return partOf === undefined ? entry : { ...entry, partOf };
 }

@@ -1,5 +1,5 @@
 import { shownText } from "../../../text/shown-text.ts";
-import { commonParts, partsOf } from "./line-diff.ts";
+import { findCommonParts, splitParts } from "./line-diff.ts";
 import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans } from "../terminal/wrap.ts";
@@ -59,12 +59,12 @@ export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[
   for (const { path, lines, more = 0 } of files) {
     hidden += more;
     if (rows.length >= maxRows) {
-      hidden += countOf(lines);
+      hidden += countLines(lines);
       continue;
     }
     const shown = (options.shown ?? shownText)(path).replaceAll("\n", " ");
     if (files.length > 1) rows.push([span(margin), span(shown, theme.strong)]);
-    const digits = digitsOf(lines);
+    const digits = countDigits(lines);
     const hasNumbers = columns - indent - digits - 1 - SIGN_COLUMNS >= MIN_TEXT_COLUMNS;
     for (const [index, line] of lines.entries()) {
       const some = lineRows(line, options, margin, hasNumbers ? digits : 0);
@@ -72,7 +72,7 @@ export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[
       if (some.length > room) {
         // Of a line that no room is enough for, the beginning.
         if (index === 0) rows.push(...some.slice(0, room));
-        hidden += countOf(lines.slice(index));
+        hidden += countLines(lines.slice(index));
         break;
       }
       rows.push(...some);
@@ -86,11 +86,11 @@ export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[
 }
 
 /** Lines of a file, without what is said of them. */
-export function countOf(lines: readonly DiffLine[]): number {
+export function countLines(lines: readonly DiffLine[]): number {
   return lines.filter(({ type }) => type !== "gap" && type !== "note").length;
 }
 
-function digitsOf(lines: readonly DiffLine[]): number {
+function countDigits(lines: readonly DiffLine[]): number {
   let highest = 0;
   for (const line of lines) if ("number" in line) highest = Math.max(highest, line.number);
   return String(highest).length;
@@ -111,11 +111,11 @@ function lineRows(
   const text = shown(line.text.slice(0, most));
   const other = "other" in line ? line.other : undefined;
   const number = digits > 0 ? `${String(line.number).padStart(digits)} ` : "";
-  const style = styleOf(line, theme);
+  const style = getLineStyle(line, theme);
   const spans =
     other === undefined
       ? [span(text, style)]
-      : differing(text, shown(other.slice(0, most)), style, theme);
+      : markChanges(text, shown(other.slice(0, most)), style, theme);
   return wrapSpans(spans, columns, {
     first: [span(`${margin}${number}`, theme.dim), span(`${SIGNS[line.type]} `, style)],
     rest: [span(`${blank}  `)],
@@ -124,21 +124,21 @@ function lineRows(
 
 const SIGNS = { added: "+", removed: "-", same: " " } as const;
 
-function styleOf({ type }: DiffLine, theme: Theme): string {
+function getLineStyle({ type }: DiffLine, theme: Theme): string {
   if (type === "added") return theme.added;
   return type === "removed" ? theme.removed : theme.dim;
 }
 
 /** What the other line has not stands out. */
-function differing(text: string, other: string, style: string, theme: Theme): Span[] {
+function markChanges(text: string, other: string, style: string, theme: Theme): Span[] {
   const strong = [style, theme.selected].filter((each) => each !== "").join(";");
-  const parts = partsOf(text, other);
+  const parts = splitParts(text, other);
   if (!parts) return [span(text, style)];
   return parts.map((part) => span(part.text, part.isCommon ? style : strong));
 }
 
 /** How many lines came, and how many went. */
-export function changesIn(files: readonly DiffFile[]): { added: number; removed: number } {
+export function countChanges(files: readonly DiffFile[]): { added: number; removed: number } {
   let [added, removed] = [0, 0];
   for (const { lines } of files) {
     for (const { type } of lines) {
@@ -163,7 +163,7 @@ export function parseDiff(diff: string): DiffFile[] {
   for (const [index, text] of rows.entries()) {
     const following = rows[index + 1] ?? "";
     if (!isInside() && text.startsWith("--- ") && following.startsWith("+++ ")) {
-      file = { path: pathOf(text, following), lines: [] };
+      file = { path: parsePath(text, following), lines: [] };
       files.push(file);
       at = { old: 1, next: 1 };
       const hasPlaces = (rows[index + 2] ?? "").startsWith("@@");
@@ -180,10 +180,10 @@ export function parseDiff(diff: string): DiffFile[] {
       continue;
     }
     if (!file || (text.startsWith("+++ ") && file.lines.length === 0)) continue;
-    const line = lineOf(text, at, left);
+    const line = parseLine(text, at, left);
     if (line) file.lines.push(line);
   }
-  return files.map(({ path, lines }) => ({ path, lines: paired(nearChanges(lines)) }));
+  return files.map(({ path, lines }) => ({ path, lines: pairLines(keepNearChanges(lines)) }));
 }
 
 /** The lines of a unified diff as they are written, and what each does. Names of files do nothing. */
@@ -216,7 +216,7 @@ export function diffLines(diff: string): { text: string; kind?: "added" | "remov
   });
 }
 
-function pathOf(before: string, after: string): string {
+function parsePath(before: string, after: string): string {
   const name = after === "+++ /dev/null" ? before : after;
   return name.slice("+++ ".length).replace(/^[ab]\//, "");
 }
@@ -226,7 +226,7 @@ interface Counts {
   next: number;
 }
 
-function lineOf(row: string, at: Counts, left: Counts): DiffLine | undefined {
+function parseLine(row: string, at: Counts, left: Counts): DiffLine | undefined {
   const text = row.slice(1).replace(/\r$/, "");
   const sign = row.charAt(0);
   if (sign === "\\") return { type: "note", text: "(no line end at the end of the file)" };
@@ -244,10 +244,10 @@ function lineOf(row: string, at: Counts, left: Counts): DiffLine | undefined {
 }
 
 /** The changes between two texts, with the lines around them. */
-export function changedLines(before: string, after: string): DiffLine[] {
+export function diffTexts(before: string, after: string): DiffLine[] {
   const old = splitText(before);
   const next = splitText(after);
-  const common = commonParts(old, next);
+  const common = findCommonParts(old, next);
   const lines: DiffLine[] = [];
   let a = 0;
   const removeUpTo = (end: number): void => {
@@ -262,7 +262,7 @@ export function changedLines(before: string, after: string): DiffLine[] {
     a++;
   }
   removeUpTo(old.length);
-  return paired(nearChanges(lines));
+  return pairLines(keepNearChanges(lines));
 }
 
 function splitText(text: string): string[] {
@@ -270,7 +270,7 @@ function splitText(text: string): string[] {
 }
 
 /** Without the lines that are far from any change. */
-function nearChanges(lines: readonly DiffLine[]): DiffLine[] {
+function keepNearChanges(lines: readonly DiffLine[]): DiffLine[] {
   const near: DiffLine[] = [];
   const isChange = (index: number): boolean => {
     const type = lines[index]?.type;
@@ -295,7 +295,7 @@ function nearChanges(lines: readonly DiffLine[]): DiffLine[] {
 }
 
 /** Where as many lines came as went, each came in the place of one. */
-function paired(lines: readonly DiffLine[]): DiffLine[] {
+function pairLines(lines: readonly DiffLine[]): DiffLine[] {
   const all = [...lines];
   for (let start = 0; start < all.length;) {
     const middle = runEnd(all, start, "removed");

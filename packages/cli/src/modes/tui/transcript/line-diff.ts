@@ -12,7 +12,7 @@ const MIN_SAME_SHARE = 0.3;
  * For each part of `next` the part of `old` that it is, or -1. In order, and as many as can be
  * found without comparing more than `MAX_PAIRS`.
  */
-export function commonParts(old: readonly string[], next: readonly string[]): Int32Array {
+export function findCommonParts(old: readonly string[], next: readonly string[]): Int32Array {
   const common = new Int32Array(next.length).fill(-1);
   let [a0, a1, b0, b1] = [0, old.length, 0, next.length];
   while (a0 < a1 && b0 < b1 && old[a0] === next[b0]) common[b0++] = a0++;
@@ -49,11 +49,11 @@ export interface LinePart {
  * A line in the parts that another has, and those that it has not. Undefined where the two
  * have too little in common to be the same line before and after a change.
  */
-export function partsOf(line: string, other: string): LinePart[] | undefined {
+export function splitParts(line: string, other: string): LinePart[] | undefined {
   const words = line.match(WORDS) ?? [];
   const others = other.match(WORDS) ?? [];
   if (words.length > MAX_WORDS || others.length > MAX_WORDS) return undefined;
-  const common = commonParts(others, words);
+  const common = findCommonParts(others, words);
   const parts: LinePart[] = [];
   let same = 0;
   for (const [index, text] of words.entries()) {

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { errorBlock, FixedBlock, NoticeBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
 import { type Row, row, textOfRow, widthOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
 const clock = { ms: 0 };
-const OPTIONS = { theme: NO_COLOURS, now: (): number => clock.ms };
+const OPTIONS = { theme: NO_COLORS, now: (): number => clock.ms };
 
 function shown(rows: readonly Row[]): string {
   return rows.map((each) => textOfRow(each).trimEnd()).join("\n");
@@ -20,13 +20,13 @@ function thought(text: string, isExpanded = false): ThinkingBlock {
 
 describe("a message of the user", () => {
   it("has a sign, and its further rows are indented", () => {
-    const block = new UserBlock(NO_COLOURS, "The tests of this small project fail. Mend them.");
+    const block = new UserBlock(NO_COLORS, "The tests of this small project fail. Mend them.");
     expect(shown(block.rows(40))).toBe("› The tests of this small project fail.\n  Mend them.");
   });
 
   it("is cut where it is long, with a count", () => {
     const text = Array.from({ length: 30 }, (_, index) => `line ${index}`).join("\n");
-    const rows = shown(new UserBlock(NO_COLOURS, text).rows(80)).split("\n");
+    const rows = shown(new UserBlock(NO_COLORS, text).rows(80)).split("\n");
     expect(rows).toHaveLength(13);
     expect(rows.slice(-2)).toEqual(["  line 11", "  … 18 more lines"]);
   });
@@ -34,13 +34,13 @@ describe("a message of the user", () => {
   it("names its images", () => {
     const image = { type: "image", data: "", mimeType: "image/png" } as const;
     const content = [{ type: "text", text: "Look:" } as const, image, image];
-    expect(shown(new UserBlock(NO_COLOURS, content).rows(80))).toBe(
+    expect(shown(new UserBlock(NO_COLORS, content).rows(80))).toBe(
       "› Look:\n  [image 1]\n  [image 2]",
     );
   });
 
   it("is broken by columns where characters are wide", () => {
-    expect(shown(new UserBlock(NO_COLOURS, "漢字漢字漢字").rows(10))).toBe("› 漢字漢字\n  漢字");
+    expect(shown(new UserBlock(NO_COLORS, "漢字漢字漢字").rows(10))).toBe("› 漢字漢字\n  漢字");
   });
 });
 
@@ -105,8 +105,8 @@ describe("a thought", () => {
           const rows = block.rows(16);
           gone.push(...block.freeze(Math.min(count, rows.length)).rows(16));
         }
-        const said = [...gone, ...block.rows(16)].map((each) => textOfRow(each).slice(2));
-        expect(said.join(" ").split(/\s+/).join(" ").trim()).toBe(all.trim());
+        const shown = [...gone, ...block.rows(16)].map((each) => textOfRow(each).slice(2));
+        expect(shown.join(" ").split(/\s+/).join(" ").trim()).toBe(all.trim());
       }),
     );
   });
@@ -120,7 +120,7 @@ describe("a thought", () => {
 
 describe("what else is said", () => {
   it("an error has a sign, and what can be done where its kind tells", () => {
-    const block = errorBlock(NO_COLOURS, "The conversation is too long.", "overflow");
+    const block = errorBlock(NO_COLORS, "The conversation is too long.", "overflow");
     expect(shown(block.rows(60))).toBe(
       "✗ The conversation is too long.\n  Make the conversation shorter with /compact.",
     );
@@ -134,9 +134,9 @@ describe("what else is said", () => {
         (parts, columns) => {
           const text = parts.join("");
           const blocks = [
-            new UserBlock(COLOURS, text),
+            new UserBlock(COLORS, text),
             new NoticeBlock(text, "2"),
-            errorBlock(COLOURS, text),
+            errorBlock(COLORS, text),
             thought(text),
             thought(text, true),
           ];

@@ -102,7 +102,7 @@ export class RetryBlock extends RememberedBlock {
     this.#style = style;
   }
 
-  say(text: string): void {
+  replace(text: string): void {
     this.#text = shownLine(text);
     this.forget();
   }
@@ -113,7 +113,7 @@ export class RetryBlock extends RememberedBlock {
 }
 
 /** What a person can do about a failure, where its kind tells and its message does not. */
-const WAYS_OUT: Partial<Record<FailureKind, string>> = {
+const SUGGESTIONS: Partial<Record<FailureKind, string>> = {
   auth: "Choose a model that has a key with /model, or set the key and start again.",
   quota: "Choose another model with /model.",
   rate_limit: "Wait a little and ask again, or choose another model with /model.",
@@ -124,7 +124,7 @@ const WAYS_OUT: Partial<Record<FailureKind, string>> = {
 
 /** What went wrong, and what to do. */
 export function errorBlock(theme: Theme, message: string, kind?: FailureKind): Block {
-  const way = kind && WAYS_OUT[kind];
+  const way = kind && SUGGESTIONS[kind];
   const text = way === undefined ? message : `${message}\n${way}`;
   return new NoticeBlock(text, theme.bad, [span("✗ ", theme.bad)]);
 }

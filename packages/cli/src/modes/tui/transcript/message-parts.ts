@@ -92,7 +92,7 @@ export class MessageParts {
    * they keep; those that were cut off are not among them.
    */
   finish(message: AssistantMessage): Map<string, ToolBlock> {
-    const calls = this.#isOpen ? this.#namedCalls(message) : this.#whole(message);
+    const calls = this.#isOpen ? this.#matchCalls(message) : this.#addAll(message);
     this.close(new Set(calls.values()));
     return calls;
   }
@@ -159,7 +159,7 @@ export class MessageParts {
   }
 
   /** One that came all at once. */
-  #whole({ content }: AssistantMessage): Map<string, ToolBlock> {
+  #addAll({ content }: AssistantMessage): Map<string, ToolBlock> {
     const calls = new Map<string, ToolBlock>();
     for (const [index, block] of content.entries()) {
       if (block.type === "text") this.#answerAt(index)?.feed(block.text);
@@ -175,13 +175,13 @@ export class MessageParts {
     return calls;
   }
 
-  #namedCalls(message: AssistantMessage): Map<string, ToolBlock> {
-    const inTrouble = ["error", "aborted", "redirected"].includes(message.stopReason);
+  #matchCalls(message: AssistantMessage): Map<string, ToolBlock> {
+    const hasFailed = ["error", "aborted", "redirected"].includes(message.stopReason);
     const inOrder = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
     const named = new Map<string, ToolBlock>();
     const calls = callsOf(message).values();
     for (const part of inOrder) {
-      if (!(part instanceof ToolBlock) || (inTrouble && !this.#written.has(part))) continue;
+      if (!(part instanceof ToolBlock) || (hasFailed && !this.#written.has(part))) continue;
       const call = calls.next();
       if (!call.done) named.set(call.value.id, part);
     }

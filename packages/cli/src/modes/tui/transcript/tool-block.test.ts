@@ -13,11 +13,11 @@ import type {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
 
 const clock = { ms: 0 };
-const OPTIONS = { theme: NO_COLOURS, cwd: "/home/me/project", now: (): number => clock.ms };
+const OPTIONS = { theme: NO_COLORS, cwd: "/home/me/project", now: (): number => clock.ms };
 
 function shown(rows: readonly Row[]): string {
   return rows.map((each) => textOfRow(each).trimEnd()).join("\n");
@@ -45,7 +45,7 @@ function ended(tool: string, args: Record<string, unknown>, how: Ended): string 
   return shown(block.rows(columns));
 }
 
-function shellOf(stdout: string, exitCode = 0): ShellDetails {
+function createShellCall(stdout: string, exitCode = 0): ShellDetails {
   return { stdout, stderr: "", exitCode, durationMs: 1, timedOut: false, aborted: false };
 }
 
@@ -112,7 +112,7 @@ describe("a call that runs", () => {
     block.rows(80);
     expect(shown(block.freeze(2).rows(80))).toBe("○ shell npm test\n  a");
     expect(shown(block.rows(80))).toBe("  b\n  c");
-    block.end({ result: result("", shellOf("done")), outcome: "ok" });
+    block.end({ result: result("", createShellCall("done")), outcome: "ok" });
     expect(shown(block.rows(80))).toBe("● shell npm test\n  done");
   });
 });
@@ -120,7 +120,7 @@ describe("a call that runs", () => {
 describe("a command that has ended", () => {
   it("tells how, how long it took, and its last lines", () => {
     const stdout = Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n");
-    const how = { details: shellOf(stdout, 1), outcome: "error" as const, tookMs: 1_234 };
+    const how = { details: createShellCall(stdout, 1), outcome: "error" as const, tookMs: 1_234 };
     expect(ended("shell", { command: "npm test" }, how)).toMatchInlineSnapshot(`
       "✗ shell npm test  exit code 1 · 1.2 s
         line 12
@@ -136,13 +136,15 @@ describe("a command that has ended", () => {
   });
 
   it("shows all of it when that is wanted", () => {
-    const details = shellOf(Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n"));
+    const details = createShellCall(
+      Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n"),
+    );
     const rows = ended("shell", { command: "x" }, { details, isExpanded: true }).split("\n");
     expect(rows).toHaveLength(21);
   });
 
   it("shows no more than 200 rows in any case", () => {
-    const details = shellOf("x\n".repeat(5_000));
+    const details = createShellCall("x\n".repeat(5_000));
     const rows = ended("shell", { command: "x" }, { details, isExpanded: true }).split("\n");
     expect(rows).toHaveLength(202);
     expect(rows.at(-1)).toBe("  … 4,800 more lines");
@@ -150,17 +152,22 @@ describe("a command that has ended", () => {
 
   it("keeps what is to be said of it where the command is long", () => {
     const args = { command: "npm run a-very-long-name -- --with many --options and words" };
-    const how = { details: shellOf("", 2), outcome: "error" as const, tookMs: 4_000, columns: 40 };
+    const how = {
+      details: createShellCall("", 2),
+      outcome: "error" as const,
+      tookMs: 4_000,
+      columns: 40,
+    };
     expect(ended("shell", args, how)).toBe("✗ shell npm run a-…  exit code 2 · 4.0 s");
   });
 
   it("cuts lines that are too wide, by columns", () => {
-    const how = { details: shellOf("漢字".repeat(20)), columns: 20 };
+    const how = { details: createShellCall("漢字".repeat(20)), columns: 20 };
     expect(ended("shell", { command: "x" }, how)).toBe("● shell x\n  漢字漢字漢字漢字…");
   });
 
   it("shows the lines of a test run as they are", () => {
-    const details = shellOf("✖ adds (1.352805ms)\nnoise\nℹ fail 1", 1);
+    const details = createShellCall("✖ adds (1.352805ms)\nnoise\nℹ fail 1", 1);
     expect(ended("shell", { command: "x" }, { details, outcome: "error" })).toBe(
       "✗ shell x  exit code 1\n  ✖ adds (1.352805ms)\n  noise\n  ℹ fail 1",
     );
@@ -339,7 +346,7 @@ describe("whatever a model, a tool or a file says", () => {
           const details = { ...record, totalEntries: 3, matches: 2, files: 1, created: true };
           const block = new ToolBlock(`${tool}${isError ? text : ""}`, record, {
             ...OPTIONS,
-            theme: COLOURS,
+            theme: COLORS,
           });
           const look = (): void => {
             for (const row of block.rows(columns)) {

@@ -64,7 +64,7 @@ export class ToolBlock implements LiveBlock {
   readonly #options: ToolBlockOptions;
   #tool: string;
   #args: Args;
-  #told: CallText | undefined;
+  #callText: CallText | undefined;
   #state: State = { type: "arriving", chars: 0 };
   #isExpanded: boolean;
   /** It was whole as its beginning left the screen, and the rest is cut since. */
@@ -112,7 +112,7 @@ export class ToolBlock implements LiveBlock {
   /** What a call that runs has said last. */
   update(partial: AgentToolResult): void {
     if (this.#state.type !== "running") return;
-    this.#state = { ...this.#state, tail: this.#tailOf(partial) };
+    this.#state = { ...this.#state, tail: this.#readTail(partial) };
     this.#isMade = false;
   }
 
@@ -173,34 +173,34 @@ export class ToolBlock implements LiveBlock {
   #describe(tool: string, args: Args): void {
     this.#tool = tool;
     this.#args = args;
-    this.#told = undefined;
+    this.#callText = undefined;
     this.#isMade = false;
   }
 
   /** Looked up when it is shown: arguments come in many pieces between two frames. */
   #text(): CallText {
     const { cwd } = this.#options;
-    if (this.#told) return this.#told;
+    if (this.#callText) return this.#callText;
     const { name, about } = callText(this.#tool, this.#args);
     const isInside = about.startsWith(`${cwd}/`);
-    this.#told = { name, about: isInside ? about.slice(cwd.length + 1) : about };
-    return this.#told;
+    this.#callText = { name, about: isInside ? about.slice(cwd.length + 1) : about };
+    return this.#callText;
   }
 
   #finish(view: ToolView, facts: readonly string[]): void {
     this.#state = { type: "ended", view, facts };
     // What it was called with may be a whole file: the words for it are enough.
-    this.#told = this.#text();
+    this.#callText = this.#text();
     this.#args = {};
     this.#gone = 0;
     this.#isMade = false;
   }
 
-  #tailOf(partial: AgentToolResult): string[] {
+  #readTail(partial: AgentToolResult): string[] {
     const { tool, text } = detailsOf(partial);
     if (findPresentation(this.#tool)?.delegates === true) {
-      const said = linesOf(wordOf(text)).at(-1) ?? shownLine(wordOf(tool));
-      if (said !== "") return [said];
+      const last = linesOf(wordOf(text)).at(-1) ?? shownLine(wordOf(tool));
+      if (last !== "") return [last];
     }
     return linesOf(resultText(partial).slice(-MAX_TAIL_CHARS)).slice(-RUNNING_LINES);
   }
@@ -221,22 +221,22 @@ export class ToolBlock implements LiveBlock {
       const below = viewRows(view, { theme, columns, isExpanded: this.#isExpanded });
       return [this.#head(columns, SIGNS[view.end], style, facts.join(" · ")), ...below];
     }
-    const said = state.type === "arriving" ? sizeText(state.chars) : clock;
+    const fact = state.type === "arriving" ? sizeText(state.chars) : clock;
     const tail = state.type === "running" && this.#lines > 0 ? state.tail.slice(-this.#lines) : [];
     const below = tail.map((line) => row(`  ${line}`, theme.dim));
-    return [this.#head(columns, "○", theme.accent, said), ...below];
+    return [this.#head(columns, "○", theme.accent, fact), ...below];
   }
 
   /** The sign, the name, as much as fits of what it is for, and what is to be said of it. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
     const { userCommand, theme } = this.#options;
-    const said = userCommand?.aside ? [NOT_SENT, facts] : [facts];
-    const behind = said.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
+    const parts = userCommand?.aside ? [NOT_SENT, facts] : [facts];
+    const behind = parts.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
     const { name, about } = this.#text();
     const asked = userCommand ? "!" : name;
-    const isSaid = userCommand !== undefined && sign === SIGNS.good;
+    const hidesSign = userCommand !== undefined && sign === SIGNS.good;
     const call = [
-      ...(isSaid ? [] : [span(`${sign} `, style)]),
+      ...(hidesSign ? [] : [span(`${sign} `, style)]),
       span(asked, userCommand ? theme.accent : theme.strong),
       ...(about === "" ? [] : [span(` ${about}`)]),
     ];

@@ -11,9 +11,9 @@ import {
   resultText,
 } from "../../../text/tool-text.ts";
 import {
-  changedLines,
-  changesIn,
-  countOf,
+  diffTexts,
+  countChanges,
+  countLines,
   type DiffFile,
   fileRows,
   MAX_DIFF_ROWS,
@@ -101,8 +101,8 @@ function endedView(outcome: ToolOutcome, reason: string | undefined): ToolView |
 /** Undefined where there is nothing to show but the text of the result. */
 function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | undefined {
   if (summary === undefined && lines === undefined) return undefined;
-  const said = summary === undefined ? {} : { summary };
-  if (lines === undefined) return said;
+  const shownSummary = summary === undefined ? {} : { summary };
+  if (lines === undefined) return shownSummary;
   const all = linesOf(lines.all.join("\n"));
   switch (lines.keep) {
     case "list": {
@@ -115,10 +115,10 @@ function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | und
       };
     }
     case "head":
-      return { ...said, body: linesBody(all, all.slice(0, MAX_FOUND)) };
+      return { ...shownSummary, body: linesBody(all, all.slice(0, MAX_FOUND)) };
     case "tail": {
       const body = linesBody(all, all.slice(-MAX_SHOWN_LINES));
-      return { ...said, body: { ...body, long: all.slice(-MAX_WHOLE_ROWS) } };
+      return { ...shownSummary, body: { ...body, long: all.slice(-MAX_WHOLE_ROWS) } };
     }
     default:
       return lines.keep satisfies never;
@@ -140,8 +140,8 @@ function textView(result: EndedCall["result"]): Partial<ToolView> {
 /** Wider than any terminal: what is longer is not shown whole either. */
 const MAX_TEXT_CHARS: number = MAX_WHOLE_ROWS * 200;
 
-function textBody(said: string): ViewBody {
-  const text = shownText(said).trim();
+function textBody(output: string): ViewBody {
+  const text = shownText(output).trim();
   return { type: "text", text: text.slice(0, MAX_TEXT_CHARS), total: text.split("\n").length };
 }
 
@@ -151,7 +151,7 @@ function diffView(
 ): Partial<ToolView> | undefined {
   const { created } = detailsOf({ details });
   if (files.length === 0) return undefined;
-  const { added, removed } = changesIn(files);
+  const { added, removed } = countChanges(files);
   if (added + removed === 0) return { facts: ["nothing changed"] };
   const fact = created === true ? `new, ${counted(added, "line")}` : `+${added} -${removed}`;
   return { facts: [fact], body: { type: "diff", files: files.map(withinReach) } };
@@ -159,14 +159,14 @@ function diffView(
 
 /** Without the lines that are not shown in any case. */
 function withinReach({ path, lines }: DiffFile): DiffFile {
-  const more = countOf(lines.slice(MAX_WHOLE_ROWS));
+  const more = countLines(lines.slice(MAX_WHOLE_ROWS));
   return { path, lines: lines.slice(0, MAX_WHOLE_ROWS), more };
 }
 
 function toDiffFile({ path, movedTo, isDeleted, change }: FileChange): DiffFile {
   const [parsed] = "diff" in change ? parseDiff(change.diff) : [];
   const lines =
-    "diff" in change ? (parsed?.lines ?? []) : changedLines(change.oldText ?? "", change.newText);
+    "diff" in change ? (parsed?.lines ?? []) : diffTexts(change.oldText ?? "", change.newText);
   const shown =
     movedTo === undefined ? (parsed?.path ?? path) : `${parsed?.path ?? path} → ${movedTo}`;
   return { path: isDeleted === true ? `${shown} (deleted)` : shown, lines };

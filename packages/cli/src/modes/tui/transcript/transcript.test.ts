@@ -6,7 +6,7 @@ import type { UserCommandMessage } from "../../../conversation/user-command.ts";
 import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { replay, type ReplayOptions } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
-import { COLOURS, NO_COLOURS } from "../terminal/theme.ts";
+import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 import { Transcript } from "./transcript.ts";
 
 interface Stage {
@@ -19,7 +19,7 @@ interface Stage {
 function stage(): Stage {
   const clock = { ms: 0 };
   const now = (): number => clock.ms;
-  const transcript = new Transcript({ theme: NO_COLOURS, cwd: "/p", now, changed: () => {} });
+  const transcript = new Transcript({ theme: NO_COLORS, cwd: "/p", now, changed: () => {} });
   return {
     transcript,
     clock,
@@ -32,7 +32,7 @@ function shown(rows: readonly Row[]): string {
   return rows.map((each) => textOfRow(each).trimEnd()).join("\n");
 }
 
-function messageOf(
+function createMessage(
   content: AssistantMessage["content"] = [],
   more: Partial<AssistantMessage> = {},
 ): AssistantMessage {
@@ -48,7 +48,7 @@ const asked = (content: string): AgentEvent => ({
 
 const update = (assistantMessageEvent: AssistantMessageEvent): AgentEvent => ({
   type: "message_update",
-  message: messageOf(),
+  message: createMessage(),
   assistantMessageEvent,
 });
 
@@ -57,7 +57,7 @@ function streamed(
   contentIndex: number,
   ...deltas: string[]
 ): AgentEvent[] {
-  const at = { contentIndex, partial: messageOf() };
+  const at = { contentIndex, partial: createMessage() };
   return [
     update({ type: `${type}_start`, ...at }),
     ...deltas.map((delta) => update({ type: `${type}_delta`, delta, ...at })),
@@ -65,7 +65,7 @@ function streamed(
   ];
 }
 
-const callOf = (id: string, name: string, args: Record<string, unknown> = {}): ToolCall => ({
+const createCall = (id: string, name: string, args: Record<string, unknown> = {}): ToolCall => ({
   type: "toolCall",
   id,
   name,
@@ -76,7 +76,7 @@ const callOf = (id: string, name: string, args: Record<string, unknown> = {}): T
 function written(contentIndex: number, toolCall: ToolCall, isWhole = true): AgentEvent[] {
   const content: AssistantMessage["content"] = [];
   content[contentIndex] = toolCall;
-  const at = { contentIndex, partial: messageOf(content) };
+  const at = { contentIndex, partial: createMessage(content) };
   return [
     update({ type: "toolcall_start", ...at }),
     update({ type: "toolcall_delta", delta: "{", ...at }),
@@ -84,14 +84,14 @@ function written(contentIndex: number, toolCall: ToolCall, isWhole = true): Agen
   ];
 }
 
-const begin: AgentEvent = { type: "message_start", message: messageOf() };
+const begin: AgentEvent = { type: "message_start", message: createMessage() };
 
 const end = (
   content: AssistantMessage["content"] = [],
   more: Partial<AssistantMessage> = {},
 ): AgentEvent => ({
   type: "message_end",
-  message: messageOf(content, more),
+  message: createMessage(content, more),
 });
 
 const started = (id: string, toolName: string, args: Record<string, unknown> = {}): AgentEvent => ({
@@ -105,7 +105,7 @@ function result(text: string): AgentToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-const said = (id: string, text: string): AgentEvent => ({
+const createAnswer = (id: string, text: string): AgentEvent => ({
   type: "tool_execution_update",
   toolCallId: id,
   toolName: "x",
@@ -140,7 +140,7 @@ const over: AgentEvent = {
 describe("a run", () => {
   it("is shown in the order in which it happens, with an empty row between blocks", () => {
     const { play, text, clock } = stage();
-    const call = callOf("c1", "look", { at: "it" });
+    const call = createCall("c1", "look", { at: "it" });
     play(asked("Hello"), begin, ...streamed("thinking", 0, "Hm."));
     clock.ms = 9_000;
     play(...streamed("text", 1, "I will ", "look."), ...written(2, call));
@@ -170,16 +170,21 @@ describe("a run", () => {
 
   it("shows a message that came all at once", () => {
     const { play, text } = stage();
-    play(begin, end([{ type: "text", text: "Hello." }, callOf("c", "ls")]));
+    play(begin, end([{ type: "text", text: "Hello." }, createCall("c", "ls")]));
     play(started("c", "ls"), ended("c", "a"));
     expect(text()).toBe("Hello.\n\n● ls .\n  a");
   });
 
   it("keeps calls that run at once in their places", () => {
     const { play, text } = stage();
-    const calls = [callOf("a", "one"), callOf("b", "two")];
+    const calls = [createCall("a", "one"), createCall("b", "two")];
     play(begin, ...calls.flatMap((call, index) => written(index, call)), end(calls));
-    play(started("a", "one"), started("b", "two"), said("a", "1\n2\n3"), said("b", "4\n5\n6"));
+    play(
+      started("a", "one"),
+      started("b", "two"),
+      createAnswer("a", "1\n2\n3"),
+      createAnswer("b", "4\n5\n6"),
+    );
     expect(text()).toBe("○ one\n  2\n  3\n\n○ two\n  5\n  6");
     play(ended("b", "done"));
     expect(text()).toBe("○ one\n  1\n  2\n  3\n\n● two\n  done");
@@ -187,15 +192,15 @@ describe("a run", () => {
 
   it("knows a call again whose id was changed", () => {
     const { play, text } = stage();
-    play(begin, ...written(0, callOf("", "look")), end([callOf("new", "look")]));
+    play(begin, ...written(0, createCall("", "look")), end([createCall("new", "look")]));
     play(started("new", "look"), ended("new", "x"));
     expect(text()).toBe("● look\n  x");
   });
 
   it("marks a call that was cut off while it was written", () => {
     const { play, text } = stage();
-    const whole = callOf("a", "one");
-    play(begin, ...written(0, whole), ...written(1, callOf("b", "two"), false));
+    const whole = createCall("a", "one");
+    play(begin, ...written(0, whole), ...written(1, createCall("b", "two"), false));
     play(end([whole], { stopReason: "aborted" }), started("a", "one"));
     play({ ...ended("a", "Aborted: the user stopped the run.", true), outcome: "aborted" });
     expect(text()).toBe("⊘ one  interrupted\n\n⊘ two  interrupted\n\ninterrupted");
@@ -441,10 +446,10 @@ describe("another width", () => {
 });
 
 describe("a session that is taken up", () => {
-  const call = callOf("c", "look");
+  const call = createCall("c", "look");
   const messages: readonly AgentMessage[] = [
     { role: "user", content: "Hello", timestamp: 0 },
-    messageOf([{ type: "thinking", thinking: "Hm." }, call], { stopReason: "toolUse" }),
+    createMessage([{ type: "thinking", thinking: "Hm." }, call], { stopReason: "toolUse" }),
     {
       role: "toolResult",
       toolCallId: "c",
@@ -453,16 +458,16 @@ describe("a session that is taken up", () => {
       isError: false,
       timestamp: 0,
     },
-    messageOf([{ type: "text", text: "Done." }]),
+    createMessage([{ type: "text", text: "Done." }]),
   ];
-  const shownOf = (given: readonly AgentMessage[], options: ReplayOptions = {}): string => {
+  const showMessage = (given: readonly AgentMessage[], options: ReplayOptions = {}): string => {
     const { transcript, text } = stage();
     replay(given, transcript, options);
     return text();
   };
 
   it("looks as it did when it was left", () => {
-    expect(shownOf(messages)).toBe("› Hello\n\n┊ thought\n\n● look\n  seen\n\nDone.");
+    expect(showMessage(messages)).toBe("› Hello\n\n┊ thought\n\n● look\n  seen\n\nDone.");
   });
 
   it("shows its end, counts what was before, and looks at nothing of that", () => {
@@ -475,12 +480,12 @@ describe("a session that is taken up", () => {
         },
       },
     );
-    expect(shownOf(long, { maxMessages: 1 })).toBe("… 1,204 earlier messages\n\nDone.");
+    expect(showMessage(long, { maxMessages: 1 })).toBe("… 1,204 earlier messages\n\nDone.");
   });
 
   it("leaves out a result whose call is not shown, and ends a call that has none", () => {
-    expect(shownOf(messages, { maxMessages: 2 })).toBe("… 2 earlier messages\n\nDone.");
-    expect(shownOf(messages.slice(0, 2))).toContain("⊘ look  interrupted");
+    expect(showMessage(messages, { maxMessages: 2 })).toBe("… 2 earlier messages\n\nDone.");
+    expect(showMessage(messages.slice(0, 2))).toContain("⊘ look  interrupted");
   });
 });
 
@@ -497,10 +502,10 @@ describe("whatever comes", () => {
     fc.tuple(index, piece).map(([at, text]) => streamed("text", at, text, text)),
     fc.tuple(index, piece).map(([at, text]) => streamed("text", at, text).slice(0, 2)),
     fc.tuple(index, piece).map(([at, text]) => streamed("thinking", at, text).slice(0, 2)),
-    fc.tuple(index, id, piece).map(([at, name, text]) => written(at, callOf(name, text))),
-    fc.tuple(id, piece).map(([name, text]) => [end([callOf(name, text)])]),
+    fc.tuple(index, id, piece).map(([at, name, text]) => written(at, createCall(name, text))),
+    fc.tuple(id, piece).map(([name, text]) => [end([createCall(name, text)])]),
     fc.tuple(id, piece).map(([name, text]) => [started(name, "shell", { command: text })]),
-    fc.tuple(id, piece).map(([name, text]) => [said(name, text)]),
+    fc.tuple(id, piece).map(([name, text]) => [createAnswer(name, text)]),
     fc.tuple(id, piece, fc.boolean()).map(([name, text, isError]) => [ended(name, text, isError)]),
     piece.map((errorMessage) => [end([], { stopReason: "error", errorMessage })]),
     fc.constant([over]),
@@ -513,7 +518,7 @@ describe("whatever comes", () => {
         fc.integer({ min: 8, max: 100 }),
         (steps, columns) => {
           const now = (): number => 0;
-          const options = { theme: COLOURS, cwd: "/p", now, changed: () => {} };
+          const options = { theme: COLORS, cwd: "/p", now, changed: () => {} };
           const transcript = new Transcript(options);
           for (const [events, count, isToggled] of steps) {
             for (const each of events) transcript.handle(each);

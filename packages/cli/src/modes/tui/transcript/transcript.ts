@@ -151,11 +151,11 @@ export class Transcript {
 
   handle(event: AgentEvent): void {
     this.#retryAt = undefined;
-    this.#take(event);
+    this.#handleEvent(event);
     this.#options.changed();
   }
 
-  #take(event: AgentEvent): void {
+  #handleEvent(event: AgentEvent): void {
     const { theme, now } = this.#options;
     switch (event.type) {
       case "agent_start":
@@ -177,7 +177,7 @@ export class Transcript {
         if (event.message.role === "assistant") this.#finish(event.message);
         break;
       case "tool_execution_start": {
-        const call = this.#callOf(event.toolCallId, event.toolName, event.args);
+        const call = this.#findCall(event.toolCallId, event.toolName, event.args);
         call.start(event.toolName, event.args);
         this.#running.add(call);
         this.#share();
@@ -187,7 +187,7 @@ export class Transcript {
         this.#calls.get(event.toolCallId)?.update(event.partialResult);
         break;
       case "tool_execution_end": {
-        const call = this.#callOf(event.toolCallId, event.toolName, {});
+        const call = this.#findCall(event.toolCallId, event.toolName, {});
         const waited = this.#waited.get(event.toolCallId) ?? 0;
         this.#waited.delete(event.toolCallId);
         call.end(event, Math.max(0, event.durationMs - waited));
@@ -255,7 +255,7 @@ export class Transcript {
   #retry(event: Retry): void {
     const text = retryWords(event);
     const last = this.#list.blocks.at(-1);
-    if (last instanceof RetryBlock) last.say(text);
+    if (last instanceof RetryBlock) last.replace(text);
     else this.#list.add(new RetryBlock(text, this.#options.theme.dim));
   }
 
@@ -265,7 +265,7 @@ export class Transcript {
   }
 
   /** The block of a call; one that nobody saw being written gets one now. */
-  #callOf(id: string, name: string, args: Args): ToolBlock {
+  #findCall(id: string, name: string, args: Args): ToolBlock {
     const known = this.#calls.get(id);
     if (known) return known;
     const call = this.#parts.newCall(name, args);
@@ -284,8 +284,8 @@ export class Transcript {
     const { theme } = this.#options;
     for (const [id, call] of this.#parts.finish(message)) this.#calls.set(id, call);
     if (message.stopReason === "error") {
-      const said = message.errorMessage ?? "The model failed.";
-      this.#list.add(errorBlock(theme, said, message.failure?.kind));
+      const text = message.errorMessage ?? "The model failed.";
+      this.#list.add(errorBlock(theme, text, message.failure?.kind));
     } else if (message.stopReason === "aborted") this.note("interrupted");
     else if (message.stopReason === "length") {
       this.#warn("The answer is cut short: the model may write no more at once.");
