@@ -127,10 +127,10 @@ async function evalIsForbidden(page) {
 
 /** @param {string} executablePath */
 async function main(executablePath) {
-  const entry = fileURLToPath(new URL("consumer/browser.mjs", import.meta.url));
+  const entry = fileURLToPath(new URL("../release/consumer/browser.mjs", import.meta.url));
   const chunks = await bundleForBrowser(entry, root);
   const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
-  const wireEntry = fileURLToPath(new URL("consumer/wire.mjs", import.meta.url));
+  const wireEntry = fileURLToPath(new URL("../release/consumer/wire.mjs", import.meta.url));
   for (const { fileName, code } of await bundleForBrowser(wireEntry, root)) {
     files.set(fileName === "main.js" ? "wire.js" : fileName, code);
   }
