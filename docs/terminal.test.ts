@@ -3,7 +3,7 @@ import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { environmentOf } from "../packages/cli/src/testing/program.ts";
+import { buildEnvironment } from "../packages/cli/src/testing/program.ts";
 import { editorWith } from "../packages/cli/src/testing/editor-driver.ts";
 import { scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { openCommand, type TerminalRun } from "../packages/cli/src/testing/terminal-program.ts";
@@ -171,7 +171,7 @@ describe("npm start", () => {
   });
 
   it("plays the demo where there is no terminal, and ends with 0", async () => {
-    const env = environmentOf(home);
+    const env = buildEnvironment(home);
     const { code, output } = await run(process.execPath, [script, "--fast"], { cwd: home, env });
     expect(output).toContain(
       "The model was scripted; the tools, the files and the test runs were real.",
@@ -180,7 +180,7 @@ describe("npm start", () => {
   });
 
   it("offers the scripted model in a terminal without a key, and says what it is", async () => {
-    await inTerminal(environmentOf(home), async (terminal) => {
+    await inTerminal(buildEnvironment(home), async (terminal) => {
       await terminal.until("Try the scripted model");
       terminal.press("enter");
       await terminal.until("no service is asked");
@@ -193,7 +193,7 @@ describe("npm start", () => {
   it("is the agent in a terminal with a key; Ctrl-C reaches it once", async () => {
     const service = await scriptedService([{ say: "Hello." }]);
     try {
-      await inTerminal(environmentOf(home, service), async (terminal) => {
+      await inTerminal(buildEnvironment(home, service), async (terminal) => {
         await terminal.until(/gyre [\d.]+ · /);
         terminal.type("Say hello.");
         terminal.press("enter");

@@ -58,7 +58,7 @@ it("the page's object is all that a command needs: it runs, and shows what the p
   const face = await openFace();
   await face.harness.prompt({ text: "Hi" });
   await face.run("answers");
-  expect(face.said).toEqual([output?.body.trim()]);
+  expect(face.output).toEqual([output?.body.trim()]);
   await expect(face.run("answers nobody")).rejects.toThrow("nobody has not answered yet.");
 });
 
@@ -68,7 +68,9 @@ it("is in every face, in /help and in an editor's menu", async () => {
     expect(listBuiltin(name).map((command) => command.name)).toContain("answers");
   }
   await face.run("help");
-  expect(face.said[0]).toContain("| `/answers` | count the answers of this conversation (model) |");
+  expect(face.output[0]).toContain(
+    "| `/answers` | count the answers of this conversation (model) |",
+  );
   expect(availableCommands(face.harness)).toContainEqual({
     name: "answers",
     description: "count the answers of this conversation",

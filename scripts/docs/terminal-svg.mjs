@@ -1,4 +1,4 @@
-import { clustersOf } from "../../packages/cli/dist/text/width.js";
+import { splitClusters } from "../../packages/cli/dist/text/width.js";
 
 /**
  * Draws what a terminal shows, from its cells: a picture, or a film of many. No script, one
@@ -183,7 +183,7 @@ function drawText({ text, column, look }) {
       at += part.length;
       continue;
     }
-    for (const cluster of clustersOf(part)) {
+    for (const cluster of splitClusters(part)) {
       drawn.push(element(cluster.text, at, 1, classes, attributes));
       at += cluster.width;
     }

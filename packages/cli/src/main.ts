@@ -27,7 +27,7 @@ async function main(args: string[], io: Io): Promise<ExitCode> {
     io.stdout.write(`${version()}\n`);
     return EXIT.done;
   }
-  const { command, rest } = await commandOf(positionals, values, io);
+  const { command, rest } = await parseCommand(positionals, values, io);
   if (values.help || command === undefined) {
     const { helpText } = await import("./commands/help.ts");
     io.stdout.write(helpText(command));
@@ -101,7 +101,7 @@ async function liveModel(name: string, io: Io) {
 }
 
 /** Which command is meant, and what follows it. Without a name it is `run`: the rest is the prompt. */
-async function commandOf(
+async function parseCommand(
   positionals: string[],
   values: Values,
   io: Io,
@@ -109,8 +109,8 @@ async function commandOf(
   const [first, ...rest] = positionals;
   if (values.print) return { command: "run", rest: positionals };
   if (first === undefined) {
-    const isTakenUp = values.continue || values.resume !== undefined;
-    const isAsked = (!io.stdin.isTTY || isTakenUp || isInteractive(values, io)) && !values.help;
+    const isResumed = values.continue || values.resume !== undefined;
+    const isAsked = (!io.stdin.isTTY || isResumed || isInteractive(values, io)) && !values.help;
     return { ...(isAsked && { command: "run" }), rest: [] };
   }
   if (isCommand(first)) return { command: first, rest };
@@ -213,7 +213,7 @@ async function withSignals(
     return ending.reason?.exitCode ?? result;
   } catch (error) {
     if (!(ending.reason instanceof OutputError)) reportError(error);
-    return ending.reason?.exitCode ?? exitCodeOf(error);
+    return ending.reason?.exitCode ?? chooseExitCode(error);
   } finally {
     ending.isOver = true;
   }
@@ -225,7 +225,7 @@ function reportError(error: unknown): void {
   process.stderr.write(`gyre: ${text}${hint}\n`);
 }
 
-function exitCodeOf(error: unknown): ExitCode {
+function chooseExitCode(error: unknown): ExitCode {
   return error instanceof UsageError || error instanceof ExitError ? error.exitCode : EXIT.failed;
 }
 

@@ -43,7 +43,7 @@ export function completionScript(shell: Shell): string {
 const SERVICE_IDS = SERVICES.map(({ id }) => id);
 const TOOLS = [...DEFAULT_TOOLS, ...OTHER_TOOLS].join(" ");
 
-function completionOf(name: OptionName): Completion {
+function findCompletion(name: OptionName): Completion {
   const { complete } = optionSpec(name);
   return complete === "service" ? SERVICE_IDS : (complete ?? "text");
 }
@@ -57,18 +57,18 @@ function optionNames(): OptionName[] {
   return Object.keys(OPTIONS).filter((name): name is OptionName => Object.hasOwn(OPTIONS, name));
 }
 
-function optionsOf(command: CommandName): readonly OptionName[] {
+function listOptions(command: CommandName): readonly OptionName[] {
   return [...COMMANDS[command].options, ...COMMON_OPTIONS];
 }
 
 /** `--model`, and `-m` where there is such a letter. */
-function flagsOf(name: OptionName): string[] {
+function listFlags(name: OptionName): string[] {
   const { short } = optionSpec(name);
   return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }
 
 /** What follows the name of a command: words are written small in the table, the rest is meant. */
-function argumentOf(command: CommandName): Completion {
+function findArgument(command: CommandName): Completion {
   const { takes = "" }: CommandSpec = COMMANDS[command];
   const words = takes.match(/\b[a-z]+\b/g);
   if (words) return words;
@@ -82,25 +82,25 @@ function argumentOf(command: CommandName): Completion {
  * only those are shown that mean nothing to a shell.
  */
 const NAMES = {
-  model: namesOf("models", "model"),
-  session: namesOf("sessions", "id"),
+  model: buildNamesCommand("models", "model"),
+  session: buildNamesCommand("sessions", "id"),
 };
 
-function namesOf(command: CommandName, field: string): string {
+function buildNamesCommand(command: CommandName, field: string): string {
   const asked = `command gyre ${command} --json 2>/dev/null </dev/null`;
   return `${asked} | grep -o '"${field}": *"[A-Za-z0-9._:/@+-]*"' | cut -d'"' -f4`;
 }
 
 function bashScript(): string {
   const perValue = valueOptions().map(
-    (name) => `    ${flagsOf(name).join("|")}) ${bashReply(completionOf(name))} ;;`,
+    (name) => `    ${listFlags(name).join("|")}) ${bashReply(findCompletion(name))} ;;`,
   );
   const perCommand = [...typedCommands().map(([name]) => name), "run" as const].map((name) => {
-    const flags = optionsOf(name).flatMap(flagsOf).join(" ");
+    const flags = listOptions(name).flatMap(listFlags).join(" ");
     return `    ${name === "run" ? "*" : name}) options='${flags}' ;;`;
   });
   const perArgument = typedCommands().map(
-    ([name]) => `    ${name}) ${bashArgument(argumentOf(name))} ;;`,
+    ([name]) => `    ${name}) ${bashArgument(findArgument(name))} ;;`,
   );
   return `# Completions of gyre for bash. To use them: source <(gyre completions bash)
 
@@ -176,7 +176,7 @@ ${perValue.join("\n")}
   while [ "$at" -lt "$last" ]; do
     word=\${words[at]}
     case $word in
-      ${valueOptions().flatMap(flagsOf).join("|")}) at=$(( at + 1 )) ;;
+      ${valueOptions().flatMap(listFlags).join("|")}) at=$(( at + 1 )) ;;
       -*) ;;
       *) command=$word; break ;;
     esac
@@ -191,7 +191,7 @@ ${perCommand.join("\n")}
   local first=''
   while at=$(( at + 1 )); [ "$at" -lt "$last" ]; do
     case \${words[at]} in
-      ${valueOptions().flatMap(flagsOf).join("|")}) at=$(( at + 1 )) ;;
+      ${valueOptions().flatMap(listFlags).join("|")}) at=$(( at + 1 )) ;;
       -*) ;;
       *) first=\${words[at]}; break ;;
     esac
@@ -242,9 +242,9 @@ function zshScript(): string {
   const perCommand = typedCommands().map(
     ([name]) => `    ${name})
       _arguments -s \\
-${[...optionsOf(name).map(zshOption), "'1: :'", zshArgument(name)].map((spec) => `        ${spec}`).join(" \\\n")} ;;`,
+${[...listOptions(name).map(zshOption), "'1: :'", zshArgument(name)].map((spec) => `        ${spec}`).join(" \\\n")} ;;`,
   );
-  const run = [...optionsOf("run").map(zshOption), "'1: :_gyre_commands'", "'*: :_files'"];
+  const run = [...listOptions("run").map(zshOption), "'1: :_gyre_commands'", "'*: :_files'"];
   const commands = typedCommands().map(
     ([name, { about }]) => `    ${zshQuoted(`${name}:${about}`)}`,
   );
@@ -282,10 +282,10 @@ _gyre_session_arguments() {
   for word in \${words[2,CURRENT-1]}; do
     case $word in
       import) _files; return ;;
-      ${words(argumentOf("sessions")).join("|")}) _gyre_sessions; return ;;
+      ${words(findArgument("sessions")).join("|")}) _gyre_sessions; return ;;
     esac
   done
-  compadd ${words(argumentOf("sessions")).join(" ")}
+  compadd ${words(findArgument("sessions")).join(" ")}
 }
 
 _gyre() {
@@ -294,7 +294,7 @@ _gyre() {
   while (( at < CURRENT )); do
     word=\${words[at]}
     case $word in
-      ${valueOptions().flatMap(flagsOf).join("|")}) at+=1 ;;
+      ${valueOptions().flatMap(listFlags).join("|")}) at+=1 ;;
       -*) ;;
       *) command=$word; break ;;
     esac
@@ -323,7 +323,7 @@ function words(completion: Completion): readonly string[] {
 function zshOption(name: OptionName): string {
   const { multiple, short, type, value = "" } = optionSpec(name);
   const about = `[${aboutOption(name).replaceAll(/[[\]\\]/g, String.raw`\$&`)}]`;
-  const takes = type === "string" ? `:${value}:${zshAction(completionOf(name))}` : "";
+  const takes = type === "string" ? `:${value}:${zshAction(findCompletion(name))}` : "";
   const long = type === "string" ? `--${name}=` : `--${name}`;
   if (multiple) return zshQuoted(`*${long}${about}${takes}`);
   if (short === undefined) return zshQuoted(`${long}${about}${takes}`);
@@ -333,7 +333,7 @@ function zshOption(name: OptionName): string {
 
 function zshArgument(name: CommandName): string {
   if (name === "sessions") return "'*: :_gyre_session_arguments'";
-  const completion = argumentOf(name);
+  const completion = findArgument(name);
   const place = typeof completion === "string" ? "*" : "2";
   return zshQuoted(`${place}: :${zshAction(completion)}`);
 }
@@ -369,12 +369,12 @@ function fishScript(): string {
       `complete -c gyre -n __gyre_no_command -a ${name} -d ${fishQuoted(about)}`,
   );
   const options = [
-    ...optionsOf("run").map((name) => fishOption(name, "__gyre_no_command")),
+    ...listOptions("run").map((name) => fishOption(name, "__gyre_no_command")),
     ...names.flatMap((command) =>
-      optionsOf(command).map((name) => fishOption(name, `__gyre_command ${command}`)),
+      listOptions(command).map((name) => fishOption(name, `__gyre_command ${command}`)),
     ),
   ];
-  const verbs = words(argumentOf("sessions"));
+  const verbs = words(findArgument("sessions"));
   const sessions = [
     `complete -c gyre -n '__gyre_command sessions; and not __fish_seen_subcommand_from ${verbs.join(" ")}' -f -a ${fishQuoted(verbs.join(" "))}`,
     `complete -c gyre -n '__gyre_command sessions; and __fish_seen_subcommand_from ${verbs.filter((verb) => verb !== "import").join(" ")}' -f -a '(__gyre_sessions)'`,
@@ -383,7 +383,7 @@ function fishScript(): string {
   const others = names
     .filter((name) => name !== "sessions")
     .flatMap((name) => {
-      const completion = argumentOf(name);
+      const completion = findArgument(name);
       const value = fishValue(completion);
       // One word of those, and nothing after it.
       const seen = words(completion).filter((word) => word !== name);
@@ -406,7 +406,7 @@ function __gyre_word
             continue
         end
         switch $word
-            case ${valueOptions().flatMap(flagsOf).join(" ")}
+            case ${valueOptions().flatMap(listFlags).join(" ")}
                 set skip yes
             case '-*'
             case '*'
@@ -448,7 +448,7 @@ ${[...commands, ...options, ...sessions, ...others].join("\n")}
 function fishOption(name: OptionName, condition: string): string {
   const { short, type } = optionSpec(name);
   const letter = short === undefined ? "" : ` -s ${short}`;
-  const completion = completionOf(name);
+  const completion = findCompletion(name);
   const value =
     type === "boolean"
       ? ""

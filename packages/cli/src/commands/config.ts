@@ -32,7 +32,7 @@ export async function runConfig(
   if (values.json) {
     const set = SETTING_NAMES.filter((name) => settings[name] !== undefined).map((name) => [
       name,
-      { value: withoutSecrets(settings[name]), from: originsOf(name, layers) },
+      { value: withoutSecrets(settings[name]), from: listOrigins(name, layers) },
     ]);
     const whole = { settings: Object.fromEntries(set), files, problems };
     io.stdout.write(`${JSON.stringify(whole, undefined, INDENT)}\n`);
@@ -40,7 +40,7 @@ export async function runConfig(
     const rows = SETTING_NAMES.map((name) => {
       const value = settings[name];
       if (value === undefined) return [name, unsetText(name)];
-      return [name, `${shownValue(value)}  (${originsOf(name, layers).join(", ")})`];
+      return [name, `${shownValue(value)}  (${listOrigins(name, layers).join(", ")})`];
     });
     const places = files.map(({ of, path, state }) => [of, `${oneLine(path)} (${state})`]);
     io.stdout.write(`${aligned(rows)}\n${aligned(places)}`);
@@ -56,7 +56,7 @@ function unsetText(name: SettingName): string {
 }
 
 /** Who set it: the last one, and of what adds up all. */
-function originsOf(name: SettingName, layers: readonly SettingsLayer[]): SettingsSource[] {
+function listOrigins(name: SettingName, layers: readonly SettingsLayer[]): SettingsSource[] {
   const all = layers.filter(({ settings }) => settings[name] !== undefined);
   const sources = all.map(({ source }) => source);
   return SETTINGS[name].add ? sources : sources.slice(-1);

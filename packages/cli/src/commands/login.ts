@@ -25,7 +25,7 @@ export async function runLogin(
   parts: LoginParts = {},
 ): Promise<number> {
   const service = await namedService(args, "login", () => ownServices(values, io, parts));
-  const keys = storeOf(io);
+  const keys = openKeyStore(io);
   const file = keyFilePath(io.env);
   if (values.command !== undefined) {
     const command = splitCommand(values.command);
@@ -62,7 +62,7 @@ export async function runLogin(
 /** `gyre logout SERVICE`: removes what `login` stored. Ends with 1 if there was nothing. */
 export async function runLogout(args: readonly string[], _values: Values, io: Io): Promise<number> {
   const service = await namedService(args, "logout", () => storedServices(io));
-  const removed = await stored(storeOf(io).remove(service.id));
+  const removed = await stored(openKeyStore(io).remove(service.id));
   const file = keyFilePath(io.env);
   if (removed) io.stdout.write(`The key for ${service.name} was removed from ${file}.\n`);
   else io.stderr.write(`There was no key for ${service.name} in ${file}.\n`);
@@ -71,12 +71,15 @@ export async function runLogout(args: readonly string[], _values: Values, io: Io
   return removed ? EXIT.done : EXIT.failed;
 }
 
-function storeOf(io: Io): KeyStore {
+function openKeyStore(io: Io): KeyStore {
   return createKeyStore({ env: io.env, file: keyFilePath(io.env) });
 }
 
 async function storedServices(io: Io): Promise<Named[]> {
-  return (await stored(storeOf(io).list())).map(({ service }) => ({ id: service, name: service }));
+  return (await stored(openKeyStore(io).list())).map(({ service }) => ({
+    id: service,
+    name: service,
+  }));
 }
 
 /** The services that the settings add. */

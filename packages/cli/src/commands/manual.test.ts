@@ -6,7 +6,7 @@ import { EXIT } from "../core/exit-codes.ts";
 import { typedCommands } from "./help.ts";
 import { manualPage } from "./manual.ts";
 import { OPTIONS } from "../core/options.ts";
-import { SETTING_NAMES, settingOf } from "../settings/table.ts";
+import { SETTING_NAMES, findSetting } from "../settings/table.ts";
 
 const FILE = fileURLToPath(new URL("../../man/gyre.1", import.meta.url));
 /** Of `lint`, what is for the base system of an operating system alone. */
@@ -37,7 +37,7 @@ describe("the manual page", () => {
     for (const code of Object.values(EXIT))
       expect(page).toMatch(new RegExp(`^\\.It ${code}$`, "m"));
     for (const name of SETTING_NAMES) {
-      const { env } = settingOf(name);
+      const { env } = findSetting(name);
       if (env !== undefined) expect(page).toContain(`.It Ev ${env}`);
     }
   });

@@ -11,7 +11,7 @@ import {
   typedCommands,
 } from "./help.ts";
 import type { CommandName, CommandSpec, OptionName } from "../core/options.ts";
-import { SETTING_NAMES, settingOf } from "../settings/table.ts";
+import { SETTING_NAMES, findSetting } from "../settings/table.ts";
 
 /** The day of the last change to the words of this page. */
 const DATE = "November 15, 2026";
@@ -24,7 +24,7 @@ const VARIABLES: readonly (readonly [names: readonly string[], about: string])[]
     "The proxy to reach services through, and the hosts that are reached without it.",
   ],
   [["XDG_CONFIG_HOME", "XDG_STATE_HOME"], "Where settings and sessions are; see FILES."],
-  [["NO_COLOR", "FORCE_COLOR"], "Without colours; with colours, also where there is no terminal."],
+  [["NO_COLOR", "FORCE_COLOR"], "Without colors; with colors, also where there is no terminal."],
 ];
 
 const FILES: readonly (readonly [path: string, about: string])[] = [
@@ -168,7 +168,7 @@ function commandPart(
 
 function environmentPart(): string[] {
   const settings = SETTING_NAMES.flatMap((name) => {
-    const { about, env } = settingOf(name);
+    const { about, env } = findSetting(name);
     return env === undefined ? [] : [{ names: [env], about }];
   });
   const others = VARIABLES.map(([names, about]) => ({ names, about }));

@@ -106,7 +106,7 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
       middleware: [guard],
       version: version(),
       stdin: io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin),
-      stdout: writableOf(io.stdout),
+      stdout: createWritable(io.stdout),
       signal: io.signal,
       warn,
     });
@@ -117,7 +117,7 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
 }
 
 /** Waits where the reader is slower than we are. */
-function writableOf(sink: Sink): Writable {
+function createWritable(sink: Sink): Writable {
   return new Writable({
     decodeStrings: false,
     write(text: string | Buffer, _encoding, done) {

@@ -21,7 +21,7 @@ const noServer: typeof fetch = async () => {
   throw new TypeError("fetch failed");
 };
 
-function urlOf(input: Parameters<typeof fetch>[0]): string {
+function readUrl(input: Parameters<typeof fetch>[0]): string {
   return input instanceof Request ? input.url : input.toString();
 }
 
@@ -119,8 +119,8 @@ describe("gyre models", () => {
   it("asks local servers for what they have, and trusts no name of theirs", async () => {
     const asked: string[] = [];
     const fetch: typeof globalThis.fetch = async (input) => {
-      asked.push(urlOf(input));
-      if (!urlOf(input).endsWith("/api/tags")) throw new TypeError("fetch failed");
+      asked.push(readUrl(input));
+      if (!readUrl(input).endsWith("/api/tags")) throw new TypeError("fetch failed");
       return Response.json({ models: [{ name: "qwen3:8b" }, { name: "evil\x1b[2J\nname" }] });
     };
     const { code, err, out } = await models([], {}, {}, { fetch });
@@ -142,7 +142,7 @@ describe("gyre models", () => {
   ])("asks Ollama where OLLAMA_HOST is %s, and says if it does not answer", async (host, url) => {
     const asked: string[] = [];
     const fetch: typeof globalThis.fetch = async (input) => {
-      asked.push(urlOf(input));
+      asked.push(readUrl(input));
       throw new TypeError("fetch failed");
     };
     const { err } = await models([], {}, { ...ANTHROPIC, OLLAMA_HOST: host }, { fetch });

@@ -18,7 +18,7 @@ import { environmentKeys, type KeyPlace, keyPlaces } from "../models/service-pla
 import type { Settings } from "../settings/settings.ts";
 import { plainText } from "../text/plain-text.ts";
 import { openTerminal } from "../core/terminal.ts";
-import { widthOf } from "../text/width.ts";
+import { measureWidth } from "../text/width.ts";
 
 /** A server on this machine answers at once, or is not there. */
 const LOCAL_LIMIT_MS = 500;
@@ -80,13 +80,13 @@ export async function runModels(
   const local = await localModels(io, keys, own, parts);
   const models = uniqueModels([...local, ...(user ? mergeModels(catalogue(), user) : catalogue())]);
   const part = args.join(" ").trim();
-  const groups = groupsOf(models.filter(fits(part)), own, places);
+  const groups = groupModels(models.filter(fits(part)), own, places);
   const shown = groups.filter(({ usable }) => usable || values.all);
-  if (values.json) io.stdout.write(jsonOf(shown));
+  if (values.json) io.stdout.write(formatJson(shown));
   else writeGroups(shown, io);
   const hidden = values.all ? 0 : countModels(groups.filter(({ usable }) => !usable));
   if (shown.length === 0) {
-    const isAny = groupsOf(models, own, places).some(({ usable }) => usable);
+    const isAny = groupModels(models, own, places).some(({ usable }) => usable);
     io.stderr.write(`${nothingShown(part, hidden, isAny)}\n`);
     return EXIT.failed;
   }
@@ -105,10 +105,10 @@ async function readSettings(values: Values, io: Io): Promise<Settings> {
   return (await readSetup(values, io)).settings;
 }
 
-function readUserModels(said: Settings["models"]): UserModels | undefined {
-  if (said === undefined) return undefined;
+function readUserModels(models: Settings["models"]): UserModels | undefined {
+  if (models === undefined) return undefined;
   try {
-    return parseUserModels(said, 'the settings, under "models"');
+    return parseUserModels(models, 'the settings, under "models"');
   } catch (error) {
     if (!(error instanceof UserModelsError)) throw error;
     throw new ExitError(EXIT.failed, error.message, { cause: error });
@@ -158,7 +158,7 @@ async function localModels(
         if (isNamed(service, io, own)) {
           const why = limit.aborted
             ? `${service.name} did not answer at ${baseUrl}.`
-            : messageOf(error);
+            : describeError(error);
           io.stderr.write(`gyre: ${oneLine(why)}\n`);
         }
         return [];
@@ -204,7 +204,7 @@ function fits(part: string): (model: Model) => boolean {
 }
 
 /** By service: those that are usable first, then in the order of the presets. */
-function groupsOf(
+function groupModels(
   models: readonly Model[],
   own: readonly ServicePreset[],
   places: ReadonlyMap<string, KeyPlace>,
@@ -231,7 +231,7 @@ function countModels(groups: readonly Group[]): number {
   return groups.reduce((sum, { models }) => sum + models.length, 0);
 }
 
-function jsonOf(groups: readonly Group[]): string {
+function formatJson(groups: readonly Group[]): string {
   const lines = groups.flatMap(({ models, usable }) =>
     models.map((model) => `  ${JSON.stringify(listed(model, usable))}`),
   );
@@ -284,12 +284,12 @@ function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) {
-      widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+      widths[column] = Math.max(widths[column] ?? 0, measureWidth(cell));
     }
   }
   return rows.map((row) => {
     const padded = row.map((cell, column) => {
-      const space = " ".repeat((widths[column] ?? 0) - widthOf(cell));
+      const space = " ".repeat((widths[column] ?? 0) - measureWidth(cell));
       // Numbers stand at the right of their column.
       return column === 1 ? space + cell : cell + space;
     });
@@ -319,6 +319,6 @@ function nothingShown(part: string, hidden: number, isAny: boolean): string {
 See all models with:   gyre models --all`;
 }
 
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -77,7 +77,7 @@ describe("gyre sessions", () => {
 
   it("lists those of this folder: id, when, size, and title or first prompt", async () => {
     const first = await asked("Why is \u001b[31mit\u001b[0m red?");
-    await first.append({ type: "title", title: "Colours" });
+    await first.append({ type: "title", title: "Colors" });
     await first.close();
     await clock.advance(2 * HOUR_MS);
     const second = await closed("What\nnow?");
@@ -87,7 +87,7 @@ describe("gyre sessions", () => {
     const rows = out.trimEnd().split("\n");
     expect(rows).toEqual([
       expect.stringMatching(new RegExp(`^${second.header.id}  just now  \\d+ B +What now\\?$`)),
-      expect.stringMatching(new RegExp(`^${first.header.id}  2 h ago   \\d+ B +Colours$`)),
+      expect.stringMatching(new RegExp(`^${first.header.id}  2 h ago   \\d+ B +Colors$`)),
     ]);
   });
 

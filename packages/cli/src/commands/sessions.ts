@@ -18,7 +18,7 @@ import type { Values } from "../core/options.ts";
 import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts";
 import { unlockHint } from "../harness/setup.ts";
 import { fit } from "../core/terminal.ts";
-import { widthOf } from "../text/width.ts";
+import { measureWidth } from "../text/width.ts";
 import { sessionTitle } from "../conversation/prompt-text.ts";
 
 type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
@@ -104,13 +104,13 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
     agoText(session.updatedAt, now),
     sizeText(session.bytes),
     ...(values.all ? [shown(session.cwd) || "(unknown folder)"] : []),
-    titleOf(session),
+    formatTitle(session),
   ]);
   for (const row of aligned(rows)) io.stdout.write(`${row}\n`);
   return EXIT.done;
 }
 
-function titleOf(session: SessionSummary): string {
+function formatTitle(session: SessionSummary): string {
   return fit(shown(sessionTitle(session) ?? "(nothing was asked)"), MAX_TITLE_COLUMNS);
 }
 
@@ -122,12 +122,15 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+      widths[column] = Math.max(widths[column] ?? 0, measureWidth(cell));
     });
   }
   return rows.map((row) =>
     row
-      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell))))
+      .map(
+        (cell, column) =>
+          cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - measureWidth(cell))),
+      )
       .join(GAP)
       .trimEnd(),
   );
@@ -145,7 +148,7 @@ async function show(id: string, { store, values, io }: Job): Promise<number> {
       const text = values.json ? JSON.stringify(entry) : entryText(entry);
       if (text !== "") io.stdout.write(`${text}\n`);
     }
-    tellProblems(session, io.stderr);
+    writeProblems(session, io.stderr);
     return EXIT.done;
   });
 }
@@ -245,7 +248,7 @@ async function check(what: string, { store, values, io }: Job): Promise<number> 
     const { entries, problems } = session;
     const isSound = problems.length === 0;
     if (values.json) io.stdout.write(`${JSON.stringify(problems, null, 2)}\n`);
-    else if (!isSound) tellProblems(session, io.stdout);
+    else if (!isSound) writeProblems(session, io.stdout);
     else {
       const count = `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`;
       io.stdout.write(`No problems; ${count}.\n`);
@@ -267,7 +270,7 @@ async function openEither(what: string, store: SessionStore, io: Io): Promise<Se
   return openSession(path, { readOnly: true });
 }
 
-function tellProblems({ problems }: Session, to: Sink): void {
+function writeProblems({ problems }: Session, to: Sink): void {
   for (const { kind, line, offset, bytes, message } of problems) {
     to.write(`line ${line} (${bytes} bytes at ${offset}), ${kind}: ${shown(message)}\n`);
   }

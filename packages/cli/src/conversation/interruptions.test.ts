@@ -22,8 +22,8 @@ async function started(script: readonly ScriptStep[]) {
   const model = scriptedModel(script);
   const path = join(folder, "session.jsonl");
   session = await createSession(path, { cwd: folder });
-  let tell = (): void => {};
-  const begun = new Promise<void>((settle) => (tell = settle));
+  let begin = (): void => {};
+  const begun = new Promise<void>((settle) => (begin = settle));
   const wait: AgentTool = {
     name: "wait",
     description: "",
@@ -32,7 +32,7 @@ async function started(script: readonly ScriptStep[]) {
       new Promise((settle) => {
         const content = [{ type: "text" as const, text: "Ended in its own words." }];
         signal.addEventListener("abort", () => settle({ content }), { once: true });
-        tell();
+        begin();
       }),
   };
   const agent = new Agent({

@@ -29,7 +29,7 @@ export async function imagesIn(text: string, cwd: string): Promise<FoundImages> 
   const found: FoundImages = { images: [], problems: [] };
   const paths = new Set<string>();
   for (const [, quoted, single, bare] of text.matchAll(PATHS)) {
-    const path = pathOf(quoted ?? single ?? (bare ?? "").replaceAll(/\\(.)/g, "$1"), cwd);
+    const path = parsePath(quoted ?? single ?? (bare ?? "").replaceAll(/\\(.)/g, "$1"), cwd);
     if (path !== undefined) paths.add(path);
   }
   for (const path of paths) {
@@ -52,7 +52,7 @@ export async function imagesIn(text: string, cwd: string): Promise<FoundImages> 
   return found;
 }
 
-function pathOf(written: string, cwd: string): string | undefined {
+function parsePath(written: string, cwd: string): string | undefined {
   try {
     if (written.startsWith("file://")) return fileURLToPath(written);
   } catch {

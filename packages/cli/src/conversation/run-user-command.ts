@@ -28,7 +28,7 @@ export async function runUserCommand(
   const timestamp = Date.now();
   let shown = "";
   const end = await runProgram(
-    { argv: [shell, "-c", command], cwd: toolset.env.workspace.root, env: definedOf(env) },
+    { argv: [shell, "-c", command], cwd: toolset.env.workspace.root, env: pickDefined(env) },
     {
       signal,
       spoolFolder: toolset.env.spoolFolder,
@@ -39,16 +39,18 @@ export async function runUserCommand(
     },
   );
   const { durationMs, exitCode } = end;
-  const whole = [textOf(end.stdout), textOf(end.stderr)].filter((text) => text !== "").join("\n");
+  const whole = [joinOutput(end.stdout), joinOutput(end.stderr)]
+    .filter((text) => text !== "")
+    .join("\n");
   const output = whole.length > MAX_OUTPUT_CHARS ? `…${whole.slice(-MAX_OUTPUT_CHARS)}` : whole;
   return { role: "userCommand", command, output, exitCode, aside, durationMs, timestamp };
 }
 
-function textOf({ head, path, tail }: ProgramEnd["stdout"]): string {
+function joinOutput({ head, path, tail }: ProgramEnd["stdout"]): string {
   return path === undefined ? head + tail : `${head}\n…\n${tail}`;
 }
 
-function definedOf(env: Environment): Record<string, string> {
+function pickDefined(env: Environment): Record<string, string> {
   const known = Object.entries(env).filter(
     (each): each is [string, string] => each[1] !== undefined,
   );

@@ -4,7 +4,7 @@ import type { Environment } from "./io.ts";
 
 /** A `fetch` that goes through the proxy of the environment, and past it where NO_PROXY says so. */
 export function proxyFetch(env: Environment): Fetch {
-  const dispatcher = dispatcherOf(env);
+  const dispatcher = createDispatcher(env);
   return async (url, request) => {
     const response: unknown = await undiciFetch(url, { ...request, dispatcher });
     // A response like any other; its types are those of another release.
@@ -16,7 +16,7 @@ export function proxyFetch(env: Environment): Fetch {
 export function proxiedWebFetch(
   env: Environment,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
-  const dispatcher = dispatcherOf(env);
+  const dispatcher = createDispatcher(env);
   return async (url, init) => {
     // As above.
     const request = { ...init, dispatcher } as Parameters<typeof undiciFetch>[1];
@@ -25,7 +25,7 @@ export function proxiedWebFetch(
   };
 }
 
-function dispatcherOf(env: Environment): EnvHttpProxyAgent {
+function createDispatcher(env: Environment): EnvHttpProxyAgent {
   const either = (...names: string[]): string | undefined =>
     names.map((name) => env[name]).find(Boolean);
   const all = either("all_proxy", "ALL_PROXY");

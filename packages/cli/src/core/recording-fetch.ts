@@ -13,7 +13,7 @@ export function recordingFetch(base: Fetch, path: string): Fetch {
   let requests = 0;
   return async (url, init) => {
     const request = ++requests;
-    const secrets = secretsOf(init.headers);
+    const secrets = findSecrets(init.headers);
     const put = (line: Record<string, unknown>): void => {
       const text = JSON.stringify({ time: new Date().toISOString(), request, ...line });
       write(`${redact(text, secrets)}\n`);
@@ -68,7 +68,7 @@ function tap(
   });
 }
 
-function secretsOf(headers: Readonly<Record<string, string>>): string[] {
+function findSecrets(headers: Readonly<Record<string, string>>): string[] {
   const shown = redactHeaders(headers);
   return Object.entries(headers)
     .filter(([name, value]) => shown[name] !== value)

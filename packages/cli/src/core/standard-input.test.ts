@@ -5,10 +5,10 @@ import { MAX_INPUT_BYTES, readInput } from "./standard-input.ts";
 
 const never = new AbortController().signal;
 
-function io(stdin: Io["stdin"]): Io & { said: string[] } {
-  const said: string[] = [];
-  const sink = { write: (text: string) => said.push(text) };
-  return { stdin, stdout: sink, stderr: sink, env: {}, cwd: "/", signal: never, said };
+function io(stdin: Io["stdin"]): Io & { written: string[] } {
+  const written: string[] = [];
+  const sink = { write: (text: string) => written.push(text) };
+  return { stdin, stdout: sink, stderr: sink, env: {}, cwd: "/", signal: never, written };
 }
 
 afterEach(() => vi.useRealTimers());
@@ -25,9 +25,9 @@ it("says what it waits for where a prompt was given and nobody writes", async ()
   const world = io(stdin);
   const read = readInput(world, never, true);
   vi.advanceTimersByTime(1_999);
-  expect(world.said).toEqual([]);
+  expect(world.written).toEqual([]);
   vi.advanceTimersByTime(1);
-  expect(world.said.join("")).toContain("add </dev/null");
+  expect(world.written.join("")).toContain("add </dev/null");
   stdin.end("late");
   expect(await read).toBe("late");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { plainText } from "../text/plain-text.ts";
 import { fit, openTerminal, wrap, Wrapper } from "./terminal.ts";
-import { widthOf } from "../text/width.ts";
+import { measureWidth } from "../text/width.ts";
 
 const output = { write: () => true };
 
@@ -9,18 +9,18 @@ describe("openTerminal", () => {
   const painted = (isTTY: boolean, env: Record<string, string>): boolean =>
     openTerminal({ ...output, isTTY }, env).style.red("x") !== "x";
 
-  it("has colours on a terminal only", () => {
+  it("has colors on a terminal only", () => {
     expect(painted(true, {})).toBe(true);
     expect(painted(false, {})).toBe(false);
     expect(painted(true, { TERM: "dumb" })).toBe(false);
   });
 
-  it("honours NO_COLOR, unless it is empty", () => {
+  it("honors NO_COLOR, unless it is empty", () => {
     expect(painted(true, { NO_COLOR: "1" })).toBe(false);
     expect(painted(true, { NO_COLOR: "" })).toBe(true);
   });
 
-  it("honours FORCE_COLOR, before NO_COLOR", () => {
+  it("honors FORCE_COLOR, before NO_COLOR", () => {
     expect(painted(false, { FORCE_COLOR: "1" })).toBe(true);
     expect(painted(false, { FORCE_COLOR: "1", NO_COLOR: "1" })).toBe(true);
     expect(painted(true, { FORCE_COLOR: "0" })).toBe(false);
@@ -47,7 +47,7 @@ describe("openTerminal", () => {
 
 describe("plainText", () => {
   it.each([
-    ["colours", "\x1b[1;31mred\x1b[0m", "red"],
+    ["colors", "\x1b[1;31mred\x1b[0m", "red"],
     ["cursor movements", "a\x1b[2K\x1b[1;1Hb\x1b[?25l", "ab"],
     ["a title", "\x1b]0;evil\x07text", "text"],
     ["a link", "\x1b]8;;https://x.test\x1b\\link\x1b]8;;\x1b\\", "link"],
@@ -79,7 +79,7 @@ describe("plainText", () => {
 
 describe("widthOf and fit", () => {
   it("counts columns, not characters", () => {
-    expect(["abc", "✔ é", "日本", "👍", "e\u0301"].map(widthOf)).toEqual([3, 3, 4, 2, 1]);
+    expect(["abc", "✔ é", "日本", "👍", "e\u0301"].map(measureWidth)).toEqual([3, 3, 4, 2, 1]);
   });
 
   it("cuts with an ellipsis, and never in the middle of a wide character", () => {
@@ -107,7 +107,7 @@ describe("Wrapper", () => {
 
   it("never makes a line too long, even of a word that does not fit", () => {
     const lines = wrap(`a ${"x".repeat(30)} 日本語日本語 b`, 10, "  ").split("\n");
-    expect(lines.every((line) => widthOf(line) <= 10)).toBe(true);
+    expect(lines.every((line) => measureWidth(line) <= 10)).toBe(true);
     expect(lines.join("").replaceAll(" ", "")).toBe(`a${"x".repeat(30)}日本語日本語b`);
   });
 

@@ -1,5 +1,5 @@
 import type { Environment } from "./io.ts";
-import { clustersOf, widthOf } from "../text/width.ts";
+import { splitClusters, measureWidth } from "../text/width.ts";
 
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */
 export const MIN_COLUMNS = 40;
@@ -16,13 +16,13 @@ export interface Output {
 
 export type StyleName = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-/** Puts a style on a text; the text itself where there are no colours. */
+/** Puts a style on a text; the text itself where there are no colors. */
 export type Style = Readonly<Record<StyleName, (text: string) => string>>;
 
 /** What the terminal can do, decided once. */
 export interface Terminal {
   readonly columns: number;
-  readonly hasColours: boolean;
+  readonly hasColors: boolean;
   readonly style: Style;
   /** The line that the cursor is in may be written again. */
   readonly live: boolean;
@@ -32,28 +32,28 @@ export interface Terminal {
 /** Looks at an output and its environment. A width is read now: a later resize is not followed. */
 export function openTerminal(output: Output, env: Environment): Terminal {
   const isTerminal = output.isTTY === true && env["TERM"] !== "dumb";
-  const hasColours = wantsColour(isTerminal, env);
+  const hasColors = wantsColor(isTerminal, env);
   return {
     columns: Math.min(MAX_COLUMNS, Math.max(MIN_COLUMNS, output.columns || DEFAULT_COLUMNS)),
-    hasColours,
-    style: styleFor(hasColours),
+    hasColors,
+    style: styleFor(hasColors),
     live: isTerminal,
     write: (text) => void output.write(text),
   };
 }
 
-/** FORCE_COLOR goes before NO_COLOR, as in Node itself; with neither, a terminal has colours. */
-function wantsColour(isTerminal: boolean, env: Environment): boolean {
+/** FORCE_COLOR goes before NO_COLOR, as in Node itself; with neither, a terminal has colors. */
+function wantsColor(isTerminal: boolean, env: Environment): boolean {
   const forced = env["FORCE_COLOR"];
   if (forced !== undefined) return forced !== "0" && forced !== "false";
   return isTerminal && !env["NO_COLOR"];
 }
 
-function styleFor(colour: boolean): Style {
+function styleFor(color: boolean): Style {
   const paint =
     (on: number, off: number) =>
     (text: string): string =>
-      colour && text !== "" ? `\x1b[${on}m${text}\x1b[${off}m` : text;
+      color && text !== "" ? `\x1b[${on}m${text}\x1b[${off}m` : text;
   return {
     bold: paint(1, 22),
     dim: paint(2, 22),
@@ -66,14 +66,14 @@ function styleFor(colour: boolean): Style {
 
 /** The text if it fits into `columns`, else as much of it as does, with an ellipsis. */
 export function fit(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text;
+  if (measureWidth(text) <= columns) return text;
   return `${head(text, columns - 1)}…`;
 }
 
 function head(text: string, columns: number): string {
   let kept = "";
   let width = 0;
-  for (const cluster of clustersOf(text)) {
+  for (const cluster of splitClusters(text)) {
     width += cluster.width;
     if (width > columns) break;
     kept += cluster.text;
@@ -93,7 +93,7 @@ export class Wrapper {
   #gap = "";
 
   constructor(columns: number, indent: string) {
-    this.#columns = Math.max(1, columns - widthOf(indent));
+    this.#columns = Math.max(1, columns - measureWidth(indent));
     this.#indent = indent;
   }
 
@@ -129,7 +129,7 @@ export class Wrapper {
     while (this.#word !== "") {
       const gap = this.#used > 0 ? this.#gap : "";
       this.#gap = "";
-      const width = widthOf(this.#word);
+      const width = measureWidth(this.#word);
       if (this.#used > 0 && this.#used + gap.length + width > this.#columns) {
         out += "\n";
         this.#used = 0;
@@ -141,7 +141,7 @@ export class Wrapper {
           ? this.#word
           : head(this.#word, this.#columns) || String.fromCodePoint(this.#word.codePointAt(0) ?? 0);
       out += (this.#used === 0 ? this.#indent : gap) + piece;
-      this.#used += gap.length + widthOf(piece);
+      this.#used += gap.length + measureWidth(piece);
       this.#word = this.#word.slice(piece.length);
     }
     return out;

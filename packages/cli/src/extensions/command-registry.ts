@@ -49,7 +49,7 @@ export class CommandRegistry {
 
   /** Runs one; what to show the user. Rejects with what it threw. */
   async run(name: string, rest: string): Promise<string> {
-    const said: unknown = await this.#commands.get(name)?.run(rest);
-    return typeof said === "string" ? said : "Done.";
+    const output: unknown = await this.#commands.get(name)?.run(rest);
+    return typeof output === "string" ? output : "Done.";
   }
 }

@@ -13,7 +13,7 @@ import {
   jsonLines,
   type Program,
   sessionFiles,
-  errorsOf,
+  stripSandboxLine,
 } from "../testing/program.ts";
 import {
   type Script,
@@ -59,7 +59,7 @@ async function gyre(script: Script, args: readonly string[], stdin?: string): Pr
     service,
     ...(stdin !== undefined && { stdin }),
   });
-  return { ...ended, stderr: errorsOf(ended) };
+  return { ...ended, stderr: stripSandboxLine(ended) };
 }
 
 /** The tools that a model was told of. */
@@ -68,7 +68,7 @@ function toolNames(request: ServiceRequest | undefined): string[] {
   return Array.isArray(tools) ? tools.map((tool: { name: string }) => tool.name) : [];
 }
 
-function messagesOf(request: ServiceRequest | undefined): string {
+function formatMessages(request: ServiceRequest | undefined): string {
   return JSON.stringify(request?.body["messages"]);
 }
 
@@ -96,7 +96,7 @@ describe("plugins", () => {
     const { code, stdout, stderr, requests } = await gyre(ADD, ["-p", "1 + 2?", "--quiet"]);
     expect({ code, stdout, stderr }).toEqual({ code: EXIT.done, stdout: "It is 3.\n", stderr: "" });
     expect(toolNames(requests[0]).at(-1)).toBe("add");
-    expect(messagesOf(requests[1])).toContain('"3"');
+    expect(formatMessages(requests[1])).toContain('"3"');
   });
 
   it("that do not tell what their tools do are asked about, and rules may name them", async () => {
@@ -203,7 +203,7 @@ describe("hooks", () => {
     const { stdout, requests } = await gyre(SHELL, [
       ...["-p", "Write it", "--mode", "full", "--output", "json"],
     ]);
-    expect(messagesOf(requests[1])).toContain("Denied by a hook: not a.txt");
+    expect(formatMessages(requests[1])).toContain("Denied by a hook: not a.txt");
     expect(jsonLines(stdout)[0]).toMatchObject({
       denied: [{ tool: "write", reason: "not a.txt" }],
     });
@@ -239,12 +239,12 @@ describe("hooks", () => {
     expect(stderr).toBe("");
     expect(requests[0]?.body["system"]).toEqual(plain.requests[0]?.body["system"]);
     expect(requests[0]?.body["tools"]).toEqual(plain.requests[0]?.body["tools"]);
-    const sent = messagesOf(requests[0]);
+    const sent = formatMessages(requests[0]);
     expect(sent).toContain("Hello\\n\\n<hook");
     expect(sent).toContain("The branch is main.");
     expect(sent).toContain("It is late.");
     const again = await gyre([{ say: "Hi." }], ["-p", "More", "--continue", "--quiet"]);
-    expect(messagesOf(again.requests[0])).toContain("Welcome back.");
+    expect(formatMessages(again.requests[0])).toContain("Welcome back.");
   });
 
   it("Stop with exit 2 gives the agent more to do", async () => {
@@ -255,7 +255,7 @@ describe("hooks", () => {
       ["-p", "Mend it", "--quiet"],
     );
     expect({ code, stdout }).toEqual({ code: EXIT.done, stdout: "They pass.\n" });
-    expect(messagesOf(requests[1])).toContain("Run the tests.");
+    expect(formatMessages(requests[1])).toContain("Run the tests.");
   });
 
   it("get the session, and run in the folder of the project", async () => {
@@ -357,7 +357,7 @@ describe("plugins' hooks, middleware and listeners", () => {
       "--quiet",
     ]);
     expect(readFileSync(join(home, "work/b.txt"), "utf8")).toBe("a");
-    expect(messagesOf(requests[1])).toContain("(seen)");
+    expect(formatMessages(requests[1])).toContain("(seen)");
     expect(stderr.split("\n")).toEqual([
       "gyre: The UserPromptSubmit hook of all failed: It broke.",
       'gyre: all: its listener of "turn_start" failed: Not so.',
@@ -400,7 +400,7 @@ describe("commands", () => {
 });
 
 it("nothing of this is loaded where nothing is configured", () => {
-  const chunkOf = (file: string): string | undefined =>
+  const findChunk = (file: string): string | undefined =>
     program.chunks.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(`cli/src/${file}`)))
       ?.fileName;
   const byName = new Map(program.chunks.map((chunk) => [chunk.fileName, chunk]));
@@ -413,7 +413,7 @@ it("nothing of this is loaded where nothing is configured", () => {
     for (const other of chunk.imports) visit(other);
   };
   for (const file of ["main.ts", "modes/print/print.ts", "harness/harness.ts", "settings/load.ts"])
-    visit(chunkOf(file));
+    visit(findChunk(file));
   expect(loaded.size).toBeGreaterThan(0);
   for (const file of [
     "extensions/extensions.ts",
@@ -422,8 +422,8 @@ it("nothing of this is loaded where nothing is configured", () => {
     "extensions/hook-run.ts",
     "settings/files-that-run.ts",
   ]) {
-    expect(chunkOf(file)).toBeDefined();
-    expect(loaded).not.toContain(chunkOf(file));
+    expect(findChunk(file)).toBeDefined();
+    expect(loaded).not.toContain(findChunk(file));
   }
 });
 

@@ -96,7 +96,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
       return runHook(hook, input, { ...place, spoolFolder }, signal);
     },
   }));
-  const hooks = new Hooks([...programs, ...plugins.flatMap(hooksOf)], {
+  const hooks = new Hooks([...programs, ...plugins.flatMap(createHooks)], {
     facts() {
       const session = conversation().session();
       return {
@@ -136,7 +136,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
 }
 
 /** The hooks of a plugin; what they throw is told with its name. */
-function hooksOf({ name, hooks }: LoadedPlugin): Hook[] {
+function createHooks({ name, hooks }: LoadedPlugin): Hook[] {
   return hooks.map(({ event, run }) => ({
     event,
     name: `The ${event} hook of ${name}`,

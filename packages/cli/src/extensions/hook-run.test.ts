@@ -138,8 +138,8 @@ describe("JSON on stdout", () => {
     [specific({ additionalContext: "by the way" }), { context: "by the way" }],
     [{ systemMessage: "hello" }, { message: "hello" }],
     [{ suppressOutput: true }, {}],
-  ])("%j", async (said, answer) => {
-    expect(await run(says(said))).toEqual(answer);
+  ])("%j", async (output, answer) => {
+    expect(await run(says(output))).toEqual(answer);
   });
 
   it("that nobody understands blocks a call, and is told for anything else", async () => {

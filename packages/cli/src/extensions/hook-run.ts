@@ -42,7 +42,7 @@ export async function runHook(
   signal: AbortSignal,
 ): Promise<HookAnswer | undefined> {
   const fail = (what: string): HookError => new HookError(`${shownHook(hook)} ${what}`);
-  const program = { argv: argvOf(hook.command), cwd: place.cwd, env: place.env };
+  const program = { argv: buildArgv(hook.command), cwd: place.cwd, env: place.env };
   let end: ProgramEnd;
   try {
     end = await runProgram(program, {
@@ -81,7 +81,7 @@ export function shownHook({ event, command }: Pick<CommandHook, "event" | "comma
   return `The ${event} hook "${short}"`;
 }
 
-function argvOf(command: CommandHook["command"]): readonly string[] {
+function buildArgv(command: CommandHook["command"]): readonly string[] {
   if (typeof command !== "string") return command;
   return process.platform === "win32"
     ? ["cmd.exe", "/d", "/s", "/c", command]
@@ -89,13 +89,16 @@ function argvOf(command: CommandHook["command"]): readonly string[] {
 }
 
 /** Events whose plain output is for the model. */
-const TELLS: ReadonlySet<HookEvent> = new Set<HookEvent>(["UserPromptSubmit", "SessionStart"]);
+const ADDS_CONTEXT: ReadonlySet<HookEvent> = new Set<HookEvent>([
+  "UserPromptSubmit",
+  "SessionStart",
+]);
 
 /** A text: what is wrong with it. */
 function answerIn(stdout: string, event: HookEvent): HookAnswer | string | undefined {
-  const said = stdout.startsWith("{") ? objectIn(stdout) : undefined;
-  if (said) return answerOf(said, event);
-  if (TELLS.has(event)) return stdout === "" ? undefined : { context: cut(stdout) };
+  const output = stdout.startsWith("{") ? objectIn(stdout) : undefined;
+  if (output) return parseAnswer(output, event);
+  if (ADDS_CONTEXT.has(event)) return stdout === "" ? undefined : { context: cut(stdout) };
   // It may have said no.
   return stdout.startsWith("{") ? "gave JSON that cannot be read" : undefined;
 }
@@ -117,23 +120,23 @@ const ENDED_BY_CONTINUE: ReadonlySet<HookEvent> = new Set<HookEvent>([
 ]);
 
 /** What an object on standard output means. Fields that we do not know are passed over. */
-function answerOf(said: Record<string, unknown>, event: HookEvent): HookAnswer | string {
-  const given = said["hookSpecificOutput"];
+function parseAnswer(output: Record<string, unknown>, event: HookEvent): HookAnswer | string {
+  const given = output["hookSpecificOutput"];
   const specific = isObject(given) ? given : {};
-  const decision = specific["permissionDecision"] ?? said["decision"];
+  const decision = specific["permissionDecision"] ?? output["decision"];
   const reason =
     textIn(specific["permissionDecisionReason"]) ??
-    textIn(said["reason"]) ??
-    textIn(said["stopReason"]);
-  const message = textIn(said["systemMessage"]);
-  const context = textIn(specific["additionalContext"]) ?? textIn(said["additionalContext"]);
+    textIn(output["reason"]) ??
+    textIn(output["stopReason"]);
+  const message = textIn(output["systemMessage"]);
+  const context = textIn(specific["additionalContext"]) ?? textIn(output["additionalContext"]);
   const input = specific["updatedInput"];
   if (input !== undefined && !isObject(input)) return "gave an updatedInput that is no object";
   if (decision !== undefined && !isDecision(decision)) {
     return `gave a decision that there is not, ${JSON.stringify(decision)}`;
   }
   const wants = decision && DECISIONS[decision];
-  const ends = said["continue"] === false && ENDED_BY_CONTINUE.has(event);
+  const ends = output["continue"] === false && ENDED_BY_CONTINUE.has(event);
   return {
     ...((wants === "block" || ends) && { block: reason ?? "It gave no reason." }),
     ...((wants === "allow" || wants === "ask") && { permission: wants }),

@@ -15,19 +15,19 @@ interface World {
   denied: string[];
 }
 
-type Said = HookAnswer | undefined | ((input: HookInput) => HookAnswer | undefined);
+type Reply = HookAnswer | undefined | ((input: HookInput) => HookAnswer | undefined);
 
-function world(...given: [HookEvent, Said][]): World {
+function world(...given: [HookEvent, Reply][]): World {
   const inputs: HookInput[] = [];
   const warnings: string[] = [];
   const denied: string[] = [];
-  const list = given.map(([event, said], index): Hook => ({
+  const list = given.map(([event, answer], index): Hook => ({
     event,
     name: `Hook ${index + 1}`,
     matches: () => true,
     run: async (input) => {
       inputs.push(input);
-      return typeof said === "function" ? said(input) : said;
+      return typeof answer === "function" ? answer(input) : answer;
     },
   }));
   const hooks = new Hooks(list, {

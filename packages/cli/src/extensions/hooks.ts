@@ -89,14 +89,14 @@ export class Hooks {
       }
       if (start.context !== undefined) this.#opening = [wrapped("SessionStart", start.context)];
     }
-    const said = await this.#run("UserPromptSubmit", { prompt }, [], signal);
+    const reply = await this.#run("UserPromptSubmit", { prompt }, [], signal);
     signal.throwIfAborted();
-    if (said.block !== undefined) {
-      throw new PromptBlockedError(`The prompt was not sent: ${said.block}`);
+    if (reply.block !== undefined) {
+      throw new PromptBlockedError(`The prompt was not sent: ${reply.block}`);
     }
     const added = this.#opening;
     this.#opening = [];
-    if (said.context !== undefined) added.push(wrapped("UserPromptSubmit", said.context));
+    if (reply.context !== undefined) added.push(wrapped("UserPromptSubmit", reply.context));
     return [prompt, ...added].join("\n\n");
   }
 

@@ -119,7 +119,7 @@ export function openStage(around: PluginSurroundings): PluginStage {
       }),
     on: (type, listener) => {
       const listen: AgentListener["listen"] = (event) =>
-        isOf(event, type) ? listener(event) : undefined;
+        hasType(event, type) ? listener(event) : undefined;
       put("api.on()", registered.listeners, { type, listen }, () => {
         if (typeof type !== "string") throw new Error("An event is named by a text.");
         checkFunction("A listener", listener);
@@ -217,7 +217,7 @@ function refuseTwice(kind: string, name: string, list: readonly { name: string }
   }
 }
 
-function isOf<T extends AgentEvent["type"]>(
+function hasType<T extends AgentEvent["type"]>(
   event: AgentEvent,
   type: T,
 ): event is Extract<AgentEvent, { type: T }> {

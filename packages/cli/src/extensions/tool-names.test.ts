@@ -2,7 +2,7 @@ import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
 import { expect, it } from "vitest";
 import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
-import { toolsOf } from "./tool-names.ts";
+import { selectTools } from "./tool-names.ts";
 
 const mine: AgentTool = {
   name: "mine",
@@ -14,7 +14,7 @@ const mine: AgentTool = {
 function tools(named: readonly string[] | undefined, isLenient = false) {
   const warnings: string[] = [];
   const warn = (text: string): void => void warnings.push(text);
-  const { own, added } = toolsOf({ named, plugins: [mine], isLenient, warn });
+  const { own, added } = selectTools({ named, plugins: [mine], isLenient, warn });
   return { own, added: added.map(({ name }) => name), warnings };
 }
 

@@ -14,7 +14,7 @@ export interface WantedTools {
 }
 
 /** The tools that are asked for, apart by who has them. */
-export function toolsOf({ named, plugins, isLenient, warn }: WantedTools): {
+export function selectTools({ named, plugins, isLenient, warn }: WantedTools): {
   /** Names of our own. */
   own: readonly string[];
   added: readonly AgentTool[];

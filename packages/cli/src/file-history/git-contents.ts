@@ -73,7 +73,7 @@ export async function readGitContents(
   const contents = new Map<string, Buffer>();
   for (let at = 0; at < oids.length; at += MAX_ASKED) {
     const output = await askGit(folder, oids.slice(at, at + MAX_ASKED));
-    for (const [oid, bytes] of contentsOf(output)) contents.set(oid, bytes);
+    for (const [oid, bytes] of parseContents(output)) contents.set(oid, bytes);
   }
   return contents;
 }
@@ -119,7 +119,7 @@ function environment(): Record<string, string> {
 }
 
 /** `NAME blob LENGTH`, a line end, the content, a line end; or `NAME missing`. */
-function* contentsOf(output: Buffer): Generator<[string, Buffer]> {
+function* parseContents(output: Buffer): Generator<[string, Buffer]> {
   for (let at = 0; at < output.length;) {
     const end = output.indexOf("\n", at);
     if (end < 0) return;

@@ -53,11 +53,11 @@ describe("an index of git", () => {
     const root = await repository();
     const entry = parseIndex(readFileSync(join(root, ".git/index")))?.get("a");
     const later = BigInt(Date.now() + 1_000) * 1_000_000n;
-    const statOf = () => statSync(join(root, "a"), { bigint: true });
-    expect(entry && isClean(entry, statOf(), later)).toBe(true);
-    expect(entry && isClean(entry, statOf(), entry.mtimeNs)).toBe(false);
+    const statFile = () => statSync(join(root, "a"), { bigint: true });
+    expect(entry && isClean(entry, statFile(), later)).toBe(true);
+    expect(entry && isClean(entry, statFile(), entry.mtimeNs)).toBe(false);
     writeFileSync(join(root, "a"), "something else");
-    expect(entry && isClean(entry, statOf(), later)).toBe(false);
+    expect(entry && isClean(entry, statFile(), later)).toBe(false);
   });
 
   it("that is cut off, or none, is not used", async () => {

@@ -39,7 +39,7 @@ export function parseIndex(
   const version = data.readUInt32BE(4);
   if (version < 2 || version > 4) return undefined;
   try {
-    return entriesOf(data, version, oidBytes);
+    return parseEntries(data, version, oidBytes);
   } catch (error) {
     // A read behind the end: it is cut off.
     if (error instanceof RangeError) return undefined;
@@ -47,7 +47,7 @@ export function parseIndex(
   }
 }
 
-function entriesOf(data: Buffer, version: number, oidBytes: number): Map<string, IndexEntry> {
+function parseEntries(data: Buffer, version: number, oidBytes: number): Map<string, IndexEntry> {
   const entries = new Map<string, IndexEntry>();
   let name = Buffer.alloc(0);
   let at = HEADER_BYTES;

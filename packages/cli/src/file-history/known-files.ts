@@ -16,9 +16,9 @@ import type { FileChange, FileState, LeftOut } from "./line.ts";
 import {
   snapshotPath,
   MAX_FILE_BYTES,
-  modeOf,
+  readMode,
   describeFailure,
-  signatureOf,
+  computeSignature,
   tooLarge,
 } from "./snapshot.ts";
 import { filesAt, scanFiles, type ScannedFile } from "./scan.ts";
@@ -96,7 +96,7 @@ export class KnownFiles {
       for (const file of files) {
         missing.delete(file.path);
         const known = this.#known.get(file.path);
-        const isAsBefore = known?.signature === signatureOf(file.stats) && !known.isRacy;
+        const isAsBefore = known?.signature === computeSignature(file.stats) && !known.isRacy;
         if (!isAsBefore) suspects.push(file);
       }
     };
@@ -169,7 +169,7 @@ export class KnownFiles {
   async #copy(path: string, stats: BigIntStats | undefined): Promise<void> {
     const seen = await snapshotPath(this.#options.workspace, path, stats);
     if (seen.kind === "file" || seen.kind === "link") {
-      this.#set(path, seen, await this.#sourceOf(seen.bytes));
+      this.#set(path, seen, await this.#copyBytes(seen.bytes));
     } else if (seen.kind === "skipped") {
       const source: Source = { type: "none", why: seen.why };
       if (stats) this.#take(path, stats, source);
@@ -177,7 +177,7 @@ export class KnownFiles {
     }
   }
 
-  async #sourceOf(bytes: Uint8Array): Promise<Source> {
+  async #copyBytes(bytes: Uint8Array): Promise<Source> {
     try {
       const copy = await this.#options.copies.put(bytes);
       return copy ? { type: "copy", copy } : { type: "none", why: "too much is copied already" };
@@ -202,19 +202,23 @@ export class KnownFiles {
         await this.#learn([suspect], undefined);
       };
       if (!known && !isThere(seen)) continue;
-      const doubt = this.#doubtOf(suspect);
+      const doubt = this.#findDoubt(suspect);
       if (!known && doubt !== undefined) {
         await leaveOut(doubt);
         continue;
       }
-      const before = known ? await this.#contentOf(known, contents) : null;
+      const before = known ? await this.#readContent(known, contents) : null;
       const after = contentSeen(seen);
       if (isSameContent(before, after)) {
         if (seen.kind === "file" || seen.kind === "link") this.#touch(path, seen);
         continue;
       }
       const why = whyNot(before) ?? whyNot(after);
-      if (why !== undefined && suspect.stats && known?.signature === signatureOf(suspect.stats)) {
+      if (
+        why !== undefined &&
+        suspect.stats &&
+        known?.signature === computeSignature(suspect.stats)
+      ) {
         // Only looked at because it was changed shortly before the last look.
         this.#take(path, suspect.stats, known.source);
         continue;
@@ -242,7 +246,7 @@ export class KnownFiles {
   }
 
   /** Why a file that is new to us may have been there before. */
-  #doubtOf({ isIgnored, isNamed }: Suspect): string | undefined {
+  #findDoubt({ isIgnored, isNamed }: Suspect): string | undefined {
     if (isNamed) return undefined;
     return isIgnored ? "it was ignored before" : this.#doubt;
   }
@@ -253,7 +257,7 @@ export class KnownFiles {
     const contents = await this.#gitContents(ignoring);
     for (const { path } of ignoring) {
       const known = this.#known.get(path);
-      const before = known ? await this.#contentOf(known, contents) : null;
+      const before = known ? await this.#readContent(known, contents) : null;
       const after = contentSeen(await snapshotPath(this.#options.workspace, path));
       // One that is new leaves out more, unless it takes something back.
       const isHarmless = before === null && !takesBack(after);
@@ -269,7 +273,7 @@ export class KnownFiles {
   }
 
   /** What a file was, or why that is not known any more. */
-  async #contentOf(known: Known, git: ReadonlyMap<string, Buffer>): Promise<Content | string> {
+  async #readContent(known: Known, git: ReadonlyMap<string, Buffer>): Promise<Content | string> {
     const { kind, mode, source } = known;
     try {
       switch (source.type) {
@@ -314,7 +318,7 @@ export class KnownFiles {
 
   #take(path: string, stats: BigIntStats, source: Source): void {
     const kind = stats.isSymbolicLink() ? "link" : "file";
-    this.#set(path, { kind, mode: modeOf(stats), signature: signatureOf(stats) }, source);
+    this.#set(path, { kind, mode: readMode(stats), signature: computeSignature(stats) }, source);
   }
 
   #set(

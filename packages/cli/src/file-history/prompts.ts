@@ -16,7 +16,7 @@ export interface Prompt {
  * What the user said on the branch that is talked to, the newest first, back to the entry
  * `until`, which is not looked at any more. One after the other is read when it is asked for.
  */
-export async function* promptsOf(
+export async function* readPrompts(
   session: Session,
   until: number | null = null,
 ): AsyncGenerator<Prompt> {

@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 /** What was recorded in short: `+` made, `-` removed, `~` changed. */
-function told(lines: readonly HistoryLine[]): string[] {
+function formatChanges(lines: readonly HistoryLine[]): string[] {
   return lines.flatMap(({ changes }) =>
     changes.map(({ path, before, after }) => `${!before ? "+" : !after ? "-" : "~"} ${path}`),
   );
@@ -62,7 +62,7 @@ describe("what is recorded", () => {
       }),
     );
     const lines = await w.recorder.lines();
-    expect(told(lines).sort()).toEqual(["+ deep/made.txt", "- gone.txt", "~ changed.txt"]);
+    expect(formatChanges(lines).sort()).toEqual(["+ deep/made.txt", "- gone.txt", "~ changed.txt"]);
     expect(lines[0]).toMatchObject({ by: "agent", entry });
   });
 
@@ -74,7 +74,7 @@ describe("what is recorded", () => {
       await w.edit(["named.log"], () => w.put("named.log", "new"));
       await w.shell(() => w.put("other.log", "new"));
     });
-    expect(told(await w.recorder.lines())).toEqual(["~ named.log"]);
+    expect(formatChanges(await w.recorder.lines())).toEqual(["~ named.log"]);
   });
 
   it("has a change of the mode alone, and not one of the time alone", async () => {
@@ -87,7 +87,7 @@ describe("what is recorded", () => {
         await w.put("b.sh", "true");
       }),
     );
-    expect(told(await w.recorder.lines())).toEqual(["~ a.sh"]);
+    expect(formatChanges(await w.recorder.lines())).toEqual(["~ a.sh"]);
   });
 
   it("has a change that follows the last look at once and keeps the length", async () => {
@@ -96,7 +96,7 @@ describe("what is recorded", () => {
     for (let count = 1; count <= 20; count++) {
       await w.run(() => w.shell(() => w.put("a.txt", String(count % 10))));
     }
-    expect(told(await w.recorder.lines())).toHaveLength(20);
+    expect(formatChanges(await w.recorder.lines())).toHaveLength(20);
   });
 
   it("leaves out what the user did between runs, and while the model thought", async () => {
@@ -108,7 +108,7 @@ describe("what is recorded", () => {
     await w.run(() => w.shell(() => w.put("b.txt", "again")));
     await w.run(() => w.edit(["c.txt"], () => w.put("c.txt", "by the agent")));
     const lines = await w.recorder.lines();
-    expect(told(lines)).toEqual(["+ b.txt", "~ b.txt", "~ c.txt"]);
+    expect(formatChanges(lines)).toEqual(["+ b.txt", "~ b.txt", "~ c.txt"]);
   });
 
   it("does nothing at all for calls that only read", async () => {
@@ -145,7 +145,7 @@ describe("what is recorded", () => {
       });
       await expect(failed).rejects.toThrow("broken");
     });
-    expect(told(await w.recorder.lines())).toEqual(["+ a.txt"]);
+    expect(formatChanges(await w.recorder.lines())).toEqual(["+ a.txt"]);
   });
 
   it("has what calls did that ran at the same time, once", async () => {
@@ -157,7 +157,11 @@ describe("what is recorded", () => {
         w.edit(["c.txt"], () => w.put("c.txt", "c")),
       ]),
     );
-    expect(told(await w.recorder.lines()).sort()).toEqual(["+ a.txt", "+ b.txt", "+ c.txt"]);
+    expect(formatChanges(await w.recorder.lines()).sort()).toEqual([
+      "+ a.txt",
+      "+ b.txt",
+      "+ c.txt",
+    ]);
   });
 });
 
@@ -240,7 +244,7 @@ describe("what is left out", () => {
       await w.shell(() => w.put("build/out.js", "new"));
     });
     const lines = await w.recorder.lines();
-    expect(told(lines)).toEqual(["~ .gitignore"]);
+    expect(formatChanges(lines)).toEqual(["~ .gitignore"]);
     expect(lines[1]?.leftOut).toMatchObject([{ path: "build/out.js" }]);
   });
 
@@ -249,7 +253,7 @@ describe("what is left out", () => {
     await w.put("build/out.js", "old");
     await w.run(() => w.shell(() => w.put(".gitignore", "build\n")));
     await w.run(() => w.shell(() => w.put("build/out.js", "new")));
-    expect(told(await w.recorder.lines())).toEqual(["+ .gitignore", "~ build/out.js"]);
+    expect(formatChanges(await w.recorder.lines())).toEqual(["+ .gitignore", "~ build/out.js"]);
   });
 
   it("is what lies beyond the number of files that are looked at", async () => {
@@ -262,7 +266,7 @@ describe("what is left out", () => {
       }),
     );
     const [line] = await w.recorder.lines();
-    expect(line && told([line]).sort()).toEqual(["- a", "~ b"]);
+    expect(line && formatChanges([line]).sort()).toEqual(["- a", "~ b"]);
   });
 
   it("is what lies in a folder outside that a link leads to", async () => {

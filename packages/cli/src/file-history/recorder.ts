@@ -8,7 +8,7 @@ import { Copies } from "./copies.ts";
 import { type ChangeSource, type FoundChanges, KnownFiles } from "./known-files.ts";
 import type { HistoryLine, LeftOut } from "./line.ts";
 import { describeFailure } from "./snapshot.ts";
-import { promptsOf } from "./prompts.ts";
+import { readPrompts } from "./prompts.ts";
 import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
 import { applyRewind, type RewindReport } from "./rewind-apply.ts";
 import { HistoryStore, type StoreWriter } from "./store.ts";
@@ -213,7 +213,7 @@ export class FileRecorder implements FileHistory {
         const { changes } = found;
         const leftOut = listed(found);
         if (changes.length === 0 && leftOut.length === 0) return;
-        const entry = await this.#entryOf(opened.session);
+        const entry = await this.#findEntry(opened.session);
         await opened.store.append({ by: "agent", entry, at: this.#now(), changes, leftOut });
       } catch (error) {
         this.#warnOnce(error);
@@ -222,11 +222,11 @@ export class FileRecorder implements FileHistory {
   }
 
   /** The newest prompt. What was read for it before is not read again. */
-  async #entryOf(session: Session): Promise<number> {
+  async #findEntry(session: Session): Promise<number> {
     const { leaf } = session;
     const last = this.#prompt;
     let entry = 0;
-    for await (const prompt of promptsOf(session, last?.leaf ?? null)) {
+    for await (const prompt of readPrompts(session, last?.leaf ?? null)) {
       entry = prompt.entry;
       break;
     }

@@ -4,7 +4,13 @@ import { dirname, join } from "node:path";
 import type { Workspace } from "@gyre/tools";
 import { type FileChange, type FileState, isSameState, type LeftOut } from "./line.ts";
 import { snapshotPath, describeFailure, type PathSnapshot } from "./snapshot.ts";
-import { LED_AWAY, type RewindPlan, type RewindStep, type RewindWorld, stateOf } from "./rewind.ts";
+import {
+  LED_AWAY,
+  type RewindPlan,
+  type RewindStep,
+  type RewindWorld,
+  computeState,
+} from "./rewind.ts";
 
 const OWNER_WRITES = 0o200;
 const OWNER_READS_AND_WRITES = 0o600;
@@ -67,7 +73,7 @@ function inOrder(steps: readonly RewindStep[]): RewindStep[] {
 async function take({ store, workspace }: RewindWorld, step: RewindStep): Promise<void> {
   const { path, current, target } = step;
   const seen = await snapshotPath(workspace, path);
-  if (seen.kind === "skipped" || !isSameState(stateOf(seen), current)) {
+  if (seen.kind === "skipped" || !isSameState(computeState(seen), current)) {
     throw new Error("it has changed since the preview");
   }
   if (seen.kind === "elsewhere") throw new Error(LED_AWAY);

@@ -91,7 +91,7 @@ async function perform(w: HistoryWorld, todo: readonly Op[]): Promise<void> {
   }
 }
 
-function pathsOf(todo: readonly Op[]): string[] {
+function listPaths(todo: readonly Op[]): string[] {
   return [...new Set(todo.flatMap((one) => ("to" in one ? [one.path, one.to] : [one.path])))];
 }
 
@@ -152,7 +152,7 @@ it(
                 for (const { isNamed, ops: todo } of one.calls) {
                   const before = await w.files();
                   const work = (): Promise<void> => perform(w, todo);
-                  await (isNamed ? w.edit(pathsOf(todo), work) : w.shell(work));
+                  await (isNamed ? w.edit(listPaths(todo), work) : w.shell(work));
                   const after = await w.files();
                   for (const name of changed(before, after)) {
                     made.push({ path: name, was: before[name], became: after[name] });

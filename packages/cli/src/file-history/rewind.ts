@@ -1,7 +1,7 @@
 import { alignLines, type Workspace } from "@gyre/tools";
 import { type FileChange, type FileState, isSameState, type LeftOut } from "./line.ts";
 import { snapshotPath, type PathSnapshot } from "./snapshot.ts";
-import { hashOf, type HistoryStore } from "./store.ts";
+import { computeHash, type HistoryStore } from "./store.ts";
 
 export const LED_AWAY = "a link on the way leads elsewhere";
 
@@ -57,7 +57,7 @@ export async function planRewind(world: RewindWorld, from: RewindFrom): Promise<
   }
   const steps: RewindStep[] = [];
   for (const [path, chain] of chains) {
-    const step = await stepOf(world, path, chain);
+    const step = await planStep(world, path, chain);
     if (step) steps.push(step);
   }
   steps.sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -65,21 +65,21 @@ export async function planRewind(world: RewindWorld, from: RewindFrom): Promise<
   return { steps, leftOut: [...leftOut.values()] };
 }
 
-async function stepOf(
+async function planStep(
   { store, workspace }: RewindWorld,
   path: string,
   chain: readonly FileChange[],
 ): Promise<RewindStep | undefined> {
   const target = chain[0]?.before ?? null;
   const seen = await snapshotPath(workspace, path);
-  const current = stateOf(seen);
+  const current = computeState(seen);
   const isThere = seen.kind !== "nothing" && seen.kind !== "folder" && seen.kind !== "elsewhere";
   if (isSameState(current, target) && seen.kind !== "skipped") return undefined;
   const why = finalReason(seen, chain) ?? (await lostReason(store, target));
-  const doubt = why ?? doubtOf(current, chain);
+  const doubt = why ?? findDoubt(current, chain);
   // What it did not make, or not alone, is never removed.
   const conflict = doubt !== undefined && { why: doubt, isFinal: why !== undefined || !target };
-  const lines = why === undefined && (await linesOf(store, seen, target));
+  const lines = why === undefined && (await countLines(store, seen, target));
   return {
     path,
     action: !target ? "remove" : isThere ? "restore" : "recreate",
@@ -91,10 +91,10 @@ async function stepOf(
 }
 
 /** What is there, without its content; null also for what is no file. */
-export function stateOf(seen: PathSnapshot): FileState | null {
+export function computeState(seen: PathSnapshot): FileState | null {
   if (seen.kind !== "file" && seen.kind !== "link") return null;
   const { kind, mode, bytes } = seen;
-  return { kind, mode, bytes: bytes.length, hash: hashOf(bytes) };
+  return { kind, mode, bytes: bytes.length, hash: computeHash(bytes) };
 }
 
 /** Why it cannot be replaced, whatever anybody wants. */
@@ -126,7 +126,7 @@ async function lostReason(
 }
 
 /** Why what is there may not be the agent's doing. */
-function doubtOf(current: FileState | null, chain: readonly FileChange[]): string | undefined {
+function findDoubt(current: FileState | null, chain: readonly FileChange[]): string | undefined {
   if (!isSameState(current, chain.at(-1)?.after ?? null)) {
     return current ? "it was changed by somebody else since" : "somebody else has removed it since";
   }
@@ -138,13 +138,13 @@ function doubtOf(current: FileState | null, chain: readonly FileChange[]): strin
   return chain.find(({ unsure }) => unsure !== undefined)?.unsure;
 }
 
-async function linesOf(
+async function countLines(
   store: HistoryStore,
   seen: PathSnapshot,
   target: FileState | null,
 ): Promise<RewindStep["lines"]> {
-  const old = "bytes" in seen ? textOf(seen.bytes) : "";
-  const next = target ? textOf(await store.get(target.hash)) : "";
+  const old = "bytes" in seen ? decodeText(seen.bytes) : "";
+  const next = target ? decodeText(await store.get(target.hash)) : "";
   if (old === undefined || next === undefined) return undefined;
   const before = linesIn(old);
   const after = linesIn(next);
@@ -153,7 +153,7 @@ async function linesOf(
 }
 
 /** A text; undefined where it is something else. */
-function textOf(bytes: Uint8Array): string | undefined {
+function decodeText(bytes: Uint8Array): string | undefined {
   return bytes.includes(0) ? undefined : new TextDecoder().decode(bytes);
 }
 

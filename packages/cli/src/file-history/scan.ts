@@ -48,7 +48,7 @@ export function scanFiles(workspace: Workspace, options: ScanOptions): Scan {
           if (isFull()) return;
           for (const path of some) seen.add(path);
           yield statted(workspace, some, false);
-          await breathAfter(some);
+          await yieldAfter(some);
         }
       }
       state.isPartial = walk.stopped;
@@ -57,7 +57,7 @@ export function scanFiles(workspace: Workspace, options: ScanOptions): Scan {
         if (isFull()) return;
         for (const path of some) seen.add(path);
         yield await filesAt(workspace, some, true);
-        await breathAfter(some);
+        await yieldAfter(some);
       }
     },
   };
@@ -90,13 +90,13 @@ function statted(
   isIgnored: boolean,
 ): ScannedFile[] {
   return paths.flatMap((path) => {
-    const stats = statOf(join(workspace.root, path));
+    const stats = statPath(join(workspace.root, path));
     return stats && !stats.isDirectory() ? [{ path, stats, isIgnored }] : [];
   });
 }
 
 /** Nothing for one that went away meanwhile. */
-function statOf(path: string): BigIntStats | undefined {
+function statPath(path: string): BigIntStats | undefined {
   try {
     return lstatSync(path, { bigint: true });
   } catch (error) {
@@ -106,7 +106,7 @@ function statOf(path: string): BigIntStats | undefined {
 }
 
 /** Lets what else is to be done come first; fewer files are over in no time. */
-async function breathAfter(paths: readonly string[]): Promise<void> {
+async function yieldAfter(paths: readonly string[]): Promise<void> {
   if (paths.length < FILES_A_GO) return;
   await new Promise((resolve) => {
     setImmediate(resolve);

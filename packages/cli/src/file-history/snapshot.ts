@@ -29,12 +29,12 @@ export interface FileSnapshot {
 }
 
 /** Changes whenever a file does, but for what happens within one tick of its clock. */
-export function signatureOf(stats: BigIntStats): string {
+export function computeSignature(stats: BigIntStats): string {
   const { size, mtimeNs, ctimeNs, ino, mode } = stats;
   return `${size} ${mtimeNs} ${ctimeNs} ${ino} ${mode}`;
 }
 
-export function modeOf(stats: BigIntStats): number {
+export function readMode(stats: BigIntStats): number {
   return stats.isSymbolicLink() ? 0 : Number(stats.mode & MODE_BITS);
 }
 
@@ -58,7 +58,7 @@ export async function snapshotPath(
     if (stats.isDirectory()) return { kind: "folder" };
     if (stats.isSymbolicLink()) {
       const target = await readlink(resolved.absolute, { encoding: "buffer" });
-      return { kind: "link", bytes: target, ...aboutOf(stats) };
+      return { kind: "link", bytes: target, ...describeStats(stats) };
     }
     if (!stats.isFile()) return { kind: "skipped", why: "it is no regular file" };
     if (stats.size > MAX_FILE_BYTES) return { kind: "skipped", why: tooLarge(stats.size) };
@@ -78,14 +78,14 @@ async function readFile(
   const { bytes, info } = await workspace.read(`./${path}`, MAX_FILE_BYTES);
   const isSame = info.ino === stats.ino && info.mtimeNs === stats.mtimeNs && info.path === path;
   if (!isSame) return { kind: "skipped", why: "it was being changed" };
-  return { kind: "file", bytes, ...aboutOf(stats) };
+  return { kind: "file", bytes, ...describeStats(stats) };
 }
 
-function aboutOf(stats: BigIntStats): Omit<FileSnapshot, "kind" | "bytes"> {
+function describeStats(stats: BigIntStats): Omit<FileSnapshot, "kind" | "bytes"> {
   const { dev, ino, size, mtimeNs } = stats;
   return {
-    mode: modeOf(stats),
-    signature: signatureOf(stats),
+    mode: readMode(stats),
+    signature: computeSignature(stats),
     identity: { dev, ino, size: Number(size), mtimeNs },
   };
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { HistoryLine } from "./line.ts";
-import { hashOf, HistoryStore } from "./store.ts";
+import { computeHash, HistoryStore } from "./store.ts";
 
 let base: string;
 let folder: string;
@@ -39,7 +39,7 @@ describe("contents", () => {
     const text = Buffer.from("the same line\n".repeat(10_000));
     expect(await store.put(text)).toBe(await store.put(text));
     const names = await readdir(join(folder, "contents"));
-    expect(names).toEqual([`${hashOf(text)}.z`]);
+    expect(names).toEqual([`${computeHash(text)}.z`]);
     const kept = await stat(join(folder, "contents", names[0] ?? ""));
     expect(kept.size).toBeLessThan(text.length / 10);
     expect(kept.mode & 0o777).toBe(0o600);

@@ -74,9 +74,9 @@ export class HistoryStore {
 
   /** Keeps a content, once; gives its hash. Throws where it cannot be kept. */
   async put(bytes: Uint8Array): Promise<string> {
-    const hash = hashOf(bytes);
+    const hash = computeHash(bytes);
     if (this.#names.has(hash) || this.#names.has(hash + PACKED_SUFFIX)) return hash;
-    const packed = bytes.length < MIN_PACKED_BYTES ? bytes : await packedOf(bytes);
+    const packed = bytes.length < MIN_PACKED_BYTES ? bytes : await packBytes(bytes);
     const isPacked = packed.length < bytes.length;
     if (this.#bytes + packed.length > MAX_STORE_BYTES) {
       throw new Error(`the history has the ${MAX_STORE_BYTES / (1024 * 1024)} MB that it may have`);
@@ -94,7 +94,7 @@ export class HistoryStore {
     const isPacked = this.#names.has(hash + PACKED_SUFFIX);
     const stored = await readFile(this.#contentAt(isPacked ? hash + PACKED_SUFFIX : hash));
     const bytes = isPacked ? await unpack(stored) : stored;
-    if (hashOf(bytes) !== hash) throw new Error("what was kept of it is damaged");
+    if (computeHash(bytes) !== hash) throw new Error("what was kept of it is damaged");
     return bytes;
   }
 
@@ -165,11 +165,11 @@ async function find(folder: string): Promise<Found> {
   };
 }
 
-function packedOf(bytes: Uint8Array): Promise<Uint8Array> {
+function packBytes(bytes: Uint8Array): Promise<Uint8Array> {
   return pack(bytes, { level: constants.Z_BEST_SPEED });
 }
 
-export function hashOf(bytes: Uint8Array): string {
+export function computeHash(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 

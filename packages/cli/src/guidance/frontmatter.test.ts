@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bodyOf, readFrontmatter } from "./frontmatter.ts";
+import { readBody, readFrontmatter } from "./frontmatter.ts";
 
 const KEYS = new Set(["name", "description", "metadata", "allowed-tools"]);
 
@@ -130,12 +130,12 @@ it("reads a file as Windows writes it", async () => {
   const text = "\uFEFF---\r\nname: fox\r\n---\r\n\r\nOne.\r\nTwo.\r\n";
   const { fields } = await readFrontmatter(text, KEYS);
   expect(fields.get("name")).toEqual({ value: "fox", line: 2 });
-  expect(bodyOf(text)).toBe("One.\nTwo.");
+  expect(readBody(text)).toBe("One.\nTwo.");
 });
 
 it("has the text after it, rules and all", () => {
-  expect(bodyOf("---\nname: a\n---\n\nOne.\n\n---\n\nTwo.\n")).toBe("One.\n\n---\n\nTwo.");
-  expect(bodyOf("One.\n---\nTwo.")).toBe("One.\n---\nTwo.");
+  expect(readBody("---\nname: a\n---\n\nOne.\n\n---\n\nTwo.\n")).toBe("One.\n\n---\n\nTwo.");
+  expect(readBody("One.\n---\nTwo.")).toBe("One.\n---\nTwo.");
 });
 
 it("comes to an end with whatever it is given", async () => {

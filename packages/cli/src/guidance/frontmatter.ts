@@ -38,10 +38,10 @@ const OPENERS = /[[{]|[-?]\s/g;
 type Yaml = typeof import("yaml");
 
 /** A text after the lines that are about it. */
-export function bodyOf(text: string): string {
-  const lines = linesOf(text);
+export function readBody(text: string): string {
+  const lines = splitLines(text);
   return lines
-    .slice(endOf(lines) + 1)
+    .slice(findEnd(lines) + 1)
     .join("\n")
     .trim();
 }
@@ -56,12 +56,12 @@ export async function readFrontmatter(
   text: string,
   keys: ReadonlySet<string>,
 ): Promise<Frontmatter> {
-  const lines = linesOf(text);
+  const lines = splitLines(text);
   const fields = new Map<string, Field>();
   const problems: FrontmatterProblem[] = [];
   const report = (line: number, problem: string): void =>
     void problems.push({ line, text: problem });
-  const end = endOf(lines);
+  const end = findEnd(lines);
   if (end < 0) {
     const isOpen = FENCE.test(lines[0] ?? "");
     report(1, isOpen ? 'the "---" has no second one that ends it' : 'it does not begin with "---"');
@@ -87,12 +87,12 @@ export async function readFrontmatter(
   return { fields, problems };
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text.replace(/^\uFEFF/, "").split(/\r?\n/);
 }
 
 /** The line that ends what is about the text; -1 where there is none. */
-function endOf(lines: readonly string[]): number {
+function findEnd(lines: readonly string[]): number {
   if (!FENCE.test(lines[0] ?? "")) return -1;
   return lines.findIndex((line, index) => index > 0 && END.test(line));
 }

@@ -66,8 +66,8 @@ function textIn(value: unknown): string {
 }
 
 function tools(request: ServiceRequest | undefined): string[] {
-  const told = request?.body["tools"] ?? [];
-  return (told as { name: string }[]).map(({ name }) => name);
+  const tools = request?.body["tools"] ?? [];
+  return (tools as { name: string }[]).map(({ name }) => name);
 }
 
 const fox = (body: string): string => `---\nname: fox\ndescription: Makes a fox.\n---\n\n${body}\n`;
@@ -186,9 +186,9 @@ describe("notes", () => {
       say: [{ call: "read", arguments: { path: "big.txt", offset: nth + 1, limit: 200 } }],
     }));
     const noting = { say: [{ call: "notes", arguments: { text: "Goal: a bear." } }] };
-    const said = [noting, ...reads, DONE];
+    const answers = [noting, ...reads, DONE];
     const script: Script = ({ nth, text }) => ({
-      ...(said[nth] ?? DONE),
+      ...(answers[nth] ?? DONE),
       // As a real one counts, about.
       usage: { input: Math.ceil(text.length / CHARS_PER_TOKEN) },
     });

@@ -31,8 +31,8 @@ export async function readGuidance(
 ): Promise<Guidance> {
   const home = homedir();
   // What they quote, names of folders too, is for a repository's author to choose.
-  const told = (text: string): void => warn(oneLine(text));
-  const where = { cwd, home, config: configFolder(env, home), warn: told };
+  const report = (text: string): void => warn(oneLine(text));
+  const where = { cwd, home, config: configFolder(env, home), warn: report };
   const files = instructionFiles ? readInstructions(where) : [];
   const isNamed = tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];

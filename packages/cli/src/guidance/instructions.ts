@@ -5,7 +5,7 @@ import { join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
-import { codeOf, readSmallFile } from "../settings/file.ts";
+import { describeCode, readSmallFile } from "../settings/file.ts";
 
 /** Of all instruction files together, in UTF-8. */
 export const MAX_INSTRUCTION_BYTES: number = 32 * 1024;
@@ -82,18 +82,18 @@ export function instructionsText(files: readonly InstructionFile[]): string | un
 }
 
 /**
- * What to tell a model whose context is `said`, in order: the files that are not as it was
+ * What to tell a model whose context is `earlier`, in order: the files that are not as it was
  * last told, or are gone. Undefined where it knows all.
  */
 export function instructionNews(
   files: readonly InstructionFile[],
-  said: Iterable<string>,
+  earlier: Iterable<string>,
 ): string | undefined {
   const known = new Map<string, string>();
-  for (const text of said) {
+  for (const text of earlier) {
     for (const [, name = "", mark = ""] of text.matchAll(OPENING)) known.set(name, mark);
   }
-  const news = files.filter((file) => known.get(file.name) !== markOf(file)).map(marked);
+  const news = files.filter((file) => known.get(file.name) !== computeMark(file)).map(marked);
   const names = new Set(files.map(({ name }) => name));
   for (const [name, mark] of known) {
     if (names.has(name) || mark === GONE) continue;
@@ -106,14 +106,14 @@ const OPENING = /^<instructions file="([^"\n]*)" mark="(\w+)">$/gm;
 
 /** The mark is made of the text, so the text cannot hold the line that would end it. */
 function marked(file: InstructionFile): string {
-  return between(file.name, markOf(file), file.text);
+  return between(file.name, computeMark(file), file.text);
 }
 
 function between(name: string, mark: string, text: string): string {
   return `<instructions file="${name}" mark="${mark}">\n${text}\n</instructions mark="${mark}">`;
 }
 
-function markOf({ name, text }: InstructionFile): string {
+function computeMark({ name, text }: InstructionFile): string {
   return createHash("sha256").update(`${name}\n${text}`).digest("hex").slice(0, MARK_CHARS);
 }
 
@@ -136,7 +136,7 @@ function readText(
     const problem = project && untrustedReason(real, project.root, project.cwd);
     if (problem !== undefined) return { problem };
   } catch (error) {
-    return { problem: `cannot be read (${codeOf(error)})` };
+    return { problem: `cannot be read (${describeCode(error)})` };
   }
   const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   if ("problem" in read) return read;

@@ -3,8 +3,8 @@ import { join, relative, sep } from "node:path";
 import { defineTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
 import { type GuardedTool, openWorkspace, sanitize, type Workspace } from "@gyre/tools";
-import { lineOf, type Skill, SKILL_FILE, SKILL_TOOL } from "./skills.ts";
-import { bodyOf } from "./frontmatter.ts";
+import { formatSkill, type Skill, SKILL_FILE, SKILL_TOOL } from "./skills.ts";
+import { readBody } from "./frontmatter.ts";
 
 /** Of one text, in UTF-8. */
 export const MAX_SKILL_BYTES: number = 50 * 1024;
@@ -45,13 +45,14 @@ export function skillTool(skills: readonly Skill[], root: string): GuardedTool {
     concurrent: true,
     idempotent: true,
     async execute({ name, file }) {
-      if (!name) return skills.length > 0 ? skills.map(lineOf).join("\n") : "There are no skills.";
+      if (!name)
+        return skills.length > 0 ? skills.map(formatSkill).join("\n") : "There are no skills.";
       const skill = find(name);
       const folder = await openWorkspace(skill.folder);
       try {
         return file === undefined || file === SKILL_FILE
-          ? await wholeOf(skill, folder)
-          : await textOf(folder, file);
+          ? await readSkill(skill, folder)
+          : await readText(folder, file);
       } finally {
         await folder.close();
       }
@@ -71,8 +72,8 @@ export function skillTool(skills: readonly Skill[], root: string): GuardedTool {
   };
 }
 
-async function wholeOf(skill: Skill, folder: Workspace): Promise<string> {
-  const body = bodyOf(await textOf(folder, SKILL_FILE, MAX_READ_BYTES));
+async function readSkill(skill: Skill, folder: Workspace): Promise<string> {
+  const body = readBody(await readText(folder, SKILL_FILE, MAX_READ_BYTES));
   const files = await filesIn(folder);
   const about = [
     `Skill "${skill.name}" in ${skill.folder}`,
@@ -82,7 +83,7 @@ async function wholeOf(skill: Skill, folder: Workspace): Promise<string> {
   return `${about.join("\n")}\n\n${cut(body, SKILL_FILE)}`;
 }
 
-async function textOf(folder: Workspace, file: string, room = MAX_SKILL_BYTES): Promise<string> {
+async function readText(folder: Workspace, file: string, room = MAX_SKILL_BYTES): Promise<string> {
   const { bytes } = await folder.read(file, MAX_READ_BYTES);
   if (!isUtf8(bytes)) throw new Error(`${JSON.stringify(file)} is not text.`);
   return cut(sanitize(new TextDecoder().decode(bytes)), file, room);

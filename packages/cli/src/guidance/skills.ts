@@ -5,7 +5,7 @@ import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
-import { codeOf } from "../settings/file.ts";
+import { describeCode } from "../settings/file.ts";
 import { type Field, type FieldValue, readFrontmatter } from "./frontmatter.ts";
 
 export const SKILL_FILE = "SKILL.md";
@@ -53,18 +53,18 @@ export interface Skill {
  */
 export async function findSkills(options: GuidanceOptions): Promise<readonly Skill[]> {
   const { warn } = options;
-  const places = placesOf(options);
+  const places = listPlaces(options);
   if (places.length === 0) return [];
   const skills = new Map<string, Skill>();
   for (const { path, real, folder, name: folderName } of places) {
-    const head = headOf(real);
+    const head = readHead(real);
     if (typeof head !== "string") {
       warn(`${path} is not used: it ${head.problem}.`);
       continue;
     }
     const { fields, problems } = await readFrontmatter(head, KEYS);
     const found = problems.map(({ line, text }) => `${path}, line ${line}: ${text}.`);
-    const skill = skillOf(fields, folder, folderName, (line, text) => {
+    const skill = parseSkill(fields, folder, folderName, (line, text) => {
       found.push(`${path}, line ${line}: ${text}.`);
     });
     // What its fields lack is because they could not be read.
@@ -88,7 +88,7 @@ interface Place {
 }
 
 /** Where skills are, each once. */
-function placesOf({ cwd, home, config, warn }: GuidanceOptions): Place[] {
+function listPlaces({ cwd, home, config, warn }: GuidanceOptions): Place[] {
   const folders = projectFolders(cwd, home);
   const [root] = folders;
   const places: Place[] = [];
@@ -125,7 +125,7 @@ function refusal(real: string, root: string, cwd: string): string | undefined {
   try {
     return untrustedReason(real, root, cwd);
   } catch (error) {
-    return `cannot be read (${codeOf(error)})`;
+    return `cannot be read (${describeCode(error)})`;
   }
 }
 
@@ -138,7 +138,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function headOf(path: string): string | { problem: string } {
+function readHead(path: string): string | { problem: string } {
   try {
     // Without waiting: a pipe would keep us until somebody writes into it.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -149,12 +149,12 @@ function headOf(path: string): string | { problem: string } {
       closeSync(file);
     }
   } catch (error) {
-    return { problem: `cannot be read (${codeOf(error)})` };
+    return { problem: `cannot be read (${describeCode(error)})` };
   }
 }
 
 /** A skill by what is said of it; undefined where too little is. */
-function skillOf(
+function parseSkill(
   fields: ReadonlyMap<string, Field>,
   folder: string,
   folderName: string,
@@ -231,7 +231,7 @@ export function skillsText(skills: readonly Skill[]): string | undefined {
   const lines = [preface];
   let left = MAX_SKILLS_TOKENS - estimateTokens(preface) - estimateTokens(moreText(MAX_SKILLS));
   for (const skill of skills) {
-    const line = cutToTokens(lineOf(skill), MAX_SKILL_TOKENS);
+    const line = cutToTokens(formatSkill(skill), MAX_SKILL_TOKENS);
     left -= estimateTokens(line) + 1;
     if (left < 0) break;
     lines.push(line);
@@ -241,7 +241,7 @@ export function skillsText(skills: readonly Skill[]): string | undefined {
 }
 
 /** A skill on one line. */
-export function lineOf({ name, description }: Skill): string {
+export function formatSkill({ name, description }: Skill): string {
   return `- ${name}: ${description.replace(/\s+/g, " ")}`;
 }
 

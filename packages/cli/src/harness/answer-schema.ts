@@ -66,21 +66,21 @@ const MAX_DEPTH = 64;
 /** The first `type` that is none: anything would fit it. */
 function wrongType(schema: unknown, depth = 0): string | undefined {
   if (depth > MAX_DEPTH) return undefined;
-  if (Array.isArray(schema)) return firstOf(schema, (each) => wrongType(each, depth + 1));
+  if (Array.isArray(schema)) return findFirst(schema, (each) => wrongType(each, depth + 1));
   if (!isObject(schema)) return undefined;
   const { type } = schema;
   if (typeof type === "string" || Array.isArray(type)) {
     const wrong = [type].flat().find((each) => !TYPES.has(each));
     if (wrong !== undefined) return JSON.stringify(wrong);
   }
-  return firstOf(Object.entries(schema), ([keyword, inner]) => {
+  return findFirst(Object.entries(schema), ([keyword, inner]) => {
     if (!INNER.test(keyword)) return undefined;
     const byName = /^(properties|patternProperties|\$defs|definitions)$/.test(keyword);
     return wrongType(byName && isObject(inner) ? Object.values(inner) : inner, depth + 1);
   });
 }
 
-function firstOf<T>(all: readonly T[], find: (one: T) => string | undefined): string | undefined {
+function findFirst<T>(all: readonly T[], find: (one: T) => string | undefined): string | undefined {
   for (const one of all) {
     const found = find(one);
     if (found !== undefined) return found;

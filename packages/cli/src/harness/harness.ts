@@ -37,7 +37,7 @@ import { type Models, openModels } from "../models/models.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
-import { summariser } from "./summarize.ts";
+import { createSummarizer } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
@@ -174,7 +174,7 @@ class AgentHarness implements Harness {
     this.#mode = parts.mode;
     this.#log = log;
     this.#results = results;
-    this.#limits = limitsOf(settings);
+    this.#limits = createLimits(settings);
     const folder = toolset.env.workspace.root;
     const saved = context?.settings.systemPrompt;
     const instructions =
@@ -193,7 +193,7 @@ class AgentHarness implements Harness {
       context: {
         pinned: () => pinned(guidance, instructions, toolset),
         storeResult: (key, text) => results.store(key, text),
-        summarize: summariser({
+        summarize: createSummarizer({
           client: models.client,
           model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
           spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
@@ -313,7 +313,7 @@ class AgentHarness implements Harness {
             end,
             turns,
             usage,
-            ...(output && (await answerOf(run))),
+            ...(output && (await readAnswer(run))),
             ...(error !== undefined && { sessionError: error }),
           };
         }
@@ -460,7 +460,7 @@ function pinned(guidance: Guidance, instructions: string, { notes }: Toolset): s
   );
 }
 
-function limitsOf({ maxCost, maxTurns }: Settings): Limits {
+function createLimits({ maxCost, maxTurns }: Settings): Limits {
   return {
     ...(maxTurns !== undefined && { maxTurns }),
     ...(maxCost !== undefined && { maxCostUsd: maxCost }),
@@ -474,7 +474,9 @@ function deduct(limits: Limits, { turns, usage }: AgentEndEvent): boolean {
   return Object.values(limits).every((left: number) => left > 0);
 }
 
-async function answerOf(run: AgentRun<unknown>): Promise<Pick<Outcome, "output" | "outputError">> {
+async function readAnswer(
+  run: AgentRun<unknown>,
+): Promise<Pick<Outcome, "output" | "outputError">> {
   try {
     return { output: await run.output() };
   } catch (error) {

@@ -1,12 +1,15 @@
 import { type Context, type Usage } from "@gyre/ai";
 import { type ScriptedModel, scriptedModel } from "@gyre/ai/testing";
 import { expect, it } from "vitest";
-import { summariser } from "./summarize.ts";
+import { createSummarizer } from "./summarize.ts";
 
 const never = new AbortController().signal;
 
-function summariserOf(script: ScriptedModel, spent: Usage[] = []): ReturnType<typeof summariser> {
-  return summariser({
+function createFrom(
+  script: ScriptedModel,
+  spent: Usage[] = [],
+): ReturnType<typeof createSummarizer> {
+  return createSummarizer({
     client: script,
     model: () => script.model,
     spent: (usage) => void spent.push(usage),
@@ -22,8 +25,8 @@ it("asks a model for what is needed, with the text as it is", async () => {
     },
   ]);
   const spent: Usage[] = [];
-  const summarise = summariserOf(script, spent);
-  expect(await summarise("a long text", never, "turns")).toBe("In short.");
+  const summarize = createFrom(script, spent);
+  expect(await summarize("a long text", never, "turns")).toBe("In short.");
   expect(spent).toHaveLength(1);
   expect(asked?.messages).toMatchObject([{ role: "user", content: "a long text" }]);
   expect(asked?.systemPrompt).toContain("what is left to do");
@@ -37,12 +40,12 @@ it("says what the user wants kept, where somebody asked for a compaction", async
       return "In short.";
     },
   ]);
-  await summariserOf(script)("a long text", never, "turns", "the names of the tests");
+  await createFrom(script)("a long text", never, "turns", "the names of the tests");
   expect(prompt).toMatch(/ Above all, the user wants kept: the names of the tests$/);
 });
 
 it("rejects where the model gives none, so that nothing empty stands for old turns", async () => {
   const script = scriptedModel([""]);
-  const summarise = summariserOf(script);
-  await expect(summarise("x", never, "result")).rejects.toThrow(/./);
+  const summarize = createFrom(script);
+  await expect(summarize("x", never, "result")).rejects.toThrow(/./);
 });

@@ -1,10 +1,10 @@
 import type { ContextConfig } from "@gyre/agent";
 import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
 
-type Summarise = NonNullable<ContextConfig["summarize"]>;
+type Summarize = NonNullable<ContextConfig["summarize"]>;
 
 /** What is asked for, of each kind of text. */
-const TASKS: Readonly<Record<Parameters<Summarise>[2], string>> = {
+const TASKS: Readonly<Record<Parameters<Summarize>[2], string>> = {
   turns:
     "You are given the older part of a conversation between a user and a coding agent. The agent will go on with your summary in its place. Write what it needs: what the user wants, in the user's own words where they matter; what was decided and why; which files were read and changed, and how; commands and what came of them; what failed; what is left to do. Names, paths, numbers and error messages exactly. No preamble. At most 800 words.",
   result:
@@ -13,7 +13,7 @@ const TASKS: Readonly<Record<Parameters<Summarise>[2], string>> = {
 
 const MAX_SUMMARY_TOKENS = 4_000;
 
-export interface SummariserOptions {
+export interface SummarizerOptions {
   client: ProtocolClient;
   model: () => Model | Promise<Model>;
   /** Told what each summary has used. */
@@ -21,7 +21,7 @@ export interface SummariserOptions {
 }
 
 /** Summaries by a model. A failed one rejects: who asked has a way to do without. */
-export function summariser({ client, model, spent }: SummariserOptions): Summarise {
+export function createSummarizer({ client, model, spent }: SummarizerOptions): Summarize {
   return async (text, signal, what, keep) => {
     const message = await complete(
       client,

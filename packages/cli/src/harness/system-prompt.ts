@@ -24,8 +24,8 @@ export function systemPrompt({
 }
 
 /** What a session was told first, where it may be gone on with in another folder. */
-export function movedPrompt(told: string, folder: string): string {
-  const end = told.indexOf(AFTER_FOLDER);
-  const isOurs = told.startsWith(BEFORE_FOLDER) && end > 0;
-  return isOurs ? `${BEFORE_FOLDER}${folder}${told.slice(end)}` : told;
+export function movedPrompt(prompt: string, folder: string): string {
+  const end = prompt.indexOf(AFTER_FOLDER);
+  const isOurs = prompt.startsWith(BEFORE_FOLDER) && end > 0;
+  return isOurs ? `${BEFORE_FOLDER}${folder}${prompt.slice(end)}` : prompt;
 }

@@ -5,7 +5,7 @@ import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { EDITOR_SCOPE } from "../mcp/editor.ts";
 import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
-import { toolsOf } from "../extensions/tool-names.ts";
+import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
 
 /** The tools of a harness, and MCP where there are servers. */
@@ -29,7 +29,7 @@ export async function openTools(
 
 async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<OpenedTools> {
   const { options, settings, models, model, guidance, extensions, context } = parts;
-  const { own: tools, added } = toolsOf({
+  const { own: tools, added } = selectTools({
     named: settings.tools?.filter((name) => !isMcpTool(name)),
     plugins: extensions?.tools ?? [],
     // What a session had, or what a plugin has that was left out.

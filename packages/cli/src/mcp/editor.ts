@@ -12,7 +12,7 @@ export function editorServers(given: readonly McpServer[]): {
   const servers: McpServerEntry[] = [];
   const unusable: string[] = [];
   for (const server of given) {
-    const config = configOf(server);
+    const config = parseConfig(server);
     if (config) {
       // An editor has filled in what it wants filled in.
       servers.push({ name: server.name, config, scope: EDITOR_SCOPE, isLiteral: true });
@@ -21,7 +21,7 @@ export function editorServers(given: readonly McpServer[]): {
   return { servers, unusable };
 }
 
-function configOf(server: McpServer): McpServerConfig | undefined {
+function parseConfig(server: McpServer): McpServerConfig | undefined {
   if ("command" in server) {
     const { command, args, env } = server;
     return { command, args, env: record(env) };

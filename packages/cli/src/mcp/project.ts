@@ -13,7 +13,7 @@ import {
   type Trust,
   type TrustedFile,
   trustFile,
-  trustOf,
+  findTrust,
 } from "../settings/trust.ts";
 
 /** The servers of a project, read but perhaps not trusted. */
@@ -61,7 +61,7 @@ export function mcpTrustKey({ folder }: Pick<ProjectMcp, "folder">): string {
 /** Throws `TrustFileError`. */
 export function mcpTrust(project: ProjectMcp, env: Environment, home: string): Trust {
   const folders = readTrustFile(trustFile(env, home));
-  return trustOf(folders, mcpTrustKey(project), project.files ?? []);
+  return findTrust(folders, mcpTrustKey(project), project.files ?? []);
 }
 
 /** Servers of a project, started in its folder unless they say otherwise. */

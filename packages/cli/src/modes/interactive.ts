@@ -15,8 +15,8 @@ export async function runInteractive(
   const first = await readFirstSetup(values, io);
   const isPlain = values["screen-reader"] || io.env["TERM"] === "dumb";
   if (isPlain || first.setup.settings.screenReader) {
-    const { runScreenReader: runSpoken } = await import("./screen-reader/screen-reader.ts");
-    return runSpoken(args, values, io, first, streams);
+    const { runScreenReader } = await import("./screen-reader/screen-reader.ts");
+    return runScreenReader(args, values, io, first, streams);
   }
   const { runTerminal } = await import("./tui/app/interactive.ts");
   return runTerminal(args, values, io, first, streams);

@@ -5,7 +5,7 @@ import {
   isSettingName,
   SETTING_NAMES,
   type SettingName,
-  settingOf,
+  findSetting,
   SETTINGS,
   type SettingValue,
 } from "./table.ts";
@@ -33,7 +33,7 @@ export function readSmallFile(path: string, flags = 0): FileContent | undefined 
     // Without waiting: a pipe would keep us until somebody writes into it.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | flags);
   } catch (error) {
-    const code = codeOf(error);
+    const code = describeCode(error);
     return code === "ENOENT" || code === "ENOTDIR"
       ? undefined
       : { problem: `cannot be opened (${code})` };
@@ -44,7 +44,7 @@ export function readSmallFile(path: string, flags = 0): FileContent | undefined 
     if (stats.size > MAX_FILE_BYTES) return { problem: `has more than ${MAX_FILE_BYTES} bytes` };
     return { content: readFileSync(file) };
   } catch (error) {
-    return { problem: `cannot be read (${codeOf(error)})` };
+    return { problem: `cannot be read (${describeCode(error)})` };
   } finally {
     closeSync(file);
   }
@@ -99,7 +99,7 @@ async function take<K extends SettingName>(
   folder: string,
   home: string,
 ): Promise<readonly string[]> {
-  const { kind, from } = settingOf(key);
+  const { kind, from } = findSetting(key);
   if (!kind.is(value)) {
     const { shownBriefly } = await import("./shown.ts");
     return [`${key} is ${shownBriefly(value)}, but must be ${kind.allowed}.`];
@@ -139,7 +139,7 @@ async function parsed(text: string): Promise<Parsed> {
   }
 }
 
-export function codeOf(error: unknown): string {
+export function describeCode(error: unknown): string {
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.message : String(error);
 }

@@ -10,7 +10,7 @@ import {
   PluginError,
   readManifest,
 } from "./plugin-entry.ts";
-import { codeOf } from "./file.ts";
+import { describeCode } from "./file.ts";
 import type { Settings } from "./settings.ts";
 import type { TrustedFile } from "./trust.ts";
 
@@ -51,7 +51,7 @@ export function filesThatRun(settings: Settings, folder: string): TrustedFile[] 
     return walked(settings, folder);
   } catch (error) {
     if (error instanceof PluginError) throw error;
-    throw new PluginError(`what it runs cannot be read: ${codeOf(error)}`, { cause: error });
+    throw new PluginError(`what it runs cannot be read: ${describeCode(error)}`, { cause: error });
   }
 }
 
@@ -117,19 +117,19 @@ class Walk {
     const real = realpathSync(folder);
     if (this.#packages.has(real)) return;
     this.#packages.add(real);
-    this.#folderOf(real);
+    this.#addFolder(real);
     const manifest = readManifest(real);
     for (const kind of DEPENDENCIES) {
       for (const name of Object.keys(manifest[kind] ?? {})) this.#byName(name, real);
     }
   }
 
-  #folderOf(folder: string): void {
+  #addFolder(folder: string): void {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name);
       // What is installed in it is followed from where it is imported.
       if (entry.name === "node_modules") continue;
-      if (entry.isDirectory()) this.#folderOf(path);
+      if (entry.isDirectory()) this.#addFolder(path);
       else if (isFile(path)) this.file(path);
       else throw new PluginError(`${path} is neither a file nor a folder, and cannot be trusted`);
     }
@@ -144,7 +144,7 @@ class Walk {
       if (name.startsWith("#")) {
         throw new PluginError(`${path} imports "${name}", which is not followed. Write the path`);
       }
-      const place = name.startsWith("file:") ? pathOf(name) : name;
+      const place = name.startsWith("file:") ? toPath(name) : name;
       if (isAbsolute(place)) for (const one of writtenAs(place)) this.#near(one);
       else this.#byName(name, folder);
     }
@@ -193,7 +193,7 @@ function unescaped(name: string): string {
   }
 }
 
-function pathOf(address: string): string {
+function toPath(address: string): string {
   try {
     return fileURLToPath(address);
   } catch {

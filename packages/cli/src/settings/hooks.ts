@@ -54,7 +54,7 @@ export function parseHooks(settings: HookSettings): ParsedHooks {
     if (!known) continue;
     for (const [index, group] of groups.entries()) {
       try {
-        hooks.push(...hooksOf(known, group));
+        hooks.push(...parseHookGroup(known, group));
       } catch (error) {
         if (!(error instanceof HookProblem)) throw error;
         problems.push(`${event}[${index}] ${error.message}`);
@@ -71,9 +71,9 @@ export function hookProblems(settings: HookSettings): readonly string[] {
 
 class HookProblem extends Error {}
 
-function hooksOf(event: HookEvent, group: unknown): CommandHook[] {
+function parseHookGroup(event: HookEvent, group: unknown): CommandHook[] {
   if (!isObject(group)) throw new HookProblem('must be an object with "command" or "hooks"');
-  const matches = matcherOf(group["matcher"]);
+  const matches = parseMatcher(group["matcher"]);
   const inner = group["hooks"];
   const given = inner === undefined ? [group] : inner;
   if (!Array.isArray(given)) throw new HookProblem('must have a list as "hooks"');
@@ -94,7 +94,7 @@ function hooksOf(event: HookEvent, group: unknown): CommandHook[] {
 }
 
 /** A pattern for the whole of a name; nothing, "" and "*" are for all. */
-function matcherOf(matcher: unknown): CommandHook["matches"] {
+function parseMatcher(matcher: unknown): CommandHook["matches"] {
   if (matcher === undefined || matcher === "" || matcher === "*") return () => true;
   if (typeof matcher !== "string") throw new HookProblem('must have a text as "matcher"');
   let pattern: RegExp;

@@ -9,7 +9,7 @@ import {
   type ProjectRule,
   SETTING_NAMES,
   type SettingName,
-  settingOf,
+  findSetting,
   SETTINGS,
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
@@ -118,20 +118,20 @@ export async function inspectSettings(
 function merged(layers: readonly SettingsLayer[]): Pick<LoadedSettings, "settings" | "sources"> {
   const settings: Draft = {};
   const sources: Partial<Record<SettingName, SettingsSource>> = {};
-  for (const { source, settings: said } of layers) {
+  for (const { source, settings: given } of layers) {
     for (const key of SETTING_NAMES) {
-      if (said[key] === undefined) continue;
-      put(settings, key, said);
+      if (given[key] === undefined) continue;
+      put(settings, key, given);
       sources[key] = source;
     }
   }
   return { settings, sources };
 }
 
-function put<K extends SettingName>(settings: Draft, key: K, said: Draft): void {
-  const { add } = settingOf(key);
+function put<K extends SettingName>(settings: Draft, key: K, given: Draft): void {
+  const { add } = findSetting(key);
   const earlier = settings[key];
-  const later = said[key];
+  const later = given[key];
   if (later === undefined) return;
   settings[key] = add && earlier !== undefined ? add(earlier, later) : later;
 }
@@ -157,11 +157,11 @@ export async function userSettings(options: SettingsOptions): Promise<ReadFile> 
     const problems = [settingsError(`${path} ${read.problem}.`)];
     return { file: { ...file, state: "refused" }, settings: {}, problems };
   }
-  const said = await settingsIn(read.content, path, home);
-  return { file: { ...file, state: stateOf(said) }, ...said };
+  const given = await settingsIn(read.content, path, home);
+  return { file: { ...file, state: decideState(given) }, ...given };
 }
 
-function stateOf({ problems }: FileSettings): SettingsFile["state"] {
+function decideState({ problems }: FileSettings): SettingsFile["state"] {
   return problems.some(({ level }) => level === "error") ? "invalid" : "used";
 }
 
@@ -181,17 +181,17 @@ async function projectSettings(
   });
   const read = readProjectFile(project, cwd);
   if ("problem" in read) return unused("refused", `${path} is not used: it ${read.problem}.`);
-  const said = await settingsIn(read.content, path, home);
+  const given = await settingsIn(read.content, path, home);
   if (!trustOnce) {
-    const { readTrustFile, TrustFileError, trustFile, trustOf } = await import("./trust.ts");
-    let trust: ReturnType<typeof trustOf>;
+    const { readTrustFile, TrustFileError, trustFile, findTrust } = await import("./trust.ts");
+    let trust: ReturnType<typeof findTrust>;
     try {
       const folders = readTrustFile(trustFile(env, home));
       // What was never trusted is not looked into any further.
       const files = folders.has(project.folder)
-        ? await trustedFiles(project, read.content, said.settings)
+        ? await trustedFiles(project, read.content, given.settings)
         : [];
-      trust = trustOf(folders, project.folder, files);
+      trust = findTrust(folders, project.folder, files);
     } catch (error) {
       if (!(error instanceof TrustFileError || isPluginError(error))) throw error;
       const why = quietAboutTrust ? [] : [`${path} is not used: ${error.message}.`];
@@ -202,7 +202,7 @@ async function projectSettings(
     }
     const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
     if (trust === "changed") {
-      const what = said.settings.plugins || said.settings.hooks ? "it, or what it runs," : "it";
+      const what = given.settings.plugins || given.settings.hooks ? "it, or what it runs," : "it";
       return unused(
         "changed",
         `${path} is not used: ${what} has changed since it was trusted. ${how}`,
@@ -212,11 +212,11 @@ async function projectSettings(
       return unused("not trusted", `${path} is not used: its folder is not trusted. ${how}`);
     }
   }
-  const { settings, refused } = await allowedOfProject(said.settings, user.settings);
+  const { settings, refused } = await allowedOfProject(given.settings, user.settings);
   return {
-    file: { of: "project file", path, state: stateOf(said) },
+    file: { of: "project file", path, state: decideState(given) },
     settings,
-    problems: [...said.problems, ...refused.map((text) => settingsWarning(`${path}: ${text}`))],
+    problems: [...given.problems, ...refused.map((text) => settingsWarning(`${path}: ${text}`))],
   };
 }
 
@@ -256,21 +256,21 @@ function trustCommand({ folder }: ProjectFile, { cwd, start = cwd }: SettingsOpt
  * outside of it. `refused` has a line for each that is left out.
  */
 export async function allowedOfProject(
-  said: Settings,
+  given: Settings,
   users: Settings,
 ): Promise<{ settings: Settings; refused: string[] }> {
-  const settings: Draft = { ...said };
+  const settings: Draft = { ...given };
   const refused: string[] = [];
   for (const key of SETTING_NAMES) {
-    const rule = brokenRule(key, said, users);
+    const rule = brokenRule(key, given, users);
     if (!rule) continue;
     delete settings[key];
     const what = rule.not === undefined ? "" : ` if it is ${rule.not}`;
     refused.push(`${key} is not taken from a project${what}. ${rule.why}`);
   }
-  if (said.models) {
+  if (given.models) {
     const { projectModels } = await import("./models.ts");
-    const taken = projectModels(said.models, users.models);
+    const taken = projectModels(given.models, users.models);
     settings.models = taken.models;
     refused.push(...taken.refused.map((text) => `models: ${text}.`));
   }
@@ -279,11 +279,11 @@ export async function allowedOfProject(
 
 function brokenRule<K extends SettingName>(
   key: K,
-  said: Draft,
+  given: Draft,
   users: Draft,
 ): Pick<ProjectRule<unknown>, "not" | "why"> | undefined {
-  const rule = settingOf(key).project;
-  const value = said[key];
+  const rule = findSetting(key).project;
+  const value = given[key];
   return value === undefined || rule?.allows(value, users[key]) ? undefined : rule;
 }
 
@@ -325,7 +325,7 @@ function takeText<K extends SettingName>(
   text: string,
   { cwd, start = cwd, home }: SettingsOptions,
 ): boolean {
-  const { kind, from } = settingOf(key);
+  const { kind, from } = findSetting(key);
   const value = kind.read(text);
   if (value === undefined) return false;
   settings[key] = from ? from(value, start, home) : value;
@@ -333,7 +333,7 @@ function takeText<K extends SettingName>(
 }
 
 function takeValue<K extends SettingName>(settings: Draft, key: K, value: unknown): boolean {
-  const { kind } = settingOf(key);
+  const { kind } = findSetting(key);
   if (!kind.is(value)) return false;
   settings[key] = value;
   return true;

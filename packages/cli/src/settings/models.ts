@@ -51,11 +51,16 @@ export function projectModels(project: ModelSettings, users: ModelSettings = {})
   };
 }
 
-function whyNot(id: string, variable: string, own: UserModels, said: object): string | undefined {
+function whyNot(
+  id: string,
+  variable: string,
+  own: UserModels,
+  settings: object,
+): string | undefined {
   if (findService(id)) return "is not used: Gyre knows that service, and its key is yours";
   const usersIds = [...Object.keys(own.services), ...own.models.map(({ provider }) => provider)];
   if (usersIds.includes(id)) return "is not used: your own file has that service";
-  const named = VARIABLES.find((name) => name in said);
+  const named = VARIABLES.find((name) => name in settings);
   if (named !== undefined) return `is not used: a project does not say ${named}`;
   // A name in other letters may have the same variable.
   const taken = [

@@ -1,6 +1,6 @@
 import { constants, lstatSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { codeOf, type FileContent, readSmallFile } from "./file.ts";
+import { describeCode, type FileContent, readSmallFile } from "./file.ts";
 
 /** Where a project has its settings. */
 export const PROJECT_FILE: string = join(".gyre", "config.json");
@@ -54,7 +54,7 @@ export function readProjectFile({ folder, path }: ProjectFile, cwd: string): Fil
     }
     return readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   } catch (error) {
-    const code = codeOf(error);
+    const code = describeCode(error);
     return {
       problem: code === "ENOENT" ? "is a link that leads nowhere" : `cannot be read (${code})`,
     };

@@ -8,7 +8,7 @@ import { type Kind, SETTING_NAMES, SETTINGS } from "./table.ts";
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8");
 
 /** The rows of the table that is under a heading and has these columns. */
-function rowsOf(heading: string, columns: string): string[] {
+function readRows(heading: string, columns: string): string[] {
   const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? "";
   const [, table = ""] = section.split(`${columns}\n`);
   const rows = table.split("\n").slice(1);
@@ -26,7 +26,7 @@ describe("docs/configuration.md", () => {
       return row(code(name), about, kind.allowed, code(env), code(option));
     });
     const columns = "| key | | value in a file | variable | option |";
-    expect(rowsOf("Settings", columns)).toEqual(expected);
+    expect(readRows("Settings", columns)).toEqual(expected);
   });
 
   it("lists all that is not taken from a project", () => {
@@ -34,7 +34,7 @@ describe("docs/configuration.md", () => {
       const rule = SETTINGS[name].project;
       return rule ? [row(code(name), rule.not ?? "any value", rule.why)] : [];
     });
-    expect(rowsOf("Trust", "| key | not taken | why |")).toEqual(expected);
+    expect(readRows("Trust", "| key | not taken | why |")).toEqual(expected);
   });
 });
 

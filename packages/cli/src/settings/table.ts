@@ -204,7 +204,7 @@ const HOOKS: Kind<Readonly<Record<string, unknown>>> = {
   read: () => undefined,
 };
 
-function oneOf<const T extends string>(values: readonly T[]): Kind<T> {
+function choiceKind<const T extends string>(values: readonly T[]): Kind<T> {
   const is = (value: unknown): value is T => values.some((one) => one === value);
   return {
     allowed: `one of ${values.map((value) => `"${value}"`).join(", ")}`,
@@ -274,7 +274,7 @@ export const SETTINGS: {
     env: "GYRE_FALLBACK_MODELS",
   },
   thinking: {
-    kind: oneOf(OPTIONS.thinking.complete),
+    kind: choiceKind(OPTIONS.thinking.complete),
     about: "How much the model thinks.",
     standard: "off",
     env: "GYRE_THINKING",
@@ -288,7 +288,7 @@ export const SETTINGS: {
     flag: "tools",
   },
   mode: {
-    kind: oneOf(OPTIONS.mode.complete),
+    kind: choiceKind(OPTIONS.mode.complete),
     about: "What it may do without being asked about.",
     standard: "ask",
     env: "GYRE_MODE",
@@ -320,7 +320,7 @@ export const SETTINGS: {
     add: together,
   },
   sandbox: {
-    kind: oneOf(OPTIONS.sandbox.complete),
+    kind: choiceKind(OPTIONS.sandbox.complete),
     about: "What commands are confined by: that of this system, or nothing.",
     standard: "auto",
     env: "GYRE_SANDBOX",
@@ -456,7 +456,7 @@ export const SETTINGS: {
     add: allHooks,
   },
   notify: {
-    kind: oneOf(["off", "bell", "desktop"]),
+    kind: choiceKind(["off", "bell", "desktop"]),
     about: "How the terminal says that it is done or asks: by its bell, or by a notification too.",
     standard: "off",
     env: "GYRE_NOTIFY",
@@ -483,6 +483,6 @@ export function isSettingName(name: string): name is SettingName {
 }
 
 /** What is known of one setting, as the compiler can follow it. */
-export function settingOf<K extends SettingName>(name: K): Setting<SettingValue<K>> {
+export function findSetting<K extends SettingName>(name: K): Setting<SettingValue<K>> {
   return SETTINGS[name];
 }

@@ -13,11 +13,11 @@ import { shownValue } from "./shown.ts";
 import { SETTING_NAMES } from "./table.ts";
 import type { Settings } from "./settings.ts";
 import {
-  fingerprintOf,
+  computeFingerprint,
   readTrustFile,
   type TrustedFile,
   trustFile,
-  trustOf,
+  findTrust,
   writeTrustFile,
 } from "./trust.ts";
 import type { Environment } from "../core/io.ts";
@@ -66,7 +66,7 @@ export async function settingsOffer(
   const { settings: used, refused } = await allowedOfProject(settings, users);
   const notes = [...problems.map(({ text }) => text), ...refused].map(oneLine);
   const sets = `${oneLine(path)} sets:\n${listed(used)}`;
-  const offer = { ...about, notes, powers: powersOf(used) };
+  const offer = { ...about, notes, powers: listPowers(used) };
   if (problems.some(({ level }) => level === "error")) {
     const refusal = oneLine(`${path} is not trusted. Fix it first.`);
     return { ...offer, until: "", files: [], shown: sets, refusal };
@@ -92,14 +92,14 @@ export function storeTrust(offer: TrustOffer, env: Environment, home: string): s
   const { files, key, name, until } = offer;
   const store = trustFile(env, home);
   const folders = readTrustFile(store);
-  const before = trustOf(folders, key, files);
-  writeTrustFile(store, new Map([...folders, [key, fingerprintOf(files)]]));
+  const before = findTrust(folders, key, files);
+  writeTrustFile(store, new Map([...folders, [key, computeFingerprint(files)]]));
   const still = before === "trusted" ? "still" : "now";
   return `${oneLine(name)} is ${still} trusted, until ${until} changes.`;
 }
 
 /** What settings can do beside setting something. */
-function powersOf(settings: Settings): string[] {
+function listPowers(settings: Settings): string[] {
   const { allow = [], hooks, mcp, mode, models, plugins = [] } = settings;
   const powers: [boolean, string][] = [
     [hooks !== undefined, "runs programs (hooks)"],

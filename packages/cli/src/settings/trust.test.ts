@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { removeWorlds, settingsWorld } from "../testing/settings-world.ts";
 import {
-  fingerprintOf,
+  computeFingerprint,
   readTrustFile,
   type TrustedFile,
   TrustFileError,
-  trustOf,
+  findTrust,
   writeTrustFile,
 } from "./trust.ts";
 
@@ -30,17 +30,17 @@ describe("a fingerprint", () => {
       [file("a", "2"), file("b", "1")],
       [file("a", "1b2")],
       [file("a1", ""), b],
-    ].map(fingerprintOf);
+    ].map(computeFingerprint);
     expect(new Set(prints).size).toBe(prints.length);
-    expect(fingerprintOf([b, a])).toBe(prints[0]);
+    expect(computeFingerprint([b, a])).toBe(prints[0]);
     expect(prints[0]).toMatch(/^sha256-[0-9a-f]{64}$/);
   });
 
   it("decides on trust", () => {
-    const folders = new Map([["/p", fingerprintOf([file("a", "1")])]]);
-    expect(trustOf(folders, "/p", [file("a", "1")])).toBe("trusted");
-    expect(trustOf(folders, "/p", [file("a", "2")])).toBe("changed");
-    expect(trustOf(folders, "/p/q", [file("a", "1")])).toBe("unknown");
+    const folders = new Map([["/p", computeFingerprint([file("a", "1")])]]);
+    expect(findTrust(folders, "/p", [file("a", "1")])).toBe("trusted");
+    expect(findTrust(folders, "/p", [file("a", "2")])).toBe("changed");
+    expect(findTrust(folders, "/p/q", [file("a", "1")])).toBe("unknown");
   });
 });
 

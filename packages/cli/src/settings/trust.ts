@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, configFolder, readSmallFile } from "./file.ts";
+import { describeCode, configFolder, readSmallFile } from "./file.ts";
 import { realPath } from "./project-file.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -43,7 +43,7 @@ export function trustFile(env: Environment, home: string): string {
 }
 
 /** One line for all that the files hold: it differs if any name or byte does. */
-export function fingerprintOf(files: readonly TrustedFile[]): string {
+export function computeFingerprint(files: readonly TrustedFile[]): string {
   const hash = createHash("sha256");
   const byName = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const { name, content } of byName) {
@@ -53,14 +53,14 @@ export function fingerprintOf(files: readonly TrustedFile[]): string {
   return `sha256-${hash.digest("hex")}`;
 }
 
-export function trustOf(
+export function findTrust(
   folders: TrustedFolders,
   folder: string,
   files: readonly TrustedFile[],
 ): Trust {
   const known = folders.get(folder);
   if (known === undefined) return "unknown";
-  return known === fingerprintOf(files) ? "trusted" : "changed";
+  return known === computeFingerprint(files) ? "trusted" : "changed";
 }
 
 /** Which folders are trusted. Throws `TrustFileError` for a file that is not as we write it. */
@@ -107,7 +107,9 @@ export function writeTrustFile(path: string, folders: TrustedFolders): void {
       throw error;
     }
   } catch (error) {
-    throw new TrustFileError(`${path} cannot be written (${codeOf(error)})`, { cause: error });
+    throw new TrustFileError(`${path} cannot be written (${describeCode(error)})`, {
+      cause: error,
+    });
   }
 }
 

@@ -48,7 +48,7 @@ async function found(more: { skills?: Skill[]; commands?: CommandRegistry } = {}
   const run = async (name: string, rest = ""): Promise<void> => {
     const face = new FakeFace({ harness: {} as Harness, env: {}, cwd: project, commands });
     await face.run(`${name} ${rest}`.trimEnd());
-    sent.push(...face.sent, ...face.said);
+    sent.push(...face.sent, ...face.output);
   };
   return { commands, warnings, sent, run };
 }

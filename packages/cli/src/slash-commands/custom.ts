@@ -3,11 +3,11 @@ import { basename, join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "../guidance/instructions.ts";
 import { projectFolders, untrustedReason } from "../guidance/project-folders.ts";
-import { bodyOf, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
+import { readBody, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
 import type { Skill } from "../guidance/skills.ts";
 import type { Harness } from "../harness/harness.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
-import { codeOf } from "../settings/file.ts";
+import { describeCode } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { SlashCommand } from "./command-context.ts";
 
@@ -59,7 +59,7 @@ export async function customCommands({
     return isFirst;
   };
   const files: SlashCommand[] = [];
-  for (const file of filesOf(where)) {
+  for (const file of listFiles(where)) {
     const command = isNew(file.name, file.path) ? await readCommand(file, where.warn) : undefined;
     if (command) files.push(command);
   }
@@ -94,14 +94,14 @@ function skillCommands(skills: readonly Skill[]): SlashCommand[] {
 }
 
 /** The user's own first, then the project's, the nearest folder first. */
-function filesOf({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] {
+function listFiles({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] {
   const folders = projectFolders(cwd, home);
   const [root] = folders;
   const files: CommandFile[] = [];
   const seen = new Set<string>();
   const add = (among: string, problemOf: (path: string) => string | undefined): void => {
     for (const path of pathsIn(among)) {
-      const name = nameOf(relative(among, path));
+      const name = parseName(relative(among, path));
       const real = realPath(path);
       if (name === undefined || seen.has(real)) continue;
       seen.add(real);
@@ -136,7 +136,7 @@ function pathsIn(folder: string, depth = 0): string[] {
 }
 
 /** `folder:name`; undefined where that could not be typed. */
-function nameOf(path: string): string | undefined {
+function parseName(path: string): string | undefined {
   const parts = path.slice(0, -ENDING.length).split(sep);
   return parts.every((part) => NAME.test(part)) ? parts.join(":") : undefined;
 }
@@ -145,7 +145,7 @@ function refusal(path: string, root: string, cwd: string): string | undefined {
   try {
     return untrustedReason(realPath(path), root, cwd);
   } catch (error) {
-    return `cannot be read (${codeOf(error)})`;
+    return `cannot be read (${describeCode(error)})`;
   }
 }
 
@@ -153,7 +153,7 @@ async function readCommand(
   file: CommandFile,
   warn: GuidanceOptions["warn"],
 ): Promise<SlashCommand | undefined> {
-  const text = textOf(file);
+  const text = readText(file);
   if (typeof text !== "string") {
     warn(`${file.path} is not used: it ${text.problem}.`);
     return undefined;
@@ -169,9 +169,9 @@ async function readCommand(
     about: fieldText(fields.get("description")?.value) ?? firstLine(text) ?? basename(file.path),
     ...(hint !== undefined && { hint }),
     run(rest) {
-      const now = textOf(file);
+      const now = readText(file);
       if (typeof now !== "string") throw new Error(`${file.path} ${now.problem}.`);
-      const prompt = filledIn(bodyOf(now), rest).trim();
+      const prompt = filledIn(readBody(now), rest).trim();
       if (prompt === "") throw new Error(`${file.path} has no text to send.`);
       // In the editor these begin a command, and a file runs nothing.
       return { prompt: /^[!/]/.test(prompt) ? ` ${prompt}` : prompt };
@@ -179,7 +179,7 @@ async function readCommand(
   };
 }
 
-function textOf({ path, problem }: CommandFile): string | { problem: string } {
+function readText({ path, problem }: CommandFile): string | { problem: string } {
   const strange = problem();
   if (strange !== undefined) return { problem: strange };
   try {
@@ -194,12 +194,12 @@ function textOf({ path, problem }: CommandFile): string | { problem: string } {
       closeSync(file);
     }
   } catch (error) {
-    return { problem: `cannot be read (${codeOf(error)})` };
+    return { problem: `cannot be read (${describeCode(error)})` };
   }
 }
 
 function firstLine(text: string): string | undefined {
-  const line = bodyOf(text)
+  const line = readBody(text)
     .split("\n")
     .map((each) => each.replace(/^#+\s*/, "").trim())
     .find((each) => each !== "");
@@ -224,7 +224,7 @@ function cut(text: string): string {
  * its words in that of `$1` to `$9`. Where it has no place for it, it stands at the end.
  */
 export function filledIn(text: string, rest: string): string {
-  const words = wordsOf(rest);
+  const words = splitWords(rest);
   let isUsed = false;
   const filled = text.replace(PLACEHOLDER, (_, all?: string, each?: string, digit?: string) => {
     isUsed = true;
@@ -235,7 +235,7 @@ export function filledIn(text: string, rest: string): string {
 }
 
 /** Words with blanks between them; what is in quotes is one. */
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",
   );

@@ -29,7 +29,7 @@ export const exportCommand: SlashCommand = {
  */
 export async function writeExport(session: Session, path: string): Promise<number> {
   const { exportMark, MARK_BYTES, sessionHtml } = await import("../modes/tui/export/html.ts");
-  const there = await beginningOf(path, MARK_BYTES);
+  const there = await readBeginning(path, MARK_BYTES);
   if (there !== undefined && !there.includes(exportMark(session.header.id))) {
     throw new Error(
       `${path} is there already, and is no export of this session. Give another name: /export FILE`,
@@ -49,7 +49,7 @@ export async function writeExport(session: Session, path: string): Promise<numbe
 }
 
 /** Nothing where there is no file. */
-async function beginningOf(path: string, bytes: number): Promise<string | undefined> {
+async function readBeginning(path: string, bytes: number): Promise<string | undefined> {
   try {
     const file = await open(path, "r");
     try {

@@ -59,19 +59,19 @@ function messageText(message: AgentMessage): string {
     return `User ran ${how}: ${cut(message.output, MAX_RESULT_CHARS)}`;
   }
   if (!isLlmMessage(message)) return "";
-  const said = textOf(message).trim();
+  const text = textOf(message).trim();
   switch (message.role) {
     case "user":
-      return said === "" ? "" : `User: ${cut(said, MAX_MESSAGE_CHARS)}`;
+      return text === "" ? "" : `User: ${cut(text, MAX_MESSAGE_CHARS)}`;
     case "toolResult": {
       const how = message.isError ? "failed" : "gave";
-      return `${message.toolName} ${how}: ${cut(said, MAX_RESULT_CHARS)}`;
+      return `${message.toolName} ${how}: ${cut(text, MAX_RESULT_CHARS)}`;
     }
     case "assistant": {
       const calls = callsOf(message).map((call) =>
         `Agent calls ${call.name} ${callText(call.name, call.arguments).about}`.trim(),
       );
-      const answer = said === "" ? [] : [`Agent: ${cut(said, MAX_MESSAGE_CHARS)}`];
+      const answer = text === "" ? [] : [`Agent: ${cut(text, MAX_MESSAGE_CHARS)}`];
       return [...answer, ...calls].join("\n");
     }
   }

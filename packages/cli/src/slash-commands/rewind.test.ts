@@ -60,7 +60,7 @@ async function play(of: Harness, ...answers: string[]): Promise<FakeFace> {
   return face;
 }
 
-function labelsOf(question: FakeFace["questions"][number] | undefined): string[] {
+function listLabels(question: FakeFace["questions"][number] | undefined): string[] {
   return (question?.choices ?? []).map(({ label }) => label);
 }
 
@@ -79,12 +79,12 @@ describe("/rewind", () => {
   it("takes conversation and files back to before a prompt, and gives the prompt to edit", async () => {
     const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
     const played = await play(of, "Change it", "conversation and files");
-    expect(labelsOf(played.questions[0])).toEqual(["Change it", "Make it"]);
+    expect(listLabels(played.questions[0])).toEqual(["Change it", "Make it"]);
     expect(played.questions[1]).toMatchObject({
       title: "Back to before “Change it”",
       about: ["~ a.txt  +0 -1", "- b.txt is removed  +0 -1"],
     });
-    expect(labelsOf(played.questions[1])).toEqual([
+    expect(listLabels(played.questions[1])).toEqual([
       "conversation and files",
       "files only",
       "conversation only",
@@ -97,7 +97,7 @@ describe("/rewind", () => {
     const entry = request && "entry" in request ? request.entry : null;
     const { messages } = (await of.session?.context(entry)) ?? { messages: [] };
     expect(messages.filter(({ role }) => role === "user")).toHaveLength(1);
-    expect(played.said).toEqual([
+    expect(played.output).toEqual([
       "The conversation goes on from here. 2 files taken back; /rewind undoes that.",
     ]);
   });
@@ -108,7 +108,7 @@ describe("/rewind", () => {
     expect(first.opened).toEqual([]);
     expect(await read("a.txt")).toBe("one\n");
     const second = await play(of, "(the rewind)", "files only");
-    expect(labelsOf(second.questions[0])).toEqual(["(the rewind)", "Change it", "Make it"]);
+    expect(listLabels(second.questions[0])).toEqual(["(the rewind)", "Change it", "Make it"]);
     expect(await read("a.txt")).toBe("one\ntwo\n");
     expect(await read("b.txt")).toBe("new\n");
   });
@@ -140,7 +140,7 @@ describe("/rewind", () => {
       "! a.txt stays: it was changed by somebody else since",
     );
     expect(played.questions[2]?.title).toBe("1 file may hold what somebody else wrote");
-    expect(played.said[0]).toContain("Left as they are: `a.txt`.");
+    expect(played.output[0]).toContain("Left as they are: `a.txt`.");
     expect(await read("a.txt")).toBe("by the user\n");
     await play(of, "Change it", "files only", "take them back too");
     expect(await read("a.txt")).toBe("one\n");
@@ -155,7 +155,7 @@ describe("/rewind", () => {
     expect(played.questions[1]).toMatchObject({
       about: ["? large was not kept: it has 1.9 MB; 1 MB is kept"],
     });
-    expect(labelsOf(played.questions[1])).toEqual(["conversation only", "cancel"]);
+    expect(listLabels(played.questions[1])).toEqual(["conversation only", "cancel"]);
   });
 
   it("offers the conversation alone where files are not recorded", async () => {
@@ -164,7 +164,7 @@ describe("/rewind", () => {
     expect(played.questions[1]).toMatchObject({
       about: ["Files are not recorded here."],
     });
-    expect(labelsOf(played.questions[1])).toEqual(["conversation only", "cancel"]);
+    expect(listLabels(played.questions[1])).toEqual(["conversation only", "cancel"]);
   });
 
   it("says so where nothing was said", async () => {

@@ -1,6 +1,6 @@
 import { type Choice, type CommandPart, text } from "../conversation/command.ts";
 import type { HistoryLine } from "../file-history/line.ts";
-import { type Prompt, promptsOf, promptText } from "../file-history/prompts.ts";
+import { type Prompt, readPrompts, promptText } from "../file-history/prompts.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { RewindReport } from "../file-history/rewind-apply.ts";
 import type { RewindFrom, RewindPlan, RewindStep } from "../file-history/rewind.ts";
@@ -67,7 +67,7 @@ async function choosePlace({ choose, harness }: SlashContext): Promise<Place | u
   const lines = (await fileHistory?.lines()) ?? [];
   const prompts: Prompt[] = [];
   if (session) {
-    for await (const prompt of promptsOf(session)) {
+    for await (const prompt of readPrompts(session)) {
       if (prompts.push(prompt) === MAX_PROMPTS) break;
     }
   }
@@ -89,7 +89,7 @@ function placesOfPrompts(prompts: readonly Prompt[], lines: readonly HistoryLine
     return {
       title: `Back to before “${titleText(prompted)}”`,
       label: titleText(prompted) || "(an image)",
-      detail: detailOf(own, at),
+      detail: formatDetail(own, at),
       at,
       from: { entry },
       entry: parent,
@@ -106,7 +106,7 @@ function placesOfRewinds(lines: readonly HistoryLine[]): Place[] {
     return {
       title: "Back to before the rewind",
       label: "(the rewind)",
-      detail: detailOf([line], at),
+      detail: formatDetail([line], at),
       at,
       from: { line: index },
       entry: leaf,
@@ -114,7 +114,7 @@ function placesOfRewinds(lines: readonly HistoryLine[]): Place[] {
   });
 }
 
-function detailOf(lines: readonly HistoryLine[], at: number): string {
+function formatDetail(lines: readonly HistoryLine[], at: number): string {
   const paths = new Set(lines.flatMap(({ changes }) => changes.map(({ path }) => path)));
   const ago = agoText(at, Date.now());
   return paths.size === 0 ? ago : `${counted(paths.size, "file")}, ${ago}`;
@@ -136,12 +136,12 @@ function chooseExtent(
     { value: "conversation", label: "conversation only" },
     CANCEL,
   ];
-  const about = harness.fileHistory ? previewOf(plan) : ["Files are not recorded here."];
+  const about = harness.fileHistory ? formatPreview(plan) : ["Files are not recorded here."];
   return choose({ title, about, choices });
 }
 
 /** What would be done, a line a file. */
-function previewOf({ steps, leftOut }: RewindPlan): string[] {
+function formatPreview({ steps, leftOut }: RewindPlan): string[] {
   const clear = steps.filter(({ conflict }) => !conflict).map(stepText);
   const conflicts = steps.flatMap(({ path, conflict }) =>
     conflict ? [`! ${path} stays: ${conflict.why}`] : [],

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-function labelsOf(question: FakeFace["questions"][number] | undefined): string[] {
+function listLabels(question: FakeFace["questions"][number] | undefined): string[] {
   return (question?.choices ?? []).map(({ label }) => label);
 }
 
@@ -54,7 +54,10 @@ async function started(
 }
 
 /** A harness in which these were asked and answered. */
-async function talked(prompts: readonly string[], ...more: ScriptStep[]): Promise<FakeFace> {
+async function openConversation(
+  prompts: readonly string[],
+  ...more: ScriptStep[]
+): Promise<FakeFace> {
   const steps = [...prompts.map((text) => `Re: ${text}`), ...more];
   const face = await started(scriptedModel(steps, { usage: { input: 10, output: 5 } }));
   for (const text of prompts) await face.harness.prompt({ text });
@@ -76,26 +79,26 @@ async function other(prompt: string, cwd = work): Promise<string> {
 describe("/resume", () => {
   it("names a session by what was written, not by the output of commands", async () => {
     await other(`Why? ${OLD_OUTPUT.replaceAll("\n", " ")}`);
-    const face = await talked(["Now"]);
+    const face = await openConversation(["Now"]);
     await face.run("resume");
-    expect(labelsOf(face.questions[0])).toContain("Why?");
+    expect(listLabels(face.questions[0])).toContain("Why?");
   });
 
   it("lists the other sessions of this folder, and goes on with the chosen one", async () => {
     const path = await other("Mend the parser");
     await other("Elsewhere", "/elsewhere");
-    const face = await talked(["Hi"]);
+    const face = await openConversation(["Hi"]);
     face.answers = ["Mend the parser"];
     await face.run("resume");
     expect(face.questions.map(({ title }) => title)).toEqual(["Sessions of this folder"]);
-    expect(labelsOf(face.questions[0])).toEqual(["Mend the parser", "Sessions of all folders…"]);
+    expect(listLabels(face.questions[0])).toEqual(["Mend the parser", "Sessions of all folders…"]);
     expect(face.opened).toEqual([{ session: path }]);
   });
 
   it("goes to those of all folders", async () => {
     await other("Mend the parser");
     const path = await other("Elsewhere", "/elsewhere");
-    const face = await talked(["Hi"]);
+    const face = await openConversation(["Hi"]);
     face.answers = ["Sessions of all folders…", "Elsewhere"];
     await face.run("resume");
     expect(face.opened).toEqual([{ session: path }]);
@@ -104,7 +107,7 @@ describe("/resume", () => {
   it("takes an id, or words that mean one session, without a question", async () => {
     const path = await other("Mend the parser");
     await other("Write docs");
-    const face = await talked(["Hi"]);
+    const face = await openConversation(["Hi"]);
     await face.run("resume the PARSER");
     await face.run(`resume ${path.slice(path.lastIndexOf("_") + 1, -".jsonl".length - 2)}`);
     expect(face.questions).toEqual([]);
@@ -112,7 +115,7 @@ describe("/resume", () => {
   });
 
   it("says so where there is none", async () => {
-    const face = await talked(["Hi"]);
+    const face = await openConversation(["Hi"]);
     await expect(face.run("resume")).rejects.toThrow("no other session");
     await expect(face.run("resume nothing like it")).rejects.toThrow('has "nothing like it"');
   });
@@ -120,7 +123,7 @@ describe("/resume", () => {
 
 describe("/tree", () => {
   it("opens the tree of this session", async () => {
-    const face = await talked(["Hi"]);
+    const face = await openConversation(["Hi"]);
     await face.run("tree");
     expect(face.trees).toHaveLength(1);
     expect(face.opened).toEqual([]);
@@ -134,12 +137,12 @@ describe("/tree", () => {
 
 describe("/fork", () => {
   it("copies up to a prompt, goes on in the copy, and puts the prompt into the editor", async () => {
-    const face = await talked(["One", "Two"]);
+    const face = await openConversation(["One", "Two"]);
     const { session } = face.harness;
     const before = await readFile(session?.path ?? "", "utf8");
     face.answers = ["Two"];
     await face.run("fork");
-    expect(labelsOf(face.questions[0])).toEqual(["Two", "One"]);
+    expect(listLabels(face.questions[0])).toEqual(["Two", "One"]);
     expect(face.edited).toEqual(["Two"]);
     const [request] = face.opened;
     const copy = await openSession(request && "session" in request ? request.session : "");
@@ -153,15 +156,15 @@ describe("/fork", () => {
   });
 
   it("gives a prompt back without the output of commands that was sent with it", async () => {
-    const face = await talked(["One", `Why?\n\n${OLD_OUTPUT}`]);
+    const face = await openConversation(["One", `Why?\n\n${OLD_OUTPUT}`]);
     face.answers = ["Why?"];
     await face.run("fork");
-    expect(labelsOf(face.questions[0])).toEqual(["Why?", "One"]);
+    expect(listLabels(face.questions[0])).toEqual(["Why?", "One"]);
     expect(face.edited).toEqual(["Why?"]);
   });
 
   it("does nothing where the question is left", async () => {
-    const face = await talked(["One"]);
+    const face = await openConversation(["One"]);
     await face.run("fork");
     expect(face.opened).toEqual([]);
     await expect((await started(scriptedModel([]))).run("fork")).rejects.toThrow("nothing to copy");
@@ -171,7 +174,7 @@ describe("/fork", () => {
 describe("/handoff", () => {
   it("has the model write the first prompt of a new session, and counts what that used", async () => {
     let asked = "";
-    const face = await talked(
+    const face = await openConversation(
       ["Use a trie, not a map"],
       (context) => {
         asked = JSON.stringify(context.messages);
@@ -197,7 +200,7 @@ describe("/handoff", () => {
   });
 
   it("asks no longer when it is stopped", async () => {
-    const face = await talked(["One"], [stall()]);
+    const face = await openConversation(["One"], [stall()]);
     const end = face.run("handoff x");
     face.stop.abort();
     await expect(end).rejects.toThrow(/./);
@@ -205,7 +208,7 @@ describe("/handoff", () => {
   });
 
   it("opens nothing where the model fails", async () => {
-    const face = await talked(["One"], "");
+    const face = await openConversation(["One"], "");
     await expect(face.run("handoff x")).rejects.toThrow(/./);
     expect(face.opened).toEqual([]);
   });
@@ -213,15 +216,15 @@ describe("/handoff", () => {
 
 describe("/copy", () => {
   it("copies the last answer as the model wrote it, or the nth last", async () => {
-    const face = await talked(["**One**", "Two"]);
+    const face = await openConversation(["**One**", "Two"]);
     await face.run("copy");
     await face.run("copy 2");
     expect(face.copied).toEqual(["Re: Two", "Re: **One**"]);
-    expect(face.said[0]).toContain("Copied 7 characters");
+    expect(face.output[0]).toContain("Copied 7 characters");
   });
 
   it("says what there is where it is asked for more", async () => {
-    const face = await talked(["One"]);
+    const face = await openConversation(["One"]);
     await expect(face.run("copy 2")).rejects.toThrow("There is one answer");
     await expect(face.run("copy x")).rejects.toThrow("takes a number");
     await expect((await started(scriptedModel([]))).run("copy")).rejects.toThrow("no answer");
@@ -239,7 +242,7 @@ describe("the others", () => {
   });
 
   it("/title gives a name, by which the session is listed", async () => {
-    const face = await talked(["One"]);
+    const face = await openConversation(["One"]);
     await face.run("title The parser");
     const store = await openStore({ env: { XDG_STATE_HOME: folder } });
     expect(await store.list({ cwd: work })).toMatchObject([{ title: "The parser" }]);
@@ -247,20 +250,20 @@ describe("the others", () => {
   });
 
   it("/session tells id, file, messages and tokens", async () => {
-    const face = await talked(["One"]);
+    const face = await openConversation(["One"]);
     const { session } = face.harness;
     await face.run("session");
-    expect(face.said[0]).toContain(`- id: \`${session?.header.id}\``);
-    expect(face.said[0]).toContain(`\`${session?.path}\``);
-    expect(face.said[0]).toContain("- messages: 2\n");
-    expect(face.said[0]).toContain("- tokens: 10 in · 5 out");
+    expect(face.output[0]).toContain(`- id: \`${session?.header.id}\``);
+    expect(face.output[0]).toContain(`\`${session?.path}\``);
+    expect(face.output[0]).toContain("- messages: 2\n");
+    expect(face.output[0]).toContain("- tokens: 10 in · 5 out");
   });
 
   it("/export writes a page named after the session into the folder", async () => {
-    const face = await talked(["One"]);
+    const face = await openConversation(["One"]);
     await face.run("export");
     const name = `gyre-${face.harness.session?.header.id.slice(0, 8)}.html`;
     expect(await readFile(join(work, name), "utf8")).toContain("Re: One");
-    expect(face.said[0]).toContain(name);
+    expect(face.output[0]).toContain(name);
   });
 });

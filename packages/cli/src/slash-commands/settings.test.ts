@@ -74,16 +74,16 @@ describe("/model", () => {
     const face = await played();
     await face.run("model other");
     expect(face.harness.model.id).toBe("other");
-    expect(face.said).toEqual([`The model is ${face.harness.model.provider}/other now.`]);
+    expect(face.output).toEqual([`The model is ${face.harness.model.provider}/other now.`]);
   });
 
   it("says that the cache starts over where something was said already", async () => {
     const face = await played();
     await face.harness.prompt({ text: "Hi" });
     await face.run("model other");
-    expect(face.said[0]).toMatch(/now\. The service's cache starts over/);
+    expect(face.output[0]).toMatch(/now\. The service's cache starts over/);
     await face.run("model other");
-    expect(face.said[1]).not.toContain("cache");
+    expect(face.output[1]).not.toContain("cache");
   });
 
   it("lists the models, with the one in use marked, and leaves it where none is chosen", async () => {
@@ -95,7 +95,7 @@ describe("/model", () => {
       detail: expect.stringMatching(/ · now$/) as unknown,
     });
     expect(face.questions[0]?.filter).toBe(true);
-    expect(face.said).toEqual([]);
+    expect(face.output).toEqual([]);
   });
 
   it("rejects with what to tell the user where there is no such model", async () => {
@@ -112,7 +112,7 @@ describe("/thinking", () => {
     await face.run("thinking");
     expect(face.questions[0]?.start).toBe(4);
     expect(face.harness.agent.state.thinkingLevel).toBe("low");
-    expect(face.said).toEqual(["Thinking is high now.", "Thinking is low now."]);
+    expect(face.output).toEqual(["Thinking is high now.", "Thinking is low now."]);
     await expect(face.run("thinking much")).rejects.toThrow(
       'There is no level "much". The levels are off,',
     );
@@ -129,7 +129,7 @@ describe("/mode and /permissions", () => {
       "Does everything by itself.",
     );
     expect(face.harness.mode).toBe("auto-edit");
-    expect(face.said[0]).toBe(
+    expect(face.output[0]).toBe(
       "The mode is plan now. Reads and plans. Changes nothing and runs nothing.",
     );
     await expect(face.run("permissions all")).rejects.toThrow('There is no mode "all".');
@@ -143,7 +143,7 @@ describe("/mode and /permissions", () => {
       ],
     });
     await face.run("permissions");
-    expect(face.said[0]).toBe(
+    expect(face.output[0]).toBe(
       [
         "|  | rule | from |",
         "| --- | --- | --- |",
@@ -163,7 +163,7 @@ describe("/mode and /permissions", () => {
     });
     await face.harness.prompt({ text: "Write it" });
     await face.run("permissions");
-    expect(face.said[0]).toContain("| allow | `write(a.txt)` | your answer, until this ends |");
+    expect(face.output[0]).toContain("| allow | `write(a.txt)` | your answer, until this ends |");
   });
 });
 
@@ -175,7 +175,7 @@ describe("/tools", () => {
     expect(names()).toEqual(["read"]);
     await face.run("tools grep");
     expect(names()).toEqual(["read", "grep"]);
-    expect(face.said).toEqual(["The model has read now.", "The model has read, grep now."]);
+    expect(face.output).toEqual(["The model has read now.", "The model has read, grep now."]);
     await expect(face.run("tools grap")).rejects.toThrow("Did you mean grep?");
   });
 
@@ -190,7 +190,7 @@ describe("/tools", () => {
       ["[ ] read", "[ ] grep"],
       ["[ ] read", "[x] grep"],
     ]);
-    expect(face.said).toEqual([
+    expect(face.output).toEqual([
       expect.stringMatching(/^The model has grep now\. .* cache starts over/),
     ]);
   });
@@ -198,7 +198,7 @@ describe("/tools", () => {
   it("says nothing where all stays as it was", async () => {
     const face = await played();
     await face.run("tools");
-    expect(face.said).toEqual([]);
+    expect(face.output).toEqual([]);
   });
 });
 
@@ -212,7 +212,7 @@ describe("/mcp", () => {
     held: [],
     ...more,
   });
-  const mcpOf = (servers: McpServerStatus[]): Mcp => ({
+  const createMcp = (servers: McpServerStatus[]): Mcp => ({
     tools: [],
     middleware: {},
     connect: () => Promise.resolve(),
@@ -230,37 +230,37 @@ describe("/mcp", () => {
   it("says where servers come from when there are none", async () => {
     const face = await played();
     await face.run("mcp");
-    expect(face.said[0]).toMatch(/^No MCP servers are set/);
+    expect(face.output[0]).toMatch(/^No MCP servers are set/);
   });
 
   it("shows each server with what it has, or what is wrong with it", async () => {
     const face = await played({
-      mcp: mcpOf([
+      mcp: createMcp([
         status({ held: ["c"] }),
         status({ name: "web", kind: "http", problem: "It is | gone." }),
       ]),
     });
     await face.run("mcp");
-    expect(face.said[0]?.split("\n").slice(2)).toEqual([
+    expect(face.output[0]?.split("\n").slice(2)).toEqual([
       "| `files` | stdio | user | 2 tools; 1 changed: /mcp trust files |",
       "| `web` | http | user | It is \\| gone. |",
     ]);
   });
 
   it("waits no longer for a server that does not answer when it is stopped", async () => {
-    const mcp = { ...mcpOf([status({})]), connect: () => new Promise<void>(() => {}) };
+    const mcp = { ...createMcp([status({})]), connect: () => new Promise<void>(() => {}) };
     const face = await played({ mcp });
     const end = face.run("mcp");
     face.stop.abort();
     await expect(end).rejects.toBe(face.stop.signal.reason);
-    expect(face.said).toEqual([]);
+    expect(face.output).toEqual([]);
   });
 
   it("trusts the tools of one as they are, and shows what they say", async () => {
-    const face = await played({ mcp: mcpOf([status({})]) });
+    const face = await played({ mcp: createMcp([status({})]) });
     await face.run("mcp trust files");
-    expect(face.said[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
-    expect(face.said[0]).toMatch(/The tools of files are now trusted as they are\.$/);
+    expect(face.output[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
+    expect(face.output[0]).toMatch(/The tools of files are now trusted as they are\.$/);
     await expect(face.run("mcp trust")).rejects.toThrow("the name of a server");
   });
 });
@@ -269,11 +269,11 @@ describe("/context", () => {
   it("shows a bar and a table of what the next request is made of", async () => {
     const face = await played();
     await face.run("context");
-    expect(face.said[0]).toMatch(
+    expect(face.output[0]).toMatch(
       /^About [\d,]+ tokens; [\d,]+ more until it is compacted at [\d,]+\./,
     );
-    expect(face.said[0]).toMatch(/\n```\n█+▓+·+\n```\n/);
-    expect(face.said[0]).toMatch(/\n\| ▓ \| tools \| [\d,]+ \| (\\<1|\d+) % \|\n/);
+    expect(face.output[0]).toMatch(/\n```\n█+▓+·+\n```\n/);
+    expect(face.output[0]).toMatch(/\n\| ▓ \| tools \| [\d,]+ \| (\\<1|\d+) % \|\n/);
   });
 
   it("has a bar that is as wide as it may be, and shows all that is there", () => {
@@ -297,7 +297,7 @@ describe("/compact", () => {
     });
     for (const text of ["one", "two", "three"]) await face.harness.prompt({ text });
     await face.run("compact the names");
-    expect(face.said[0]).toMatch(/^The context went from about [\d,]+ to [\d,]+ tokens\./);
+    expect(face.output[0]).toMatch(/^The context went from about [\d,]+ to [\d,]+ tokens\./);
     expect(JSON.stringify(face.harness.agent.state.compaction)).toContain("All that matters");
     const path = face.harness.session?.path ?? "";
     expect(existsSync(path) && readFileSync(path, "utf8")).toContain('"type":"compaction"');
@@ -310,14 +310,14 @@ describe("/compact", () => {
     const end = face.run("compact");
     face.stop.abort();
     await expect(end).rejects.toThrow("has changed nothing");
-    expect(face.said).toEqual([]);
+    expect(face.output).toEqual([]);
     expect(face.harness.agent.state.compaction).toBeUndefined();
   });
 
   it("says where there is nothing to leave out", async () => {
     const face = await played();
     await face.run("compact");
-    expect(face.said).toEqual(["There is nothing to leave out yet."]);
+    expect(face.output).toEqual(["There is nothing to leave out yet."]);
   });
 });
 
@@ -332,10 +332,10 @@ describe("/cost", () => {
     });
     await face.harness.prompt({ text: "Look" });
     await face.run("cost");
-    expect(face.said[0]).toMatch(
+    expect(face.output[0]).toMatch(
       /^The session: 820 tokens, for .*\. 75 % of the input was cached\./,
     );
-    expect(face.said[0]).toContain("Since your last message: 820 tokens");
+    expect(face.output[0]).toContain("Since your last message: 820 tokens");
   });
 
   it("tells models apart, and what was said last from all", () => {
@@ -363,9 +363,9 @@ describe("/help and /quit", () => {
   it("shows every key and every command", async () => {
     const face = await played();
     await face.run("help");
-    for (const { name } of builtinCommands) expect(face.said[0]).toContain(`\`/${name}\``);
+    for (const { name } of builtinCommands) expect(face.output[0]).toContain(`\`/${name}\``);
     for (const { about } of KEY_GROUPS.flatMap(({ keys }) => keys))
-      expect(face.said[0]).toContain(about);
+      expect(face.output[0]).toContain(about);
   });
 
   it("ends the program", async () => {

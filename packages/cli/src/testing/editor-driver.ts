@@ -25,7 +25,7 @@ export interface DrivenEditor {
   cursor: (columns?: number, maxRows?: number) => PanelView["cursor"];
 }
 
-/** An editor without colours, and hands to type into it. */
+/** An editor without colors, and hands to type into it. */
 export function editorWith({
   prompts = [],
   request = () => undefined,

@@ -168,7 +168,7 @@ function startRun(entry: string, args: readonly string[], home: string, options:
   );
   const child = spawn(process.execPath, [...(options.nodeOptions ?? []), entry, ...args], {
     cwd,
-    env: { ...environmentOf(home, service), ...options.env },
+    env: { ...buildEnvironment(home, service), ...options.env },
     stdio: [stdin === undefined ? "ignore" : "pipe", ...files],
   });
   for (const file of files) if (typeof file === "number") closeSync(file);
@@ -232,7 +232,7 @@ function startRun(entry: string, args: readonly string[], home: string, options:
 }
 
 /** All that a run knows of this machine: where programs are. */
-export function environmentOf(
+export function buildEnvironment(
   home: string,
   service?: Pick<ScriptedService, "url">,
 ): Record<string, string> {
@@ -254,7 +254,7 @@ export function environmentOf(
 }
 
 /** What a run wrote to stderr, without the line that says that this machine has no sandbox. */
-export function errorsOf({ stderr }: Pick<Ended, "stderr">): string {
+export function stripSandboxLine({ stderr }: Pick<Ended, "stderr">): string {
   return stderr.replace(/^gyre: Commands run without a sandbox.*\n/m, "");
 }
 

@@ -72,7 +72,7 @@ export class ScreenReaderWorld {
     const given = { sandbox: "none", ...values };
     const start = (first: FirstSetup): Promise<ExitCode> =>
       runScreenReader(prompt === undefined ? [] : [prompt], given, io, first, driver, {
-        ...(hasModels && { models: modelsOf(script) }),
+        ...(hasModels && { models: createModels(script) }),
         clock: {
           now: () => clock.now,
           after: (_ms, run) => {
@@ -106,7 +106,7 @@ export class ScreenReaderWorld {
   }
 }
 
-function modelsOf(script: readonly ScriptStep[]): Models {
+function createModels(script: readonly ScriptStep[]): Models {
   const client = scriptedModel(script, { keepCalls: false });
   const model = { ...scriptedModelInfo, name: "the model" };
   return {

@@ -1,8 +1,14 @@
 import xterm from "@xterm/headless";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { widthOf } from "../text/width.ts";
-import { coloursIn, cursorMovesIn, fullClearsIn, screenText, styledScreen } from "./screen-text.ts";
+import { measureWidth } from "../text/width.ts";
+import {
+  findColors,
+  cursorMovesIn,
+  fullClearsIn,
+  screenText,
+  styledScreen,
+} from "./screen-text.ts";
 import { clusterWidths } from "./terminal-widths.ts";
 
 async function drawn(text: string, columns = 60): Promise<InstanceType<typeof xterm.Terminal>> {
@@ -44,7 +50,7 @@ it("agrees with the program on any row of characters that can stand alone", asyn
     fc.asyncProperty(fc.array(fc.constantFrom(...alphabet), { maxLength: 25 }), async (parts) => {
       const text = parts.join("");
       const terminal = await drawn(text);
-      expect(terminal.buffer.active.cursorX).toBe(widthOf(text));
+      expect(terminal.buffer.active.cursorX).toBe(measureWidth(text));
       expect(screenText(terminal)[0]).toBe(text.trimEnd());
     }),
     { numRuns: 100 },
@@ -63,6 +69,6 @@ it("finds what moves the cursor", () => {
   ]);
 });
 
-it("finds colours, and no bold", () => {
-  expect(coloursIn("\x1b[1;36ma\x1b[m\x1b[7mb\x1b[91mc\x1b[2;3md")).toEqual(["36", "91"]);
+it("finds colors, and no bold", () => {
+  expect(findColors("\x1b[1;36ma\x1b[m\x1b[7mb\x1b[91mc\x1b[2;3md")).toEqual(["36", "91"]);
 });

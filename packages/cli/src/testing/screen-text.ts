@@ -2,7 +2,7 @@ import type { IBuffer, IBufferCell, Terminal } from "@xterm/headless";
 
 /** How a piece of a row looks. Absent: as the terminal has it by default. */
 export interface Look {
-  /** A number of the terminal's 256 colours, or `#rrggbb`. */
+  /** A number of the terminal's 256 colors, or `#rrggbb`. */
   foreground?: number | string;
   background?: number | string;
   bold?: true;
@@ -13,7 +13,7 @@ export interface Look {
   struck?: true;
 }
 
-/** Neighbouring cells that look the same. */
+/** Neighboring cells that look the same. */
 export interface Piece {
   text: string;
   /** From 0; `columns` is how many cells it takes. */
@@ -37,7 +37,7 @@ export function scrollbackText(terminal: Terminal, from = 0): string[] {
 /** The rows of the screen with their looks; pieces of spaces that nobody sees are left out. */
 export function styledScreen(terminal: Terminal): Piece[][] {
   const { active } = terminal.buffer;
-  return Array.from({ length: terminal.rows }, (_, row) => piecesOf(active, active.baseY + row));
+  return Array.from({ length: terminal.rows }, (_, row) => readPieces(active, active.baseY + row));
 }
 
 /**
@@ -57,9 +57,9 @@ export function cursorMovesIn(written: string): string[] {
   );
 }
 
-/** The parts of sequences for styles that set a colour; those for bold and such are none. */
-export function coloursIn(written: string): string[] {
-  // eslint-disable-next-line no-control-regex -- it is what colours are made of
+/** The parts of sequences for styles that set a color; those for bold and such are none. */
+export function findColors(written: string): string[] {
+  // eslint-disable-next-line no-control-regex -- it is what colors are made of
   return [...written.matchAll(/\x1b\[([\d;:]*)m/g)]
     .flatMap(([, codes = ""]) => codes.split(/[;:]/))
     .filter((code) => /^(?:[34][0-8]|9[0-7]|10[0-7])$/.test(code));
@@ -76,7 +76,7 @@ function textRows(buffer: IBuffer, from: number, count: number): string[] {
   );
 }
 
-function piecesOf(buffer: IBuffer, row: number): Piece[] {
+function readPieces(buffer: IBuffer, row: number): Piece[] {
   const line = buffer.getLine(row);
   const pieces: Piece[] = [];
   if (line === undefined) return pieces;
@@ -87,7 +87,7 @@ function piecesOf(buffer: IBuffer, row: number): Piece[] {
     const width = cell.getWidth();
     // The right half of a wide character.
     if (width === 0) continue;
-    const look = lookOf(cell);
+    const look = readLook(cell);
     const text = cell.getChars() || " ";
     const key = JSON.stringify(look);
     const last = pieces.at(-1);
@@ -105,10 +105,10 @@ function isVisible({ background, inverse, underline, struck }: Look): boolean {
   return background !== undefined || inverse === true || underline === true || struck === true;
 }
 
-function lookOf(cell: IBufferCell): Look {
+function readLook(cell: IBufferCell): Look {
   const look: Look = {};
-  if (!cell.isFgDefault()) look.foreground = colour(cell.getFgColor(), cell.isFgRGB());
-  if (!cell.isBgDefault()) look.background = colour(cell.getBgColor(), cell.isBgRGB());
+  if (!cell.isFgDefault()) look.foreground = formatColor(cell.getFgColor(), cell.isFgRGB());
+  if (!cell.isBgDefault()) look.background = formatColor(cell.getBgColor(), cell.isBgRGB());
   if (cell.isBold() !== 0) look.bold = true;
   if (cell.isDim() !== 0) look.dim = true;
   if (cell.isItalic() !== 0) look.italic = true;
@@ -118,6 +118,6 @@ function lookOf(cell: IBufferCell): Look {
   return look;
 }
 
-function colour(value: number, isRgb: boolean): number | string {
+function formatColor(value: number, isRgb: boolean): number | string {
   return isRgb ? `#${value.toString(16).padStart(6, "0")}` : value;
 }

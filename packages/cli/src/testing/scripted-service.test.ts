@@ -66,13 +66,13 @@ describe.each(WIRES)("a scripted service over $api", ({ api, make, path }) => {
 
   it.each(["cut", "error"] as const)("breaks off after a delta: %s", async (how) => {
     const message = await ask([
-      { say: "Hello to you", deltaChars: 6, trouble: { how, afterDeltas: 1 } },
+      { say: "Hello to you", deltaChars: 6, fault: { how, afterDeltas: 1 } },
     ]);
     expect([message.stopReason, textOf(message)]).toEqual(["error", "Hello "]);
   });
 
   it("breaks off after any byte", async () => {
-    const message = await ask([{ say: "Hello", trouble: { how: "cut", afterBytes: 20 } }]);
+    const message = await ask([{ say: "Hello", fault: { how: "cut", afterBytes: 20 } }]);
     expect(message).toMatchObject({ stopReason: "error", content: [] });
   });
 

@@ -9,7 +9,7 @@ import {
 } from "./wire-frames.ts";
 
 /** A part of an answer, sent in deltas. */
-export type Said =
+export type AnswerPart =
   | { text: string }
   /** The signature is made up where none is given. */
   | { thinking: string; signature?: string }
@@ -17,7 +17,7 @@ export type Said =
   | { call: string; arguments?: Record<string, unknown>; id?: string };
 
 /** What the answer is said to have cost. */
-export interface SaidUsage {
+export interface AnswerUsage {
   input?: number;
   output?: number;
   cacheRead?: number;
@@ -25,7 +25,7 @@ export interface SaidUsage {
 }
 
 /** How an answer comes to a bad end, and after how much of it. */
-export interface Trouble {
+export interface Fault {
   /** The connection is cut, stays open without a word, or an error is told in the stream. */
   how: "cut" | "silence" | "error";
   /** Counted over all parts; 0 is after the opening. */
@@ -35,15 +35,15 @@ export interface Trouble {
 }
 
 export interface WholeAnswer {
-  say: string | readonly Said[];
-  usage?: SaidUsage;
+  say: string | readonly AnswerPart[];
+  usage?: AnswerUsage;
   /** By default: calls if there are any, else the end. */
   stop?: "end" | "calls" | "length";
   /** How long a delta is. */
   deltaChars?: number;
   /** A pause before each frame. */
   paceMs?: number;
-  trouble?: Trouble;
+  fault?: Fault;
 }
 
 /** A status with an error, in the words of the service unless a body is given. */
@@ -100,7 +100,7 @@ export interface ServiceOptions {
 }
 
 const DELTA_CHARS = 12;
-const USAGE: Required<SaidUsage> = { input: 100, output: 20, cacheRead: 0, cacheWrite: 0 };
+const USAGE: Required<AnswerUsage> = { input: 100, output: 20, cacheRead: 0, cacheWrite: 0 };
 
 /**
  * A service on a free port of loopback that speaks Anthropic's Messages API and OpenAI's
@@ -131,9 +131,9 @@ export async function scriptedService(
   };
 
   const serve = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const text = await textOf(incoming);
+    const text = await readText(incoming);
     const path = incoming.url ?? "/";
-    const wire = wireOf(path);
+    const wire = findWire(path);
     if (incoming.method !== "POST" || wire === undefined) {
       problems.push(`${incoming.method} ${path}: there is no such thing here`);
       response.writeHead(404).end();
@@ -144,7 +144,7 @@ export async function scriptedService(
       nth: requests.length,
       wire,
       path,
-      headers: headersOf(incoming),
+      headers: readHeaders(incoming),
       text,
       body,
       at: performance.now(),
@@ -158,7 +158,7 @@ export async function scriptedService(
     const frames = (wire === "anthropic-messages" ? anthropicFrames : chatFrames)({
       model: String(body["model"]),
       nth: request.nth,
-      said: say.map((part) =>
+      parts: say.map((part) =>
         "call" in part ? { id: `toolu_${++calls}`, arguments: {}, ...part } : part,
       ),
       usage: { ...USAGE, ...answer.usage },
@@ -199,24 +199,24 @@ export async function scriptedService(
   };
 }
 
-function wireOf(path: string): Wire | undefined {
+function findWire(path: string): Wire | undefined {
   if (path.endsWith("/v1/messages")) return "anthropic-messages";
   return path.endsWith("/chat/completions") ? "openai-completions" : undefined;
 }
 
-async function textOf(incoming: IncomingMessage): Promise<string> {
+async function readText(incoming: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of incoming) parts.push(part as Buffer);
   return Buffer.concat(parts).toString("utf8");
 }
 
-function headersOf({ headers }: IncomingMessage): Record<string, string> {
+function readHeaders({ headers }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
 function refuse(response: ServerResponse, wire: Wire, refusal: Refusal): void {
-  const told = wire === "anthropic-messages" ? anthropicError : chatError;
-  const body = refusal.body ?? JSON.stringify(told(refusal.status, refusal.message));
+  const format = wire === "anthropic-messages" ? anthropicError : chatError;
+  const body = refusal.body ?? JSON.stringify(format(refusal.status, refusal.message));
   response.writeHead(refusal.status, { "content-type": "application/json", ...refusal.headers });
   response.end(body);
 }
@@ -226,14 +226,14 @@ async function send(
   response: ServerResponse,
   wire: Wire,
   frames: readonly Frame[],
-  { paceMs, trouble }: WholeAnswer,
+  { paceMs, fault }: WholeAnswer,
 ): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   let deltas = 0;
-  let left = trouble?.afterBytes ?? Number.POSITIVE_INFINITY;
+  let left = fault?.afterBytes ?? Number.POSITIVE_INFINITY;
   for (const { isDelta, text } of frames) {
-    if (trouble?.afterDeltas !== undefined && isDelta && deltas++ >= trouble.afterDeltas) break;
+    if (fault?.afterDeltas !== undefined && isDelta && deltas++ >= fault.afterDeltas) break;
     if (paceMs !== undefined) await new Promise((settle) => setTimeout(settle, paceMs));
     if (response.destroyed) return;
     const bytes = Buffer.from(text).subarray(0, left);
@@ -241,12 +241,12 @@ async function send(
     left -= bytes.length;
     if (left <= 0) break;
   }
-  if (trouble === undefined) response.end();
-  else if (trouble.how === "cut") response.destroy();
-  else if (trouble.how === "error") {
-    const told = wire === "anthropic-messages" ? anthropicError(OVERLOADED) : chatError(FAILED);
+  if (fault === undefined) response.end();
+  else if (fault.how === "cut") response.destroy();
+  else if (fault.how === "error") {
+    const error = wire === "anthropic-messages" ? anthropicError(OVERLOADED) : chatError(FAILED);
     const name = wire === "anthropic-messages" ? "event: error\n" : "";
-    response.end(`${name}data: ${JSON.stringify(told)}\n\n`);
+    response.end(`${name}data: ${JSON.stringify(error)}\n\n`);
   }
 }
 

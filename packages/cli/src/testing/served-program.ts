@@ -92,14 +92,14 @@ export class ServeWorld {
   }
 
   /** A new session, over WebSocket. */
-  async agentOf({ webSocket }: ServedProgram): Promise<RemoteAgent> {
+  async createAgent({ webSocket }: ServedProgram): Promise<RemoteAgent> {
     const agent = await RemoteAgent.create({ connect: webSocket });
     this.closes(agent);
     return agent;
   }
 
   /** One that the server lists. */
-  async modelOf({ webSocket }: ServedProgram): Promise<Model> {
+  async findModel({ webSocket }: ServedProgram): Promise<Model> {
     const client = createRemoteClient({ connect: webSocket });
     this.closes(client);
     const [first] = await client.models();
@@ -122,7 +122,7 @@ export class ServeWorld {
 }
 
 /** What a model has said in a message. */
-export function textOf(message: AgentMessage | undefined): string {
+export function readText(message: AgentMessage | undefined): string {
   if (message?.role !== "assistant") return "";
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

@@ -6,7 +6,7 @@ import { findProjectFile } from "../settings/project-file.ts";
 import { readSmallFile } from "../settings/file.ts";
 import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
 import type { Environment } from "../core/io.ts";
-import { fingerprintOf, trustFile, writeTrustFile } from "../settings/trust.ts";
+import { computeFingerprint, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /** A home folder and a repository in it, for one test. */
 export interface SettingsWorld {
@@ -49,7 +49,7 @@ export function settingsWorld(files: { user?: unknown; project?: unknown } = {})
   const userFile = join(home, ".config", "gyre", "config.json");
   const projectFile = join(project, ".gyre", "config.json");
   const warnings: string[] = [];
-  const optionsOf = ({ env = {}, flags = {}, cwd = project, start }: LoadOptions) => ({
+  const buildOptions = ({ env = {}, flags = {}, cwd = project, start }: LoadOptions) => ({
     env,
     flags,
     cwd,
@@ -73,11 +73,11 @@ export function settingsWorld(files: { user?: unknown; project?: unknown } = {})
       const found = findProjectFile(project, home);
       const read = readSmallFile(projectFile);
       if (!found || !read || "problem" in read) throw new Error("There is nothing to trust.");
-      const print = fingerprintOf([trustedFile(found, read.content)]);
+      const print = computeFingerprint([trustedFile(found, read.content)]);
       writeTrustFile(trustFile({}, home), new Map([[project, print]]));
     },
     load: (options = {}) =>
-      loadSettings({ ...optionsOf(options), warn: (text) => void warnings.push(text) }),
-    inspect: (options = {}) => inspectSettings(optionsOf(options)),
+      loadSettings({ ...buildOptions(options), warn: (text) => void warnings.push(text) }),
+    inspect: (options = {}) => inspectSettings(buildOptions(options)),
   };
 }

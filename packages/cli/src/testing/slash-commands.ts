@@ -23,7 +23,7 @@ export interface FakeFaceOptions {
 /** Runs slash commands as a face does, and notes what they want done. */
 export class FakeFace {
   /** What each step showed, as Markdown. */
-  readonly said: string[] = [];
+  readonly output: string[] = [];
   readonly warned: string[] = [];
   readonly edited: string[] = [];
   readonly sent: string[] = [];
@@ -79,7 +79,7 @@ export class FakeFace {
     const command = this.commands.find((each) => each.name === name);
     if (!command) throw new Error(`There is no command ${name}.`);
     const result = await command.run(rest.join(" "), this.context);
-    if (typeof result === "string") this.said.push(result);
+    if (typeof result === "string") this.output.push(result);
     else if (result) this.#take(result);
   }
 
@@ -93,7 +93,7 @@ export class FakeFace {
 
   #show(parts: readonly CommandPart[]): void {
     const texts = parts.filter(({ type }) => type !== "warning");
-    if (texts.length > 0) this.said.push(partsMarkdown(texts, 80));
+    if (texts.length > 0) this.output.push(partsMarkdown(texts, 80));
     for (const part of parts) if (part.type === "warning") this.warned.push(part.text);
   }
 

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { afterEach, expect, it } from "vitest";
-import { openCommand, sequenceOf, type Size, type TerminalRun } from "./terminal-program.ts";
+import { openCommand, encodeKey, type Size, type TerminalRun } from "./terminal-program.ts";
 
 const runs: TerminalRun[] = [];
 afterEach(async () => {
@@ -117,8 +117,8 @@ it("tells how the program ended", async () => {
 });
 
 it("refuses a key that no terminal has", () => {
-  expect(() => sequenceOf("any")).toThrow('There is no key "any".');
-  expect(sequenceOf("ctrl+shift+left")).toBe("\x1b[1;6D");
-  expect(sequenceOf("shift+tab")).toBe("\x1b[Z");
-  expect(sequenceOf("alt+x")).toBe("\x1bx");
+  expect(() => encodeKey("any")).toThrow('There is no key "any".');
+  expect(encodeKey("ctrl+shift+left")).toBe("\x1b[1;6D");
+  expect(encodeKey("shift+tab")).toBe("\x1b[Z");
+  expect(encodeKey("alt+x")).toBe("\x1bx");
 });

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
-import { environmentOf, type Program } from "./program.ts";
+import { buildEnvironment, type Program } from "./program.ts";
 import { type Piece, screenText, scrollbackText, styledScreen } from "./screen-text.ts";
 import type { ScriptedService } from "./scripted-service.ts";
 import { clusterWidths } from "./terminal-widths.ts";
@@ -84,7 +84,7 @@ export async function openInTerminal(
   for (const path of [folder, join(at, "tmp")]) mkdirSync(path, { recursive: true });
   const run = openCommand([process.execPath, program.entry, ...args], {
     cwd: folder,
-    env: { ...environmentOf(at, service), ...env },
+    env: { ...buildEnvironment(at, service), ...env },
     ...size,
   });
   return Object.assign(run, { home: at });
@@ -168,7 +168,7 @@ export function openCommand(
     pid: child.pid,
     cwd,
     type: send,
-    press: (...keys) => send(keys.map((key) => sequenceOf(key)).join("")),
+    press: (...keys) => send(keys.map((key) => encodeKey(key)).join("")),
     paste: (text) => send(terminal.modes.bracketedPasteMode ? `\x1b[200~${text}\x1b[201~` : text),
     resize(columns, rows) {
       terminal.resize(columns, rows);
@@ -193,7 +193,8 @@ export function openCommand(
           clearTimeout(late);
           watchers.delete(look);
           if (problem === undefined) settle();
-          else fail(new Error(`${problem} ${told(condition)}:\n${screen().join("\n")}`));
+          else
+            fail(new Error(`${problem} ${describeCondition(condition)}:\n${screen().join("\n")}`));
         };
         const look = (): void => {
           if (!terminal.modes.synchronizedOutputMode && isMet(condition, screen())) done();
@@ -219,7 +220,7 @@ function isMet(condition: Condition, screen: readonly string[]): boolean {
   return condition.test(screen.join("\n"));
 }
 
-function told(condition: Condition): string {
+function describeCondition(condition: Condition): string {
   return typeof condition === "string" ? JSON.stringify(condition) : String(condition);
 }
 
@@ -249,7 +250,7 @@ const NUMBERED: Readonly<Record<string, number>> = {
 const ENTER_CODE = 13;
 
 /** The bytes that a terminal sends for a key. Throws for one that it does not have. */
-export function sequenceOf(key: string): string {
+export function encodeKey(key: string): string {
   const parts = key.split("+");
   const name = parts.pop() || "+";
   const held = new Set(parts.filter((part) => part !== ""));
@@ -265,9 +266,9 @@ export function sequenceOf(key: string): string {
   if (held.has("shift") && name === "enter") return `\x1b[${ENTER_CODE};${modifier}u`;
   const plain = PLAIN[name] ?? (name.length === 1 ? name : undefined);
   if (plain === undefined) throw new Error(`There is no key "${key}".`);
-  return held.has("ctrl") ? alt + controlOf(plain) : alt + plain;
+  return held.has("ctrl") ? alt + encodeControl(plain) : alt + plain;
 }
 
-function controlOf(key: string): string {
+function encodeControl(key: string): string {
   return String.fromCharCode(key.toUpperCase().charCodeAt(0) & CONTROL_MASK);
 }

@@ -1,5 +1,5 @@
 import type { IUnicodeVersionProvider } from "@xterm/headless";
-import { widthOf } from "../text/width.ts";
+import { measureWidth } from "../text/width.ts";
 
 const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const DELETE = 0x7f;
@@ -14,9 +14,9 @@ const FIRST_CLUSTER = 0x110000;
 export function clusterWidths(): IUnicodeVersionProvider {
   const clusters: string[] = [];
   const numbers = new Map<string, number>();
-  const textOf = (state: number): string =>
+  const findText = (state: number): string =>
     state < FIRST_CLUSTER ? String.fromCodePoint(state) : (clusters[state - FIRST_CLUSTER] ?? "");
-  const stateOf = (cluster: string): number => {
+  const findState = (cluster: string): number => {
     const known = numbers.get(cluster);
     if (known !== undefined) return known;
     const number = FIRST_CLUSTER + clusters.length;
@@ -26,14 +26,15 @@ export function clusterWidths(): IUnicodeVersionProvider {
   };
   return {
     version: "clusters",
-    wcwidth: (codePoint) => columnsOf(String.fromCodePoint(codePoint)),
+    wcwidth: (codePoint) => measureColumns(String.fromCodePoint(codePoint)),
     charProperties(codePoint, preceding) {
       if (codePoint < DELETE) return property(codePoint, 1, false);
       const own = String.fromCodePoint(codePoint);
       const before = preceding >> 3;
-      const joined = before === 0 ? own : textOf(before) + own;
-      if (before === 0 || !isOneCluster(joined)) return property(codePoint, columnsOf(own), false);
-      return property(stateOf(joined), columnsOf(joined), true);
+      const joined = before === 0 ? own : findText(before) + own;
+      if (before === 0 || !isOneCluster(joined))
+        return property(codePoint, measureColumns(own), false);
+      return property(findState(joined), measureColumns(joined), true);
     },
   };
 }
@@ -43,8 +44,8 @@ function property(state: number, width: number, joins: boolean): number {
   return (state << 3) | (width << 1) | (joins ? 1 : 0);
 }
 
-function columnsOf(cluster: string): 0 | 1 | 2 {
-  const width = widthOf(cluster);
+function measureColumns(cluster: string): 0 | 1 | 2 {
+  const width = measureWidth(cluster);
   return width === 0 || width === 1 ? width : 2;
 }
 

@@ -13,14 +13,14 @@ export async function readTranscript(file: string): Promise<Transcript> {
   try {
     const { messages } = await session.context();
     const problems = session.problems.map(({ line, message }) => `line ${line}: ${message}`);
-    return { lines: messages.map(told), messages, problems };
+    return { lines: messages.map(formatMessage), messages, problems };
   } finally {
     await session.close();
   }
 }
 
 /** One line: who, and what in short. */
-function told(message: AgentMessage): string {
+function formatMessage(message: AgentMessage): string {
   switch (message.role) {
     case "user": {
       const { content } = message;
@@ -30,9 +30,9 @@ function told(message: AgentMessage): string {
       const calls = message.content.flatMap((part) =>
         part.type === "toolCall" ? [`[${part.name}]`] : [],
       );
-      const said = [texts(message.content), ...calls].filter(Boolean).join(" ");
+      const text = [texts(message.content), ...calls].filter(Boolean).join(" ");
       const fine = message.stopReason === "stop" || message.stopReason === "toolUse";
-      return `assistant${fine ? "" : ` (${message.stopReason})`}: ${said}`;
+      return `assistant${fine ? "" : ` (${message.stopReason})`}: ${text}`;
     }
     case "toolResult":
       return `${message.toolName} ${message.isError ? "failed" : "gave"}: ${texts(message.content)}`;

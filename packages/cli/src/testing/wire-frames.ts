@@ -10,7 +10,7 @@ export interface FramedAnswer {
   model: string;
   /** The number of the request. */
   nth: number;
-  said: readonly (
+  parts: readonly (
     | { text: string }
     | { thinking: string; signature?: string }
     | { call: string; arguments: Record<string, unknown>; id: string }
@@ -37,7 +37,7 @@ const ANTHROPIC_ERRORS: Readonly<Record<number, string>> = {
 
 /** The events of the Messages API, from `message_start` to `message_stop`. */
 export function anthropicFrames(answer: FramedAnswer): Frame[] {
-  const { deltaChars, model, nth, said, stop, usage } = answer;
+  const { deltaChars, model, nth, parts, stop, usage } = answer;
   const frames: Frame[] = [];
   const put = (event: { type: string; [field: string]: unknown }, isDelta = false): void => {
     frames.push({ text: `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`, isDelta });
@@ -59,7 +59,7 @@ export function anthropicFrames(answer: FramedAnswer): Frame[] {
   };
   put({ type: "message_start", message });
   put({ type: "ping" });
-  for (const [index, part] of said.entries()) {
+  for (const [index, part] of parts.entries()) {
     const delta = (fields: object, counts = true): void =>
       put({ type: "content_block_delta", index, delta: fields }, counts);
     const begin = (content_block: object): void =>
@@ -93,7 +93,7 @@ export function anthropicFrames(answer: FramedAnswer): Frame[] {
 
 /** The chunks of chat completions, with the one that has the usage, and the mark at the end. */
 export function chatFrames(answer: FramedAnswer): Frame[] {
-  const { deltaChars, model, nth, said, stop, usage } = answer;
+  const { deltaChars, model, nth, parts, stop, usage } = answer;
   const frames: Frame[] = [];
   const put = (choices: object[], isDelta = false, figures: object | null = null): void => {
     const head = { id: `chatcmpl-${nth}`, object: "chat.completion.chunk", created: 1, model };
@@ -104,7 +104,7 @@ export function chatFrames(answer: FramedAnswer): Frame[] {
     put([{ index: 0, delta: fields, logprobs: null, finish_reason: null }], isDelta);
   delta({ role: "assistant", content: "" }, false);
   let calls = 0;
-  for (const part of said) {
+  for (const part of parts) {
     if ("text" in part) {
       for (const content of pieces(part.text, deltaChars)) delta({ content }, true);
     } else if ("thinking" in part) {

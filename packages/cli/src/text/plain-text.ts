@@ -4,7 +4,7 @@ const ESCAPE_SEQUENCES = new RegExp(
   [
     // Strings for the terminal (titles, links), up to their end or the end of the line.
     "(?:\\x1b[\\]PX^_]|[\\x9d\\x90\\x98\\x9e\\x9f])[^\\x07\\x1b\\x9c\\n]*(?:\\x07|\\x1b\\\\|\\x9c)?",
-    // Cursor, colours and modes.
+    // Cursor, colors and modes.
     "(?:\\x1b\\[|\\x9b)[0-?]*[ -/]*[@-~]?",
     // What is left: character sets and single commands.
     "\\x1b[ -/]*[0-~]?",

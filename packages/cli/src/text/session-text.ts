@@ -38,16 +38,16 @@ export function agoText(time: number, now: number): string {
   if (age < DAY_MS) return `${Math.floor(age / HOUR_MS)} h ago`;
   const days = Math.floor(age / DAY_MS);
   if (days <= RELATIVE_DAYS) return days === 1 ? "1 day ago" : `${days} days ago`;
-  return isoOf(time)?.slice(0, DATE_CHARS) ?? UNKNOWN_TIME;
+  return formatIso(time)?.slice(0, DATE_CHARS) ?? UNKNOWN_TIME;
 }
 
 /** A time to the second, for people. */
 export function timeText(time: number): string {
-  const iso = isoOf(time);
+  const iso = formatIso(time);
   return iso ? `${iso.slice(0, TIME_CHARS).replace("T", " ")} UTC` : UNKNOWN_TIME;
 }
 
-function isoOf(time: number): string | undefined {
+function formatIso(time: number): string | undefined {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
@@ -99,12 +99,12 @@ function messageText(message: AgentMessage): string {
       return section(title, contentText(message.content));
     }
     case "assistant": {
-      const trouble = message.errorMessage ?? "";
+      const error = message.errorMessage ?? "";
       const ended =
         message.stopReason === "error" || message.stopReason === "aborted"
-          ? [`[${message.stopReason}${trouble === "" ? "" : `: ${trouble}`}]`]
+          ? [`[${message.stopReason}${error === "" ? "" : `: ${error}`}]`]
           : [];
-      const parts = [...blocksOf(message.content).map(blockText), ...ended];
+      const parts = [...readBlocks(message.content).map(blockText), ...ended];
       return section(`assistant (${message.provider}/${message.model})`, parts.join("\n\n"));
     }
   }
@@ -116,11 +116,11 @@ function section(title: string, text: string): string {
 }
 
 function contentText(content: string | readonly UserContent[]): string {
-  return typeof content === "string" ? content : blocksOf(content).map(blockText).join("\n");
+  return typeof content === "string" ? content : readBlocks(content).map(blockText).join("\n");
 }
 
 /** What was written by hand or by another program may lack its content. */
-function blocksOf<T>(content: readonly T[]): readonly T[] {
+function readBlocks<T>(content: readonly T[]): readonly T[] {
   return Array.isArray(content) ? content : [];
 }
 

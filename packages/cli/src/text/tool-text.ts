@@ -47,7 +47,7 @@ export function callText(tool: string, args: Args): CallText {
   const inner = present(() => presentation?.unwrap?.(args));
   if (inner) return { name: shownLine(inner.name), about: argumentsText(inner.args) };
   const title = present(() => presentation?.title?.(args, (text) => text));
-  const known = wordOf(args["command"]) || wordOf(args["path"]);
+  const known = readText(args["command"]) || readText(args["path"]);
   return { name: shownLine(tool), about: shownLine(title ?? (known || argumentsText(args))) };
 }
 
@@ -61,7 +61,7 @@ function argumentsText(args: Args): string {
 }
 
 /** Lines with something on them. */
-export function linesOf(text: string): string[] {
+export function splitLines(text: string): string[] {
   return shownText(text)
     .split("\n")
     .map((line) => line.trimEnd())
@@ -73,11 +73,11 @@ export function resultText({ content }: Pick<AgentToolResult, "content">): strin
 }
 
 /** What a tool tells the application, which may have come from a file that anybody wrote. */
-export function detailsOf({ details }: Pick<AgentToolResult, "details">): Args {
+export function readDetails({ details }: Pick<AgentToolResult, "details">): Args {
   return isRecord(details) ? details : {};
 }
 
-export function wordOf(value: unknown): string {
+export function readText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 

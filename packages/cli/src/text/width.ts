@@ -4,7 +4,7 @@ const ASCII = /^[\x20-\x7e]*$/;
 const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f|\p{Regional_Indicator}{2}/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
-/** Where terminals agree: Latin and its neighbours, and what East Asia writes. */
+/** Where terminals agree: Latin and its neighbors, and what East Asia writes. */
 const SURE =
   /^[\u0020-\u024f\u0370-\u052f\u2010-\u2027\u2500-\u259f\u3001-\u30ff\u3400-\u9fff\uac00-\ud7a3]$/;
 
@@ -15,7 +15,7 @@ export interface Cluster {
 }
 
 /** The characters of a text without escape sequences, as a reader counts them. */
-export function clustersOf(text: string): Cluster[] {
+export function splitClusters(text: string): Cluster[] {
   if (ASCII.test(text)) return Array.from(text, (letter) => ({ text: letter, width: 1 }));
   return Array.from(SEGMENTER.segment(text), ({ segment }) => ({
     text: segment,
@@ -24,7 +24,7 @@ export function clustersOf(text: string): Cluster[] {
 }
 
 /** Columns that a text without escape sequences takes. */
-export function widthOf(text: string): number {
+export function measureWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
   for (const { segment } of SEGMENTER.segment(text)) width += clusterWidth(segment);

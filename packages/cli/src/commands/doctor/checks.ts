@@ -250,8 +250,8 @@ function tryProgram(
   return new Promise((settle) => {
     const options = { cwd, env: { ...env }, signal, timeout: PROGRAM_LIMIT_MS };
     execFile(program, args, options, (error, stdout, stderr) => {
-      const said = error ? stderr.trim() || errorMessage(error) : stdout;
-      settle({ works: !error, text: redact(said.trim().split("\n")[0] ?? "") });
+      const output = error ? stderr.trim() || errorMessage(error) : stdout;
+      settle({ works: !error, text: redact(output.trim().split("\n")[0] ?? "") });
     });
   });
 }
@@ -266,7 +266,7 @@ export async function checkSessions(folder: string): Promise<Check[]> {
     }
     accessSync(place, constants.W_OK | constants.X_OK);
   } catch (error) {
-    return [problem("sessions", `${place} cannot be written to (${codeOf(error)}). ${hint}`)];
+    return [problem("sessions", `${place} cannot be written to (${errorCode(error)}). ${hint}`)];
   }
   if (place !== folder) return [ok("sessions", `${folder}: none yet`)];
   let bytes = 0;
@@ -279,7 +279,7 @@ export async function checkSessions(folder: string): Promise<Check[]> {
       if (path.endsWith(".jsonl.lock")) locks.push(path);
     }
   } catch (error) {
-    return [problem("sessions", `${folder} cannot be read (${codeOf(error)}).`)];
+    return [problem("sessions", `${folder} cannot be read (${errorCode(error)}).`)];
   }
   const sessions = count === 1 ? "1 session" : `${count} sessions`;
   return [ok("sessions", `${folder}: ${sessions}, ${sized(bytes)}`), ...locks.map(checkLock)];
@@ -299,7 +299,7 @@ async function filesIn(folder: string): Promise<string[]> {
 
 function checkLock(path: string): Check {
   const session = /([^_]*)\.jsonl\.lock$/.exec(basename(path))?.[1] ?? path;
-  const holder = holderOf(path);
+  const holder = readHolder(path);
   const advice = `If no gyre has it open: gyre sessions unlock ${session}`;
   if (holder === undefined) {
     return warning("locks", `Session ${session} is locked, by whom cannot be told. ${advice}`);
@@ -313,7 +313,7 @@ function checkLock(path: string): Check {
     : ok("locks", `Session ${session} was left by process ${pid}: the next one takes it over`);
 }
 
-function holderOf(path: string): { pid: number; host: string } | undefined {
+function readHolder(path: string): { pid: number; host: string } | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     if (typeof value !== "object" || value === null) return undefined;
@@ -331,20 +331,20 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) !== "ESRCH";
+    return errorCode(error) !== "ESRCH";
   }
 }
 
 export function checkTerminal(io: Pick<Io, "env" | "stdin" | "stdout">, platform: string): Check {
   const { env } = io;
   const isTerminal = io.stdout.isTTY === true;
-  const hasColour = openTerminal(io.stdout, env).style.bold("x") !== "x";
+  const hasColor = openTerminal(io.stdout, env).style.bold("x") !== "x";
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
   // The others are told by no variable, and are UTF-8 these days.
   const isUtf8 = platform !== "linux" || /utf-?8/i.test(locale);
   const facts = [
     isTerminal ? (env["TERM"] ?? "a terminal") : "stdout is no terminal",
-    hasColour ? "colours" : "no colours",
+    hasColor ? "colors" : "no colors",
   ];
   if (isUtf8) return ok("terminal", [...facts, "UTF-8"].join(", "));
   const hint = `the locale is "${locale}", which is not UTF-8. Set LANG=C.UTF-8.`;
@@ -358,6 +358,6 @@ function sized(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : errorMessage(error);
 }

@@ -139,9 +139,7 @@ describe("gyre doctor", () => {
     const code = await runDoctor({}, io, { home: folder, ...HEALTHY, nodeVersion: "v18.1.0" });
     expect(code).toBe(EXIT.failed);
     expect(io.out()).toMatch(/^problem {2}node +v18\.1\.0 is too old: install 20\.19 or newer\.$/m);
-    expect(io.out()).toMatch(
-      /^warning {2}terminal +stdout is no terminal, no colours, the locale/m,
-    );
+    expect(io.out()).toMatch(/^warning {2}terminal +stdout is no terminal, no colors, the locale/m);
     expect(io.out()).toMatch(/\n\n\d+ problems, \d+ warnings?\.\n$/);
   });
 

@@ -101,10 +101,10 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
 }
 
 /** The services that the settings add; what is wrong with them is among the problems already. */
-async function ownServices(said: Settings["models"]): Promise<ServicePreset[]> {
-  if (said === undefined) return [];
+async function ownServices(models: Settings["models"]): Promise<ServicePreset[]> {
+  if (models === undefined) return [];
   const { parseUserModels, userServices } = await import("@gyre/ai/models");
-  return userServices(parseUserModels(said, "the settings"));
+  return userServices(parseUserModels(models, "the settings"));
 }
 
 async function bundledRipgrep(): Promise<string> {
@@ -113,12 +113,12 @@ async function bundledRipgrep(): Promise<string> {
 
 function writeChecks(checks: readonly Check[], io: Io): void {
   const { style } = openTerminal(io.stdout, io.env);
-  const colours = { ok: style.green, warning: style.yellow, problem: style.red };
+  const colors = { ok: style.green, warning: style.yellow, problem: style.red };
   const widest = Math.max(...checks.map(({ name }) => name.length));
   for (const { message, name, status } of checks) {
-    const colour = colours[status];
+    const color = colors[status];
     const text = plainText(message).replaceAll("\n", " ");
-    io.stdout.write(`${colour(status.padEnd(WIDEST_STATUS))}  ${name.padEnd(widest)}  ${text}\n`);
+    io.stdout.write(`${color(status.padEnd(WIDEST_STATUS))}  ${name.padEnd(widest)}  ${text}\n`);
   }
   const count = (status: Check["status"]): number =>
     checks.filter((check) => check.status === status).length;

@@ -86,7 +86,7 @@ async function checkSkills(place: ExtensionPlace): Promise<Check[]> {
   if (place.settings.skills === false) return [ok("skills", "off, as the settings say")];
   const { findSkills } = await import("../../guidance/skills.ts");
   const { checks, warn } = collected("skills");
-  const skills = await findSkills({ ...whereOf(place), warn });
+  const skills = await findSkills({ ...locateGuidance(place), warn });
   const names = skills.slice(0, MAX_NAMES).map(({ name }) => name);
   const more = skills.length > names.length ? ` and ${skills.length - names.length} more` : "";
   const found = skills.length > 0 ? [ok("skills", `${names.join(", ")}${more}`)] : [];
@@ -98,11 +98,11 @@ async function checkInstructions(place: ExtensionPlace): Promise<Check[]> {
   if (place.settings.instructionFiles === false) return [ok(name, "off, as the settings say")];
   const { readInstructions } = await import("../../guidance/instructions.ts");
   const { checks, warn } = collected(name);
-  const files = readInstructions({ ...whereOf(place), warn });
+  const files = readInstructions({ ...locateGuidance(place), warn });
   return orNone(name, [...files.map(({ path }) => ok(name, path)), ...checks]);
 }
 
-function whereOf({ cwd, env, home }: ExtensionPlace): {
+function locateGuidance({ cwd, env, home }: ExtensionPlace): {
   cwd: string;
   home: string;
   config: string;

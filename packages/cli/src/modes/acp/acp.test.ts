@@ -114,7 +114,7 @@ function ask(
   return agent.request(methods.agent.session.prompt, { sessionId, prompt: blocks });
 }
 
-async function errorOf(answer: Promise<unknown>): Promise<RequestError> {
+async function catchError(answer: Promise<unknown>): Promise<RequestError> {
   try {
     await answer;
   } catch (error) {
@@ -209,23 +209,27 @@ describe("authenticate", () => {
     ).resolves.toEqual({});
     await good.end();
     const bad = await start({ missing: "No key. Run gyre login." });
-    const error = await errorOf(bad.agent.request(methods.agent.authenticate, { methodId: "key" }));
+    const error = await catchError(
+      bad.agent.request(methods.agent.authenticate, { methodId: "key" }),
+    );
     expect(error).toMatchObject({ code: AUTH_REQUIRED });
     expect(error.message).toContain("Run gyre login.");
     const unknown = bad.agent.request(methods.agent.authenticate, { methodId: "magic" });
-    expect((await errorOf(unknown)).code).toBe(INVALID);
+    expect((await catchError(unknown)).code).toBe(INVALID);
   });
 
   test("a session without a key is refused with the code for that", async () => {
     const { agent } = await start({ missing: "No key." });
-    const error = await errorOf(agent.request(methods.agent.session.new, { cwd, mcpServers: [] }));
+    const error = await catchError(
+      agent.request(methods.agent.session.new, { cwd, mcpServers: [] }),
+    );
     expect(error).toMatchObject({ code: AUTH_REQUIRED, data: { hint: expect.any(String) } });
     expect(error.message).toContain("No key.");
   });
 
   test("a key that the service refuses ends a prompt with that code", async () => {
     const started = await start({ script: [fail("The key was refused.", { kind: "auth" })] });
-    const error = await errorOf(ask(started, await open(started), "Hi"));
+    const error = await catchError(ask(started, await open(started), "Hi"));
     expect(error.code).toBe(AUTH_REQUIRED);
     expect(error.message).toContain("The key was refused.");
   });
@@ -270,9 +274,9 @@ describe("session/new", () => {
   test("a folder that is not absolute or not there is an error", async () => {
     const { agent } = await start();
     const request = agent.request(methods.agent.session.new, { cwd: "work", mcpServers: [] });
-    expect((await errorOf(request)).code).toBe(INVALID);
+    expect((await catchError(request)).code).toBe(INVALID);
     const missing = join(home, "nowhere");
-    await errorOf(agent.request(methods.agent.session.new, { cwd: missing, mcpServers: [] }));
+    await catchError(agent.request(methods.agent.session.new, { cwd: missing, mcpServers: [] }));
   });
 
   test("MCP servers that cannot be reached are told not to be used", async () => {
@@ -346,10 +350,10 @@ describe("session/prompt", () => {
     const started = await start();
     const session = await open(started);
     const audio = ask(started, session, [{ type: "audio", data: "", mimeType: "audio/wav" }]);
-    expect((await errorOf(audio)).code).toBe(INVALID);
+    expect((await catchError(audio)).code).toBe(INVALID);
     const blob = { uri: "file:///x.bin", blob: "AA==", mimeType: "application/zip" };
     expect(
-      (await errorOf(ask(started, session, [{ type: "resource", resource: blob }]))).message,
+      (await catchError(ask(started, session, [{ type: "resource", resource: blob }]))).message,
     ).toContain("application/zip");
   });
 
@@ -363,7 +367,7 @@ describe("session/prompt", () => {
     const session = await open(started);
     expect(await ask(started, session, "1")).toEqual({ stopReason: "max_tokens" });
     expect(await ask(started, session, "2")).toEqual({ stopReason: "refusal" });
-    const error = await errorOf(ask(started, session, "3"));
+    const error = await catchError(ask(started, session, "3"));
     expect(error.code).toBe(INTERNAL);
     expect(error.message).toContain("The service is broken.");
     expect(await ask(started, session, "4")).toEqual({ stopReason: "end_turn" });
@@ -397,7 +401,7 @@ describe("session/prompt", () => {
 
   test("an unknown session is an error that names it", async () => {
     const started = await start();
-    const error = await errorOf(ask(started, "nobody", "Hi"));
+    const error = await catchError(ask(started, "nobody", "Hi"));
     expect(error).toMatchObject({ code: NOT_FOUND, data: { sessionId: "nobody" } });
   });
 
@@ -504,8 +508,8 @@ describe("tool calls", () => {
         locations: [],
       },
     ]);
-    const [told, running, done] = ofKind(updates, "tool_call_update");
-    expect(told).toMatchObject({
+    const [pending, running, done] = ofKind(updates, "tool_call_update");
+    expect(pending).toMatchObject({
       title: "Read `notes.md` (from line 2)",
       rawInput: { path: "notes.md", offset: 2 },
       locations: [{ path: join(cwd, "notes.md"), line: 2 }],
@@ -600,7 +604,7 @@ describe("tool calls", () => {
     const started = await start({
       script: [[call("read", { path: "a" }), fail("Broken.", { kind: "bad_request" })]],
     });
-    await errorOf(ask(started, await open(started), "Go"));
+    await catchError(ask(started, await open(started), "Go"));
     expect(ofKind(started.updates(), "tool_call_update").at(-1)).toMatchObject({
       status: "failed",
     });
@@ -718,16 +722,16 @@ describe("options", () => {
     const { agent } = started;
     const sessionId = await open(started);
     for (const [configId, value] of [
-      ["colour", "red"],
+      ["color", "red"],
       ["mode", "yolo"],
       ["thinking", "deeply"],
     ] as const) {
       const request = { sessionId, configId, value };
-      const error = await errorOf(agent.request(methods.agent.session.setConfigOption, request));
+      const error = await catchError(agent.request(methods.agent.session.setConfigOption, request));
       expect(error.code).toBe(INVALID);
     }
     const model = { sessionId, configId: "model", value: "nobody" };
-    const error = await errorOf(agent.request(methods.agent.session.setConfigOption, model));
+    const error = await catchError(agent.request(methods.agent.session.setConfigOption, model));
     expect(error.message).toContain('There is no model "nobody"');
   });
 });
@@ -736,20 +740,20 @@ describe("commands", () => {
   test("work without asking a model", async () => {
     const started = await start();
     const session = await open(started);
-    const said = async (text: string): Promise<string> => {
+    const send = async (text: string): Promise<string> => {
       const before = textIn(started.updates()).length;
       expect(await ask(started, session, text)).toEqual({ stopReason: "end_turn" });
       return textIn(started.updates()).slice(before);
     };
-    expect(await said("/model")).toContain("`scripted/two`");
-    expect(await said("/model two")).toContain("scripted/two now");
-    expect(await said("/thinking low")).toContain("low now");
-    expect(await said("/mode plan")).toContain("plan now");
-    expect(await said("/mode yolo")).toContain('There is no mode "yolo"');
-    expect(await said("/cost")).toContain("0 tokens");
-    expect(await said("/context")).toMatch(/About [\d,]+ tokens;[^]*\| tools \| [\d,]+ \|/);
-    expect(await said("/session")).toContain(session);
-    expect(await said("/title My work")).toContain("My work");
+    expect(await send("/model")).toContain("`scripted/two`");
+    expect(await send("/model two")).toContain("scripted/two now");
+    expect(await send("/thinking low")).toContain("low now");
+    expect(await send("/mode plan")).toContain("plan now");
+    expect(await send("/mode yolo")).toContain('There is no mode "yolo"');
+    expect(await send("/cost")).toContain("0 tokens");
+    expect(await send("/context")).toMatch(/About [\d,]+ tokens;[^]*\| tools \| [\d,]+ \|/);
+    expect(await send("/session")).toContain(session);
+    expect(await send("/title My work")).toContain("My work");
     const updates = started.updates();
     expect(ofKind(updates, "config_option_update")).toHaveLength(3);
     expect(ofKind(updates, "current_mode_update")).toHaveLength(1);
@@ -841,7 +845,7 @@ describe("sessions", () => {
     const elsewhere = await agent.request(methods.agent.session.list, { cwd: home });
     expect(elsewhere).toEqual({ sessions: [] });
     const wrong = agent.request(methods.agent.session.list, { cursor: "behind" });
-    expect((await errorOf(wrong)).code).toBe(INVALID);
+    expect((await catchError(wrong)).code).toBe(INVALID);
   });
 
   test("close ends what runs and lets go; delete removes it", async () => {
@@ -852,7 +856,7 @@ describe("sessions", () => {
     await started.update((update) => update.sessionUpdate === "agent_message_chunk");
     await agent.request(methods.agent.session.close, { sessionId });
     expect(await answer).toEqual({ stopReason: "cancelled" });
-    expect((await errorOf(ask(started, sessionId, "More"))).code).toBe(NOT_FOUND);
+    expect((await catchError(ask(started, sessionId, "More"))).code).toBe(NOT_FOUND);
     await agent.request(methods.agent.session.resume, { sessionId, cwd });
     await agent.request(methods.agent.session.delete, { sessionId });
     expect((await agent.request(methods.agent.session.list, {})).sessions).toEqual([]);
@@ -863,7 +867,7 @@ describe("sessions", () => {
     const { agent } = await start();
     for (const id of ["nobody", sessionId.slice(0, -1), join(home, "x.jsonl")]) {
       const request = { sessionId: id, cwd, mcpServers: [] };
-      expect((await errorOf(agent.request(methods.agent.session.load, request))).code).toBe(
+      expect((await catchError(agent.request(methods.agent.session.load, request))).code).toBe(
         NOT_FOUND,
       );
     }
@@ -890,7 +894,7 @@ describe("sessions", () => {
     const other = await new SessionStore(join(home, "sessions")).open(sessionId);
     const { agent } = await start();
     const request = { sessionId, cwd, mcpServers: [] };
-    const error = await errorOf(agent.request(methods.agent.session.load, request));
+    const error = await catchError(agent.request(methods.agent.session.load, request));
     expect(error).toMatchObject({ code: INTERNAL, data: { code: "locked" } });
     await other.close();
     await agent.request(methods.agent.session.load, request);
@@ -914,7 +918,7 @@ describe("sessions", () => {
     const sessionId = await open(started);
     expect(await ask(started, sessionId, "Hi")).toEqual({ stopReason: "end_turn" });
     const other = { sessionId: "nobody", cwd, mcpServers: [] };
-    const error = await errorOf(started.agent.request(methods.agent.session.load, other));
+    const error = await catchError(started.agent.request(methods.agent.session.load, other));
     expect(error.code).toBe(NOT_FOUND);
   });
 });

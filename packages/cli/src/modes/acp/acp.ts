@@ -144,8 +144,8 @@ class AcpServer {
         this.#sessions.get(params.sessionId)?.cancel(),
       );
     // The types of Node's streams and of the web's differ in what they leave out.
-    const input = Readable.toWeb(readableOf(io.stdin)) as ReadableStream<Uint8Array>;
-    return app.connect(ndJsonStream(writableOf(io.stdout), input));
+    const input = Readable.toWeb(createReadable(io.stdin)) as ReadableStream<Uint8Array>;
+    return app.connect(ndJsonStream(createWritable(io.stdout), input));
   }
 
   /** Ends all sessions. */
@@ -155,7 +155,7 @@ class AcpServer {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     const ends = await Promise.allSettled(sessions.map((session) => session.close()));
-    for (const end of ends) if (end.status === "rejected") this.#warn(messageOf(end.reason));
+    for (const end of ends) if (end.status === "rejected") this.#warn(describeError(end.reason));
   }
 
   #initialize({ clientCapabilities = {} }: InitializeRequest): InitializeResponse {
@@ -222,11 +222,11 @@ class AcpServer {
     }
     const all = await store.list(typeof cwd === "string" ? { cwd } : {});
     // One in which nothing was said is nothing to go on with.
-    const said = all.filter((each) => isAbsolute(each.cwd) && sessionTitle(each) !== undefined);
+    const named = all.filter((each) => isAbsolute(each.cwd) && sessionTitle(each) !== undefined);
     const to = from + SESSIONS_PER_PAGE;
     return {
-      sessions: said.slice(from, to).map(infoOf),
-      ...(to < said.length && { nextCursor: String(to) }),
+      sessions: named.slice(from, to).map(formatInfo),
+      ...(to < named.length && { nextCursor: String(to) }),
     };
   }
 
@@ -349,7 +349,7 @@ class AcpServer {
         // Who is gone is told nothing: what was done is written down all the same.
         if (this.#closed) return;
         await client.notify(methods.client.session.update, { sessionId, update }).catch((error) => {
-          if (!this.#closed) this.#warn(messageOf(error));
+          if (!this.#closed) this.#warn(describeError(error));
         });
       },
       askPermission: (request, cancellationSignal) =>
@@ -392,9 +392,9 @@ async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
 
 function requestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
-  const message = messageOf(error);
+  const message = describeError(error);
   if (isAuth(error)) return RequestError.authRequired({ hint: AUTH_HINT }, message);
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (code === "not_found") return new RequestError(NOT_FOUND, message);
   if (error instanceof AcpInvalidError || isUsage(error)) {
     return RequestError.invalidParams(undefined, message);
@@ -406,26 +406,26 @@ function requestError(error: unknown): RequestError {
 const NOT_FOUND = -32_002;
 
 function isAuth(error: unknown): boolean {
-  return error instanceof AcpAuthError || exitCodeOf(error) === EXIT.auth;
+  return error instanceof AcpAuthError || readExitCode(error) === EXIT.auth;
 }
 
 function isUsage(error: unknown): boolean {
-  return exitCodeOf(error) === EXIT.usage;
+  return readExitCode(error) === EXIT.usage;
 }
 
-function exitCodeOf(error: unknown): unknown {
+function readExitCode(error: unknown): unknown {
   return error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
 }
 
-function codeOf(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function infoOf(summary: SessionSummary): SessionInfo {
+function formatInfo(summary: SessionSummary): SessionInfo {
   const title = sessionTitle(summary);
   return {
     sessionId: summary.id,
@@ -447,12 +447,12 @@ function terminalMethods({ auth }: ClientCapabilities): AuthMethod[] {
   }));
 }
 
-function readableOf(stream: NodeJS.ReadableStream): Readable {
+function createReadable(stream: NodeJS.ReadableStream): Readable {
   return stream instanceof Readable ? stream : Readable.from(stream);
 }
 
 /** Messages as they come, each written before the next. */
-function writableOf(sink: Sink): WritableStream<Uint8Array> {
+function createWritable(sink: Sink): WritableStream<Uint8Array> {
   const decoder = new TextDecoder();
   return new WritableStream({
     // A chunk is a whole message: no character is parted.

@@ -12,7 +12,7 @@ export class UnusableContentError extends Error {}
  * What an editor's user asks, as a model reads it: text and links in their order, then the
  * content that came along, told as data. Throws `UnusableContentError`.
  */
-export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
+export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
   let text = "";
   const attached: TextContent[] = [];
   const images: ImageContent[] = [];
@@ -29,7 +29,7 @@ export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRe
         break;
       case "resource": {
         const { resource } = block;
-        const name = nameOf(resource.uri, cwd);
+        const name = formatName(resource.uri, cwd);
         text += `\`${name}\``;
         if ("text" in resource) {
           attached.push(fromSource({ kind: "file", name }, resource.text));
@@ -54,7 +54,7 @@ export function promptOf(blocks: readonly ContentBlock[], cwd: string): PromptRe
 }
 
 /** "/name rest", if that is all there is to a prompt. */
-export function commandOf(
+export function parseCommand(
   blocks: readonly ContentBlock[],
 ): { name: string; rest: string } | undefined {
   let text = "";
@@ -70,18 +70,18 @@ export function commandOf(
 const LINES = /^#L(\d+)(?:[-:]L?(\d+))?$/;
 
 function mention(uri: string, cwd: string): string {
-  const [, from, to] = LINES.exec(fragmentOf(uri)) ?? [];
+  const [, from, to] = LINES.exec(readFragment(uri)) ?? [];
   const lines =
     from === undefined ? "" : to === undefined ? ` (line ${from})` : ` (lines ${from}-${to})`;
-  return `\`${nameOf(uri, cwd)}\`${lines}`;
+  return `\`${formatName(uri, cwd)}\`${lines}`;
 }
 
-function fragmentOf(uri: string): string {
+function readFragment(uri: string): string {
   return URL.canParse(uri) ? new URL(uri).hash : "";
 }
 
 /** A path as tools take it, where it is one; else the address. */
-function nameOf(uri: string, cwd: string): string {
+function formatName(uri: string, cwd: string): string {
   if (!URL.canParse(uri) || new URL(uri).protocol !== "file:") return uri;
   const url = new URL(uri);
   url.hash = "";

@@ -20,9 +20,9 @@ import { configOptions, modeState } from "./config.ts";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpFolder } from "./host.ts";
 import { permissionOptions } from "./permission.ts";
-import { commandOf, promptOf, UnusableContentError } from "./prompt.ts";
-import { proposedContent, viewOf } from "./tool-call.ts";
-import { planOf, Updates } from "./updates.ts";
+import { parseCommand, parsePrompt, UnusableContentError } from "./prompt.ts";
+import { proposedContent, createCallView } from "./tool-call.ts";
+import { createPlan, Updates } from "./updates.ts";
 import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
 import type { Harness, Outcome } from "../../harness/harness.ts";
 
@@ -87,7 +87,7 @@ export class AcpSession {
     });
     this.#forget.push(
       harness.agent.subscribe((event) => this.#event(event)),
-      harness.toolset.todos.onChange((todos) => void this.#send(planOf(todos))),
+      harness.toolset.todos.onChange((todos) => void this.#send(createPlan(todos))),
     );
   }
 
@@ -138,7 +138,7 @@ export class AcpSession {
       todos = plannedIn(message) ?? todos;
     }
     await this.#updates.closeCalls();
-    if (todos) await this.#send(planOf(todos));
+    if (todos) await this.#send(createPlan(todos));
     if (this.#title !== undefined) await this.#sendTitle(this.#title);
   }
 
@@ -225,7 +225,7 @@ export class AcpSession {
     const entry = last === undefined ? undefined : await session?.read(last);
     if (entry?.type === "title") return cutTitle(entry.title);
     const first = this.#past().find((message) => message.role === "user");
-    return first && titleOf(first);
+    return first && makeTitle(first);
   }
 
   /** All of it, also what a compaction stands for by now. */
@@ -244,7 +244,7 @@ export class AcpSession {
 
   async #answer(turn: Turn, blocks: readonly ContentBlock[]): Promise<PromptResponse> {
     if (turn.signal.aborted) return { stopReason: "cancelled" };
-    const command = commandOf(blocks);
+    const command = parseCommand(blocks);
     const result = command && (await this.#command(command, turn.signal));
     if (result && result.markdown !== "") await this.#updates.say(result.markdown);
     if (result && result.prompt === undefined) {
@@ -263,9 +263,9 @@ export class AcpSession {
     }
   }
 
-  #request(blocks: readonly ContentBlock[]): ReturnType<typeof promptOf> {
+  #request(blocks: readonly ContentBlock[]): ReturnType<typeof parsePrompt> {
     try {
-      return promptOf(blocks, this.cwd);
+      return parsePrompt(blocks, this.cwd);
     } catch (error) {
       if (error instanceof UnusableContentError) throw new AcpInvalidError(error.message);
       throw error;
@@ -370,7 +370,7 @@ export class AcpSession {
       toolCall: {
         toolCallId: callId,
         name: tool,
-        ...viewOf(tool, args, this.cwd),
+        ...createCallView(tool, args, this.cwd),
         status: "pending",
         rawInput: args,
         content: [
@@ -434,7 +434,7 @@ function addMessage(usage: Usage, message: AgentMessage): Usage {
   return message.role === "assistant" ? addUsage(usage, message.usage) : usage;
 }
 
-function titleOf({ content }: Extract<AgentMessage, { role: "user" }>): string | undefined {
+function makeTitle({ content }: Extract<AgentMessage, { role: "user" }>): string | undefined {
   const text = typeof content === "string" ? content : content.find(isText)?.text;
   return text === undefined ? undefined : cutTitle(text) || undefined;
 }

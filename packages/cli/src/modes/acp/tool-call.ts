@@ -21,7 +21,7 @@ export interface CallView {
   locations: ToolCallLocation[];
 }
 
-export function viewOf(tool: string, args: Args, cwd: string): CallView {
+export function createCallView(tool: string, args: Args, cwd: string): CallView {
   const presentation = findPresentation(tool);
   const locations = present(() => presentation?.locations?.(args)) ?? [];
   return {
@@ -78,23 +78,25 @@ export type TextNow = (path: string) => string | undefined;
  * marks that are for the model. `before` and `after` tell whole files; without them a diff
  * has the changed places.
  */
-export function contentOf(
+export function createContent(
   tool: string,
   result: Pick<AgentToolResult, "content" | "details">,
   cwd: string,
   before: TextNow = () => undefined,
   after: TextNow = () => undefined,
 ): ToolCallContent[] {
-  const diffs = changesOf(tool, result).flatMap((change) => diffsOf(change, cwd, before, after));
+  const diffs = readChanges(tool, result).flatMap((change) =>
+    createDiffs(change, cwd, before, after),
+  );
   if (diffs.length > 0) return diffs;
   return result.content.map((block) => ({
     type: "content",
-    content: blockOf(block, findPresentation(tool)?.literal),
+    content: createBlock(block, findPresentation(tool)?.literal),
   }));
 }
 
 /** A piece of a message or result, as an editor shows it. */
-export function blockOf(block: UserContent, isFenced = false): ContentBlock {
+export function createBlock(block: UserContent, isFenced = false): ContentBlock {
   if (block.type === "image") {
     return { type: "image", data: block.data, mimeType: block.mimeType };
   }
@@ -114,20 +116,20 @@ export function changedLocations(
   result: Pick<AgentToolResult, "content" | "details">,
   cwd: string,
 ): ToolCallLocation[] {
-  return changesOf(tool, result).map(({ path, movedTo, firstLine }) => ({
+  return readChanges(tool, result).map(({ path, movedTo, firstLine }) => ({
     path: absolute(movedTo ?? path, cwd),
     ...(firstLine !== undefined && { line: firstLine }),
   }));
 }
 
-function changesOf(
+function readChanges(
   tool: string,
   result: Pick<AgentToolResult, "content" | "details">,
 ): readonly FileChange[] {
   return present(() => findPresentation(tool)?.summarize?.(result).changes) ?? [];
 }
 
-function diffsOf(
+function createDiffs(
   { path, movedTo, isDeleted, change }: FileChange,
   cwd: string,
   before: TextNow,
@@ -142,7 +144,7 @@ function diffsOf(
   if (newText !== undefined && (oldText !== undefined || isNew)) {
     return [{ type: "diff", path: shown, newText, ...(oldText !== undefined && { oldText }) }];
   }
-  return hunksOf(diff).map((hunk) => ({
+  return parseHunks(diff).map((hunk) => ({
     type: "diff",
     path: shown,
     newText: hunk.newText,
@@ -151,7 +153,7 @@ function diffsOf(
 }
 
 /** The places that a unified diff changes, each as it was and as it is. */
-function hunksOf(diff: string): { oldText: string; newText: string }[] {
+function parseHunks(diff: string): { oldText: string; newText: string }[] {
   const hunks: { oldText: string; newText: string }[] = [];
   const lines = diff.replace(/\n$/, "").split("\n");
   // A file that is made or removed whole has no line that begins a place.

@@ -10,13 +10,13 @@ import type {
 import type { Todo, Toolset } from "@gyre/tools";
 import {
   announcedView,
-  blockOf,
+  createBlock,
   changedLocations,
   changedPaths,
   type CallView,
-  contentOf,
+  createContent,
   type TextNow,
-  viewOf,
+  createCallView,
 } from "./tool-call.ts";
 
 /** A file that is longer is told by its changed places. */
@@ -64,7 +64,7 @@ export class Updates {
         return this.#started(event.toolCallId, event.toolName, event.args);
       case "tool_execution_update":
         return this.#update(event.toolCallId, {
-          content: contentOf(event.toolName, event.partialResult, this.#options.cwd),
+          content: createContent(event.toolName, event.partialResult, this.#options.cwd),
         });
       case "tool_execution_end":
         return this.#ended(event.toolCallId, event.toolName, event.result, event.isError);
@@ -86,7 +86,7 @@ export class Updates {
         await this.#options.send({
           sessionUpdate: "user_message_chunk",
           messageId,
-          content: blockOf(block),
+          content: createBlock(block),
         });
       }
     } else if (message.role === "userCommand") {
@@ -119,7 +119,7 @@ export class Updates {
   /** Makes sure that the editor knows of a call; whether it did not before. */
   async announce(id: string, tool: string, args: Record<string, unknown>): Promise<boolean> {
     if (this.#known.has(id)) return false;
-    await this.#announce(id, tool, viewOf(tool, args, this.#options.cwd), "pending", args);
+    await this.#announce(id, tool, createCallView(tool, args, this.#options.cwd), "pending", args);
     return true;
   }
 
@@ -169,7 +169,10 @@ export class Updates {
       case "toolcall_end": {
         const { id, name, arguments: args } = event.toolCall;
         if (!this.#open.has(id)) return undefined;
-        return this.#update(id, { ...viewOf(name, args, this.#options.cwd), rawInput: args });
+        return this.#update(id, {
+          ...createCallView(name, args, this.#options.cwd),
+          rawInput: args,
+        });
       }
       case "service_tool":
         return this.#serviceTool(event.content);
@@ -237,7 +240,7 @@ export class Updates {
   async #started(id: string, tool: string, args: Record<string, unknown>): Promise<void> {
     if (this.#open.has(id)) await this.#update(id, { status: "in_progress" });
     else {
-      const view = viewOf(tool, args, this.#options.cwd);
+      const view = createCallView(tool, args, this.#options.cwd);
       await this.#announce(id, tool, view, "in_progress", args);
     }
     const call = this.#open.get(id);
@@ -257,7 +260,7 @@ export class Updates {
   ): Promise<void> {
     const { cwd, files } = this.#options;
     const isLive = this.#open.get(id)?.isLive ?? false;
-    const content = contentOf(
+    const content = createContent(
       tool,
       isError ? { content: result.content } : result,
       cwd,
@@ -298,12 +301,12 @@ export class Updates {
 
   async #pastCall({ id, name, arguments: args }: ToolCall): Promise<void> {
     if (this.#known.has(id)) return;
-    await this.#announce(id, name, viewOf(name, args, this.#options.cwd), "pending", args);
+    await this.#announce(id, name, createCallView(name, args, this.#options.cwd), "pending", args);
   }
 }
 
 /** A plan as editors know it. */
-export function planOf(todos: readonly Todo[]): SessionUpdate {
+export function createPlan(todos: readonly Todo[]): SessionUpdate {
   const entries = todos.map(({ content, status }): PlanEntry => ({
     content,
     priority: "medium",

@@ -7,7 +7,7 @@ import { type AgentTool, SinkError } from "@gyre/agent";
 import { manualClock } from "@gyre/ai/testing";
 import { createSandbox } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
-import { BROKEN_CODE, MENDED_CODE, PROJECT_FILES, SOURCE_FILE } from "./project.ts";
+import { BROKEN_CODE, FIXED_CODE, PROJECT_FILES, SOURCE_FILE } from "./project.ts";
 import { type DemoOptions, runDemo } from "./demo.ts";
 import { plainText } from "../../text/plain-text.ts";
 
@@ -42,7 +42,7 @@ function withTool(
 }
 
 /** What there is of a run in the temporary folder: its own folder, and those beside it. */
-async function leftOf(folder: string): Promise<string[]> {
+async function listLeft(folder: string): Promise<string[]> {
   expect(folder).not.toBe("");
   const names = await readdir(dirname(folder));
   return names.filter((name) => name.startsWith(basename(folder)));
@@ -96,10 +96,10 @@ describe("the story", () => {
     const { code, folder, text } = await demo({ keep: true });
     try {
       const source = await readFile(join(folder, SOURCE_FILE), "utf8");
-      expect(source).toBe(PROJECT_FILES[SOURCE_FILE]?.replace(BROKEN_CODE, MENDED_CODE));
+      expect(source).toBe(PROJECT_FILES[SOURCE_FILE]?.replace(BROKEN_CODE, FIXED_CODE));
       const { status } = spawnSync(process.execPath, ["--test"], { cwd: folder });
       expect(status).toBe(0);
-      expect(await leftOf(folder)).toEqual([basename(folder)]);
+      expect(await listLeft(folder)).toEqual([basename(folder)]);
       expect(text).toContain(`Kept: ${folder}\n`);
       expect(code).toBe(0);
     } finally {
@@ -112,7 +112,7 @@ describe("the story", () => {
     await demo();
     const before = process.listenerCount("exit");
     const { folder } = await demo();
-    expect(await leftOf(folder)).toEqual([]);
+    expect(await listLeft(folder)).toEqual([]);
     expect(process.listenerCount("exit")).toBe(before);
   });
 
@@ -166,7 +166,7 @@ describe("what did not happen is not claimed", () => {
   });
 
   it("does not take credit where there was nothing to mend", async () => {
-    const source = PROJECT_FILES[SOURCE_FILE]?.replace(BROKEN_CODE, MENDED_CODE) ?? "";
+    const source = PROJECT_FILES[SOURCE_FILE]?.replace(BROKEN_CODE, FIXED_CODE) ?? "";
     const tools = (own: readonly AgentTool[], folder: string): AgentTool[] =>
       own.map((tool) => ({
         ...tool,
@@ -227,7 +227,7 @@ describe("abort", () => {
       });
     const { code, folder } = await demo({ tools, signal: controller.signal });
     expect(code).toBe(130);
-    expect(await leftOf(folder)).toEqual([]);
+    expect(await listLeft(folder)).toEqual([]);
     expect(wasRunning).toBe(true);
     expect(isRunning(mark)).toBe(false);
   });
@@ -246,6 +246,6 @@ describe("abort", () => {
       if (text.includes("exit code 1")) throw new Error("The screen is gone.");
     });
     await expect(failing).rejects.toThrow(SinkError);
-    expect(await leftOf(folder)).toEqual([]);
+    expect(await listLeft(folder)).toEqual([]);
   });
 });

@@ -16,8 +16,8 @@ import type { Environment } from "../../core/io.ts";
 import type { Output } from "../../core/terminal.ts";
 import { DemoScreen } from "./screen.ts";
 
-export const EXIT_MENDED = 0;
-export const EXIT_NOT_MENDED = 1;
+export const EXIT_FIXED = 0;
+export const EXIT_NOT_FIXED = 1;
 export const EXIT_ABORTED = 130;
 
 const OWNER_ONLY = 0o700;
@@ -93,12 +93,12 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     screen.end();
     return EXIT_ABORTED;
   }
-  const { mended, turns, calls } = outcome;
+  const { isFixed, turns, calls } = outcome;
   screen.say(
-    mended
+    isFixed
       ? "✔ Mended: the tests failed before, and pass now."
       : "✗ Not mended: the tests did not go from failing to passing.",
-    mended ? theme.good : theme.bad,
+    isFixed ? theme.good : theme.bad,
   );
   const elapsed = duration(performance.now() - startedAt);
   screen.say(`${turns} turns · ${calls} tool calls · ${elapsed}${outcome.spent}`, theme.dim);
@@ -109,7 +109,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   screen.say("Try next", theme.strong);
   screen.say(nextSteps(env).join("\n"));
   screen.end();
-  return mended ? EXIT_MENDED : EXIT_NOT_MENDED;
+  return isFixed ? EXIT_FIXED : EXIT_NOT_FIXED;
 }
 
 /** In the repository, where npm has started this, there is more to look at. */
@@ -208,7 +208,7 @@ class Outcome {
     return ` · ${this.#tokens} tokens · ${cost}`;
   }
 
-  get mended(): boolean {
+  get isFixed(): boolean {
     return this.#done && this.#testRuns[0] === false && this.#testRuns.at(-1) === true;
   }
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { BROKEN_CODE, MENDED_CODE, SOURCE_FILE, TEST_COMMAND } from "./project.ts";
+import { BROKEN_CODE, FIXED_CODE, SOURCE_FILE, TEST_COMMAND } from "./project.ts";
 import { openModel } from "./live-model.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
@@ -20,7 +20,7 @@ const TURNS: readonly (readonly object[])[] = [
   [
     call("toolu_4", "edit", {
       path: SOURCE_FILE,
-      edits: [{ oldText: BROKEN_CODE, newText: MENDED_CODE }],
+      edits: [{ oldText: BROKEN_CODE, newText: FIXED_CODE }],
     }),
     call("toolu_5", "shell", { command: TEST_COMMAND }),
   ],
@@ -74,7 +74,7 @@ async function serve(
 ): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = [];
   server = createServer((request, out) => {
-    void bodyOf(request).then((body) => {
+    void readBody(request).then((body) => {
       const given = answer(asked.length);
       asked.push({ url: request.url ?? "", key: request.headers["x-api-key"], body });
       out.writeHead(given.status, { "content-type": "text/event-stream" }).end(given.body);
@@ -84,7 +84,7 @@ async function serve(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage): Promise<string> {
   let body = "";
   for await (const piece of request.setEncoding("utf8")) body += String(piece);
   return body;

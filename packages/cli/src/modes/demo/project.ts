@@ -10,7 +10,7 @@ export const TEST_FILE = "bill.test.js";
 /** The line with the bug, and the lines without it. */
 export const BROKEN_CODE = `  return Array(people).fill(share);
 `;
-export const MENDED_CODE = `  const left = cents % people;
+export const FIXED_CODE = `  const left = cents % people;
   return Array(people).fill(share).fill(share + 1, 0, left);
 `;
 

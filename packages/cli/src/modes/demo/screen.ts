@@ -24,7 +24,7 @@ export class DemoScreen {
   constructor(output: Output, env: Environment, cwd: string) {
     const terminal = openTerminal(output, env);
     this.#terminal = terminal;
-    this.theme = terminal.hasColours ? COLORS : NO_COLORS;
+    this.theme = terminal.hasColors ? COLORS : NO_COLORS;
     this.#transcript = new Transcript({
       theme: this.theme,
       cwd,

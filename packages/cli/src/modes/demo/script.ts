@@ -1,6 +1,6 @@
 import { type Context, textOf, type ToolResultMessage } from "@gyre/ai";
 import { call, say, type ScriptAnswer, type ScriptFunction, think } from "@gyre/ai/testing";
-import { BROKEN_CODE, MENDED_CODE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./project.ts";
+import { BROKEN_CODE, FIXED_CODE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "./project.ts";
 
 /**
  * What the scripted model says, one function for each request. Each looks at what the
@@ -10,7 +10,7 @@ import { BROKEN_CODE, MENDED_CODE, SOURCE_FILE, TEST_COMMAND, TEST_FILE } from "
 export const demoScript: readonly ScriptFunction[] = [
   lookAround,
   readTheCode,
-  mend,
+  fix,
   testAgain,
   sumUp,
 ];
@@ -44,7 +44,7 @@ function readTheCode(context: Context): ScriptAnswer {
   ];
 }
 
-function mend(context: Context): ScriptAnswer {
+function fix(context: Context): ScriptAnswer {
   const source = lastResult(context, "read");
   if (source.isError || !textOf(source).includes(BROKEN_CODE)) {
     return `${SOURCE_FILE} is not what I expected, so I leave it as it is.`;
@@ -58,7 +58,7 @@ function mend(context: Context): ScriptAnswer {
     ),
     call("edit", {
       path: SOURCE_FILE,
-      edits: [{ oldText: BROKEN_CODE, newText: MENDED_CODE }],
+      edits: [{ oldText: BROKEN_CODE, newText: FIXED_CODE }],
     }),
   ];
 }

@@ -152,7 +152,7 @@ describe("a connection that is lost", () => {
     const call = { call: "write", arguments: { path: "a.txt", content: "all of it" } };
     const cut = { how: "cut", afterDeltas: 1 } as const;
     const ended = await run(
-      [{ say: [call], deltaChars: 8, trouble: cut }, { say: "Nothing is written." }],
+      [{ say: [call], deltaChars: 8, fault: cut }, { say: "Nothing is written." }],
       ["--mode", "auto-edit"],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "Nothing is written.\n"]);
@@ -162,7 +162,7 @@ describe("a connection that is lost", () => {
   it("in such a call each time is given up after three more tries", async () => {
     const call = { call: "write", arguments: { path: "a.txt", content: "all of it" } };
     const cut = { how: "cut", afterDeltas: 1 } as const;
-    const ended = await run(() => ({ say: [call], deltaChars: 8, trouble: cut }), []);
+    const ended = await run(() => ({ say: [call], deltaChars: 8, fault: cut }), []);
     expect([ended.code, ended.stdout, ended.requests.length]).toEqual([1, "", 4]);
   });
 });

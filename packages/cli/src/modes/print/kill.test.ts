@@ -7,11 +7,11 @@ import {
   type Ended,
   type Program,
   sessionFiles,
-  errorsOf,
+  stripSandboxLine,
 } from "../../testing/program.ts";
 import {
   type Answer,
-  type Said,
+  type AnswerPart,
   type ScriptedService,
   scriptedService,
   type ServiceRequest,
@@ -59,7 +59,7 @@ function nextAnswer({ body }: ServiceRequest, pick: Random): Answer {
     content.some(({ type }) => type === "tool_use"),
   ).length;
   if (round >= ROUNDS) return { say: DONE };
-  const calls: Said[] = [
+  const calls: AnswerPart[] = [
     { call: "find", arguments: { pattern: `*.${round}` } },
     { call: "grep", arguments: { pattern: `word${round}` } },
     { call: "write", arguments: { path: `file${round}.txt`, content: `word${round}\n` } },
@@ -158,12 +158,12 @@ function checkRequest(request: ServiceRequest, shown: Shown): void {
   for (const { id, isError, result } of shown.results) {
     const sent = blocks.find(({ tool_use_id }) => tool_use_id === id);
     const { content = [] } = sent ?? {};
-    const told = typeof content === "string" ? [content] : content.map(({ text }) => text);
+    const text = typeof content === "string" ? [content] : content.map(({ text }) => text);
     const marked = markSources({ role: "user", content: result.content, timestamp: 0 });
     const { content: parts } = marked;
     const given =
       typeof parts === "string" ? [parts] : parts.map((part) => ("text" in part ? part.text : ""));
-    expect(told, `the result of ${id}`).toEqual(given);
+    expect(text, `the result of ${id}`).toEqual(given);
     expect(sent?.is_error ?? false).toBe(isError);
   }
 }
@@ -205,7 +205,7 @@ async function liveOnce(pick: Random, count: Count): Promise<void> {
       if (ended.stdout === "") count.early++;
     } else {
       finished = ended;
-      expect([ended.code, errorsOf(ended), service.problems]).toEqual([0, "", []]);
+      expect([ended.code, stripSandboxLine(ended), service.problems]).toEqual([0, "", []]);
       if (!isLast) count.late++;
     }
   }

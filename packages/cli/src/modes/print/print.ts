@@ -44,18 +44,18 @@ interface Result {
  * all that is said beside it goes to stderr.
  */
 export async function runPrint(args: readonly string[], values: Values, io: Io): Promise<ExitCode> {
-  const format = formatOf(values);
+  const format = parseFormat(values);
   const startedAt = performance.now();
-  let isTold = false;
+  let isReported = false;
   const put = (line: object): void => {
-    isTold ||= "ok" in line;
+    isReported ||= "ok" in line;
     io.stdout.write(`${JSON.stringify(line)}\n`);
   };
   try {
     return await printed(args, { format, values, io, startedAt, put });
   } catch (error) {
     // Who reads JSON gets the end of it, however early that is.
-    if (format !== "text" && !isTold) put(earlyResult(error, performance.now() - startedAt));
+    if (format !== "text" && !isReported) put(earlyResult(error, performance.now() - startedAt));
     throw error;
   }
 }
@@ -67,7 +67,7 @@ async function printed(args: readonly string[], asked: Asked): Promise<ExitCode>
   const setup = await readSetup(values, io);
   const stop = deadline(setup, io.signal);
   try {
-    const text = await promptOf(args, asked, stop.signal);
+    const text = await readPrompt(args, asked, stop.signal);
     return await answer(text, schema, { ...asked, setup, stop });
   } catch (error) {
     // What ended the waiting is what it ended with.
@@ -137,17 +137,17 @@ async function run(
   });
   const abort = (): void => harness.agent.abort();
   stop.signal.addEventListener("abort", abort);
-  if (stop.signal.aborted) throw interruptionOf(io.signal);
-  const outcome = await outcomeOf(harness, text, output);
+  if (stop.signal.aborted) throw createInterruption(io.signal);
+  const outcome = await runPrompt(harness, text, output);
   if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
   stop.signal.removeEventListener("abort", abort);
-  const exitCode = exitCodeOf(outcome, harness, job);
-  const error = errorOf(outcome, exitCode, job);
+  const exitCode = chooseExitCode(outcome, harness, job);
+  const error = describeError(outcome, exitCode, job);
   if (format === "text") {
-    const said = output ? JSON.stringify(outcome.output) : finalText(outcome);
-    if (said) io.stdout.write(`${said}\n`);
+    const text = output ? JSON.stringify(outcome.output) : finalText(outcome);
+    if (text) io.stdout.write(`${text}\n`);
   } else {
-    put(resultOf(harness, outcome, exitCode, error, performance.now() - startedAt));
+    put(createResult(harness, outcome, exitCode, error, performance.now() - startedAt));
   }
   progress.end(harness.mode);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
@@ -155,7 +155,7 @@ async function run(
 }
 
 /** Without a prompt, what was cut off is taken up. */
-function outcomeOf(
+function runPrompt(
   harness: Harness,
   text: string,
   output: AnswerSchema | undefined,
@@ -176,7 +176,7 @@ function opening({ agent, model, mode, session, toolset }: Harness): object {
   };
 }
 
-function resultOf(
+function createResult(
   { denied, model, session }: Harness,
   outcome: Outcome,
   exitCode: ExitCode,
@@ -206,10 +206,10 @@ function finalText({ end: { finalMessage } }: Outcome): string {
   return finalMessage ? textOf(finalMessage).trim() : "";
 }
 
-function exitCodeOf(outcome: Outcome, harness: Harness, { io, stop }: Job): ExitCode {
+function chooseExitCode(outcome: Outcome, harness: Harness, { io, stop }: Job): ExitCode {
   const { end, outputError } = outcome;
   if (stop.timedOut) return EXIT.timeout;
-  if (stop.signal.aborted) return interruptionOf(io.signal).exitCode;
+  if (stop.signal.aborted) return createInterruption(io.signal).exitCode;
   switch (end.stop) {
     case "done":
     case "terminated":
@@ -244,7 +244,7 @@ function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
   );
 }
 
-function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"] {
+function describeError(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"] {
   const { end, outputError, sessionError } = outcome;
   const { finalMessage } = end;
   const { signal } = job.io;
@@ -265,7 +265,7 @@ function errorOf(outcome: Outcome, exitCode: ExitCode, job: Job): Result["error"
     default:
       break;
   }
-  if (signal.aborted) return { kind: "interrupted", message: interruptionOf(signal).message };
+  if (signal.aborted) return { kind: "interrupted", message: createInterruption(signal).message };
   if (sessionError !== undefined) return { kind: "session", message: sessionError };
   return {
     kind: finalMessage?.failure?.kind ?? (outputError === undefined ? "unknown" : "output"),
@@ -319,7 +319,7 @@ function deadline({ settings: { timeout } }: Setup, asked: AbortSignal): Deadlin
 }
 
 /** Why the program was asked to end. */
-function interruptionOf({ reason }: AbortSignal): ExitError {
+function createInterruption({ reason }: AbortSignal): ExitError {
   return reason instanceof ExitError ? reason : new ExitError(EXIT.interrupted, "Interrupted.");
 }
 
@@ -360,7 +360,7 @@ function earlyResult(error: unknown, durationMs: number): Result {
 }
 
 /** What was asked: the command line, and after it what was piped in. */
-async function promptOf(
+async function readPrompt(
   args: readonly string[],
   { io, values }: Asked,
   signal: AbortSignal,
@@ -368,14 +368,14 @@ async function promptOf(
   const asked = args.join(" ");
   const piped = io.stdin.isTTY ? "" : await readInput(io, signal, asked !== "");
   const text = [asked, piped].filter((part) => part.trim() !== "").join("\n\n");
-  const isTakenUp = values.continue || values.resume !== undefined || values.history !== undefined;
-  if (text === "" && !isTakenUp) {
+  const isResumed = values.continue || values.resume !== undefined || values.history !== undefined;
+  if (text === "" && !isResumed) {
     throw new UsageError('There is no prompt. Give one: gyre -p "...", or pipe it in.');
   }
   return text;
 }
 
-function formatOf({ output = "text" }: Values): Format {
+function parseFormat({ output = "text" }: Values): Format {
   const format = FORMATS.find((known) => known === output);
   if (format) return format;
   throw new UsageError(`--output "${output}" is none of: ${FORMATS.join(", ")}.`);

@@ -137,6 +137,6 @@ function formatDenied(denied: readonly DeniedCall[], mode: string): string {
   const isAll =
     rules.size <= MAX_RULES &&
     denied.every(({ rule, summary }) => rule !== undefined || summary === undefined);
-  const told = ways.length > 0 ? ` To allow that: ${ways.join(" ")}.` : "";
-  return `${count}: ${tools}.${told}${isAll ? "" : " See --mode and --allow."}`;
+  const hint = ways.length > 0 ? ` To allow that: ${ways.join(" ")}.` : "";
+  return `${count}: ${tools}.${hint}${isAll ? "" : " See --mode and --allow."}`;
 }

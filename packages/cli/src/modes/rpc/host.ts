@@ -78,7 +78,7 @@ export class RpcHost implements SessionHost {
 
   create(options: SessionOptions): Promise<HostedSession> {
     return withProtocolErrors(async () => {
-      const folder = await this.#setup({ ...this.#values, ...valuesOf(options) });
+      const folder = await this.#setup({ ...this.#values, ...toValues(options) });
       const session = await folder.store?.create({ cwd: folder.cwd });
       try {
         return await this.#host(folder, session);
@@ -211,7 +211,7 @@ class RpcSession implements HostedSession {
   }
 }
 
-function valuesOf(options: SessionOptions): Values {
+function toValues(options: SessionOptions): Values {
   const values: Record<string, string> = {};
   for (const [key, value] of Object.entries(options)) {
     // A newer client may know more: fields that are not known are ignored, here as elsewhere.
@@ -234,13 +234,13 @@ async function withProtocolErrors<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    const code = codeOf(error);
+    const code = chooseErrorCode(error);
     if (!code) throw error;
     throw new ProtocolError(code, errorMessage(error), { cause: error });
   }
 }
 
-function codeOf(error: unknown): ProtocolError["code"] | undefined {
+function chooseErrorCode(error: unknown): ProtocolError["code"] | undefined {
   if (error instanceof ExitError && error.exitCode === EXIT.auth) return "unauthorized";
   if (error instanceof ExitError && error.exitCode === EXIT.usage) {
     return isUnknownModel(error.cause) ? "model_not_found" : "invalid_request";

@@ -301,7 +301,7 @@ describe("gyre rpc", () => {
       mode: "plan",
     });
     expect(await make({ cwd: join(home, "nosuch") })).toBe("invalid_request");
-    expect(await make({ colour: "red" })).toMatchObject({ session: "unsaved-2" });
+    expect(await make({ color: "red" })).toMatchObject({ session: "unsaved-2" });
     expect(await make({ tools: "read" })).toBe("invalid_request");
     expect(await make({ model: 1 })).toBe("invalid_request");
     const id = "unsaved-1";

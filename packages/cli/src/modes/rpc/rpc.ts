@@ -24,12 +24,12 @@ export async function runRpc(
   const restoreConsole = redirectConsole(io.stderr);
   try {
     const ended = later();
-    const transport = openStdio({ input: io.stdin, output: writableOf(io.stdout) });
+    const transport = openStdio({ input: io.stdin, output: createWritable(io.stdout) });
     const service = serveSessions(transport, new RpcHost(values, setup), {
       server: { name: "gyre", version: version() },
-      onError: (error, where) => log(`${where}: ${messageOf(error)}`),
+      onError: (error, where) => log(`${where}: ${describeError(error)}`),
       onDisconnect: (_reason, error) => {
-        if (error) log(messageOf(error));
+        if (error) log(describeError(error));
         ended.resolve();
       },
     });
@@ -45,7 +45,7 @@ export async function runRpc(
 
 /** Whatever is written to the console goes to stderr, until what this gives is called. */
 export function redirectConsole(stderr: Sink): () => void {
-  const output = writableOf(stderr);
+  const output = createWritable(stderr);
   const own: object = new Console(output, output);
   const before = { ...console };
   Object.assign(console, own);
@@ -53,7 +53,7 @@ export function redirectConsole(stderr: Sink): () => void {
 }
 
 /** A stream for what only has a `write`. */
-export function writableOf(sink: Sink): Writable {
+export function createWritable(sink: Sink): Writable {
   if (sink instanceof Writable) return sink;
   return new Writable({
     decodeStrings: false,
@@ -70,6 +70,6 @@ function later(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve };
 }
 
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

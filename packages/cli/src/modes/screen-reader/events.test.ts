@@ -6,10 +6,10 @@ import { describe, expect, it } from "vitest";
 import { ScreenReaderEvents } from "./events.ts";
 import { endLines } from "./tool.ts";
 
-function told(...events: readonly AgentEvent[]): string[] {
+function render(...events: readonly AgentEvent[]): string[] {
   const lines: string[] = [];
-  const spoken = new ScreenReaderEvents((text) => lines.push(text));
-  for (const event of events) spoken.handle(event);
+  const shown = new ScreenReaderEvents((text) => lines.push(text));
+  for (const event of events) shown.handle(event);
   return lines;
 }
 
@@ -47,7 +47,7 @@ describe("what is told of events", () => {
   it("trouble with a service is a sentence", () => {
     const to = { ...scriptedModelInfo, provider: "p", id: "other" };
     expect(
-      told(
+      render(
         {
           type: "retry",
           attempt: 1,
@@ -68,7 +68,7 @@ describe("what is told of events", () => {
 
   it("a smaller context and a limit are sentences", () => {
     expect(
-      told(
+      render(
         {
           type: "compaction",
           before: 12_000,
@@ -86,7 +86,7 @@ describe("what is told of events", () => {
 
   it("calls that run at once are told apart when they end", () => {
     expect(
-      told(started("1", "a.ts"), started("2", "b.ts"), ended("2", "x"), ended("1", "y")),
+      render(started("1", "a.ts"), started("2", "b.ts"), ended("2", "x"), ended("1", "y")),
     ).toEqual([
       "Running read: a.ts",
       "Running read: b.ts",
@@ -99,10 +99,10 @@ describe("what is told of events", () => {
 
   it("the time that a call waits for the user is not its own", () => {
     const lines: string[] = [];
-    const spoken = new ScreenReaderEvents((text) => lines.push(text));
-    spoken.handle(started("1", "a.ts"));
-    spoken.waited("1", 1_000);
-    spoken.handle(ended("1", ""));
+    const shown = new ScreenReaderEvents((text) => lines.push(text));
+    shown.handle(started("1", "a.ts"));
+    shown.waited("1", 1_000);
+    shown.handle(ended("1", ""));
     expect(lines.at(-1)).toBe("Done: read, 0.5 seconds.");
   });
 
@@ -114,7 +114,7 @@ describe("what is told of events", () => {
 
   it("a call that failed says so, with at most eight lines", () => {
     const text = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
-    const lines = told(started("1", "a.ts"), ended("1", text, { isError: true }));
+    const lines = render(started("1", "a.ts"), ended("1", text, { isError: true }));
     expect(lines[1]).toBe("Failed: read, 1.5 seconds.");
     expect(lines.slice(2)).toHaveLength(9);
     expect(lines.at(-1)).toBe("4 more lines.");
@@ -122,7 +122,7 @@ describe("what is told of events", () => {
 
   it("an answer that came all at once is told whole", () => {
     const message = answer([{ type: "text", text: "One.\n\nTwo." }]);
-    expect(told({ type: "message_start", message }, { type: "message_end", message })).toEqual([
+    expect(render({ type: "message_start", message }, { type: "message_end", message })).toEqual([
       "Agent: One.",
       "\nTwo.",
     ]);
@@ -131,7 +131,7 @@ describe("what is told of events", () => {
   it("a run that begins again after trouble says so", () => {
     const message = { ...answer([]), stopReason: "error" as const, errorMessage: "It broke." };
     expect(
-      told(
+      render(
         { type: "agent_start" },
         { type: "message_start", message },
         { type: "message_end", message },
@@ -153,12 +153,12 @@ describe("what is told of events", () => {
     );
     const text = fc.array(parts).map((all) => all.join(""));
     fc.assert(
-      fc.property(text, text, (said, gave) => {
-        const message = answer([{ type: "text", text: said }]);
-        const lines = told(
+      fc.property(text, text, (words, gave) => {
+        const message = answer([{ type: "text", text: words }]);
+        const lines = render(
           { type: "message_start", message },
           { type: "message_end", message },
-          started("1", said),
+          started("1", words),
           ended("1", gave),
         );
         // oxlint-disable-next-line no-control-regex

@@ -31,7 +31,7 @@ export class ScreenReaderEvents {
   /** Whether one of the calls that run has not run alone. */
   #areSeveral = false;
   /** Whether something of the message was told as it came. */
-  #isTold = false;
+  #isShown = false;
   /** Whether the model has answered in this run: what the user says from then on is news. */
   #isAnswered = false;
   #isBroken = false;
@@ -52,7 +52,7 @@ export class ScreenReaderEvents {
         this.#begin(event.message);
         break;
       case "message_update":
-        this.#isTold = true;
+        this.#isShown = true;
         this.#update(event.assistantMessageEvent);
         break;
       case "message_end":
@@ -132,13 +132,13 @@ export class ScreenReaderEvents {
 
   /** Tells the end of a conversation that was had before. */
   replay(messages: readonly AgentMessage[]): void {
-    const told = messages.filter(({ role }) => role !== "toolResult");
-    if (told.length === 0) return;
-    const last = told.slice(-MAX_REPLAYED_MESSAGES);
-    const before = told.length - last.length;
+    const shown = messages.filter(({ role }) => role !== "toolResult");
+    if (shown.length === 0) return;
+    const last = shown.slice(-MAX_REPLAYED_MESSAGES);
+    const before = shown.length - last.length;
     this.#say(
       before > 0
-        ? `The conversation so far has ${counted(told.length, "message")}. The last ${last.length}:`
+        ? `The conversation so far has ${counted(shown.length, "message")}. The last ${last.length}:`
         : "The conversation so far:",
     );
     for (const message of last) {
@@ -151,7 +151,7 @@ export class ScreenReaderEvents {
 
   #begin(message: AgentMessage): void {
     if (message.role === "assistant") {
-      this.#isTold = false;
+      this.#isShown = false;
       this.#isAnswered = true;
     } else if (message.role === "user" && this.#isAnswered) {
       this.#say(`It reads: ${shownLine(userText(message.content))}`);
@@ -185,12 +185,12 @@ export class ScreenReaderEvents {
 
   #finish(message: AssistantMessage): void {
     this.#answer.end();
-    if (!this.#isTold) this.#whole(message);
-    this.#isTold = false;
+    if (!this.#isShown) this.#whole(message);
+    this.#isShown = false;
     if (message.stopReason === "error") {
       this.#isBroken = true;
-      const said = message.errorMessage ?? "The model failed.";
-      const block = errorBlock(NO_COLORS, said, message.failure?.kind);
+      const text = message.errorMessage ?? "The model failed.";
+      const block = errorBlock(NO_COLORS, text, message.failure?.kind);
       this.#say(`Error: ${unwrapped(blockText(block))}`);
     } else if (message.stopReason === "length") {
       this.#say("The answer is cut short: the model may write no more at once.");

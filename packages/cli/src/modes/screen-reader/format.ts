@@ -30,11 +30,11 @@ function plural(count: number, word: string): string {
 export function markdownInWords(markdown: string): string {
   const lines: string[] = [];
   for (const line of markdown.split("\n")) {
-    const said = line.startsWith("|") ? rowInWords(line) : stripMarks(line);
+    const text = line.startsWith("|") ? rowInWords(line) : stripMarks(line);
     const isEmpty = line.trim() === "";
-    const isDrawn = !isEmpty && (FENCE.test(line) || !hasWord(said));
+    const isDrawn = !isEmpty && (FENCE.test(line) || !hasWord(text));
     if (isDrawn || (isEmpty && lines.at(-1) === "")) continue;
-    lines.push(isEmpty ? "" : said);
+    lines.push(isEmpty ? "" : text);
   }
   return lines.join("\n").trim();
 }

@@ -1,6 +1,6 @@
 import type { Session } from "@gyre/sessions";
 import type { Choice, OpenRequest } from "../../conversation/command.ts";
-import { promptsOf, promptText } from "../../file-history/prompts.ts";
+import { readPrompts, promptText } from "../../file-history/prompts.ts";
 import { titleText } from "../../text/session-title.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
 import { grouped } from "../../text/tool-text.ts";
@@ -45,7 +45,7 @@ export class LineUi implements Ui {
   /** Asks for a prompt of this branch to go back to. */
   async chooseEntry(session: Session): Promise<OpenRequest | undefined> {
     const choices: Choice<OpenRequest>[] = [];
-    for await (const prompt of promptsOf(session)) {
+    for await (const prompt of readPrompts(session)) {
       const edit = promptText(prompt);
       const value = { entry: prompt.parent, edit };
       choices.push({ value, label: titleText(edit), search: edit });
@@ -58,15 +58,15 @@ export class LineUi implements Ui {
     const { about = [], choices, title } = question;
     this.#terminal.line(oneLine(title));
     if (about.length > 0) this.#terminal.line(rowsText(about));
-    let told = choices;
+    let shown = choices;
     for (;;) {
-      this.#list(told);
+      this.#list(shown);
       const typed = (await read("Number: "))?.trim();
       if (typed === undefined || typed === "") return undefined;
-      const found = matching(typed, told, choices);
+      const found = matching(typed, shown, choices);
       const [only, ...others] = found;
       if (only && others.length === 0) return only.value;
-      if (only) told = found;
+      if (only) shown = found;
       else this.#terminal.line(`Nothing here is "${shownText(typed)}".`);
     }
   }
@@ -86,12 +86,12 @@ export class LineUi implements Ui {
 /** One by its number, by its key or its whole label; else those that hold all the words. */
 function matching<T>(
   typed: string,
-  told: readonly Choice<T>[],
+  shown: readonly Choice<T>[],
   all: readonly Choice<T>[],
 ): readonly Choice<T>[] {
   const number = /^\d+$/.test(typed) ? Number(typed) : 0;
   const named =
-    told.slice(0, MAX_LISTED_CHOICES)[number - 1] ??
+    shown.slice(0, MAX_LISTED_CHOICES)[number - 1] ??
     all.find(({ key, label }) => [key, label].includes(typed.toLowerCase()) || label === typed);
   if (named) return [named];
   const words = typed.toLowerCase().split(/\s+/);

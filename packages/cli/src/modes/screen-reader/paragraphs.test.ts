@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { MAX_PARAGRAPH_CHARS, Paragraphs } from "./paragraphs.ts";
 
 function given(pieces: readonly string[], isOver = true): string[] {
-  const told: string[] = [];
-  const paragraphs = new Paragraphs((text) => told.push(text));
+  const shown: string[] = [];
+  const paragraphs = new Paragraphs((text) => shown.push(text));
   paragraphs.begin("A: ");
   for (const piece of pieces) paragraphs.feed(piece);
   if (isOver) paragraphs.end();
-  return told;
+  return shown;
 }
 
 describe("paragraphs", () => {

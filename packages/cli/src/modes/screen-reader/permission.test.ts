@@ -24,13 +24,13 @@ function shell(command: string): ApprovalRequest {
 }
 
 interface Asked {
-  talk: LineDriver;
+  driver: LineDriver;
   answer: Promise<ApprovalAnswer>;
 }
 
 async function ask(of: ApprovalRequest, rule?: string): Promise<Asked> {
-  const talk = new LineDriver();
-  const terminal = new LineTerminal(talk, { line: () => {}, end: () => {} });
+  const driver = new LineDriver();
+  const terminal = new LineTerminal(driver, { line: () => {}, end: () => {} });
   let now = 0;
   const answer = askPermission(of, {
     terminal,
@@ -40,8 +40,8 @@ async function ask(of: ApprovalRequest, rule?: string): Promise<Asked> {
     textNow: () => "one\ntwo\n",
     ...(rule !== undefined && { rule }),
   });
-  await talk.until("Answer: ");
-  return { talk, answer };
+  await driver.until("Answer: ");
+  return { driver, answer };
 }
 
 describe("asking for permission", () => {
@@ -54,50 +54,50 @@ describe("asking for permission", () => {
     ["n, later", { allow: false, reason: "later" }],
     ["/stop", { allow: false, reason: "interrupted" }],
   ])("%j is an answer", async (typed, expected) => {
-    const { talk, answer } = await ask(shell("x"), "shell(x)");
-    talk.type(typed);
+    const { driver, answer } = await ask(shell("x"), "shell(x)");
+    driver.type(typed);
     expect(await answer).toEqual(expected);
   });
 
   it("without a rule there is no always", async () => {
-    const { talk } = await ask(shell("x"));
-    expect(talk.seen).toContain("Answer yes, no, or no: and what to do instead.");
-    talk.type("always");
-    await talk.until("That is no answer.");
+    const { driver } = await ask(shell("x"));
+    expect(driver.seen).toContain("Answer yes, no, or no: and what to do instead.");
+    driver.type("always");
+    await driver.until("That is no answer.");
   });
 
   it("a yes with more behind it is no yes", async () => {
-    const { talk } = await ask(shell("x"));
-    talk.type("yes: but not that");
-    await talk.until("Answer: ");
-    expect(talk.seen).toContain("That is no answer.");
+    const { driver } = await ask(shell("x"));
+    driver.type("yes: but not that");
+    await driver.until("Answer: ");
+    expect(driver.seen).toContain("That is no answer.");
   });
 
   it("what is hidden in a command is told", async () => {
-    const { talk } = await ask(shell("echo \u202ehi\x1b[2J"));
-    expect(talk.seen).toContain("It would run: echo <U+202E>hi␛[2J\n");
+    const { driver } = await ask(shell("echo \u202ehi\x1b[2J"));
+    expect(driver.seen).toContain("It would run: echo <U+202E>hi␛[2J\n");
   });
 
   it("of a long command the end is told, and all of it on demand", async () => {
     const lines = Array.from({ length: 60 }, (_, index) => `echo ${index}`);
-    const { talk } = await ask(shell(lines.join("\n")));
-    expect(talk.seen).toContain("echo 59\n");
-    expect(talk.seen).not.toContain("echo 30\n");
-    expect(talk.seen).toContain("(40 lines left out)");
-    talk.type("all");
-    await talk.until("echo 30\n");
-    await talk.until("Answer: ");
+    const { driver } = await ask(shell(lines.join("\n")));
+    expect(driver.seen).toContain("echo 59\n");
+    expect(driver.seen).not.toContain("echo 30\n");
+    expect(driver.seen).toContain("(40 lines left out)");
+    driver.type("all");
+    await driver.until("echo 30\n");
+    await driver.until("Answer: ");
   });
 
   it("a change is told as what comes and what goes", async () => {
-    const { talk } = await ask(
+    const { driver } = await ask(
       request({
         tool: "write",
         args: { path: "a.txt", content: "one\nzwei\n" },
         access: { kind: "write", targets: ["a.txt"], summary: "Write a.txt", destructive: true },
       }),
     );
-    expect(talk.seen).toBe(`It asks for permission: write.
+    expect(driver.seen).toBe(`It asks for permission: write.
 Write a.txt
 It would change a.txt: 1 line added, 1 removed.
 Removed: two

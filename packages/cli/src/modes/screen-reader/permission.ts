@@ -15,12 +15,12 @@ import type { LineTerminal, ReadLine } from "./line-terminal.ts";
 import { changeLines, MAX_CHANGED_LINES } from "./tool.ts";
 
 /** Of what a call would do, so many lines are told before all of it is asked for. */
-const MAX_TOLD_LINES = 20;
-/** Of a longer line, its beginning and its end are told. */
+const MAX_SHOWN_LINES = 20;
+/** Of a longer line, its beginning and its end are shown. */
 const MAX_LINE_CHARS = 1_000;
 const INTERRUPTED = "interrupted";
 
-export interface SpokenPermissionOptions {
+export interface LinePermissionOptions {
   terminal: Pick<LineTerminal, "line" | "question">;
   /** What `ruleFor` gives for the request; without it there is no "always". */
   rule?: string;
@@ -34,12 +34,12 @@ export interface SpokenPermissionOptions {
 
 /**
  * Asks about a call in words. Nothing that a model, a file or a server wrote is obeyed, and
- * the end of a long command is always told. A yes that was typed before the question could be
+ * the end of a long command is always shown. A yes that was typed before the question could be
  * heard is not taken. Left, or withdrawn, it is no, with the reason "interrupted".
  */
 export function askPermission(
   request: ApprovalRequest,
-  options: SpokenPermissionOptions,
+  options: LinePermissionOptions,
 ): Promise<ApprovalAnswer> {
   return options.terminal.question((read) => asked(read, request, options));
 }
@@ -47,7 +47,7 @@ export function askPermission(
 async function asked(
   read: ReadLine,
   request: ApprovalRequest,
-  { terminal, rule, cwd, now, textNow = createTextReader(cwd) }: SpokenPermissionOptions,
+  { terminal, rule, cwd, now, textNow = createTextReader(cwd) }: LinePermissionOptions,
 ): Promise<ApprovalAnswer> {
   const { access, reason, signal, tool } = request;
   const left: ApprovalAnswer = { allow: false, reason: INTERRUPTED };
@@ -56,7 +56,7 @@ async function asked(
   const all = previewLines(preview, MAX_PREVIEW_ROWS);
   const short = shortened(previewLines(preview, MAX_CHANGED_LINES));
   terminal.line(`It asks for permission: ${safeLine(tool)}.`);
-  if (access && !isToldByPreview(request, preview)) terminal.line(safeLine(access.summary));
+  if (access && !isShownByPreview(request, preview)) terminal.line(safeLine(access.summary));
   for (const line of short) terminal.line(line);
   if (access?.unsandboxed) terminal.line("Careful: it runs outside of the sandbox.");
   if (access?.destructive) terminal.line("Careful: it cannot be undone.");
@@ -71,7 +71,7 @@ async function asked(
   for (let isAsked = now(); ; isAsked = now()) {
     const typed = await read("Answer: ", signal);
     if (typed === undefined || typed.trim() === "/stop") return left;
-    const answer = answerOf(typed, request, rule);
+    const answer = parseAnswer(typed, request, rule);
     if (typed.trim().toLowerCase() === "all") for (const line of all) terminal.line(line);
     else if (!answer) terminal.line(`That is no answer. ${hint}`);
     else if (answer.allow !== false && now() - isAsked < QUIET_MS) {
@@ -80,7 +80,7 @@ async function asked(
   }
 }
 
-function answerOf(
+function parseAnswer(
   typed: string,
   { fingerprint }: ApprovalRequest,
   rule: string | undefined,
@@ -104,7 +104,7 @@ function answerOf(
 }
 
 /** A plain command is all that its summary says. */
-function isToldByPreview({ access, args }: ApprovalRequest, { type }: Preview): boolean {
+function isShownByPreview({ access, args }: ApprovalRequest, { type }: Preview): boolean {
   const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
   return type === "command" && !isElsewhere;
 }
@@ -129,15 +129,15 @@ function previewLines(preview: Preview, most: number): string[] {
 
 /** Without the middle: the end is what a long beginning may draw the mind from. */
 function shortened(lines: readonly string[]): string[] {
-  const told = lines.map((line) => {
+  const shown = lines.map((line) => {
     if (line.length <= MAX_LINE_CHARS) return line;
     const half = MAX_LINE_CHARS / 2;
     const hidden = line.length - MAX_LINE_CHARS;
     return `${line.slice(0, half)} (${counted(hidden, "character")} left out) ${line.slice(-half)}`;
   });
   // A change has its own count, and a sentence for the file.
-  if (told.length <= MAX_TOLD_LINES + 2) return told;
-  const half = MAX_TOLD_LINES / 2;
-  const hidden = told.length - MAX_TOLD_LINES;
-  return [...told.slice(0, half), `(${counted(hidden, "line")} left out)`, ...told.slice(-half)];
+  if (shown.length <= MAX_SHOWN_LINES + 2) return shown;
+  const half = MAX_SHOWN_LINES / 2;
+  const hidden = shown.length - MAX_SHOWN_LINES;
+  return [...shown.slice(0, half), `(${counted(hidden, "line")} left out)`, ...shown.slice(-half)];
 }

@@ -1,4 +1,4 @@
-import { type CallText, counted, detailsOf, MAX_SHOWN_LINES } from "../../text/tool-text.ts";
+import { type CallText, counted, readDetails, MAX_SHOWN_LINES } from "../../text/tool-text.ts";
 import { shownText } from "../../text/shown-text.ts";
 import { countChanges, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
 import {
@@ -12,7 +12,7 @@ import { timeInWords } from "./format.ts";
 /** Lines of a change that are told. */
 export const MAX_CHANGED_LINES = 20;
 /** What took less than this is told without a time. */
-const MIN_TOLD_MS = 100;
+const MIN_SHOWN_MS = 100;
 
 const ENDS: Readonly<Record<CallEnd, string>> = {
   good: "Done",
@@ -36,22 +36,22 @@ export function endLines(called: string, call: TimedCall): string[] {
   const view = toolView(call.tool, call);
   const { body } = view;
   if (body?.type === "diff") {
-    const isNew = detailsOf(call.result)["created"] === true;
+    const isNew = readDetails(call.result)["created"] === true;
     return changeLines(body.files, (text) => shownText(text), isNew ? "Made" : "Changed");
   }
-  const time = call.durationMs < MIN_TOLD_MS ? [] : [timeInWords(call.durationMs)];
+  const time = call.durationMs < MIN_SHOWN_MS ? [] : [timeInWords(call.durationMs)];
   const summary = view.summary === undefined ? [] : [view.summary];
-  const facts = [called, ...factsOf(call, view), ...summary, ...time];
+  const facts = [called, ...listFacts(call, view), ...summary, ...time];
   return [`${endWord(call, view)}: ${facts.join(", ").replace(/\.$/, "")}.`, ...resultLines(view)];
 }
 
 /** A command that ended by itself has done what it was asked to, whatever it says of that. */
 function endWord({ result }: TimedCall, { end }: ToolView): string {
-  return typeof detailsOf(result)["exitCode"] === "number" ? ENDS.good : ENDS[end];
+  return typeof readDetails(result)["exitCode"] === "number" ? ENDS.good : ENDS[end];
 }
 
-function factsOf({ result }: TimedCall, { facts }: ToolView): readonly string[] {
-  return detailsOf(result)["exitCode"] === 0 ? ["exit code 0", ...facts] : facts;
+function listFacts({ result }: TimedCall, { facts }: ToolView): readonly string[] {
+  return readDetails(result)["exitCode"] === 0 ? ["exit code 0", ...facts] : facts;
 }
 
 function resultLines({ body }: ToolView): string[] {
@@ -73,14 +73,14 @@ export function changeLines(
   most: number = MAX_CHANGED_LINES,
 ): string[] {
   const lines: string[] = [];
-  let told = 0;
+  let count = 0;
   let hidden = 0;
   for (const file of files) {
     lines.push(`${verb} ${shown(file.path).replaceAll("\n", " ")}: ${changeText(file)}.`);
     for (const line of file.lines) {
       const text = lineText(line, shown);
       if (text === undefined) continue;
-      if (told++ < most) lines.push(text);
+      if (count++ < most) lines.push(text);
       else hidden++;
     }
   }

@@ -62,7 +62,7 @@ export class ServeLog {
     this.#write("error", "error", {
       where,
       error: error instanceof Error ? error.name : typeof error,
-      code: codeOf(error),
+      code: errorCode(error),
       message: isSystem ? redact(error.message) : undefined,
     });
   }
@@ -74,7 +74,7 @@ export class ServeLog {
 }
 
 /** For programs: what a request was answered with. */
-export function codeOf(error: unknown): string | undefined {
+export function errorCode(error: unknown): string | undefined {
   if (error instanceof ProtocolError) return error.code;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : undefined;

@@ -53,23 +53,23 @@ export interface ServeOptions {
 
 /** Reads it. Throws `UsageError`. */
 export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env">): ServeOptions {
-  const shared = { drainMs: drainOf(values.drain), isQuiet: values.quiet ?? false };
+  const shared = { drainMs: parseDrain(values.drain), isQuiet: values.quiet ?? false };
   if (values.stdio) {
     const other = OF_PORTS.find((name) => values[name] !== undefined);
     if (other) throw new UsageError(`--stdio has no port: --${other} means nothing there.`);
     return shared;
   }
-  const host = addressOf(values.host ?? DEFAULT_HOST);
+  const host = parseAddress(values.host ?? DEFAULT_HOST);
   const file = values["token-file"];
   return {
     ...shared,
     place: {
       host,
-      port: values.port === undefined ? DEFAULT_PORT : portOf("port", values.port),
+      port: values.port === undefined ? DEFAULT_PORT : parsePort("port", values.port),
       listeners: readListeners(values, host),
       tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
-      hosts: (values["allow-host"] ?? []).map(hostOf),
-      origins: (values["allow-origin"] ?? []).map(originOf),
+      hosts: (values["allow-host"] ?? []).map(parseHost),
+      origins: (values["allow-origin"] ?? []).map(parseOrigin),
     },
   };
 }
@@ -79,7 +79,7 @@ function readListeners(values: Values, host: string): ListenerPlace[] {
   const { listen = [], "tcp-port": tcpPort } = values;
   const urls = listen.map((url): ListenerPlace => ({ url, option: "listen" }));
   if (tcpPort === undefined) return urls;
-  const port = portOf("tcp-port", tcpPort);
+  const port = parsePort("tcp-port", tcpPort);
   const name = host.includes(":") ? `[${host}]` : host;
   return [{ url: `tcp://${name}:${port}`, option: "tcp-port" }, ...urls];
 }
@@ -95,18 +95,18 @@ function defaultTokenFile(env: Io["env"]): string {
 }
 
 /** Nothing at all would mean every address. */
-function addressOf(text: string): string {
+function parseAddress(text: string): string {
   if (/^[\w.:-]+$/.test(text)) return text;
   throw new UsageError(`--host "${text}" must be an address or a name: 127.0.0.1, ::1, 0.0.0.0`);
 }
 
-function portOf(name: OptionName, text: string): number {
+function parsePort(name: OptionName, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= MAX_PORT) return port;
   throw new UsageError(`--${name} "${text}" must be a number from 0 (a free port) to ${MAX_PORT}.`);
 }
 
-function drainOf(text: string | undefined): number {
+function parseDrain(text: string | undefined): number {
   if (text === undefined) return DEFAULT_DRAIN_MS;
   const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (seconds <= MAX_DRAIN_SECONDS) return seconds * MS_PER_SECOND;
@@ -114,7 +114,7 @@ function drainOf(text: string | undefined): number {
 }
 
 /** A name as it stands in the `Host` of a request. */
-function hostOf(text: string): string {
+function parseHost(text: string): string {
   const url = URL.canParse(`http://${text}`) ? new URL(`http://${text}`) : undefined;
   // The usual port is left out of a URL, and may be in what was written.
   const isHost = url && [url.host, `${url.host}:80`].includes(text.toLowerCase());
@@ -122,7 +122,7 @@ function hostOf(text: string): string {
   throw new UsageError(`--allow-host "${text}" must be a name, or name:port: gyre.example.org`);
 }
 
-function originOf(text: string): string {
+function parseOrigin(text: string): string {
   if (URL.canParse(text) && new URL(text).origin === text.toLowerCase()) return text;
   throw new UsageError(
     `--allow-origin "${text}" must be what a browser calls a page's origin: https://example.org`,

@@ -1,7 +1,7 @@
 import { WireClient } from "@gyre/protocol";
 import { streamProxy } from "@gyre/protocol/proxy";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { PATIENCE, ServeWorld, textOf } from "../../testing/served-program.ts";
+import { PATIENCE, ServeWorld, readText } from "../../testing/served-program.ts";
 
 let world: ServeWorld;
 
@@ -45,8 +45,8 @@ describe("gyre serve, asked to end", () => {
     const { answer, release } = held();
     world.service.play(answer);
     const server = await world.serve(["--drain", "60"]);
-    const agent = await world.agentOf(server);
-    const idle = await world.agentOf(server);
+    const agent = await world.createAgent(server);
+    const idle = await world.createAgent(server);
     const run = agent.prompt("Take your time.");
     await world.service.asked(0);
     server.run.kill("SIGTERM");
@@ -55,7 +55,7 @@ describe("gyre serve, asked to end", () => {
     await expect(fetch(`${server.url}/healthz`)).rejects.toThrow("fetch failed");
     release();
     expect((await run).stop).toBe("done");
-    expect(textOf(agent.state.messages.at(-1))).toBe("At last.");
+    expect(readText(agent.state.messages.at(-1))).toBe("At last.");
     expect((await server.run.end).code).toBe(143);
     expect(world.service.requests).toHaveLength(1);
   });
@@ -63,7 +63,7 @@ describe("gyre serve, asked to end", () => {
   it("drain: a run can be aborted meanwhile", async () => {
     world.service.play([{ silent: true }]);
     const server = await world.serve(["--drain", "600"]);
-    const agent = await world.agentOf(server);
+    const agent = await world.createAgent(server);
     const run = agent.prompt("For ever.");
     await world.service.asked(0);
     server.run.kill("SIGTERM");
@@ -78,12 +78,12 @@ describe("gyre serve, asked to end", () => {
     world.service.play(answer);
     const server = await world.serve(["--drain", "60"]);
     const { url, token } = server;
-    const stream = streamProxy(await world.modelOf(server), { messages: [] }, { url, token });
+    const stream = streamProxy(await world.findModel(server), { messages: [] }, { url, token });
     await world.service.asked(0);
     server.run.kill("SIGTERM");
     expect(await server.logged("drain")).toMatchObject({ streams: 1 });
     release();
-    expect(textOf(await stream.result())).toBe("At last.");
+    expect(readText(await stream.result())).toBe("At last.");
     expect((await server.run.end).code).toBe(143);
   });
 
@@ -91,7 +91,7 @@ describe("gyre serve, asked to end", () => {
     world.service.play([{ silent: true }]);
     const home = await world.program.makeHome();
     const server = await world.serve(["--drain", "0"], { home });
-    const agent = await world.agentOf(server);
+    const agent = await world.createAgent(server);
     const run = agent.prompt("For ever.");
     await world.service.asked(0);
     server.run.kill("SIGTERM");
@@ -105,7 +105,7 @@ describe("gyre serve, asked to end", () => {
   it("drain: a second signal waits for nothing", async () => {
     world.service.play([{ silent: true }]);
     const server = await world.serve(["--drain", "600"]);
-    const agent = await world.agentOf(server);
+    const agent = await world.createAgent(server);
     // The server leaves without a word: the run is lost to this client.
     agent.prompt("For ever.").catch(() => {});
     await world.service.asked(0);
@@ -128,13 +128,13 @@ describe("gyre serve, killed", () => {
     world.service.play([{ say: "Before." }, { say: "After." }]);
     const home = await world.program.makeHome();
     const first = await world.serve([], { home });
-    const agent = await world.agentOf(first);
+    const agent = await world.createAgent(first);
     await agent.prompt("One.");
     first.run.kill("SIGKILL");
     await first.run.end;
     await world.serve(["--port", String(first.port)], { home });
     await agent.prompt("Two.");
-    expect(agent.state.messages.filter(({ role }) => role === "assistant").map(textOf)).toEqual([
+    expect(agent.state.messages.filter(({ role }) => role === "assistant").map(readText)).toEqual([
       "Before.",
       "After.",
     ]);
@@ -145,7 +145,7 @@ describe("gyre serve, killed", () => {
     world.service.play([{ silent: true }, { say: "After." }]);
     const home = await world.program.makeHome();
     const first = await world.serve([], { home });
-    const agent = await world.agentOf(first);
+    const agent = await world.createAgent(first);
     const run = agent.prompt("One.").catch(String);
     await world.service.asked(0);
     first.run.kill("SIGKILL");
@@ -153,7 +153,7 @@ describe("gyre serve, killed", () => {
     await world.serve(["--port", String(first.port)], { home });
     expect(await run).toContain("opened again");
     await agent.prompt("Two.");
-    expect(textOf(agent.state.messages.at(-1))).toBe("After.");
+    expect(readText(agent.state.messages.at(-1))).toBe("After.");
     expect(agent.state.messages[0]).toMatchObject({ role: "user", content: "One." });
   });
 });

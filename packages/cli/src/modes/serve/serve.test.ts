@@ -9,7 +9,7 @@ import { streamProxy } from "@gyre/protocol/proxy";
 import { RemoteAgent } from "@gyre/server/client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { jsonLines, TEST_KEY } from "../../testing/program.ts";
-import { ServeWorld, startServer, textOf, usualTokenFile } from "../../testing/served-program.ts";
+import { ServeWorld, startServer, readText, usualTokenFile } from "../../testing/served-program.ts";
 
 let world: ServeWorld;
 
@@ -24,7 +24,7 @@ beforeEach(() => world.begin());
 afterEach(() => world.end());
 
 /** With headers that `fetch` would not send. */
-function statusOf(port: number, headers: Record<string, string>): Promise<number | undefined> {
+function fetchStatus(port: number, headers: Record<string, string>): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, path: "/metrics", headers }, (response) => {
       response.resume();
@@ -41,9 +41,9 @@ describe("gyre serve", () => {
       { say: "Written." },
     ]);
     const server = await world.serve(["--mode", "auto-edit"]);
-    const agent = await world.agentOf(server);
+    const agent = await world.createAgent(server);
     await agent.prompt("Write it.");
-    expect(textOf(agent.state.messages.at(-1))).toBe("Written.");
+    expect(readText(agent.state.messages.at(-1))).toBe("Written.");
     expect(statSync(`${server.run.cwd}/a.txt`).size).toBe(3);
   });
 
@@ -78,8 +78,8 @@ describe("gyre serve", () => {
     expect(services).toContain("anthropic");
     const usable = new Set(["anthropic", ...keyless]);
     expect([...services].filter((id) => !usable.has(id))).toEqual([]);
-    const message = await client.complete(await world.modelOf(server), { messages: [] });
-    expect(textOf(message)).toBe("Through the wire.");
+    const message = await client.complete(await world.findModel(server), { messages: [] });
+    expect(readText(message)).toBe("Through the wire.");
   });
 
   it("HTTP: streams to streamProxy, and the key stays in the server", async () => {
@@ -87,9 +87,9 @@ describe("gyre serve", () => {
     const server = await world.serve();
     const { url, token } = server;
     const events: string[] = [];
-    const stream = streamProxy(await world.modelOf(server), { messages: [] }, { url, token });
+    const stream = streamProxy(await world.findModel(server), { messages: [] }, { url, token });
     for await (const event of stream) events.push(JSON.stringify(event));
-    expect(textOf(await stream.result())).toBe("Through the proxy.");
+    expect(readText(await stream.result())).toBe("Through the proxy.");
     expect(world.service.requests[0]?.headers["x-api-key"]).toBe(TEST_KEY);
     expect(events.join("\n")).not.toContain(TEST_KEY);
   });
@@ -109,7 +109,7 @@ describe("gyre serve", () => {
     expect((await fetch(`${server.url}/metrics`, { headers: wrong })).status).toBe(401);
     const { port, token } = server;
     const headers = { host: "evil.example", authorization: `Bearer ${token}` };
-    expect(await statusOf(port, headers)).toBe(403);
+    expect(await fetchStatus(port, headers)).toBe(403);
     expect(await server.logged("refused")).toMatchObject({ reason: "token", level: "info" });
   });
 
@@ -118,7 +118,7 @@ describe("gyre serve", () => {
     const server = await world.serve(["--allow-host", "gyre.example", "--allow-origin", origin]);
     const { port, token } = server;
     const headers = { host: "gyre.example", origin, authorization: `Bearer ${token}` };
-    expect(await statusOf(port, headers)).toBe(200);
+    expect(await fetchStatus(port, headers)).toBe(200);
   });
 
   it("who may come in: nobody without the token over TCP, and that is logged", async () => {
@@ -156,7 +156,7 @@ describe("gyre serve", () => {
   it("the log: is lines of JSON with neither content, nor key, nor token", async () => {
     world.service.play([{ say: "A secret answer." }]);
     const server = await world.serve();
-    const agent = await world.agentOf(server);
+    const agent = await world.createAgent(server);
     await agent.prompt("A secret question.");
     await expect(agent.setModel("nobody/nothing")).rejects.toThrow("nobody");
     await agent.close();

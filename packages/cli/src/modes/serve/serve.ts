@@ -7,12 +7,12 @@ import { EXIT, type ExitCode, ExitError } from "../../core/exit-codes.ts";
 import type { Io, Sink } from "../../core/io.ts";
 import { type Models, openModels } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
-import { redirectConsole, writableOf } from "../rpc/rpc.ts";
+import { redirectConsole, createWritable } from "../rpc/rpc.ts";
 import { RpcHost, rpcSetup } from "../rpc/host.ts";
 import { readSetup } from "../../harness/setup.ts";
 import { version } from "../../core/version.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
-import { codeOf, ServeLog } from "./log.ts";
+import { errorCode, ServeLog } from "./log.ts";
 import { isLoopback, type ServeOptions, serveOptions, type ServePlace } from "./options.ts";
 import { usableModels } from "./usable-models.ts";
 import { WatchedService } from "./watched-service.ts";
@@ -41,7 +41,7 @@ export async function runServe(
   const options = serveOptions(values, io);
   const log = new ServeLog(io.stderr, { isQuiet: options.isQuiet, clock });
   // What is said on the way is a line of the log, like all else.
-  const logged: Io = { ...io, stderr: { write: (text) => log.warning(saidIn(text)) } };
+  const logged: Io = { ...io, stderr: { write: (text) => log.warning(stripProgramName(text)) } };
   const restoreConsole = redirectConsole(logged.stderr);
   try {
     const server = await Served.open(values, logged, options, log, clock, models);
@@ -84,7 +84,7 @@ class Served {
         new WatchedService(service, {
           isStopping: () => this.#isStopping,
           onRefused: (type, error) => {
-            const code = codeOf(error) ?? "internal_error";
+            const code = errorCode(error) ?? "internal_error";
             log.info({ event: "request_error", type, code });
           },
         }),
@@ -129,7 +129,7 @@ class Served {
 
   /** Until the program is asked to end. */
   async onPorts(place: ServePlace, { signal, stdout }: Io): Promise<ExitCode> {
-    const { token, isNew } = await tokenOf(place.tokenFile);
+    const { token, isNew } = await readToken(place.tokenFile);
     const named = place.listeners.flatMap(({ url }) => (URL.canParse(url) ? [new URL(url)] : []));
     const hosts = new Set([place.host, ...named.map(({ hostname }) => hostname)]);
     for (const host of hosts) {
@@ -166,7 +166,7 @@ class Served {
 
   /** Until the other end leaves, or the program is asked to end. */
   async onStreams({ signal, stdin, stdout }: Io): Promise<ExitCode> {
-    const transport = openStdio({ input: stdin, output: writableOf(stdout) });
+    const transport = openStdio({ input: stdin, output: createWritable(stdout) });
     this.#log.info({ event: "listen", transport: "stdio" });
     const gone = new Promise<void>((resolve) => {
       this.#serve(whenClosed(transport, resolve), "stdio");
@@ -235,7 +235,7 @@ class Served {
   }
 }
 
-async function tokenOf(file: string): Promise<{ token: string; isNew: boolean }> {
+async function readToken(file: string): Promise<{ token: string; isNew: boolean }> {
   try {
     return await readOrMakeToken(file);
   } catch (error) {
@@ -284,6 +284,6 @@ function codeOfSignal({ reason }: AbortSignal): ExitCode {
 }
 
 /** What a line on stderr says, without the name of the program before it. */
-function saidIn(text: string): string {
+function stripProgramName(text: string): string {
   return text.trimEnd().replace(/^gyre: /, "");
 }

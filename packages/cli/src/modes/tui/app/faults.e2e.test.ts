@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { describe, expect, it } from "vitest";
-import { environmentOf } from "../../../testing/program.ts";
+import { buildEnvironment } from "../../../testing/program.ts";
 import { type Answer, type Script, scriptedService } from "../../../testing/scripted-service.ts";
 import { openInTerminal, type TerminalRun } from "../../../testing/terminal-program.ts";
 import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
@@ -16,7 +16,7 @@ const { cleanUps, open } = world;
 /** An answer that begins, and then nothing comes any more. */
 const HALTED: Answer = {
   say: "I am at it, and there is more",
-  trouble: { how: "silence", afterDeltas: 1 },
+  fault: { how: "silence", afterDeltas: 1 },
 };
 
 const DEADLINE_MS = 60_000;
@@ -34,7 +34,7 @@ async function openBare(script: Script, args: readonly string[]) {
   for (const folder of [cwd, join(home, "tmp")]) mkdirSync(folder);
   const child = spawn(process.execPath, [world.program.entry, ...args], {
     cwd,
-    env: { TERM: "xterm-256color", ...environmentOf(home, service) },
+    env: { TERM: "xterm-256color", ...buildEnvironment(home, service) },
   });
   let written = "";
   child.onData((text) => (written += text));

@@ -11,7 +11,7 @@ const { open } = world;
 /** An answer that begins, and then nothing comes any more. */
 const HALTED: Answer = {
   say: "I am at it, and there is more",
-  trouble: { how: "silence", afterDeltas: 1 },
+  fault: { how: "silence", afterDeltas: 1 },
 };
 const LEFT = { code: 0, signal: undefined };
 

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { coloursIn, cursorMovesIn, fullClearsIn } from "../../../testing/screen-text.ts";
+import { findColors, cursorMovesIn, fullClearsIn } from "../../../testing/screen-text.ts";
 import type { Answer, Script } from "../../../testing/scripted-service.ts";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
 import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import { QUIET_MS } from "../panels/permission.ts";
 
 // The built program in a real terminal, as a person sees it: whole screens.
@@ -28,7 +28,7 @@ function shown(run: TerminalRun): string {
 
 /** An answer that stops in its midst, and leaves the stream open. */
 function halted(say: string, afterDeltas: number, deltaChars = 12): Answer {
-  return { say, deltaChars, trouble: { how: "silence", afterDeltas } };
+  return { say, deltaChars, fault: { how: "silence", afterDeltas } };
 }
 
 /** A script whose answers the test gives one by one, when it wants to. */
@@ -414,7 +414,7 @@ it("keeps East Asian characters and emoji in their columns", async () => {
     "
   `);
   const { row, column } = run.cursor();
-  expect(column).toBe(widthOf(run.screen()[row] ?? ""));
+  expect(column).toBe(measureWidth(run.screen()[row] ?? ""));
 });
 
 it("opens the tree with Esc Esc", async () => {
@@ -582,7 +582,7 @@ it("writes no colours where they are not wanted", async () => {
   });
   ask(run, "Say it.");
   await idle(run, "**All** of `it`.");
-  expect(coloursIn(run.bytes.toString("latin1"))).toEqual([]);
+  expect(findColors(run.bytes.toString("latin1"))).toEqual([]);
 });
 
 it("writes lines alone for what reads a terminal aloud", async () => {

@@ -1,4 +1,4 @@
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import { shownText } from "../../../text/shown-text.ts";
 import type { Completion, CompletionRequest, Completions } from "./completion.ts";
 import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
@@ -27,7 +27,7 @@ export function listRows(
   const middle = Math.max(0, marked - Math.floor(height / 2));
   const first = Math.max(0, Math.min(middle, items.length - height));
   const seen = items.slice(first, first + height);
-  const widest = Math.max(0, ...seen.map(({ label }) => widthOf(label)));
+  const widest = Math.max(0, ...seen.map(({ label }) => measureWidth(label)));
   const labelColumns = Math.min(widest, Math.floor(columns * MAX_LABEL_SHARE));
   return seen.map(({ label, detail }, index) => {
     const isMarked = first + index === marked;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import { signAt, TextRows } from "./editor-rows.ts";
 
 function layoutRows(line: string, columns: number, label = ""): string[] {
@@ -45,7 +45,7 @@ test("no row is too wide, none is lost, and every place has its row and column",
       const starts = rows.starts([line], 0);
       expect([...starts].sort((a, b) => a - b)).toEqual([...new Set(starts)]);
       for (const shown of layoutRows(line, columns))
-        expect(widthOf(shown)).toBeLessThanOrEqual(columns);
+        expect(measureWidth(shown)).toBeLessThanOrEqual(columns);
       for (const [row, start] of starts.entries()) {
         const place = { line: 0, row };
         const position = rows.findPosition([line], place, 3);

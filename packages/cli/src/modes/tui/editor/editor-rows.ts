@@ -1,5 +1,5 @@
 import { fit } from "../../../core/terminal.ts";
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 
 /** Where something is in a text: its line, and the units before it there. */
 export interface Position {
@@ -168,13 +168,13 @@ export class TextRows {
   }
 
   #clusters(text: string): SizedCluster[] {
-    const clusters: SizedCluster[] = clustersOf(text);
+    const clusters: SizedCluster[] = splitClusters(text);
     if (text.search(SIGNS) < 0) return clusters;
     return clusters.map((cluster) => {
       if (!isSign(cluster.text)) return cluster;
       return {
         text: cluster.text,
-        width: Math.min(widthOf(this.#getLabel(cluster.text)), this.#columns),
+        width: Math.min(measureWidth(this.#getLabel(cluster.text)), this.#columns),
       };
     });
   }

@@ -1,5 +1,5 @@
 import { shownText } from "../../../text/shown-text.ts";
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { listRows } from "./completion-list.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitRow, row, type Row, span } from "../terminal/row.ts";
@@ -55,7 +55,7 @@ export class HistorySearch {
         return this.#move(-1);
       case "backspace":
         this.#search(
-          clustersOf(this.#query)
+          splitClusters(this.#query)
             .slice(0, -1)
             .map(({ text }) => text)
             .join(""),
@@ -79,7 +79,7 @@ export class HistorySearch {
       items.length === 0
         ? [fitRow(row("  nothing found", theme.dim), columns)].slice(0, maxRows - 1)
         : listRows(items, this.#marked, { theme, columns, maxRows: maxRows - 1 });
-    const column = Math.min(columns - 1, widthOf(LEAD + this.#query));
+    const column = Math.min(columns - 1, measureWidth(LEAD + this.#query));
     return { rows: [asked, ...list], cursor: { row: 0, column } };
   }
 

@@ -1,4 +1,4 @@
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 
 /** What is beyond this is not taken: it is one line, not a document. */
@@ -56,7 +56,7 @@ export class LineInput {
         return true;
       case "right":
       case "ctrl+f":
-        this.#move(this.#before.length + (clustersOf(this.#after)[0]?.text.length ?? 0));
+        this.#move(this.#before.length + (splitClusters(this.#after)[0]?.text.length ?? 0));
         return true;
       case "home":
       case "ctrl+a":
@@ -70,7 +70,7 @@ export class LineInput {
         this.#before = alt ? removeWord(this.#before) : removeLast(this.#before);
         return true;
       case "delete":
-        this.#after = this.#after.slice(clustersOf(this.#after)[0]?.text.length ?? 0);
+        this.#after = this.#after.slice(splitClusters(this.#after)[0]?.text.length ?? 0);
         return true;
       case "ctrl+u":
         this.#before = "";
@@ -101,11 +101,11 @@ export function fitAroundCursor(
 ): { text: string; cursor: number } {
   // The cursor takes a column of its own at the end of the line.
   const room = Math.max(1, columns - 1);
-  let shown = clustersOf(before);
-  let cursor = widthOf(before);
+  let shown = splitClusters(before);
+  let cursor = measureWidth(before);
   let from = 0;
   while (cursor > room && from < shown.length) cursor -= shown[from++]?.width ?? 0;
-  shown = [...shown.slice(from), ...clustersOf(text.slice(before.length))];
+  shown = [...shown.slice(from), ...splitClusters(text.slice(before.length))];
   let width = 0;
   let kept = "";
   for (const cluster of shown) {
@@ -117,7 +117,7 @@ export function fitAroundCursor(
 }
 
 function findLastCluster(text: string): string {
-  return clustersOf(text).at(-1)?.text ?? "";
+  return splitClusters(text).at(-1)?.text ?? "";
 }
 
 function removeLast(text: string): string {

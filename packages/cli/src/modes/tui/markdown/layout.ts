@@ -1,4 +1,4 @@
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import type { CodeLine, CodeNode } from "./code.ts";
 import { type Look, joinStyles } from "./inline.ts";
 import {
@@ -133,7 +133,7 @@ function layoutCodeLine(
     spanEnd += text.length;
     let at = Math.max(start, spanStart);
     let piece = "";
-    for (const cluster of clustersOf(text.slice(at - spanStart, Math.max(0, end - spanStart)))) {
+    for (const cluster of splitClusters(text.slice(at - spanStart, Math.max(0, end - spanStart)))) {
       if (cluster.width > room && at > rowStart) {
         rows.push({ row: [...current, span(piece, style)], at: line.at + rowStart * line.step });
         current = [mark];
@@ -162,7 +162,7 @@ function layoutList({ items }: ListNode, columns: number, range: Range, look: Lo
 
 function layoutItem(item: ListItem, columns: number, range: Range, look: Look): LaidRow[] {
   const { at, marker } = item;
-  const width = widthOf(marker);
+  const width = measureWidth(marker);
   const markerSpan = span(marker, joinStyles(look.style, look.theme.accent));
   const isNarrow = columns - width < MIN_INNER_COLUMNS;
   const rows = layoutChildren(item.children, isNarrow ? columns : columns - width, range, look);

@@ -1,4 +1,4 @@
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import { type Look, joinStyles, type Unit } from "./inline.ts";
 import { clipUnits, END, isWithin, type LaidRow, type Range, START, wrapUnits } from "./range.ts";
 import type { TableNode, TableRow } from "./tree.ts";
@@ -77,7 +77,7 @@ function computeWidths({ header, rows }: TableNode, columns: number): number[] |
 
 function measureCell(cell: readonly Unit[] = []): number {
   const text = cell.map(({ text }) => text).join("");
-  return Math.max(...text.split("\n").map((line) => widthOf(line)));
+  return Math.max(...text.split("\n").map((line) => measureWidth(line)));
 }
 
 function layoutBoxedRow(

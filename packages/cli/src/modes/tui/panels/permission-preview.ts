@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { present } from "@gyre/agent";
 import { type ApprovalRequest, sanitize } from "@gyre/tools";
 import { findPresentation } from "@gyre/tools/catalog";
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { diffTexts, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
 import { type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -93,8 +93,8 @@ function keepEnds<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number 
 
 /** A text on one line, its middle left out where there is no room for it. */
 export function fitMiddle(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text;
-  const clusters = clustersOf(text);
+  if (measureWidth(text) <= columns) return text;
+  const clusters = splitClusters(text);
   const tailRoom = Math.floor((columns - 1) / 2);
   const tail = takeClusters(clusters.toReversed(), tailRoom).reverse();
   const head = takeClusters(clusters, columns - 1 - tailRoom);

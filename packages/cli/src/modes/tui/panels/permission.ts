@@ -1,5 +1,5 @@
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import {
@@ -196,7 +196,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const asked = safeLine(`Allow ${tool}`);
     const path = args["path"];
     if (this.#preview.type !== "diff" || typeof path !== "string") return `${asked}?`;
-    const room = Math.max(1, columns - widthOf(`${asked} ?`));
+    const room = Math.max(1, columns - measureWidth(`${asked} ?`));
     return `${asked} ${fitMiddle(safeLine(path), room)}?`;
   }
 
@@ -253,14 +253,15 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   #choiceRow(index: number, columns: number): Row {
     const { key = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
-    const room = columns - widthOf(`${SIGN}${key} `);
+    const room = columns - measureWidth(`${SIGN}${key} `);
     if (rule === undefined) return this.#renderChoice(index, key, label);
-    const isLong = room - widthOf(`${label}: `) >= Math.min(widthOf(rule), MIN_RULE_COLUMNS);
+    const isLong =
+      room - measureWidth(`${label}: `) >= Math.min(measureWidth(rule), MIN_RULE_COLUMNS);
     const lead = isLong ? label : short;
     return this.#renderChoice(
       index,
       key,
-      `${lead}: ${fitMiddle(rule, room - widthOf(`${lead}: `))}`,
+      `${lead}: ${fitMiddle(rule, room - measureWidth(`${lead}: `))}`,
     );
   }
 

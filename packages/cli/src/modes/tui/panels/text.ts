@@ -1,5 +1,5 @@
 import { oneLine } from "../../../text/shown-text.ts";
-import { clustersOf } from "../../../text/width.ts";
+import { splitClusters } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { fitRow, type Row, row, span } from "../terminal/row.ts";
@@ -70,6 +70,6 @@ export class TextPanel implements Panel<string> {
   #maskSecret(): [string, string] {
     const { before, text } = this.#line;
     if (!this.#question.secret) return [before, text];
-    return [DOT.repeat(clustersOf(before).length), DOT.repeat(clustersOf(text).length)];
+    return [DOT.repeat(splitClusters(before).length), DOT.repeat(splitClusters(text).length)];
   }
 }

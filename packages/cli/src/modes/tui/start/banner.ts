@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { sep } from "node:path";
 import { shownText } from "../../../text/shown-text.ts";
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -39,7 +39,7 @@ export function bannerRow(facts: BannerFacts): Row {
   const folder = replaceHome(oneLine(facts.folder), facts.home ?? homedir());
   const isTrustShown = trust !== "nothing to trust";
   const tail = isTrustShown ? [span(GAP, theme.dim), trustSpan(trust, theme)] : [];
-  const room = columns - widthOfRow(head) - widthOf(GAP);
+  const room = columns - widthOfRow(head) - measureWidth(GAP);
   const beside = room - widthOfRow(tail);
   const withFolder = (space: number): Span[] => [
     span(`${GAP}${shortenFolder(folder, space)}`, theme.dim),
@@ -55,7 +55,7 @@ function trustSpan(trust: FolderTrust, theme: Theme): Span {
 }
 
 function hasRoomFor(folder: string, columns: number): boolean {
-  return columns >= Math.min(MIN_FOLDER_COLUMNS, widthOf(folder));
+  return columns >= Math.min(MIN_FOLDER_COLUMNS, measureWidth(folder));
 }
 
 function replaceHome(folder: string, home: string): string {
@@ -65,10 +65,10 @@ function replaceHome(folder: string, home: string): string {
 
 /** The end of a path, from the beginning of a name where one fits. */
 function shortenFolder(folder: string, columns: number): string {
-  if (widthOf(folder) <= columns) return folder;
+  if (measureWidth(folder) <= columns) return folder;
   let kept = "";
   let left = columns - 1;
-  for (const { text, width } of clustersOf(folder).reverse()) {
+  for (const { text, width } of splitClusters(folder).reverse()) {
     left -= width;
     if (left < 0) break;
     kept = text + kept;

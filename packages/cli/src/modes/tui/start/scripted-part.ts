@@ -1,7 +1,7 @@
 import { type Context, type Message, outcomeOf, textOf } from "@gyre/ai";
 import { call, say, type ScriptAnswer, type ScriptFunction, think } from "@gyre/ai/testing";
 import { PROVENANCE_NOTE } from "@gyre/tools";
-import { MENDED_CODE, TASK, TEST_COMMAND } from "../../demo/project.ts";
+import { FIXED_CODE, TASK, TEST_COMMAND } from "../../demo/project.ts";
 import { demoScript } from "../../demo/script.ts";
 import { restoreDemo } from "./demo-folder.ts";
 
@@ -151,7 +151,7 @@ async function summarizeDemo(context: Context): Promise<ScriptAnswer> {
 What is different in \`splitBill\`:
 
 \`\`\`js
-${MENDED_CODE.replace(/^ {2}/gm, "").trimEnd()}
+${FIXED_CODE.replace(/^ {2}/gm, "").trimEnd()}
 \`\`\`
 
 That was my part. ${WAYS}`;

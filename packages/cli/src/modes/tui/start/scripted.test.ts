@@ -6,7 +6,7 @@ import { type Clock, type Message, systemClock, textOf } from "@gyre/ai";
 import { SessionStore } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { afterEach, describe, expect, it } from "vitest";
-import { MENDED_CODE, PROJECT_FILES, SOURCE_FILE } from "../../demo/project.ts";
+import { FIXED_CODE, PROJECT_FILES, SOURCE_FILE } from "../../demo/project.ts";
 import { type Harness, type HarnessOptions, openHarness } from "../../../harness/harness.ts";
 import { openModels } from "../../../models/models.ts";
 import { createDemoEnvironment, type DemoFolder, createDemoFolder } from "./demo-folder.ts";
@@ -119,7 +119,7 @@ describe("the scripted model in a harness", () => {
     expect(end.stop).toBe("done");
     expect(calls(world)).toEqual(WHOLE);
     expect(world.asked.map(({ tool }) => tool)).toContain("edit");
-    expect(source(world)).toContain(MENDED_CODE);
+    expect(source(world)).toContain(FIXED_CODE);
     expect(readLastAnswer(world)).toContain("All 3 tests pass.");
     expect(readLastAnswer(world)).toContain("| 1000 | 3 |");
     expect(readLastAnswer(world)).toContain("```js\nconst left = cents % people;");
@@ -152,7 +152,7 @@ describe("the scripted model in a harness", () => {
     await world.harness.prompt({ text: "demo" });
     await world.harness.prompt({ text: "The demo again, please" });
     expect(calls(world)).toEqual([...WHOLE, ...WHOLE]);
-    expect(source(world)).toContain(MENDED_CODE);
+    expect(source(world)).toContain(FIXED_CODE);
     const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
     expect(texts.filter((text) => text.includes("put the bug back"))).toHaveLength(1);
   });
@@ -177,7 +177,7 @@ describe("the scripted model in a harness", () => {
     expect(calls(world)).toEqual(WHOLE);
     const texts = world.harness.agent.state.messages.filter(isLlmMessage).map(textOf);
     expect(texts.filter((text) => text.includes("> Use tabs"))).toHaveLength(1);
-    expect(source(world)).toContain(MENDED_CODE);
+    expect(source(world)).toContain(FIXED_CODE);
   });
 
   it("stops when it is told to", async () => {
@@ -206,7 +206,7 @@ describe("the scripted model in a harness", () => {
     await world.harness.prompt({ text: "hello" });
     expect(readLastAnswer(world)).toContain("> hello");
     await world.harness.prompt({ text: "demo" });
-    expect(source(world)).toContain(MENDED_CODE);
+    expect(source(world)).toContain(FIXED_CODE);
   });
 
   it("is cut off at once while it writes", async () => {

@@ -90,7 +90,7 @@ async function buildFinding(
   place: TrustPlace,
   home: string,
 ): Promise<TrustFinding> {
-  const { readTrustFile, TrustFileError, trustFile, trustOf } =
+  const { readTrustFile, TrustFileError, trustFile, findTrust } =
     await import("../../../settings/trust.ts");
   let folders: ReturnType<typeof readTrustFile> = new Map();
   let problem: string | undefined;
@@ -101,7 +101,7 @@ async function buildFinding(
     problem = `${shownText(error.message)}.`;
   }
   const open = found
-    .map((offer) => ({ offer, was: trustOf(folders, offer.key, offer.files) }))
+    .map((offer) => ({ offer, was: findTrust(folders, offer.key, offer.files) }))
     .filter(({ was }) => was !== "trusted");
   if (open.length === 0) return { trust: "trusted", notes: [], offers: [] };
   const notes = open.flatMap(({ offer }) => offer.refusal ?? []);

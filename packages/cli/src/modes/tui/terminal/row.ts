@@ -1,4 +1,4 @@
-import { type Cluster, clustersOf, isSureWidth, widthOf } from "../../../text/width.ts";
+import { type Cluster, splitClusters, isSureWidth, measureWidth } from "../../../text/width.ts";
 
 /** A piece of a row. `style` is what stands in a sequence for styles (`1;36`); empty: none. */
 export interface Span {
@@ -26,7 +26,7 @@ export function textOfRow(spans: Row): string {
 
 export function widthOfRow(spans: Row): number {
   let width = 0;
-  for (const { text } of spans) width += widthOf(text);
+  for (const { text } of spans) width += measureWidth(text);
   return width;
 }
 
@@ -37,7 +37,7 @@ export function fitRow(spans: Row, columns: number): Row {
   let left = columns - 1;
   for (const { text, style } of spans) {
     let kept = "";
-    for (const cluster of clustersOf(text)) {
+    for (const cluster of splitClusters(text)) {
       left -= cluster.width;
       if (left < 0) return [...fitted, { text: `${kept}…`, style }];
       kept += cluster.text;
@@ -60,7 +60,7 @@ export interface Cell extends Cluster {
 
 export function splitCells(spans: Row): Cell[] {
   return spans.flatMap(({ text, style }) =>
-    clustersOf(text).map((cluster) => ({ ...cluster, style })),
+    splitClusters(text).map((cluster) => ({ ...cluster, style })),
   );
 }
 

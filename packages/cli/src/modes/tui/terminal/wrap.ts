@@ -1,4 +1,4 @@
-import { clustersOf, widthOf } from "../../../text/width.ts";
+import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { EMPTY_ROW, type Row, type Span, widthOfRow } from "./row.ts";
 
 /** A row with the place in the text, all spans joined, where it begins. */
@@ -66,7 +66,7 @@ export function wrapSpans(
     }
     let at = word.at;
     for (const { text, style } of word.spans) {
-      for (const cluster of clustersOf(text)) {
+      for (const cluster of splitClusters(text)) {
         if (used > 0 && used + cluster.width > room) flush(at);
         current.push({ text: cluster.text, style });
         used += cluster.width;
@@ -115,7 +115,7 @@ function splitWords(spans: readonly Span[]): Word[] {
       }
       if (isBreakable(piece) && word.spans.length > 0) push(false);
       word.spans.push({ text: piece, style });
-      word.width += widthOf(piece);
+      word.width += measureWidth(piece);
       at += piece.length;
       if (isBreakable(piece)) push(false);
     }

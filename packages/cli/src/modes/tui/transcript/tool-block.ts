@@ -5,14 +5,14 @@ import {
   type Args,
   type CallText,
   callText,
-  detailsOf,
+  readDetails,
   duration,
   elapsed,
-  linesOf,
+  splitLines,
   resultText,
-  wordOf,
+  readText,
 } from "../../../text/tool-text.ts";
-import { widthOf } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import type { Block } from "../ui/block.ts";
 import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
@@ -197,12 +197,12 @@ export class ToolBlock implements LiveBlock {
   }
 
   #readTail(partial: AgentToolResult): string[] {
-    const { tool, text } = detailsOf(partial);
+    const { tool, text } = readDetails(partial);
     if (findPresentation(this.#tool)?.delegates === true) {
-      const last = linesOf(wordOf(text)).at(-1) ?? shownLine(wordOf(tool));
+      const last = splitLines(readText(text)).at(-1) ?? shownLine(readText(tool));
       if (last !== "") return [last];
     }
-    return linesOf(resultText(partial).slice(-MAX_TAIL_CHARS)).slice(-RUNNING_LINES);
+    return splitLines(resultText(partial).slice(-MAX_TAIL_CHARS)).slice(-RUNNING_LINES);
   }
 
   /** How long it has run, once that is long. */
@@ -240,7 +240,7 @@ export class ToolBlock implements LiveBlock {
       span(asked, userCommand ? theme.accent : theme.strong),
       ...(about === "" ? [] : [span(` ${about}`)]),
     ];
-    const room = Math.max(MIN_ABOUT_COLUMNS, columns - widthOf(textOfRow(behind)));
+    const room = Math.max(MIN_ABOUT_COLUMNS, columns - measureWidth(textOfRow(behind)));
     return [...fitRow(call, Math.min(room, columns)), ...behind];
   }
 }

@@ -5,8 +5,8 @@ import { shownLine, shownText } from "../../../text/shown-text.ts";
 import {
   counted,
   deniedText,
-  detailsOf,
-  linesOf,
+  readDetails,
+  splitLines,
   MAX_SHOWN_LINES,
   resultText,
 } from "../../../text/tool-text.ts";
@@ -103,7 +103,7 @@ function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | und
   if (summary === undefined && lines === undefined) return undefined;
   const shownSummary = summary === undefined ? {} : { summary };
   if (lines === undefined) return shownSummary;
-  const all = linesOf(lines.all.join("\n"));
+  const all = splitLines(lines.all.join("\n"));
   switch (lines.keep) {
     case "list": {
       const names = lines.names ?? all;
@@ -149,7 +149,7 @@ function diffView(
   files: readonly DiffFile[],
   { details }: EndedCall["result"],
 ): Partial<ToolView> | undefined {
-  const { created } = detailsOf({ details });
+  const { created } = readDetails({ details });
   if (files.length === 0) return undefined;
   const { added, removed } = countChanges(files);
   if (added + removed === 0) return { facts: ["nothing changed"] };
