@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { splitSource } from "../scripts/check/source-parts.mjs";
-import { listFiles } from "../scripts/check/words.mjs";
+import { listFiles, splitSource } from "../scripts/check/words.mjs";
 import { root } from "./snippets.ts";
 
 const RULES = Array.from({ length: 28 }, (_, index) => `R${index + 1}`);
@@ -60,9 +59,9 @@ function citedRules(path: string, text: string): string[] {
 
 function citingTexts(path: string, text: string): string[] {
   if (path.endsWith(".md")) return [text];
-  const { comments, strings } = splitSource(text);
-  return [
-    ...comments.map((comment) => comment.text),
-    ...strings.flatMap((string) => /^["`]?R\d+(?=[:"`,])/.exec(string.text)?.[0] ?? []),
-  ];
+  return splitSource(path, text).pieces.flatMap((piece) => {
+    if (piece.place === "comments") return [piece.text];
+    if (piece.place === "identifiers") return [];
+    return /^["`]?R\d+(?=[:"`,])/.exec(piece.text)?.[0] ?? [];
+  });
 }

@@ -138,7 +138,7 @@ function isMemberName(parent, key) {
  * @param {Node} [parent]
  * @param {string} [key]
  */
-function walk(node, visit, parent, key = "") {
+export function walk(node, visit, parent, key = "") {
   visit(node, parent, key);
   for (const [name, value] of Object.entries(node)) {
     for (const child of Array.isArray(value) ? value : [value]) {
@@ -163,7 +163,7 @@ function literal(node) {
 }
 
 /** @param {string} source */
-function lineFinder(source) {
+export function lineFinder(source) {
   const starts = [0];
   for (const match of source.matchAll(/\n/g)) starts.push(match.index + 1);
   /** @param {number} offset */

@@ -130,7 +130,7 @@ function lockedIn(file) {
 }
 
 /** @param {string} path in a lockfile */
-const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+const readName = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 
 /**
  * A lockfile made where a registry lacks the builds for other platforms leaves them
@@ -145,7 +145,7 @@ function checkLockfile(root, file) {
   const problems = [];
   for (const [path, { resolved, optionalDependencies }] of Object.entries(packages)) {
     if (!path.includes("node_modules/")) continue;
-    const name = nameOf(path);
+    const name = readName(path);
     if (resolved !== undefined && /^https?:/.test(resolved)) {
       problems.push(`${file}: ${name} has the address of a registry in "resolved"`);
     }
@@ -167,10 +167,10 @@ function checkLockfile(root, file) {
 function checkScripts(root) {
   return Object.entries(lockedIn(join(root, "package-lock.json")))
     .filter(
-      ([path]) => path.includes("node_modules/") && !Object.hasOwn(MAY_RUN_SCRIPTS, nameOf(path)),
+      ([path]) => path.includes("node_modules/") && !Object.hasOwn(MAY_RUN_SCRIPTS, readName(path)),
     )
     .filter(([path, { hasInstallScript }]) => hasInstallScript || runsScripts(join(root, path)))
-    .map(([path]) => `package-lock.json: ${nameOf(path)} runs a script when it is installed`);
+    .map(([path]) => `package-lock.json: ${readName(path)} runs a script when it is installed`);
 }
 
 /** @param {string} folder */

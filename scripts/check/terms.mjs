@@ -1,17 +1,24 @@
 /**
- * A word or phrase of `docs/terms.md`.
+ * A rule or an exception of `docs/terms.md`.
  *
  * @typedef {"identifiers" | "comments" | "prose"} Place
- * @typedef {{ words: readonly RegExp[], gap: RegExp, opensSentence: boolean }} Pattern `gap` is
- *   what may stand between two of the words
- * @typedef {{ pattern: Pattern, instead: string, places: ReadonlySet<Place> }} Rule
- * @typedef {{ allowed: Pattern | string | undefined, files: RegExp }} Exception a string is
- *   meant to the letter; without either it is the whole file
+ * @typedef {{ first: RegExp, phrase: RegExp, instead: string, places: ReadonlySet<Place> }} Rule
+ *   `first` is the first word in small letters, `phrase` (sticky) all of it
+ * @typedef {{ allowed: RegExp | undefined, files: RegExp }} Exception without `allowed` it is the
+ *   whole file
  * @typedef {{ rules: readonly Rule[], exceptions: readonly Exception[] }} Terms
  */
 
 /** @type {readonly Place[]} */
 const PLACES = ["identifiers", "comments", "prose"];
+
+/** Where a word begins or ends, also within `camelCase`. */
+const EDGE = "(?:(?<![A-Za-z])|(?![A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))";
+/** Blanks, `_`, `-`, and the margin of a comment. */
+const GAP = String.raw`[\s*/_-]*`;
+/** Before and after the first word of a sentence that asks nothing. */
+const OPENING = "(?<=(?:^|[.:;!?\"'`)(|#*/-])\\s*)";
+const NO_QUESTION = String.raw`(?![^.!]*\?)`;
 
 /**
  * Reads the tables "Not | Write | Where" and "Allowed | Files | Reason" of the page of terms: the
@@ -30,7 +37,7 @@ export function parseTerms(page) {
     if (head === "Not") {
       const places = parsePlaces(third);
       for (const text of codeSpans(first)) {
-        rules.push({ pattern: parsePattern(text), instead: second.replaceAll("`", ""), places });
+        rules.push({ ...parsePhrase(text), instead: second.replaceAll("`", ""), places });
       }
     } else if (head === "Allowed") {
       if (third === "") throw new Error(`docs/terms.md: "${first}" is allowed without a reason`);
@@ -85,48 +92,44 @@ function parsePlaces(cell) {
   return new Set(places);
 }
 
-/** Blanks, `_`, `-`, and the margin of a comment. */
-const ANY_GAP = /^[\s*/_-]*$/;
-const HYPHEN = /^-$/;
-
 /**
  * A phrase of words. The first has its regular forms, unless there is a hyphen in the phrase; `*`
  * stands for any letters; a capital means the beginning of a sentence.
  *
  * @param {string} source
- * @returns {Pattern}
  */
-function parsePattern(source) {
+function parsePhrase(source) {
   const [first = "", ...rest] = source.split(/[^A-Za-z*]+/).filter((word) => word !== "");
   if (first === "") throw new Error(`docs/terms.md: no word in "${source}"`);
-  const opensSentence = /^[A-Z]/.test(first);
-  const hasForms = !opensSentence && !/[*-]/.test(source);
-  const words = [
-    exactly(hasForms ? expandForms(first) : literally(first)),
-    ...rest.map((word) => exactly(literally(word))),
-  ];
-  return { words, gap: source.includes("-") ? HYPHEN : ANY_GAP, opensSentence };
+  const isOpening = /^[A-Z]/.test(first);
+  const forms = isOpening || /[*-]/.test(source) ? first.toLowerCase() : expandForms(first);
+  const gap = source.includes("-") ? "-" : GAP;
+  const words = [`(?:${forms})`, ...rest.map((word) => word.toLowerCase())]
+    .map((word) => `${ignoreCase(word)}${EDGE}`)
+    .join(gap);
+  const phrase = isOpening ? `${OPENING}(?=[A-Z])${words}${NO_QUESTION}` : words;
+  return {
+    first: new RegExp(`^(?:${forms.replaceAll("*", "[a-z]*")})$`),
+    phrase: new RegExp(phrase, "y"),
+  };
+}
+
+/** @param {string} expression of small letters, `*` for any of them */
+function ignoreCase(expression) {
+  return expression
+    .replaceAll(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)
+    .replaceAll("*", "[A-Za-z]*?");
 }
 
 /**
  * What an exception allows. A text with other signs than letters is meant to the letter.
  *
  * @param {string} text
- * @returns {Pattern | string | undefined}
  */
 function parseAllowed(text) {
   if (text === "*") return undefined;
-  return /[^A-Za-z* -]/.test(text) ? text : parsePattern(text);
-}
-
-/** @param {string} word */
-function literally(word) {
-  return word.toLowerCase().replaceAll("*", "[a-z]*");
-}
-
-/** @param {string} expression */
-function exactly(expression) {
-  return new RegExp(`^(?:${expression})$`);
+  if (/[^A-Za-z* -]/.test(text)) return new RegExp(escape(text), "g");
+  return new RegExp(`${EDGE}${parsePhrase(text).phrase.source}`, "g");
 }
 
 /** The regular forms of a word of four letters or more. @param {string} word */
@@ -139,12 +142,15 @@ function expandForms(word) {
 
 /** @param {string} glob `**` is any path, `*` any name */
 function parseGlob(glob) {
+  const names = { "**/": ".*", "**": ".*", "*": "[^/]*" };
   const expression = glob
     .split(/(\*\*\/?|\*)/)
-    .map((part) => {
-      if (part.startsWith("**")) return ".*";
-      return part === "*" ? "[^/]*" : part.replaceAll(/[.+?^$()[\]{}|\\]/g, "\\$&");
-    })
+    .map((part) => Reflect.get(names, part) ?? escape(part))
     .join("");
   return new RegExp(`^${expression}$`);
+}
+
+/** @param {string} text */
+function escape(text) {
+  return text.replaceAll(/[.*+?^$()[\]{}|\\]/g, "\\$&");
 }

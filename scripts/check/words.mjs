@@ -3,18 +3,19 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
-import { splitSource } from "./source-parts.mjs";
+import { parseSync } from "rolldown/utils";
+import { lineFinder, walk } from "./imports.mjs";
 import { parseTerms } from "./terms.mjs";
 
 /**
  * @typedef {import("./terms.mjs").Place} Place
  * @typedef {import("./terms.mjs").Rule} Rule
+ * @typedef {import("./imports.mjs").Node} Node
  * @typedef {import("./terms.mjs").Terms} Terms
  * @typedef {{ file: string, line: number, word: string, instead: string }} Finding
  * @typedef {{ file: string, line: number, name: string }} NamedFunction
  * @typedef {{ words?: number, of?: number }} Budget absent means 0
  * @typedef {{ problems: readonly string[], figures: readonly string[] }} Comparison
- * @typedef {{ text: string, lower: string, start: number }} Word
  * @typedef {(lower: string) => readonly Rule[]} RuleFinder the rules whose first word this is
  */
 
@@ -69,58 +70,35 @@ export function inspectFile(file, source, terms, rulesFor = createRuleFinder(ter
   const exceptions = terms.exceptions.filter(({ files }) => files.test(file));
   if (exceptions.some(({ allowed }) => allowed === undefined))
     return { findings: [], functions: [] };
-  const lineAt = createLineFinder(source);
-  /** @type {(Finding & { at: number })[]} */
-  const found = [];
-  /** @param {string} text @param {number} start @param {Place} place */
-  const inspect = (text, start, place) => {
-    /** @type {Word[] | undefined} */
-    let words;
-    for (const match of text.matchAll(WORD)) {
-      const rules = rulesFor(match[0].toLowerCase());
-      if (rules.length === 0) continue;
-      words ??= splitWords(text);
-      const at = words.findIndex((word) => word.start === match.index);
-      const rule = rules.find(
-        ({ pattern, places }) => places.has(place) && matches(pattern, text, words ?? [], at),
-      );
-      if (rule === undefined || isAllowed(exceptions, text, words, at)) continue;
-      const last = words[at + rule.pattern.words.length - 1] ?? { start: 0, text: "" };
-      const word = text.slice(match.index, last.start + last.text.length);
-      found.push({
-        file,
-        line: start < 0 ? 1 : lineAt(start + match.index),
-        word: word.replaceAll(/[\s*/]+/g, " "),
-        instead: rule.instead,
-        at: start + match.index,
-      });
+  const lineAt = lineFinder(source);
+  const { pieces, functions } = SOURCES.test(file)
+    ? splitSource(file, source)
+    : {
+        pieces: [{ text: source, start: 0, place: /** @type {Place} */ ("prose") }],
+        functions: [],
+      };
+  /** @type {Finding[]} */
+  const findings = [];
+  const name = file.slice(file.lastIndexOf("/") + 1);
+  for (const { text, start, place } of [
+    { text: name, start: -1, place: "identifiers" },
+    ...pieces,
+  ]) {
+    for (const { 0: first, index } of text.matchAll(WORD)) {
+      for (const { phrase, places, instead } of rulesFor(first.toLowerCase())) {
+        phrase.lastIndex = index;
+        const found = places.has(/** @type {Place} */ (place)) && phrase.exec(text);
+        if (!found || exceptions.some(({ allowed }) => covers(allowed, text, index))) continue;
+        const line = start < 0 ? 1 : lineAt(start + index);
+        findings.push({ file, line, word: found[0].replaceAll(/[\s*/]+/g, " "), instead });
+        break;
+      }
     }
+  }
+  return {
+    findings,
+    functions: functions.map(({ name, start }) => ({ file, line: lineAt(start), name })),
   };
-
-  inspect(file.slice(file.lastIndexOf("/") + 1), -1, "identifiers");
-  if (!SOURCES.test(file)) {
-    inspect(source, 0, "prose");
-    return { findings: found.map(withoutOffset), functions: [] };
-  }
-  const { code, comments, strings } = splitSource(source);
-  for (const match of code.matchAll(/[A-Za-z_$][\w$]*/g))
-    inspect(match[0], match.index, "identifiers");
-  for (const { text, start } of comments) inspect(text, start, "comments");
-  for (const { text, start } of strings) {
-    // `\n` and `\b` are no letters of the word behind them.
-    inspect(text.replaceAll(/\\[a-zA-Z]/g, "  "), start, "prose");
-  }
-  const functions = findFunctions(code).map(({ name, start }) => ({
-    file,
-    line: lineAt(start),
-    name,
-  }));
-  return { findings: found.toSorted((a, b) => a.at - b.at).map(withoutOffset), functions };
-}
-
-/** @param {Finding & { at: number }} found @returns {Finding} */
-function withoutOffset({ file, line, word, instead }) {
-  return { file, line, word, instead };
 }
 
 /** @param {readonly Rule[]} rules @returns {RuleFinder} */
@@ -128,134 +106,75 @@ function createRuleFinder(rules) {
   /** @type {Map<string, readonly Rule[]>} */
   const known = new Map();
   return (lower) => {
-    let found = known.get(lower);
-    if (found === undefined) {
-      found = rules.filter(({ pattern }) => pattern.words[0]?.test(lower));
-      known.set(lower, found);
-    }
+    const found = known.get(lower) ?? rules.filter(({ first }) => first.test(lower));
+    known.set(lower, found);
     return found;
   };
 }
 
-/** @param {string} text @returns {Word[]} */
-function splitWords(text) {
-  return [...text.matchAll(WORD)].map((match) => ({
-    text: match[0],
-    lower: match[0].toLowerCase(),
-    start: match.index,
-  }));
+/**
+ * Whether the word at an offset is part of a text that an exception allows.
+ *
+ * @param {RegExp | undefined} allowed
+ * @param {string} text
+ * @param {number} at
+ */
+function covers(allowed, text, at) {
+  return [...text.matchAll(allowed ?? /$^/g)].some(
+    ({ 0: found, index }) => index <= at && at < index + found.length,
+  );
 }
 
 /**
- * Whether a pattern matches the words from an index on.
+ * The identifiers, comments and strings of a source, in order, and its functions whose name ends
+ * in `Of`. Runs of `//` comments on lines of their own are one, so that a sentence can wrap; the
+ * text of a template counts as a string.
  *
- * @param {import("./terms.mjs").Pattern} pattern
- * @param {string} text
- * @param {readonly Word[]} words
- * @param {number} at
+ * @param {string} file
+ * @param {string} source
  */
-function matches({ words: expected, gap, opensSentence }, text, words, at) {
-  for (const [index, expression] of expected.entries()) {
-    const word = words[at + index];
-    if (word === undefined || !expression.test(word.lower)) return false;
-    const before = words[at + index - 1];
-    if (index === 0 || before === undefined) continue;
-    if (!gap.test(text.slice(before.start + before.text.length, word.start))) return false;
-  }
-  return !opensSentence || opensStatement(text, words[at]);
-}
-
-/** Whether a word is the first of a sentence that asks nothing. @param {string} text @param {Word | undefined} word */
-function opensStatement(text, word) {
-  if (word === undefined || !/^[A-Z]/.test(word.text)) return false;
-  const before = text.slice(0, word.start).trimEnd();
-  if (!/(?:^|[.:;!?"'`)(|#*/-])$/.test(before)) return false;
-  return !/^[^.!]*\?/.test(text.slice(word.start));
-}
-
-/**
- * Whether the word at an index is part of a text that an exception allows.
- *
- * @param {readonly import("./terms.mjs").Exception[]} exceptions
- * @param {string} text
- * @param {readonly Word[]} words
- * @param {number} at
- */
-function isAllowed(exceptions, text, words, at) {
-  const start = words[at]?.start ?? 0;
-  return exceptions.some(({ allowed }) => {
-    if (typeof allowed !== "string") {
-      return allowed?.words.some((_, index) => matches(allowed, text, words, at - index));
+export function splitSource(file, source) {
+  const { program, comments, errors } = parseSync(file, source);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+  /** @type {Map<number, { text: string, start: number, place: Place }>} by `start` */
+  const pieces = new Map();
+  /** @type {{ name: string, start: number }[]} */
+  const functions = [];
+  let end = 0;
+  let lines = { text: "", start: 0 };
+  for (const { type, ...comment } of comments) {
+    const text = source.slice(comment.start, comment.end);
+    const between = source.slice(end, comment.start);
+    if (type === "Line" && lines.text !== "" && /^\n[ \t]*$/.test(between)) {
+      lines.text += between + text;
+    } else {
+      const piece = { text, start: comment.start, place: /** @type {Place} */ ("comments") };
+      pieces.set(comment.start, piece);
+      lines = type === "Line" ? piece : { text: "", start: 0 };
     }
-    const found = text.lastIndexOf(allowed, start);
-    return found >= 0 && start < found + allowed.length;
+    end = comment.end;
+  }
+  walk(/** @type {Node} */ (/** @type {unknown} */ (program)), (node) => {
+    const { type, start } = node;
+    if (type === "Identifier" || type === "PrivateIdentifier") {
+      pieces.set(start, { text: String(node["name"]), start, place: "identifiers" });
+    } else if (type === "Literal" || type === "TemplateElement") {
+      // `\n` and `\b` are no letters of the word behind them.
+      const text = source.slice(start, Number(node["end"])).replaceAll(/\\[a-zA-Z]/g, "  ");
+      pieces.set(start, { text, start, place: "prose" });
+    }
+    const name = Reflect.get(node["id"] ?? node["key"] ?? {}, "name");
+    if (/[a-z0-9]Of$/.test(name) && isFunction(node)) functions.push({ name, start });
   });
+  return { pieces: [...pieces.values()].toSorted((a, b) => a.start - b.start), functions };
 }
 
-/**
- * Functions, methods and arrow functions whose name ends in `Of`.
- *
- * @param {string} code without comments and strings
- * @returns {{ name: string, start: number }[]}
- */
-export function findFunctions(code) {
-  return [...code.matchAll(/[A-Za-z_$][\w$]*[a-z0-9]Of\b/g)]
-    .filter((match) => declaresFunction(code, match.index, match.index + match[0].length))
-    .map((match) => ({ name: match[0], start: match.index }));
-}
-
-/** @param {string} code @param {number} start @param {number} end of the name */
-function declaresFunction(code, start, end) {
-  const before = code.slice(Math.max(0, start - 60), start);
-  const after = code.slice(end, end + 2000);
-  if (/\bfunction\s*\*?\s*$/.test(before)) return true;
-  const isVariable = /\b(?:const|let)\s+$/.test(before);
-  const isMember =
-    /(?:^|[{};,(]|\*\/)\s*(?:(?:export|async|static|private|public|protected|override|readonly|abstract)\s+)*\*?\s*#?$/.test(
-      before,
-    );
-  if (isVariable || isMember) {
-    const value =
-      after.match(/^\s*(?::[^=;]*(?:=>[^=;]*)*)?=\s*(?!=|>)(?:async\s+)?/) ??
-      after.match(/^\s*:\s*(?:async\s+)?/);
-    if (value !== null && (isVariable ? value[0].includes("=") : true)) {
-      const rest = after.slice(value[0].length);
-      if (/^function\b/.test(rest) || /^[A-Za-z_$][\w$]*\s*=>/.test(rest)) return true;
-      const close = closingParen(rest);
-      if (close !== undefined && /^\s*(?::[^;=]*)?=>/.test(rest.slice(close))) return true;
-    }
-  }
-  if (!isMember) return false;
-  const close = closingParen(after);
-  return close !== undefined && /^\s*(?:\{|:)/.test(after.slice(close));
-}
-
-/** The offset behind a list of parameters, with type parameters before it, if there is one. @param {string} text */
-function closingParen(text) {
-  let start = text.search(/\S/);
-  if (text[start] === "<") {
-    const open = text.indexOf("(", start);
-    if (open < 0 || !/^<[^;{}]*>\s*$/.test(text.slice(start, open))) return undefined;
-    start = open;
-  }
-  if (text[start] !== "(") return undefined;
-  let depth = 0;
-  for (let at = start; at < text.length; at += 1) {
-    if (text[at] === "(") depth += 1;
-    else if (text[at] === ")") depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return undefined;
-}
-
-/** @param {string} source @returns {(offset: number) => number} */
-function createLineFinder(source) {
-  /** @type {number[] | undefined} */
-  let starts;
-  return (offset) => {
-    starts ??= [0, ...[...source.matchAll(/\n/g)].map((match) => match.index + 1)];
-    return starts.findLastIndex((start) => start <= offset) + 1;
-  };
+/** Whether a declaration or a member is a function, or has the type of one. @param {Node} node */
+function isFunction(node) {
+  const type = Reflect.get(node["typeAnnotation"] ?? {}, "typeAnnotation");
+  return [node, node["init"], node["value"], type].some((one) =>
+    /Function|TSMethodSignature/.test(Reflect.get(one ?? {}, "type")),
+  );
 }
 
 /** Sources and Markdown pages, by path from the root. @param {string} root @param {string} [folder] @returns {string[]} */

@@ -1,15 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { plant } from "../shared/tree.ts";
-import { splitSource } from "./source-parts.mjs";
 import { parseTerms } from "./terms.mjs";
 import {
   checkWords,
   compareWithBudget,
-  findFunctions,
   inspectFile,
   inspectTree,
   lowerBudgets,
+  splitSource,
 } from "./words.mjs";
 
 const PAGE = `
@@ -121,18 +120,15 @@ describe("a page of terms that cannot be read", () => {
   });
 });
 
-it("a source is split into code, comments and strings of the same offsets", () => {
+it("a source is split into identifiers, comments and strings", () => {
   const source = 'a /* b */ = "c\\"d" / e / `f${g({ h: `i` })}j`; // k\n/["/]l/u.test(m) || n';
-  const { code, comments, strings } = splitSource(source);
-  expect(code.replaceAll(/ +/g, " ")).toBe(
-    'a = " " " / e / ` ${g({ h: ` ` })} `; \n/ "/ / .test(m) || n',
-  );
-  expect(code).toHaveLength(source.length);
-  expect(comments.map(({ text }) => text)).toEqual(["/* b */", "// k"]);
-  expect(strings.map(({ text }) => text)).toEqual(['"c\\"d"', "f", "i", "j", '/["/]l/u']);
-  for (const { text, start } of [...comments, ...strings]) {
-    expect(source.startsWith(text, start)).toBe(true);
-  }
+  const { pieces } = splitSource("a.ts", source);
+  const pick = (wanted: string): string[] =>
+    pieces.filter(({ place }) => place === wanted).map(({ text }) => text);
+  expect(pick("identifiers")).toEqual(["a", "e", "g", "h", "test", "m", "n"]);
+  expect(pick("comments")).toEqual(["/* b */", "// k"]);
+  expect(pick("prose")).toEqual(['"c\\"d"', "`f${", "`i`", "}j`", '/["/]l/u']);
+  for (const { text, start } of pieces) expect(source.startsWith(text, start)).toBe(true);
 });
 
 describe("functions named …Of", () => {
@@ -147,10 +143,11 @@ describe("functions named …Of", () => {
     ],
     ["const a = { textOf(b) {}, idOf: (c) => c, roleOf: textOf };", ["textOf", "idOf"]],
     ["if (textOf(a)) {}\nconst b = c ? textOf(d) : { idOf };", []],
-    ["const list = textOf(a);\ncase idOf(b): {}", []],
+    ["const list = textOf(a);\nswitch (a) { case idOf(b): {} }", []],
+    ["interface A { textOf(a: B): C; idOf: (a: B) => C; roleOf: B }", ["textOf", "idOf"]],
     ["const Of = () => 1; function of() {}", []],
   ])("in %j", (code, expected) => {
-    expect(findFunctions(code).map(({ name }) => name)).toEqual(expected);
+    expect(splitSource("a.ts", code).functions.map(({ name }) => name)).toEqual(expected);
   });
 });
 

@@ -62,7 +62,7 @@ export async function readDeclarationFile(file) {
   const declare = (node, start) => {
     const kind = KINDS[node.type];
     if (kind === undefined) return undefined;
-    const name = nameOf(node);
+    const name = readName(node);
     const list = found.declared.get(name) ?? [];
     list.push({
       file,
@@ -115,7 +115,7 @@ function textAt({ start, end }, code) {
 }
 
 /** @param {Statement} node */
-function nameOf(node) {
+function readName(node) {
   const named = node.type === "VariableDeclaration" ? node.declarations[0] : node;
   const id = named !== undefined && "id" in named ? named.id : undefined;
   if (id?.type !== "Identifier") throw new Error(`A ${node.type} has no name.`);

@@ -44,7 +44,7 @@ export async function readLibraries(root) {
   for (const home of homes.values()) relate(home, homes, declarations);
   return packages.map(({ folder, manifest }) => ({
     name: manifest.name,
-    description: descriptionOf(manifest),
+    description: readDescription(manifest),
     entries: points
       .filter((point) => point.folder === folder)
       .map((point) => describeEntryPoint(point, homes, declarations)),
@@ -64,7 +64,7 @@ export function byName(a, b) {
 }
 
 /** @param {Package["manifest"] & { description?: string }} manifest */
-function descriptionOf({ description = "" }) {
+function readDescription({ description = "" }) {
   return description;
 }
 

@@ -85,7 +85,7 @@ export function indexPage(libraries) {
  *
  * @param {Documented} one
  */
-export function docOf({ declared }) {
+export function readDoc({ declared }) {
   return declared.find(({ doc }) => doc !== undefined)?.doc;
 }
 
@@ -122,7 +122,7 @@ function linkTo(one, page) {
  * @param {string} page
  */
 function contentsLine(one, page) {
-  const doc = docOf(one);
+  const doc = readDoc(one);
   return `- ${linkTo(one, page)}${doc === undefined ? "" : `: ${firstSentence(doc)}`}`;
 }
 
@@ -146,7 +146,7 @@ function othersList(others, page) {
  * @returns {string[]}
  */
 function renderEntry(one, page) {
-  const doc = docOf(one);
+  const doc = readDoc(one);
   const up = posix.relative(posix.dirname(`${FOLDER}/${page}`), one.source);
   const see = one.see.map((other) => linkTo(other, page)).join(", ");
   return [

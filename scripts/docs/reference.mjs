@@ -3,7 +3,7 @@ import { dirname, join, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { readLibraries } from "./libraries.mjs";
-import { toAnchor, docOf, entryPage, FOLDER, indexPage, formatKinds } from "./reference-page.mjs";
+import { toAnchor, readDoc, entryPage, FOLDER, indexPage, formatKinds } from "./reference-page.mjs";
 
 /**
  * Writes docs/reference, a page for each entry point of each library, from the built
@@ -88,7 +88,7 @@ export async function missingDocs(root) {
       name,
       entries
         .flatMap(({ names }) => names)
-        .filter((one) => docOf(one) === undefined)
+        .filter((one) => readDoc(one) === undefined)
         .map((one) => `${one.source}: ${formatKinds(one)} ${one.name}`),
     ]),
   );

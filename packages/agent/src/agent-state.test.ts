@@ -7,7 +7,7 @@ import type { AgentEvent } from "./contract/types.ts";
 import { tool } from "./testing/play.ts";
 
 /** The part of an agent's state that its events say. */
-function stateOf(agent: Agent): EventState {
+function readState(agent: Agent): EventState {
   const { messages, isStreaming, streamMessage, pendingToolCalls, ...rest } = agent.state;
   const { pending, error, usage, compaction } = rest;
   return {
@@ -50,7 +50,7 @@ describe("reduceAgentState", () => {
     agent.subscribe((event) => {
       state = reduceAgentState(state, event);
       // The agent itself is idle only when the listeners of the last event are done.
-      const expected = { ...stateOf(agent), isStreaming: event.type !== "agent_end" };
+      const expected = { ...readState(agent), isStreaming: event.type !== "agent_end" };
       try {
         expect(state).toEqual(expected);
       } catch {
@@ -65,7 +65,7 @@ describe("reduceAgentState", () => {
     expect(state.error).toContain("The service is down.");
     expect(state.compaction).toBe(agent.state.compaction);
     expect(differing).toEqual([]);
-    expect(state).toEqual(stateOf(agent));
+    expect(state).toEqual(readState(agent));
   });
 
   it("gives the same state for a delta of the message that is being streamed", async () => {

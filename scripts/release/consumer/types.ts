@@ -40,7 +40,7 @@ export async function lastMessage(model: Model): Promise<AssistantMessage | unde
   return undefined;
 }
 
-export function textOf(event: AgentEvent): string {
+export function formatEvent(event: AgentEvent): string {
   if (event.type !== "message_update") return "";
   const { assistantMessageEvent } = event;
   return assistantMessageEvent.type === "text_delta" ? assistantMessageEvent.delta : "";

@@ -165,7 +165,7 @@ export function observe(contained: Containment, observer: Observer): Middleware 
         settled(
           error instanceof Suspend
             ? { suspended: error.message }
-            : { error: { kind: errorClassOf(error), message: errorMessage(error) } },
+            : { error: { kind: classifyError(error), message: errorMessage(error) } },
         );
         throw error;
       }
@@ -204,6 +204,6 @@ function reportRunError(end: AgentEndEvent | undefined): ErrorReport | undefined
   return (end.finalMessage && reportMessageError(end.finalMessage)) ?? { kind: "unknown" };
 }
 
-function errorClassOf(error: unknown): string {
+function classifyError(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
 }

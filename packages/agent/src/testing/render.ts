@@ -16,10 +16,10 @@ export function render(event: AgentEvent): string {
     case "tool_execution_start":
       return `tool_start ${event.toolName}#${event.toolCallId} ${JSON.stringify(event.args)}`;
     case "tool_execution_update":
-      return `tool_update ${event.toolName}#${event.toolCallId} ${textOf(event.partialResult)}`;
+      return `tool_update ${event.toolName}#${event.toolCallId} ${joinText(event.partialResult)}`;
     case "tool_execution_end": {
       const outcome = event.isError ? "error" : "ok";
-      return `tool_end ${event.toolName}#${event.toolCallId} ${outcome} ${textOf(event.result)}`;
+      return `tool_end ${event.toolName}#${event.toolCallId} ${outcome} ${joinText(event.result)}`;
     }
     case "turn_end": {
       const results = event.toolResults.map((result) => ` ${result.toolName}#${result.toolCallId}`);
@@ -39,7 +39,7 @@ export function render(event: AgentEvent): string {
       const { limit, pending, undelivered } = event;
       const more = [
         limit && `limit=${limit}`,
-        undelivered.length > 0 && `undelivered=${undelivered.map(contentOf).join(",")}`,
+        undelivered.length > 0 && `undelivered=${undelivered.map(renderContent).join(",")}`,
         pending.length > 0 && `pending=${pending.map((p) => renderCall(p.toolCall)).join(",")}`,
       ].filter(Boolean);
       return ["agent_end", event.stop, ...more].join(" ");
@@ -94,15 +94,15 @@ export function renderMessage(message: AgentMessage): string {
   if (message.role === "assistant") return renderAssistant(message);
   if (message.role === "toolResult") {
     const outcome = message.isError ? "error" : "ok";
-    return `toolResult ${message.toolName}#${message.toolCallId} ${outcome} ${textOf(message)}`;
+    return `toolResult ${message.toolName}#${message.toolCallId} ${outcome} ${joinText(message)}`;
   }
-  return `${message.role} ${contentOf(message)}`;
+  return `${message.role} ${renderContent(message)}`;
 }
 
 function renderStart(message: AgentMessage): string {
   if (message.role === "assistant") return "assistant";
   if (message.role === "toolResult") return `toolResult ${message.toolName}#${message.toolCallId}`;
-  return `${message.role} ${contentOf(message)}`;
+  return `${message.role} ${renderContent(message)}`;
 }
 
 function renderAssistant(message: AssistantMessage): string {
@@ -127,11 +127,11 @@ function renderUpdate(event: Extract<AgentEvent, { type: "message_update" }>): s
   return inner.type.replace("_start", "").replace("toolcall", "call");
 }
 
-function textOf({ content }: Pick<AgentToolResult, "content">): string {
+function joinText({ content }: Pick<AgentToolResult, "content">): string {
   return `"${content.map((block) => (block.type === "text" ? block.text : block.type)).join("|")}"`;
 }
 
-function contentOf(message: AgentMessage): string {
+function renderContent(message: AgentMessage): string {
   const { content } = message as { content?: unknown };
   return typeof content === "string" ? `"${content}"` : JSON.stringify(content);
 }

@@ -7,7 +7,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 const { stream } = scriptedModel(() => "Hello");
 const context = { messages: [{ role: "user" as const, content: "Go", timestamp: 0 }] };
 
-function registryOf(...apis: string[]): ApiRegistry {
+function createRegistry(...apis: string[]): ApiRegistry {
   const registry = new ApiRegistry();
   for (const api of apis) registry.register({ api, stream });
   return registry;
@@ -15,14 +15,14 @@ function registryOf(...apis: string[]): ApiRegistry {
 
 describe("ApiRegistry", () => {
   it("gives back what was registered, by name and in order", () => {
-    const registry = registryOf("b", "a");
+    const registry = createRegistry("b", "a");
     expect(registry.get("a")).toEqual({ api: "a", stream });
     expect(registry.get("c")).toBeUndefined();
     expect(registry.list().map(({ api }) => api)).toEqual(["b", "a"]);
   });
 
   it("a name that is taken is an error, and the first one stays", () => {
-    const registry = registryOf("a");
+    const registry = createRegistry("a");
     expect(() => registry.register({ api: "a", stream: () => Promise.reject() })).toThrow(
       'The api "a" is registered already.',
     );
@@ -32,7 +32,7 @@ describe("ApiRegistry", () => {
 
 describe("createInProcessClient", () => {
   it("asks the wire that the model names", async () => {
-    const client = createInProcessClient(registryOf("other", "scripted"));
+    const client = createInProcessClient(createRegistry("other", "scripted"));
     expect((await complete(client, model, context)).stopReason).toBe("stop");
   });
 
@@ -45,7 +45,7 @@ describe("createInProcessClient", () => {
 
   it("a wire that is not there is an error event with a near name, or all names", async () => {
     const failed = async (...apis: string[]): Promise<unknown> =>
-      complete(createInProcessClient(registryOf(...apis)), model, context, {
+      complete(createInProcessClient(createRegistry(...apis)), model, context, {
         clock: manualClock(5),
       });
     const message = {

@@ -14,7 +14,7 @@ export interface TextContent {
 
 /**
  * Where a text came from: a file, a command, a page. An agent puts such a text between two lines
- * with this on its way to the model, so that the model can tell data from instructions.
+ * with this on its way to the model, so that the model can distinguish data from instructions.
  */
 export interface TextSource {
   kind: string;

@@ -312,7 +312,7 @@ describe("ids", () => {
   const words = fc.string().map((text): Message[] => [createPrompt(text)]);
   const transcripts = fc.array(fc.oneof(turn, words), { maxLength: 12 });
 
-  const idsOf = (messages: readonly Message[]): string[] =>
+  const listIds = (messages: readonly Message[]): string[] =>
     messages.flatMap((message) => {
       if (message.role === "toolResult") return [message.toolCallId];
       if (message.role !== "assistant") return [];
@@ -323,8 +323,8 @@ describe("ids", () => {
     fc.assert(
       fc.property(transcripts, (turns) => {
         const messages = turns.flat();
-        const before = idsOf(messages);
-        const after = idsOf(transformMessages(messages, model, RULES));
+        const before = listIds(messages);
+        const after = listIds(transformMessages(messages, model, RULES));
         expect(after).toHaveLength(before.length);
         const wireIds = new Map<string, string>();
         for (const [at, id] of before.entries()) {

@@ -25,7 +25,7 @@ function service(api: string, baseUrl: string, more: Partial<AskedService> = {})
 }
 const chat = service("openai-completions", "https://acme.example/v1");
 
-async function failureOf(asked: AskedService, fetch: typeof globalThis.fetch): Promise<Error> {
+async function catchFailure(asked: AskedService, fetch: typeof globalThis.fetch): Promise<Error> {
   return listServiceModels(asked, { fetch }).then(
     () => {
       throw new Error("It did not fail.");
@@ -281,7 +281,7 @@ describe("listServiceModels of other services", () => {
       pages++;
       return Response.json({ data: [], has_more: true, last_id: "a" });
     };
-    const error = await failureOf(service("anthropic-messages", "https://a.example"), fetch);
+    const error = await catchFailure(service("anthropic-messages", "https://a.example"), fetch);
     expect(error.message).toBe("The list of acme has no end: stopped after 100 pages.");
     expect(pages).toBe(100);
   });
@@ -296,7 +296,7 @@ describe("listServiceModels that fails", () => {
     [400, {}, " answered 400: {}. Check the service's settings."],
   ])("says that a service answered %i", async (status, body, words) => {
     const { fetch } = answering(Response.json(body, { status }));
-    const error = await failureOf(chat, fetch);
+    const error = await catchFailure(chat, fetch);
     expect(error).toBeInstanceOf(ModelListError);
     expect(error).toMatchObject({ code: "model_list_failed", status });
     expect(error.message).toBe(
@@ -305,20 +305,20 @@ describe("listServiceModels that fails", () => {
   });
 
   it("cuts long words, and shows no page", async () => {
-    const long = await failureOf(
+    const long = await catchFailure(
       chat,
       answering(new Response("x".repeat(5000), { status: 500 })).fetch,
     );
     expect(long.message.length).toBeLessThan(500);
-    const page = await failureOf(chat, answering(new Response("<html>", { status: 502 })).fetch);
+    const page = await catchFailure(chat, answering(new Response("<html>", { status: 502 })).fetch);
     expect(page.message).toContain("answered 502. Try");
   });
 
   it("says what was no JSON, and what was no list", async () => {
-    const text = await failureOf(chat, answering(new Response("<html>")).fetch);
+    const text = await catchFailure(chat, answering(new Response("<html>")).fetch);
     expect(text.message).toContain("models answered with what is no JSON. Check the address.");
     for (const answer of [{ ok: true }, 5, null, { data: {} }]) {
-      const error = await failureOf(chat, answering(answer).fetch);
+      const error = await catchFailure(chat, answering(answer).fetch);
       expect(error.message).toContain("its answer has no list. Check the address.");
     }
   });
@@ -336,7 +336,7 @@ describe("listServiceModels that fails", () => {
         canceled = true;
       },
     });
-    const error = await failureOf(chat, answering(new Response(body)).fetch);
+    const error = await catchFailure(chat, answering(new Response(body)).fetch);
     expect(error.message).toContain("answered with more than 33554432 bytes.");
     expect(canceled).toBe(true);
     expect(sent).toBeLessThan(40);
@@ -344,7 +344,10 @@ describe("listServiceModels that fails", () => {
 
   it("says that a service could not be reached, and why", async () => {
     const cause = new Error("connect ECONNREFUSED 127.0.0.1:9");
-    const error = await failureOf(chat, answering(new TypeError("fetch failed", { cause })).fetch);
+    const error = await catchFailure(
+      chat,
+      answering(new TypeError("fetch failed", { cause })).fetch,
+    );
     expect(error.message).toBe(
       "The models of acme could not be read: https://acme.example/v1/models could not be asked (fetch failed: connect ECONNREFUSED 127.0.0.1:9). Check the address and the network.",
     );
@@ -353,10 +356,10 @@ describe("listServiceModels that fails", () => {
   it("says which services can be asked, and what is no address", async () => {
     const { fetch, asked } = answering();
     for (const api of ["bedrock-converse-stream", "toString"]) {
-      const error = await failureOf(service(api, "https://a.example"), fetch);
+      const error = await catchFailure(service(api, "https://a.example"), fetch);
       expect(error.message).toContain(`the api "${api}" cannot be asked`);
     }
-    const error = await failureOf(service("ollama", "localhost"), fetch);
+    const error = await catchFailure(service("ollama", "localhost"), fetch);
     expect(error.message).toBe('The models of acme could not be read: "localhost" is no address.');
     expect(asked).toEqual([]);
   });
@@ -374,7 +377,7 @@ describe("listServiceModels that fails", () => {
       new TypeError("failed", { cause: new Error(KEY) }),
     ];
     for (const answer of answers) {
-      const error = await failureOf(chat, answering(answer).fetch);
+      const error = await catchFailure(chat, answering(answer).fetch);
       expect(error).toBeInstanceOf(ModelListError);
       expect(
         `${error.message}${error.stack}${JSON.stringify(error)}${String(error.cause)}`,
@@ -382,12 +385,12 @@ describe("listServiceModels that fails", () => {
     }
     const headers = { authorization: "Bearer other-secret-99" };
     const { fetch } = answering(echo("other-secret-99"));
-    const error = await failureOf({ ...chat, headers }, fetch);
+    const error = await catchFailure({ ...chat, headers }, fetch);
     expect(error.message).not.toContain("other-secret-99");
   });
 
   it("never shows a key that a real fetch refuses to send", async () => {
-    const error = await failureOf({ ...chat, apiKey: `${KEY}\n${KEY}` }, globalThis.fetch);
+    const error = await catchFailure({ ...chat, apiKey: `${KEY}\n${KEY}` }, globalThis.fetch);
     expect(error).toBeInstanceOf(ModelListError);
     expect(`${error.message}${error.stack}`).not.toContain(KEY);
   });

@@ -5,7 +5,7 @@ import { mergeModels, parseUserModels, UserModelsError, userServices } from "./u
 
 const SOURCE = "models.json";
 
-function problemsOf(json: unknown): readonly string[] {
+function listProblems(json: unknown): readonly string[] {
   try {
     parseUserModels(json, SOURCE);
   } catch (error) {
@@ -98,23 +98,23 @@ describe("parseUserModels", () => {
     ],
     ["a variable as a text", { services: { a: { keyEnv: "K" } } }, 'services.a.keyEnv is "K", but'],
   ])("refuses %s", (_, json, problem) => {
-    const problems = problemsOf(json);
+    const problems = listProblems(json);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(problem);
   });
 
   it("refuses keys that it does not know, and says which one may be meant", () => {
-    expect(problemsOf(model({ context_window: 5 }))[0]).toContain(
+    expect(listProblems(model({ context_window: 5 }))[0]).toContain(
       "models[0].context_window is no key that is known here; did you mean contextWindow? (known: id, name, api,",
     );
-    expect(problemsOf({ modles: [] })[0]).toBe(
+    expect(listProblems({ modles: [] })[0]).toBe(
       "modles is no key that is known here; did you mean models? (known: models, services)",
     );
-    expect(problemsOf(JSON.parse('{"__proto__": 1, "constructor": 2}'))).toHaveLength(2);
+    expect(listProblems(JSON.parse('{"__proto__": 1, "constructor": 2}'))).toHaveLength(2);
   });
 
   it("says all that is wrong at once", () => {
-    expect(problemsOf({ models: [{ name: 1 }], services: { a: { keyless: 0 } } })).toEqual([
+    expect(listProblems({ models: [{ name: 1 }], services: { a: { keyless: 0 } } })).toEqual([
       "models[0].name is 1, but must be a text that is not empty",
       "models[0].id is missing",
       "models[0].provider is missing",
@@ -128,12 +128,12 @@ describe("parseUserModels", () => {
       { provider: "b", id: "m" },
       { provider: "a", id: "m" },
     ];
-    expect(problemsOf({ models: twice })).toEqual(["models[2] is a/m, which is there already"]);
+    expect(listProblems({ models: twice })).toEqual(["models[2] is a/m, which is there already"]);
   });
 
   it("shows no key that was put in a wrong place", () => {
     const key = "sk-0123456789abcdef";
-    const problems = problemsOf({
+    const problems = listProblems({
       models: [{ provider: "a", id: "m", token: "0123-secret", maxTokens: key }],
       services: { a: { apiKey: key, keyEnv: key } },
     });

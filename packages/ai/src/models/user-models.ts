@@ -45,12 +45,12 @@ export class UserModelsError extends Error {
 export function parseUserModels(json: unknown, source: string): UserModels {
   const problems: string[] = [];
   const report: Report = (path, problem) => void problems.push(`${path || "the file"} ${problem}`);
-  const file = objectOf(json, "", { models: LIST, services: OBJECT }, [], report);
+  const file = checkFields(json, "", { models: LIST, services: OBJECT }, [], report);
   const models = toList(file["models"]).map((value, index) =>
-    objectOf(value, `models[${index}]`, MODEL, ["id", "provider"], report),
+    checkFields(value, `models[${index}]`, MODEL, ["id", "provider"], report),
   );
   const services = Object.entries(toMap(file["services"])).map(
-    ([id, value]) => [id, objectOf(value, `services.${id}`, SERVICE, [], report)] as const,
+    ([id, value]) => [id, checkFields(value, `services.${id}`, SERVICE, [], report)] as const,
   );
   const seen = new Set<string>();
   for (const [index, { provider, id }] of models.entries()) {
@@ -143,7 +143,7 @@ function must(fits: (value: unknown) => boolean, allowed: string): Check {
 }
 
 const isString = (value: unknown): value is string => typeof value === "string";
-const oneOf = (...values: readonly string[]): Check =>
+const checkAmong = (...values: readonly string[]): Check =>
   must(
     (value) => isString(value) && values.includes(value),
     `one of ${values.map((value) => `"${value}"`).join(", ")}`,
@@ -182,7 +182,7 @@ const TIER: Shape<PriceTier> = { above: TOKENS, ...RATES };
 const TIERS: Check = (value, path, report) => {
   if (!Array.isArray(value)) return LIST(value, path, report);
   for (const [index, tier] of value.entries()) {
-    objectOf(tier, `${path}[${index}]`, TIER, ["above"], report);
+    checkFields(tier, `${path}[${index}]`, TIER, ["above"], report);
   }
 };
 const PRICE: Shape<ModelPrice> = { ...RATES, tiers: TIERS };
@@ -195,7 +195,7 @@ const MODEL: Shape<Model> = {
   baseUrl: URL_TEXT,
   reasoning: YES_OR_NO,
   input: KINDS,
-  price: (value, path, report) => void objectOf(value, path, PRICE, [], report),
+  price: (value, path, report) => void checkFields(value, path, PRICE, [], report),
   contextWindow: TOKENS,
   maxTokens: TOKENS,
   headers: HEADERS,
@@ -209,13 +209,13 @@ const SERVICE: Shape<UserService> = {
   keyEnv: TEXTS,
   urlEnv: TEXTS,
   keyless: YES_OR_NO,
-  auth: oneOf("bearer", "api-key", "x-api-key", "x-goog-api-key"),
+  auth: checkAmong("bearer", "api-key", "x-api-key", "x-goog-api-key"),
   headers: HEADERS,
   quirks: OBJECT,
 };
 
 /** An object whose every key is allowed and fits; what is wrong goes to `report`. */
-function objectOf(
+function checkFields(
   value: unknown,
   path: string,
   shape: Readonly<Record<string, Check>>,

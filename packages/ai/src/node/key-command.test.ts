@@ -43,7 +43,7 @@ async function failure(command: Command): Promise<string> {
 }
 
 /** The reason of a promise that is to reject, whatever it is. */
-const reasonOf = (promise: Promise<string>): Promise<unknown> =>
+const catchReason = (promise: Promise<string>): Promise<unknown> =>
   promise.catch((reason: unknown) => reason);
 
 describe("the answer", () => {
@@ -167,7 +167,7 @@ describe("a program that does not end", () => {
 
   it("is ended when its time is over", async () => {
     const answer = commands.get(endless());
-    const failed = reasonOf(answer);
+    const failed = catchReason(answer);
     const socket = await connection();
     await clock.advance(TIMEOUT_MS - 1);
     expect(socket.closed).toBe(false);
@@ -183,19 +183,19 @@ describe("a program that does not end", () => {
     const first = commands.get(command, one.signal);
     const second = commands.get(command, two.signal);
     const socket = await connection();
-    const left = reasonOf(first);
+    const left = catchReason(first);
     one.abort("first");
     expect(await left).toBe("first");
     expect(socket.closed).toBe(false);
 
-    const gone = reasonOf(second);
+    const gone = catchReason(second);
     two.abort("second");
     expect(await gone).toBe("second");
     const three = new AbortController();
     const third = commands.get(command, three.signal);
     const next = await connection();
     await (socket.closed || once(socket, "close"));
-    const over = reasonOf(third);
+    const over = catchReason(third);
     three.abort("third");
     expect(await over).toBe("third");
     await (next.closed || once(next, "close"));

@@ -37,14 +37,14 @@ const options = {
   metadata: { note: KEY },
 };
 
-const formsOf = (key: string): string[] => [
+const listForms = (key: string): string[] => [
   key,
   encodeURIComponent(key),
   Buffer.from(key).toString("base64"),
 ];
 
 function expectNoKeyIn(text: string): void {
-  for (const form of KEYS.flatMap(formsOf)) expect(text).not.toContain(form);
+  for (const form of KEYS.flatMap(listForms)) expect(text).not.toContain(form);
 }
 
 /** Services have been seen to write back what they were sent. */
@@ -79,7 +79,7 @@ describe("no key is in a cassette", () => {
     expectNoKeyIn(text);
   });
 
-  it.each(failures(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
+  it.each(failures(repeated(KEYS.flatMap(listForms))))("of %s that repeats it", async (_, step) => {
     const text = await recorded(step);
     expect(text).toContain("Denied: [redacted] or [redacted]");
     expectNoKeyIn(text);
@@ -87,7 +87,7 @@ describe("no key is in a cassette", () => {
 });
 
 /** A run whose model and key come as given; returns the lines of its log. */
-async function logOf(
+async function captureLog(
   step: ScriptedResponse,
   config: Partial<AgentLoopConfig> = options,
 ): Promise<string> {
@@ -115,19 +115,19 @@ async function logOf(
 
 describe("no key is in a log", () => {
   it("of a good run", async () => {
-    const text = await logOf({ parts: ["All is well."] });
+    const text = await captureLog({ parts: ["All is well."] });
     expect(text).toContain("run_end");
     expectNoKeyIn(text);
   });
 
-  it.each(failures(repeated(KEYS.flatMap(formsOf))))("of %s that repeats it", async (_, step) => {
-    const text = await logOf(step);
+  it.each(failures(repeated(KEYS.flatMap(listForms))))("of %s that repeats it", async (_, step) => {
+    const text = await captureLog(step);
     expect(text).toContain("Denied");
     expectNoKeyIn(text);
   });
 
-  it.each(failures(repeated(formsOf(KEY))))("of %s, with getApiKey", async (_, step) => {
-    const text = await logOf(step, { getApiKey: () => KEY });
+  it.each(failures(repeated(listForms(KEY))))("of %s, with getApiKey", async (_, step) => {
+    const text = await captureLog(step, { getApiKey: () => KEY });
     expect(text).toContain("Denied");
     expectNoKeyIn(text);
   });
@@ -135,7 +135,7 @@ describe("no key is in a log", () => {
 
 describe("no key is in a span", () => {
   /** Everything that a tracer records. */
-  async function spansOf(step: ScriptedResponse, captureContent: boolean): Promise<string> {
+  async function captureSpans(step: ScriptedResponse, captureContent: boolean): Promise<string> {
     const recorded: unknown[] = [];
     const root: TelemetryContext = { getValue: () => undefined };
     const span: TelemetrySpan = {
@@ -173,10 +173,10 @@ describe("no key is in a span", () => {
 
   it.each<[string, ScriptedResponse]>([
     ["a good run", { parts: ["All is well."] }],
-    ...failures(repeated(KEYS.flatMap(formsOf))),
+    ...failures(repeated(KEYS.flatMap(listForms))),
   ])("of %s", async (_, step) => {
     for (const captureContent of [false, true]) {
-      const text = await spansOf(step, captureContent);
+      const text = await captureSpans(step, captureContent);
       expect(text).toContain("invoke_agent");
       expectNoKeyIn(text);
     }
@@ -189,7 +189,7 @@ describe("a key that a store cannot use", () => {
     createKeyStore({ env, file: join(folder, "keys.json") });
 
   it("fails the run as a matter of keys, and is in no line of the log", async () => {
-    const text = await logOf(
+    const text = await captureLog(
       { parts: ["never"] },
       { getApiKey: () => storeWith({ ACME_API_KEY: `${KEY} ` }).get(need) },
     );
@@ -202,7 +202,7 @@ describe("a key that a store cannot use", () => {
     const store = storeWith({});
     const source = "console.log(process.argv[1]); console.error(process.argv[1]); process.exit(1)";
     await store.setCommand("acme", [process.execPath, "-e", source, KEY]);
-    const text = await logOf({ parts: ["never"] }, { getApiKey: () => store.get(need) });
+    const text = await captureLog({ parts: ["never"] }, { getApiKey: () => store.get(need) });
     expect(text).toContain("failed with code 1: [redacted]");
     expectNoKeyIn(text);
   });

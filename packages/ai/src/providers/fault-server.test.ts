@@ -319,7 +319,7 @@ describe.each(NAMES)("%s over a socket", (name) => {
     const message = await askFormat(format, bytes, whenSeen);
     expect(message).toMatchObject({ stopReason: "error", failure: { kind } });
     expect(message.errorMessage).toMatch(/^[A-Z].+\.$/);
-    expect("Hello".startsWith(textOf(message))).toBe(true);
+    expect("Hello".startsWith(joinText(message))).toBe(true);
   });
 
   it("keeps what came before a break", async () => {
@@ -529,6 +529,6 @@ describe("a service that cannot be reached", () => {
   });
 });
 
-function textOf(message: AssistantMessage): string {
+function joinText(message: AssistantMessage): string {
   return message.content.map((block) => (block.type === "text" ? block.text : "?")).join("");
 }

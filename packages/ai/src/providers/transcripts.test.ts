@@ -30,9 +30,9 @@ const RUNS = countCases(15, 60, "GYRE_RUNS");
 
 const TARGETS: readonly Model[] = FORMATS.flatMap(({ models }) => models);
 /** The format whose blocks and signatures a model has. */
-function shapeOf(model: Model): string {
+function findShape(model: Model): string {
   const format = FORMATS.find(({ api }) => api === model.api);
-  return format?.shapeOf?.(model) ?? model.api;
+  return format?.findShape?.(model) ?? model.api;
 }
 
 const ELSEWHERE = createModel("elsewhere", "elsewhere", "another");
@@ -106,19 +106,19 @@ const IMAGES = [
   { mimeType: "image/png", data: "" },
 ];
 
-const oneOf = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items);
+const pickFrom = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items);
 const textKind = fc.oneof(
   { weight: 3, arbitrary: fc.constant("plain") },
-  { weight: 5, arbitrary: oneOf(Object.keys(TEXTS)) },
+  { weight: 5, arbitrary: pickFrom(Object.keys(TEXTS)) },
 );
 const nameKind = fc.oneof(
-  { weight: 6, arbitrary: oneOf(NAMES.slice(0, 3)) },
-  { weight: 1, arbitrary: oneOf(NAMES) },
+  { weight: 6, arbitrary: pickFrom(NAMES.slice(0, 3)) },
+  { weight: 1, arbitrary: pickFrom(NAMES) },
 );
 const userBlocks = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.record({ text: textKind }) },
-    { weight: 1, arbitrary: fc.record({ image: oneOf(IMAGES) }) },
+    { weight: 1, arbitrary: fc.record({ image: pickFrom(IMAGES) }) },
   ),
   { maxLength: 3 },
 );
@@ -132,16 +132,16 @@ const blockPlan = fc.oneof(
     arbitrary: fc.record({
       type: fc.constant("thinking"),
       text: textKind,
-      form: oneOf(["signed", "unsigned", "redacted", "long", "summary"]),
+      form: pickFrom(["signed", "unsigned", "redacted", "long", "summary"]),
     }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       type: fc.constant("toolCall"),
-      id: oneOf(Object.keys(IDS)),
+      id: pickFrom(Object.keys(IDS)),
       name: nameKind,
-      given: oneOf(ARGUMENTS),
+      given: pickFrom(ARGUMENTS),
       signed: fc.boolean(),
       broken: fc.boolean(),
       result: userBlocks,
@@ -150,13 +150,13 @@ const blockPlan = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ type: fc.constant("service"), form: oneOf(["pair", "use", "bare"]) }),
+    arbitrary: fc.record({ type: fc.constant("service"), form: pickFrom(["pair", "use", "bare"]) }),
   },
   {
     weight: 1,
     arbitrary: fc.record({
       type: fc.constant("image"),
-      image: oneOf(IMAGES.slice(0, 2)),
+      image: pickFrom(IMAGES.slice(0, 2)),
       signed: fc.boolean(),
     }),
   },
@@ -169,13 +169,13 @@ const answerPlan = (target: Model): fc.Arbitrary<AnswerPlan> =>
   fc.record({
     by: fc.oneof(
       { weight: 2, arbitrary: fc.constant(target) },
-      { weight: 3, arbitrary: oneOf(AUTHORS) },
+      { weight: 3, arbitrary: pickFrom(AUTHORS) },
     ),
     blocks: fc.oneof(
       fc.array(blockPlan, { minLength: 1, maxLength: 1 }),
       fc.array(blockPlan, { minLength: 1, maxLength: 4 }),
     ),
-    failure: fc.option(oneOf(["length", "error", "aborted"] as const), { freq: 3 }),
+    failure: fc.option(pickFrom(["length", "error", "aborted"] as const), { freq: 3 }),
     shuffled: fc.boolean(),
   });
 
@@ -187,7 +187,7 @@ interface AnswerPlan {
 }
 
 /** Why a message that is sent as the last one ended: one service knows a word for it. */
-function pauseOf({ api }: Model): StopReason {
+function findPause({ api }: Model): StopReason {
   return api === "anthropic-messages" ? "pause" : "stop";
 }
 
@@ -259,7 +259,7 @@ class Writer {
     });
     const calls = content.some(({ type }) => type === "toolCall");
     const usual = calls ? "toolUse" : "stop";
-    const reason = isLast && !calls ? pauseOf(by) : (failure ?? usual);
+    const reason = isLast && !calls ? findPause(by) : (failure ?? usual);
     const message = createAnswers(by)(content, { stopReason: reason });
     if (content.every((block) => block.type === "text" && block.text === "")) {
       content.push({ type: "text", text: this.#text("plain", by) });
@@ -296,7 +296,7 @@ class Writer {
         return this.#service(plan.form, by);
       default: {
         const { image, signed } = plan;
-        const isSigned = signed && shapeOf(by) === "google-generative-ai";
+        const isSigned = signed && findShape(by) === "google-generative-ai";
         return [{ type: "image", ...image, ...(isSigned && { signature: this.#token(by) }) }];
       }
     }
@@ -308,7 +308,7 @@ class Writer {
   }
 
   #textSignature(by: Model, isFilled: boolean): string | undefined {
-    switch (shapeOf(by)) {
+    switch (findShape(by)) {
       case "google-generative-ai":
         return this.#token(by);
       case "anthropic-messages":
@@ -333,7 +333,7 @@ class Writer {
     by: Model,
     ends: boolean,
   ): AssistantContent {
-    const redacted = form === "redacted" && shapeOf(by) !== "ollama";
+    const redacted = form === "redacted" && findShape(by) !== "ollama";
     const text = redacted ? "" : (TEXTS[kind]?.(this.#count++) ?? "");
     const signature =
       form === "unsigned" ? undefined : this.#thinkingSignature(form, text, by, ends);
@@ -347,7 +347,7 @@ class Writer {
   }
 
   #thinkingSignature(form: string, text: string, by: Model, ends: boolean): string | undefined {
-    switch (shapeOf(by)) {
+    switch (findShape(by)) {
       case "anthropic-messages":
       case "bedrock-converse-stream":
         return this.#token(by, !ends);
@@ -396,8 +396,8 @@ class Writer {
   }
 
   #callSignature(by: Model): string | undefined {
-    if (shapeOf(by) === "google-generative-ai") return this.#token(by);
-    if (shapeOf(by) === "openai-responses") return `fc_${this.#count++}`;
+    if (findShape(by) === "google-generative-ai") return this.#token(by);
+    if (findShape(by) === "openai-responses") return `fc_${this.#count++}`;
     if (by.provider !== "gateway") return undefined;
     return JSON.stringify({ google: { thought_signature: this.#token(by) } });
   }
@@ -407,7 +407,7 @@ class Writer {
     const input = { query: `about ${n}` };
     const type = "serviceTool";
     if (form === "bare") return [{ type, id: `s${n}`, name: "web_search", input, output: "Found" }];
-    switch (shapeOf(by)) {
+    switch (findShape(by)) {
       case "anthropic-messages": {
         const id = `srvtoolu_${n}`;
         const use = { type: "server_tool_use", id, name: "web_search", input };
@@ -463,13 +463,13 @@ class Writer {
 
 const optionsPlan: fc.Arbitrary<StreamOptions> = fc
   .record({
-    thinkingLevel: oneOf(["off", "minimal", "low", "medium", "high", "xhigh"] as const),
-    cacheRetention: oneOf(["none", "short", "long"] as const),
-    toolChoice: oneOf([undefined, "auto", "none", "required", { name: "read_file" }] as const),
-    maxTokens: oneOf([undefined, 10, 5_000, 60_000]),
-    temperature: oneOf([undefined, 0.5]),
-    thinkingBudgets: oneOf([undefined, { low: 1, high: 100_000 }]),
-    sessionId: oneOf([undefined, "one", "s".repeat(100)]),
+    thinkingLevel: pickFrom(["off", "minimal", "low", "medium", "high", "xhigh"] as const),
+    cacheRetention: pickFrom(["none", "short", "long"] as const),
+    toolChoice: pickFrom([undefined, "auto", "none", "required", { name: "read_file" }] as const),
+    maxTokens: pickFrom([undefined, 10, 5_000, 60_000]),
+    temperature: pickFrom([undefined, 0.5]),
+    thinkingBudgets: pickFrom([undefined, { low: 1, high: 100_000 }]),
+    sessionId: pickFrom([undefined, "one", "s".repeat(100)]),
   })
   .map(({ toolChoice, maxTokens, temperature, thinkingBudgets, sessionId, ...options }) => ({
     ...options,
@@ -480,7 +480,7 @@ const optionsPlan: fc.Arbitrary<StreamOptions> = fc
     ...(sessionId !== undefined && { sessionId }),
   }));
 const contextPlan: fc.Arbitrary<Partial<Context>> = fc.record(
-  { tools: fc.constant(TOOLS), systemPrompt: oneOf(["Be brief.", " ", "half \ud83d"]) },
+  { tools: fc.constant(TOOLS), systemPrompt: pickFrom(["Be brief.", " ", "half \ud83d"]) },
   { requiredKeys: [] },
 );
 
@@ -557,7 +557,7 @@ function callsIn(body: Body, model: Model): WireCalls | undefined {
   const ofType = (type: string): Body[] => blocks.filter((block) => block["type"] === type);
   const under = (key: string): Body[] => valuesAt(messages, key) as Body[];
   const ours = (use: Body): boolean => use["type"] === undefined;
-  switch (shapeOf(model)) {
+  switch (findShape(model)) {
     case "anthropic-messages":
       return found(ofType("tool_use"), "id", ofType("tool_result"), "tool_use_id");
     case "openai-responses":
@@ -753,8 +753,8 @@ describe.each(TARGETS)("any transcript for $provider $id over $api", { tags: "lo
 describe("a conversation that goes from service to service and back", { tags: "long" }, () => {
   it("is taken by each, and brings each its own signatures back", async () => {
     const hops = fc
-      .array(oneOf(TARGETS), { minLength: 2, maxLength: 3 })
-      .chain((models) => fc.array(oneOf(models), { minLength: 3, maxLength: 6 }));
+      .array(pickFrom(TARGETS), { minLength: 2, maxLength: 3 })
+      .chain((models) => fc.array(pickFrom(models), { minLength: 3, maxLength: 6 }));
     await fc.assert(
       fc.asyncProperty(hops, optionsPlan, async (models, options) => {
         const messages: Message[] = [createPrompt("Begin")];

@@ -64,7 +64,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   const { resources, named, hasDefaults, isPartial } = indexSchema(root);
   const work = { depth: 0, visits: 0 };
 
-  function checkOf(schema: unknown): Check {
+  function createCheck(schema: unknown): Check {
     if (schema === true) return () => true;
     if (schema === false) return (value, at) => fail(at, "expected", "no value at all", value);
     if (!isRecord(schema)) {
@@ -84,8 +84,8 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       ...valueChecks(schema),
       ...numberChecks(schema),
       ...stringChecks(schema),
-      ...arrayChecks(schema, checkOf),
-      ...objectChecks(schema, checkOf),
+      ...arrayChecks(schema, createCheck),
+      ...objectChecks(schema, createCheck),
       ...combinedChecks(schema),
     ];
     return (value, at) => {
@@ -104,10 +104,10 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   function combinedChecks(schema: JsonSchema): Check[] {
     const rules: Check[] = [];
     if (typeof schema["$ref"] === "string") rules.push(refCheck(schema));
-    for (const part of toList(schema["allOf"])) rules.push(checkOf(part));
+    for (const part of toList(schema["allOf"])) rules.push(createCheck(part));
     const anyOf = toList(schema["anyOf"]);
     if (anyOf.length > 0) {
-      const branches = anyOf.map(checkOf);
+      const branches = anyOf.map(createCheck);
       rules.push(
         (value, at) =>
           branches.some((branch) => branch(value, undefined)) ||
@@ -116,7 +116,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     }
     const oneOf = toList(schema["oneOf"]);
     if (oneOf.length > 0) {
-      const branches = oneOf.map(checkOf);
+      const branches = oneOf.map(createCheck);
       rules.push((value, at) => {
         const fitting = branches.filter((branch) => branch(value, undefined)).length;
         if (fitting === 1) return true;
@@ -126,21 +126,21 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       });
     }
     if (schema["not"] !== undefined) {
-      const forbidden = checkOf(schema["not"]);
+      const forbidden = createCheck(schema["not"]);
       const text = `anything but ${describe(schema["not"])}`;
       rules.push((value, at) => !forbidden(value, undefined) || fail(at, "expected", text, value));
     }
     if (schema["if"] !== undefined) {
-      const condition = checkOf(schema["if"]);
-      const then = checkOf(schema["then"] ?? true);
-      const otherwise = checkOf(schema["else"] ?? true);
+      const condition = createCheck(schema["if"]);
+      const then = createCheck(schema["then"] ?? true);
+      const otherwise = createCheck(schema["else"] ?? true);
       rules.push((value, at) => (condition(value, undefined) ? then : otherwise)(value, at));
     }
     return rules;
   }
 
   function refCheck(schema: JsonSchema): Check {
-    const target = targetOf(schema);
+    const target = resolveTarget(schema);
     const open: unknown[] = [];
     let check: Check | undefined;
     return (value, at) => {
@@ -148,7 +148,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       if (open.includes(value)) return fail(at, "stated", "the schema refers to itself", value);
       if (work.depth >= MAX_REF_DEPTH) return fail(at, "stated", "nested too deeply", value);
       if (++work.visits > MAX_REF_VISITS) return fail(at, "stated", "too much to check", value);
-      check ??= checkOf(target);
+      check ??= createCheck(target);
       work.depth++;
       open.push(value);
       try {
@@ -160,7 +160,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     };
   }
 
-  function targetOf(schema: JsonSchema): unknown {
+  function resolveTarget(schema: JsonSchema): unknown {
     const ref = schema["$ref"];
     if (typeof ref !== "string") return undefined;
     const hash = ref.indexOf("#");
@@ -213,13 +213,13 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     if (Array.isArray(schema["enum"])) return choices(schema["enum"]);
     const types = listTypes(schema);
     if (types.length > 0) return joinOr(types);
-    if (typeof schema["$ref"] === "string") return describe(targetOf(schema), depth + 1);
+    if (typeof schema["$ref"] === "string") return describe(resolveTarget(schema), depth + 1);
     const union = [...toList(schema["anyOf"]), ...toList(schema["oneOf"])];
     if (union.length > 0) return joinOr(union.map((one) => describe(one, depth + 1)));
     return "properties" in schema || "required" in schema ? "object" : "another value";
   }
 
-  const whole = checkOf(root);
+  const whole = createCheck(root);
   return {
     root,
     hasDefaults,
@@ -227,13 +227,13 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     begin: () => {
       work.visits = 0;
     },
-    fits: (schema, value) => (schema === root ? whole : checkOf(schema))(value, undefined),
+    fits: (schema, value) => (schema === root ? whole : createCheck(schema))(value, undefined),
     problems: (value) => {
       const problems: Problem[] = [];
       whole(value, { path: "", problems });
       return problems;
     },
-    target: targetOf,
+    target: resolveTarget,
   };
 }
 
@@ -354,7 +354,7 @@ export function getPattern(pattern: string | RegExp): RegExp {
   }
 }
 
-function arrayChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): Check[] {
+function arrayChecks(schema: JsonSchema, createCheck: (schema: unknown) => Check): Check[] {
   const rules: Check[] = [];
   const rule = (test: (value: readonly unknown[], at: Report | undefined) => boolean) => {
     rules.push((value, at) => !Array.isArray(value) || test(value, at));
@@ -376,8 +376,8 @@ function arrayChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): C
     );
   }
   const { prefix, rest } = itemSchemas(schema);
-  const prefixChecks = prefix.map(checkOf);
-  const restCheck = rest === undefined ? undefined : checkOf(rest);
+  const prefixChecks = prefix.map(createCheck);
+  const restCheck = rest === undefined ? undefined : createCheck(rest);
   if (prefixChecks.length > 0 || restCheck !== undefined) {
     rule((value, at) => {
       let ok = true;
@@ -393,7 +393,7 @@ function arrayChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): C
     });
   }
   if (schema["contains"] !== undefined) {
-    const contained = checkOf(schema["contains"]);
+    const contained = createCheck(schema["contains"]);
     const least = numberOr(schema["minContains"], 1);
     const most = numberOr(schema["maxContains"], Number.POSITIVE_INFINITY);
     const limit = most === Number.POSITIVE_INFINITY ? "" : ` and at most ${most}`;
@@ -413,7 +413,7 @@ export function itemSchemas(schema: JsonSchema): { prefix: readonly unknown[]; r
   return { prefix: toList(schema["prefixItems"]), rest: items };
 }
 
-function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): Check[] {
+function objectChecks(schema: JsonSchema, createCheck: (schema: unknown) => Check): Check[] {
   const rules: Check[] = [];
   const rule = (test: (value: JsonSchema, at: Report | undefined) => boolean) => {
     rules.push((value, at) => !isRecord(value) || test(value, at));
@@ -439,7 +439,7 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
     });
   }
 
-  const propertyChecks = known.map((key) => ({ key, check: checkOf(properties[key]) }));
+  const propertyChecks = known.map((key) => ({ key, check: createCheck(properties[key]) }));
   if (propertyChecks.length > 0) {
     rule((value, at) => {
       let ok = true;
@@ -454,12 +454,12 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
 
   const patterns = Object.entries(toMap(schema["patternProperties"])).map(([pattern, part]) => ({
     regexp: getPattern(pattern),
-    check: checkOf(part),
+    check: createCheck(part),
   }));
   const additional = schema["additionalProperties"];
   if (patterns.length > 0 || (additional !== undefined && additional !== true)) {
     const names = new Set(known);
-    const additionalCheck = checkOf(additional ?? true);
+    const additionalCheck = createCheck(additional ?? true);
     rule((value, at) => {
       let ok = true;
       for (const key of Object.keys(value)) {
@@ -480,7 +480,7 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
   }
 
   if (schema["propertyNames"] !== undefined) {
-    const nameCheck = checkOf(schema["propertyNames"]);
+    const nameCheck = createCheck(schema["propertyNames"]);
     rule((value, at) => {
       const bad = Object.keys(value).find((key) => !nameCheck(key, undefined));
       if (bad === undefined) return true;
@@ -517,7 +517,7 @@ function objectChecks(schema: JsonSchema, checkOf: (schema: unknown) => Check): 
         return absent.length === 0;
       });
     } else {
-      const check = checkOf(needs);
+      const check = createCheck(needs);
       rule((value, at) => !has(value, key) || check(value, at));
     }
   }

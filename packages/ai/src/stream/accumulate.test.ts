@@ -159,7 +159,7 @@ describe("what becomes of deltas", () => {
 });
 
 describe("arguments", () => {
-  function argumentsOf(raw: string): Record<string, unknown> {
+  function parseRaw(raw: string): Record<string, unknown> {
     const { out } = begin();
     const call = out.toolCallStart("c", "t");
     for (const character of raw) out.toolCall(call, character);
@@ -177,19 +177,19 @@ describe("arguments", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
         const raw = JSON.stringify(value);
-        expect(argumentsOf(raw)).toEqual({ arguments: JSON.parse(raw) });
+        expect(parseRaw(raw)).toEqual({ arguments: JSON.parse(raw) });
       }),
     );
   });
 
   it("are empty for nothing and for white space", () => {
-    expect(argumentsOf("")).toEqual({ arguments: {} });
-    expect(argumentsOf(" \n")).toEqual({ arguments: {} });
+    expect(parseRaw("")).toEqual({ arguments: {} });
+    expect(parseRaw(" \n")).toEqual({ arguments: {} });
   });
 
   it("that do not parse are empty, with the bytes and the parser's words", () => {
     for (const raw of ['{"a": 1', '{"a": 1}}', "{a: 1}", "nonsense"]) {
-      expect(argumentsOf(raw)).toEqual({
+      expect(parseRaw(raw)).toEqual({
         arguments: {},
         rawArguments: raw,
         argumentsError: expect.stringMatching(/./),
@@ -198,7 +198,7 @@ describe("arguments", () => {
   });
 
   it("that are null are none: some services say so where a call has no arguments", () => {
-    expect(argumentsOf("null")).toEqual({ arguments: {} });
+    expect(parseRaw("null")).toEqual({ arguments: {} });
   });
 
   it("that are no object are an error that says what they are", () => {
@@ -208,7 +208,7 @@ describe("arguments", () => {
       ['"x"', "a string"],
       ["true", "a boolean"],
     ] as const) {
-      expect(argumentsOf(raw)).toEqual({
+      expect(parseRaw(raw)).toEqual({
         arguments: {},
         rawArguments: raw,
         argumentsError: `Expected a JSON object, got ${kind}`,

@@ -223,7 +223,7 @@ export class CompactEventReader {
       );
       if (index < 0) return { content: block };
       from = index + 1;
-      return { index, length: this.#lengthOf(index), ...toFacts(block) };
+      return { index, length: this.#readLength(index), ...toFacts(block) };
     });
   }
 
@@ -235,7 +235,7 @@ export class CompactEventReader {
       const state = this.#blocks[contentIndex];
       const isCall = block.type === "toolCall";
       const name = isCall ? "toolcall" : block.type;
-      const delta = isCall ? (state?.raw.value ?? "") : textOf(block);
+      const delta = isCall ? (state?.raw.value ?? "") : readText(block);
       const proof = isCall ? toCallFacts(block) : { ...toBlockFacts(block), length: delta.length };
       const whole = isCall && state?.isCorrected ? { toolCall: block } : {};
       return [
@@ -261,10 +261,10 @@ export class CompactEventReader {
     return `${this.partial.content[contentIndex]?.type}_end` === type;
   }
 
-  #lengthOf(index: number): number {
+  #readLength(index: number): number {
     const block = this.partial.content[index];
     if (block?.type === "toolCall") return this.#blocks[index]?.raw.length ?? 0;
-    return textOf(block).length;
+    return readText(block).length;
   }
 
   #finishBlock(block: unknown): AssistantContent {
@@ -276,17 +276,17 @@ export class CompactEventReader {
     if (typeof index !== "number" || !own) {
       throw new CompactEventError("invalid_sequence", `Block ${String(index)} never came.`);
     }
-    if (this.#lengthOf(index) !== length) {
+    if (this.#readLength(index) !== length) {
       throw new CompactEventError(
         "invalid_sequence",
-        `Block ${index} has a length of ${this.#lengthOf(index)}; ${String(length)} was sent.`,
+        `Block ${index} has a length of ${this.#readLength(index)}; ${String(length)} was sent.`,
       );
     }
     return restoreBlock(own, light);
   }
 }
 
-function textOf(block: AssistantContent | undefined): string {
+function readText(block: AssistantContent | undefined): string {
   if (block?.type === "text") return block.text;
   return block?.type === "thinking" ? block.thinking : "";
 }
@@ -294,7 +294,8 @@ function textOf(block: AssistantContent | undefined): string {
 function hasSameBody(one: AssistantContent, other: AssistantContent): boolean {
   if (one.type !== other.type) return false;
   if (one.type === "serviceTool" || one.type === "image") return isSameJson(one, other);
-  if (one.type !== "toolCall" || other.type !== "toolCall") return textOf(one) === textOf(other);
+  if (one.type !== "toolCall" || other.type !== "toolCall")
+    return readText(one) === readText(other);
   if (one.name !== other.name || one.rawArguments !== other.rawArguments) return false;
   return isSameJson(one.arguments, other.arguments);
 }

@@ -65,20 +65,20 @@ function identicalProperty(a: object, b: object, key: PropertyKey): boolean {
 }
 
 /** Whether `part` is what may show of `whole` while it arrives. */
-function isPartOf(part: unknown, whole: unknown): boolean {
+function isWithin(part: unknown, whole: unknown): boolean {
   if (typeof part === "string") return typeof whole === "string" && whole.startsWith(part);
   if (Array.isArray(part)) {
     return (
       Array.isArray(whole) &&
       part.length <= whole.length &&
-      part.every((item, index) => isPartOf(item, whole[index]))
+      part.every((item, index) => isWithin(item, whole[index]))
     );
   }
   if (typeof part === "object" && part !== null) {
     if (typeof whole !== "object" || whole === null) return false;
     const final = new Map<string, unknown>(Object.entries(whole));
     return Object.entries(part).every(
-      ([key, value]) => final.has(key) && isPartOf(value, final.get(key)),
+      ([key, value]) => final.has(key) && isWithin(value, final.get(key)),
     );
   }
   return Object.is(part, whole);
@@ -336,7 +336,7 @@ describe("a partial value", () => {
         for (const piece of pieces(JSON.stringify(final), cuts)) {
           parser.feed(piece);
           const { value } = parser;
-          expect(value === undefined || isPartOf(value, JSON.parse(JSON.stringify(final)))).toBe(
+          expect(value === undefined || isWithin(value, JSON.parse(JSON.stringify(final)))).toBe(
             true,
           );
         }

@@ -346,7 +346,7 @@ describe("recording", () => {
 });
 
 describe("a request that is not as recorded", () => {
-  async function missOf(
+  async function catchMiss(
     recorded: Context,
     now: Context,
     options: StreamOptions = {},
@@ -369,23 +369,23 @@ describe("a request that is not as recorded", () => {
   }
 
   it("says where it differs, and how", async () => {
-    expect(await missOf(ask, { messages: [user("Stay")] })).toBe(
+    expect(await catchMiss(ask, { messages: [user("Stay")] })).toBe(
       'Request 1 differs from the recording at messages[0].content: recorded "Go", now "Stay".',
     );
-    expect(await missOf(ask, { ...ask, systemPrompt: "Be kind" })).toBe(
+    expect(await catchMiss(ask, { ...ask, systemPrompt: "Be kind" })).toBe(
       'Request 1 differs from the recording at systemPrompt: recorded nothing, now "Be kind".',
     );
-    expect(await missOf(ask, ask, { temperature: 1 })).toBe(
+    expect(await catchMiss(ask, ask, { temperature: 1 })).toBe(
       "Request 1 differs from the recording at options.temperature: recorded nothing, now 1.",
     );
-    expect(await missOf({ messages: [user("Go"), user("on")] }, ask)).toBe(
+    expect(await catchMiss({ messages: [user("Go"), user("on")] }, ask)).toBe(
       'Request 1 differs from the recording at messages[1]: recorded {"role":"user","content":"on"}, now nothing.',
     );
   });
 
   it("shows long values cut, around the place where they part", async () => {
     const same = "s".repeat(5000);
-    const miss = await missOf(
+    const miss = await catchMiss(
       { messages: [user(`${same}one${same}`)] },
       { messages: [user(`${same}two`)] },
     );

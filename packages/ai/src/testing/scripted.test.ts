@@ -48,7 +48,7 @@ async function open(
   return { seen, result, ended };
 }
 
-async function eventsOf(
+async function collectEvents(
   step: ScriptStep,
   options: Parameters<typeof scriptedModel>[1] = {},
 ): Promise<Bare[]> {
@@ -57,7 +57,7 @@ async function eventsOf(
   return seen;
 }
 
-async function messageOf(step: ScriptStep): Promise<AssistantMessage> {
+async function readMessage(step: ScriptStep): Promise<AssistantMessage> {
   const model = scriptedModel([step]);
   return complete(model, model.model, { messages: [ask] });
 }
@@ -96,7 +96,7 @@ const assistant = (
 
 describe("what a step says", () => {
   it("a string is a text in one delta", async () => {
-    expect(await eventsOf("Hello")).toEqual([
+    expect(await collectEvents("Hello")).toEqual([
       { type: "start" },
       { type: "text_start", contentIndex: 0 },
       { type: "text_delta", contentIndex: 0, delta: "Hello" },
@@ -121,7 +121,7 @@ describe("what a step says", () => {
       input: { q: "x" },
       output: ["y"],
     };
-    expect(await eventsOf(step)).toEqual([
+    expect(await collectEvents(step)).toEqual([
       { type: "start" },
       { type: "thinking_start", contentIndex: 0 },
       { type: "thinking_delta", contentIndex: 0, delta: "Hmm" },
@@ -138,7 +138,7 @@ describe("what a step says", () => {
       { type: "service_tool", contentIndex: 3, content },
       { type: "done", reason: "toolUse" },
     ]);
-    expect((await messageOf(step)).content).toEqual([
+    expect((await readMessage(step)).content).toEqual([
       { type: "thinking", thinking: "Hmm", signature: "proof" },
       { type: "text", text: "I look" },
       toolCall,
@@ -148,25 +148,25 @@ describe("what a step says", () => {
 
   it("a redacted thought has no delta", async () => {
     const step = think("", { redacted: true, signature: "opaque" });
-    expect((await eventsOf(step)).map(({ type }) => type)).toEqual([
+    expect((await collectEvents(step)).map(({ type }) => type)).toEqual([
       "start",
       "thinking_start",
       "thinking_end",
       "done",
     ]);
-    expect((await messageOf(step)).content).toEqual([
+    expect((await readMessage(step)).content).toEqual([
       { type: "thinking", thinking: "", redacted: true, signature: "opaque" },
     ]);
   });
 
   it("a delta never parts a pair of surrogates", async () => {
-    const events = await eventsOf(["a😀b", { chunkSize: 1 }]);
+    const events = await collectEvents(["a😀b", { chunkSize: 1 }]);
     const deltas = events.flatMap(({ delta }) => (delta === undefined ? [] : [delta]));
     expect(deltas).toEqual(["a", "😀", "b"]);
   });
 
   it("arguments given as a string are sent as they are, also when broken", async () => {
-    const { content } = await messageOf([
+    const { content } = await readMessage([
       call("a", '{"x": 1}'),
       call("b", '{"x": '),
       call("c", ""),
@@ -186,7 +186,7 @@ describe("what a step says", () => {
   });
 
   it("callAll takes names and whole calls, beside other parts", async () => {
-    const { content } = await messageOf(["x", callAll(["ls", ["read", { path: "a" }, "mine"]])]);
+    const { content } = await readMessage(["x", callAll(["ls", ["read", { path: "a" }, "mine"]])]);
     expect(content.slice(1)).toEqual([
       { type: "toolCall", id: "call_1", name: "ls", arguments: {} },
       { type: "toolCall", id: "mine", name: "read", arguments: { path: "a" } },
@@ -226,8 +226,8 @@ describe("what a step says", () => {
 
   it("the options of the model are defaults that a step may change", async () => {
     const count = (events: Bare[]): number => events.filter((event) => "delta" in event).length;
-    expect(count(await eventsOf("abcd", { chunkSize: 2 }))).toBe(2);
-    expect(count(await eventsOf(["abcd", { chunkSize: 1 }], { chunkSize: 2 }))).toBe(4);
+    expect(count(await collectEvents("abcd", { chunkSize: 2 }))).toBe(2);
+    expect(count(await collectEvents(["abcd", { chunkSize: 1 }], { chunkSize: 2 }))).toBe(4);
   });
 
   it("a function decides when asked, at once or later", async () => {
@@ -263,28 +263,28 @@ describe("how a response may end", () => {
 
   it("with an error after the parts", async () => {
     const step = ["So", fail("Too busy", { kind: "overloaded", status: 529, retryAfterMs: 5 })];
-    expect(await eventsOf(step)).toEqual([
+    expect(await collectEvents(step)).toEqual([
       ...opening,
       closing,
       { type: "error", reason: "error", text: "Too busy" },
     ]);
-    expect(await messageOf(step)).toMatchObject({
+    expect(await readMessage(step)).toMatchObject({
       stopReason: "error",
       content: [{ type: "text", text: "So" }],
       failure: { kind: "overloaded", status: 529, retryAfterMs: 5 },
     });
-    expect((await messageOf(fail("Odd"))).failure).toEqual({ kind: "unknown" });
+    expect((await readMessage(fail("Odd"))).failure).toEqual({ kind: "unknown" });
   });
 
   it("with an error in the middle of a block", async () => {
-    expect(await eventsOf([unfinished(say("So")), fail("Gone")])).toEqual([
+    expect(await collectEvents([unfinished(say("So")), fail("Gone")])).toEqual([
       ...opening,
       { type: "error", reason: "error", text: "Gone" },
     ]);
   });
 
   it("with a refusal of the service", async () => {
-    expect(await messageOf({ refuse: "I will not" })).toMatchObject({
+    expect(await readMessage({ refuse: "I will not" })).toMatchObject({
       stopReason: "error",
       errorMessage: "I will not",
       failure: { kind: "refused", retryable: false },
@@ -384,7 +384,7 @@ describe("abort", () => {
 
   it("in the first delay and between any two deltas: at once, and no timer is left", async () => {
     const step = { parts: ["abc", call("t", { x: 1 })], chunkSize: 1, delayMs: 5, betweenMs: 5 };
-    const whole = await eventsOf(step, {
+    const whole = await collectEvents(step, {
       clock: { ...manualClock(), after: (_ms, run) => (run(), () => {}) },
     });
     const deltas = whole.filter((event) => "delta" in event).length;

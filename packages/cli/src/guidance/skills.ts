@@ -160,7 +160,7 @@ function parseSkill(
   folderName: string,
   wrong: (line: number, text: string) => void,
 ): Skill | undefined {
-  const textOf = (key: string): { text: string; line: number } | undefined => {
+  const readField = (key: string): { text: string; line: number } | undefined => {
     const field = fields.get(key);
     if (!field) return undefined;
     if (typeof field.value === "string") {
@@ -169,8 +169,8 @@ function parseSkill(
     wrong(field.line, `"${key}" has to be a text`);
     return undefined;
   };
-  const name = textOf("name");
-  const description = textOf("description");
+  const name = readField("name");
+  const description = readField("description");
   if (!name?.text || !description?.text) {
     const missing = name?.text ? "description" : "name";
     wrong(fields.get(missing)?.line ?? 1, `the skill is not used: it has no ${missing}`);
@@ -189,8 +189,8 @@ function parseSkill(
   if (description.text.length > MAX_DESCRIPTION_CHARS) {
     wrong(description.line, `the description has more than ${MAX_DESCRIPTION_CHARS} characters`);
   }
-  const license = textOf("license");
-  const compatibility = textOf("compatibility");
+  const license = readField("license");
+  const compatibility = readField("compatibility");
   if (compatibility && compatibility.text.length > MAX_COMPATIBILITY_CHARS) {
     wrong(
       compatibility.line,

@@ -1,4 +1,4 @@
-import { indentOf } from "../text/line-ends.ts";
+import { readIndent } from "../text/line-ends.ts";
 
 /** What a tab may have been written as. */
 const TAB_WIDTHS = [2, 4, 8] as const;
@@ -39,7 +39,7 @@ export function reindents(pairs: readonly IndentPair[]): Reindent[] {
 
 /** The line with its indent as `reindent` has it. Blank lines have none. */
 export function reindented(line: string, reindent: Reindent): string | undefined {
-  const indent = indentOf(line);
+  const indent = readIndent(line);
   if (indent.length === line.length) return line;
   const changed = reindent(indent);
   return changed === undefined ? undefined : changed + line.slice(indent.length);

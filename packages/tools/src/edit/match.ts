@@ -13,7 +13,7 @@ import { type Rewriting, rewrite } from "./rewrite.ts";
 import {
   BYTE_ORDER_MARK,
   commonEnd,
-  indentOf,
+  readIndent,
   type Line,
   lineAt,
   splitLines,
@@ -461,13 +461,16 @@ function indentPairs(file: EditedText, old: readonly Line[], at: number): Indent
   const pairs: IndentPair[] = [];
   for (const [index, line] of old.entries()) {
     if (file.trimmed[at + index] === "") continue;
-    pairs.push({ old: indentOf(line.text), file: indentOf(file.lines[at + index]?.text ?? "") });
+    pairs.push({
+      old: readIndent(line.text),
+      file: readIndent(file.lines[at + index]?.text ?? ""),
+    });
   }
   return pairs;
 }
 
 function trimmedLine(line: Line): string {
-  return trimLineEnd(line.text).slice(indentOf(line.text).length);
+  return trimLineEnd(line.text).slice(readIndent(line.text).length);
 }
 
 // ---- search

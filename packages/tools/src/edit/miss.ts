@@ -1,4 +1,4 @@
-import { indentOf, type Line, trimLineEnd } from "../text/line-ends.ts";
+import { readIndent, type Line, trimLineEnd } from "../text/line-ends.ts";
 
 /** So much of a file is looked at for the nearest place, in UTF-16 units. */
 export const MAX_LOOKED_AT_CHARS: number = 1024 * 1024;
@@ -135,7 +135,7 @@ function whatDiffers(there: Line | undefined, wanted: Line): string {
   if (!there) return "   (the file has no line here)";
   if (there.text === wanted.text) return "   (only the line end differs)";
   if (there.text.trim() !== wanted.text.trim()) return "";
-  return indentOf(there.text) === indentOf(wanted.text)
+  return readIndent(there.text) === readIndent(wanted.text)
     ? "   (only white space at the end differs)"
     : "   (only white space differs)";
 }
@@ -149,7 +149,7 @@ function visibleLine(line: Line): string {
 /** White space made visible where it is easily mistaken: around the text, and wherever it is more than one space. */
 export function visibleSpace(text: string): string {
   const end = trimLineEnd(text.replace(/\r$/, "")).length;
-  const start = indentOf(text).length;
+  const start = readIndent(text).length;
   let shown = "";
   for (let index = 0; index < text.length; index++) {
     const char = text.charAt(index);

@@ -89,12 +89,12 @@ function repository(): void {
   git("commit", "--quiet", "-m", "First");
 }
 
-function textOf(result: AgentToolResult): string {
+function joinText(result: AgentToolResult): string {
   return modelText(result);
 }
 
 async function call(args: Record<string, unknown>, options: GitOptions = {}): Promise<string> {
-  return textOf(await result(args, options));
+  return joinText(await result(args, options));
 }
 
 async function result(
@@ -685,7 +685,7 @@ describe("git", () => {
         { action: "status" },
         { id: "c", signal, update: () => {}, host, messages: [] },
       );
-      expect(textOf(output as AgentToolResult)).toMatch(/On branch linked/);
+      expect(joinText(output as AgentToolResult)).toMatch(/On branch linked/);
       writeFileSync(join(base, "linked", "x"), "x\n");
       await tool.execute(
         { action: "add", all: true },

@@ -58,7 +58,7 @@ function call(tool: AgentTool, args: Record<string, unknown>): Promise<AgentTool
   );
 }
 
-function textOf(result: AgentToolResult): string {
+function joinText(result: AgentToolResult): string {
   return modelText(result);
 }
 
@@ -162,22 +162,22 @@ describe.runIf(isPosix)("JobTable", () => {
 describe.runIf(isPosix)("the tool jobs", () => {
   it("lists, reads and stops", async () => {
     const tool = jobsTool(jobs);
-    expect(textOf(await call(tool, { action: "list" }))).toBe("There are no jobs.");
+    expect(joinText(await call(tool, { action: "list" }))).toBe("There are no jobs.");
     const id = await start("echo hello; sleep 1000");
     const read = await call(tool, { action: "read", id, waitMs: LONG_MS });
-    expect(textOf(read)).toMatch(/^job-1: running for [\d.]+ s echo hello; sleep 1000\n<source /);
-    expect(textOf(read)).toContain("\nhello\n");
-    const again = textOf(await call(tool, { action: "read", id }));
+    expect(joinText(read)).toMatch(/^job-1: running for [\d.]+ s echo hello; sleep 1000\n<source /);
+    expect(joinText(read)).toContain("\nhello\n");
+    const again = joinText(await call(tool, { action: "read", id }));
     expect(again.endsWith("Nothing new.")).toBe(true);
-    const stopped = textOf(await call(tool, { action: "stop", id }));
+    const stopped = joinText(await call(tool, { action: "stop", id }));
     expect(stopped).toContain("Ended by us: it was aborted.");
-    expect(textOf(await call(tool, { action: "list" }))).toContain("job-1: Ended by us");
+    expect(joinText(await call(tool, { action: "list" }))).toContain("job-1: Ended by us");
   });
 
   it("shows the end of much, and says where all of it is", async () => {
     const id = await start("seq 1000000");
     await jobs.ended(id);
-    const result = textOf(await call(jobsTool(jobs), { action: "read", id }));
+    const result = joinText(await call(jobsTool(jobs), { action: "read", id }));
     expect(result).toMatch(/\[[\d,]+ characters before this left out\. All of it is in \S+\.\]/);
     expect(result.length).toBeLessThan(JOB_MAX_READ_BYTES + 1_000);
   });

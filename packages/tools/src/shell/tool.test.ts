@@ -77,7 +77,7 @@ async function shell(args: Record<string, unknown>, options: Shell = {}): Promis
   const result = await shellTool(env, rest).execute(args, {
     id: "1",
     signal,
-    update: (partial) => onUpdate(textOf(partial)),
+    update: (partial) => onUpdate(joinText(partial)),
     host: { call: () => Promise.reject(new Error("not here")) },
     messages: [],
   });
@@ -85,11 +85,11 @@ async function shell(args: Record<string, unknown>, options: Shell = {}): Promis
   return result;
 }
 
-function textOf(result: AgentToolResult): string {
+function joinText(result: AgentToolResult): string {
   return modelText(result);
 }
 
-function detailsOf({ details }: AgentToolResult): ShellDetails {
+function readDetails({ details }: AgentToolResult): ShellDetails {
   return details as ShellDetails;
 }
 
@@ -109,11 +109,11 @@ function notingSandbox(): Sandbox & { policies: SandboxPolicy[] } {
 describe.runIf(isPosix)("shell", () => {
   it("gives exit code and output to the model, and all in details", async () => {
     const result = await shell({ command: "echo out; echo err >&2" });
-    expect(textOf(result)).toMatch(
+    expect(joinText(result)).toMatch(
       /^Exit code 0\.\n<source kind="command"[^\n]+\nout\n<\/source[^\n]+\nstderr:\n<source[^\n]+\nerr\n<\/source[^\n]+$/,
     );
     expect(result.isError).toBe(false);
-    const { durationMs, ...details } = detailsOf(result);
+    const { durationMs, ...details } = readDetails(result);
     expect(details).toEqual({
       stdout: "out\n",
       stderr: "err\n",
@@ -125,43 +125,43 @@ describe.runIf(isPosix)("shell", () => {
   });
 
   it("says that there was no output", async () => {
-    expect(textOf(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
+    expect(joinText(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
   });
 
   it("reports a failure as an error, with the output", async () => {
     const result = await shell({ command: "echo why >&2; exit 7" });
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toMatch(/^Exit code 7\.\nstderr:\n[^\n]+\nwhy\n/);
+    expect(joinText(result)).toMatch(/^Exit code 7\.\nstderr:\n[^\n]+\nwhy\n/);
   });
 
   it("runs bash where there is one, in the workspace, with the environment that is given", async () => {
     const result = await shell({ command: 'echo "${BASH_VERSION:+bash} $PWD $LANG ${HOME-none}"' });
-    expect(detailsOf(result).stdout).toBe(`bash ${env.workspace.root} C.UTF-8 none\n`);
+    expect(readDetails(result).stdout).toBe(`bash ${env.workspace.root} C.UTF-8 none\n`);
   });
 
   it("runs sh where there is no bash", async () => {
     env.environment = { PATH: folder };
     await writeFile(join(folder, "sh"), '#!/bin/sh\necho plain "$@"\n', { mode: 0o755 });
-    expect(detailsOf(await shell({ command: "x y" })).stdout).toBe("plain -c x y\n");
+    expect(readDetails(await shell({ command: "x y" })).stdout).toBe("plain -c x y\n");
   });
 
   it("runs in a folder of the workspace, and nowhere else", async () => {
     await mkdir(join(env.workspace.root, "inner"));
     await writeFile(join(env.workspace.root, "file"), "");
     const result = await shell({ command: "pwd", cwd: "inner" });
-    expect(detailsOf(result).stdout).toBe(`${join(env.workspace.root, "inner")}\n`);
+    expect(readDetails(result).stdout).toBe(`${join(env.workspace.root, "inner")}\n`);
     await expect(shell({ command: "pwd", cwd: "../spool" })).rejects.toThrow(PathError);
     await expect(shell({ command: "pwd", cwd: "file" })).rejects.toThrow("is not a folder");
     await expect(shell({ command: "pwd", cwd: "inne" })).rejects.toThrow("inner");
   });
 
   it("has no input to wait for", async () => {
-    expect(textOf(await shell({ command: "cat; read x || echo closed" }))).toContain("closed");
+    expect(joinText(await shell({ command: "cat; read x || echo closed" }))).toContain("closed");
   });
 
   it("shows beginning and end of long output, and where all of it is", async () => {
     const result = await shell({ command: "seq 100000" });
-    const text = textOf(result);
+    const text = joinText(result);
     expect(text).toMatch(/^Exit code 0\.\n<source[^\n]+\n1\n2\n3\n/);
     expect(text).toMatch(/\n99999\n100000\n<\/source[^\n]+$/);
     expect(Buffer.byteLength(text)).toBeLessThan(SHELL_MAX_BYTES + AROUND_BYTES);
@@ -175,23 +175,25 @@ describe.runIf(isPosix)("shell", () => {
 
   it("has a file also for what fits into memory but is too long to be shown", async () => {
     const result = await shell({ command: "seq 8000" });
-    const path = / all of it is in (\S+): read shows/.exec(textOf(result))?.[1] ?? "";
-    expect(await readFile(path, "utf8")).toBe(detailsOf(result).stdout);
+    const path = / all of it is in (\S+): read shows/.exec(joinText(result))?.[1] ?? "";
+    expect(await readFile(path, "utf8")).toBe(readDetails(result).stdout);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
   it("shows both streams where both are long", async () => {
-    const text = textOf(await shell({ command: "seq 100000; seq -f 'e%.0f' 100000 >&2" }));
+    const text = joinText(await shell({ command: "seq 100000; seq -f 'e%.0f' 100000 >&2" }));
     expect(text).toContain("\n100000\n");
     expect(text).toContain("\ne100000\n");
     expect(Buffer.byteLength(text)).toBeLessThan(SHELL_MAX_BYTES + 2 * AROUND_BYTES);
   });
 
   it("shows no character in half, no sequence for terminals, no invalid text", async () => {
-    const long = textOf(await shell({ command: "yes 😀😀😀 | head -n 30000 | tr -d '\\n'" }));
+    const long = joinText(await shell({ command: "yes 😀😀😀 | head -n 30000 | tr -d '\\n'" }));
     expect(long.includes("\uFFFD")).toBe(false);
     expect(long).toMatch(/\n\[… \d+ KB left out; all of it is in /);
-    const odd = textOf(await shell({ command: String.raw`printf '\033[31mred\033[0m \377 end'` }));
+    const odd = joinText(
+      await shell({ command: String.raw`printf '\033[31mred\033[0m \377 end'` }),
+    );
     expect(odd).toContain("\nred \uFFFD end\n");
   });
 
@@ -203,11 +205,11 @@ describe.runIf(isPosix)("shell", () => {
       { onUpdate: () => void clock.advance(4_000) },
     );
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toMatch(
+    expect(joinText(result)).toMatch(
       /^Ended by us after 4\.0 s: its time was over\.\nGive it more with timeoutMs \(at most 600000\)/,
     );
-    expect(textOf(result)).toContain("\nstarted\n");
-    expect(detailsOf(result)).toMatchObject({ timedOut: true, exitCode: null });
+    expect(joinText(result)).toContain("\nstarted\n");
+    expect(readDetails(result)).toMatchObject({ timedOut: true, exitCode: null });
   });
 
   it.each([
@@ -220,7 +222,7 @@ describe.runIf(isPosix)("shell", () => {
       { command: "echo; sleep 1000", ...(timeoutMs && { timeoutMs }) },
       { onUpdate: () => void clock.advance(limit) },
     );
-    expect(detailsOf(result)).toMatchObject({ timedOut: true, durationMs: limit });
+    expect(readDetails(result)).toMatchObject({ timedOut: true, durationMs: limit });
   });
 
   it("is not given less time than there is", async () => {
@@ -236,8 +238,8 @@ describe.runIf(isPosix)("shell", () => {
       { signal: stop.signal, onUpdate: () => stop.abort() },
     );
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toContain("Ended by us: it was aborted.");
-    expect(detailsOf(result)).toMatchObject({ aborted: true, stdout: "started\n" });
+    expect(joinText(result)).toContain("Ended by us: it was aborted.");
+    expect(readDetails(result)).toMatchObject({ aborted: true, stdout: "started\n" });
   });
 
   it("reports progress, not too often, and only the end of much", async () => {
@@ -276,7 +278,7 @@ describe.runIf(isPosix)("shell", () => {
   it("starts background jobs, which outlive the call", async () => {
     const jobs = new JobTable(env);
     const result = await shell({ command: "echo up; sleep 1000", background: true }, { jobs });
-    expect(textOf(result)).toBe("Started as job-1. Read its output with the tool jobs.");
+    expect(joinText(result)).toBe("Started as job-1. Read its output with the tool jobs.");
     expect(result.details).toEqual({ id: "job-1" });
     await jobs.wait("job-1", 60_000);
     expect(jobs.read("job-1").text).toBe("up\n");
@@ -339,7 +341,7 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
     await mkdir(join(env.workspace.root, ".git"));
     await writeFile(join(env.workspace.root, ".git/config"), "x");
     const command = `echo 1 > a; echo 2 > ${folder}/b; echo 3 > .git/config; echo 4 > .git/hooks/post-commit; echo 5 > .git/c; cat a .git/c`;
-    const { stdout, stderr } = detailsOf(await shell({ command }));
+    const { stdout, stderr } = readDetails(await shell({ command }));
     expect(stdout).toBe("1\n5\n");
     expect(stderr.match(/Read-only file system|Permission denied|No such file/g)?.length).toBe(2);
     // It has a /tmp of its own.
@@ -348,9 +350,9 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
   });
 
   it("reads what was too long to be shown", async () => {
-    const first = textOf(await shell({ command: "seq 100000" }));
+    const first = joinText(await shell({ command: "seq 100000" }));
     const path = / all of it is in (\S+): read shows/.exec(first)?.[1] ?? "";
-    expect(detailsOf(await shell({ command: `sed -n '5000p' ${path}` })).stdout).toBe("5000\n");
+    expect(readDetails(await shell({ command: `sed -n '5000p' ${path}` })).stdout).toBe("5000\n");
   });
 
   it("leaves nothing on abort", async () => {
@@ -361,8 +363,8 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
       },
       { signal: stop.signal, onUpdate: () => stop.abort() },
     );
-    expect(detailsOf(result).aborted).toBe(true);
-    const left = detailsOf(
+    expect(readDetails(result).aborted).toBe(true);
+    const left = readDetails(
       await shell({
         command: "cat /proc/[0-9]*/cmdline | tr '\\0' ' '",
         unsandboxed: { reason: "" },
@@ -418,10 +420,10 @@ describe("places that instruct agents and editors", () => {
       "mkdir .gyre .vscode && echo '{}' > .mcp.json && echo x > .gyre/policy && echo y > .vscode/tasks.json && ln -s /etc .claude && echo z > .vscode/notes && git init -q . ; true";
     const result = await shell({ command });
     for (const path of [".gyre", ".mcp.json", ".claude", ".vscode/tasks.json"]) {
-      expect(textOf(result)).toContain(`It made ${path}, which`);
+      expect(joinText(result)).toContain(`It made ${path}, which`);
       await expect(stat(join(folder, "work", path))).rejects.toThrow("ENOENT");
     }
-    const policy = /put aside: (\S+-\.gyre)\./.exec(textOf(result))?.[1] ?? "";
+    const policy = /put aside: (\S+-\.gyre)\./.exec(joinText(result))?.[1] ?? "";
     expect(await readFile(join(policy, "policy"), "utf8")).toBe("x\n");
     expect(await readFile(join(folder, "work", ".vscode", "notes"), "utf8")).toBe("z\n");
     expect(await readFile(join(folder, "work", ".git", "HEAD"), "utf8")).toContain("ref:");
@@ -429,7 +431,7 @@ describe("places that instruct agents and editors", () => {
 
   it("are not reached by a link in the place of their folder", async () => {
     const command = "mkdir other && echo y > other/tasks.json && ln -s other .vscode";
-    expect(textOf(await shell({ command }))).toContain("It made .vscode, which");
+    expect(joinText(await shell({ command }))).toContain("It made .vscode, which");
     await expect(lstat(join(folder, "work", ".vscode"))).rejects.toThrow("ENOENT");
     expect(await readFile(join(folder, "work", "other", "tasks.json"), "utf8")).toBe("y\n");
   });
@@ -437,7 +439,7 @@ describe("places that instruct agents and editors", () => {
   it("are a repository's pointer to another config", async () => {
     await mkdir(join(folder, "work", ".git"));
     const command = "echo ../other > .git/commondir; echo x > .git/config";
-    expect(textOf(await shell({ command }))).toContain("It made .git/commondir, which");
+    expect(joinText(await shell({ command }))).toContain("It made .git/commondir, which");
     await expect(stat(join(folder, "work", ".git", "commondir"))).rejects.toThrow("ENOENT");
     expect(await readFile(join(folder, "work", ".git", "config"), "utf8")).toBe("x\n");
   });
@@ -486,7 +488,7 @@ describe("places that instruct agents and editors", () => {
   it("stay where they were there before", async () => {
     await mkdir(join(folder, "work", ".gyre"));
     const result = await shell({ command: "echo ok" });
-    expect(textOf(result)).not.toContain("put aside");
+    expect(joinText(result)).not.toContain("put aside");
     expect((await stat(join(folder, "work", ".gyre"))).isDirectory()).toBe(true);
   });
 });

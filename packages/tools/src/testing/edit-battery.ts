@@ -1,4 +1,4 @@
-import { indentOf } from "../text/line-ends.ts";
+import { readIndent } from "../text/line-ends.ts";
 
 /**
  * Edits as models make them, from real source files: what was meant is known, so that it
@@ -197,7 +197,7 @@ function changed(old: readonly string[], random: Random): string[] {
   const next = [...old];
   const at = between(0, old.length - 1, random);
   const line = next[at] ?? "";
-  const indent = indentOf(line);
+  const indent = readIndent(line);
   const kind = random();
   if (kind < 0.35) next[at] = `${indent}${word(random)}(${line.trim()})`;
   else if (kind < 0.6)
@@ -224,7 +224,7 @@ function changedOnDisk(source: string, random: Random): BatteryEdit | undefined 
   if (line.trim() === "") return undefined;
   const others: [string, ...string[]] = [
     `${line} // ${word(random)}`,
-    `${indentOf(line)}${word(random)}`,
+    `${readIndent(line)}${word(random)}`,
     line.replace(/\w(?=\W*$)/, "_0"),
   ];
   const other = pick(others, random);
@@ -280,7 +280,7 @@ export function withTabs(source: string): string {
 }
 
 function commonIndent(lines: readonly string[]): string {
-  const indents = lines.filter((line) => line.trim() !== "").map(indentOf);
+  const indents = lines.filter((line) => line.trim() !== "").map(readIndent);
   let common = indents[0] ?? "";
   for (const indent of indents) {
     while (!indent.startsWith(common)) common = common.slice(0, -1);

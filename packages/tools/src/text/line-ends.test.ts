@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { commonEnd, indentOf, joinLines, lineAt, splitLines, trimLineEnd } from "./line-ends.ts";
+import { commonEnd, readIndent, joinLines, lineAt, splitLines, trimLineEnd } from "./line-ends.ts";
 
 const text = fc
   .array(fc.constantFrom("a", " ", "\t", "\r", "\n", "\r\n"))
@@ -35,5 +35,5 @@ test("the line end that most lines have", () => {
 test("white space around a line", () => {
   expect(trimLineEnd("\ta \t")).toBe("\ta");
   expect(trimLineEnd(" \t")).toBe("");
-  expect(indentOf("\t a ")).toBe("\t ");
+  expect(readIndent("\t a ")).toBe("\t ");
 });

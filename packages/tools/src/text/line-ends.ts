@@ -64,7 +64,7 @@ export function trimLineEnd(line: string): string {
 }
 
 /** The spaces and tabs that a line starts with. */
-export function indentOf(line: string): string {
+export function readIndent(line: string): string {
   let end = 0;
   while (end < line.length && isBlank(line.charCodeAt(end))) end += 1;
   return line.slice(0, end);

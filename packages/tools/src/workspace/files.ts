@@ -3,7 +3,7 @@ import type { BigIntStats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { errnoOf, nearNames } from "@gyre/ai";
-import { type FolderSpot, kindOf, ReplacedError } from "./folder.ts";
+import { type FolderSpot, findKind, ReplacedError } from "./folder.ts";
 import { type Ground, shown, walk, type Walked } from "./resolve.ts";
 import {
   type Entry,
@@ -192,7 +192,7 @@ async function readSettled(
         path,
         `${shown(path)} has more than the ${maxBytes} bytes that are read at once. Read a part of it.`,
       );
-    const after: FileInfo = { ...identityOf(await handle.stat({ bigint: true })), ...named(info) };
+    const after: FileInfo = { ...toIdentity(await handle.stat({ bigint: true })), ...named(info) };
     if (isIdentical(before, after)) return { bytes, info: after };
     before = after;
   }
@@ -366,7 +366,7 @@ function throwIfChanged(
 ): void {
   if (expected === undefined) return;
   const isExpected = stats
-    ? expected !== null && isIdentical(identityOf(stats), expected)
+    ? expected !== null && isIdentical(toIdentity(stats), expected)
     : expected === null;
   if (!isExpected) throw changed(path);
 }
@@ -415,14 +415,14 @@ function notAFile(path: string, walked: Walked): PathError {
 
 function toFileInfo(names: readonly string[], stats: BigIntStats): FileInfo {
   return {
-    ...identityOf(stats),
+    ...toIdentity(stats),
     path: names.join("/"),
-    kind: kindOf(stats),
+    kind: findKind(stats),
     mode: Number(stats.mode) & 0o7777,
   };
 }
 
-function identityOf(stats: BigIntStats): FileIdentity {
+function toIdentity(stats: BigIntStats): FileIdentity {
   return { dev: stats.dev, ino: stats.ino, size: Number(stats.size), mtimeNs: stats.mtimeNs };
 }
 

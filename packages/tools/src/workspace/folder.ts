@@ -60,7 +60,7 @@ export function isSame(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-export function kindOf(entry: {
+export function findKind(entry: {
   isFile(): boolean;
   isDirectory(): boolean;
   isSymbolicLink(): boolean;

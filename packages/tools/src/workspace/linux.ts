@@ -14,7 +14,7 @@ import {
 import { access, type FileHandle, open, readdir } from "node:fs/promises";
 import { errnoOf } from "@gyre/ai";
 import type { Entry } from "./types.ts";
-import { type FolderSpot, isSame, kindOf, type Spot } from "./folder.ts";
+import { type FolderSpot, isSame, findKind, type Spot } from "./folder.ts";
 
 /** Linux's `O_PATH`, which Node does not name: a hold on a file without opening it. */
 const O_PATH = 0x200000;
@@ -78,7 +78,7 @@ function look(path: string): Spot | undefined {
   }
   const stats = fstatSync(fd, { bigint: true });
   const close = (): void => closeSync(fd);
-  const kind = kindOf(stats);
+  const kind = findKind(stats);
   if (kind === "folder") return folderSpot(fd, stats);
   if (kind !== "file") return { kind, stats, close };
   return {
@@ -102,7 +102,7 @@ function readLink(path: string): Buffer | undefined {
 
 async function list(way: string): Promise<Entry[]> {
   const entries = await readdir(way, { withFileTypes: true });
-  return entries.map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+  return entries.map((entry) => ({ name: entry.name, kind: findKind(entry) }));
 }
 
 async function sync(way: string): Promise<void> {

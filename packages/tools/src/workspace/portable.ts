@@ -11,7 +11,7 @@ import {
 import { access, type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { errnoOf } from "@gyre/ai";
-import { type FolderSpot, isSame, kindOf, ReplacedError, type Spot } from "./folder.ts";
+import { type FolderSpot, isSame, findKind, ReplacedError, type Spot } from "./folder.ts";
 
 // Windows has neither, and no links that an ordinary user could make.
 const NO_FOLLOW = process.platform === "win32" ? 0 : constants.O_NOFOLLOW;
@@ -66,7 +66,7 @@ function folderSpot(path: string, stats: BigIntStats, check: () => void): Folder
     list: () =>
       checkedLater(async () => {
         const entries = await readdir(path, { withFileTypes: true });
-        return entries.map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+        return entries.map((entry) => ({ name: entry.name, kind: findKind(entry) }));
       }),
     makeFolder: (name) => checked(() => mkdirSync(at(name), NEW_FOLDER_MODE)),
     create: (name, mode) => openChecked(at(name), MAKE, check, undefined, mode),
@@ -80,7 +80,7 @@ function folderSpot(path: string, stats: BigIntStats, check: () => void): Folder
 function look(path: string, checkParent: () => void): Spot | undefined {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (!stats) return undefined;
-  const kind = kindOf(stats);
+  const kind = findKind(stats);
   const close = (): void => {};
   if (kind === "folder")
     return folderSpot(path, stats, () => {

@@ -54,7 +54,7 @@ export function toPlain(message: ModelMessage): Plain[] {
         ? [
             {
               role: "tool" as const,
-              text: textOf(part.output),
+              text: toText(part.output),
               answers: part.toolCallId,
               name: part.toolName,
             },
@@ -86,6 +86,6 @@ export function toPlain(message: ModelMessage): Plain[] {
   ];
 }
 
-function textOf(output: { type: string; value?: unknown }): string {
+function toText(output: { type: string; value?: unknown }): string {
   return typeof output.value === "string" ? output.value : JSON.stringify(output);
 }

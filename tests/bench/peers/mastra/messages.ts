@@ -82,7 +82,7 @@ export function toPlain({ role, content }: MastraDBMessage): Plain[] {
     else if (part.type === "tool-invocation") {
       const { toolCallId: id, toolName: name, args: input } = part.toolInvocation;
       calls.push({ id, name, input });
-      const result = resultOf(part);
+      const result = readResult(part);
       if (result !== undefined) results.push({ role: "tool", text: result, answers: id, name });
     }
   }
@@ -90,7 +90,9 @@ export function toPlain({ role, content }: MastraDBMessage): Plain[] {
   return plain;
 }
 
-function resultOf({ toolInvocation: { state, result, errorText } }: CallPart): string | undefined {
+function readResult({
+  toolInvocation: { state, result, errorText },
+}: CallPart): string | undefined {
   if (state === "output-error") return errorText ?? "";
   if (state !== "result") return undefined;
   return typeof result === "string" ? result : JSON.stringify(result);

@@ -43,10 +43,10 @@ export function toPlain(items: readonly AgentInputItem[]): Plain[] {
       else messages[messages.length - 1] = { ...last, calls: [call] };
     } else if (item.type === "function_call_result") {
       const { callId: answers, name } = item;
-      messages.push({ role: "tool", text: textOf(item.output), answers, name });
+      messages.push({ role: "tool", text: toText(item.output), answers, name });
     } else if ("role" in item) {
       const role = item.role === "assistant" ? "assistant" : "user";
-      messages.push({ role, text: textOf(item.content) });
+      messages.push({ role, text: toText(item.content) });
     }
   }
   return messages;
@@ -64,7 +64,7 @@ function inputFrom(json: string): Record<string, unknown> {
 
 type Content = string | object | readonly object[];
 
-function textOf(content: Content): string {
+function toText(content: Content): string {
   if (typeof content === "string") return content;
   const blocks = Array.isArray(content) ? content : [content];
   return blocks.map((block) => ("text" in block ? String(block.text) : "")).join("");

@@ -119,7 +119,7 @@ async function readOutcome(
   let failure: { error?: string } = {};
   try {
     for await (const event of events) {
-      const delta = deltaOf(event);
+      const delta = readDelta(event);
       if (delta?.type === "textDelta") {
         textDeltas++;
         textChars += delta.text.length;
@@ -150,7 +150,7 @@ async function read(model: Model, { signal, text }: HttpWork): Promise<void> {
     retryStrategy: null,
   });
   for await (const event of agent.stream("go", withCancelSignal(signal))) {
-    const delta = deltaOf(event);
+    const delta = readDelta(event);
     if (delta?.type === "textDelta") text(delta.text);
     else if (event.type === "agentResultEvent" && event.result.stopReason !== "endTurn") {
       throw new Error(`The run ended in "${event.result.stopReason}".`);
@@ -177,7 +177,7 @@ function withCancelSignal(signal?: AbortSignal): { cancelSignal?: AbortSignal } 
   return signal ? { cancelSignal: signal } : {};
 }
 
-function deltaOf(event: AgentStreamEvent) {
+function readDelta(event: AgentStreamEvent) {
   if (event.type !== "modelStreamUpdateEvent") return undefined;
   return event.event.type === "modelContentBlockDeltaEvent" ? event.event.delta : undefined;
 }

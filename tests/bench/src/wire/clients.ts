@@ -25,7 +25,7 @@ function follow(client: RemoteClient): Promise<void> {
   streams.push(received);
   const messages = [{ role: "user", content: String(nth), timestamp: 0 }] as const;
   const events = client.stream(model, { messages });
-  texts.push(events.result().then(textOf));
+  texts.push(events.result().then(readText));
   return new Promise((begun) => {
     const read = (): void => {
       for (let event = events.take(); event; event = events.take()) {
@@ -38,7 +38,7 @@ function follow(client: RemoteClient): Promise<void> {
   });
 }
 
-function textOf({ content: [block], errorMessage }: AssistantMessage): string {
+function readText({ content: [block], errorMessage }: AssistantMessage): string {
   if (errorMessage !== undefined) console.error(`A stream failed: ${errorMessage}`);
   return block?.type === "text" ? block.text : "";
 }

@@ -1,12 +1,12 @@
 import type { AgentEvent, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
 import { AFTER_TEXT, DENIED_TEXT, type Gatekeeper, REWRITTEN_TEXT } from "../world/gatekeeper.ts";
-import { type RunRecord, textOf } from "../world/run-record.ts";
+import { type RunRecord, joinText } from "../world/run-record.ts";
 import { cannotFit } from "../world/schemas.ts";
 import type { Execution, SimTool, Toolbox } from "../world/tools.ts";
 import type { World } from "../world/world.ts";
 import type { Queues } from "./queues.ts";
-import { callsOf, isIncomplete } from "./transcript.ts";
+import { listCalls, isIncomplete } from "./transcript.ts";
 
 const SKIPPED_TEXT = "Skipped due to queued user message.";
 /** The results of calls that were not even looked at. */
@@ -149,7 +149,7 @@ export class Calls {
     const run = this.#run;
     if (!run) return;
     this.#steeringDue = false;
-    for (const [place, call] of callsOf(message).entries()) {
+    for (const [place, call] of listCalls(message).entries()) {
       if (this.#records.has(call.id)) this.#fail("R8", `the call id ${call.id} is used twice`);
       this.#records.set(call.id, {
         call,
@@ -285,13 +285,13 @@ export class Calls {
     const expected = record.result?.content ?? [];
     const isSame =
       expected.length === 0
-        ? textOf(message) === "(no output)"
+        ? joinText(message) === "(no output)"
         : JSON.stringify(expected) === JSON.stringify(message.content);
     if (!isSame) this.#fail("R8", `the result of ${id} is not what tool_execution_end said`);
     if (message.isError !== (record.result?.isError === true)) {
       this.#fail("R8", `isError of the result of ${id} is wrong`);
     }
-    const text = textOf(message);
+    const text = joinText(message);
     const named = text.includes(record.call.name) || text === SKIPPED_TEXT;
     const ownWords = [DENIED_TEXT, AFTER_TEXT].some((words) => text.includes(words));
     if (message.isError && !named && !ownWords) {

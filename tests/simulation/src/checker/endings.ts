@@ -1,10 +1,10 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
-import { type RunRecord, textOf } from "../world/run-record.ts";
+import { type RunRecord, joinText } from "../world/run-record.ts";
 import type { World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
 import type { Queues } from "./queues.ts";
-import { callsOf } from "./transcript.ts";
+import { listCalls } from "./transcript.ts";
 
 /** How a run ends: what `agent_end` says against what was seen (R3, R6, R15, R18, R23, R27, R28). */
 export class Endings {
@@ -74,7 +74,7 @@ export class Endings {
     if (this.#world.plan.entry !== "loop") return;
     const answer = this.#answer;
     if (answer && queue === "steering") {
-      const calls = callsOf(answer.message).length;
+      const calls = listCalls(answer.message).length;
       if (answer.started === 0 && calls > 0) {
         this.#fail("R15", "steering was polled before the first call");
       }
@@ -138,15 +138,15 @@ export class Endings {
   #checkInjected(message: AgentMessage): void {
     const { abortedAt = Infinity } = this.#run ?? {};
     if (message.role !== "user" || this.#world.now <= abortedAt) return;
-    if (this.#world.plan.entry === "stream" || textOf(message).startsWith("prompt")) return;
-    this.#fail("R16", `"${textOf(message)}" was delivered after the abort`);
+    if (this.#world.plan.entry === "stream" || joinText(message).startsWith("prompt")) return;
+    this.#fail("R16", `"${joinText(message)}" was delivered after the abort`);
   }
 
   /** R15: steering is looked for after the last call too. */
   #checkLastPoll(): void {
     const { entry } = this.#world.plan;
     const answer = this.#answer;
-    if (entry !== "loop" || !answer || callsOf(answer.message).length === 0) return;
+    if (entry !== "loop" || !answer || listCalls(answer.message).length === 0) return;
     const isStopped =
       this.#run?.abortedAt !== undefined || this.#isOutOfTime || this.#threw !== undefined;
     const mayRun = ["stop", "toolUse", "pause"].includes(answer.message.stopReason);
@@ -180,7 +180,7 @@ export class Endings {
 
   /** R18: follow-ups only where there were neither calls nor steering. */
   #checkFollowUp(message: AgentMessage): void {
-    if (message.role !== "user" || !textOf(message).startsWith("followUp")) return;
+    if (message.role !== "user" || !joinText(message).startsWith("followUp")) return;
     if (!this.#lastTurn) return;
     if (this.#lastTurn.toolResults.length > 0) {
       this.#fail("R18", "a follow-up was delivered after a turn with calls");

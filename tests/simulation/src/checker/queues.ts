@@ -1,6 +1,6 @@
 import type { AgentEvent, QueueMode, QueueName } from "@gyre/agent";
 import type { Driver } from "../world/driver.ts";
-import { textOf } from "../world/run-record.ts";
+import { joinText } from "../world/run-record.ts";
 import type { QueueWatch } from "../world/user.ts";
 import type { World } from "../world/world.ts";
 
@@ -134,7 +134,7 @@ export class Queues implements QueueWatch {
     this.#events++;
     this.look();
     if (event.type !== "message_end" || event.message.role !== "user") return;
-    const text = textOf(event.message);
+    const text = joinText(event.message);
     if (this.#gone.has(text)) this.#world.fail("R16", `"${text}" was delivered though it was gone`);
     for (const queue of QUEUES) {
       if (!text.startsWith(queue)) continue;

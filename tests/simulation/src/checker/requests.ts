@@ -7,7 +7,7 @@ import type { World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
 import { Choice } from "./choice.ts";
 import type { Queues } from "./queues.ts";
-import { callsOf, isIncomplete, findRequestFault, type Transcript } from "./transcript.ts";
+import { listCalls, isIncomplete, findRequestFault, type Transcript } from "./transcript.ts";
 
 const DEFAULT_MAX_RETRIES = 4;
 const DEFAULT_BASE_MS = 1_000;
@@ -166,7 +166,8 @@ export class Requests {
     }
     for (const message of this.#transcript.messages) {
       const mayMiss =
-        message.role === "note" || (message.role === "assistant" && callsOf(message).length === 0);
+        message.role === "note" ||
+        (message.role === "assistant" && listCalls(message).length === 0);
       if (!mayMiss && !sent.has(message)) stop("R3", `a message of ${message.role} was not sent`);
     }
   }
@@ -266,7 +267,7 @@ export class Requests {
       message.usage.totalTokens ?? (message.usage.input ?? 0) + (message.usage.output ?? 0);
     this.#cost += message.usage.cost?.total ?? 0;
     this.#pauses = message.stopReason === "pause" ? this.#pauses + 1 : 0;
-    const isCut = message.stopReason === "length" && callsOf(message).length > 0;
+    const isCut = message.stopReason === "length" && listCalls(message).length > 0;
     this.#cutOff = isCut ? this.#cutOff + 1 : 0;
     this.#prepared = undefined;
     if (this.#world.plan.entry === "stream") return;
@@ -309,7 +310,7 @@ export class Requests {
     }
     if (stopReason === "redirected") {
       if (this.#world.plan.config.steering !== "redirect") fail("R15", "no redirect was asked for");
-      if (callsOf(message).length > 0) fail("R15", "it was cut off, and has calls");
+      if (listCalls(message).length > 0) fail("R15", "it was cut off, and has calls");
       if (last.shown) this.#checkKept(message, last, fail);
       return;
     }
@@ -352,15 +353,15 @@ export class Requests {
     const come = JSON.stringify(withoutIds(final));
     const kept = JSON.stringify(withoutIds(message));
     if (come !== kept) fail("R4", `${come} came, ${kept} is kept`);
-    const ids = callsOf(message).map(({ id }) => id);
-    for (const [index, { id }] of callsOf(final).entries()) {
+    const ids = listCalls(message).map(({ id }) => id);
+    for (const [index, { id }] of listCalls(final).entries()) {
       if (
         id.startsWith("c") &&
         id !== "call_0" &&
-        callsOf(final).filter((c) => c.id === id).length === 1
+        listCalls(final).filter((c) => c.id === id).length === 1
       ) {
         const isOld = this.#transcript.messages.some(
-          (other) => other !== message && callsOf(other).some((call) => call.id === id),
+          (other) => other !== message && listCalls(other).some((call) => call.id === id),
         );
         if (!isOld && ids[index] !== id) fail("R8", `call ${id} has become ${ids[index]}`);
       }
@@ -375,7 +376,7 @@ export class Requests {
   ): void {
     if (!last.started || last.wentOn) return;
     const finished = message.stopReason === "redirected" ? 0 : last.finished.size;
-    const kept = callsOf(message).length;
+    const kept = listCalls(message).length;
     if (kept !== finished) fail("R26", `${finished} calls were finished, ${kept} are kept`);
     const come = last.final ?? last.atAbort;
     if (come && joinTexts(come) !== joinTexts(message)) {

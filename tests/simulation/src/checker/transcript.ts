@@ -2,7 +2,7 @@ import type { AgentEvent, AgentMessage, AgentToolResult, PendingCall } from "@gy
 import type { AssistantMessage, Message, ToolCall, ToolResultMessage } from "@gyre/ai";
 import type { World } from "../world/world.ts";
 
-export function callsOf(message: AgentMessage): ToolCall[] {
+export function listCalls(message: AgentMessage): ToolCall[] {
   if (message.role !== "assistant") return [];
   return message.content.filter((block) => block.type === "toolCall");
 }
@@ -52,10 +52,10 @@ export class Transcript {
   /** Behind the message that made the call and the results of its earlier calls. */
   #findPlace({ toolCallId }: ToolResultMessage): number {
     const made = this.messages.findLastIndex((message) =>
-      callsOf(message).some(({ id }) => id === toolCallId),
+      listCalls(message).some(({ id }) => id === toolCallId),
     );
     if (made < 0) return -1;
-    const order = callsOf(this.messages[made] as AgentMessage).map(({ id }) => id);
+    const order = listCalls(this.messages[made] as AgentMessage).map(({ id }) => id);
     let place = made + 1;
     for (; place < this.messages.length; place++) {
       const other = this.messages[place];
@@ -99,7 +99,7 @@ export function findFault(
       continue;
     }
     if (due.length > 0) return `message ${index}: call ${due[0]} has no result before it`;
-    for (const { id } of callsOf(message)) {
+    for (const { id } of listCalls(message)) {
       if (id === "") return `message ${index}: a call has no id`;
       if (used.has(id)) return `message ${index}: the id ${id} is used twice`;
       used.add(id);

@@ -16,7 +16,7 @@ import {
 import type { Model, ThinkingLevel } from "@gyre/ai";
 import type { Gatekeeper } from "./gatekeeper.ts";
 import type { SimModel } from "./model.ts";
-import { type RunRecord, textOf, type Watch } from "./run-record.ts";
+import { type RunRecord, joinText, type Watch } from "./run-record.ts";
 import { FALLBACK_MODELS, MODELS, type Surroundings } from "./surroundings.ts";
 import type { SimTool, Toolbox } from "./tools.ts";
 import type { World } from "./world.ts";
@@ -97,7 +97,7 @@ function commonConfig(parts: Parts): Omit<AgentLoopConfig, "model"> {
     random: () => random.next(),
     generateId: () => `own${world.count("ids")}`,
     onLateResult: (call, result) => {
-      watch.lateResult(call.id, textOf({ role: "user", content: result.content, timestamp: 0 }));
+      watch.lateResult(call.id, joinText({ role: "user", content: result.content, timestamp: 0 }));
       if (random.chance(0.1)) throw new Error("onLateResult throws");
     },
     ...(world.plan.recorded && { recordedResult: (id) => parts.journal.result(id) }),
@@ -287,7 +287,7 @@ class AgentDriver implements Driver {
   }
 
   queued(queue: QueueName): readonly string[] {
-    return this.#agent.queued(queue).map(({ message }) => textOf(message));
+    return this.#agent.queued(queue).map(({ message }) => joinText(message));
   }
 
   take(queue: QueueName, place: number): void {
@@ -517,7 +517,7 @@ class LoopDriver implements Driver {
   }
 
   queued(queue: QueueName): readonly string[] {
-    return this.#queues[queue].items.map(textOf);
+    return this.#queues[queue].items.map(joinText);
   }
 
   take(queue: QueueName, place: number): void {

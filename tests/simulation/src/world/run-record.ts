@@ -46,7 +46,7 @@ export interface Watch {
   lateResult(callId: string, text: string): void;
 }
 
-export function textOf(message: AgentMessage): string {
+export function joinText(message: AgentMessage): string {
   const { content } = message as { content?: unknown };
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -89,7 +89,7 @@ function combined(problems: Problems, messages: unknown): Turn[] {
   for (const [index, message] of problems.filled(messages, "messages").entries()) {
     const at = `messages[${index}]`;
     const { role, content } = problems.fields(message, at);
-    problems.oneOf(role, ["user", "assistant"], at);
+    problems.isAmong(role, ["user", "assistant"], at);
     const blocks =
       typeof content === "string"
         ? [{ type: "text", text: content }]
@@ -103,14 +103,14 @@ function combined(problems: Problems, messages: unknown): Turn[] {
 }
 
 function checkTurns(problems: Problems, turns: readonly Turn[]): void {
-  const calls = turns.flatMap(({ content }) => idsOf(content));
+  const calls = turns.flatMap(({ content }) => listCallIds(content));
   problems.distinct(calls, "ids of tool_use");
   for (const [index, turn] of turns.entries()) {
     const { at, content, role } = turn;
     for (const [place, block] of content.entries()) {
       checkBlock(problems, block, role, `${at}.content[${place}]`);
     }
-    const asked = role === "user" ? idsOf(turns[index - 1]?.content ?? []) : [];
+    const asked = role === "user" ? listCallIds(turns[index - 1]?.content ?? []) : [];
     const results = content.filter(({ type }) => type === "tool_result");
     const answered = results.map((result) => result["tool_use_id"]);
     problems.distinct(answered, `${at} tool_use_id`);
@@ -124,11 +124,11 @@ function checkTurns(problems: Problems, turns: readonly Turn[]): void {
     if (role === "assistant") checkServerBlocks(problems, turn, index === turns.length - 1);
   }
   const last = turns.at(-1);
-  const open = last?.role === "assistant" ? idsOf(last.content) : [];
+  const open = last?.role === "assistant" ? listCallIds(last.content) : [];
   problems.must(open.length === 0, "messages", "ends with calls that have no results");
 }
 
-function idsOf(content: readonly Fields[]): unknown[] {
+function listCallIds(content: readonly Fields[]): unknown[] {
   return content.filter(({ type }) => type === "tool_use").map((block) => block["id"]);
 }
 
@@ -137,7 +137,7 @@ function idsOf(content: readonly Fields[]): unknown[] {
  * a call that its code made ("Programmatic tool calling").
  */
 function checkServerBlocks(problems: Problems, { at, content }: Turn, isLast: boolean): void {
-  const mayWait = isLast || idsOf(content).length > 0;
+  const mayWait = isLast || listCallIds(content).length > 0;
   const seen: unknown[] = [];
   const answered = content.map((block) => block["tool_use_id"]);
   for (const block of content) {
@@ -155,7 +155,7 @@ function checkServerBlocks(problems: Problems, { at, content }: Turn, isLast: bo
 function checkBlock(problems: Problems, block: Fields, role: unknown, at: string): void {
   const type = String(block["type"]);
   const isServer = role === "assistant" && SERVER_BLOCK.test(type);
-  if (!isServer) problems.oneOf(type, role === "user" ? OF_USERS : OF_ASSISTANTS, at);
+  if (!isServer) problems.isAmong(type, role === "user" ? OF_USERS : OF_ASSISTANTS, at);
   switch (type) {
     case "text":
       problems.must(!isBlank(block["text"]), at, "text must not be blank");
@@ -186,9 +186,9 @@ function checkBlock(problems: Problems, block: Fields, role: unknown, at: string
 
 function checkImage(problems: Problems, block: Fields, at: string): void {
   const source = problems.fields(block["source"], at);
-  problems.oneOf(source["type"], ["base64", "url", "file"], at);
+  problems.isAmong(source["type"], ["base64", "url", "file"], at);
   if (source["type"] !== "base64") return;
-  problems.oneOf(source["media_type"], IMAGE_TYPES, at);
+  problems.isAmong(source["media_type"], IMAGE_TYPES, at);
   problems.base64(source["data"], at);
 }
 
@@ -197,7 +197,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
   const { content } = block;
   if (content === undefined || typeof content === "string") return;
   for (const part of toList(content).map(toFields)) {
-    problems.oneOf(part["type"], IN_RESULTS, `${at}.content`);
+    problems.isAmong(part["type"], IN_RESULTS, `${at}.content`);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image") checkImage(problems, part, at);
     const fits = block["is_error"] !== true || part["type"] === "text";
@@ -208,7 +208,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
 function checkSystem(problems: Problems, system: unknown): void {
   if (system === undefined || typeof system === "string") return;
   for (const block of toList(system).map(toFields)) {
-    problems.oneOf(block["type"], ["text"], "system");
+    problems.isAmong(block["type"], ["text"], "system");
     problems.must(!isBlank(block["text"]), "system", "text must not be blank");
   }
 }
@@ -231,8 +231,8 @@ function checkTools(problems: Problems, body: Fields, turns: readonly Turn[]): v
   if (choice === undefined) return;
   const { name, type } = problems.fields(choice, "tool_choice");
   problems.must(tools.length > 0, "tool_choice", "only together with tools");
-  problems.oneOf(type, ["auto", "any", "none", "tool"], "tool_choice");
-  if (type === "tool") problems.oneOf(name, names, "tool_choice");
+  problems.isAmong(type, ["auto", "any", "none", "tool"], "tool_choice");
+  if (type === "tool") problems.isAmong(name, names, "tool_choice");
 }
 
 function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[]): void {
@@ -256,7 +256,7 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
 /** What is said about thinking to a Claude model, here or behind another service. */
 export function checkClaudeThinking(problems: Problems, body: Fields, limit: unknown): void {
   const thinking = problems.fields(body["thinking"], "thinking");
-  problems.oneOf(thinking["type"], THINKING_TYPES, "thinking.type");
+  problems.isAmong(thinking["type"], THINKING_TYPES, "thinking.type");
   if (thinking["type"] === "disabled") return;
   const heat = body["temperature"];
   problems.must(heat === undefined || heat === 1, "temperature", "not with thinking");
@@ -292,7 +292,7 @@ export function checkGeneration(
   model: string,
   choice: unknown,
 ): void {
-  const generation = generationOf(model);
+  const generation = parseGeneration(model);
   const type = toFields(thinking)["type"];
   const { effort } = toFields(output_config);
   const fits = temperature === undefined || generation < FIRST_WITHOUT_TEMPERATURE;
@@ -309,11 +309,11 @@ export function checkGeneration(
 
 /** Whether a Claude model goes on with what the assistant is said to have begun. */
 export function takesPrefill(model: string): boolean {
-  return generationOf(model) < FIRST_WITHOUT_PREFILL;
+  return parseGeneration(model) < FIRST_WITHOUT_PREFILL;
 }
 
 /** 406 for a Claude 4.6. */
-function generationOf(model: string): number {
+function parseGeneration(model: string): number {
   const [, major = "0", minor = "0"] =
     /claude-[a-z]+-(\d+)(?:[-.](\d{1,2}))?(?!\d)/.exec(model) ?? [];
   return Number(major) * 100 + Number(minor);
@@ -331,10 +331,10 @@ function checkCacheMarks(problems: Problems, body: Fields): void {
     if (mark !== undefined) {
       marks++;
       const { ttl, type } = problems.fields(mark, at);
-      problems.oneOf(type, ["ephemeral"], at);
-      problems.oneOf(ttl, CACHE_LIFETIMES, at);
+      problems.isAmong(type, ["ephemeral"], at);
+      problems.isAmong(ttl, CACHE_LIFETIMES, at);
       const kind = fields["type"] ?? "tool_use";
-      problems.oneOf(kind, [...CACHED, "custom"], `${at} cache_control`);
+      problems.isAmong(kind, [...CACHED, "custom"], `${at} cache_control`);
     }
     if (fields["type"] === "tool_use") return;
     if (fields["content"] !== undefined) look(fields["content"], at);

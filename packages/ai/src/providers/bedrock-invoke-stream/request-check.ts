@@ -26,7 +26,7 @@ export const fixture: FormatFixture = {
     createModel("bedrock-invoke-stream", "amazon-bedrock", "us.anthropic.claude-opus-4-6-v1"),
     createModel("bedrock-invoke-stream", "amazon-bedrock", "amazon.nova-pro-v1:0"),
   ],
-  shapeOf: ({ id }) => (id.includes("claude") ? "anthropic-messages" : "bedrock-converse-stream"),
+  findShape: ({ id }) => (id.includes("claude") ? "anthropic-messages" : "bedrock-converse-stream"),
   respond(n, seal, by) {
     const isClaude = by.id.includes("claude");
     const { body = "" } = (isClaude ? anthropic : converse).respond(n, seal, by);

@@ -3,10 +3,10 @@ import { parseDuration, parseRateLimitReset, parseRetryAfter } from "./retry-aft
 
 const NOW = Date.UTC(2026, 0, 1, 12, 0, 0);
 
-const waitOf = (headers: Record<string, string>): number | undefined =>
+const parseWait = (headers: Record<string, string>): number | undefined =>
   parseRetryAfter(new Headers(headers), NOW);
 
-const resetOf = (headers: Record<string, string>): number | undefined =>
+const parseReset = (headers: Record<string, string>): number | undefined =>
   parseRateLimitReset(new Headers(headers), NOW);
 
 describe("parseRetryAfter", () => {
@@ -24,24 +24,24 @@ describe("parseRetryAfter", () => {
     [{ "retry-after": "2026-01-01T12:00:07Z" }, 7_000],
     [{ "retry-after": "Thu, 01 Jan 2026 11:00:00 GMT" }, 0],
   ])("reads %j as %d ms", (headers, ms) => {
-    expect(waitOf(headers)).toBe(ms);
+    expect(parseWait(headers)).toBe(ms);
   });
 
   it.each(["soon", "", "1e3", "NaN", "Thu, 99 Foo 2026 GMT", "in 5", "9".repeat(400)])(
     "ignores %j",
     (value) => {
-      expect(waitOf({ "retry-after": value, "retry-after-ms": value })).toBeUndefined();
+      expect(parseWait({ "retry-after": value, "retry-after-ms": value })).toBeUndefined();
     },
   );
 
   it("takes the longer of the two, and the one that can be read", () => {
-    expect(waitOf({ "retry-after": "1", "retry-after-ms": "0" })).toBe(1_000);
-    expect(waitOf({ "retry-after": "1", "retry-after-ms": "2500" })).toBe(2_500);
-    expect(waitOf({ "retry-after": "later", "retry-after-ms": "70" })).toBe(70);
+    expect(parseWait({ "retry-after": "1", "retry-after-ms": "0" })).toBe(1_000);
+    expect(parseWait({ "retry-after": "1", "retry-after-ms": "2500" })).toBe(2_500);
+    expect(parseWait({ "retry-after": "later", "retry-after-ms": "70" })).toBe(70);
   });
 
   it("is unknown without headers", () => {
-    expect(waitOf({})).toBeUndefined();
+    expect(parseWait({})).toBeUndefined();
   });
 });
 
@@ -53,14 +53,14 @@ describe("parseRateLimitReset", () => {
       "x-ratelimit-remaining-tokens": "0",
       "x-ratelimit-reset-tokens": "6m0.5s",
     };
-    expect(resetOf(headers)).toBe(360_500);
-    expect(resetOf({ ...headers, "x-ratelimit-remaining-tokens": "1" })).toBeUndefined();
-    expect(resetOf({ "x-ratelimit-reset-tokens": "6m0s" })).toBeUndefined();
+    expect(parseReset(headers)).toBe(360_500);
+    expect(parseReset({ ...headers, "x-ratelimit-remaining-tokens": "1" })).toBeUndefined();
+    expect(parseReset({ "x-ratelimit-reset-tokens": "6m0s" })).toBeUndefined();
   });
 
   it("reads seconds from now and points in time", () => {
     const reset = (value: string): number | undefined =>
-      resetOf({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": value });
+      parseReset({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": value });
     expect(reset("1.5")).toBe(1_500);
     expect(reset(String(NOW / 1_000 + 20))).toBe(20_000);
     expect(reset(String(NOW + 20))).toBe(20);

@@ -54,7 +54,7 @@ const WHOLE = [chunk([{ text: "Hi" }], STOP)];
 
 const ask = createAsk(googleGenerativeAi, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
-async function contentOf(...payloads: object[]): Promise<AssistantContent[]> {
+async function readContent(...payloads: object[]): Promise<AssistantContent[]> {
   return (await ask(payloads)).message.content;
 }
 
@@ -98,7 +98,7 @@ describe("reading", () => {
   });
 
   it("makes a block of neighboring text, and another one of what is thought", async () => {
-    const content = await contentOf(
+    const content = await readContent(
       chunk([{ text: "Let me ", thought: true }]),
       chunk([{ text: "see.", thought: true }, { text: "It " }]),
       chunk([{ text: "" }]),
@@ -112,7 +112,7 @@ describe("reading", () => {
   });
 
   it("keeps each signature byte for byte with the part that has it", async () => {
-    const content = await contentOf(
+    const content = await readContent(
       chunk([{ text: "Well", thought: true, thoughtSignature: "c2ln+/0=" }]),
       chunk([{ text: "A" }, { text: "B", thoughtSignature: "c2ln+/1=" }, { text: "C" }]),
       chunk([{ functionCall: { name: "read", args: {} }, thoughtSignature: "c2ln+/2=" }]),
@@ -341,7 +341,7 @@ describe("arguments in pieces", () => {
     ["the end of the response", []],
   ])("end with %s, where no empty call comes", async (_, next) => {
     const days = { partialArgs: [{ jsonPath: "$.days[0].n", numberValue: 2 }] };
-    const [first] = await contentOf(
+    const [first] = await readContent(
       chunk([begin, stringPiece("Rome", false)]),
       chunk([piece(days)]),
       chunk(next, STOP),
@@ -351,7 +351,7 @@ describe("arguments in pieces", () => {
   });
 
   it("belong to one call as long as its id is the same", async () => {
-    const content = await contentOf(
+    const content = await readContent(
       chunk([piece({ id: "c1", name: "weather", willContinue: true })]),
       chunk([
         piece({
@@ -381,12 +381,12 @@ describe("arguments in pieces", () => {
       content: [{ arguments: {}, argumentsError: expect.any(String) }],
     });
     const lost = piece({ partialArgs: [{ jsonPath: "$..x", numberValue: 1 }] });
-    const [broken] = await contentOf(chunk([begin]), chunk([lost, end], STOP));
+    const [broken] = await readContent(chunk([begin]), chunk([lost, end], STOP));
     expect(broken).toHaveProperty("argumentsError");
   });
 
   it("that are whole count, also where the call was announced", async () => {
-    const [first, ...others] = await contentOf(
+    const [first, ...others] = await readContent(
       chunk([piece({ name: "weather", args: {}, willContinue: true })]),
       chunk([piece({ args: { city: "Rome" } })], STOP),
     );
@@ -403,7 +403,7 @@ describe("arguments in pieces", () => {
   });
 
   it("without a name are a call still", async () => {
-    const [first] = await contentOf(chunk([piece({ args: { city: "Rome" } })], STOP));
+    const [first] = await readContent(chunk([piece({ args: { city: "Rome" } })], STOP));
     expect(first).toMatchObject({ type: "toolCall", name: "", arguments: { city: "Rome" } });
   });
 });

@@ -11,7 +11,7 @@ type Leaf = string | number | boolean | null;
 type Tree = Leaf | Tree[] | { [key: string]: Tree };
 
 /** The pieces of a value as the service sends them: strings in two, all else whole. */
-function piecesOf(value: Tree, jsonPath = "$"): PartialArg[] {
+function splitIntoPieces(value: Tree, jsonPath = "$"): PartialArg[] {
   if (typeof value === "string") {
     const half = Math.floor(value.length / 2);
     return [
@@ -24,9 +24,11 @@ function piecesOf(value: Tree, jsonPath = "$"): PartialArg[] {
   if (typeof value === "boolean") return [{ jsonPath, boolValue: value }];
   if (value === null) return [{ jsonPath, nullValue: "NULL_VALUE" }];
   if (Array.isArray(value)) {
-    return value.flatMap((child, index) => piecesOf(child, `${jsonPath}[${index}]`));
+    return value.flatMap((child, index) => splitIntoPieces(child, `${jsonPath}[${index}]`));
   }
-  return Object.entries(value).flatMap(([key, child]) => piecesOf(child, jsonPath + stepTo(key)));
+  return Object.entries(value).flatMap(([key, child]) =>
+    splitIntoPieces(child, jsonPath + stepTo(key)),
+  );
 }
 
 function stepTo(key: string): string {
@@ -50,7 +52,9 @@ describe("ArgumentsWriter", () => {
   it("writes the JSON of the arguments that the pieces are of", () => {
     fc.assert(
       fc.property(object, (value) => {
-        expect(JSON.parse(written(...piecesOf(value)))).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(JSON.parse(written(...splitIntoPieces(value)))).toEqual(
+          JSON.parse(JSON.stringify(value)),
+        );
       }),
     );
   });

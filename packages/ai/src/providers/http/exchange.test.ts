@@ -111,7 +111,7 @@ async function ask(
   return { ...message, sent: fake.requests };
 }
 
-function textOf(message: AssistantMessage): string {
+function joinText(message: AssistantMessage): string {
   return message.content.map((block) => (block.type === "text" ? block.text : "?")).join("");
 }
 
@@ -174,7 +174,7 @@ function answering(...responses: Response[]): typeof fetch {
 describe("a custom format", () => {
   it("is asked like every other", async () => {
     const message = await ask(WHOLE);
-    expect(textOf(message)).toBe("Hello");
+    expect(joinText(message)).toBe("Hello");
     expect(message).toMatchObject({
       api: "parrot",
       provider: "aviary",
@@ -590,7 +590,7 @@ describe("an abort", () => {
       expect(asked.closed()).toBe(true);
       const message = await asked.result;
       expect(message).toMatchObject(aborted);
-      expect("Hello".startsWith(textOf(message))).toBe(true);
+      expect("Hello".startsWith(joinText(message))).toBe(true);
       await asked.clock.turn();
       expect(body.canceled()).toBe(true);
       expect(asked.events.filter(({ type }) => type === "error")).toHaveLength(1);
@@ -731,7 +731,7 @@ describe("time", () => {
     }
     expect(asked.closed()).toBe(false);
     body.send(WHOLE);
-    expect(textOf(await asked.result)).toBe("Hello");
+    expect(joinText(await asked.result)).toBe("Hello");
   });
 
   it("is not watched with an idleTimeoutMs of 0", async () => {
@@ -774,7 +774,7 @@ describe("time", () => {
     await asked.clock.advance(DEFAULT_IDLE_MS - 1);
     expect(asked.closed()).toBe(false);
     body.send(sse({ end: true }));
-    expect(textOf(await asked.result)).toBe("Hello!");
+    expect(joinText(await asked.result)).toBe("Hello!");
   });
 
   it("is not spent on an error whose body does not end", async () => {
@@ -907,7 +907,7 @@ describe("the end of a body", () => {
   it("does not matter after the response's own end: what follows is dropped", async () => {
     const message = await ask(WHOLE + sse({ say: "more" }, { error: { message: "no" } }));
     expect(message).toMatchObject({ stopReason: "stop", report: { events: 3 } });
-    expect(textOf(message)).toBe("Hello");
+    expect(joinText(message)).toBe("Hello");
   });
 });
 
@@ -983,7 +983,7 @@ describe("a redirect", () => {
   it.each([307, 308])("%i within the origin is followed, with body and key", async (status) => {
     const service = fakeService(to("/v2/say?x=1", status), WHOLE);
     const message = await ask(service);
-    expect(textOf(message)).toBe("Hello");
+    expect(joinText(message)).toBe("Hello");
     expect(service.requests.map(({ url }) => url)).toEqual([
       "https://aviary.example/v1/say",
       "https://aviary.example/v2/say?x=1",
@@ -1012,7 +1012,7 @@ describe("a redirect", () => {
 
   it("is followed three times, and then no more", async () => {
     const three = await ask(fakeService(to("/1"), to("/2"), to("/3"), WHOLE));
-    expect(textOf(three)).toBe("Hello");
+    expect(joinText(three)).toBe("Hello");
     const four = await ask(fakeService(to("/1"), to("/2"), to("/3"), to("/4"), WHOLE));
     expect(four.sent).toHaveLength(4);
     expect(four).toMatchObject({

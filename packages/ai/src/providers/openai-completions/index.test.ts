@@ -57,7 +57,7 @@ const WHOLE = [chunk({ role: "assistant", content: "Hi" }), chunk({}, "stop"), U
 
 const ask = createAsk(openaiCompletions, model, WHOLE, (payloads: Payloads) => sse(...payloads));
 
-async function bodyOf(
+async function captureBody(
   by: Model,
   context: Partial<Context> = {},
   options: StreamOptions = {},
@@ -757,7 +757,7 @@ describe("requests", () => {
 
   it("writes tools, and how they may be chosen", async () => {
     const tools = [TOOL];
-    const body = await bodyOf(model, { tools });
+    const body = await captureBody(model, { tools });
     expect(body["tools"]).toEqual([{ type: "function", function: TOOL }]);
     expect(body["tool_choice"]).toBeUndefined();
     const choices: [NonNullable<StreamOptions["toolChoice"]>, unknown][] = [
@@ -767,14 +767,14 @@ describe("requests", () => {
       [{ name: "look" }, { type: "function", function: { name: "look" } }],
     ];
     for (const [toolChoice, written] of choices) {
-      const chosen = await bodyOf(model, { tools }, { toolChoice });
+      const chosen = await captureBody(model, { tools }, { toolChoice });
       expect(chosen["tool_choice"]).toEqual(written);
     }
   });
 
   it("declares tools that only the transcript has, as not to be used", async () => {
     const messages = [createPrompt("Hello"), assistant([call("a")]), result("a")];
-    const body = await bodyOf(model, { messages });
+    const body = await captureBody(model, { messages });
     expect(body).toMatchObject({ tools: [{ function: { name: "look" } }], tool_choice: "none" });
   });
 
@@ -807,7 +807,7 @@ describe("requests", () => {
 
 describe("quirks", () => {
   it("a model's go before its service's, and unknown ones are nothing", async () => {
-    const body = await bodyOf(
+    const body = await captureBody(
       at("groq", "small-1", { quirks: { maxTokensField: "max_tokens", nonsense: true } }),
       {},
       { maxTokens: 5 },
@@ -818,18 +818,18 @@ describe("quirks", () => {
 
   it("hold for some models of a service", async () => {
     const quirks: ChatQuirks = { byModel: [{ ids: "^some", quirks: { systemRole: "developer" } }] };
-    const body = await bodyOf(quirky(quirks), { systemPrompt: "Be brief." });
+    const body = await captureBody(quirky(quirks), { systemPrompt: "Be brief." });
     expect(body["messages"]).toMatchObject([{ role: "developer" }, { role: "user" }]);
   });
 
   it("OpenAI's newer models take another limit and no temperature", async () => {
     const options = { maxTokens: 5, temperature: 1 };
     for (const id of ["gpt-5.2", "o3", "openai/gpt-5-mini"]) {
-      const body = await bodyOf(at("my-own", id), {}, options);
+      const body = await captureBody(at("my-own", id), {}, options);
       expect(body).toMatchObject({ max_completion_tokens: 5 });
       expect(body["temperature"]).toBeUndefined();
     }
-    expect(await bodyOf(at("my-own", "gpt-oss-20b"), {}, options)).toMatchObject({
+    expect(await captureBody(at("my-own", "gpt-oss-20b"), {}, options)).toMatchObject({
       max_tokens: 5,
       temperature: 1,
     });
@@ -837,8 +837,8 @@ describe("quirks", () => {
 
   it("asks for room where a service gives little", async () => {
     const known = { maxTokens: 100_000 };
-    expect(await bodyOf(at("fireworks", "x", known))).toMatchObject({ max_tokens: 32_000 });
-    expect((await bodyOf(at("groq", "x", known)))["max_completion_tokens"]).toBeUndefined();
+    expect(await captureBody(at("fireworks", "x", known))).toMatchObject({ max_tokens: 32_000 });
+    expect((await captureBody(at("groq", "x", known)))["max_completion_tokens"]).toBeUndefined();
   });
 
   it.each<[NonNullable<ChatQuirks["reasoning"]>, ChatQuirks, object, object]>([
@@ -866,21 +866,22 @@ describe("quirks", () => {
     ["none", {}, {}, {}],
   ])("says a thinking level by %s", async (reasoning, more, high, off) => {
     const thinks = { reasoning: true };
-    const plain = await bodyOf(quirky({ reasoning: "none" }));
+    const plain = await captureBody(quirky({ reasoning: "none" }));
     const deep = quirky({ reasoning, thinkingOff: true, ...more }, thinks);
-    expect(await bodyOf(deep, {}, { thinkingLevel: "high" })).toEqual({ ...plain, ...high });
-    expect(await bodyOf(deep)).toEqual({ ...plain, ...off });
+    expect(await captureBody(deep, {}, { thinkingLevel: "high" })).toEqual({ ...plain, ...high });
+    expect(await captureBody(deep)).toEqual({ ...plain, ...off });
     const always = quirky({ reasoning, ...more }, thinks);
-    expect(await bodyOf(always, {}, { thinkingLevel: "off" })).toEqual(plain);
+    expect(await captureBody(always, {}, { thinkingLevel: "off" })).toEqual(plain);
     const never = quirky({ reasoning, ...more }, { reasoning: false });
-    expect(await bodyOf(never, {}, { thinkingLevel: "high" })).toEqual(plain);
+    expect(await captureBody(never, {}, { thinkingLevel: "high" })).toEqual(plain);
   });
 
   it("says a level in the words that a service has", async () => {
     const words = async (by: Model): Promise<unknown[]> =>
       Promise.all(
         (["minimal", "low", "medium", "high", "xhigh"] as const).map(
-          async (thinkingLevel) => (await bodyOf(by, {}, { thinkingLevel }))["reasoning_effort"],
+          async (thinkingLevel) =>
+            (await captureBody(by, {}, { thinkingLevel }))["reasoning_effort"],
         ),
       );
     expect(await words(at("my-own"))).toEqual(["low", "low", "medium", "high", "high"]);
@@ -897,10 +898,10 @@ describe("quirks", () => {
 
   it("says a budget where a service takes one", async () => {
     const options: StreamOptions = { thinkingLevel: "low", thinkingBudgets: { low: 900 } };
-    expect(await bodyOf(at("openrouter"), {}, options)).toMatchObject({
+    expect(await captureBody(at("openrouter"), {}, options)).toMatchObject({
       reasoning: { max_tokens: 900 },
     });
-    expect(await bodyOf(quirky({ reasoning: "enable_thinking" }), {}, options)).toMatchObject({
+    expect(await captureBody(quirky({ reasoning: "enable_thinking" }), {}, options)).toMatchObject({
       enable_thinking: true,
       thinking_budget: 900,
     });
@@ -956,16 +957,16 @@ describe("quirks", () => {
     ]);
     const id = /"tool_call_id":"([a-zA-Z0-9]{9})"/.exec(JSON.stringify(sent[2]))?.[1];
     expect(sent[1]).toMatchObject({ tool_calls: [{ id }, {}] });
-    const body = await bodyOf(mistral, { tools: [TOOL] }, { toolChoice: "required" });
+    const body = await captureBody(mistral, { tools: [TOOL] }, { toolChoice: "required" });
     expect(body["tool_choice"]).toBe("any");
     expect(body["stream_options"]).toBeUndefined();
   });
 
   it("takes the tools away where a service has no way to forbid them", async () => {
-    const forced = await bodyOf(at("zai"), { tools: [TOOL] }, { toolChoice: "required" });
+    const forced = await captureBody(at("zai"), { tools: [TOOL] }, { toolChoice: "required" });
     expect(forced["tools"]).toBeDefined();
     expect(forced["tool_choice"]).toBeUndefined();
-    const none = await bodyOf(at("zai"), { tools: [TOOL] }, { toolChoice: "none" });
+    const none = await captureBody(at("zai"), { tools: [TOOL] }, { toolChoice: "none" });
     expect(none["tools"]).toBeUndefined();
   });
 
@@ -978,7 +979,7 @@ describe("quirks", () => {
       result("a"),
       createPrompt("And?"),
     ];
-    const body = await bodyOf(at("perplexity"), { messages, tools: [TOOL] });
+    const body = await captureBody(at("perplexity"), { messages, tools: [TOOL] });
     expect(body["tools"]).toBeUndefined();
     expect(body["messages"]).toEqual([
       { role: "user", content: "(The conversation goes on.)" },
@@ -1001,7 +1002,7 @@ describe("quirks", () => {
     ];
     const context = { systemPrompt: "Be brief.", messages };
     const marked = async (options: StreamOptions): Promise<string[]> => {
-      const { messages: sent } = await bodyOf(claude, context, options);
+      const { messages: sent } = await captureBody(claude, context, options);
       const found = Array.isArray(sent) ? sent : [];
       return found.map(
         (message) => /"cache_control":(\{[^}]*\})/.exec(JSON.stringify(message))?.[1] ?? "",
@@ -1011,18 +1012,18 @@ describe("quirks", () => {
     expect(await marked({})).toEqual([mark, "", "", "", mark, "", mark]);
     expect(await marked({ cacheRetention: "none" })).toEqual(Array(7).fill(""));
     expect((await marked({ cacheRetention: "long" }))[0]).toBe('{"type":"ephemeral","ttl":"1h"}');
-    const other = await bodyOf(at("openrouter", "vendor/deep"), context);
+    const other = await captureBody(at("openrouter", "vendor/deep"), context);
     expect(JSON.stringify(other)).not.toContain("cache_control");
   });
 
   it("groups requests of a conversation for the service's cache", async () => {
     const openai = at("openai", "gpt-5.2");
     const sessionId = "s".repeat(80);
-    expect(await bodyOf(openai, {}, { sessionId, cacheRetention: "long" })).toMatchObject({
+    expect(await captureBody(openai, {}, { sessionId, cacheRetention: "long" })).toMatchObject({
       prompt_cache_key: "s".repeat(64),
       prompt_cache_retention: "24h",
     });
-    const none = await bodyOf(openai, {}, { sessionId, cacheRetention: "none" });
+    const none = await captureBody(openai, {}, { sessionId, cacheRetention: "none" });
     expect(none["prompt_cache_key"]).toBeUndefined();
     const { request } = await ask(WHOLE, {}, { sessionId: "s1" }, at("xai"));
     expect(request.headers["x-grok-conv-id"]).toBe("s1");

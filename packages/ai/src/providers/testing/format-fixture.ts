@@ -11,7 +11,7 @@ export interface FormatFixture {
   /** Models to write requests for: one for each way in which requests differ. */
   models: readonly Model[];
   /** The format whose messages a model takes, if that is another one. */
-  shapeOf?: (model: Model) => string;
+  findShape?: (model: Model) => string;
   /**
    * A whole response with the thought `Thought #n#`, the text `Said #n#` and a call of the tool
    * `read_file`. `seal` is its signature, if the format has any.

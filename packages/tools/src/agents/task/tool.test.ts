@@ -309,13 +309,13 @@ describe("task", () => {
   });
 
   describe("depth and number", () => {
-    const promptOf = ({ messages }: Context): unknown => messages[0]?.content;
+    const readPrompt = ({ messages }: Context): unknown => messages[0]?.content;
 
     it("lets a sub-agent have sub-agents, and those none", async () => {
       const { text, model } = await play({
         calls: give({ prompt: "outer" }),
         script: (context, index) => {
-          if (promptOf(context) !== "outer") return "Inner found.";
+          if (readPrompt(context) !== "outer") return "Inner found.";
           return index === 0 ? give({ prompt: "inner" }) : "Outer found.";
         },
         tools: [tool("look")],
@@ -332,7 +332,7 @@ describe("task", () => {
       const { model } = await play({
         calls: give({ prompt: "outer" }),
         script: (context, index) => {
-          if (promptOf(context) !== "outer") return "Inner found.";
+          if (readPrompt(context) !== "outer") return "Inner found.";
           return index === 0 ? give({ prompt: "inner", tools: ["task"] }) : "Outer found.";
         },
       });
@@ -347,7 +347,7 @@ describe("task", () => {
         calls: { parts: [give({ prompt: "outer" })], usage: { input: 1 } },
         script: (context, index) => {
           const usage = { input: 10 };
-          if (promptOf(context) !== "outer") return { parts: ["Inner found."], usage };
+          if (readPrompt(context) !== "outer") return { parts: ["Inner found."], usage };
           return { parts: [index === 0 ? give({ prompt: "inner" }) : "Outer found."], usage };
         },
       });

@@ -14,7 +14,7 @@ import {
   planPlaced,
 } from "../plan.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { commonEnd, indentOf, type Line, splitLines } from "../../text/line-ends.ts";
+import { commonEnd, readIndent, type Line, splitLines } from "../../text/line-ends.ts";
 import { parsePatch, type PatchFile, type PatchHunk } from "./patch-text.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { type FileIdentity, type FileInfo, PathError } from "../../workspace/workspace.ts";
@@ -449,11 +449,11 @@ function linesLike(
 const CLOSES = /^[)\]}]/;
 
 function scopeEnd(lines: readonly Line[], at: number, to: number): number {
-  const outer = indentOf(lines[at]?.text ?? "").length;
+  const outer = readIndent(lines[at]?.text ?? "").length;
   for (let index = at + 1; index < to; index++) {
     const text = lines[index]?.text ?? "";
     const trimmed = text.trim();
-    if (trimmed !== "" && indentOf(text).length <= outer && !CLOSES.test(trimmed)) return index;
+    if (trimmed !== "" && readIndent(text).length <= outer && !CLOSES.test(trimmed)) return index;
   }
   return to;
 }

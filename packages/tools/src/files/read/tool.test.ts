@@ -41,7 +41,7 @@ async function read(args: Record<string, unknown>, lineNumbers = false): Promise
   return result;
 }
 
-function textOf(result: AgentToolResult): string {
+function joinText(result: AgentToolResult): string {
   return modelText(result);
 }
 
@@ -49,7 +49,7 @@ function textOf(result: AgentToolResult): string {
 async function page(args: Record<string, unknown>): Promise<{ text: string; notes: string }> {
   const [, text = "", notes = ""] =
     /^<source kind="file"[^\n]*>\n([^]*)\n<\/source mark="\w+">\n?([^]*)$/.exec(
-      textOf(await read(args)),
+      joinText(await read(args)),
     ) ?? [];
   return { text, notes };
 }
@@ -61,7 +61,7 @@ describe("text", () => {
   it("comes as it is, marked with where it came from, and is remembered", async () => {
     await put("a.txt", "one\r\n\ttwo  \nthree");
     const result = await read({ path: "a.txt" });
-    expect(textOf(result)).toMatch(/^<source kind="file" name="a.txt" mark="\w+">\n/);
+    expect(joinText(result)).toMatch(/^<source kind="file" name="a.txt" mark="\w+">\n/);
     expect(await page({ path: "a.txt" })).toEqual({ text: "one\r\n\ttwo  \nthree", notes: "" });
     expect(env.seen.get("a.txt")?.text).toBe("one\r\n\ttwo  \nthree");
     expect(result.details).toEqual({
@@ -115,13 +115,13 @@ describe("text", () => {
 
   it("puts numbers before lines if asked to", async () => {
     await put("a.txt", "one\ntwo\n");
-    expect(textOf(await read({ path: "a.txt", offset: 2 }, true))).toContain("\n2\ttwo\n");
+    expect(joinText(await read({ path: "a.txt", offset: 2 }, true))).toContain("\n2\ttwo\n");
   });
 
   it("says that a file is empty, and that an offset is past the end", async () => {
     await put("empty", "");
     await put("two", "1\n2\n");
-    expect(textOf(await read({ path: "empty" }))).toBe("empty is empty.");
+    expect(joinText(await read({ path: "empty" }))).toBe("empty is empty.");
     expect(env.seen.get("empty")?.text).toBe("");
     await expect(read({ path: "two", offset: 3 })).rejects.toThrow(
       "offset 3 is past the end: two has 2 lines.",
@@ -289,7 +289,7 @@ describe("a result that is kept", () => {
   });
 
   it("is read by its key, a page at a time", async () => {
-    const text = textOf(await read({ path: "kept:call_1", offset: 2, limit: 1 }));
+    const text = joinText(await read({ path: "kept:call_1", offset: 2, limit: 1 }));
     expect(text).toContain("two");
     expect(text).not.toContain("one");
     expect(text).toContain("Lines 2-2 of 3. Use offset=3 to continue.");
@@ -307,7 +307,7 @@ describe("long output of a command", () => {
   it("is read where it was saved, in pages, without an approval", async () => {
     const path = join(env.spoolFolder, name);
     await writeFile(path, "one\ntwo\nthree\n");
-    const text = textOf(await read({ path, offset: 2, limit: 1 }));
+    const text = joinText(await read({ path, offset: 2, limit: 1 }));
     expect(text).toContain("two");
     expect(text).toContain("Use offset=3 to continue.");
     expect(await readTool(env).access({ path })).toMatchObject({ kind: "none" });

@@ -79,12 +79,12 @@ async function run(args: Record<string, unknown>, options = ways): Promise<Agent
   return result;
 }
 
-function textOf(result: AgentToolResult): string {
+function joinText(result: AgentToolResult): string {
   return modelText(result);
 }
 
 async function read(url: string, args: Record<string, unknown> = {}): Promise<string> {
-  return textOf(await run({ url, ...args }));
+  return joinText(await run({ url, ...args }));
 }
 
 function serve(body: string | Uint8Array, headers: Record<string, string> = {}): void {
@@ -142,7 +142,7 @@ describe("fetch", () => {
     serve(gzipSync(Buffer.alloc(64 * 1024 * 1024, "a")), { "content-encoding": "gzip" });
     const result = await run({ url: "https://site.test/", maxBytes: 1_000 });
     expect(result.details).toMatchObject({ bytes: 1_000, cut: true });
-    expect(textOf(result)).toContain(
+    expect(joinText(result)).toContain(
       "longer than the 1,000 bytes that were downloaded. Give maxBytes (up to 5242880) for more.",
     );
   });
@@ -187,8 +187,8 @@ describe("fetch", () => {
     };
     const result = await run({ url: "https://site.test/x" });
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toMatch(/^https:\/\/site\.test\/x answered 404 Not Found\.\n<source /);
-    expect(textOf(result)).toContain("Gone fishing");
+    expect(joinText(result)).toMatch(/^https:\/\/site\.test\/x answered 404 Not Found\.\n<source /);
+    expect(joinText(result)).toContain("Gone fishing");
   });
 
   it("says so when a page is empty", async () => {

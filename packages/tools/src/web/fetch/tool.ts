@@ -160,7 +160,7 @@ function checkedUrl(text: string): URL {
       `The address of ${url.host} has a user name or password in it. Leave them out.`,
     );
   }
-  const host = hostOf(url);
+  const host = readHost(url);
   if (isIP(host)) refuseAddress(host, host);
   url.hash = "";
   return url;
@@ -176,7 +176,7 @@ function refuseAddress(host: string, address: string): void {
 }
 
 /** Without the brackets that a URL has around IPv6. */
-function hostOf(url: URL): string {
+function readHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "");
 }
 
@@ -206,7 +206,7 @@ async function download(first: URL, maxBytes: number, ways: Ways): Promise<Page 
 }
 
 async function ask(url: URL, ways: Ways): Promise<IncomingMessage> {
-  const hostname = hostOf(url);
+  const hostname = readHost(url);
   const addresses = isIP(hostname)
     ? [hostname]
     : await unlessAborted(ways.lookup(hostname), ways.signal);
