@@ -27,7 +27,7 @@ it.each(["./toolset.ts", "./permissions.ts"])(
   "%s loads what works only when it is needed",
   (file) => {
     const loaded = loadedWith(file);
-    expect(loaded).toContain("./text/sanitize.ts");
+    expect(loaded).toContain("./catalog.ts");
     for (const late of [
       "./edit/apply-patch/tool.ts",
       "./sandbox/bubblewrap.ts",
@@ -57,6 +57,6 @@ it.each(["./toolset.ts", "./permissions.ts"])(
 
 it("the catalog loads no tool and no package: every start of a program reads it", () => {
   const loaded = [...loadedWith("./catalog.ts")];
-  const more = /\/(?:presentation|locations|changes|loose|result-lines|text)\.ts$/;
+  const more = /\/(?:entry|entries|presentation|locations|changes|loose|result-lines|text)\.ts$/;
   expect(loaded.filter((file) => file !== "./catalog.ts" && !more.test(file))).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { Agent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findPresentation } from "./catalog.ts";
+import { DEFAULT_TOOLS, findPresentation, TOOLS } from "./catalog.ts";
 import { isGuarded } from "./contract/access.ts";
 import { createSandbox } from "./sandbox/sandbox.ts";
 import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
@@ -36,21 +36,10 @@ async function open(root: string, options: Partial<ToolsetOptions> = {}): Promis
 describe("openToolset", () => {
   it("has every tool once, and each can say what a call would do", async () => {
     tools = await open(folder);
-    expect(tools.registry.list().map(({ name }) => name)).toEqual([
-      "read",
-      "edit",
-      "write",
-      "shell",
-      "jobs",
-      "grep",
-      "find",
-      "notes",
-      "ls",
-      "git",
-      "todo",
-      "fetch",
-      "apply_patch",
-    ]);
+    const names = tools.registry.list().map(({ name }) => name);
+    const offered = TOOLS.filter(({ needsOptions }) => !needsOptions);
+    expect(names).toEqual(offered.map(({ name }) => name));
+    expect(names.slice(0, DEFAULT_TOOLS.length)).toEqual(DEFAULT_TOOLS);
     for (const tool of tools.registry.list()) {
       expect(isGuarded(tool), tool.name).toBe(true);
       expect(tool.presentation, tool.name).toBe(findPresentation(tool.name));

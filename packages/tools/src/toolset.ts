@@ -3,10 +3,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
-import { type ToolOptions, TOOLS } from "./catalog.ts";
+import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
+import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
 import { cleanEnvironment } from "./process/environment.ts";
-import { JobTable } from "./shell/jobs.ts";
+import { JobTable } from "./shell/jobs/job-table.ts";
 import { reapLeftovers } from "./process/leftovers.ts";
 import { NotePad } from "./memory/notes/tool.ts";
 import { secretPlaces } from "./sandbox/places.ts";
@@ -63,9 +64,7 @@ export interface Toolset {
 
 /** Opens a folder to work in, with our tools for it. Ends first what earlier agents left running. */
 export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
-  const offered = TOOLS.filter((tool) => tool.isAvailable?.(options) ?? true).map(
-    ({ name }) => name,
-  );
+  const offered = TOOLS.filter((tool) => isOffered(tool, options)).map(({ name }) => name);
   const names = [...new Set(options.tools ?? offered)];
   for (const name of names) if (!offered.includes(name)) throw noSuchTool(name, offered);
   const { clock = systemClock, environment = process.env, network = false } = options;
@@ -95,9 +94,13 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const notes = new NotePad();
   const made = new Map<string, AgentTool>();
   const shell = shellOptions(options, jobs);
-  const parts = { env, jobs, todos, notes, shell, options, made };
+  const shared = new Map<string, AgentTool>();
+  const parts = { env, jobs, todos, notes, shell, options, shared };
   for (const entry of TOOLS) {
-    if (names.includes(entry.name)) made.set(entry.name, await entry.make(parts));
+    if (!names.includes(entry.name)) continue;
+    const tool = await entry.make(parts);
+    made.set(entry.name, tool);
+    if (!entry.isPersonal) shared.set(entry.name, tool);
   }
   return {
     registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
@@ -111,6 +114,12 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
       await rm(spoolFolder, { recursive: true, force: true });
     },
   };
+}
+
+/** Whether these options have it: false for its name excludes it. */
+function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOptions): boolean {
+  const own: unknown = Reflect.get(options, name);
+  return own !== false && (own !== undefined || !needsOptions);
 }
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {

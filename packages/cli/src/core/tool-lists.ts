@@ -1,11 +1,8 @@
-import { TOOLS } from "@gyre/tools/catalog";
+import { DEFAULT_TOOLS, TOOL_NAMES } from "@gyre/tools/catalog";
 
-/** What an agent has unless the user chooses others, in the order in which a model sees them. */
-export const DEFAULT_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => isDefault).map(
-  ({ name }) => name,
-);
+export { DEFAULT_TOOLS };
 
-/** What it has if it is named. */
-export const OTHER_TOOLS: readonly string[] = TOOLS.filter(({ isDefault }) => !isDefault).map(
-  ({ name }) => name,
+/** What an agent has if it is named. */
+export const OTHER_TOOLS: readonly string[] = TOOL_NAMES.filter(
+  (name) => !DEFAULT_TOOLS.includes(name),
 );

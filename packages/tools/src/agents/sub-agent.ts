@@ -4,6 +4,7 @@ import {
   type AgentEvent,
   type AgentMessage,
   type AgentOptions,
+  type AgentTool,
   type AgentToolResult,
   isLlmMessage,
   type Limits,
@@ -19,8 +20,17 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
+import type { ToolEnv } from "../contract/env.ts";
 import { counted, grouped } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
+
+/** What tools that ask models are made of. */
+export interface SubAgentParts<Options> {
+  env: ToolEnv;
+  /** The tools that were made before, without those that are the agent's own. */
+  shared: ReadonlyMap<string, AgentTool>;
+  options: Options & { middleware?: readonly Middleware[] };
+}
 
 /** An answer is cut beyond this. */
 export const MAX_ANSWER_CHARS = 50_000;

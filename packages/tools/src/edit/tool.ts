@@ -4,7 +4,7 @@ import type { Tolerance } from "./match.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import { counted } from "../text/text.ts";
 import { PathError } from "../workspace/workspace.ts";
-import { editPresentation } from "./presentation.ts";
+import { editEntry } from "./entry.ts";
 
 /** A file that is longer is not edited by these tools. */
 export const MAX_EDIT_BYTES: number = 10 * 1024 * 1024;
@@ -26,8 +26,8 @@ export interface EditDetails {
  */
 export function editTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
-    name: "edit",
-    presentation: editPresentation,
+    name: editEntry.name,
+    presentation: editEntry.presentation,
     description:
       "Replace texts in a file that you have read. Each oldText must be there exactly once: copy " +
       "it as it is, with enough lines around it. All edits refer to the file as it is now, may " +

@@ -9,7 +9,7 @@ import { Git, type GitOptions } from "./program.ts";
 import { changedFiles, pushTarget } from "./targets.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
-import { gitPresentation } from "./presentation.ts";
+import { gitEntry } from "./entry.ts";
 
 /** For one call, which may run git several times. */
 export const GIT_TOOL_TIMEOUT_MS = 600_000;
@@ -24,8 +24,8 @@ const MAX_TARGETS = 200;
  */
 export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
   const tool = defineTool({
-    name: "git",
-    presentation: gitPresentation,
+    name: gitEntry.name,
+    presentation: gitEntry.presentation,
     label: "Git",
     description:
       "git in the workspace; use it rather than a shell. Runs no hooks, filters, aliases or signing.",

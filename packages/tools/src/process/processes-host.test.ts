@@ -35,7 +35,7 @@ beforeAll(async () => {
   await writeFile(
     entry,
     `export * from ${JSON.stringify(source("processes.ts"))};
-     export * from ${JSON.stringify(source("../shell/jobs.ts"))};
+     export * from ${JSON.stringify(source("../shell/jobs/job-table.ts"))};
      export { systemClock as clock } from "@gyre/ai";`,
   );
   const bundle = await rolldown({

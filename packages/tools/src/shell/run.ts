@@ -3,7 +3,7 @@ import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
-import type { JobTable } from "./jobs.ts";
+import type { JobTable } from "./jobs/job-table.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";

@@ -1,12 +1,12 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../contract/access.ts";
 import type { ToolEnv } from "../contract/env.ts";
-import type { JobTable } from "./jobs.ts";
+import type { JobTable } from "./jobs/job-table.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 import { workingFolder } from "./working-folder.ts";
-import { shellPresentation } from "./presentation.ts";
+import { shellEntry } from "./entry.ts";
 
 /** How long a command may take, unless the call says otherwise. */
 export const SHELL_TIMEOUT_MS = 120_000;
@@ -72,8 +72,8 @@ const propertiesWithJobs = {
 /** Runs a command. It and all that it started has ended when the answer is there. */
 export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool {
   const tool = defineTool({
-    name: "shell",
-    presentation: shellPresentation,
+    name: shellEntry.name,
+    presentation: shellEntry.presentation,
     label: "Shell",
     description:
       "Run a bash command in the workspace, without stdin. What it starts ends with it" +

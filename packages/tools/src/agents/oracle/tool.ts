@@ -12,7 +12,7 @@ import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
 import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
 import { cutText, humanSize } from "../../text/truncate.ts";
 import { PathError } from "../../workspace/workspace.ts";
-import { oraclePresentation } from "./presentation.ts";
+import { oracleEntry } from "./entry.ts";
 
 /** Turns of the oracle, by default. */
 export const DEFAULT_ORACLE_TURNS = 20;
@@ -82,8 +82,8 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
     ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
   };
   const tool = defineTool({
-    name: "oracle",
-    presentation: oraclePresentation,
+    name: oracleEntry.name,
+    presentation: oracleEntry.presentation,
     label: "Oracle",
     description:
       "Asks another, stronger model for advice: a plan, a review, the cause of a fault that is hard to find. " +

@@ -19,7 +19,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import { PROVENANCE_NOTE } from "../../text/provenance.ts";
 import type { ToolRegistry } from "../../contract/registry.ts";
 import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
-import { taskPresentation } from "./presentation.ts";
+import { taskEntry } from "./entry.ts";
 
 /** A sub-agent may have sub-agents; those have none. */
 export const MAX_TASK_DEPTH = 2;
@@ -171,8 +171,8 @@ function taskToolAt(
   }
 
   const tool = defineTool({
-    name: TASK_TOOL,
-    presentation: taskPresentation,
+    name: taskEntry.name,
+    presentation: taskEntry.presentation,
     label: "Sub-agent",
     description: describe(options),
     parameters: PARAMETERS,

@@ -18,7 +18,7 @@ import { commonEnd, readIndent, type Line, splitLines } from "../../text/line-en
 import { parsePatch, type PatchFile, type PatchHunk } from "./patch-text.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { type FileIdentity, type FileInfo, PathError } from "../../workspace/workspace.ts";
-import { applyPatchPresentation } from "./presentation.ts";
+import { applyPatchEntry } from "./entry.ts";
 
 /** A patch that is longer is refused, in UTF-16 units. */
 export const MAX_PATCH_CHARS: number = 4 * 1024 * 1024;
@@ -36,8 +36,8 @@ export interface PatchDetails {
  */
 export function applyPatchTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
-    name: "apply_patch",
-    presentation: applyPatchPresentation,
+    name: applyPatchEntry.name,
+    presentation: applyPatchEntry.presentation,
     description:
       "Apply a patch to one or more files, all of it or nothing. Format: a line `*** Begin Patch`; " +
       "for each file `*** Add File: path` and its lines, each with `+` in front; or `*** Delete File: " +

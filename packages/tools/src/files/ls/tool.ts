@@ -6,7 +6,7 @@ import { readPath, readAccess } from "../read-access.ts";
 import { grouped, textResult } from "../../text/text.ts";
 import { humanSize, linesWithin, listedName } from "../../text/truncate.ts";
 import { type Entry, PathError } from "../../workspace/workspace.ts";
-import { lsPresentation } from "./presentation.ts";
+import { lsEntry } from "./entry.ts";
 
 /** Entries of a folder that `ls` gives in one call. */
 export const LS_MAX_ENTRIES = 500;
@@ -27,8 +27,8 @@ export interface LsDetails {
 /** Lists a folder, hidden files included. */
 export function lsTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
-    name: "ls",
-    presentation: lsPresentation,
+    name: lsEntry.name,
+    presentation: lsEntry.presentation,
     label: "List",
     description:
       "List a folder: folders end with /, links show where they lead, files their size. " +

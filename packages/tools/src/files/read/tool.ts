@@ -18,7 +18,7 @@ import {
 } from "../../text/encoding.ts";
 import { humanSize, LineWindow, listedName, type ShownLines } from "../../text/truncate.ts";
 import { type FileInfo, PathError } from "../../workspace/workspace.ts";
-import { readPresentation } from "./presentation.ts";
+import { readEntry } from "./entry.ts";
 
 /** Lines of a file that `read` gives in one call. */
 export const READ_MAX_LINES = 2000;
@@ -61,8 +61,8 @@ export interface ReadDetails {
 /** Reads text a page at a time, and images. Never more of a file than it needs. */
 export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTool {
   const tool = defineTool({
-    name: "read",
-    presentation: readPresentation,
+    name: readEntry.name,
+    presentation: readEntry.presentation,
     label: "Read",
     description:
       `Read a text file, ${counted(READ_MAX_LINES, "line")} or ${humanSize(READ_MAX_BYTES)} ` +

@@ -7,7 +7,7 @@ import { counted, textResult } from "../../text/text.ts";
 import { decodeText, textEncoding } from "../../text/encoding.ts";
 import { humanSize, listedName } from "../../text/truncate.ts";
 import { type FileIdentity, PathError } from "../../workspace/workspace.ts";
-import { writePresentation } from "./presentation.ts";
+import { writeEntry } from "./entry.ts";
 
 /** The application gets an old text up to this size. */
 export const WRITE_MAX_OLD_TEXT_CHARS: number = 1024 * 1024;
@@ -28,8 +28,8 @@ export interface WriteDetails {
  */
 export function writeTool(env: ToolEnv): GuardedTool {
   const tool = defineTool({
-    name: "write",
-    presentation: writePresentation,
+    name: writeEntry.name,
+    presentation: writeEntry.presentation,
     label: "Write",
     description:
       "Create a file with its folders, or replace a whole file that you have read. " +

@@ -2,7 +2,7 @@ import { defineTool } from "@gyre/agent";
 import { estimateTokens } from "@gyre/ai";
 import type { GuardedTool } from "../../contract/access.ts";
 import { grouped, textResult } from "../../text/text.ts";
-import { notesPresentation } from "./presentation.ts";
+import { notesEntry } from "./entry.ts";
 
 /** What the notes of an agent may take of each request, estimated. */
 export const MAX_NOTE_TOKENS = 4_000;
@@ -70,8 +70,8 @@ const parameters = {
 /** A tool by which an agent reads and rewrites `pad`. */
 export function notesTool(pad: NotePad = new NotePad()): GuardedTool {
   const tool = defineTool({
-    name: "notes",
-    presentation: notesPresentation,
+    name: notesEntry.name,
+    presentation: notesEntry.presentation,
     label: "Notes",
     description:
       "Your scratch-pad, kept when old turns are left out. Text replaces all of it; none shows it.",

@@ -1,7 +1,7 @@
 import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { todoPresentation } from "./presentation.ts";
+import { todoEntry } from "./entry.ts";
 
 export const MAX_TODOS = 100;
 export const MAX_TODO_CHARS = 500;
@@ -74,8 +74,8 @@ const parameters = {
 /** A tool by which an agent keeps `list`: each call replaces all of it. */
 export function todoTool(list: TodoList = new TodoList()): GuardedTool {
   const tool = defineTool({
-    name: "todo",
-    presentation: todoPresentation,
+    name: todoEntry.name,
+    presentation: todoEntry.presentation,
     label: "Todo",
     description:
       "Keeps a list of the steps of a longer task. Give the whole list each time; it replaces the one before. Keep one step in_progress, and mark a step done when it is done.",

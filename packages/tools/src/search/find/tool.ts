@@ -3,7 +3,7 @@ import type { GuardedTool } from "../../contract/access.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { readPath, readAccess } from "../../files/read-access.ts";
 import { within } from "../../text/text.ts";
-import { findPresentation } from "./presentation.ts";
+import { findEntry } from "./entry.ts";
 
 /** Paths that `find` gives, unless the call asks for another number. */
 export const FIND_DEFAULT_LIMIT = 200;
@@ -33,8 +33,8 @@ export interface FindDetails {
 /** Finds files by name, those that changed last first. */
 export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTool {
   const tool = defineTool({
-    name: "find",
-    presentation: findPresentation,
+    name: findEntry.name,
+    presentation: findEntry.presentation,
     label: "Find",
     description:
       "Find files by glob, newest first. A pattern without / matches names in any folder; one " +

@@ -4,7 +4,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import type { GrepQuery } from "./run.ts";
 import { readPath, readAccess } from "../../files/read-access.ts";
 import { counted, within } from "../../text/text.ts";
-import { grepPresentation } from "./presentation.ts";
+import { grepEntry } from "./entry.ts";
 
 /** Matches that `grep` gives, unless the call asks for another number. */
 export const GREP_DEFAULT_LIMIT = 100;
@@ -47,8 +47,8 @@ export interface GrepDetails {
  */
 export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTool {
   const tool = defineTool({
-    name: "grep",
-    presentation: grepPresentation,
+    name: grepEntry.name,
+    presentation: grepEntry.presentation,
     label: "Search",
     description:
       "Search files line by line for a regular expression. Returns path:line: text. " +

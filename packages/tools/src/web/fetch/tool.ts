@@ -13,7 +13,7 @@ import { addressRefusal } from "./address.ts";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitize } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { fetchPresentation } from "./presentation.ts";
+import { fetchEntry } from "./entry.ts";
 
 /** What is downloaded at most, unpacked, unless a call says otherwise. */
 export const DEFAULT_FETCH_BYTES: number = 2 * 1024 * 1024;
@@ -100,8 +100,8 @@ const parameters = {
 export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {}): GuardedTool {
   const { lookup = lookUp, dial = dialServer } = options;
   const tool = defineTool({
-    name: "fetch",
-    presentation: fetchPresentation,
+    name: fetchEntry.name,
+    presentation: fetchEntry.presentation,
     label: "Fetch",
     description:
       "Reads a page or file of the web as text (https only; HTML is turned into plain text, JSON is given as it is). " +

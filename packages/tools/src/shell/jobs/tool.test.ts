@@ -6,10 +6,11 @@ import type { AgentTool, AgentToolResult } from "@gyre/agent";
 import { systemClock } from "@gyre/ai";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { JOB_MAX_READ_BYTES, JOB_MAX_UNREAD_CHARS, JobTable, jobsTool, MAX_JOBS } from "./jobs.ts";
-import { processInfo } from "../process/process-tree.ts";
-import type { ProgramSpec } from "../sandbox/sandbox.ts";
-import { modelText } from "../testing/model-text.ts";
+import { JOB_MAX_UNREAD_CHARS, JobTable, MAX_JOBS } from "./job-table.ts";
+import { JOB_MAX_READ_BYTES, jobsTool } from "./tool.ts";
+import { processInfo } from "../../process/process-tree.ts";
+import type { ProgramSpec } from "../../sandbox/sandbox.ts";
+import { modelText } from "../../testing/model-text.ts";
 
 const isPosix = process.platform !== "win32";
 const LONG_MS = 60_000;

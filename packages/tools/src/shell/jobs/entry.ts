@@ -1,0 +1,14 @@
+import type { ToolEntry } from "../../contract/entry.ts";
+import { looseText } from "../../contract/loose.ts";
+import type { JobTable } from "./job-table.ts";
+
+export const jobsEntry: ToolEntry<{ jobs: JobTable }> = {
+  name: "jobs",
+  presentation: {
+    kind: "execute",
+    verb: "Job",
+    literal: true,
+    title: (args) => `${looseText(args, "action")} ${looseText(args, "id")}`.trim(),
+  },
+  make: async ({ jobs }) => (await import("./tool.ts")).jobsTool(jobs),
+};
