@@ -1,4 +1,5 @@
 import { Readable, Writable } from "node:stream";
+import { TOOLS } from "@gyre/tools/catalog";
 import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io, Sink } from "../core/io.ts";
@@ -9,8 +10,10 @@ import { readSetup, type Setup } from "../harness/setup.ts";
 import { version } from "../core/version.ts";
 
 const ACTIONS = ["list", "trust", "serve"] as const;
-/** What `gyre mcp serve` offers unless it is told otherwise: what only looks. */
-export const SERVED_TOOLS: readonly string[] = ["read", "ls", "find", "grep"];
+/** What `gyre mcp serve` offers unless the settings name others: what only reads. */
+export const SERVED_TOOLS: readonly string[] = TOOLS.filter(
+  ({ presentation }) => presentation.effects?.({}).reads,
+).map(({ name }) => name);
 const INDENT = 2;
 
 /** `gyre mcp [list]`, `gyre mcp trust NAME`, `gyre mcp serve`. */

@@ -25,7 +25,6 @@ const TOOL_NAME = /^[a-zA-Z][\w-]{0,63}$/;
 const RESERVED: ReadonlySet<string> = new Set([
   ...TOOL_NAMES,
   ANSWER_TOOL,
-  "notes",
   "skill",
   "tool_search",
   "mcp_call",

@@ -4,7 +4,7 @@ import {
   type ApprovalRequest,
   permissions,
   RuleError,
-  TOOL_NAMES,
+  TOOLS,
   type Toolset,
 } from "@gyre/tools";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
@@ -32,7 +32,7 @@ export function permissionsFor(
         },
         workspace: toolset.env.workspace,
         ...(extensions && {
-          tools: [...TOOL_NAMES.map((name) => ({ name })), ...extensions.tools],
+          tools: [...TOOLS, ...extensions.tools],
           advice: (call: ToolInvocation) => extensions.advice(call),
         }),
         ...(approvals === "deny" && { headless: true }),

@@ -32,8 +32,6 @@ export interface ServeMcpOptions {
 }
 
 const CALL_TIMEOUT_MS = 600_000;
-/** Tools by name that only look. A hint for the other side. */
-const LOOKING: ReadonlySet<string> = new Set(["read", "ls", "find", "grep"]);
 
 /**
  * Offers tools to a client of the Model Context Protocol, on standard input and output, until
@@ -75,7 +73,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   await handle.close();
 }
 
-function listTool({ name, label, description, parameters }: AgentTool): {
+function listTool({ name, label, description, parameters, presentation }: AgentTool): {
   name: string;
   title?: string;
   description: string;
@@ -87,7 +85,7 @@ function listTool({ name, label, description, parameters }: AgentTool): {
     ...(label !== undefined && { title: label }),
     description,
     inputSchema: { ...toJsonSchema(parameters), type: "object" },
-    annotations: { readOnlyHint: LOOKING.has(name) },
+    annotations: { readOnlyHint: presentation?.effects?.({}).reads === true },
   };
 }
 

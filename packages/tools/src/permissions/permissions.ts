@@ -12,7 +12,7 @@ import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
 import { ruleFor } from "./rule-for.ts";
-import { type Verdict, type RuleList, Rules, type Subject } from "./rules.ts";
+import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -100,7 +100,7 @@ export interface PermissionSetup {
   /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
   sandboxed: boolean | (() => boolean | Promise<boolean>);
   /** The tools that there are: a rule for another one is an error. */
-  tools: Iterable<Pick<AgentTool, "name">>;
+  tools: Iterable<RuleTool>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
   workspace?: PathResolver | (() => PathResolver);
   /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
@@ -126,8 +126,7 @@ const MAX_REMEMBERED = 1000;
 export function createPermissions(options: PermissionSetup): Middleware {
   const { mode = "ask", tools, onDecision } = options;
   if (typeof mode !== "function" && !MODES.has(mode)) throw unknownMode(mode);
-  const names = [...tools].map(({ name }) => name);
-  const guard = new Guard(options, new Rules(options.rules ?? {}, names));
+  const guard = new Guard(options, new Rules(options.rules ?? {}, [...tools]));
   return {
     async tool(call, next) {
       const about = { callId: call.toolCall.id, tool: call.tool.name };
@@ -261,7 +260,8 @@ class Guard {
     const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
     const sandboxed = isRun && (await this.#isSandboxed());
     const advice = this.#options.advice?.(call);
-    return { access, subject, files, fingerprint, sandboxed, advice };
+    const isFetch = tool.presentation?.kind === "fetch";
+    return { access, subject, files, fingerprint, sandboxed, advice, isFetch };
   }
 
   #workspace(): PathResolver | undefined {
@@ -283,7 +283,7 @@ class Guard {
   }
 
   #evaluate(inspected: InspectedCall, rules: Rules = this.#rules): Verdict {
-    const { access, subject, files, advice } = inspected;
+    const { access, subject, files, advice, isFetch } = inspected;
     const mode = this.#mode();
     const { kind } = subject;
     const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
@@ -311,8 +311,7 @@ class Guard {
       return allow(`In every mode "${kind}" is allowed.`);
     }
     // The plan may be to push: only what fetches is known to leave things as they are.
-    if (mode === "plan" && subject.tool !== "fetch")
-      return ask('In mode "plan" it is asked about.');
+    if (mode === "plan" && !isFetch) return ask('In mode "plan" it is asked about.');
     if (permission) return permission;
     if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
       return allow('In mode "auto-edit" files of the workspace are changed.');
@@ -435,6 +434,8 @@ interface InspectedCall {
   /** Known of what runs a command. */
   sandboxed: boolean;
   advice: Advice | undefined;
+  /** The tool only gets things from elsewhere. */
+  isFetch: boolean;
 }
 
 interface Approved {

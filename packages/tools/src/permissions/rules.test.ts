@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { TOOLS } from "../catalog.ts";
 import type { Access } from "../contract/access.ts";
 import { commandParts } from "./command/parts.ts";
 import { type RuleList, RuleError, Rules, type Subject } from "./rules.ts";
-
-const TOOLS = ["read", "write", "edit", "shell", "fetch", "grep", "jobs", "git"];
 
 function subject(
   tool: string,
@@ -28,7 +27,7 @@ describe("Rules", () => {
     ["shell(", "write the name of a tool"],
     ["shell()", "pattern is empty"],
     ["shel(ls)", 'there is no tool "shel". Did you mean shell?'],
-    ["nothing", "Available: read, write"],
+    ["nothing", "Available: read, edit, write"],
     ["write(/etc/**)", "relative to the workspace"],
     ["write(../x)", "relative to the workspace"],
     ["read([a)", "not a path pattern"],

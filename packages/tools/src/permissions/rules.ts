@@ -1,3 +1,4 @@
+import type { AgentTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
 import picomatch from "picomatch";
 import type { Access } from "../contract/access.ts";
@@ -32,6 +33,9 @@ export class RuleError extends Error {
   }
 }
 
+/** A tool that rules may name. Patterns for one that has `locations` are paths. */
+export type RuleTool = Pick<AgentTool, "name" | "presentation">;
+
 /** What a rule is held against. */
 export interface Subject {
   tool: string;
@@ -61,7 +65,6 @@ const FAMILIES: Partial<Record<Access["kind"], readonly string[]>> = {
 /** Of these, a pattern that allows holds for the other tools as well. */
 const SHARED_ALLOW = new Set<Access["kind"] | undefined>(["read", "write", "run"]);
 
-const PATH_TOOLS = new Set("read write edit apply_patch ls find grep".split(" "));
 const RULE = /^([\w*.-]+)(?:\((.*)\))?$/s;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MAX_PATTERN_CHARS = 1000;
@@ -79,10 +82,10 @@ interface Rule {
 /** Rules, checked and ready. Deny takes precedence over ask, and ask over allow. */
 export class Rules {
   readonly #rules: Rule[] = [];
-  readonly #tools: readonly string[] | undefined;
+  readonly #tools: readonly RuleTool[] | undefined;
 
-  /** Throws `RuleError` on the first rule that is wrong. `tools`: the names that there are. */
-  constructor(list: RuleList, tools?: readonly string[]) {
+  /** Throws `RuleError` on the first rule that is wrong. `tools`: those that there are. */
+  constructor(list: RuleList, tools?: readonly RuleTool[]) {
     this.#tools = tools;
     for (const effect of ["deny", "ask", "allow"] as const) {
       for (const [index, source] of (list[effect] ?? []).entries()) {
@@ -147,7 +150,7 @@ function parseRule(
   effect: RuleEffect,
   source: string,
   where: string,
-  tools: readonly string[] | undefined,
+  tools: readonly RuleTool[] | undefined,
 ): Rule {
   const wrong = (what: string): RuleError => new RuleError(source, effect, where, what);
   const [, name, pattern] = RULE.exec(source.trim()) ?? [];
@@ -155,10 +158,11 @@ function parseRule(
     throw wrong("write the name of a tool, or a name and a pattern, as in shell(git status*).");
   }
   const names = wildcard(name);
-  if (tools && !name.startsWith("mcp__") && !tools.some((tool) => names(tool))) {
-    const near = nearNames(name, tools);
+  if (tools && !name.startsWith("mcp__") && !tools.some((tool) => names(tool.name))) {
+    const known = tools.map((tool) => tool.name);
+    const near = nearNames(name, known);
     const hint =
-      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available: ${tools.join(", ")}.`;
+      near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available: ${known.join(", ")}.`;
     throw wrong(`there is no tool "${name}". ${hint}`);
   }
   const rule = { effect, source: source.trim(), names };
@@ -173,11 +177,12 @@ function parseRule(
     if (typeof matches === "string") throw wrong(matches);
     return { ...rule, pattern, matchesPath: matches, matchesText: matches };
   }
-  if (PATH_TOOLS.has(name) && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
+  const takesPaths = tools?.some((tool) => tool.name === name && tool.presentation?.locations);
+  if (takesPaths && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
     throw wrong("paths are relative to the workspace, without a slash in front.");
   }
   const glob = pathMatcher(pattern, effect);
-  if (typeof glob === "string" && PATH_TOOLS.has(name)) throw wrong(glob);
+  if (typeof glob === "string" && takesPaths) throw wrong(glob);
   return {
     ...rule,
     pattern,
