@@ -22,6 +22,7 @@ export { type OracleOptions, oracleTool } from "./agents/oracle/tool.ts";
 export type * from "./contract/plugin-types.ts";
 export { type ProgramEnd, runProgram, type RunOptions } from "./process/processes.ts";
 export { fromSource, PROVENANCE_NOTE, type Source } from "./text/provenance.ts";
+export { KEPT_PREFIX } from "./files/read/kept-results.ts";
 export * from "./files/read/tool.ts";
 export { type PermissionOptions, permissions } from "./permissions.ts";
 export {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, it } from "vitest";
 
@@ -28,22 +28,17 @@ it.each(["./toolset.ts", "./permissions.ts"])(
   (file) => {
     const loaded = loadedWith(file);
     expect(loaded).toContain("./catalog.ts");
+    // These two hold what a toolset keeps for the agent.
+    const states = ["./memory/notes/tool.ts", "./memory/todo/tool.ts"];
+    const works = [...loaded].filter((name) => /\/(?:tool|run)\.ts$/.test(name));
+    expect(works.filter((name) => !states.includes(name))).toEqual([]);
     for (const late of [
-      "./edit/apply-patch/tool.ts",
-      "./sandbox/bubblewrap.ts",
-      "./permissions/command/parts.ts",
       "./edit/plan.ts",
-      "./web/fetch/tool.ts",
-      "./search/find/run.ts",
-      "./git/tool.ts",
-      "./search/grep/run.ts",
-      "./files/ls/tool.ts",
-      "./agents/oracle/tool.ts",
-      "./process/processes.ts",
+      "./permissions/command/parts.ts",
       "./process/process-tree.ts",
+      "./process/processes.ts",
+      "./sandbox/bubblewrap.ts",
       "./sandbox/seatbelt.ts",
-      "./shell/run.ts",
-      "./agents/task/tool.ts",
       "@vscode/ripgrep",
       "ignore",
       "node:child_process",
@@ -59,4 +54,13 @@ it("the catalog loads no tool and no package: every start of a program reads it"
   const loaded = [...loadedWith("./catalog.ts")];
   const more = /\/(?:entry|entries|presentation|locations|changes|loose|result-lines|text)\.ts$/;
   expect(loaded.filter((file) => file !== "./catalog.ts" && !more.test(file))).toEqual([]);
+});
+
+it("a tool loads its work with the first call", () => {
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" });
+  const runs = files.filter((file) => file.endsWith("/run.ts"));
+  expect(runs.length).toBeGreaterThan(10);
+  for (const run of runs) {
+    expect(loadedWith(`./${posix.dirname(run)}/tool.ts`)).not.toContain(`./${run}`);
+  }
 });

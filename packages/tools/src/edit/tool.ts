@@ -1,5 +1,5 @@
-import { defineTool } from "@gyre/agent";
 import type { Access, GuardedTool } from "../contract/access.ts";
+import { defineEntryTool } from "../contract/define-tool.ts";
 import type { Tolerance } from "./match.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import { counted } from "../text/text.ts";
@@ -25,9 +25,7 @@ export interface EditDetails {
  * not where the file is no longer what the agent saw.
  */
 export function editTool(env: ToolEnv): GuardedTool {
-  const tool = defineTool({
-    name: editEntry.name,
-    presentation: editEntry.presentation,
+  return defineEntryTool(editEntry, {
     description:
       "Replace texts in a file that you have read. Each oldText must be there exactly once: copy " +
       "it as it is, with enough lines around it. All edits refer to the file as it is now, may " +
@@ -54,16 +52,13 @@ export function editTool(env: ToolEnv): GuardedTool {
       const { editFile } = await import("./run.ts");
       return editFile(env, path, edits, signal);
     },
-  });
-  return {
-    ...tool,
     async access({ path, edits }): Promise<Access> {
       const target = await writableTarget(env, path);
       const count = Array.isArray(edits) ? edits.length : 0;
       const summary = `Edit ${target} (${counted(count, "place")})`;
       return { kind: "write", targets: [target], summary };
     },
-  };
+  });
 }
 
 /** Where a path leads that is about to be written; an error where that may not be. */

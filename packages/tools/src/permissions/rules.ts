@@ -177,7 +177,9 @@ function parseRule(
     if (typeof matches === "string") throw wrong(matches);
     return { ...rule, pattern, matchesPath: matches, matchesText: matches };
   }
-  const takesPaths = tools?.some((tool) => tool.name === name && tool.presentation?.locations);
+  const takesPaths = tools?.some(
+    (tool) => tool.name === name && tool.presentation?.locations !== undefined,
+  );
   if (takesPaths && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
     throw wrong("paths are relative to the workspace, without a slash in front.");
   }

@@ -1,5 +1,5 @@
-import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../contract/access.ts";
+import { defineEntryTool } from "../contract/define-tool.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import type { JobTable } from "./jobs/job-table.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -71,9 +71,7 @@ const propertiesWithJobs = {
 
 /** Runs a command. It and all that it started has ended when the answer is there. */
 export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool {
-  const tool = defineTool({
-    name: shellEntry.name,
-    presentation: shellEntry.presentation,
+  return defineEntryTool(shellEntry, {
     label: "Shell",
     description:
       "Run a bash command in the workspace, without stdin. What it starts ends with it" +
@@ -91,9 +89,6 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       const { runShell } = await import("./run.ts");
       return runShell(env, options, args, signal, onUpdate);
     },
-  });
-  return {
-    ...tool,
     async access(args) {
       const { command, cwd, unsandboxed } = args;
       if (typeof command !== "string" || command.trim() === "") {
@@ -111,7 +106,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
           (unsandboxed === undefined ? "" : ` outside of the sandbox: ${readReason(unsandboxed)}`),
       };
     },
-  };
+  });
 }
 
 function shownCommand(command: string): string {

@@ -1,17 +1,9 @@
-import {
-  type AgentOptions,
-  type AgentTool,
-  type AgentToolResult,
-  defineTool,
-  type Middleware,
-} from "@gyre/agent";
-import type { Model, ProtocolClient, TextContent, ThinkingLevel, UserContent } from "@gyre/ai";
+import type { AgentOptions, AgentTool, Middleware } from "@gyre/agent";
+import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
 import { type GuardedTool, isGuarded } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
-import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
-import { cutText, humanSize } from "../../text/truncate.ts";
-import { PathError } from "../../workspace/workspace.ts";
+import { cutText } from "../../text/truncate.ts";
 import { oracleEntry } from "./entry.ts";
 
 /** Turns of the oracle, by default. */
@@ -25,12 +17,6 @@ export const ORACLE_TIMEOUT_MS = 1_800_000;
 /** Its own calls have to be ended before it can answer an abort. */
 const ORACLE_ABORT_GRACE_MS = 1_000;
 const SHOWN_QUESTION_CHARS = 120;
-
-const SYSTEM_PROMPT: string =
-  "You are asked for advice by another agent. Look at what you need with your tools, which only read. " +
-  "Think it through, then answer the question: your conclusion first, the reasons after it, with file names and line numbers. " +
-  "Say what you are not sure of. Your last message is all that the one who asks will see. " +
-  PROVENANCE_NOTE;
 
 export interface OracleOptions {
   /** The way to the model. */
@@ -75,15 +61,7 @@ const PARAMETERS = {
  */
 export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
   const tools = (options.tools ?? []).map(readingOnly);
-  const { maxTurns = DEFAULT_ORACLE_TURNS, maxCostUsd, maxTokens } = options.budget ?? {};
-  const limits = {
-    maxTurns,
-    ...(maxCostUsd !== undefined && { maxCostUsd }),
-    ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
-  };
-  const tool = defineTool({
-    name: oracleEntry.name,
-    presentation: oracleEntry.presentation,
+  return defineEntryTool(oracleEntry, {
     label: "Oracle",
     description:
       "Asks another, stronger model for advice: a plan, a review, the cause of a fault that is hard to find. " +
@@ -92,40 +70,10 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
     concurrent: true,
     timeoutMs: ORACLE_TIMEOUT_MS,
     abortGraceMs: ORACLE_ABORT_GRACE_MS,
-    async execute(
-      { question, files = [] },
-      { id, signal, update: onUpdate, host },
-    ): Promise<AgentToolResult> {
-      const left = host.left?.() ?? {};
-      const spent = usedUp(left);
-      if (spent) throw new Error(`nothing is left of the run's limit ${spent}.`);
-      const given: UserContent[] = [];
-      for (const path of files) given.push(await readAttachment(env, path));
-      return runSubAgent({
-        who: "oracle",
-        agent: {
-          ...options.agent,
-          protocol: options.client,
-          initialState: {
-            model: options.model,
-            systemPrompt: options.systemPrompt ?? SYSTEM_PROMPT,
-            thinkingLevel: options.thinkingLevel ?? "off",
-            tools,
-          },
-          limits: tighter(limits, left),
-          ...(options.middleware && { middleware: options.middleware }),
-          clock: env.clock,
-        },
-        prompt: question,
-        attachments: given,
-        callId: id,
-        signal,
-        onUpdate,
-      });
+    async execute(args, context) {
+      const { askOracle } = await import("./run.ts");
+      return askOracle(env, { ...options, tools }, args, context);
     },
-  });
-  return {
-    ...tool,
     async access({ question, files }) {
       const paths = Array.isArray(files) ? files.map(String) : [];
       const resolved = await Promise.all(paths.map((path) => env.workspace.resolve(path)));
@@ -136,7 +84,7 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
         summary: `Ask ${provider}/${id}: ${cutText(String(question), SHOWN_QUESTION_CHARS)}`,
       };
     },
-  };
+  });
 }
 
 /** The tool, refusing each call that would do more than read. */
@@ -158,27 +106,4 @@ function readingOnly(tool: AgentTool): AgentTool {
       return tool.execute(args, context);
     },
   };
-}
-
-/** A file as a part of the question, or why it is not there. */
-async function readAttachment(env: ToolEnv, path: string): Promise<TextContent> {
-  try {
-    const { bytes, info } = await env.workspace.read(path, MAX_ORACLE_FILE_BYTES);
-    if (bytes.includes(0)) {
-      return plain(`File ${path} is binary (${humanSize(bytes.length)}); it is not given.`);
-    }
-    const text = new TextDecoder().decode(bytes);
-    return fromSource({ kind: "file", name: info.path }, text);
-  } catch (error) {
-    if (error instanceof PathError && error.fault === "too_large") {
-      return plain(
-        `File ${path} is larger than ${humanSize(MAX_ORACLE_FILE_BYTES)} and is not given: read it in pieces.`,
-      );
-    }
-    throw error;
-  }
-}
-
-function plain(text: string): TextContent {
-  return { type: "text", text };
 }

@@ -1,24 +1,12 @@
-import { isUtf8 } from "node:buffer";
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { type AgentToolResult, defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { binaryKind, imageType, type ImageType } from "../../text/image-type.ts";
-import { BYTE_ORDER_MARK } from "../../text/line-ends.ts";
-import { fromSource } from "../../text/provenance.ts";
+import type { ImageType } from "../../text/image-type.ts";
+import { counted, within } from "../../text/text.ts";
+import { humanSize } from "../../text/truncate.ts";
 import { readAccess } from "../read-access.ts";
-import { counted, grouped, textResult, within } from "../../text/text.ts";
-import {
-  decodeText,
-  TEXT_HEAD_BYTES,
-  textEncoding,
-  type TextEncoding,
-} from "../../text/encoding.ts";
-import { humanSize, LineWindow, listedName, type ShownLines } from "../../text/truncate.ts";
-import { type FileInfo, PathError } from "../../workspace/workspace.ts";
 import { readEntry } from "./entry.ts";
+import { keptKey, spooledName } from "./kept-results.ts";
 
 /** Lines of a file that `read` gives in one call. */
 export const READ_MAX_LINES = 2000;
@@ -32,14 +20,6 @@ export const READ_MAX_IMAGE_BYTES: number = 5 * 1024 * 1024;
 export const READ_MAX_SEEN_BYTES: number = 5 * 1024 * 1024;
 /** How much of what is not shown is looked through to count its lines. */
 export const READ_MAX_COUNTED_BYTES: number = 64 * 1024 * 1024;
-
-/** A path that begins so names a result that an agent keeps, not a file. */
-export const KEPT_PREFIX = "kept:";
-
-/** As long output is saved. */
-const OUTPUT_FILE = /^output-[\da-f-]+\.txt$/;
-
-const PIECE_BYTES = 256 * 1024;
 
 export interface ReadToolOptions {
   /** Puts the number of each line and a tab before it. Default false. */
@@ -60,9 +40,7 @@ export interface ReadDetails {
 
 /** Reads text a page at a time, and images. Never more of a file than it needs. */
 export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTool {
-  const tool = defineTool({
-    name: readEntry.name,
-    presentation: readEntry.presentation,
+  return defineEntryTool(readEntry, {
     label: "Read",
     description:
       `Read a text file, ${counted(READ_MAX_LINES, "line")} or ${humanSize(READ_MAX_BYTES)} ` +
@@ -84,19 +62,9 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
         least: 1,
         most: READ_MAX_LINES,
       });
-      const request = { ...options, offset, limit, signal };
-      const kept = keptKey(env, args.path);
-      if (kept !== undefined) return readKept(env, kept, request);
-      const opened = await openFile(env, args.path);
-      try {
-        return await readOpened(env, opened, request);
-      } finally {
-        await opened.handle.close();
-      }
+      const { runRead } = await import("./run.ts");
+      return runRead(env, args.path, { ...options, offset, limit, signal });
     },
-  });
-  return {
-    ...tool,
     async access(args) {
       const { path } = args;
       if (typeof path !== "string") return readAccess(env, "Read", args);
@@ -104,213 +72,5 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
       if (!isOurs) return readAccess(env, "Read", args);
       return { kind: "none", targets: [], summary: `Read the kept result ${JSON.stringify(path)}` };
     },
-  };
-}
-
-/** What is read: a file of the workspace, or one of our own. */
-interface ReadFile {
-  handle: FileHandle;
-  info: Pick<FileInfo, "path" | "size">;
-}
-
-/** The name of a file with long output of this agent's own, where `path` is one. */
-function spooledName(env: ToolEnv, path: string): string | undefined {
-  if (dirname(path) !== env.spoolFolder) return undefined;
-  const name = basename(path);
-  return OUTPUT_FILE.test(name) ? name : undefined;
-}
-
-async function openSpooled(env: ToolEnv, name: string, path: string): Promise<ReadFile> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(join(env.spoolFolder, name), flags).catch((error: unknown) => {
-    const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
-    throw isGone ? new Error(`${name} is gone. Run the command again.`, { cause: error }) : error;
   });
-  const { size } = await handle.stat();
-  return { handle, info: { path, size } };
-}
-
-/** The key of a kept result, where `path` names one and this agent keeps any. */
-function keptKey(env: ToolEnv, path: string): string | undefined {
-  return env.kept && path.startsWith(KEPT_PREFIX) ? path.slice(KEPT_PREFIX.length) : undefined;
-}
-
-async function readKept(env: ToolEnv, key: string, request: Request): Promise<AgentToolResult> {
-  const text = await env.kept?.(key);
-  if (text === undefined) throw new Error(`No result is kept under ${JSON.stringify(key)}.`);
-  const window = windowFor(request);
-  window.feed(text);
-  const info = { path: `${KEPT_PREFIX}${key}`, size: Buffer.byteLength(text) };
-  return textPage(info, request.offset, window.end(), true, [], false);
-}
-
-function windowFor({ offset, limit }: Request): LineWindow {
-  return new LineWindow(offset, {
-    maxLines: limit,
-    maxBytes: READ_MAX_BYTES,
-    maxLineChars: READ_MAX_LINE_CHARS,
-  });
-}
-
-interface Request extends ReadToolOptions {
-  offset: number;
-  limit: number;
-  signal: AbortSignal;
-}
-
-async function openFile(env: ToolEnv, path: string): Promise<ReadFile> {
-  const spooled = spooledName(env, path);
-  if (spooled !== undefined) return openSpooled(env, spooled, path);
-  try {
-    return await env.workspace.open(path);
-  } catch (error) {
-    if (!(error instanceof PathError) || error.fault !== "not_a_file") throw error;
-    const { kind } = await env.workspace.stat(path);
-    const advice =
-      kind === "folder" ? "a folder. Use ls or find to see what is in it." : "no regular file.";
-    throw new PathError(error.fault, path, `${JSON.stringify(path)} is ${advice}`);
-  }
-}
-
-async function readOpened(
-  env: ToolEnv,
-  { handle, info }: ReadFile,
-  request: Request,
-): Promise<AgentToolResult> {
-  const head = await readBytes(handle, TEXT_HEAD_BYTES);
-  const image = imageType(head);
-  if (image) return readImage(handle, info, image);
-  const name = listedName(info.path);
-  const encoding = textEncoding(head);
-  if (!encoding) {
-    throw new Error(
-      `${name} is not text: ${binaryKind(head)}, ${humanSize(info.size)}. ` +
-        "Use a program that understands it.",
-    );
-  }
-  return readText(env, { handle, info }, encoding, request);
-}
-
-async function readImage(
-  handle: FileHandle,
-  info: ReadFile["info"],
-  mimeType: ImageType,
-): Promise<AgentToolResult> {
-  const bytes = await readBytes(handle, READ_MAX_IMAGE_BYTES + 1);
-  const name = listedName(info.path);
-  if (bytes.length > READ_MAX_IMAGE_BYTES) {
-    throw new Error(
-      `${name} is an image (${mimeType}) of ${humanSize(info.size)}; images are shown up to ` +
-        `${humanSize(READ_MAX_IMAGE_BYTES)}. Make a smaller one of it with a program first.`,
-    );
-  }
-  const details: ReadDetails = { path: info.path, bytes: bytes.length, mimeType };
-  return {
-    content: [
-      { type: "text", text: `${name}: ${mimeType}, ${humanSize(bytes.length)}` },
-      { type: "image", data: bytes.toString("base64"), mimeType },
-    ],
-    details,
-  };
-}
-
-async function readText(
-  env: ToolEnv,
-  { handle, info }: ReadFile,
-  encoding: TextEncoding,
-  request: Request,
-): Promise<AgentToolResult> {
-  const first = request.offset;
-  const window = windowFor(request);
-  const notes: string[] = [];
-  let allCounted = true;
-  const whole =
-    info.size > READ_MAX_SEEN_BYTES ? undefined : await readBytes(handle, READ_MAX_SEEN_BYTES + 1);
-  if (whole && whole.length <= READ_MAX_SEEN_BYTES) {
-    const text = decodeText(whole) ?? "";
-    window.feed(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-    env.seen.note(info.path, text);
-    if (encoding !== "utf-8") notes.push(`It is written in ${encoding.toUpperCase()}.`);
-    else if (!isUtf8(whole)) notes.push("Bytes of it that are not UTF-8 are shown as \ufffd.");
-  } else {
-    env.seen.forget(info.path);
-    allCounted = await feedAll(handle, encoding, window, request.signal);
-  }
-  const shown = window.end();
-  return textPage(info, first, shown, allCounted, notes, request.lineNumbers ?? false);
-}
-
-function textPage(
-  info: ReadFile["info"],
-  first: number,
-  { lines, total, cut, next }: ShownLines,
-  allCounted: boolean,
-  notes: readonly string[],
-  lineNumbers: boolean,
-): AgentToolResult {
-  const name = listedName(info.path);
-  if (total === 0) return textResult(`${name} is empty.`, { path: info.path, bytes: info.size });
-  if (lines.length === 0) {
-    throw new Error(`offset ${first} is past the end: ${name} has ${counted(total, "line")}.`);
-  }
-  const footer: string[] = [];
-  const all = `${allCounted ? "" : "at least "}${grouped(total)}`;
-  const last = first + lines.length - 1;
-  if (next !== undefined) {
-    footer.push(`Lines ${first}-${last} of ${all}. Use offset=${next} to continue.`);
-  } else if (first > 1) {
-    footer.push(`Lines ${first}-${last} of ${all}: the end of the file.`);
-  }
-  if (cut > 0) {
-    footer.push(
-      `${counted(cut, "line")} cut at ${READ_MAX_LINE_CHARS} characters: ` +
-        "grep shows a long line around a match.",
-    );
-  }
-  footer.push(...notes);
-  const text = lineNumbers ? lines.map((line, index) => `${first + index}\t${line}`) : lines;
-  const details: ReadDetails = {
-    path: info.path,
-    bytes: info.size,
-    firstLine: first,
-    shownLines: lines.length,
-    totalLines: total,
-  };
-  const page = fromSource({ kind: "file", name: info.path }, text.join("\n"));
-  return textResult([page, ...(footer.length > 0 ? [`[${footer.join(" ")}]`] : [])], details);
-}
-
-/** Feeds the file to the window, piece by piece. False where it stopped before the end. */
-async function feedAll(
-  handle: FileHandle,
-  encoding: TextEncoding,
-  window: LineWindow,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const decoder = new TextDecoder(encoding);
-  const piece = Buffer.allocUnsafe(PIECE_BYTES);
-  let unseen = 0;
-  for (let position = 0; ;) {
-    signal.throwIfAborted();
-    const { bytesRead } = await handle.read(piece, 0, PIECE_BYTES, position);
-    position += bytesRead;
-    window.feed(decoder.decode(piece.subarray(0, bytesRead), { stream: bytesRead > 0 }));
-    if (bytesRead === 0) return true;
-    if (window.full) unseen += bytesRead;
-    if (unseen >= READ_MAX_COUNTED_BYTES) return false;
-  }
-}
-
-/** The first bytes of a file, at most `maxBytes`. */
-async function readBytes(handle: FileHandle, maxBytes: number): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let length = 0;
-  while (length < maxBytes) {
-    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, maxBytes - length));
-    const { bytesRead } = await handle.read(piece, 0, piece.length, length);
-    if (bytesRead === 0) break;
-    pieces.push(piece.subarray(0, bytesRead));
-    length += bytesRead;
-  }
-  return Buffer.concat(pieces);
 }

@@ -1,12 +1,8 @@
-import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
+import { PathError } from "../../workspace/workspace.ts";
 import { readPath } from "../read-access.ts";
-import { READ_MAX_SEEN_BYTES } from "../read/tool.ts";
-import { counted, textResult } from "../../text/text.ts";
-import { decodeText, textEncoding } from "../../text/encoding.ts";
-import { humanSize, listedName } from "../../text/truncate.ts";
-import { type FileIdentity, PathError } from "../../workspace/workspace.ts";
 import { writeEntry } from "./entry.ts";
 
 /** The application gets an old text up to this size. */
@@ -27,9 +23,7 @@ export interface WriteDetails {
  * if the agent knows it: it was read, and has not changed since.
  */
 export function writeTool(env: ToolEnv): GuardedTool {
-  const tool = defineTool({
-    name: writeEntry.name,
-    presentation: writeEntry.presentation,
+  return defineEntryTool(writeEntry, {
     label: "Write",
     description:
       "Create a file with its folders, or replace a whole file that you have read. " +
@@ -43,28 +37,9 @@ export function writeTool(env: ToolEnv): GuardedTool {
       required: ["path", "content"],
     } as const,
     async execute({ path, content }, { signal }) {
-      signal.throwIfAborted();
-      const old = await replaceable(env, path);
-      const info = await env.workspace.write(path, content, { expected: old?.identity ?? null });
-      env.seen.note(info.path, content);
-      const created = old === undefined;
-      const details: WriteDetails = {
-        path: info.path,
-        created,
-        bytes: info.size,
-        ...(old && old.text.length <= WRITE_MAX_OLD_TEXT_CHARS && { oldText: old.text }),
-        newText: content,
-      };
-      const was = old ? ` (was ${counted(lineCount(old.text), "line")})` : "";
-      return textResult(
-        `${created ? "Made" : "Replaced"} ${listedName(info.path)}: ` +
-          `${counted(lineCount(content), "line")}${was}, ${counted(info.size, "byte")}.`,
-        details,
-      );
+      const { runWrite } = await import("./run.ts");
+      return runWrite(env, path, content, signal);
     },
-  });
-  return {
-    ...tool,
     async access(args) {
       const path = readPath(args);
       const resolved = await env.workspace.resolve(path);
@@ -82,56 +57,5 @@ export function writeTool(env: ToolEnv): GuardedTool {
         summary: `${verb} ${JSON.stringify(resolved.path)}`,
       };
     },
-  };
-}
-
-interface Replaced {
-  text: string;
-  identity: FileIdentity;
-}
-
-/** What is at `path` and may be replaced; absent where nothing is. Throws where it may not. */
-async function replaceable(env: ToolEnv, path: string): Promise<Replaced | undefined> {
-  const { exists } = await env.workspace.resolve(path);
-  if (!exists) return undefined;
-  const info = await env.workspace.stat(path);
-  const name = listedName(info.path);
-  if (info.size > READ_MAX_SEEN_BYTES) {
-    throw new Error(
-      `${name} is there already and too large (${humanSize(info.size)}) to be replaced by write. ` +
-        "Write to another path, or change it with a program.",
-    );
-  }
-  const { bytes, info: identity } = await env.workspace.read(path, READ_MAX_SEEN_BYTES);
-  if (bytes.length === 0) return { text: "", identity };
-  const text = decodeText(bytes);
-  if (text !== undefined && textEncoding(bytes) !== "utf-8") {
-    throw new Error(
-      `${name} is there already in UTF-16, and write would make it UTF-8. Change it with a program, or remove it first.`,
-    );
-  }
-  if (text === undefined) {
-    throw new Error(
-      `${name} is there already and is not text. Remove it first if it is to be replaced.`,
-    );
-  }
-  const seen = env.seen.get(identity.path);
-  if (!seen) {
-    throw new Error(
-      `${name} is there already and was not read. Read it first, so that nothing is lost; ` +
-        "then write, or use edit for a part of it.",
-    );
-  }
-  if (seen.text !== text) {
-    throw new Error(`${name} has changed since it was read. Read it again, then write.`);
-  }
-  return { text, identity };
-}
-
-/** As people count: a line end at the end of the text begins no further line. */
-function lineCount(text: string): number {
-  if (text === "") return 0;
-  let count = text.endsWith("\n") ? 0 : 1;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
-  return count;
+  });
 }

@@ -1,6 +1,6 @@
-import { defineTool } from "@gyre/agent";
 import { estimateTokens } from "@gyre/ai";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import { grouped, textResult } from "../../text/text.ts";
 import { notesEntry } from "./entry.ts";
 
@@ -69,9 +69,7 @@ const parameters = {
 
 /** A tool by which an agent reads and rewrites `pad`. */
 export function notesTool(pad: NotePad = new NotePad()): GuardedTool {
-  const tool = defineTool({
-    name: notesEntry.name,
-    presentation: notesEntry.presentation,
+  return defineEntryTool(notesEntry, {
     label: "Notes",
     description:
       "Your scratch-pad, kept when old turns are left out. Text replaces all of it; none shows it.",
@@ -83,12 +81,9 @@ export function notesTool(pad: NotePad = new NotePad()): GuardedTool {
       const tokens = Math.ceil(estimateTokens(pad.text));
       return textResult(`Noted: about ${grouped(tokens)} of ${grouped(MAX_NOTE_TOKENS)} tokens.`);
     },
-  });
-  return {
-    ...tool,
     access({ text }) {
       const summary = text === undefined ? "Reads its notes." : "Rewrites its notes.";
       return { kind: "none", targets: [], summary };
     },
-  };
+  });
 }

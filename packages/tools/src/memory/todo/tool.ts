@@ -1,5 +1,5 @@
-import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { todoEntry } from "./entry.ts";
 
@@ -73,9 +73,7 @@ const parameters = {
 
 /** A tool by which an agent keeps `list`: each call replaces all of it. */
 export function todoTool(list: TodoList = new TodoList()): GuardedTool {
-  const tool = defineTool({
-    name: todoEntry.name,
-    presentation: todoEntry.presentation,
+  return defineEntryTool(todoEntry, {
     label: "Todo",
     description:
       "Keeps a list of the steps of a longer task. Give the whole list each time; it replaces the one before. Keep one step in_progress, and mark a step done when it is done.",
@@ -87,12 +85,9 @@ export function todoTool(list: TodoList = new TodoList()): GuardedTool {
       const text = todos.length > 0 ? list.toString() : "The list is empty.";
       return textResult(text, { done, total: todos.length });
     },
-  });
-  return {
-    ...tool,
     access(args) {
       const count = Array.isArray(args["todos"]) ? args["todos"].length : 0;
       return { kind: "none", targets: [], summary: `Sets the list of ${counted(count, "step")}.` };
     },
-  };
+  });
 }

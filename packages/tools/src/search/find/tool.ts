@@ -1,5 +1,5 @@
-import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { readPath, readAccess } from "../../files/read-access.ts";
 import { within } from "../../text/text.ts";
@@ -32,9 +32,7 @@ export interface FindDetails {
 
 /** Finds files by name, those that changed last first. */
 export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTool {
-  const tool = defineTool({
-    name: findEntry.name,
-    presentation: findEntry.presentation,
+  return defineEntryTool(findEntry, {
     label: "Find",
     description:
       "Find files by glob, newest first. A pattern without / matches names in any folder; one " +
@@ -60,6 +58,6 @@ export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTo
       };
       return findFiles(env, query, options, signal);
     },
+    access: (args) => readAccess(env, "Look for files in", args),
   });
-  return { ...tool, access: (args) => readAccess(env, "Look for files in", args) };
 }

@@ -1,5 +1,5 @@
-import { defineTool } from "@gyre/agent";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import type { GrepQuery } from "./run.ts";
 import { readPath, readAccess } from "../../files/read-access.ts";
@@ -46,9 +46,7 @@ export interface GrepDetails {
  * Without it the answer is the same, and takes longer.
  */
 export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTool {
-  const tool = defineTool({
-    name: grepEntry.name,
-    presentation: grepEntry.presentation,
+  return defineEntryTool(grepEntry, {
     label: "Search",
     description:
       "Search files line by line for a regular expression. Returns path:line: text. " +
@@ -73,8 +71,8 @@ export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTo
       const { searchFiles } = await import("./run.ts");
       return searchFiles(env, checkQuery(args), readPath(args), options, signal);
     },
+    access: (args) => readAccess(env, "Search in", args),
   });
-  return { ...tool, access: (args) => readAccess(env, "Search in", args) };
 }
 
 /** The arguments of a call, checked. */

@@ -1,6 +1,6 @@
-import { defineTool } from "@gyre/agent";
 import type { TextContent } from "@gyre/ai";
 import type { GuardedTool } from "../../contract/access.ts";
+import { defineEntryTool } from "../../contract/define-tool.ts";
 import { lastBytes } from "../../process/output.ts";
 import { howEnded } from "../../process/program-end.ts";
 import { fromSource } from "../../text/provenance.ts";
@@ -17,9 +17,7 @@ const MS_PER_SECOND = 1_000;
 
 /** Reads, stops and lists jobs. They are started by `shell`, which is asked about. */
 export function jobsTool(jobs: JobTable): GuardedTool {
-  const tool = defineTool({
-    name: jobsEntry.name,
-    presentation: jobsEntry.presentation,
+  return defineEntryTool(jobsEntry, {
     label: "Jobs",
     description:
       "Background jobs of shell. read: output since the last read; stop: end one with all it " +
@@ -49,16 +47,13 @@ export function jobsTool(jobs: JobTable): GuardedTool {
       else await jobs.wait(id, Math.min(waitMs, JOB_MAX_WAIT_MS), signal);
       return jobResult(jobs, id);
     },
-  });
-  return {
-    ...tool,
     access: ({ action, id }) => ({
       // Of what the agent started itself, and was asked about then.
       kind: "none",
       targets: typeof id === "string" ? [id] : [],
       summary: `${String(action)} background jobs`,
     }),
-  };
+  });
 }
 
 function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {

@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 /** Networks of IPv4 that are not the public internet, with what they are. */
 const PRIVATE_V4: readonly (readonly [network: string, bits: number, what: string])[] = [
@@ -84,4 +84,41 @@ function createBlockList(network: string, bits: number, family: "ipv4" | "ipv6")
   const list = new BlockList();
   list.addSubnet(network, bits, family);
   return list;
+}
+
+/** An address as a URL. Throws if it is not one that may be fetched at all. */
+export function parseUrl(text: string): URL {
+  if (!URL.canParse(text)) {
+    throw new Error(`"${text}" is not a whole address. Write it as https://host/path.`);
+  }
+  const url = new URL(text);
+  if (url.protocol !== "https:") {
+    throw new Error(
+      `Only https is fetched, and "${text}" is ${url.protocol.slice(0, -1)}. Use an https address.`,
+    );
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new Error(
+      `The address of ${url.host} has a user name or password in it. Leave them out.`,
+    );
+  }
+  const host = readHost(url);
+  if (isIP(host)) refuseAddress(host, host);
+  url.hash = "";
+  return url;
+}
+
+/** Throws where `address`, to which `host` leads, is not one of the public internet. */
+export function refuseAddress(host: string, address: string): void {
+  const refusal = addressRefusal(address);
+  if (refusal === undefined) return;
+  const leads = host === address ? "" : ` leads to ${address}, which`;
+  throw new Error(
+    `${host}${leads} is not fetched: ${refusal}. Only addresses of the public internet are.`,
+  );
+}
+
+/** Without the brackets that a URL has around IPv6. */
+export function readHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, "");
 }

@@ -9,13 +9,13 @@ import { manualClock } from "@gyre/ai/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type Destination,
-  dialServer,
   FETCH_TIMEOUT_MS,
   type FetchOptions,
   fetchTool,
   MAX_REDIRECTS,
   MAX_SHOWN_CHARS,
 } from "./tool.ts";
+import { dialServer } from "./run.ts";
 import { modelText } from "../../testing/model-text.ts";
 
 const PUBLIC = "93.184.215.14";
