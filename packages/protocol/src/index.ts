@@ -21,7 +21,16 @@ export * from "./frames/join-frames.ts";
 export * from "./frames/limits.ts";
 export { type ModelFacts, type ModelFilter } from "./models/model-facts.ts";
 export * from "./models/models-service.ts";
-export * from "./frames/protocol-error.ts";
+export {
+  ERROR_CODES,
+  type ErrorCode,
+  invalidRequest,
+  isErrorCode,
+  ProtocolError,
+} from "./frames/protocol-error.ts";
+export * from "./messages/message-checks.ts";
+export * from "./frames/payload-fields.ts";
+export { withoutUndefined } from "./frames/plain-data.ts";
 export * from "./models/remote-client.ts";
 export * from "./frames/sequence.ts";
 export * from "./server/service.ts";

@@ -9,7 +9,7 @@ import {
 } from "../frames/envelope.ts";
 import { type Limits, LIMITS } from "../frames/limits.ts";
 import type { OutgoingRequest } from "./pending-requests.ts";
-import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import type { Connect } from "./client-api.ts";
 
@@ -216,7 +216,7 @@ export class ClientConnection {
     } catch (cause) {
       if (cause instanceof ProtocolError) throw cause;
       const what = `The payload of "${frame.type}" is not JSON: ${errorMessage(cause)}`;
-      throw new ProtocolError("invalid_request", what, { cause });
+      throw invalidRequest(what, { cause });
     }
     this.#send(envelope);
   }
@@ -262,19 +262,8 @@ function timeoutError(what: string): ProtocolError {
 
 /** The limits that the server reports; the defaults for those that it does not. */
 function readLimits(given: unknown): Limits {
-  const limits = { ...LIMITS };
-  if (!isRecord(given)) return limits;
-  for (const name of LIMIT_NAMES) {
-    const value = given[name];
-    if (typeof value === "number" && value > 0) limits[name] = value;
-  }
-  return limits;
+  const reported = Object.entries(isRecord(given) ? given : {}).filter(
+    ([name, value]) => Object.hasOwn(LIMITS, name) && typeof value === "number" && value > 0,
+  );
+  return { ...LIMITS, ...Object.fromEntries(reported) };
 }
-
-const LIMIT_NAMES = [
-  "frameBytes",
-  "streams",
-  "requestTimeoutMs",
-  "tailEvents",
-  "tailBytes",
-] as const satisfies readonly (keyof Limits)[];

@@ -1,4 +1,4 @@
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 import { openWebSocket } from "../transports/websocket.ts";
 import type { Connect } from "./client-api.ts";
 
@@ -50,7 +50,7 @@ function parseAddress(url: string): URL {
     return new URL(url);
   } catch (error) {
     const message = `"${url}" is not an address. Write one like ws://127.0.0.1:7420.`;
-    throw new ProtocolError("invalid_request", message, { cause: error });
+    throw invalidRequest(message, { cause: error });
   }
 }
 
@@ -64,7 +64,7 @@ export function findByScheme<T>(table: Readonly<Record<string, T>>, url: string)
   if (found !== undefined) return [found, address];
   const schemes = Object.keys(table);
   const known = `${schemes.slice(0, -1).join(", ")} or ${schemes.at(-1)}`;
-  throw new ProtocolError("invalid_request", `"${url}" does not begin with ${known}.`);
+  throw invalidRequest(`"${url}" does not begin with ${known}.`);
 }
 
 /** Where a server has its WebSocket. */

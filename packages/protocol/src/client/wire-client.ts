@@ -4,7 +4,8 @@ import type { Envelope, Payload } from "../frames/envelope.ts";
 import { StreamSubscription } from "./stream-subscription.ts";
 import { type Limits, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { type PendingRequest, PendingRequests, type OutgoingRequest } from "./pending-requests.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
+import { makeRandomHex } from "../frames/stream-name.ts";
 import { readError, ClientConnection } from "./client-connection.ts";
 import type {
   Connect,
@@ -103,7 +104,7 @@ export class WireClient implements WireClientApi {
       if (signal?.aborted) return reject(signal.reason);
       if (this.#pending.get(id)) {
         const what = `A request with the id "${id}" waits for its answer: use another id.`;
-        return reject(new ProtocolError("invalid_request", what));
+        return reject(invalidRequest(what));
       }
       const aborted = (): void => {
         this.#pending.take(id);
@@ -343,9 +344,4 @@ function isFinal(error: Error): error is ProtocolError {
 function toProtocolError(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
   return new ProtocolError("internal_error", errorMessage(error), { cause: error });
-}
-
-function makeRandomHex(bytes: number): string {
-  const random = globalThis.crypto.getRandomValues(new Uint8Array(bytes));
-  return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

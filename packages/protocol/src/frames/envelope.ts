@@ -1,7 +1,8 @@
 import { isRecord } from "@gyre/ai";
 import { hasMoreParts } from "./frame-parts.ts";
 import { MAX_FRAME_BYTES, MAX_FRAME_PARTS, MAX_ID_CHARS, MAX_TYPE_CHARS } from "./limits.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { withoutUndefined } from "./plain-data.ts";
+import { invalidRequest, ProtocolError } from "./protocol-error.ts";
 
 /** The version of the protocol in this package. */
 export const PROTOCOL_VERSION = 1;
@@ -53,17 +54,16 @@ export function decode(text: string, maxBytes: number = MAX_FRAME_BYTES): Envelo
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new ProtocolError("invalid_request", "The frame is not JSON.", { cause });
+    throw invalidRequest("The frame is not JSON.", { cause });
   }
   return toEnvelope(value);
 }
 
 /** Checks a value as a frame, strictly: as `decode` does after parsing. */
 export function toEnvelope(value: unknown): Envelope {
-  if (!isRecord(value)) throw new ProtocolError("invalid_request", "A frame is a JSON object.");
+  if (!isRecord(value)) throw invalidRequest("A frame is a JSON object.");
   const { v, type, id, ts, stream, seq, from, re, payload = {} } = value;
-  const wrong = (what: string): ProtocolError =>
-    new ProtocolError("invalid_request", what, withReadableId(id));
+  const wrong = (what: string): ProtocolError => invalidRequest(what, withReadableId(id));
 
   if (!isName(type, MAX_TYPE_CHARS)) {
     throw wrong(`"type" is a string of 1 to ${MAX_TYPE_CHARS} characters.`);
@@ -93,17 +93,7 @@ export function toEnvelope(value: unknown): Envelope {
   if (isEvent && from === undefined && re === undefined) {
     return { v: PROTOCOL_VERSION, type, id, ts, stream, seq, payload };
   }
-  return {
-    v: PROTOCOL_VERSION,
-    type,
-    id,
-    ...(ts !== undefined && { ts }),
-    ...(stream !== undefined && { stream }),
-    ...(seq !== undefined && { seq }),
-    ...(from !== undefined && { from }),
-    ...(re !== undefined && { re }),
-    payload,
-  };
+  return withoutUndefined({ v: PROTOCOL_VERSION, type, id, ts, stream, seq, from, re, payload });
 }
 
 function withReadableId(id: unknown): { re?: string } {
@@ -134,11 +124,8 @@ export function versionMismatchError(
 }
 
 export function tooLargeError(maxBytes: number, re?: string): ProtocolError {
-  return new ProtocolError(
-    "too_large",
-    `A frame has at most ${maxBytes} bytes.`,
-    re === undefined ? {} : { re },
-  );
+  const what = `A frame has at most ${maxBytes} bytes.`;
+  return new ProtocolError("too_large", what, re === undefined ? {} : { re });
 }
 
 /** The length of a text in UTF-8. Half of a surrogate pair counts as its replacement would. */
@@ -167,6 +154,7 @@ function isName(value: unknown, maxChars: number): value is string {
   return typeof value === "string" && value.length > 0 && value.length <= maxChars;
 }
 
-function isCount(value: unknown): value is number {
+/** Whether a value is a whole number. */
+export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }

@@ -27,3 +27,13 @@ function copyRecord(value: object, above: readonly object[]): Record<string, unk
   }
   return Object.fromEntries(made.filter(([key]) => key !== "toJSON"));
 }
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** A copy without the fields that are undefined. */
+export function withoutUndefined<T extends object>(value: T): Defined<T> {
+  const defined = Object.entries(value).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(defined) as Defined<T>;
+}

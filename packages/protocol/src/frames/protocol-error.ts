@@ -1,3 +1,5 @@
+import { isRecord } from "@gyre/ai";
+
 /** The codes of errors. */
 export const ERROR_CODES = [
   "invalid_request",
@@ -37,15 +39,27 @@ export class ProtocolError extends Error {
   /** Further fields of the answer, such as the supported versions. */
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: ErrorOptions & { re?: string; details?: Readonly<Record<string, unknown>> } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, options: ProtocolErrorOptions = {}) {
     super(message, options);
     this.name = "ProtocolError";
     this.code = code;
     this.re = options.re;
     this.details = options.details ?? {};
   }
+}
+
+type ProtocolErrorOptions = ErrorOptions & {
+  re?: string;
+  details?: Readonly<Record<string, unknown>>;
+};
+
+export function invalidRequest(message: string, options?: ProtocolErrorOptions): ProtocolError {
+  return new ProtocolError("invalid_request", message, options);
+}
+
+/** The error in the body of an HTTP answer, `{"error": {"code", "message"}}`; undefined if it has none. */
+export function parseErrorBody(body: unknown): ProtocolError | undefined {
+  const error = isRecord(body) ? body["error"] : undefined;
+  if (!isRecord(error) || !isErrorCode(error["code"])) return undefined;
+  return new ProtocolError(error["code"], String(error["message"]));
 }

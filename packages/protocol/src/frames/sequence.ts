@@ -28,17 +28,12 @@ export class SequenceCheck {
     const last = this.last(stream);
     if (seq === undefined || from === undefined || !this.isNext(stream, seq, from)) {
       const got = seq === undefined ? "none" : from === seq ? `${seq}` : `${from} to ${seq}`;
-      throw new ProtocolError(
-        "invalid_sequence",
-        `The next "seq" on this stream is ${last + 1}, got ${got}.`,
-        { details: { expected: last + 1 } },
-      );
+      const what = `The next "seq" on this stream is ${last + 1}, got ${got}.`;
+      throw new ProtocolError("invalid_sequence", what, { details: { expected: last + 1 } });
     }
     if (!this.#last.has(stream) && this.#last.size >= this.#maxStreams) {
-      throw new ProtocolError(
-        "too_many_streams",
-        `A connection has at most ${this.#maxStreams} streams.`,
-      );
+      const what = `A connection has at most ${this.#maxStreams} streams.`;
+      throw new ProtocolError("too_many_streams", what);
     }
     this.#last.set(stream, seq);
   }
@@ -49,21 +44,6 @@ export class SequenceCheck {
   }
 
   /** The stream is over; one of its name would count from 1. */
-  forget(stream: string): void {
-    this.#last.delete(stream);
-  }
-}
-
-/** The count of what is sent on streams. */
-export class SequenceCounter {
-  readonly #last = new Map<string, number>();
-
-  next(stream: string): number {
-    const seq = (this.#last.get(stream) ?? 0) + 1;
-    this.#last.set(stream, seq);
-    return seq;
-  }
-
   forget(stream: string): void {
     this.#last.delete(stream);
   }

@@ -9,9 +9,9 @@ import {
 } from "@gyre/ai";
 import { BLOCK_EVENT_TYPES, type CompactEvent, type MessageHead } from "@gyre/ai/stream";
 import { WireMessageReader } from "./wire-message-reader.ts";
-import type { Payload } from "../frames/envelope.ts";
+import { isCount, type Payload } from "../frames/envelope.ts";
 import { findMissingEvents } from "./missing-events.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
 
 const DONE_REASONS: ReadonlySet<unknown> = new Set<DoneReason>([
   "stop",
@@ -126,7 +126,7 @@ export class MessageAssembler {
 
 function headIn({ message }: Payload): MessageHead {
   if (isHead(message)) return message;
-  throw new ProtocolError("invalid_request", '"message" is a message without its content.');
+  throw invalidRequest('"message" is a message without its content.');
 }
 
 /** Checks the fields that are used here; the rest is up to the sender. */
@@ -149,10 +149,6 @@ function isDoneReason(value: unknown): value is DoneReason {
   return DONE_REASONS.has(value);
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
-
 function wrong(type: string, key: string): ProtocolError {
-  return new ProtocolError("invalid_request", `"${key}" of "${type}" is missing or not known.`);
+  return invalidRequest(`"${key}" of "${type}" is missing or not known.`);
 }

@@ -1,6 +1,8 @@
 import { type Model, isRecord } from "@gyre/ai";
 import { type Payload } from "../frames/envelope.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { type FieldRules, isText, parseFields } from "../frames/payload-fields.ts";
+import { withoutUndefined } from "../frames/plain-data.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 
 /** Selects models. All given fields have to match. */
 export interface ModelFilter {
@@ -15,30 +17,19 @@ export type ModelFacts = Omit<Model, "baseUrl" | "headers" | "quirks">;
 /** Copies field by field, so that fields which an application adds are not sent. */
 export function toModelFacts(model: Model): ModelFacts {
   const { id, name, api, provider, reasoning, input, price, contextWindow, maxTokens } = model;
-  return {
-    id,
-    name,
-    api,
-    provider,
-    ...(reasoning !== undefined && { reasoning }),
-    ...(input && { input }),
-    ...(price && { price }),
-    ...(contextWindow !== undefined && { contextWindow }),
-    ...(maxTokens !== undefined && { maxTokens }),
-  };
+  const more = { reasoning, input, price, contextWindow, maxTokens };
+  return { id, name, api, provider, ...withoutUndefined(more) };
 }
+
+const FILTER: FieldRules<ModelFilter> = {
+  provider: { what: "a string", is: isText },
+  search: { what: "a string", is: isText },
+};
 
 /** `{filter?}`. Throws `invalid_request`. */
 export function parseFilter({ filter = {} }: Payload): ModelFilter {
   if (!isRecord(filter)) throw invalidRequest('"filter" is an object.');
-  const { provider, search } = filter;
-  if (provider !== undefined && typeof provider !== "string") {
-    throw invalidRequest('"filter.provider" is a string.');
-  }
-  if (search !== undefined && typeof search !== "string") {
-    throw invalidRequest('"filter.search" is a string.');
-  }
-  return { ...(provider !== undefined && { provider }), ...(search !== undefined && { search }) };
+  return parseFields(filter, FILTER, "filter.");
 }
 
 export function isMatch(model: Model, { provider, search = "" }: ModelFilter): boolean {
@@ -57,9 +48,5 @@ export function parseModels({ models }: Payload): ModelFacts[] {
 function isFacts(value: unknown): value is ModelFacts {
   if (!isRecord(value)) return false;
   const { id, name, api, provider } = value;
-  return [id, name, api, provider].every((each) => typeof each === "string");
-}
-
-function invalidRequest(what: string): ProtocolError {
-  return new ProtocolError("invalid_request", what);
+  return [id, name, api, provider].every(isText);
 }

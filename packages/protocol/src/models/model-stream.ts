@@ -18,7 +18,7 @@ import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import { CompactEventWriter, type MessageHead, toMessageHead } from "@gyre/ai/stream";
 import { measureUtf8 } from "../frames/envelope.ts";
 import { EventLog, type LoggedEvent } from "../messages/event-log.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 
 /** How long an aborted request may take to end by itself. */
 export const ABORT_GRACE_MS = 1_000;
@@ -114,7 +114,7 @@ export class ModelStream {
   attach(after: number, sink: (event: LoggedEvent) => void): () => void {
     if (!Number.isSafeInteger(after) || after < 0 || after > this.#log.last) {
       const what = `"after" is the number of an event of the stream, at most ${this.#log.last}.`;
-      throw new ProtocolError("invalid_request", what);
+      throw invalidRequest(what);
     }
     for (const event of this.#log.readAfter(after) ?? this.#buildSnapshot()) sink(event);
     const reader = { sink };

@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  type Context,
-  type Model,
-  type ProtocolClient,
-  type StreamOptions,
-  systemClock,
-} from "@gyre/ai";
+import { type Clock, type Model, type ProtocolClient, systemClock } from "@gyre/ai";
 import { IdempotencyCache } from "../server/idempotency-cache.ts";
 import type { Connection, RequestHandler } from "../server/connection.ts";
 import { ConnectionStreams, type FollowOptions } from "./connection-streams.ts";
@@ -13,7 +6,7 @@ import type { Envelope, Payload } from "../frames/envelope.ts";
 import { IDLE_STREAM_MS, type Limits, LIMITS, ORPHAN_TTL_MS } from "../frames/limits.ts";
 import { toModelFacts, parseFilter, isMatch } from "./model-facts.ts";
 import { ModelStream } from "./model-stream.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
 import { parseRequest } from "./request-payloads.ts";
 import {
   type ServedConnection,
@@ -52,12 +45,6 @@ export function serveModels(
   const server = new WireServer([new ModelService(options)], options);
   server.serve(transport);
   return server;
-}
-
-interface ReadyRequest {
-  model: Model;
-  context: Context;
-  options: StreamOptions;
 }
 
 /**
@@ -209,10 +196,12 @@ export class ModelService implements WireService {
     try {
       // Attached before the model is asked: a client that leaves meanwhile leaves a stream to resume.
       streams?.follow(stream, 0, options);
-      const { model, context, options: asked } = await this.#request(payload);
-      const { client } = this.#options;
+      const { model: wanted, context, options: asked } = parseRequest(payload);
+      const model = await this.#findModel(wanted);
+      const { client, clock } = this.#options;
+      const shared = { ...asked, ...(clock && { clock }) };
       return () => {
-        stream.run(model, (signal) => client.stream(model, context, { ...asked, signal }));
+        stream.run(model, (signal) => client.stream(model, context, { ...shared, signal }));
       };
     } catch (error) {
       stream.forget();
@@ -221,18 +210,12 @@ export class ModelService implements WireService {
     }
   }
 
-  async #request(payload: Payload): Promise<ReadyRequest> {
-    const { model: wanted, context, options } = parseRequest(payload);
+  async #findModel({ provider, id }: Pick<Model, "provider" | "id">): Promise<Model> {
     const models = await this.#options.models();
-    const model = models.find(
-      ({ provider, id }) => provider === wanted.provider && id === wanted.id,
-    );
-    if (!model) {
-      const what = `There is no model "${wanted.provider}/${wanted.id}" here: "models" lists those there are.`;
-      throw new ProtocolError("model_not_found", what);
-    }
-    const { clock } = this.#options;
-    return { model, context, options: { ...options, ...(clock && { clock }) } };
+    const model = models.find((each) => each.provider === provider && each.id === id);
+    if (model) return model;
+    const what = `There is no model "${provider}/${id}" here: "models" lists those there are.`;
+    throw new ProtocolError("model_not_found", what);
   }
 
   #keep(stream: ModelStream): void {
@@ -266,8 +249,4 @@ function readStreamName({ stream, payload }: Envelope): string {
   const name = stream ?? payload["stream"];
   if (typeof name === "string" && name !== "") return name;
   throw invalidRequest('"stream" is the name of a stream.');
-}
-
-function invalidRequest(what: string): ProtocolError {
-  return new ProtocolError("invalid_request", what);
 }

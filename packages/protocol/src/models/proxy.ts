@@ -52,6 +52,8 @@ export interface ProxyRequest {
   redirect: "manual";
 }
 
+type ProxyCall = Omit<ProxyRequest, "redirect">;
+
 /** Where the server is that holds the keys. */
 export interface ProxyOptions {
   /** The URL before `/api/stream`; in a browser it may be relative, or empty for the page's own server. */
@@ -145,11 +147,10 @@ class Exchange {
     const { url } = this.#options;
     const body = this.#encodeRequest();
     const headers = { "content-type": "application/json", accept: EVENT_STREAM };
-    const response = await this.#send("POST", "api/stream", headers, body).catch(
-      (error: unknown) => {
-        throw this.#isSilent ? silenceError(url, SILENCE_MS) : unreachableError(url, error);
-      },
-    );
+    const asked = this.#send("api/stream", { method: "POST", headers, body });
+    const response = await asked.catch((error: unknown) => {
+      throw this.#isSilent ? silenceError(url, SILENCE_MS) : unreachableError(url, error);
+    });
     this.#id = response.headers.get("gyre-stream") ?? undefined;
     if (this.#stream.closed) {
       // The name of the stream to cancel is known only now.
@@ -181,7 +182,7 @@ class Exchange {
       if (this.#stream.closed) return undefined;
       try {
         const path = `api/streams/${encodeURIComponent(id)}`;
-        const response = await this.#send("GET", path, headers);
+        const response = await this.#send(path, { method: "GET", headers });
         await this.#assertStream(response);
         return response;
       } catch (error) {
@@ -236,31 +237,18 @@ class Exchange {
     throw explainResponse(response, text, { url: this.#options.url, now: this.#clock.now() });
   }
 
-  #send(
-    method: ProxyRequest["method"],
-    path: string,
-    headers: Record<string, string> = {},
-    body?: string,
-  ): Promise<ProxyResponse> {
+  #send(path: string, request: Omit<ProxyCall, "signal">): Promise<ProxyResponse> {
     this.#connection = new AbortController();
     this.#isSilent = false;
     this.#watch();
-    return this.#fetch(method, path, this.#connection.signal, headers, body);
+    return this.#fetch(path, { ...request, signal: this.#connection.signal });
   }
 
-  async #fetch(
-    method: ProxyRequest["method"],
-    path: string,
-    signal: AbortSignal,
-    headers: Record<string, string> = {},
-    body?: string,
-  ): Promise<ProxyResponse> {
+  async #fetch(path: string, request: ProxyCall): Promise<ProxyResponse> {
     const { url, token, fetch = globalThis.fetch } = this.#options;
     return await fetch(joinUrl(url, path), {
-      method,
-      headers: { ...headers, authorization: `Bearer ${token}` },
-      ...(body !== undefined && { body }),
-      signal,
+      ...request,
+      headers: { ...request.headers, authorization: `Bearer ${token}` },
       // The token is for this server alone.
       redirect: "manual",
     });
@@ -299,7 +287,8 @@ class Exchange {
     this.#connection.abort();
     const control = new AbortController();
     const stop = this.#clock.after(CANCEL_MS, () => control.abort());
-    this.#fetch("DELETE", `api/streams/${encodeURIComponent(this.#id ?? "")}`, control.signal)
+    const path = `api/streams/${encodeURIComponent(this.#id ?? "")}`;
+    this.#fetch(path, { method: "DELETE", headers: {}, signal: control.signal })
       .then((response) => response.body?.cancel())
       .catch(() => {})
       .finally(stop);

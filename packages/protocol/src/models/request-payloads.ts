@@ -7,13 +7,14 @@ import {
   type StreamOptions,
   type ThinkingBudgets,
   THINKING_LEVELS,
-  type ThinkingLevel,
   toJsonSchema,
   type Tool,
   type ToolChoice,
 } from "@gyre/ai";
 import { type Payload } from "../frames/envelope.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { type FieldRules, isText, oneOf, parseFields } from "../frames/payload-fields.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
+import { isMessage } from "../messages/message-checks.ts";
 
 /** Messages of one request. */
 export const MAX_CONTEXT_MESSAGES = 100_000;
@@ -73,7 +74,8 @@ export function parseRequest({ model, context, options = {} }: Payload): ModelRe
   return {
     model: { provider, id },
     context: parseContext(context),
-    options: parseOptions(options),
+    // Ignores unknown options, and with them keys and headers.
+    options: parseFields(options, OPTIONS, "options."),
   };
 }
 
@@ -131,89 +133,21 @@ function parseTools(tools: unknown): Tool[] {
   });
 }
 
-function isMessage(value: unknown): value is Message {
-  if (!isRecord(value) || typeof value["timestamp"] !== "number") return false;
-  const { role, content } = value;
-  if (role === "user") return isText(content) || isContent(content);
-  if (role === "toolResult") {
-    const { toolCallId, toolName, isError } = value;
-    return (
-      isText(toolCallId) && isText(toolName) && typeof isError === "boolean" && isContent(content)
-    );
-  }
-  if (role !== "assistant" || !isRecord(value["usage"])) return false;
-  const { api, provider, model, stopReason } = value;
-  if (![api, provider, model, stopReason].every(isText)) return false;
-  return Array.isArray(content) && content.every(isAssistantBlock);
-}
+const LEVELS = oneOf(THINKING_LEVELS);
+const CHOICES = oneOf<Extract<ToolChoice, string>>(["auto", "none", "required"]);
 
-function isContent(value: unknown): boolean {
-  return Array.isArray(value) && value.every((block) => isTextBlock(block) || isImage(block));
-}
-
-function isTextBlock(block: unknown): boolean {
-  return isRecord(block) && block["type"] === "text" && isText(block["text"]);
-}
-
-function isImage(block: unknown): boolean {
-  if (!isRecord(block) || block["type"] !== "image") return false;
-  return isText(block["data"]) && isText(block["mimeType"]);
-}
-
-function isAssistantBlock(block: unknown): boolean {
-  if (!isRecord(block)) return false;
-  const { type, id, name } = block;
-  if (type === "thinking") return isText(block["thinking"]);
-  if (type === "toolCall") return isText(id) && isText(name) && isRecord(block["arguments"]);
-  if (type === "serviceTool") return isText(id) && isText(name);
-  return isTextBlock(block) || isImage(block);
-}
-
-/** Describes an option, and checks a value of it. */
-interface OptionRule<T> {
-  what: string;
-  is: (value: unknown) => value is T;
-}
-
-const LEVELS: ReadonlySet<unknown> = new Set(THINKING_LEVELS);
-const RETENTIONS: ReadonlySet<unknown> = new Set<CacheRetention>(["none", "short", "long"]);
-const CHOICES: ReadonlySet<unknown> = new Set<ToolChoice>(["auto", "none", "required"]);
-
-const OPTIONS: { [K in keyof WireStreamOptions]-?: OptionRule<NonNullable<WireStreamOptions[K]>> } =
-  {
-    temperature: { what: "a number", is: isFinite },
-    maxTokens: { what: "a whole number above 0", is: isCount },
-    sessionId: { what: "a string", is: isText },
-    thinkingLevel: {
-      what: `one of ${THINKING_LEVELS.join(", ")}`,
-      is: (value): value is ThinkingLevel => LEVELS.has(value),
-    },
-    thinkingBudgets: { what: "an object of whole numbers above 0, by level", is: isBudgets },
-    cacheRetention: {
-      what: `one of ${[...RETENTIONS].join(", ")}`,
-      is: (value): value is CacheRetention => RETENTIONS.has(value),
-    },
-    toolChoice: { what: `one of ${[...CHOICES].join(", ")}, or {name}`, is: isToolChoice },
-    maxRetryDelayMs: { what: "a number that is not below 0", is: isDuration },
-    timeoutMs: { what: "a number that is not below 0", is: isDuration },
-    metadata: { what: "an object", is: isRecord },
-  };
-
-/** Ignores unknown options, and with them keys and headers. */
-function parseOptions(options: Payload): WireStreamOptions {
-  const read: Record<string, unknown> = {};
-  for (const [name, { what, is }] of Object.entries(OPTIONS)) {
-    const value = options[name];
-    if (value === undefined) continue;
-    if (!is(value)) throw invalidRequest(`"options.${name}" is ${what}.`);
-    read[name] = value;
-  }
-  return read;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
+const OPTIONS: FieldRules<WireStreamOptions> = {
+  temperature: { what: "a number", is: isFinite },
+  maxTokens: { what: "a whole number above 0", is: isCount },
+  sessionId: { what: "a string", is: isText },
+  thinkingLevel: LEVELS,
+  thinkingBudgets: { what: "an object of whole numbers above 0, by level", is: isBudgets },
+  cacheRetention: oneOf<CacheRetention>(["none", "short", "long"]),
+  toolChoice: { what: `${CHOICES.what}, or {name}`, is: isToolChoice },
+  maxRetryDelayMs: { what: "a number that is not below 0", is: isDuration },
+  timeoutMs: { what: "a number that is not below 0", is: isDuration },
+  metadata: { what: "an object", is: isRecord },
+};
 
 function isFinite(value: unknown): value is number {
   return Number.isFinite(value);
@@ -229,13 +163,9 @@ function isDuration(value: unknown): value is number {
 
 function isBudgets(value: unknown): value is ThinkingBudgets {
   if (!isRecord(value)) return false;
-  return Object.entries(value).every(([level, tokens]) => LEVELS.has(level) && isCount(tokens));
+  return Object.entries(value).every(([level, tokens]) => LEVELS.is(level) && isCount(tokens));
 }
 
 function isToolChoice(value: unknown): value is ToolChoice {
-  return CHOICES.has(value) || (isRecord(value) && isText(value["name"]));
-}
-
-function invalidRequest(what: string): ProtocolError {
-  return new ProtocolError("invalid_request", what);
+  return CHOICES.is(value) || (isRecord(value) && isText(value["name"]));
 }

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { encode, type Envelope } from "../frames/envelope.ts";
+import { Backpressure } from "../transports/base/backpressure.ts";
 import { Inbox } from "../transports/base/inbox.ts";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
 import { FrameLines } from "../transports/base/frame-lines.ts";
@@ -30,8 +31,7 @@ class StdioTransport implements Transport {
   readonly #inbox = new Inbox();
   readonly #lines: FrameLines;
   #isClosed = false;
-  /** Settles when the output can take more; undefined while it can. */
-  #drained: { promise: Promise<void>; settle: () => void } | undefined;
+  readonly #backpressure = new Backpressure();
   /** Lines that the output has not written yet. */
   #unwritten = 0;
   #whenWritten: (() => void)[] = [];
@@ -57,13 +57,7 @@ class StdioTransport implements Transport {
       this.#unwritten--;
       if (this.#unwritten === 0) this.#settleWritten();
     });
-    if (canTakeMore) return undefined;
-    if (!this.#drained) {
-      let settle: () => void = () => {};
-      const promise = new Promise<void>((resolve) => (settle = resolve));
-      this.#drained = { promise, settle };
-    }
-    return this.#drained.promise;
+    return canTakeMore ? undefined : this.#backpressure.wait();
   }
 
   receive(handler: TransportHandler): void {
@@ -100,10 +94,7 @@ class StdioTransport implements Transport {
     this.#end(error.code === "EPIPE" ? undefined : error);
   readonly #onOutputClose = (): void => this.#end();
 
-  readonly #onDrain = (): void => {
-    this.#drained?.settle();
-    this.#drained = undefined;
-  };
+  readonly #onDrain = (): void => this.#backpressure.release();
 
   #settleWritten(): void {
     for (const resolve of this.#whenWritten.splice(0)) resolve();

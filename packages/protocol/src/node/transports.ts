@@ -5,7 +5,7 @@ import {
   findByScheme,
   http,
 } from "../client/connect-url.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 import { listenHttp } from "./http/server.ts";
 import { type Listener, type ListenOptions, readHostAndPort } from "./base/listen.ts";
 import { tcp } from "./tcp.ts";
@@ -47,5 +47,5 @@ export function listenUrl(url: string, options: ListenOptions): Promise<Listener
   const [{ listen }, address] = findByScheme(TRANSPORTS, url);
   if (listen) return listen(address, options);
   const message = `"${url}" cannot be listened on: no listener accepts ${address.protocol} alone.`;
-  throw new ProtocolError("invalid_request", message);
+  throw invalidRequest(message);
 }

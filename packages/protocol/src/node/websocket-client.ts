@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { type Clock, isRecord, systemClock } from "@gyre/ai";
+import { type Clock, systemClock } from "@gyre/ai";
 import { WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
+import { parseErrorBody } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import { waitForOpen, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
 import { createTransport } from "./http/websocket-server.ts";
@@ -47,20 +47,15 @@ export async function connectWebSocket(
 }
 
 async function readRefusal(response: IncomingMessage): Promise<Error> {
-  const { statusCode = 0 } = response;
+  const what = `The server refused with status ${response.statusCode ?? 0}.`;
   let body = "";
   try {
     for await (const chunk of response.setEncoding("utf8")) {
       body += String(chunk);
       if (body.length > MAX_REFUSAL_BYTES) break;
     }
-    const answer: unknown = JSON.parse(body);
-    const error = isRecord(answer) ? answer["error"] : undefined;
-    if (isRecord(error) && isErrorCode(error["code"])) {
-      return new ProtocolError(error["code"], String(error["message"]));
-    }
+    return parseErrorBody(JSON.parse(body)) ?? new Error(what);
   } catch (cause) {
-    return new Error(`The server refused with status ${statusCode}.`, { cause });
+    return new Error(what, { cause });
   }
-  return new Error(`The server refused with status ${statusCode}.`);
 }

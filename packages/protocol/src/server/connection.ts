@@ -11,7 +11,7 @@ import {
 import type { LoggedEvent } from "../messages/event-log.ts";
 import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "../frames/limits.ts";
 import { Outbox } from "./outbox.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
 import { REQUEST_TYPES } from "../frames/request-types.ts";
 import { SequenceCheck } from "../frames/sequence.ts";
 import type { Transport } from "../transports/base/transport.ts";
@@ -25,6 +25,9 @@ export type RequestHandler = (
   frame: Envelope,
   ack: (payload?: Payload) => void,
 ) => Payload | void | Promise<Payload | void>;
+
+type Outgoing = Pick<Envelope, "type" | "payload"> &
+  Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>;
 
 /** Frames that are answers. They get no answer themselves. */
 const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "ready"]);
@@ -92,14 +95,12 @@ export class Connection {
   }
 
   /** Sends a frame. `bytes` is the approximate length of its payload. */
-  send(
-    frame: Pick<Envelope, "type" | "payload"> &
-      Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>,
-    bytes?: number,
-  ): void {
-    const { type, payload, id = `r_${++this.#made}`, ...more } = frame;
-    const envelope = { v: PROTOCOL_VERSION, type, id, ts: this.#clock.now(), ...more, payload };
-    this.#outbox.push(envelope, bytes);
+  send(frame: Outgoing, bytes?: number): void {
+    this.#outbox.push(this.#createEnvelope(frame), bytes);
+  }
+
+  #createEnvelope({ type, payload, id = `r_${++this.#made}`, ...more }: Outgoing): Envelope {
+    return { v: PROTOCOL_VERSION, type, id, ts: this.#clock.now(), ...more, payload };
   }
 
   /** Sends an event of a stream: the fast path. */
@@ -116,28 +117,15 @@ export class Connection {
   /** Sends `goodbye`, in answer to `re` if given, and closes the transport after everything that waits. */
   async close(reason = "closed", re?: string): Promise<void> {
     if (this.#isClosed) return;
+    const goodbye = { type: "goodbye", ...(re !== undefined && { re }), payload: { reason } };
     if (reason === "slow_reader") {
-      // Waiting frames are dropped; the client gets them when it attaches again.
-      await this.#leave(reason);
-      return;
+      // Waiting frames are dropped; the client gets them when it attaches again. It receives this
+      // one behind those that the transport has buffered.
+      void this.#transport.send(this.#createEnvelope(goodbye));
+    } else {
+      this.send(goodbye);
+      await this.#outbox.flush();
     }
-    this.send({ type: "goodbye", ...(re !== undefined && { re }), payload: { reason } });
-    await this.#outbox.flush();
-    this.#end(reason);
-    await this.#transport.close();
-  }
-
-  async #leave(reason: string): Promise<void> {
-    const id = `r_${++this.#made}`;
-    const ts = this.#clock.now();
-    // Follows what the transport has buffered; a client that reads on receives it.
-    void this.#transport.send({
-      v: PROTOCOL_VERSION,
-      type: "goodbye",
-      id,
-      ts,
-      payload: { reason },
-    });
     this.#end(reason);
     await this.#transport.close();
   }
@@ -168,17 +156,13 @@ export class Connection {
       if (this.#waiting === 0) void this.close("goodbye", id);
       return;
     }
-    if (this.#goodbye !== undefined) {
-      throw new ProtocolError("invalid_request", "Nothing comes after goodbye.");
-    }
+    if (this.#goodbye !== undefined) throw invalidRequest("Nothing comes after goodbye.");
     const handler = this.#options.handlers.get(type);
     if (!handler && !REQUEST_TYPES.has(type)) {
       const what = `There is no frame of type "${type}".`;
-      return this.#refuse(new ProtocolError("invalid_request", what, { re: id }));
+      return this.#refuse(invalidRequest(what, { re: id }));
     }
-    if (!this.#isReady) {
-      throw new ProtocolError("invalid_request", 'The first frame of a client is "hello".');
-    }
+    if (!this.#isReady) throw invalidRequest('The first frame of a client is "hello".');
     if (!handler) {
       throw new ProtocolError("not_implemented", `"${type}" is not served here.`);
     }
@@ -187,10 +171,8 @@ export class Connection {
 
   #greet(frame: Envelope): void {
     const { versions } = frame.payload;
-    if (!Array.isArray(versions)) {
-      throw new ProtocolError("invalid_request", '"hello" has a list "versions".');
-    }
-    if (this.#isReady) throw new ProtocolError("invalid_request", '"hello" was said before.');
+    if (!Array.isArray(versions)) throw invalidRequest('"hello" has a list "versions".');
+    if (this.#isReady) throw invalidRequest('"hello" was said before.');
     const version = negotiate(versions);
     if (version === undefined) throw versionMismatchError(versions[0], {}, PROTOCOL_VERSIONS);
     this.#isReady = true;
@@ -210,10 +192,8 @@ export class Connection {
       return;
     }
     if (this.#waiting >= MAX_WAITING_REQUESTS) {
-      throw new ProtocolError(
-        "rate_limited",
-        `At most ${MAX_WAITING_REQUESTS} requests of a connection wait for their answer.`,
-      );
+      const what = `At most ${MAX_WAITING_REQUESTS} requests of a connection wait for their answer.`;
+      throw new ProtocolError("rate_limited", what);
     }
     if (stream !== undefined) this.#sequences.accept(stream, seq, from);
     const keep = memory.begin(frame);
@@ -228,10 +208,10 @@ export class Connection {
       }
     });
     this.#waiting++;
-    if (stream === undefined)
-      return work.start(() => handler(frame, work.ack), this.#report(frame));
+    const report = (error: unknown): void => this.#options.onError?.(error, `"${frame.type}"`);
+    const begin = (): void => work.start(() => handler(frame, work.ack), report);
+    if (stream === undefined) return begin();
     const before = this.#streams.get(stream);
-    const begin = (): void => work.start(() => handler(frame, work.ack), this.#report(frame));
     if (before) void before.then(begin);
     else begin();
     if (work.isAnswered) return;
@@ -239,10 +219,6 @@ export class Connection {
       if (this.#streams.get(stream) === answered) this.#streams.delete(stream);
     });
     this.#streams.set(stream, answered);
-  }
-
-  #report(frame: Envelope): (error: unknown) => void {
-    return (error) => this.#options.onError?.(error, `"${frame.type}"`);
   }
 
   #answer(frame: Envelope, { type, payload }: Answer): void {
@@ -326,11 +302,11 @@ class Work {
 }
 
 function toNack(error: unknown): Answer {
-  const known =
-    error instanceof ProtocolError
-      ? error
-      : new ProtocolError("internal_error", redact(errorMessage(error)), { cause: error });
-  return { type: "nack", payload: toErrorPayload(known) };
+  if (error instanceof ProtocolError) return { type: "nack", payload: toErrorPayload(error) };
+  return {
+    type: "nack",
+    payload: { code: "internal_error", message: redact(errorMessage(error)) },
+  };
 }
 
 function toErrorPayload({ code, message, details }: ProtocolError): Payload {

@@ -1,6 +1,6 @@
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { MAX_KEPT_ANSWER_CHARS, MAX_KEPT_ANSWERS } from "../frames/limits.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 
 /** How a request was answered. */
 export interface Answer {
@@ -37,7 +37,7 @@ export class IdempotencyCache {
     const kept = this.#kept.get(frame.id);
     if (!kept) return false;
     if (kept.print !== computeFingerprint(frame)) {
-      throw new ProtocolError("invalid_request", "Another message had this id.");
+      throw invalidRequest("Another message had this id.");
     }
     if (kept.answer) send(kept.answer);
     else kept.waiting.push(send);

@@ -2,7 +2,7 @@ import type { Clock } from "@gyre/ai";
 import type { IdempotencyCache } from "./idempotency-cache.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
 import type { Envelope } from "../frames/envelope.ts";
-import { type Limits, LIMITS, MAX_CONNECTIONS } from "../frames/limits.ts";
+import { type Limits, MAX_CONNECTIONS } from "../frames/limits.ts";
 import type { Transport } from "../transports/base/transport.ts";
 
 /** The part of a service that handles one connection. */
@@ -58,12 +58,11 @@ export class WireServer {
 
   /** Serves a transport until it ends. One connection too many gets `goodbye` and is closed. */
   serve(transport: Transport): Connection {
-    const { clock, limits, maxWaitingBytes, onConnect, onDisconnect, onError, server } =
-      this.#options;
+    const { maxConnections = MAX_CONNECTIONS, onConnect, onDisconnect, ...options } = this.#options;
     const served = this.#services.map((service) => service.connect(() => connection));
     const connection: Connection = new Connection(transport, {
+      ...options,
       handlers: new Map(served.flatMap(({ handlers }) => [...handlers])),
-      limits: { ...LIMITS, ...limits },
       findCache: (frame) => findFirst(served, (each) => each.findCache?.(frame)),
       findTimeoutMs: (frame) => findFirst(served, (each) => each.findTimeoutMs?.(frame)),
       onClose: (reason, error) => {
@@ -71,13 +70,8 @@ export class WireServer {
         for (const each of served) each.onClose?.(reason, error);
         onDisconnect?.(reason, error);
       },
-      ...(maxWaitingBytes !== undefined && { maxWaitingBytes }),
-      ...(server && { server }),
-      ...(onError && { onError }),
-      ...(clock && { clock }),
     });
     this.#connections.add(connection);
-    const { maxConnections = MAX_CONNECTIONS } = this.#options;
     if (this.#connections.size > maxConnections || this.#isClosed) void connection.close("full");
     else onConnect?.(connection);
     return connection;

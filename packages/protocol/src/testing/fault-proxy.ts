@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { systemClock } from "@gyre/ai";
+import { closeServer, listenOn, LOOPBACK } from "../node/base/listen.ts";
 
-const LOOPBACK = "127.0.0.1";
 /** Of what a client sent, so much is kept to be sent again, in bytes. */
 const MAX_KEPT_BYTES = 65_536;
 
@@ -80,9 +80,7 @@ export class FaultProxy {
 
   static async open(): Promise<FaultProxy> {
     const proxy = new FaultProxy();
-    await new Promise<void>((resolve) => proxy.#server.listen(0, LOOPBACK, resolve));
-    const address = proxy.#server.address();
-    proxy.#port = typeof address === "object" && address ? address.port : 0;
+    proxy.#port = await listenOn(proxy.#server, { host: LOOPBACK, port: 0 });
     return proxy;
   }
 
@@ -96,10 +94,7 @@ export class FaultProxy {
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      for (const socket of this.#sockets) socket.destroy();
-    });
+    return closeServer(this.#server, this.#sockets, systemClock, 0);
   }
 
   #join(near: Socket): void {

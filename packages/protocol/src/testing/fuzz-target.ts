@@ -5,11 +5,11 @@ import { fileURLToPath } from "node:url";
 import { isRecord } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import { createRemoteClient, type RemoteClient } from "../models/remote-client.ts";
+import { LOOPBACK } from "../node/base/listen.ts";
 import { connectTcp } from "../node/tcp.ts";
 import { makeToken } from "../node/base/token.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/testing/fuzzed-server.js", import.meta.url));
-const LOOPBACK = "127.0.0.1";
 
 const MIB = 1024 * 1024;
 
@@ -148,12 +148,8 @@ export class RawClient {
   }
 
   async hello(): Promise<this> {
-    await this.frame({
-      v: 1,
-      type: "hello",
-      id: "h",
-      payload: { versions: [1], token: this.#token },
-    });
+    const payload = { versions: [1], token: this.#token };
+    await this.frame({ v: 1, type: "hello", id: "h", payload });
     await this.until(() => this.answerTo("h") !== undefined);
     return this;
   }
@@ -174,7 +170,7 @@ export class RawClient {
     return this.answerTo(id) ?? {};
   }
 
-  /** What was texts in answer: no greeting, and no event of a stream. */
+  /** The answers, without the greeting and the events of streams. */
   get answers(): Frame[] {
     return this.frames.slice(1).filter(({ seq, type }) => ANSWERS.has(type) && seq === undefined);
   }

@@ -8,6 +8,7 @@ import {
   joinDeltas,
   systemClock,
 } from "@gyre/ai";
+import { closeServer, listenOn, LOOPBACK } from "../node/base/listen.ts";
 import { answerError, findRoute, type Route } from "../node/http/route.ts";
 
 export interface Listening {
@@ -98,18 +99,9 @@ async function listening(server: Server): Promise<Listening> {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
-  return {
-    port,
-    url: `http://127.0.0.1:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  };
+  const port = await listenOn(server, { host: LOOPBACK, port: 0 });
+  const url = `http://${LOOPBACK}:${port}`;
+  return { port, url, close: () => closeServer(server, sockets, systemClock, 0) };
 }
 
 /** A clock on which waits of up to `ms` are over at once, and longer ones never. */

@@ -1,5 +1,6 @@
 import { connect, createServer, type NetConnectOpts, type Socket } from "node:net";
-import { listenOn } from "../node/base/listen.ts";
+import { systemClock } from "@gyre/ai";
+import { closeServer, listenOn } from "../node/base/listen.ts";
 
 /** A port of this machine, or the path of a Unix socket. */
 export type SocketPlace = { port: number } | { path: string };
@@ -75,11 +76,7 @@ export async function openSocketRelay(at: SocketPlace = { port: 0 }): Promise<So
         else socket.destroy();
       }
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+    close: () => closeServer(server, sockets, systemClock, 0),
   };
 }
 

@@ -1,9 +1,10 @@
 import { isRecord } from "@gyre/ai";
 import { SseDecoder } from "@gyre/ai/stream";
 import { encode, type Envelope, measureUtf8 } from "../frames/envelope.ts";
+import { Backpressure } from "./base/backpressure.ts";
 import { Inbox } from "./base/inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { isErrorCode, ProtocolError } from "../frames/protocol-error.ts";
+import { parseErrorBody, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport, TransportHandler } from "./base/transport.ts";
 
 /** Waiting frames are sent together, up to about this many bytes a request. */
@@ -49,6 +50,12 @@ export async function openHttp(
   }
 }
 
+interface HttpCall {
+  headers?: Readonly<Record<string, string>>;
+  body?: string;
+  signal?: null;
+}
+
 /** Requests to one server, which can be aborted together. */
 class HttpCalls {
   readonly #url: string;
@@ -66,21 +73,20 @@ class HttpCalls {
     this.#controller.abort(reason);
   }
 
-  /** Rejects where the status is an error. */
-  call(method: string, path: string, init: RequestInit = {}): Promise<Response> {
-    return this.#call(method, path, { ...init, signal: this.#controller.signal });
-  }
-
-  /** A request that is sent after the others were aborted. */
-  farewell(method: string, path: string): Promise<Response> {
-    return this.#call(method, path, {});
-  }
-
-  async #call(method: string, path: string, init: RequestInit): Promise<Response> {
+  /** Rejects where the status is an error. `signal` is null for a request that `cut` does not abort. */
+  async call(
+    method: string,
+    path: string,
+    { headers = {}, ...init }: HttpCall = {},
+  ): Promise<Response> {
     // Called without an object: the `fetch` of browsers accepts no foreign `this`.
     const fetch = this.#fetch;
-    const headers = { ...this.#headers, ...(isRecord(init.headers) && toStrings(init.headers)) };
-    const response = await fetch(this.#url + path, { ...init, method, headers });
+    const response = await fetch(this.#url + path, {
+      signal: this.#controller.signal,
+      ...init,
+      method,
+      headers: { ...this.#headers, ...headers },
+    });
     if (!response.ok) throw await readRefusal(response);
     return response;
   }
@@ -95,7 +101,7 @@ class HttpTransport implements Transport {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #posting: Promise<void> | undefined;
-  #lag: { promise: Promise<void>; settle: () => void } | undefined;
+  readonly #backpressure = new Backpressure();
   #isClosing = false;
   /** How many events arrived; the server counts them too. */
   #seen = 0;
@@ -119,12 +125,7 @@ class HttpTransport implements Transport {
     this.#waitingBytes += measureUtf8(line);
     this.#posting ??= this.#post();
     if (this.#waitingBytes <= MAX_BUFFERED_BYTES) return undefined;
-    if (!this.#lag) {
-      let settle = (): void => {};
-      const promise = new Promise<void>((resolve) => (settle = resolve));
-      this.#lag = { promise, settle };
-    }
-    return this.#lag.promise;
+    return this.#backpressure.wait();
   }
 
   receive(handler: TransportHandler): void {
@@ -150,7 +151,7 @@ class HttpTransport implements Transport {
         // The server may have read a part of it, so it is not sent again.
         this.#end(toError(error));
       }
-      if (this.#waitingBytes <= MAX_BUFFERED_BYTES) this.#settle();
+      if (this.#waitingBytes <= MAX_BUFFERED_BYTES) this.#backpressure.release();
     }
     this.#posting = undefined;
   }
@@ -212,40 +213,27 @@ class HttpTransport implements Transport {
     if (this.#inbox.isClosed) return;
     this.#inbox.onClose(error);
     this.#waiting = [];
-    this.#settle();
+    this.#backpressure.release();
     this.#calls.cut();
     void this.#leave();
   }
 
   async #leave(): Promise<void> {
     try {
-      await this.#calls.farewell("DELETE", this.#path);
+      await this.#calls.call("DELETE", this.#path, { signal: null });
     } catch {
       // The server closes the connection by itself, later.
     }
-  }
-
-  #settle(): void {
-    this.#lag?.settle();
-    this.#lag = undefined;
   }
 }
 
 async function readRefusal(response: Response): Promise<Error> {
   const what = `The server answered with status ${response.status}.`;
-  let body: unknown;
   try {
-    body = await response.json();
+    return parseErrorBody(await response.json()) ?? new Error(what);
   } catch (cause) {
     return new Error(what, { cause });
   }
-  const error = isRecord(body) ? body["error"] : undefined;
-  if (!isRecord(error) || !isErrorCode(error["code"])) return new Error(what);
-  return new ProtocolError(error["code"], String(error["message"]));
-}
-
-function toStrings(record: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, String(value)]));
 }
 
 function toError(error: unknown): Error {

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "@gyre/ai";
 import { encode, type Envelope, tooLargeError } from "../frames/envelope.ts";
 import { Inbox } from "./base/inbox.ts";
 import { CLOSE_GRACE_MS, MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport, TransportHandler } from "./base/transport.ts";
 
 /** The WebSocket subprotocol of frames. */
@@ -69,12 +69,8 @@ export async function openWebSocket(
     socket.send(text);
     if (socket.bufferedAmount > MAX_BUFFERED_BYTES) return waitForRoom(socket, clock);
   };
-  const { maxFrameBytes } = options;
-  const transport = new WebSocketTransport(socket, {
-    write,
-    clock,
-    ...(maxFrameBytes !== undefined && { maxFrameBytes }),
-  });
+  const { maxFrameBytes = MAX_FRAME_BYTES } = options;
+  const transport = new WebSocketTransport(socket, { write, clock, maxFrameBytes });
   await waitForOpen(socket, signal);
   return transport;
 }
@@ -161,24 +157,22 @@ export class WebSocketTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    if (!this.#inbox.isClosed) {
-      this.#isOver = true;
-      const { clock = systemClock, cut } = this.#options;
-      const stop = clock.after(CLOSE_GRACE_MS, () => {
-        cut?.();
-        this.#onClose();
-      });
-      this.#socket.close(NORMAL_CLOSURE);
-      await this.#ended;
-      stop();
-    }
+    if (this.#inbox.isClosed) return;
+    this.#isOver = true;
+    const { clock = systemClock, cut } = this.#options;
+    const stop = clock.after(CLOSE_GRACE_MS, () => {
+      cut?.();
+      this.#onClose();
+    });
+    this.#socket.close(NORMAL_CLOSURE);
     await this.#ended;
+    stop();
   }
 
   #take(data: unknown): void {
     if (this.#isOver) return;
     if (typeof data === "string") return this.#inbox.read(data, this.#maxBytes);
-    this.#inbox.onFault(new ProtocolError("invalid_request", "A frame is text, not binary."));
+    this.#inbox.onFault(invalidRequest("A frame is text, not binary."));
   }
 
   /** `ws` reports a frame above its limit as an error, and then closes. */

@@ -1,6 +1,6 @@
 import type { AgentTool, AgentToolResult, ToolHost } from "@gyre/agent";
 import { errorMessage, isRecord, toJsonSchema, validateToolArguments } from "@gyre/ai";
-import { type Payload } from "@gyre/protocol";
+import { type Payload, withoutUndefined } from "@gyre/protocol";
 
 /** Sends a request on the stream of the session. */
 export type Ask = (type: string, payload: Payload) => Promise<Payload>;
@@ -149,11 +149,6 @@ function createTextResult(text: string): AgentToolResult {
 
 function toToolSpec(tool: AgentTool): Payload {
   const { name, description, concurrent, timeoutMs } = tool;
-  return {
-    name,
-    description,
-    parameters: toJsonSchema(tool.parameters),
-    ...(concurrent !== undefined && { concurrent }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  };
+  const parameters = toJsonSchema(tool.parameters);
+  return withoutUndefined({ name, description, parameters, concurrent, timeoutMs });
 }

@@ -173,10 +173,14 @@ export class SessionFollower {
 
   #publish(event: AgentEvent, seq: number): void {
     this.#mirror.apply(event);
+    this.#notify(event);
+    if (event.type === "agent_end") this.#runs.onEnd(seq, event);
+  }
+
+  #notify(event: AgentEvent): void {
     for (const listener of this.#listeners) {
       this.#call(`listener of "${event.type}"`, () => listener(event));
     }
-    if (event.type === "agent_end") this.#runs.onEnd(seq, event);
   }
 
   #takeSnapshot(snapshot: Payload): void {
@@ -191,11 +195,7 @@ export class SessionFollower {
     if (!isSame) this.#runs.onReopened();
     const end = run?.end;
     // Listeners get the end of the last run even so, so that none waits forever.
-    if (isSame && end && run.endSeq > before) {
-      for (const listener of this.#listeners) {
-        this.#call(`listener of "${end.type}"`, () => listener(end));
-      }
-    }
+    if (isSame && end && run.endSeq > before) this.#notify(end);
     this.#runs.onGap(this.#seq, run);
     this.#call("onSnapshot", () => this.#options.onSnapshot?.(this.state));
   }

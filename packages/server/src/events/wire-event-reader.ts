@@ -2,7 +2,7 @@ import type { AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre
 import { callsOf } from "@gyre/agent";
 import { type AssistantMessage, isRecord, type ToolResultMessage } from "@gyre/ai";
 import type { CompactEvent, MessageHead } from "@gyre/ai/stream";
-import { type Payload, ProtocolError, WireMessageReader } from "@gyre/protocol";
+import { invalidRequest, type Payload, ProtocolError, WireMessageReader } from "@gyre/protocol";
 import { isAssistant, type ReaderState } from "./wire-event.ts";
 
 /** Where a reader begins, if not at the first event. */
@@ -169,5 +169,5 @@ function isResult(message: AgentMessage): message is ToolResultMessage {
 }
 
 function missingError(key: string): ProtocolError {
-  return new ProtocolError("invalid_request", `"${key}" is missing, or came too early.`);
+  return invalidRequest(`"${key}" is missing, or came too early.`);
 }

@@ -1,6 +1,6 @@
 import type { Agent, AgentTool, AgentToolResult } from "@gyre/agent";
-import { type Connection, type Payload, ProtocolError } from "@gyre/protocol";
-import { parseResult, type ToolSpec, invalidRequest } from "./session-payloads.ts";
+import { invalidRequest, type Connection, type Payload, ProtocolError } from "@gyre/protocol";
+import { parseResult, type ToolSpec } from "./session-payloads.ts";
 
 /** How many calls of one client may run at a time. */
 export const MAX_CLIENT_CALLS = 1000;

@@ -1,6 +1,7 @@
 import { errorMessage } from "@gyre/ai";
 import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import {
+  invalidRequest,
   IdempotencyCache,
   type Connection,
   EventLog,
@@ -11,7 +12,6 @@ import {
 } from "@gyre/protocol";
 import { ClientTools } from "./client-tools.ts";
 import type { HostedSession, SessionChanges } from "./session-host.ts";
-import { invalidRequest } from "./session-payloads.ts";
 import { PublishedState } from "./published-state.ts";
 import { WireEventWriter } from "../events/wire-event.ts";
 
@@ -345,5 +345,5 @@ async function refuseOnError(run: () => Promise<void> | void | undefined): Promi
 /** An error of a host or an agent, as a refusal that the client can act on. */
 function toRefusal(error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error;
-  return new ProtocolError("invalid_request", errorMessage(error), { cause: error });
+  return invalidRequest(errorMessage(error), { cause: error });
 }

@@ -2,6 +2,7 @@ import {
   type Agent,
   type AgentEndEvent,
   type AgentEvent,
+  emptyEventState,
   type EventState,
   reduceAgentState,
 } from "@gyre/agent";
@@ -24,15 +25,8 @@ export class PublishedState {
 
   constructor({ isRunning, state }: Agent) {
     const { pending, pendingToolCalls, usage, error } = state;
-    this.#state = {
-      isStreaming: isRunning,
-      streamMessage: undefined,
-      pendingToolCalls,
-      pending,
-      error,
-      usage,
-      compaction: undefined,
-    };
+    const empty = emptyEventState();
+    this.#state = { ...empty, isStreaming: isRunning, pendingToolCalls, pending, error, usage };
   }
 
   get pending(): EventState["pending"] {

@@ -1,37 +1,37 @@
 import type { AgentMessage, AgentToolResult, Decision, QueueMode, QueueName } from "@gyre/agent";
 import { userMessage } from "@gyre/agent";
+import { isRecord, type JsonSchema, THINKING_LEVELS, type UserMessage } from "@gyre/ai";
 import {
-  type ImageContent,
-  type JsonSchema,
-  THINKING_LEVELS,
-  type ThinkingLevel,
-  type UserContent,
-  type UserMessage,
-  isRecord,
-} from "@gyre/ai";
-import { type Payload, ProtocolError } from "@gyre/protocol";
+  type FieldRules,
+  invalidRequest,
+  isImageContent,
+  isMessage,
+  isText,
+  isUserContent,
+  oneOf,
+  parseFields,
+  type Payload,
+  ProtocolError,
+} from "@gyre/protocol";
 import type { SessionChanges, SessionPrompt } from "./session-host.ts";
 
 // Parsers of requests, all strict: they throw `invalid_request` with the reason.
 
-const LEVELS: ReadonlySet<unknown> = new Set(THINKING_LEVELS);
-const QUEUE_MODES: ReadonlySet<unknown> = new Set<QueueMode>(["one-at-a-time", "all"]);
-const CHANGES: ReadonlySet<string> = new Set<keyof SessionChanges>([
-  "model",
-  "thinkingLevel",
-  "systemPrompt",
-  "tools",
-  "modes",
-]);
-const MODES: ReadonlySet<string> = new Set<keyof NonNullable<SessionChanges["modes"]>>([
-  "steering",
-  "followUp",
-  "permission",
-]);
+type Modes = NonNullable<SessionChanges["modes"]>;
 
-export function invalidRequest(what: string): ProtocolError {
-  return new ProtocolError("invalid_request", what);
-}
+const QUEUE_MODE = oneOf<QueueMode>(["one-at-a-time", "all"]);
+const MODES: FieldRules<Modes> = {
+  steering: QUEUE_MODE,
+  followUp: QUEUE_MODE,
+  permission: { what: "a name", is: isText },
+};
+const CHANGES: FieldRules<Omit<SessionChanges, "modes"> & { modes: Payload }> = {
+  model: { what: "a name", is: isText },
+  thinkingLevel: oneOf(THINKING_LEVELS),
+  systemPrompt: { what: "a string", is: isText },
+  tools: { what: "a list of names", is: isNames },
+  modes: { what: "an object", is: isRecord },
+};
 
 /** `{text, images?}` */
 export function parsePrompt(payload: Payload): SessionPrompt {
@@ -40,7 +40,7 @@ export function parsePrompt(payload: Payload): SessionPrompt {
   if (output !== undefined) {
     throw new ProtocolError("not_implemented", '"output" is not served here.');
   }
-  if (images !== undefined && (!Array.isArray(images) || !images.every(isImage))) {
+  if (images !== undefined && (!Array.isArray(images) || !images.every(isImageContent))) {
     throw invalidRequest('"images" is a list of {type: "image", data, mimeType}.');
   }
   if (text === "" && (images === undefined || images.length === 0)) {
@@ -88,7 +88,7 @@ function parseDecision(id: string, value: unknown): Decision {
 
 /** `{content, details?, isError?, terminate?}`. Usage is not accepted from a client. */
 export function parseResult(value: unknown, whose: string): AgentToolResult {
-  if (!isRecord(value) || !isContent(value["content"])) {
+  if (!isRecord(value) || !isUserContent(value["content"])) {
     throw invalidRequest(`The result ${whose} has "content", a list of texts and images.`);
   }
   const { content, details, isError, terminate } = value;
@@ -153,47 +153,20 @@ function parseTool(tool: unknown): ToolSpec {
 
 /** `{model?, thinkingLevel?, systemPrompt?, tools?, modes?}` */
 export function parseChanges(payload: Payload): SessionChanges {
-  const { model, thinkingLevel, systemPrompt, tools, modes } = payload;
-  const unknown = Object.keys(payload).find((key) => !CHANGES.has(key));
+  const unknown = Object.keys(payload).find((key) => !Object.hasOwn(CHANGES, key));
   if (unknown !== undefined) throw invalidRequest(`"${unknown}" cannot be changed.`);
-  if (model !== undefined && typeof model !== "string") throw invalidRequest('"model" is a name.');
-  if (thinkingLevel !== undefined && !isLevel(thinkingLevel)) {
-    throw invalidRequest(`"thinkingLevel" is one of ${THINKING_LEVELS.join(", ")}.`);
-  }
-  if (systemPrompt !== undefined && typeof systemPrompt !== "string") {
-    throw invalidRequest('"systemPrompt" is a string.');
-  }
-  if (tools !== undefined && !isStrings(tools)) throw invalidRequest('"tools" is a list of names.');
-  return {
-    ...(model !== undefined && { model }),
-    ...(thinkingLevel !== undefined && { thinkingLevel }),
-    ...(systemPrompt !== undefined && { systemPrompt }),
-    ...(tools !== undefined && { tools }),
-    ...(modes !== undefined && { modes: parseModes(modes) }),
-  };
+  const { modes, ...changes } = parseFields(payload, CHANGES);
+  return isRecord(modes) ? { ...changes, modes: parseModes(modes) } : changes;
 }
 
-function parseModes(modes: unknown): NonNullable<SessionChanges["modes"]> {
-  if (!isRecord(modes)) throw invalidRequest('"modes" is an object.');
-  const { steering, followUp, permission } = modes;
-  const unknown = Object.keys(modes).find((key) => !MODES.has(key));
+function parseModes(modes: Payload): Modes {
+  const unknown = Object.keys(modes).find((key) => !Object.hasOwn(MODES, key));
   if (unknown !== undefined) throw invalidRequest(`There is no mode "${unknown}".`);
-  if (steering !== undefined && !isQueueMode(steering))
-    throw invalidRequest(describeQueueMode("steering"));
-  if (followUp !== undefined && !isQueueMode(followUp))
-    throw invalidRequest(describeQueueMode("followUp"));
-  if (permission !== undefined && typeof permission !== "string") {
-    throw invalidRequest('"modes.permission" is a name.');
-  }
-  return {
-    ...(steering !== undefined && { steering }),
-    ...(followUp !== undefined && { followUp }),
-    ...(permission !== undefined && { permission }),
-  };
+  return parseFields(modes, MODES, "modes.");
 }
 
-function describeQueueMode(name: string): string {
-  return `"modes.${name}" is one of ${[...QUEUE_MODES].join(", ")}.`;
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText);
 }
 
 /** A change of a queue. */
@@ -225,63 +198,5 @@ export function parseMessages({ messages }: Payload): AgentMessage[] {
   if (!Array.isArray(messages)) throw invalidRequest('"messages" is a list.');
   const at = messages.findIndex((message) => !isMessage(message));
   if (at >= 0) throw invalidRequest(`Message ${at} of "messages" is not a message.`);
-  return messages as AgentMessage[];
-}
-
-function isMessage(value: unknown): boolean {
-  if (!isRecord(value) || typeof value["timestamp"] !== "number") return false;
-  const { role, content } = value;
-  if (role === "user") return typeof content === "string" || isContent(content);
-  if (role === "toolResult") {
-    const { toolCallId, toolName, isError } = value;
-    const isNamed = typeof toolCallId === "string" && typeof toolName === "string";
-    return isNamed && typeof isError === "boolean" && isContent(content);
-  }
-  if (role !== "assistant") return false;
-  const { api, provider, model, usage, stopReason } = value;
-  if (!isStrings([api, provider, model, stopReason]) || !isRecord(usage)) return false;
-  return Array.isArray(content) && content.every(isAssistantBlock);
-}
-
-function isAssistantBlock(block: unknown): boolean {
-  if (!isRecord(block)) return false;
-  switch (block["type"]) {
-    case "text":
-      return typeof block["text"] === "string";
-    case "thinking":
-      return typeof block["thinking"] === "string";
-    case "toolCall":
-      return isStrings([block["id"], block["name"]]) && isRecord(block["arguments"]);
-    case "serviceTool":
-      return isStrings([block["id"], block["name"]]);
-    default:
-      return isImage(block);
-  }
-}
-
-function isContent(value: unknown): value is UserContent[] {
-  return (
-    Array.isArray(value) &&
-    value.every((block) => {
-      if (isImage(block)) return true;
-      return isRecord(block) && block["type"] === "text" && typeof block["text"] === "string";
-    })
-  );
-}
-
-function isImage(value: unknown): value is ImageContent {
-  if (!isRecord(value) || value["type"] !== "image") return false;
-  return isStrings([value["data"], value["mimeType"]]);
-}
-
-function isStrings(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
-}
-
-function isLevel(value: unknown): value is ThinkingLevel {
-  return LEVELS.has(value);
-}
-
-function isQueueMode(value: unknown): value is QueueMode {
-  return QUEUE_MODES.has(value);
+  return messages;
 }

@@ -1,5 +1,6 @@
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, systemClock, type UserMessage } from "@gyre/ai";
 import {
+  invalidRequest,
   IdempotencyCache,
   type Connection,
   type Envelope,
@@ -122,106 +123,79 @@ export class SessionService implements WireService {
   ): Map<string, RequestHandler> {
     const attach = (session: LiveSession): void => {
       if (!attached.has(session.id) && attached.size >= this.#limits.streams) {
-        throw new ProtocolError(
-          "too_many_streams",
-          `A connection has at most ${this.#limits.streams} sessions.`,
-        );
+        const what = `A connection has at most ${this.#limits.streams} sessions.`;
+        throw new ProtocolError("too_many_streams", what);
       }
       if (connection().isClosed) return;
       attached.set(session.id, session);
       session.watch(connection());
     };
-    const handlers = new Map<string, RequestHandler>([
-      ["session_list", () => this.#list()],
-      [
-        "session_create",
-        async ({ payload }) => {
-          const session = await this.#create(payload);
-          attach(session);
-          return { ...session.createSnapshot() };
-        },
-      ],
-      [
-        "session_attach",
-        async (frame, ack) => {
-          const session = await this.#open(readStream(frame));
-          attach(session);
-          const { after, epoch } = frame.payload;
-          ack(session.getPosition());
-          session.catchUp(connection(), after, epoch);
-        },
-      ],
-      [
-        "session_close",
-        async (frame, ack) => {
-          const session = findAttached(frame, attached);
-          await this.#closeOne(session, () => ack());
-          attached.delete(session.id);
-        },
-      ],
-    ]);
-    for (const [type, command] of this.#listCommands()) {
-      handlers.set(type, (frame, ack) => {
+    const handlers: Record<string, RequestHandler> = {
+      session_list: () => this.#list(),
+      session_create: async ({ payload }) => {
+        const session = await this.#create(payload);
+        attach(session);
+        return { ...session.createSnapshot() };
+      },
+      session_attach: async (frame, ack) => {
+        const session = await this.#open(readStream(frame));
+        attach(session);
+        const { after, epoch } = frame.payload;
+        ack(session.getPosition());
+        session.catchUp(connection(), after, epoch);
+      },
+      session_close: async (frame, ack) => {
         const session = findAttached(frame, attached);
-        return command(session, frame.payload, ack);
-      });
+        await this.#closeOne(session, () => ack());
+        attached.delete(session.id);
+      },
+      tool_register: (frame) => {
+        const { clientTools } = findAttached(frame, attached);
+        const { tools, clientName } = parseTools(frame.payload);
+        if (!connection().isClosed) clientTools.register(connection(), tools, clientName);
+      },
+    };
+    for (const [type, command] of Object.entries(this.#commands)) {
+      handlers[type] = (frame, ack) => command(findAttached(frame, attached), frame.payload, ack);
     }
-    handlers.set("tool_register", (frame) => {
-      const { clientTools } = findAttached(frame, attached);
-      const { tools, clientName } = parseTools(frame.payload);
-      if (!connection().isClosed) clientTools.register(connection(), tools, clientName);
-    });
     for (const type of ["tool_update", "tool_result"]) {
-      handlers.set(type, (frame) => {
+      handlers[type] = (frame) => {
         findAttached(frame, attached).clientTools.settleCall(connection(), type, frame.payload);
-      });
+      };
     }
-    return handlers;
+    return new Map(Object.entries(handlers));
   }
 
-  #listCommands(): [string, SessionCommand][] {
-    return [
-      [
-        "prompt",
-        (session, payload, ack) => {
-          const prompt = parsePrompt(payload);
-          const { hosted } = session;
-          const run = async (): Promise<unknown> => {
-            if (hosted.prompt) return hosted.prompt(prompt);
-            const { text, images } = prompt;
-            return session.agent.prompt(text, images ? { images } : {});
-          };
-          return session.start(run, ack);
-        },
-      ],
-      ["continue", (session, _, ack) => session.start(() => session.agent.continue(), ack)],
-      [
-        "approve",
-        (session, payload, ack) => {
-          session.assertIdle();
-          const decisions = parseDecisions(payload, session.pendingIds);
-          return session.start(() => session.agent.continue({ decisions }), ack);
-        },
-      ],
-      [
-        "steer",
-        ({ agent }, payload) => ({ queued: agent.steer(parseMessage(payload, this.#clock.now())) }),
-      ],
-      [
-        "follow_up",
-        ({ agent }, payload) => ({
-          queued: agent.followUp(parseMessage(payload, this.#clock.now())),
-        }),
-      ],
-      [
-        "queue_edit",
-        (session, payload) => editQueue(session, parseQueueEdit(payload, this.#clock.now())),
-      ],
-      ["abort", ({ agent }) => agent.abort()],
-      ["session_update", (session, payload) => session.update(parseChanges(payload))],
-      ["messages_replace", (session, payload) => session.replaceMessages(parseMessages(payload))],
-      ["reset", (session) => session.reset()],
-    ];
+  /** By the type of their requests. */
+  readonly #commands: Readonly<Record<string, SessionCommand>> = {
+    prompt: (session, payload, ack) => {
+      const prompt = parsePrompt(payload);
+      const { hosted } = session;
+      const run = async (): Promise<unknown> => {
+        if (hosted.prompt) return hosted.prompt(prompt);
+        const { text, images } = prompt;
+        return session.agent.prompt(text, images ? { images } : {});
+      };
+      return session.start(run, ack);
+    },
+    continue: (session, _, ack) => session.start(() => session.agent.continue(), ack),
+    approve: (session, payload, ack) => {
+      session.assertIdle();
+      const decisions = parseDecisions(payload, session.pendingIds);
+      return session.start(() => session.agent.continue({ decisions }), ack);
+    },
+    steer: ({ agent }, payload) => ({ queued: agent.steer(this.#parseMessage(payload)) }),
+    follow_up: ({ agent }, payload) => ({ queued: agent.followUp(this.#parseMessage(payload)) }),
+    queue_edit: (session, payload) =>
+      editQueue(session, parseQueueEdit(payload, this.#clock.now())),
+    abort: ({ agent }) => agent.abort(),
+    session_update: (session, payload) => session.update(parseChanges(payload)),
+    messages_replace: (session, payload) => session.replaceMessages(parseMessages(payload)),
+    reset: (session) => session.reset(),
+  };
+
+  #parseMessage(payload: Payload): UserMessage {
+    return parseMessage(payload, this.#clock.now());
   }
 
   async #list(): Promise<Payload> {
@@ -301,17 +275,15 @@ export class SessionService implements WireService {
 
 function readStream({ stream }: Envelope): string {
   if (stream !== undefined) return stream;
-  throw new ProtocolError("invalid_request", '"stream" is the id of a session.');
+  throw invalidRequest('"stream" is the id of a session.');
 }
 
 function findAttached(frame: Envelope, attached: ReadonlyMap<string, LiveSession>): LiveSession {
   const id = readStream(frame);
   const session = attached.get(id);
   if (!session) {
-    throw new ProtocolError(
-      "session_not_found",
-      `No session "${id}" is attached: make one with session_create, or use session_attach.`,
-    );
+    const what = `No session "${id}" is attached: make one with session_create, or use session_attach.`;
+    throw new ProtocolError("session_not_found", what);
   }
   if (session.isClosed) throw new ProtocolError("session_not_found", `"${id}" was closed.`);
   return session;

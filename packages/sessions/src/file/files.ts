@@ -80,13 +80,8 @@ async function publish(draft: string, path: string): Promise<void> {
 }
 
 export function existsError(path: string): SessionError {
-  return new SessionError(
-    "exists",
-    `There is a file ${path} already. Open it, or choose another name.`,
-    {
-      path,
-    },
-  );
+  const what = `There is a file ${path} already. Open it, or choose another name.`;
+  return new SessionError("exists", what, { path });
 }
 
 /** Writes all of it; what the system takes at once may be less. */

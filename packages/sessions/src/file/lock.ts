@@ -66,7 +66,10 @@ export class FileLock {
       since: now,
     };
     const other = acquire(this.path, this.#holder, 0);
-    if (other) throw lockedError(target, other, { unlockHint: `delete ${this.path}`, ...hints });
+    if (!other) return;
+    const state = describeHolder(other, { unlockHint: `delete ${this.path}`, ...hints });
+    const what = `This session is ${state} Its file: ${target}`;
+    throw new SessionError("locked", what, { path: target });
   }
 
   /** Whether the lock is still there, and still ours. */
@@ -201,8 +204,8 @@ function thisProcess(): Omit<Holder, "token" | "since"> {
     pid: process.pid,
     start: readProcessStart(process.pid),
     host: hostname(),
-    boot: systemText("/proc/sys/kernel/random/boot_id"),
-    space: systemLink("/proc/self/ns/pid"),
+    boot: readSystem("/proc/sys/kernel/random/boot_id"),
+    space: readSystem("/proc/self/ns/pid", readlinkSync),
   };
 }
 
@@ -213,42 +216,28 @@ function readProcessStart(pid: number): string {
   } catch (error) {
     if (errnoOf(error) === "ESRCH") return "gone";
   }
-  const stat = systemText(`/proc/${pid}/stat`);
+  const stat = readSystem(`/proc/${pid}/stat`);
   // The name, in parentheses, may hold anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const state = fields[STATE_FIELD];
   return state === "Z" || state === "X" ? "gone" : (fields[START_FIELD] ?? "");
 }
 
-/** A file of the system; empty where there is none. */
-function systemText(path: string): string {
+/** A file or link of the system; empty where there is none. */
+function readSystem(
+  path: string,
+  read: (path: string, encoding: "utf8") => string = readFileSync,
+): string {
   try {
-    return readFileSync(path, "utf8").trim();
+    return read(path, "utf8").trim();
   } catch {
     // Not Linux, or no permission.
     return "";
   }
 }
 
-function systemLink(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    // Not Linux, or no permission.
-    return "";
-  }
-}
-
-function lockedError(
-  target: string,
-  holder: Holder | "unreadable",
-  hints: LockHints & { unlockHint: string },
-): SessionError {
-  const what = `This session is ${heldBy(holder, hints)} Its file: ${target}`;
-  return new SessionError("locked", what, { path: target });
-}
-
-function heldBy(
+/** Whom a lock names, and what to do about it. */
+function describeHolder(
   holder: Holder | "unreadable",
   { forkHint, unlockHint }: LockHints & { unlockHint: string },
 ): string {

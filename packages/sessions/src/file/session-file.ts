@@ -57,15 +57,9 @@ export async function createSession(
   options: OpenOptions = {},
 ): Promise<Session> {
   const { clock = systemClock } = options;
-  const header: SessionHeader = {
-    type: "session",
-    version: SESSION_VERSION,
-    id,
-    createdAt: createdAt ?? clock.now(),
-    cwd,
-    ...(from && { from }),
-  };
-  return createFile(path, clock, (handle) => writeAll(handle, encodeHeader(header)));
+  const origin = from && { from };
+  const header = encodeHeader({ id, createdAt: createdAt ?? clock.now(), cwd, ...origin });
+  return createFile(path, clock, (handle) => writeAll(handle, header));
 }
 
 /**
@@ -326,16 +320,10 @@ class SessionFile implements Session {
     }: { id?: number | null; newId?: string; cwd?: string } = {},
   ): Promise<Session> {
     const at = this.#find(id);
-    const header: SessionHeader = {
-      type: "session",
-      version: SESSION_VERSION,
-      id: newId,
-      createdAt: this.#clock.now(),
-      cwd,
-      from: { session: this.header.id, ...(id !== null && { entry: id }) },
-    };
+    const from = { session: this.header.id, ...(id !== null && { entry: id }) };
+    const header = encodeHeader({ id: newId, createdAt: this.#clock.now(), cwd, from });
     return createFile(path, this.#clock, async (handle) => {
-      await writeAll(handle, encodeHeader(header));
+      await writeAll(handle, header);
       await writeBranch(handle, this.#index, this.#reader, at);
     });
   }
@@ -436,19 +424,16 @@ class SessionFile implements Session {
     try {
       return encodeBody(body);
     } catch (cause) {
-      throw this.#error(
-        "write_failed",
-        `takes only what JSON can say (${errorMessage(cause)})`,
-        cause,
-      );
+      const why = `takes only what JSON can say (${errorMessage(cause)})`;
+      throw this.#error("write_failed", why, cause);
     }
   }
 
   async #commit(group: Encoded[]): Promise<void> {
     if (group.length === 0) return;
-    const bytes =
-      group.length === 1 ? group[0]?.line : Buffer.concat(group.map(({ line }) => line));
-    if (!bytes) return;
+    const lines = group.map(({ line }) => line);
+    const [first] = lines;
+    const bytes = first && lines.length === 1 ? first : Buffer.concat(lines);
     try {
       await writeAll(this.#handle, bytes);
       await this.#handle.datasync();

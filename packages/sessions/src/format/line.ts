@@ -2,7 +2,14 @@ import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent
 import { isRecord, isToolOutcome, type UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
 import { upgradeContent, upgradeResult } from "./upgrade.ts";
-import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
+import {
+  type Entry,
+  type EntryBody,
+  type EntryType,
+  SESSION_VERSION,
+  type SessionHeader,
+  type SessionSettings,
+} from "./entry.ts";
 
 /** A longer line counts as damage, and is not written. */
 export const MAX_LINE_BYTES: number = 256 * 1024 * 1024;
@@ -52,8 +59,9 @@ export function encodeEntry({ id, parentId, type, w, timestamp }: LineHead, rest
   return sealed(rest === "" ? head : `${head},${rest}`);
 }
 
-export function encodeHeader(header: SessionHeader): Buffer {
-  return sealed(JSON.stringify(header).slice(0, -1));
+export function encodeHeader(header: Omit<SessionHeader, "type" | "version">): Buffer {
+  const fields = { type: "session", version: SESSION_VERSION, ...header };
+  return sealed(JSON.stringify(fields).slice(0, -1));
 }
 
 /** The JSON of an object without its braces. Throws on a value that JSON cannot represent. */
@@ -108,9 +116,9 @@ function hexDigit(byte: number): number {
 }
 
 /** The object on a line; undefined where there is none. */
-export function parseFields(bytes: Buffer): Fields | undefined {
+export function parseFields(line: Buffer | string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    const value: unknown = JSON.parse(line.toString());
     return isRecord(value) ? value : undefined;
   } catch {
     // Callers report the damage.

@@ -75,7 +75,7 @@ function lineStart(text: string, place: number): number {
 
 /** What can be read of a line, also of one whose end is missing. */
 function fields(line: string): Fields {
-  const whole = parseFields(Buffer.from(line));
+  const whole = parseFields(line);
   if (whole) return whole;
   const parser = new PartialJsonParser();
   parser.feed(line);

@@ -93,11 +93,8 @@ async function begin(
   const storage = Number(header["storageVersion"] ?? HARNESS_STORAGE_VERSION);
   if (version > newest || storage > HARNESS_STORAGE_VERSION) {
     const found = `version ${version}${isHarness ? `, storage ${storage}` : ""}`;
-    throw new SessionError(
-      "newer_version",
-      `${path} is a session of pi in ${found}; up to version ${newest} can be read.`,
-      { path },
-    );
+    const what = `${path} is a session of pi in ${found}; up to version ${newest} can be read.`;
+    throw new SessionError("newer_version", what, { path });
   }
   const from = { session: text(header["id"]) ?? "", file: path };
   const begun = parseTime(isHarness ? header["createdAt"] : header["timestamp"]);
@@ -133,6 +130,15 @@ interface Place {
 }
 
 const NO_CALLS: Place["open"] = new Map();
+
+/** A part of pi's file, and the place that it follows. */
+interface Part {
+  fields: Fields;
+  /** Of its line. */
+  timestamp: number;
+  parent: Place | null;
+  skip: Skip;
+}
 
 class Import {
   readonly session: Session;
@@ -249,19 +255,19 @@ class Import {
     skip: Skip,
   ): Promise<Place | null> {
     const timestamp = parseTime(fields["timestamp"]) || 0;
+    const part = { fields, timestamp, parent, skip };
     switch (type) {
       case "message": {
         const message = fields["message"];
         if (!isRecord(message)) break;
-        const time = typeof message["timestamp"] === "number" ? message["timestamp"] : timestamp;
-        return this.#message(message, time, parent, skip);
+        return this.#message({ ...part, fields: message });
       }
       case "custom_message":
         return this.#say(userMessage(userContent(fields["content"], skip), timestamp), parent);
       case "branch_summary":
-        return this.#summary(fields, "Summary of a branch that was left:", timestamp, parent, skip);
+        return this.#summary(part, "Summary of a branch that was left:");
       case "compaction":
-        return this.#compaction(fields, timestamp, parent, skip);
+        return this.#compaction(part);
       case "model_change": {
         const provider = text(fields["provider"]);
         const id = text(fields["modelId"]);
@@ -300,12 +306,10 @@ class Import {
     return standIn(parent);
   }
 
-  async #message(
-    fields: Fields,
-    timestamp: number,
-    parent: Place | null,
-    skip: Skip,
-  ): Promise<Place | null> {
+  async #message(part: Part): Promise<Place | null> {
+    const { fields, parent, skip } = part;
+    const stated = fields["timestamp"];
+    const timestamp = typeof stated === "number" ? stated : part.timestamp;
     if (Array.isArray(fields["attachments"]) && fields["attachments"].length > 0) {
       skip("attachments", "Only what is in the message itself is brought over.");
     }
@@ -355,25 +359,18 @@ class Import {
         }
         return this.#say(userMessage(commandText(fields), timestamp), parent);
       case "branchSummary":
-        return this.#summary(fields, "Summary of a branch that was left:", timestamp, parent, skip);
+        return this.#summary({ ...part, timestamp }, "Summary of a branch that was left:");
       case "compactionSummary":
-        return this.#summary(fields, "Summary of earlier turns:", timestamp, parent, skip);
-      default:
-        skip(
-          `message ${text(fields["role"]) ?? ""}`.trim(),
-          "Messages of this role have no place in a session.",
-        );
+        return this.#summary({ ...part, timestamp }, "Summary of earlier turns:");
+      default: {
+        const type = `message ${text(fields["role"]) ?? ""}`.trim();
+        skip(type, "Messages of this role have no place in a session.");
         return standIn(parent);
+      }
     }
   }
 
-  async #summary(
-    fields: Fields,
-    title: string,
-    timestamp: number,
-    parent: Place | null,
-    skip: Skip,
-  ): Promise<Place | null> {
+  async #summary({ fields, timestamp, parent, skip }: Part, title: string): Promise<Place | null> {
     const summary = text(fields["summary"]);
     if (!summary) {
       skip(text(fields["type"]) ?? "summary", "There is no summary in it.");
@@ -386,12 +383,8 @@ class Import {
    * pi sends the summary in place of all up to an entry that it kept. Newer files have
    * copies of the messages that were kept in place of that entry's id.
    */
-  async #compaction(
-    fields: Fields,
-    timestamp: number,
-    parent: Place | null,
-    skip: Skip,
-  ): Promise<Place | null> {
+  async #compaction(part: Part): Promise<Place | null> {
+    const { fields, timestamp, parent, skip } = part;
     const path = pathTo(parent);
     const first = path.find(({ kind }) => kind !== "other");
     const kept = this.#keptBy(fields);
@@ -406,7 +399,7 @@ class Import {
       // A result that comes later has no call any more if that is left out.
       place = { ...place, open: until ? without(place.open, until.parent) : NO_CALLS };
     } else {
-      place = await this.#summary(fields, "Summary of earlier turns:", timestamp, parent, skip);
+      place = await this.#summary(part, "Summary of earlier turns:");
     }
     const tail = until ? [] : fields["retainedTail"];
     for (const message of Array.isArray(tail) ? (tail as unknown[]) : []) {
@@ -416,8 +409,7 @@ class Import {
       }
       // It holds as it is: no compaction takes the prompt away here.
       if (message["role"] === "system") continue;
-      const time = typeof message["timestamp"] === "number" ? message["timestamp"] : timestamp;
-      place = await this.#message(message, time, place, skip);
+      place = await this.#message({ ...part, fields: message, parent: place });
     }
     return place;
   }

@@ -11,7 +11,7 @@ import {
   type UserContent,
   type UserMessage,
 } from "@gyre/ai";
-import { type Fields } from "../format/line.ts";
+import { type Fields, parseFields } from "../format/line.ts";
 
 /** Called with a part that cannot be imported. */
 export type Skip = (type: string, why: string) => void;
@@ -224,7 +224,7 @@ function textProof(proof: unknown, api: string): string | undefined {
   if (typeof proof !== "string" || proof === "") return undefined;
   if (api === "google-generative-ai") return proof;
   if (api !== "openai-responses") return undefined;
-  const parsed = parsedFields(proof);
+  const parsed = parseFields(proof);
   if (!parsed) return JSON.stringify({ id: proof });
   const { id, phase } = parsed;
   return JSON.stringify({ id, phase });
@@ -233,7 +233,7 @@ function textProof(proof: unknown, api: string): string | undefined {
 /** Chat services seal thoughts in details; pi keeps one beside the call that it was made for. */
 function sealedDetail(block: Fields, api: string): Fields[] {
   const proof = api === "openai-completions" ? text(block["thoughtSignature"]) : undefined;
-  const detail = proof === undefined ? undefined : parsedFields(proof);
+  const detail = proof === undefined ? undefined : parseFields(proof);
   return detail ? [detail] : [];
 }
 
@@ -246,16 +246,6 @@ function withDetails(content: AssistantContent[], signature: string): AssistantC
       ? { ...thought, signature }
       : { type: "thinking", thinking: "", signature, redacted: true };
   return thought ? content.with(index, sealed) : [sealed, ...content];
-}
-
-function parsedFields(json: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    // Not JSON is an answer here: the string is then an id or a name.
-    return undefined;
-  }
 }
 
 export function toolResult(

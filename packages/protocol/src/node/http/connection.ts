@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@gyre/ai";
 import { encode, type Envelope, measureUtf8 } from "../../frames/envelope.ts";
+import { Backpressure } from "../../transports/base/backpressure.ts";
 import { Inbox } from "../../transports/base/inbox.ts";
 import {
   CLOSE_GRACE_MS,
@@ -40,8 +41,7 @@ export class HttpConnection implements Transport {
   #response: ServerResponse | undefined;
   #hasRequest = false;
   #isClosing = false;
-  /** Settles when the reader can take more; undefined while it can. */
-  #lag: { promise: Promise<void>; settle: () => void } | undefined;
+  readonly #backpressure = new Backpressure();
   #stopTimer: () => void = () => {};
 
   constructor(options: HttpConnectionOptions) {
@@ -56,7 +56,7 @@ export class HttpConnection implements Transport {
     const event = `id: ${seq}\ndata: ${text}\n\n`;
     this.#keep({ seq, event, bytes: measureUtf8(event) });
     if (this.#response?.write(event)) return undefined;
-    return this.#waitForRoom();
+    return this.#backpressure.wait();
   }
 
   receive(handler: TransportHandler): void {
@@ -98,7 +98,7 @@ export class HttpConnection implements Transport {
       connection: "close",
       "x-accel-buffering": "no",
     });
-    response.on("drain", () => this.#settle());
+    response.on("drain", () => this.#backpressure.release());
     response.on("error", () => response.destroy());
     response.on("close", () => {
       if (this.#response !== response) return;
@@ -107,7 +107,7 @@ export class HttpConnection implements Transport {
     });
     const missing = this.#tail.filter(({ seq }) => seq > after).map(({ event }) => event);
     const hasRoom = response.write(`:\n\n${missing.join("")}`);
-    if (hasRoom) this.#settle();
+    if (hasRoom) this.#backpressure.release();
     this.#keepAlive(response);
   }
 
@@ -130,7 +130,7 @@ export class HttpConnection implements Transport {
     this.#stopTimer();
     this.#options.onEnd();
     this.inbox.onClose(error);
-    this.#settle();
+    this.#backpressure.release();
     this.#response?.end();
   }
 
@@ -156,19 +156,5 @@ export class HttpConnection implements Transport {
     while (this.#tailBytes > EVENTS_TAIL_BYTES && this.#tail.length > 1) {
       this.#tailBytes -= this.#tail.shift()?.bytes ?? 0;
     }
-  }
-
-  #waitForRoom(): Promise<void> {
-    if (!this.#lag) {
-      let settle = (): void => {};
-      const promise = new Promise<void>((resolve) => (settle = resolve));
-      this.#lag = { promise, settle };
-    }
-    return this.#lag.promise;
-  }
-
-  #settle(): void {
-    this.#lag?.settle();
-    this.#lag = undefined;
   }
 }

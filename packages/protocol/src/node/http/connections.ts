@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "@gyre/ai";
 import { tooLargeError } from "../../frames/envelope.ts";
 import { MAX_BODY_BYTES, MAX_FRAME_BYTES } from "../../frames/limits.ts";
 import { FrameLines } from "../../transports/base/frame-lines.ts";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../../frames/protocol-error.ts";
 import type { Transport } from "../../transports/base/transport.ts";
 import { HttpConnection } from "./connection.ts";
 import type { Route } from "./route.ts";
@@ -112,8 +112,7 @@ function readBody(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let length = 0;
-    const broken = (): void =>
-      reject(new ProtocolError("invalid_request", "The request broke off."));
+    const broken = (): void => reject(invalidRequest("The request broke off."));
     request.on("data", (chunk: Uint8Array) => {
       length += chunk.length;
       if (length <= maxBytes) return take(chunk);

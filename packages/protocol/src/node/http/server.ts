@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { MAX_CONNECTIONS } from "../../frames/limits.ts";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../../frames/protocol-error.ts";
 import type { Transport } from "../../transports/base/transport.ts";
 import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
 import { HttpConnections } from "./connections.ts";
@@ -195,7 +195,7 @@ class HttpServer {
     if (!found.route) {
       const allowed = found.allowed.join(", ");
       if (allowed === "") return answerError(response, notFoundError(path), NOT_FOUND);
-      const error = new ProtocolError("invalid_request", `${path} is asked with ${allowed}.`);
+      const error = invalidRequest(`${path} is asked with ${allowed}.`);
       return answerError(response, error, NOT_ALLOWED, { allow: allowed });
     }
     try {
@@ -281,7 +281,7 @@ function readPath({ url = "/" }: IncomingMessage): string {
 }
 
 function notFoundError(path: string): ProtocolError {
-  return new ProtocolError("invalid_request", `There is nothing at ${path}.`);
+  return invalidRequest(`There is nothing at ${path}.`);
 }
 
 function stoppingError(): ProtocolError {

@@ -9,7 +9,7 @@ import {
   MAX_WAITING_BYTES,
 } from "../../frames/limits.ts";
 import { Outbox } from "../../server/outbox.ts";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../../frames/protocol-error.ts";
 import { answerError, type Route } from "./route.ts";
 
 /** An event of a model's response with its number. A `snapshot` stands for all events up to its own. */
@@ -173,7 +173,7 @@ function parseLastEventId({ headers }: IncomingMessage): number {
   if (given === undefined || given === "") return 0;
   const after = typeof given === "string" && /^\d+$/.test(given) ? Number(given) : Number.NaN;
   if (Number.isSafeInteger(after)) return after;
-  throw new ProtocolError("invalid_request", '"Last-Event-ID" is the number of an event.');
+  throw invalidRequest('"Last-Event-ID" is the number of an event.');
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -187,14 +187,14 @@ async function readObject(request: IncomingMessage, maxBytes: number): Promise<P
     isTooWide = hasMoreParts(text, MAX_FRAME_PARTS);
     value = isTooWide ? undefined : JSON.parse(text);
   } catch (cause) {
-    throw new ProtocolError("invalid_request", "The body is not JSON.", { cause });
+    throw invalidRequest("The body is not JSON.", { cause });
   }
   if (isTooWide) {
     const what = `A request has at most ${MAX_FRAME_PARTS} objects and lists.`;
     throw new ProtocolError("too_large", what);
   }
   if (isRecord(value)) return value;
-  throw new ProtocolError("invalid_request", "The body is a JSON object.");
+  throw invalidRequest("The body is a JSON object.");
 }
 
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -214,7 +214,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
     });
     request.on("end", () => resolve(Buffer.concat(pieces)));
     const breakOff = (cause?: Error): void =>
-      reject(new ProtocolError("invalid_request", "The body broke off.", { cause }));
+      reject(invalidRequest("The body broke off.", { cause }));
     request.on("error", breakOff);
     request.on("close", () => breakOff());
     if (Number(request.headers["content-length"]) > maxBytes) refuse();

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "@gyre/ai";
 import { type Envelope, PROTOCOL_VERSION } from "../../frames/envelope.ts";
 import { Inbox } from "./inbox.ts";
 import { HELLO_TIMEOUT_MS } from "../../frames/limits.ts";
-import type { Transport, TransportHandler } from "./transport.ts";
+import type { Transport } from "./transport.ts";
 
 export interface AuthorizeOptions {
   /** Whether this is the token. Takes as long for a wrong one as for the right one. */
@@ -45,7 +45,11 @@ export function authorize(
       stage = "known";
       stopTimer();
       inbox.onFrame({ ...envelope, payload });
-      serve(new AuthorizedTransport(transport, inbox));
+      serve({
+        send: (frame) => transport.send(frame),
+        receive: (handler) => inbox.open(handler),
+        close: () => transport.close(),
+      });
     },
     onFault(error) {
       if (stage === "known") inbox.onFault(error);
@@ -57,28 +61,6 @@ export function authorize(
       inbox.onClose(error);
     },
   });
-}
-
-class AuthorizedTransport implements Transport {
-  readonly #transport: Transport;
-  readonly #inbox: Inbox;
-
-  constructor(transport: Transport, inbox: Inbox) {
-    this.#transport = transport;
-    this.#inbox = inbox;
-  }
-
-  send(envelope: Envelope): void | Promise<void> {
-    return this.#transport.send(envelope);
-  }
-
-  receive(handler: TransportHandler): void {
-    this.#inbox.open(handler);
-  }
-
-  close(): Promise<void> {
-    return this.#transport.close();
-  }
 }
 
 /** The client's end of `authorize`: adds the token to `hello`. */

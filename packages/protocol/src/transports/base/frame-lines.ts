@@ -1,6 +1,6 @@
 import { tooLargeError } from "../../frames/envelope.ts";
 import type { Inbox } from "./inbox.ts";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest } from "../../frames/protocol-error.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -79,7 +79,7 @@ export class FrameLines {
       text = utf8.decode(line.at(-1) === CR ? line.subarray(0, -1) : line);
     } catch (cause) {
       const what = "The frame is not UTF-8.";
-      this.#inbox.onFault(new ProtocolError("invalid_request", what, { cause }));
+      this.#inbox.onFault(invalidRequest(what, { cause }));
       return;
     }
     this.#inbox.read(text, limit);

@@ -1,5 +1,5 @@
 import { decode, type Envelope } from "../../frames/envelope.ts";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError } from "../../frames/protocol-error.ts";
 import type { TransportHandler } from "./transport.ts";
 
 /**
@@ -47,7 +47,7 @@ export class Inbox implements TransportHandler {
       this.onFault(
         error instanceof ProtocolError
           ? error
-          : new ProtocolError("invalid_request", "The frame cannot be read.", { cause: error }),
+          : invalidRequest("The frame cannot be read.", { cause: error }),
       );
       return;
     }

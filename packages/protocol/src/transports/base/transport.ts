@@ -50,8 +50,7 @@ class PairEnd implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#schedule();
+    this.end();
     this.other?.end();
   }
 
