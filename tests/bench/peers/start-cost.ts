@@ -1,6 +1,5 @@
-import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { median } from "../src/measure/measure.ts";
+import { measureScript, median } from "../src/measure/measure.ts";
 import { footprint } from "./footprint.ts";
 import { type Column, loadPeer, parsePackageName } from "./peers.ts";
 import { computeCell } from "./race.ts";
@@ -16,12 +15,12 @@ export async function importRow(columns: readonly Column[], rounds: number): Pro
   const bare: number[] = [];
   const samples = new Map<string, number[]>();
   for (let round = 0; round < Math.max(rounds, IMPORT_ROUNDS); round++) {
-    bare.push(startCpu("", here));
+    bare.push(measureScript("", here));
     for (const { id, folder = "gyre" } of columns) {
       const { imports } = await loadPeer(id);
       if (imports.length === 0) continue;
       const code = imports.map((name) => `await import(${JSON.stringify(name)});`).join("");
-      samples.set(id, [...(samples.get(id) ?? []), startCpu(code, `${here}${folder}`)]);
+      samples.set(id, [...(samples.get(id) ?? []), measureScript(code, `${here}${folder}`)]);
     }
   }
   console.error("import: done");
@@ -35,15 +34,6 @@ export async function importRow(columns: readonly Column[], rounds: number): Pro
   ]);
   const title = "importing it, CPU over bare Node";
   return { case: "import", size: 1, title, unit: "ms", cells: Object.fromEntries(cells) };
-}
-
-/** CPU time of a process that runs `code`. */
-function startCpu(code: string, cwd: string): number {
-  const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000);process.exit()`;
-  const args = ["--input-type=module", "-e", script];
-  return Number(
-    execFileSync(process.execPath, args, { cwd, encoding: "utf8" }).trim().split("\n").at(-1),
-  );
 }
 
 /** What installing each library brings. */

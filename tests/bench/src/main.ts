@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { cacheCases } from "./library/cache.ts";
-import { type Case, cases as loopCases, type Line, measureMemory } from "./library/cases.ts";
+import { cases as loopCases, measureMemory } from "./library/cases.ts";
+import type { Case, Line } from "./measure/lines.ts";
 import { cliCases } from "./program/cli.ts";
 import { serviceCases } from "./library/services.ts";
 import { sseCases } from "./library/sse.ts";

@@ -11,7 +11,9 @@ import {
   zodSchema,
 } from "ai";
 import { z } from "zod";
-import { type Outcome, formatReason, type Tool, type Work } from "../peer.ts";
+import { once } from "../once.ts";
+import type { Outcome, Tool, Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 import { buildPrompt, toPlain } from "./messages.ts";
 import { createModel } from "./model.ts";
 
@@ -47,14 +49,12 @@ export type Start = (call: Call) => Stream | Promise<Stream>;
  * as the caller has it.
  */
 export async function run(work: Work, start: Start, stallMs?: number): Promise<Outcome> {
-  const { outcome, added } = await converse(work, start, stallMs);
+  const { tally, failure, added } = await converse(work, start, stallMs);
   const given = work.history ?? [];
-  return {
-    ...outcome,
-    get messages() {
-      return [...given, { role: "user" as const, text: "go" }, ...added.flatMap(toPlain)];
-    },
-  };
+  return tally.outcome(
+    () => [...given, { role: "user", text: "go" }, ...added.flatMap(toPlain)],
+    failure,
+  );
 }
 
 /** The conversation after `work`. */
@@ -67,9 +67,9 @@ async function converse(
   work: Work,
   start: Start,
   stallMs?: number,
-): Promise<{ outcome: Omit<Outcome, "messages">; added: readonly ModelMessage[] }> {
+): Promise<{ tally: Tally; failure: unknown; added: readonly ModelMessage[] }> {
   const added: ModelMessage[] = [];
-  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
+  const tally = new Tally();
   let result: Stream | undefined;
   let [cut, failure]: [boolean, unknown] = [false, undefined];
   try {
@@ -83,29 +83,16 @@ async function converse(
       listener: work.listener,
     });
     for await (const part of result.stream) {
-      if (part.type === "text-delta") {
-        textDeltas++;
-        textChars += part.text.length;
-      } else if (part.type === "tool-input-delta") {
-        argumentDeltas++;
-      } else if (part.type === "error" || part.type === "abort") {
-        cut = true;
-      }
+      if (part.type === "text-delta") tally.text(part.text);
+      else if (part.type === "tool-input-delta") tally.argument();
+      else if (part.type === "error" || part.type === "abort") cut = true;
       const wait = work.event?.();
       if (wait) await wait;
     }
   } catch (error) {
     failure = error;
   }
-  return {
-    outcome: {
-      textDeltas,
-      textChars,
-      argumentDeltas,
-      ...(failure === undefined ? {} : { error: formatReason(failure) }),
-    },
-    added: cut && result ? await partial(result, added) : added,
-  };
+  return { tally, failure, added: cut && result ? await partial(result, added) : added };
 }
 
 /**
@@ -157,24 +144,18 @@ function buildSettings(work: Work, added: ModelMessage[]) {
   };
 }
 
-const tools = new WeakMap<Tool, SdkTool<Record<string, unknown>, string>>();
-
 /**
  * A tool is made once, as it would be at the top of a module. `zodSchema` remembers the
  * JSON Schema, which a bare schema of zod is turned into at each step.
  */
-function toTool(tool: Tool): SdkTool<Record<string, unknown>, string> {
-  const known = tools.get(tool);
-  if (known) return known;
+const toTool = once((tool: Tool): SdkTool<Record<string, unknown>, string> => {
   const fields = Object.entries(tool.parameters).map(([name, type]) => [
     name,
     type === "string" ? z.string() : z.number(),
   ]);
-  const made = sdkTool({
+  return sdkTool({
     description: tool.description,
     inputSchema: zodSchema<Record<string, unknown>>(z.object(Object.fromEntries(fields))),
     execute: (input, { abortSignal }) => tool.run(input, abortSignal),
   });
-  tools.set(tool, made);
-  return made;
-}
+});

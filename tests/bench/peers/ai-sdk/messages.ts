@@ -1,16 +1,16 @@
 import type { ModelMessage } from "ai";
+import { once } from "../once.ts";
 import type { Plain, Work } from "../peer.ts";
 
-const prompts = new WeakMap<readonly Plain[], ModelMessage[]>();
 const none: readonly Plain[] = [];
+const toPrompt = once((history: readonly Plain[]): ModelMessage[] => [
+  ...toMessages(history),
+  { role: "user", content: "go" },
+]);
 
 /** What was said before and the prompt "go"; the same array for the same history. */
 export function buildPrompt({ history = none }: Work): ModelMessage[] {
-  const known = prompts.get(history);
-  if (known) return known;
-  const prompt = [...toMessages(history), { role: "user" as const, content: "go" }];
-  prompts.set(history, prompt);
-  return prompt;
+  return toPrompt(history);
 }
 
 /** In the library's form the results of one turn are one message. */

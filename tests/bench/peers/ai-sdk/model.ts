@@ -1,4 +1,5 @@
 import type { LanguageModel } from "ai";
+import { type ChunkWriter, pullAnswer } from "../answer-stream.ts";
 import type { Part, Work } from "../peer.ts";
 
 type Model = Extract<LanguageModel, { specificationVersion: "v4" }>;
@@ -24,36 +25,16 @@ export function createModel(work: Work): Model {
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error("This model only streams.")),
     async doStream({ abortSignal }) {
-      const reads = work.answer(asked++)[Symbol.asyncIterator]();
-      const writer = new Writer();
-      const stream = new ReadableStream<StreamPart>({
-        // As in the library's providers, nothing is read ahead of the consumer.
-        async pull(controller) {
-          for (;;) {
-            const read = await reads.next();
-            abortSignal?.throwIfAborted();
-            if (read.done) {
-              writer.end(controller);
-              controller.close();
-              return;
-            }
-            for (const part of read.value) writer.write(part, controller);
-            // A pull that gives nothing is not followed by another one.
-            if (read.value.length > 0) return;
-          }
-        },
-        // Not waited for: a read that stalls would hold up the cancellation.
-        cancel() {
-          void reads.return?.();
-        },
-      });
-      return { stream };
+      // As in the library's providers, nothing is read ahead of the consumer.
+      return {
+        stream: new ReadableStream(pullAnswer(work.answer(asked++), new Writer(), abortSignal)),
+      };
     },
   };
 }
 
 /** Puts the starts and ends around blocks, as the library's providers do. */
-class Writer {
+class Writer implements ChunkWriter<StreamPart> {
   #blocks = 0;
   #open: "text" | "call" | undefined;
   #id = "";

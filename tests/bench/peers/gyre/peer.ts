@@ -24,13 +24,15 @@ import {
   type Plain,
   formatReason,
   buildSchema,
+  type Tool,
   type Work,
 } from "../peer.ts";
+import { once } from "../once.ts";
 import { Tally } from "../tally.ts";
 
 const NONE: readonly never[] = [];
-const historyOf = once(toMessage);
-const toolsOf = once(toTool);
+const toHistory = once((history: readonly Plain[]) => history.map(toMessage));
+const toTools = once((tools: readonly Tool[]) => tools.map(toTool));
 const model: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
 /** The loop by itself. Listeners are the agent's, so where there is one it is the agent that runs. */
@@ -56,8 +58,8 @@ export const agent: Peer = { ...gyre, name: "Gyre Agent", run: (work) => runAgen
 async function runLoop(work: Work, guard: object = {}): Promise<Outcome> {
   const tally = new Tally();
   const context = {
-    messages: historyOf(work.history ?? NONE),
-    tools: toolsOf(work.tools ?? NONE),
+    messages: toHistory(work.history ?? NONE),
+    tools: toTools(work.tools ?? NONE),
   };
   const config = {
     model,
@@ -105,8 +107,8 @@ function agentFor(work: Work): Agent {
     maxToolConcurrency: Number.POSITIVE_INFINITY,
     initialState: {
       model,
-      messages: historyOf(work.history ?? NONE),
-      tools: toolsOf(work.tools ?? NONE),
+      messages: toHistory(work.history ?? NONE),
+      tools: toTools(work.tools ?? NONE),
     },
     ...(work.hook ? { transformContext: createHook(work.hook) } : {}),
     onError: ignore,
@@ -186,25 +188,13 @@ function count(tally: Tally, event: AgentEvent): void {
   else if (update.type === "toolcall_delta") tally.argument();
 }
 
-function toTool(tool: NonNullable<Work["tools"]>[number]): AgentTool {
+function toTool(tool: Tool): AgentTool {
   return {
     name: tool.name,
     description: tool.description,
     parameters: buildSchema(tool),
     concurrent: true,
     execute: (input, { signal }) => tool.run(input, signal),
-  };
-}
-
-/** What comes with many runs is put into our form once, as a caller would. */
-function once<T, R>(convert: (one: T) => R): (list: readonly T[]) => readonly R[] {
-  const known = new WeakMap<readonly T[], readonly R[]>();
-  return (list) => {
-    const before = known.get(list);
-    if (before) return before;
-    const made = list.map((one) => convert(one));
-    known.set(list, made);
-    return made;
   };
 }
 
@@ -258,11 +248,7 @@ function toPlain(message: AgentMessage): Plain {
     ...(calls.length === 0
       ? {}
       : {
-          calls: calls.map(({ id, name, arguments: input }) => ({
-            id,
-            name,
-            input,
-          })),
+          calls: calls.map(({ id, name, arguments: input }) => ({ id, name, input })),
         }),
   };
 }

@@ -2,18 +2,11 @@ import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from "@langcha
 import type { ClientTool } from "@langchain/core/tools";
 import { tool } from "langchain";
 import { z } from "zod";
+import { once } from "../once.ts";
 import type { Plain, Tool } from "../peer.ts";
 
-const histories = new WeakMap<readonly Plain[], BaseMessage[]>();
-
 /** Many runs begin with the same history, which is turned into messages once. */
-export function convertHistory(history: readonly Plain[]): BaseMessage[] {
-  const known = histories.get(history);
-  if (known) return known;
-  const made = history.map(toMessage);
-  histories.set(history, made);
-  return made;
-}
+export const convertHistory = once((history: readonly Plain[]) => history.map(toMessage));
 
 function toMessage({ role, text, calls = [], answers = "", name = "" }: Plain): BaseMessage {
   if (role === "user") return new HumanMessage(text);
@@ -40,21 +33,15 @@ export function toPlain(message: BaseMessage): Plain {
 }
 
 const zodOf = { string: z.string(), number: z.number() };
-const tools = new WeakMap<Tool, ClientTool>();
 
 /** A tool is defined once, and used in many runs. */
-export function toTool(definition: Tool): ClientTool {
-  const known = tools.get(definition);
-  if (known) return known;
-  const { name, description, parameters, run } = definition;
+export const toTool = once(({ name, description, parameters, run }: Tool): ClientTool => {
   const schema = z.object(
     Object.fromEntries(Object.entries(parameters).map(([key, type]) => [key, zodOf[type]])),
   );
-  const made = tool((input, { signal }: { signal?: AbortSignal }) => run(input, signal), {
+  return tool((input, { signal }: { signal?: AbortSignal }) => run(input, signal), {
     name,
     description,
     schema,
   });
-  tools.set(definition, made);
-  return made;
-}
+});

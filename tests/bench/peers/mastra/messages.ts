@@ -1,22 +1,16 @@
 import type { MastraDBMessage } from "@mastra/core/agent";
+import { once } from "../once.ts";
 import type { Plain, Work } from "../peer.ts";
 
 type MessagePart = MastraDBMessage["content"]["parts"][number];
 type CallPart = Extract<MessagePart, { type: "tool-invocation" }>;
 type Call = NonNullable<Plain["calls"]>[number];
 
-const histories = new WeakMap<readonly Plain[], readonly MastraDBMessage[]>();
-
 /** The history and the prompt. The library notes a time in the messages it is given, no more. */
 export function buildPrompt({ history = [] }: Work): MastraDBMessage[] {
-  let messages = histories.get(history);
-  if (!messages) {
-    messages = toMessages(history);
-    histories.set(history, messages);
-  }
   const prompt = message("prompt", "user", new Date());
   prompt.content.parts.push({ type: "text", text: "go" });
-  return [...messages, prompt];
+  return [...toMessages(history), prompt];
 }
 
 /**
@@ -24,7 +18,7 @@ export function buildPrompt({ history = [] }: Work): MastraDBMessage[] {
  * than a model's messages do: all that the assistant does until the next prompt is one
  * message of several steps, and a call holds its result.
  */
-function toMessages(history: readonly Plain[]): MastraDBMessage[] {
+const toMessages = once((history: readonly Plain[]): readonly MastraDBMessage[] => {
   const messages: MastraDBMessage[] = [];
   const calls = new Map<string, CallPart>();
   for (const { role, text, calls: called = [], answers } of history) {
@@ -49,7 +43,7 @@ function toMessages(history: readonly Plain[]): MastraDBMessage[] {
     }
   }
   return messages;
-}
+});
 
 function message(id: string, role: "user" | "assistant", createdAt: Date): MastraDBMessage {
   return { id, role, createdAt, content: { format: 2, parts: [] } };

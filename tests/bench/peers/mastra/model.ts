@@ -1,9 +1,11 @@
 import type { MastraLanguageModel } from "@mastra/core/agent";
-import type { Answer, Part, Work } from "../peer.ts";
+import { type ChunkWriter, pullAnswer } from "../answer-stream.ts";
+import type { Part, Work } from "../peer.ts";
 
 type Model = Extract<MastraLanguageModel, { specificationVersion: "v2" }>;
-type Chunks = Awaited<ReturnType<Model["doStream"]>>["stream"];
-type Out = { enqueue: (chunk: Chunks extends ReadableStream<infer Chunk> ? Chunk : never) => void };
+type Chunk =
+  Awaited<ReturnType<Model["doStream"]>>["stream"] extends ReadableStream<infer C> ? C : never;
+type Out = { enqueue: (chunk: Chunk) => void };
 
 /**
  * The interface of the library's own mock, and the one of the three it takes that it
@@ -13,7 +15,10 @@ type Out = { enqueue: (chunk: Chunks extends ReadableStream<infer Chunk> ? Chunk
 export function model(work: Work): Model {
   let asked = 0;
   const stream = async ({ abortSignal }: { abortSignal?: AbortSignal }) => ({
-    stream: toChunks(work.answer(asked++), abortSignal),
+    stream: new ReadableStream<Chunk>({
+      start: (out) => out.enqueue({ type: "stream-start", warnings: [] }),
+      ...pullAnswer(work.answer(asked++), new Writer(), abortSignal),
+    }),
   });
   return {
     specificationVersion: "v2",
@@ -25,32 +30,7 @@ export function model(work: Work): Model {
   };
 }
 
-/** As with a body that is fetched, the next read waits until the last one is taken. */
-function toChunks(answer: Answer, signal?: AbortSignal): Chunks {
-  const reads = answer[Symbol.asyncIterator]();
-  const writer = new Writer();
-  return new ReadableStream({
-    start: (out) => out.enqueue({ type: "stream-start", warnings: [] }),
-    async pull(out) {
-      for (;;) {
-        const read = await reads.next();
-        signal?.throwIfAborted();
-        if (read.done) {
-          writer.end(out);
-          out.close();
-          return;
-        }
-        for (const part of read.value) writer.write(part, out);
-        // A pull that gives nothing is not followed by another one.
-        if (read.value.length > 0) return;
-      }
-    },
-    // A read that never comes would hold the one who cancels, so it is not awaited.
-    cancel: () => void reads.return?.(),
-  });
-}
-
-class Writer {
+class Writer implements ChunkWriter<Chunk> {
   #text = false;
   #call: { id: string; name: string; input: string } | undefined;
   #called = false;

@@ -1,5 +1,6 @@
 import type { Agent, MastraDBMessage } from "@mastra/core/agent";
-import { type Outcome, type Peer, type Plain, formatReason, type Work } from "../peer.ts";
+import type { Outcome, Peer, Plain, Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 import { quietAgent } from "./agent.ts";
 import { buildPrompt, toPlain } from "./messages.ts";
 import { model } from "./model.ts";
@@ -43,7 +44,7 @@ async function run(
   const { listener, hook, signal } = work;
   const report = (event: string) => () => listener?.(event);
   const prompt = buildPrompt(work);
-  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
+  const tally = new Tally();
   let cutOff = "";
   let messages = (): readonly MastraDBMessage[] => prompt;
   let failure: unknown;
@@ -67,12 +68,8 @@ async function run(
     });
     messages = () => stream.messageList.get.all.db();
     for await (const chunk of stream.fullStream) {
-      if (chunk.type === "text-delta") {
-        textDeltas++;
-        textChars += chunk.payload.text.length;
-      } else if (chunk.type === "tool-call-delta") {
-        argumentDeltas++;
-      }
+      if (chunk.type === "text-delta") tally.text(chunk.payload.text);
+      else if (chunk.type === "tool-call-delta") tally.argument();
       const wait = work.event?.();
       if (wait) await wait;
     }
@@ -81,15 +78,7 @@ async function run(
     failure = error;
   }
   const rest: Plain[] = cutOff === "" ? [] : [{ role: "assistant", text: cutOff }];
-  return {
-    textDeltas,
-    textChars,
-    argumentDeltas,
-    get messages() {
-      return [...messages().flatMap(toPlain), ...rest];
-    },
-    ...(failure === undefined ? {} : { error: formatReason(failure) }),
-  };
+  return tally.outcome(() => [...messages().flatMap(toPlain), ...rest], failure);
 }
 
 /** The text of the step that an error cut off. */

@@ -1,16 +1,12 @@
 import type { AgentInputItem } from "@openai/agents";
+import { once } from "../once.ts";
 import type { Plain } from "../peer.ts";
 
-const itemsKnown = new WeakMap<readonly Plain[], AgentInputItem[]>();
+const toHistory = once((history: readonly Plain[]) => history.flatMap(toItems));
 
 /** The history and the prompt "go"; the items of a history are made once. */
 export function buildInput(history: readonly Plain[] = []): AgentInputItem[] {
-  let items = itemsKnown.get(history);
-  if (!items) {
-    items = history.flatMap(toItems);
-    itemsKnown.set(history, items);
-  }
-  return [...items, { role: "user", content: "go" }];
+  return [...toHistory(history), { role: "user", content: "go" }];
 }
 
 function toItems({ role, text, calls = [], answers = "", name = "" }: Plain): AgentInputItem[] {

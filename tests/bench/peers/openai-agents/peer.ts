@@ -13,6 +13,7 @@ import {
 import OpenAI from "openai";
 import { z } from "zod";
 import { type HttpWork, type Outcome, type Peer, type Tool, type Work } from "../peer.ts";
+import { once } from "../once.ts";
 import { Tally } from "../tally.ts";
 import { buildInput, toPlain } from "./messages.ts";
 import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
@@ -32,6 +33,14 @@ import { ARGUMENTS_DELTA, BenchModel } from "./model.ts";
  */
 setTracingDisabled(true);
 const runner = new Runner({ tracingDisabled: true });
+
+const EVENTS = [
+  "agent_start",
+  "agent_end",
+  "agent_handoff",
+  "agent_tool_start",
+  "agent_tool_end",
+] as const;
 
 type Run = Awaited<ReturnType<typeof start>>;
 
@@ -92,11 +101,7 @@ function agentFor(
     tools: tools.map(toTool),
   });
   if (listener) {
-    agent.on("agent_start", () => listener("agent_start"));
-    agent.on("agent_end", () => listener("agent_end"));
-    agent.on("agent_handoff", () => listener("agent_handoff"));
-    agent.on("agent_tool_start", () => listener("agent_tool_start"));
-    agent.on("agent_tool_end", () => listener("agent_tool_end"));
+    for (const event of EVENTS) agent.on(event, () => listener(event));
   }
   return agent;
 }
@@ -111,29 +116,17 @@ function createFilter(hook: () => void): CallModelInputFilter {
   return filter;
 }
 
-const toolsKnown = new WeakMap<Tool, AgentTool>();
+const zodTypes = { string: z.string(), number: z.number() };
 
-function toTool(known: Tool): AgentTool {
-  const { name, description, parameters, run } = known;
-  let made = toolsKnown.get(known);
-  if (!made) {
-    made = tool({
-      name,
-      description,
-      parameters: z.object(
-        Object.fromEntries(
-          Object.entries(parameters).map(([key, type]) => [
-            key,
-            type === "string" ? z.string() : z.number(),
-          ]),
-        ),
-      ),
-      execute: (input, _context, details) => run(input, details?.signal),
-    });
-    toolsKnown.set(known, made);
-  }
-  return made;
-}
+const toTool = once(({ name, description, parameters, run }: Tool): AgentTool => {
+  const shape = Object.entries(parameters).map(([key, type]) => [key, zodTypes[type]]);
+  return tool({
+    name,
+    description,
+    parameters: z.object(Object.fromEntries(shape)),
+    execute: (input, _context, details) => run(input, details?.signal),
+  });
+});
 
 function count(tally: Tally, event: RunStreamEvent): void {
   if (event.type !== "raw_model_stream_event") return;

@@ -6,9 +6,9 @@ import {
   Type,
 } from "@mariozechner/pi-ai";
 import type { Tool } from "../peer.ts";
-import { createPiPeers, type PiPeers } from "../pi.ts";
+import { createPiPeers, type PiPeers } from "../pi/pi.ts";
 
-/** See `../pi.ts` for what was chosen and why. Both ways find pi's own clients by themselves. */
+/** See `../pi/pi.ts` for what was chosen and why. Both ways find pi's own clients by themselves. */
 export const { agent, loop }: PiPeers = createPiPeers({
   name: "pi 0.73",
   imports: ["@mariozechner/pi-agent-core"],

@@ -1,2 +1,2 @@
-/** The low-level way; see `../pi.ts`. */
+/** The low-level way; see `../pi/pi.ts`. */
 export { loop as default } from "./peer.ts";

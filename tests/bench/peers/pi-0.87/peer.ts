@@ -11,9 +11,9 @@ import {
 import { anthropicMessagesApi } from "@earendil-works/pi-ai/api/anthropic-messages.lazy";
 import { openAICompletionsApi } from "@earendil-works/pi-ai/api/openai-completions.lazy";
 import type { Tool } from "../peer.ts";
-import { createPiPeers, type PiPeers } from "../pi.ts";
+import { createPiPeers, type PiPeers } from "../pi/pi.ts";
 
-/** See `../pi.ts` for what was chosen and why. Clients are behind `Models`, as documented. */
+/** See `../pi/pi.ts` for what was chosen and why. Clients are behind `Models`, as documented. */
 const models = createModels();
 models.setProvider(
   createProvider({

@@ -6,17 +6,14 @@ import {
   ToolResultBlock,
   ToolUseBlock,
 } from "@strands-agents/sdk";
-import { type Plain } from "../peer.ts";
-
-const converted = new WeakMap<readonly Plain[], Message[]>();
+import { once } from "../once.ts";
+import type { Plain } from "../peer.ts";
 
 /**
  * A history in the library's form, made once for each array. The results of a turn are
  * one message of the user, as the library has them itself.
  */
-export function toMessages(history: readonly Plain[]): Message[] {
-  const known = converted.get(history);
-  if (known) return known;
+export const toMessages = once((history: readonly Plain[]): Message[] => {
   const messages: Message[] = [];
   let results: ContentBlock[] | undefined;
   for (const plain of history) {
@@ -31,9 +28,8 @@ export function toMessages(history: readonly Plain[]): Message[] {
       messages.push(plain.role === "user" ? toUser(plain) : toAssistant(plain));
     }
   }
-  converted.set(history, messages);
   return messages;
-}
+});
 
 function toUser({ text }: Plain): Message {
   return new Message({ role: "user", content: [new TextBlock(text)] });

@@ -26,14 +26,9 @@ import {
 } from "@strands-agents/sdk";
 import type { MultiAgentStreamEvent } from "@strands-agents/sdk/multiagent";
 import { z } from "zod";
-import {
-  type HttpWork,
-  type Outcome,
-  type Peer,
-  formatReason,
-  type Tool,
-  type Work,
-} from "../peer.ts";
+import { once } from "../once.ts";
+import type { HttpWork, Outcome, Peer, Tool, Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 import { toMessages, toPlain } from "./messages.ts";
 import { ScriptedModel } from "./model.ts";
 
@@ -115,31 +110,20 @@ async function readOutcome(
   events: AsyncIterable<AgentStreamEvent>,
   work: Work,
 ): Promise<Outcome> {
-  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
-  let failure: { error?: string } = {};
+  const tally = new Tally();
+  let failure: unknown;
   try {
     for await (const event of events) {
       const delta = readDelta(event);
-      if (delta?.type === "textDelta") {
-        textDeltas++;
-        textChars += delta.text.length;
-      } else if (delta?.type === "toolUseInputDelta") argumentDeltas++;
+      if (delta?.type === "textDelta") tally.text(delta.text);
+      else if (delta?.type === "toolUseInputDelta") tally.argument();
       const wait = work.event?.();
       if (wait) await wait;
     }
   } catch (error) {
-    failure = { error: formatReason(error) };
+    failure = error;
   }
-  return {
-    textDeltas,
-    textChars,
-    argumentDeltas,
-    // When it is asked for, since a long history takes a while and no user would do it.
-    get messages() {
-      return toPlain(agent.messages);
-    },
-    ...failure,
-  };
+  return tally.outcome(() => toPlain(agent.messages), failure);
 }
 
 async function read(model: Model, { signal, text }: HttpWork): Promise<void> {
@@ -203,22 +187,16 @@ const hookable: readonly HookableEventConstructor<AgentStreamEvent | Initialized
   AgentResultEvent,
 ];
 
-const made = new WeakMap<Tool, InvokableTool<unknown, string>>();
+const zodTypes = { string: z.string(), number: z.number() };
 
-function toTool(definition: Tool): InvokableTool<unknown, string> {
-  const known = made.get(definition);
-  if (known) return known;
-  const { name, description, parameters, run } = definition;
-  const shape = Object.entries(parameters).map(([key, type]): [string, z.ZodType] => [
-    key,
-    type === "string" ? z.string() : z.number(),
-  ]);
-  const fresh = tool({
-    name,
-    description,
-    inputSchema: z.object(Object.fromEntries(shape)),
-    callback: (input, context) => run(input, context?.cancelSignal),
-  });
-  made.set(definition, fresh);
-  return fresh;
-}
+const toTool = once(
+  ({ name, description, parameters, run }: Tool): InvokableTool<unknown, string> => {
+    const shape = Object.entries(parameters).map(([key, type]) => [key, zodTypes[type]]);
+    return tool({
+      name,
+      description,
+      inputSchema: z.object(Object.fromEntries(shape)),
+      callback: (input, context) => run(input, context?.cancelSignal),
+    });
+  },
+);

@@ -13,7 +13,7 @@ import {
   type Model,
 } from "@gyre/ai";
 import { call, manualClock, say, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
-import type { Case, Line } from "./cases.ts";
+import type { Case, Line } from "../measure/lines.ts";
 
 /**
  * How much of each request is, byte for byte, the beginning of the request before: what a

@@ -2,7 +2,15 @@ import { execFileSync } from "node:child_process";
 import { agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
 import type { AssistantMessage, StreamFn } from "@gyre/ai";
 import type { FloorTool, RawEvent } from "./floor.ts";
-import { collect, cpuMs, interleaved, median } from "../measure/measure.ts";
+import {
+  type Case,
+  createGrowth,
+  createRatio,
+  formatMs,
+  formatShare,
+  type Line,
+} from "../measure/lines.ts";
+import { collect, interleaved, measureScript, median } from "../measure/measure.ts";
 import { benchModel, instant, instantSource, textSource, wire } from "./models.ts";
 import {
   addTool,
@@ -18,57 +26,30 @@ import {
   user,
 } from "./works.ts";
 
-/** One line of the table. `ratio` or `value` is held against `limit`. */
-export interface Line {
-  what: string;
-  floor?: string;
-  gyre: string;
-  measured: number;
-  limit: number;
-  unit: string;
-}
-
-export interface Case {
-  name: string;
-  run: () => Promise<Line[]>;
-}
-
 const ROUNDS = 7;
-
-const ratio = (one: number, other: number): number => one / other;
-const us = (ms: number, count: number): string => `${((ms * 1000) / count).toFixed(2)} us`;
+const IMPORT_ROUNDS = 15;
 
 const text: Case = {
   name: "text",
   async run() {
     const many = 100_000;
     const times = await interleaved(ROUNDS, createTextWork(many));
-    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
     // Many short runs, so that a run of 1,000 deltas is long enough to be measured.
     const few = 1_000;
-    const repeat = async (): Promise<void> => {
-      for (let i = 0; i < many / few; i++) await runGyre(wire(() => textSource(few)));
-    };
     const growth = await interleaved(ROUNDS, {
-      few: repeat,
-      many: async () => void (await runGyre(wire(() => textSource(many)))),
+      floor: async () => {
+        for (let i = 0; i < many / few; i++) await runGyre(wire(() => textSource(few)));
+      },
+      gyre: () => runGyre(wire(() => textSource(many))),
     });
+    const show = formatShare(many);
     return [
-      {
-        what: "100,000 text deltas",
-        floor: us(floor, many),
-        gyre: us(gyre, many),
-        measured: ratio(gyre, floor),
-        limit: 1.5,
-        unit: "x",
-      },
-      {
-        what: "growth per delta, 1,000 to 100,000",
-        gyre: us(growth["many"] ?? 0, many),
-        measured: ratio(growth["many"] ?? 0, growth["few"] ?? 1),
-        limit: 1.2,
-        unit: "x",
-      },
+      createRatio("100,000 text deltas", times, show, 1.5),
+      createGrowth(
+        "growth per delta, 1,000 to 100,000",
+        show(growth.gyre),
+        growth.gyre / growth.floor,
+      ),
     ];
   },
 };
@@ -78,23 +59,11 @@ const args: Case = {
   async run() {
     const small = await interleaved(ROUNDS, createArgumentsWork(800_000));
     const large = await interleaved(3, createArgumentsWork(4_000_000));
-    const [floor = 0, gyre = 0] = [small["floor"], small["gyre"]];
+    const show = formatMs(0);
+    const growth = large.gyre / 5 / small.gyre;
     return [
-      {
-        what: "800 KB of arguments in 16-byte deltas",
-        floor: `${floor.toFixed(0)} ms`,
-        gyre: `${gyre.toFixed(0)} ms`,
-        measured: ratio(gyre, floor),
-        limit: 2,
-        unit: "x",
-      },
-      {
-        what: "growth per byte, 800 KB to 4 MB",
-        gyre: `${(large["gyre"] ?? 0).toFixed(0)} ms`,
-        measured: ratio((large["gyre"] ?? 0) / 5, gyre),
-        limit: 1.2,
-        unit: "x",
-      },
+      createRatio("800 KB of arguments in 16-byte deltas", small, show, 2),
+      createGrowth("growth per byte, 800 KB to 4 MB", show(large.gyre), growth),
     ];
   },
 };
@@ -106,29 +75,16 @@ const turns: Case = {
     const times = await interleaved(15, createTurnsWork(many));
     const few = 10;
     const growth = await interleaved(25, {
-      few: async () => {
+      floor: async () => {
         for (let i = 0; i < many / few; i++) await runGyre(instant(callAdd(few)), [addTool]);
       },
-      many: async () => void (await runGyre(instant(callAdd(many)), [addTool])),
+      gyre: () => runGyre(instant(callAdd(many)), [addTool]),
     });
-    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
+    const show = formatShare(many);
     return [
-      {
-        what: "1,000 turns, a tool call each",
-        floor: us(floor, many),
-        gyre: us(gyre, many),
-        measured: ratio(gyre, floor),
-        limit: 4,
-        unit: "x",
-      },
-      {
-        what: "growth per turn, 10 to 1,000",
-        gyre: us(growth["many"] ?? 0, many),
-        // A run of 10 turns has 11 responses, so its turns look a little dearer than they are.
-        measured: ratio(growth["many"] ?? 0, growth["few"] ?? 1),
-        limit: 1.2,
-        unit: "x",
-      },
+      createRatio("1,000 turns, a tool call each", times, show, 4),
+      // A run of 10 turns has 11 responses, so its turns look a little dearer than they are.
+      createGrowth("growth per turn, 10 to 1,000", show(growth.gyre), growth.gyre / growth.floor),
     ];
   },
 };
@@ -171,17 +127,8 @@ const tools: Case = {
       });
       if (round >= 0) wall.gyre.push(performance.now() - before);
     }
-    const [floor, gyre] = [median(wall.floor), median(wall.gyre)];
-    return [
-      {
-        what: "100 tools of 10 ms in one turn, wall",
-        floor: `${floor.toFixed(2)} ms`,
-        gyre: `${gyre.toFixed(2)} ms`,
-        measured: ratio(gyre, floor),
-        limit: 1.1,
-        unit: "x",
-      },
-    ];
+    const times = { floor: median(wall.floor), gyre: median(wall.gyre) };
+    return [createRatio("100 tools of 10 ms in one turn, wall", times, formatMs(2), 1.1)];
   },
 };
 
@@ -202,47 +149,33 @@ const AGENTS = 1_000;
 const agents: Case = {
   name: "agents",
   async run() {
-    const floorAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => runFloorAtOnce(chatty, { add: floorAdd }));
-      for (const deltas of await Promise.all(runs)) expect("floor deltas", deltas, 152);
+    const runAll = async (side: string, run: () => Promise<number>): Promise<void> => {
+      for (const deltas of await Promise.all(Array.from({ length: AGENTS }, run))) {
+        expect(`${side} deltas`, deltas, 152);
+      }
     };
-    const gyreAll = async (): Promise<void> => {
-      const runs = Array.from({ length: AGENTS }, () => runGyre(instant(chatty), [addTool]));
-      for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
-    };
-    const times = await interleaved(ROUNDS, { floor: floorAll, gyre: gyreAll });
+    const floor = (): Promise<void> =>
+      runAll("floor", () => runFloorAtOnce(chatty, { add: floorAdd }));
+    const times = await interleaved(ROUNDS, {
+      floor,
+      gyre: () => runAll("gyre", () => runGyre(instant(chatty), [addTool])),
+    });
     // The same where a delta comes at a time: our wire then reads a generator, as the floor does.
     const oneByOne = wire((messages) => instantSource(chatty(messages)));
     const paced = await interleaved(ROUNDS, {
-      floor: floorAll,
-      gyre: async () => {
-        const runs = Array.from({ length: AGENTS }, () => runGyre(oneByOne, [addTool]));
-        for (const deltas of await Promise.all(runs)) expect("gyre deltas", deltas, 152);
-      },
+      floor,
+      gyre: () => runAll("gyre", () => runGyre(oneByOne, [addTool])),
     });
-    const [floor = 0, gyre = 0] = [times["floor"], times["gyre"]];
+    const what = "1,000 agents, 3 turns of 50 deltas, emitted at once";
     const memory = agentMemory();
+    const kb = (value: number): string => `${value.toFixed(0)} KB`;
     return [
-      {
-        what: "1,000 agents, 3 turns of 50 deltas, emitted at once",
-        floor: `${floor.toFixed(0)} ms`,
-        gyre: `${gyre.toFixed(0)} ms`,
-        measured: ratio(gyre, floor),
-        limit: 1.6,
-        unit: "x",
-      },
-      {
-        what: "the same, one delta at a time",
-        floor: `${(paced["floor"] ?? 0).toFixed(0)} ms`,
-        gyre: `${(paced["gyre"] ?? 0).toFixed(0)} ms`,
-        measured: ratio(paced["gyre"] ?? 0, paced["floor"] ?? 1),
-        limit: 1.6,
-        unit: "x",
-      },
+      createRatio(what, times, formatMs(0), 1.6),
+      createRatio("the same, one delta at a time", paced, formatMs(0), 1.6),
       {
         what: "memory an agent, at the peak",
-        floor: `${memory.floor.toFixed(0)} KB`,
-        gyre: `${memory.gyre.toFixed(0)} KB`,
+        floor: kb(memory.floor),
+        gyre: kb(memory.gyre),
         measured: memory.gyre,
         limit: 100,
         unit: " KB",
@@ -432,32 +365,23 @@ const slowConsumer: Case = {
 const importing: Case = {
   name: "import",
   run() {
-    const agent = import.meta.resolve("@gyre/agent");
-    const cpu = (code: string): number => {
-      const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
-      return Number(
-        execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }),
-      );
-    };
-    const bare: number[] = [];
-    const ours: number[] = [];
-    for (let i = 0; i < 15; i++) {
-      bare.push(cpu(""));
-      ours.push(cpu(`await import(${JSON.stringify(agent)})`));
-    }
-    const over = median(ours) - median(bare);
-    return Promise.resolve([
-      {
-        what: "importing @gyre/agent, CPU over bare node",
-        floor: `${median(bare).toFixed(0)} ms`,
-        gyre: `${median(ours).toFixed(0)} ms`,
-        measured: over,
-        limit: 40,
-        unit: " ms",
-      },
-    ]);
+    const code = `await import(${JSON.stringify(import.meta.resolve("@gyre/agent"))})`;
+    return Promise.resolve([measureImport("importing @gyre/agent, CPU over bare node", code, 40)]);
   },
 };
+
+/** How much longer Node takes to run `code` than to run nothing. */
+export function measureImport(what: string, code: string, limit: number): Line {
+  const bare: number[] = [];
+  const ours: number[] = [];
+  for (let round = 0; round < IMPORT_ROUNDS; round++) {
+    bare.push(measureScript(""));
+    ours.push(measureScript(code));
+  }
+  const [floor, gyre] = [median(bare), median(ours)];
+  const show = formatMs(0);
+  return { what, floor: show(floor), gyre: show(gyre), measured: gyre - floor, limit, unit: " ms" };
+}
 
 export const cases: readonly Case[] = [
   text,
@@ -470,5 +394,3 @@ export const cases: readonly Case[] = [
   slowConsumer,
   importing,
 ];
-
-export { cpuMs };

@@ -1,4 +1,4 @@
-import { execFileSync, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ApiProvider, Model } from "@gyre/ai";
 import { createProviders } from "@gyre/ai/providers";
@@ -6,13 +6,14 @@ import { anthropicMessages } from "@gyre/ai/providers/anthropic-messages";
 import { openaiCompletions } from "@gyre/ai/providers/openai-completions";
 import { openaiResponses } from "@gyre/ai/providers/openai-responses";
 import { createParser } from "eventsource-parser";
-import type { Case, Line } from "./cases.ts";
-import { interleaved, median } from "../measure/measure.ts";
+import { type Case, createRatio, formatShare, type Line } from "../measure/lines.ts";
+import { interleaved } from "../measure/measure.ts";
+import { measureImport } from "./cases.ts";
+import { expect } from "./works.ts";
 import { streamedChars } from "./stream-bodies.ts";
 
 const DELTAS = 20_000;
 const ROUNDS = 15;
-const IMPORT_ROUNDS = 15;
 
 /** Runs `work` with a server of made-up streams in a process of its own. */
 async function withServer<T>(work: (origin: string) => Promise<T>): Promise<T> {
@@ -59,10 +60,6 @@ async function gyre(provider: ApiProvider, baseUrl: string): Promise<number> {
 
 const CHARS = streamedChars(DELTAS);
 
-function expect(what: string, got: number, wanted: number): void {
-  if (got !== wanted) throw new Error(`${what}: ${got} instead of ${wanted}.`);
-}
-
 /** The formats, and how the bare reader of each knows a delta. */
 const FORMATS: readonly [ApiProvider, (event: never) => boolean][] = [
   [anthropicMessages(), (event: { type?: string }) => event.type === "content_block_delta"],
@@ -85,15 +82,8 @@ const decode: Case = {
           floor: async () => expect("deltas", await bare(url, isDelta), DELTAS),
           gyre: async () => expect("characters", await gyre(provider, url), CHARS),
         });
-        const { floor = Number.NaN, gyre: ours = Number.NaN } = times;
-        lines.push({
-          what: `${provider.api}: ${DELTAS} deltas over loopback, decoded and accumulated`,
-          floor: `${((floor * 1000) / DELTAS).toFixed(2)} us`,
-          gyre: `${((ours * 1000) / DELTAS).toFixed(2)} us`,
-          measured: ours / floor,
-          limit: 1.25,
-          unit: "x",
-        });
+        const what = `${provider.api}: ${DELTAS} deltas over loopback, decoded and accumulated`;
+        lines.push(createRatio(what, times, formatShare(DELTAS), 1.25));
       }
       return lines;
     }),
@@ -111,55 +101,26 @@ const longLine: Case = {
         expect("characters", chars, mb * 1_000_000);
       };
       const times = await interleaved(ROUNDS, {
-        short: () => read(SHORT_MB),
-        long: () => read(LONG_MB),
+        floor: () => read(SHORT_MB),
+        gyre: () => read(LONG_MB),
       });
-      const { long = Number.NaN, short = Number.NaN } = times;
-      return [
-        {
-          what: `one line of ${LONG_MB} MB: a byte against one of ${SHORT_MB} MB`,
-          floor: `${(short / SHORT_MB).toFixed(1)} ms a MB`,
-          gyre: `${(long / LONG_MB).toFixed(1)} ms a MB`,
-          measured: long / LONG_MB / (short / SHORT_MB),
-          limit: 1.5,
-          unit: "x",
-        },
-      ];
+      const aMb = { floor: times.floor / SHORT_MB, gyre: times.gyre / LONG_MB };
+      const what = `one line of ${LONG_MB} MB: a byte against one of ${SHORT_MB} MB`;
+      return [createRatio(what, aMb, (ms) => `${ms.toFixed(1)} ms a MB`, 1.5)];
     }),
 };
 
-const APIS = createProviders()
-  .list()
-  .map(({ api }) => api);
-
 const importing: Case = {
   name: "import-formats",
-  run() {
-    const cpu = (code: string): number => {
-      const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000)`;
-      const args = ["--input-type=module", "-e", script];
-      return Number(execFileSync(process.execPath, args, { encoding: "utf8" }));
-    };
-    const imports = APIS.map(
-      (api) => `await import(${JSON.stringify(import.meta.resolve(`@gyre/ai/providers/${api}`))})`,
-    );
-    const none: number[] = [];
-    const each: number[][] = imports.map(() => []);
-    for (let round = 0; round < IMPORT_ROUNDS; round++) {
-      none.push(cpu(""));
-      for (const [nth, code] of imports.entries()) each[nth]?.push(cpu(code));
-    }
-    return Promise.resolve(
-      APIS.map((api, nth) => ({
-        what: `importing the format ${api}, CPU over bare node`,
-        floor: `${median(none).toFixed(0)} ms`,
-        gyre: `${median(each[nth] ?? []).toFixed(0)} ms`,
-        measured: median(each[nth] ?? []) - median(none),
-        limit: 15,
-        unit: " ms",
-      })),
-    );
-  },
+  run: () =>
+    Promise.resolve(
+      createProviders()
+        .list()
+        .map(({ api }) => {
+          const code = `await import(${JSON.stringify(import.meta.resolve(`@gyre/ai/providers/${api}`))})`;
+          return measureImport(`importing the format ${api}, CPU over bare node`, code, 15);
+        }),
+    ),
 };
 
 export const serviceCases: readonly Case[] = [decode, longLine, importing];

@@ -1,6 +1,6 @@
 import { SseDecoder } from "@gyre/ai/stream";
 import { createParser } from "eventsource-parser";
-import type { Case, Line } from "./cases.ts";
+import { type Case, createRatio, formatMs, type Line } from "../measure/lines.ts";
 import { interleaved } from "../measure/measure.ts";
 
 const ROUNDS = 9;
@@ -74,16 +74,8 @@ export const sseCases: readonly Case[] = [
           const events = countEvents(open, pieces);
           if (events !== wanted) throw new Error(`${what}: ${events} events, not ${wanted}.`);
         };
-        const times = await interleaved(ROUNDS, { library: run(openLibrary), ours: run(openOurs) });
-        const { library = Number.NaN, ours = Number.NaN } = times;
-        lines.push({
-          what,
-          floor: `${library.toFixed(2)} ms`,
-          gyre: `${ours.toFixed(2)} ms`,
-          measured: ours / library,
-          limit: LIMIT,
-          unit: "x",
-        });
+        const times = await interleaved(ROUNDS, { floor: run(openLibrary), gyre: run(openOurs) });
+        lines.push(createRatio(what, times, formatMs(2), LIMIT));
       }
       return lines;
     },

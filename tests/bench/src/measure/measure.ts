@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+
 /** CPU time of this process, user and system, in milliseconds. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();
@@ -18,7 +20,7 @@ export function collect(): void {
 }
 
 /** Collections happen as they do in life: forcing one would also throw away compiled code. */
-export async function measureCpu(work: () => Promise<void>): Promise<number> {
+async function measureCpu(work: () => Promise<unknown>): Promise<number> {
   const before = cpuMs();
   await work();
   return cpuMs() - before;
@@ -30,15 +32,23 @@ const WARM_UP_MS = 3_000;
 /** Medians of the works over interleaved rounds, warmed up. */
 export async function interleaved(
   rounds: number,
-  works: Readonly<Record<string, () => Promise<void>>>,
-): Promise<Record<string, number>> {
+  works: Readonly<Record<"floor" | "gyre", () => Promise<unknown>>>,
+): Promise<{ floor: number; gyre: number }> {
   const warmedUpAt = performance.now() + WARM_UP_MS;
   while (performance.now() < warmedUpAt) for (const work of Object.values(works)) await work();
-  const times: Record<string, number[]> = {};
+  const floor: number[] = [];
+  const gyre: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (const [name, work] of Object.entries(works)) {
-      (times[name] ??= []).push(await measureCpu(work));
-    }
+    floor.push(await measureCpu(works.floor));
+    gyre.push(await measureCpu(works.gyre));
   }
-  return Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, median(ms)]));
+  return { floor: median(floor), gyre: median(gyre) };
+}
+
+/** CPU time in milliseconds of a process of Node that runs `code` as a module. */
+export function measureScript(code: string, cwd: string = process.cwd()): number {
+  const script = `${code};const{user,system}=process.cpuUsage();console.log((user+system)/1000);process.exit()`;
+  const args = ["--input-type=module", "-e", script];
+  const output = execFileSync(process.execPath, args, { cwd, encoding: "utf8" });
+  return Number(output.trim().split("\n").at(-1));
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentMessage } from "@gyre/agent";
-import type { Case, Line } from "../library/cases.ts";
+import type { Case, Line } from "../measure/lines.ts";
 import { median } from "../measure/measure.ts";
 
 /**

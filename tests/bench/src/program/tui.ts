@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { TerminalRun } from "../../../../packages/cli/dist/testing/terminal-program.js";
 import { fullClearsIn } from "../../../../packages/cli/dist/testing/screen-text.js";
-import type { Case, Line } from "../library/cases.ts";
+import type { Case, Line } from "../measure/lines.ts";
 import { type Bench, line, makeMessages, withProgram } from "./cli.ts";
 import { median } from "../measure/measure.ts";
 import { DEADLINE_MS, eventually, later, PROMPT, quiet, start, stop, withRun } from "./terminal.ts";

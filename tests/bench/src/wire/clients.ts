@@ -121,7 +121,7 @@ async function resumeMs(events: number): Promise<number> {
 const idle: WireClient[] = [];
 
 obey({
-  open: kind === ("bare" satisfies Kind) ? openBare : openGyre,
+  open: kind === ("floor" satisfies Kind) ? openBare : openGyre,
   /** What has come since the last look. */
   look: () => ({
     delays: delays.drain(),

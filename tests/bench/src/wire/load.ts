@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 /** What both ends of the load have in common: a clock, pieces of text, delays, and orders. */
 
 /** Which wire is measured: ours, or a WebSocket with nothing around it. */
-export type Kind = "gyre" | "bare";
+export type Kind = "gyre" | "floor";
 
 /** The clock of the system since it started; the same in every process, unlike `performance`. */
 export function nowMs(): number {

@@ -151,7 +151,7 @@ async function burst(pieces: number): Promise<number> {
   return pieces * speakers.length;
 }
 
-const served = await (kind === ("bare" satisfies Kind) ? serveBare() : serveGyre());
+const served = await (kind === ("floor" satisfies Kind) ? serveBare() : serveGyre());
 
 obey({
   place: () => ({ port: served.port, token: TOKEN }),

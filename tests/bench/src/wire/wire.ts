@@ -1,4 +1,4 @@
-import type { Case, Line } from "../library/cases.ts";
+import { type Case, createRatio, type Line } from "../measure/lines.ts";
 import { median } from "../measure/measure.ts";
 import { memoryMb } from "../program/processes.ts";
 import { Delays, type Kind, LoadProcess, PIECE_CHARS } from "./load.ts";
@@ -24,7 +24,7 @@ const LOAD_TAIL_EVENTS = 64;
 const DRAIN_DEADLINE_MS = 20_000;
 const LOOK_MS = 20;
 
-const KINDS: readonly Kind[] = ["bare", "gyre"];
+const KINDS: readonly Kind[] = ["floor", "gyre"];
 
 /** Both ends of one wire. */
 class Wire {
@@ -102,7 +102,7 @@ const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 type Both<T> = Record<Kind, T>;
 
 async function both<T>(make: (kind: Kind) => Promise<T> | T): Promise<Both<T>> {
-  return { bare: await make("bare"), gyre: await make("gyre") };
+  return { floor: await make("floor"), gyre: await make("gyre") };
 }
 
 async function withBoth<T>(work: (wires: Both<Wire>) => Promise<T>): Promise<T> {
@@ -152,8 +152,8 @@ const load: Case = {
       const usual = (values: Both<number[]>): Promise<Both<number>> =>
         both((kind) => median(values[kind]));
       return [
-        ratio(`${deltas}, ${SECONDS} s: delay, p99`, await usual(p99), ms, 2),
-        ratio("the same, p50", await usual(p50), ms, 2),
+        createRatio(`${deltas}, ${SECONDS} s: delay, p99`, await usual(p99), ms, 2),
+        createRatio("the same, p50", await usual(p50), ms, 2),
         line(`the same, lost, doubled or changed, of ${wires.gyre.sent}`, lost, 0, ""),
         {
           what: "the same, memory of the server (RSS, tidied up): at a third | at the end",
@@ -163,9 +163,19 @@ const load: Case = {
           limit: 1.25,
           unit: "x",
         },
-        ratio("the same, CPU of the server a delta", await both((k) => cost(k, "server")), us, 4),
-        ratio("the same, CPU of the clients a delta", await both((k) => cost(k, "clients")), us, 4),
-        ratio(
+        createRatio(
+          "the same, CPU of the server a delta",
+          await both((k) => cost(k, "server")),
+          us,
+          4,
+        ),
+        createRatio(
+          "the same, CPU of the clients a delta",
+          await both((k) => cost(k, "clients")),
+          us,
+          4,
+        ),
+        createRatio(
           `bytes on the wire for a delta of ${PIECE_CHARS}`,
           await both((kind) => per(kind, written[kind] - bytes[kind])),
           (value) => value.toFixed(0),
@@ -182,15 +192,6 @@ async function settledMb(wire: Wire): Promise<number> {
 }
 
 const us = (value: number): string => `${value.toFixed(1)} us`;
-
-function ratio(
-  what: string,
-  { bare, gyre }: Both<number>,
-  show: (value: number) => string,
-  limit: number,
-): Line {
-  return { what, floor: show(bare), gyre: show(gyre), measured: gyre / bare, limit, unit: "x" };
-}
 
 function line(what: string, measured: number, limit: number, unit: string): Line {
   const shown = measured.toFixed(measured < 10 && unit !== "" ? 1 : 0);
@@ -217,17 +218,9 @@ const ramp: Case = {
           else over.add(kind);
         }
       }
-      const { bare, gyre } = held;
-      return [
-        {
-          what: `most deltas a second with p99 below ${MAX_P99_MS} ms, ${STREAMS} streams`,
-          floor: `${bare.toFixed(0)}k`,
-          gyre: `${gyre.toFixed(0)}k`,
-          measured: bare / gyre,
-          limit: 3,
-          unit: "x",
-        },
-      ];
+      const what = `most deltas a second with p99 below ${MAX_P99_MS} ms, ${STREAMS} streams`;
+      const line = createRatio(what, held, (thousands) => `${thousands.toFixed(0)}k`, 3);
+      return [{ ...line, measured: held.floor / held.gyre }];
     }),
 };
 

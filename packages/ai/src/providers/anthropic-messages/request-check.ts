@@ -89,7 +89,7 @@ function combined(problems: Problems, messages: unknown): Turn[] {
   for (const [index, message] of problems.filled(messages, "messages").entries()) {
     const at = `messages[${index}]`;
     const { role, content } = problems.fields(message, at);
-    problems.isAmong(role, ["user", "assistant"], at);
+    problems.mustBeIn(role, ["user", "assistant"], at);
     const blocks =
       typeof content === "string"
         ? [{ type: "text", text: content }]
@@ -155,7 +155,7 @@ function checkServerBlocks(problems: Problems, { at, content }: Turn, isLast: bo
 function checkBlock(problems: Problems, block: Fields, role: unknown, at: string): void {
   const type = String(block["type"]);
   const isServer = role === "assistant" && SERVER_BLOCK.test(type);
-  if (!isServer) problems.isAmong(type, role === "user" ? OF_USERS : OF_ASSISTANTS, at);
+  if (!isServer) problems.mustBeIn(type, role === "user" ? OF_USERS : OF_ASSISTANTS, at);
   switch (type) {
     case "text":
       problems.must(!isBlank(block["text"]), at, "text must not be blank");
@@ -186,9 +186,9 @@ function checkBlock(problems: Problems, block: Fields, role: unknown, at: string
 
 function checkImage(problems: Problems, block: Fields, at: string): void {
   const source = problems.fields(block["source"], at);
-  problems.isAmong(source["type"], ["base64", "url", "file"], at);
+  problems.mustBeIn(source["type"], ["base64", "url", "file"], at);
   if (source["type"] !== "base64") return;
-  problems.isAmong(source["media_type"], IMAGE_TYPES, at);
+  problems.mustBeIn(source["media_type"], IMAGE_TYPES, at);
   problems.base64(source["data"], at);
 }
 
@@ -197,7 +197,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
   const { content } = block;
   if (content === undefined || typeof content === "string") return;
   for (const part of toList(content).map(toFields)) {
-    problems.isAmong(part["type"], IN_RESULTS, `${at}.content`);
+    problems.mustBeIn(part["type"], IN_RESULTS, `${at}.content`);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image") checkImage(problems, part, at);
     const fits = block["is_error"] !== true || part["type"] === "text";
@@ -208,7 +208,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
 function checkSystem(problems: Problems, system: unknown): void {
   if (system === undefined || typeof system === "string") return;
   for (const block of toList(system).map(toFields)) {
-    problems.isAmong(block["type"], ["text"], "system");
+    problems.mustBeIn(block["type"], ["text"], "system");
     problems.must(!isBlank(block["text"]), "system", "text must not be blank");
   }
 }
@@ -231,8 +231,8 @@ function checkTools(problems: Problems, body: Fields, turns: readonly Turn[]): v
   if (choice === undefined) return;
   const { name, type } = problems.fields(choice, "tool_choice");
   problems.must(tools.length > 0, "tool_choice", "only together with tools");
-  problems.isAmong(type, ["auto", "any", "none", "tool"], "tool_choice");
-  if (type === "tool") problems.isAmong(name, names, "tool_choice");
+  problems.mustBeIn(type, ["auto", "any", "none", "tool"], "tool_choice");
+  if (type === "tool") problems.mustBeIn(name, names, "tool_choice");
 }
 
 function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[]): void {
@@ -256,7 +256,7 @@ function checkThinking(problems: Problems, body: Fields, turns: readonly Turn[])
 /** What is said about thinking to a Claude model, here or behind another service. */
 export function checkClaudeThinking(problems: Problems, body: Fields, limit: unknown): void {
   const thinking = problems.fields(body["thinking"], "thinking");
-  problems.isAmong(thinking["type"], THINKING_TYPES, "thinking.type");
+  problems.mustBeIn(thinking["type"], THINKING_TYPES, "thinking.type");
   if (thinking["type"] === "disabled") return;
   const heat = body["temperature"];
   problems.must(heat === undefined || heat === 1, "temperature", "not with thinking");
@@ -331,10 +331,10 @@ function checkCacheMarks(problems: Problems, body: Fields): void {
     if (mark !== undefined) {
       marks++;
       const { ttl, type } = problems.fields(mark, at);
-      problems.isAmong(type, ["ephemeral"], at);
-      problems.isAmong(ttl, CACHE_LIFETIMES, at);
+      problems.mustBeIn(type, ["ephemeral"], at);
+      problems.mustBeIn(ttl, CACHE_LIFETIMES, at);
       const kind = fields["type"] ?? "tool_use";
-      problems.isAmong(kind, [...CACHED, "custom"], `${at} cache_control`);
+      problems.mustBeIn(kind, [...CACHED, "custom"], `${at} cache_control`);
     }
     if (fields["type"] === "tool_use") return;
     if (fields["content"] !== undefined) look(fields["content"], at);

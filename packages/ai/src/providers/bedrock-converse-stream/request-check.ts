@@ -80,7 +80,7 @@ function checkMessage(problems: Problems, { at, content, role }: Message): void 
     const here = `${at}.content[${index}]`;
     const kinds = Object.keys(block);
     problems.must(kinds.length === 1, here, `a block holds one thing, not ${kinds.length}`);
-    problems.isAmong(kinds[0], allowed, here);
+    problems.mustBeIn(kinds[0], allowed, here);
     checkBlock(problems, block, here);
   }
   const marked = content[0]?.["cachePoint"] !== undefined;
@@ -109,19 +109,19 @@ function checkBlock(problems: Problems, block: Fields, at: string): void {
 
 function checkImage(problems: Problems, image: unknown, at: string): void {
   const { format, source } = problems.fields(image, at);
-  problems.isAmong(format, IMAGE_FORMATS, at);
+  problems.mustBeIn(format, IMAGE_FORMATS, at);
   problems.base64(toFields(source)["bytes"], at);
 }
 
 function checkResult(problems: Problems, result: Fields, at: string): void {
   const { content, status, toolUseId } = result;
   problems.matches(toolUseId, CALL_ID, at);
-  if (status !== undefined) problems.isAmong(status, ["success", "error"], at);
+  if (status !== undefined) problems.mustBeIn(status, ["success", "error"], at);
   const parts = status === "error" ? problems.filled(content, at) : toList(content);
   for (const part of parts.map(toFields)) {
     const [kind = "", ...more] = Object.keys(part);
     problems.must(more.length === 0, at, "a block holds one thing");
-    problems.isAmong(kind, IN_RESULTS, at);
+    problems.mustBeIn(kind, IN_RESULTS, at);
     if (kind === "text") problems.must(!isBlank(part["text"]), at, "text must not be blank");
     if (kind === "image") checkImage(problems, part["image"], at);
   }
@@ -182,9 +182,9 @@ function checkTools(problems: Problems, body: Fields, messages: readonly Message
   if (toolChoice === undefined) return;
   const [kind, ...more] = Object.keys(problems.fields(toolChoice, "toolChoice"));
   problems.must(more.length === 0, "toolChoice", "is one thing");
-  problems.isAmong(kind, ["auto", "any", "tool"], "toolChoice");
+  problems.mustBeIn(kind, ["auto", "any", "tool"], "toolChoice");
   const chosen = toFields(toFields(toolChoice)["tool"])["name"];
-  if (kind === "tool") problems.isAmong(chosen, names, "toolChoice");
+  if (kind === "tool") problems.mustBeIn(chosen, names, "toolChoice");
 }
 
 function checkSystem(problems: Problems, system: unknown): void {
@@ -204,8 +204,8 @@ function checkCachePoints(problems: Problems, body: Fields): void {
   problems.must(points.length <= MAX_CACHE_POINTS, "cachePoint", `more than ${MAX_CACHE_POINTS}`);
   for (const point of points) {
     const { ttl, type } = problems.fields(point, "cachePoint");
-    problems.isAmong(type, ["default"], "cachePoint");
-    problems.isAmong(ttl, [undefined, "5m", "1h"], "cachePoint");
+    problems.mustBeIn(type, ["default"], "cachePoint");
+    problems.mustBeIn(ttl, [undefined, "5m", "1h"], "cachePoint");
   }
 }
 

@@ -83,7 +83,7 @@ const check: RequestCheck = requestCheck((problems, body, model) => {
     return { role, parts: list, at: `contents[${index}]` };
   });
   for (const content of contents) {
-    problems.isAmong(content.role, ["user", "model"], content.at);
+    problems.mustBeIn(content.role, ["user", "model"], content.at);
     for (const part of content.parts) checkPart(problems, part, content);
   }
   problems.must(contents[0]?.role === "user", "contents", "the first must be of the user");
@@ -128,7 +128,7 @@ function checkPart(problems: Problems, part: Fields, { at, role }: Content): voi
 
 function checkImage(problems: Problems, part: Fields, types: readonly string[], at: string): void {
   const { data, mimeType } = problems.fields(part["inlineData"], at);
-  problems.isAmong(mimeType, types, at);
+  problems.mustBeIn(mimeType, types, at);
   problems.base64(data, at);
 }
 
@@ -205,11 +205,11 @@ function checkTools(problems: Problems, body: Fields): void {
   const config = toFields(body["toolConfig"])["functionCallingConfig"];
   if (config === undefined) return;
   const { allowedFunctionNames: allowed, mode } = problems.fields(config, "toolConfig");
-  if (mode !== undefined) problems.isAmong(mode, MODES, "toolConfig");
+  if (mode !== undefined) problems.mustBeIn(mode, MODES, "toolConfig");
   problems.must(declared.length > 0, "toolConfig", "only together with functions");
   if (allowed === undefined) return;
-  problems.isAmong(mode, ["ANY", "VALIDATED"], "allowedFunctionNames");
-  for (const name of toList(allowed)) problems.isAmong(name, names, "allowedFunctionNames");
+  problems.mustBeIn(mode, ["ANY", "VALIDATED"], "allowedFunctionNames");
+  for (const name of toList(allowed)) problems.mustBeIn(name, names, "allowedFunctionNames");
 }
 
 function checkConfig(problems: Problems, value: unknown): void {
@@ -221,7 +221,7 @@ function checkConfig(problems: Problems, value: unknown): void {
   const both = thinkingBudget !== undefined && thinkingLevel !== undefined;
   problems.must(!both, "thinkingConfig", "has both a budget and a level");
   if (thinkingLevel !== undefined) {
-    problems.isAmong(
+    problems.mustBeIn(
       problems.text(thinkingLevel, "thinkingLevel").toUpperCase(),
       LEVELS,
       "thinkingLevel",

@@ -40,7 +40,7 @@ const LEVELS = [undefined, true, false, "low", "medium", "high", "max"];
 const check: RequestCheck = requestCheck((problems, body) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
-  problems.isAmong(body["think"], LEVELS, "think");
+  problems.mustBeIn(body["think"], LEVELS, "think");
   let asked: Fields[] = [];
   for (const [index, message] of problems.filled(body["messages"], "messages").entries()) {
     const at = `messages[${index}]`;
@@ -60,7 +60,7 @@ const check: RequestCheck = requestCheck((problems, body) => {
   problems.must(asked.length === 0, "messages", "ends with calls that have no results");
   for (const [index, tool] of toList(body["tools"]).map(toFields).entries()) {
     const at = `tools[${index}]`;
-    problems.isAmong(tool["type"], ["function"], at);
+    problems.mustBeIn(tool["type"], ["function"], at);
     const { name, parameters } = problems.fields(tool["function"], at);
     problems.must(problems.text(name, at) !== "", at, "needs a name");
     problems.objectSchema(parameters, at);
@@ -70,7 +70,7 @@ const check: RequestCheck = requestCheck((problems, body) => {
 function checkMessage(problems: Problems, message: Fields, at: string): void {
   const { content, images, role, tool_calls: calls } = message;
   problems.onlyKeys(message, MESSAGE_KEYS, at);
-  problems.isAmong(role, ROLES, at);
+  problems.mustBeIn(role, ROLES, at);
   const text = problems.text(content, at);
   if (images !== undefined) {
     for (const image of problems.filled(images, `${at}.images`)) problems.base64(image, at);

@@ -143,7 +143,7 @@ function checkContent(
     return;
   }
   for (const part of problems.filled(content, `${at}.content`).map(toFields)) {
-    problems.isAmong(part["type"], allowed, at);
+    problems.mustBeIn(part["type"], allowed, at);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image_url") {
       checkImageUrl(problems, problems.fields(part["image_url"], at)["url"], at);
@@ -161,7 +161,7 @@ function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, a
   for (const call of problems.filled(calls, `${at}.tool_calls`).map(toFields)) {
     const callKeys = new Set(["id", "type", "function", ...(dialect.callKeys ?? [])]);
     problems.onlyKeys(call, callKeys, at);
-    problems.isAmong(call["type"], ["function"], at);
+    problems.mustBeIn(call["type"], ["function"], at);
     problems.matches(call["id"], dialect.callId, at);
     const { arguments: given, name } = problems.fields(call["function"], at);
     problems.matches(name, TOOL_NAME, at);
@@ -220,7 +220,7 @@ function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
     const list = problems.filled(tools, "tools").map(toFields);
     problems.must(list.length <= MAX_TOOLS, "tools", `more than ${MAX_TOOLS}`);
     for (const tool of list) {
-      problems.isAmong(tool["type"], ["function"], "tools");
+      problems.mustBeIn(tool["type"], ["function"], "tools");
       const { name, parameters } = problems.fields(tool["function"], "tools");
       problems.matches(name, TOOL_NAME, "tools");
       if (parameters !== undefined) problems.objectSchema(parameters, `tools ${String(name)}`);
@@ -230,15 +230,15 @@ function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
   problems.distinct(names, "tools");
   if (choice === undefined) return;
   problems.must(tools !== undefined, "tool_choice", "only together with tools");
-  if (typeof choice === "string") return problems.isAmong(choice, dialect.choices, "tool_choice");
+  if (typeof choice === "string") return problems.mustBeIn(choice, dialect.choices, "tool_choice");
   const { function: named, type } = problems.fields(choice, "tool_choice");
-  problems.isAmong(type, ["function"], "tool_choice");
-  problems.isAmong(toFields(named)["name"], names, "tool_choice");
+  problems.mustBeIn(type, ["function"], "tool_choice");
+  problems.mustBeIn(toFields(named)["name"], names, "tool_choice");
 }
 
 function checkParameters(problems: Problems, body: Fields, dialect: Dialect, model: string): void {
   const { prompt_cache_key: key, reasoning_effort: effort } = body;
-  if (effort !== undefined) problems.isAmong(effort, dialect.efforts, "reasoning_effort");
+  if (effort !== undefined) problems.mustBeIn(effort, dialect.efforts, "reasoning_effort");
   const streams = body["stream"] === true || body["stream_options"] === undefined;
   problems.must(streams, "stream_options", "only together with stream");
   const limits = ["max_tokens", "max_completion_tokens"].filter((name) => name in body);

@@ -112,7 +112,7 @@ function checkItem(problems: Problems, item: Fields, at: string): void {
 
 function checkMessage(problems: Problems, item: Fields, at: string): void {
   const { content, role } = item;
-  problems.isAmong(role, ["user", "assistant", "system", "developer"], at);
+  problems.mustBeIn(role, ["user", "assistant", "system", "developer"], at);
   if (typeof content === "string") {
     problems.must(content !== "", at, "content must not be empty");
     return;
@@ -132,7 +132,7 @@ function checkParts(
   at: string,
 ): void {
   for (const part of problems.filled(content, `${at}.content`).map(toFields)) {
-    problems.isAmong(part["type"], allowed, at);
+    problems.mustBeIn(part["type"], allowed, at);
     if (part["type"] === "input_image") checkImageUrl(problems, part["image_url"], at);
     if (part["type"] === "output_text" && part["annotations"] !== undefined) {
       problems.must(Array.isArray(part["annotations"]), at, "annotations must be a list");
@@ -183,10 +183,10 @@ function checkTools(problems: Problems, body: Fields): void {
   if (choice === undefined) return;
   problems.must(tools !== undefined, "tool_choice", "only together with tools");
   if (typeof choice === "string") {
-    return problems.isAmong(choice, ["none", "auto", "required"], "tool_choice");
+    return problems.mustBeIn(choice, ["none", "auto", "required"], "tool_choice");
   }
   const { name, type } = problems.fields(choice, "tool_choice");
-  if (type === "function") problems.isAmong(name, names, "tool_choice");
+  if (type === "function") problems.mustBeIn(name, names, "tool_choice");
 }
 
 function checkParameters(problems: Problems, body: Fields, thinks: boolean): void {
@@ -197,7 +197,7 @@ function checkParameters(problems: Problems, body: Fields, thinks: boolean): voi
   if (reasoning !== undefined) {
     problems.must(thinks, "reasoning", "only for models that think");
     const { effort = "medium" } = problems.fields(reasoning, "reasoning");
-    problems.isAmong(effort, EFFORTS, "reasoning.effort");
+    problems.mustBeIn(effort, EFFORTS, "reasoning.effort");
   }
   problems.must(!thinks || body["temperature"] === undefined, "temperature", "not with thinking");
   for (const name of ["prompt_cache_key", "safety_identifier"]) {

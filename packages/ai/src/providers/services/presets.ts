@@ -26,27 +26,29 @@ export interface ServicePreset {
   quirks?: Readonly<Record<string, unknown>>;
 }
 
+/** A service whose environment variables have the usual names, unless `more` has others. */
+function defineService(
+  id: string,
+  name: string,
+  api: string,
+  more: Partial<ServicePreset> & { quirks?: ChatQuirks } = {},
+): ServicePreset {
+  const variable = id.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+  const env = { keyEnv: [`${variable}_API_KEY`], urlEnv: [`${variable}_BASE_URL`] };
+  return { id, name, api, ...env, ...more };
+}
+
 const CHAT = "openai-completions";
 /** Services that know a low, a high and a highest effort. */
 const LOW_HIGH_MAX: ChatQuirks["efforts"] = { medium: "high", xhigh: "max" };
 
 /** The services that are known by name. */
 export const SERVICES: readonly ServicePreset[] = [
-  {
-    id: "anthropic",
-    name: "Anthropic",
-    api: "anthropic-messages",
+  defineService("anthropic", "Anthropic", "anthropic-messages", {
     baseUrl: "https://api.anthropic.com",
-    keyEnv: ["ANTHROPIC_API_KEY"],
-    urlEnv: ["ANTHROPIC_BASE_URL"],
-  },
-  {
-    id: "openai",
-    name: "OpenAI",
-    api: "openai-responses",
+  }),
+  defineService("openai", "OpenAI", "openai-responses", {
     baseUrl: "https://api.openai.com/v1",
-    keyEnv: ["OPENAI_API_KEY"],
-    urlEnv: ["OPENAI_BASE_URL"],
     quirks: {
       promptCacheKey: true,
       byModel: [
@@ -55,70 +57,40 @@ export const SERVICES: readonly ServicePreset[] = [
         { ids: "^gpt-5(?!\\.)", quirks: { efforts: { minimal: "minimal" } } },
         { ids: "^gpt-(5\\.[2-9]|[6-9])", quirks: { efforts: { xhigh: "xhigh" } } },
       ],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "azure-openai-responses",
-    name: "Azure OpenAI",
-    api: "openai-responses",
+    },
+  }),
+  defineService("azure-openai-responses", "Azure OpenAI", "openai-responses", {
     keyEnv: ["AZURE_OPENAI_API_KEY"],
     urlEnv: ["AZURE_OPENAI_BASE_URL"],
     auth: "api-key",
-  },
-  {
-    id: "azure-openai",
-    name: "Azure OpenAI",
-    api: CHAT,
-    keyEnv: ["AZURE_OPENAI_API_KEY"],
-    urlEnv: ["AZURE_OPENAI_BASE_URL"],
-    auth: "api-key",
-  },
-  {
-    id: "google",
-    name: "Google Gemini",
-    api: "google-generative-ai",
+  }),
+  defineService("azure-openai", "Azure OpenAI", CHAT, { auth: "api-key" }),
+  defineService("google", "Google Gemini", "google-generative-ai", {
     baseUrl: "https://generativelanguage.googleapis.com/v1beta",
     keyEnv: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     urlEnv: ["GEMINI_BASE_URL"],
-  },
-  {
-    id: "google-vertex",
-    name: "Google Vertex AI",
-    api: "google-generative-ai",
+  }),
+  defineService("google-vertex", "Google Vertex AI", "google-generative-ai", {
     baseUrl: "https://aiplatform.googleapis.com/v1/publishers/google",
     keyEnv: ["GOOGLE_VERTEX_TOKEN", "GOOGLE_VERTEX_API_KEY"],
-    urlEnv: ["GOOGLE_VERTEX_BASE_URL"],
-  },
-  {
-    id: "amazon-bedrock",
-    name: "Amazon Bedrock",
-    api: "bedrock-converse-stream",
+  }),
+  defineService("amazon-bedrock", "Amazon Bedrock", "bedrock-converse-stream", {
     baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com",
     keyEnv: ["AWS_BEARER_TOKEN_BEDROCK"],
     urlEnv: ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
-  },
-  {
-    id: "openrouter",
-    name: "OpenRouter",
-    api: CHAT,
+  }),
+  defineService("openrouter", "OpenRouter", CHAT, {
     baseUrl: "https://openrouter.ai/api/v1",
-    keyEnv: ["OPENROUTER_API_KEY"],
-    urlEnv: ["OPENROUTER_BASE_URL"],
     quirks: {
       reasoning: "openrouter",
       reasoningBack: "reasoning_details",
       efforts: { minimal: "minimal", xhigh: "xhigh" },
       usageCost: true,
       byModel: [{ ids: "claude", quirks: { cacheControl: true } }],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "groq",
-    name: "Groq",
-    api: CHAT,
+    },
+  }),
+  defineService("groq", "Groq", CHAT, {
     baseUrl: "https://api.groq.com/openai/v1",
-    keyEnv: ["GROQ_API_KEY"],
-    urlEnv: ["GROQ_BASE_URL"],
     quirks: {
       maxTokensField: "max_completion_tokens",
       reasoningBack: "reasoning",
@@ -139,15 +111,10 @@ export const SERVICES: readonly ServicePreset[] = [
           },
         },
       ],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "xai",
-    name: "xAI",
-    api: CHAT,
+    },
+  }),
+  defineService("xai", "xAI", CHAT, {
     baseUrl: "https://api.x.ai/v1",
-    keyEnv: ["XAI_API_KEY"],
-    urlEnv: ["XAI_BASE_URL"],
     quirks: {
       sessionHeader: "x-grok-conv-id",
       byModel: [
@@ -155,30 +122,20 @@ export const SERVICES: readonly ServicePreset[] = [
         // These reject a thinking level.
         { ids: "grok-(4(-|$)|4\\.20|build|code)", quirks: { reasoning: "none" } },
       ],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "deepseek",
-    name: "DeepSeek",
-    api: CHAT,
+    },
+  }),
+  defineService("deepseek", "DeepSeek", CHAT, {
     baseUrl: "https://api.deepseek.com/v1",
-    keyEnv: ["DEEPSEEK_API_KEY"],
-    urlEnv: ["DEEPSEEK_BASE_URL"],
     quirks: {
       reasoning: "thinking",
       efforts: LOW_HIGH_MAX,
       thinkingOff: true,
       reasoningBack: "reasoning_content",
       reasoningRequired: true,
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "mistral",
-    name: "Mistral",
-    api: CHAT,
+    },
+  }),
+  defineService("mistral", "Mistral", CHAT, {
     baseUrl: "https://api.mistral.ai/v1",
-    keyEnv: ["MISTRAL_API_KEY"],
-    urlEnv: ["MISTRAL_BASE_URL"],
     quirks: {
       streamUsage: false,
       efforts: { minimal: "high", low: "high", medium: "high" },
@@ -190,24 +147,14 @@ export const SERVICES: readonly ServicePreset[] = [
       assistantAfterResults: true,
       userLast: true,
       byModel: [{ ids: "magistral", quirks: { reasoning: "none" } }],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "together",
-    name: "Together",
-    api: CHAT,
+    },
+  }),
+  defineService("together", "Together", CHAT, {
     baseUrl: "https://api.together.xyz/v1",
-    keyEnv: ["TOGETHER_API_KEY"],
-    urlEnv: ["TOGETHER_BASE_URL"],
-    quirks: { alwaysLimit: true } satisfies ChatQuirks,
-  },
-  {
-    id: "fireworks",
-    name: "Fireworks",
-    api: CHAT,
+    quirks: { alwaysLimit: true },
+  }),
+  defineService("fireworks", "Fireworks", CHAT, {
     baseUrl: "https://api.fireworks.ai/inference/v1",
-    keyEnv: ["FIREWORKS_API_KEY"],
-    urlEnv: ["FIREWORKS_BASE_URL"],
     quirks: {
       alwaysLimit: true,
       thinkingOff: true,
@@ -215,32 +162,19 @@ export const SERVICES: readonly ServicePreset[] = [
       sessionHeader: "x-session-affinity",
       // These always think.
       byModel: [{ ids: "gpt-oss|kimi", quirks: { thinkingOff: false } }],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "cerebras",
-    name: "Cerebras",
-    api: CHAT,
+    },
+  }),
+  defineService("cerebras", "Cerebras", CHAT, {
     baseUrl: "https://api.cerebras.ai/v1",
-    keyEnv: ["CEREBRAS_API_KEY"],
-    urlEnv: ["CEREBRAS_BASE_URL"],
-    quirks: { maxTokensField: "max_completion_tokens" } satisfies ChatQuirks,
-  },
-  {
-    id: "huggingface",
-    name: "Hugging Face",
-    api: CHAT,
+    quirks: { maxTokensField: "max_completion_tokens" },
+  }),
+  defineService("huggingface", "Hugging Face", CHAT, {
     baseUrl: "https://router.huggingface.co/v1",
     keyEnv: ["HF_TOKEN"],
     urlEnv: ["HF_BASE_URL"],
-  },
-  {
-    id: "moonshot",
-    name: "Moonshot",
-    api: CHAT,
+  }),
+  defineService("moonshot", "Moonshot", CHAT, {
     baseUrl: "https://api.moonshot.ai/v1",
-    keyEnv: ["MOONSHOT_API_KEY"],
-    urlEnv: ["MOONSHOT_BASE_URL"],
     quirks: {
       maxTokensField: "max_completion_tokens",
       alwaysLimit: true,
@@ -257,15 +191,10 @@ export const SERVICES: readonly ServicePreset[] = [
         { ids: "k2\\.6", quirks: { thinkingExtra: { keep: "all" } } },
         { ids: "k[3-9]", quirks: { reasoning: "effort", efforts: LOW_HIGH_MAX } },
       ],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "zai",
-    name: "Z.ai",
-    api: CHAT,
+    },
+  }),
+  defineService("zai", "Z.ai", CHAT, {
     baseUrl: "https://api.z.ai/api/paas/v4",
-    keyEnv: ["ZAI_API_KEY"],
-    urlEnv: ["ZAI_BASE_URL"],
     quirks: {
       reasoning: "thinking",
       efforts: LOW_HIGH_MAX,
@@ -276,79 +205,51 @@ export const SERVICES: readonly ServicePreset[] = [
       // Else arguments come only when they are whole, after a long silence.
       extra: { tool_stream: true },
       byModel: [{ ids: "glm-(5\\.[3-9]|[6-9])", quirks: { thinkingOff: false } }],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "perplexity",
-    name: "Perplexity",
-    api: CHAT,
+    },
+  }),
+  defineService("perplexity", "Perplexity", CHAT, {
     baseUrl: "https://api.perplexity.ai",
-    keyEnv: ["PERPLEXITY_API_KEY"],
-    urlEnv: ["PERPLEXITY_BASE_URL"],
     quirks: {
       reasoning: "none",
       tools: false,
       alternate: true,
       userLast: true,
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "github-models",
-    name: "GitHub Models",
-    api: CHAT,
+    },
+  }),
+  defineService("github-models", "GitHub Models", CHAT, {
     baseUrl: "https://models.github.ai/inference",
     keyEnv: ["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN"],
-    urlEnv: ["GITHUB_MODELS_BASE_URL"],
-  },
-  {
-    id: "ollama",
-    name: "Ollama",
-    api: "ollama",
+  }),
+  defineService("ollama", "Ollama", "ollama", {
     baseUrl: "http://127.0.0.1:11434",
-    keyEnv: ["OLLAMA_API_KEY"],
     urlEnv: ["OLLAMA_HOST"],
     keyless: true,
-  },
-  {
-    id: "lmstudio",
-    name: "LM Studio",
-    api: CHAT,
+  }),
+  defineService("lmstudio", "LM Studio", CHAT, {
     baseUrl: "http://127.0.0.1:1234/v1",
-    keyEnv: ["LMSTUDIO_API_KEY"],
-    urlEnv: ["LMSTUDIO_BASE_URL"],
     keyless: true,
-    quirks: { reasoningBack: "reasoning_content" } satisfies ChatQuirks,
-  },
-  {
-    id: "llamacpp",
-    name: "llama.cpp",
-    api: CHAT,
+    quirks: { reasoningBack: "reasoning_content" },
+  }),
+  defineService("llamacpp", "llama.cpp", CHAT, {
     baseUrl: "http://127.0.0.1:8080/v1",
-    keyEnv: ["LLAMACPP_API_KEY"],
-    urlEnv: ["LLAMACPP_BASE_URL"],
     keyless: true,
     quirks: {
       reasoning: "template",
       thinkingOff: true,
       reasoningBack: "reasoning_content",
       byModel: [{ ids: "gpt-oss", quirks: { reasoning: "effort", thinkingOff: false } }],
-    } satisfies ChatQuirks,
-  },
-  {
-    id: "vllm",
-    name: "vLLM",
-    api: CHAT,
+    },
+  }),
+  defineService("vllm", "vLLM", CHAT, {
     baseUrl: "http://127.0.0.1:8000/v1",
-    keyEnv: ["VLLM_API_KEY"],
-    urlEnv: ["VLLM_BASE_URL"],
     keyless: true,
     quirks: {
       reasoning: "template",
       thinkingOff: true,
       reasoningBack: "reasoning",
       byModel: [{ ids: "gpt-oss", quirks: { reasoning: "effort", thinkingOff: false } }],
-    } satisfies ChatQuirks,
-  },
+    },
+  }),
 ];
 
 /** The preset of a service by its id; those of one's own go first. */
@@ -361,15 +262,6 @@ export function findService(id: string, own?: readonly ServicePreset[]): Service
 export function resolveService(model: Model, own?: readonly ServicePreset[]): ServicePreset {
   const known = findService(model.provider, own);
   if (known) return known;
-  const name = model.provider;
-  const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-  return {
-    id: name,
-    name,
-    api: model.api,
-    keyEnv: [`${variable}_API_KEY`],
-    urlEnv: [`${variable}_BASE_URL`],
-    // A model with an address of its own may be at a server that wants no key.
-    keyless: true,
-  };
+  // A model with an address of its own may be at a server that wants no key.
+  return defineService(model.provider, model.provider, model.api, { keyless: true });
 }

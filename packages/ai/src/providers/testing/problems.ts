@@ -41,7 +41,7 @@ export class Problems {
     return text;
   }
 
-  isAmong(value: unknown, allowed: readonly unknown[], at: string): void {
+  mustBeIn(value: unknown, allowed: readonly unknown[], at: string): void {
     this.must(allowed.includes(value), at, `${JSON.stringify(value)} is none of ${allowed.join()}`);
   }
 
@@ -130,7 +130,7 @@ export function checkImageUrl(problems: Problems, value: unknown, at: string): v
   const url = problems.text(value, at);
   if (/^https?:\/\//.test(url)) return;
   const [, type, data] = DATA_URL.exec(url) ?? [];
-  problems.isAmong(type, IMAGE_TYPES, at);
+  problems.mustBeIn(type, IMAGE_TYPES, at);
   problems.base64(data, at);
 }
 

@@ -5,8 +5,9 @@ import {
   type Plain,
   type Tool,
   type Work,
-} from "./peer.ts";
-import { Tally } from "./tally.ts";
+} from "../peer.ts";
+import { once } from "../once.ts";
+import { Tally } from "../tally.ts";
 import {
   type Assistant,
   assistant,
@@ -18,7 +19,7 @@ import {
   Reply,
   type Text,
   text,
-} from "./pi-model.ts";
+} from "./model.ts";
 
 /*
  * pi-agent-core, what its versions have in common.
@@ -239,16 +240,6 @@ function throwUnlessDone(last: AnyMessage | undefined): void {
 function isConversation(message: AnyMessage): message is Message {
   const { role } = message;
   return role === "user" || role === "assistant" || role === "toolResult";
-}
-
-/** Remembers what was made of a thing, as it is the same one for many runs. */
-function once<In extends object, Out>(make: (from: In) => Out): (from: In) => Out {
-  const made = new WeakMap<In, Out>();
-  return (from) => {
-    let out = made.get(from);
-    if (out === undefined) made.set(from, (out = make(from)));
-    return out;
-  };
 }
 
 const messagesOf = once((history: readonly Plain[]): Message[] => history.map(toMessage));

@@ -1,4 +1,4 @@
-import type { Answer, Part } from "./peer.ts";
+import type { Answer, Part } from "../peer.ts";
 
 /*
  * A model for pi-agent-core: a stream function of our own, since pi's "faux" one cuts its
