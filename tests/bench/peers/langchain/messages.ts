@@ -39,9 +39,10 @@ export const toTool = once(({ name, description, parameters, run }: Tool): Clien
   const schema = z.object(
     Object.fromEntries(Object.entries(parameters).map(([key, type]) => [key, zodOf[type]])),
   );
-  return tool((input, { signal }: { signal?: AbortSignal }) => run(input, signal), {
+  const made = tool((input, { signal }: { signal?: AbortSignal }) => run(input, signal), {
     name,
     description,
     schema,
   });
+  return made;
 });
