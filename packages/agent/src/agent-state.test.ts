@@ -1,14 +1,16 @@
+import type { AssistantMessage } from "@gyre/ai";
 import { call, fail, say, scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { Agent } from "./agent.ts";
-import { emptyEventState, type EventState, reduceAgentState } from "./agent-state.ts";
+import { Agent, type AgentState } from "./agent.ts";
+import { EventState } from "./agent-state.ts";
 import { Suspend } from "./contract/middleware.ts";
-import type { AgentEvent } from "./contract/types.ts";
-import { tool } from "./testing/play.ts";
+import type { AgentMessage } from "./contract/types.ts";
+import { asked, makeResult } from "./testing/messages.ts";
+import { tool, user } from "./testing/play.ts";
 
-/** The part of an agent's state that its events say. */
-function readState(agent: Agent): EventState {
-  const { messages, isStreaming, streamMessage, pendingToolCalls, ...rest } = agent.state;
+/** The part of a state that events say. */
+function pickEventState(state: AgentState | EventState): Record<string, unknown> {
+  const { messages, isStreaming, streamMessage, pendingToolCalls, ...rest } = state;
   const { pending, error, usage, compaction } = rest;
   return {
     messages: [...messages],
@@ -22,9 +24,24 @@ function readState(agent: Agent): EventState {
   };
 }
 
-const message = { role: "user", content: "Hi", timestamp: 0 } as const;
+/** A message with so many calls, which counts how often its content is read. */
+function manyCalls(count: number): { message: AssistantMessage; reads: () => number } {
+  let reads = 0;
+  const ids = Array.from({ length: count }, (_, index) => `c${index}`);
+  const { content, ...message } = asked(...ids);
+  return {
+    message: {
+      ...message,
+      get content() {
+        reads++;
+        return content;
+      },
+    },
+    reads: () => reads,
+  };
+}
 
-describe("reduceAgentState", () => {
+describe("EventState", () => {
   it("follows an agent by its events alone, whatever they are", async () => {
     const script = scriptedModel([
       say("On it."),
@@ -45,14 +62,14 @@ describe("reduceAgentState", () => {
         },
       ],
     });
-    let state: EventState = { ...emptyEventState(), messages: [] };
+    const state = new EventState();
     const differing: string[] = [];
     agent.subscribe((event) => {
-      state = reduceAgentState(state, event);
+      state.apply(event);
       // The agent itself is idle only when the listeners of the last event are done.
-      const expected = { ...readState(agent), isStreaming: event.type !== "agent_end" };
+      const isStreaming = event.type !== "agent_end";
       try {
-        expect(state).toEqual(expected);
+        expect(pickEventState(state)).toEqual({ ...pickEventState(agent.state), isStreaming });
       } catch {
         differing.push(event.type);
       }
@@ -65,39 +82,57 @@ describe("reduceAgentState", () => {
     expect(state.error).toContain("The service is down.");
     expect(state.compaction).toBe(agent.state.compaction);
     expect(differing).toEqual([]);
-    expect(state).toEqual(readState(agent));
+    expect(pickEventState(state)).toEqual(pickEventState(agent.state));
   });
 
-  it("gives the same state for a delta of the message that is being streamed", async () => {
-    const script = scriptedModel([say("Some words in several deltas.")]);
-    const agent = new Agent({ protocol: script, initialState: { model: script.model } });
-    let state = emptyEventState();
-    const changed: boolean[] = [];
-    agent.subscribe((event) => {
-      const next = reduceAgentState(state, event);
-      if (event.type === "message_update") changed.push(next !== state);
-      state = next;
-    });
-    await agent.prompt("Go");
-    expect(changed.length).toBeGreaterThan(1);
-    expect(changed).not.toContain(true);
+  it("puts each result in its place: behind its call, in call order", () => {
+    const { message } = manyCalls(3);
+    const state = new EventState([message]);
+    const end = (message: AgentMessage): void => state.apply({ type: "message_end", message });
+    const places = (): string[] =>
+      state.messages.map((each) => (each.role === "toolResult" ? each.toolCallId : each.role));
+    end(makeResult("c1"));
+    end(makeResult("c2"));
+    expect(places()).toEqual(["assistant", "c1", "c2"]);
+    end(makeResult("c0"));
+    expect(places()).toEqual(["assistant", "c0", "c1", "c2"]);
   });
 
-  it("keeps no messages where the state has no list", () => {
-    const state = reduceAgentState(emptyEventState(), { type: "message_end", message });
-    expect(state.messages).toBeUndefined();
+  it("puts a result behind its call where a message was added meanwhile by hand", () => {
+    const { message } = manyCalls(2);
+    const state = new EventState();
+    state.apply({ type: "message_end", message });
+    state.apply({ type: "message_end", message: makeResult("c0") });
+    state.messages.push(user("And?"));
+    state.apply({ type: "message_end", message: makeResult("c1") });
+    expect(state.messages.map(({ role }) => role)).toEqual([
+      "assistant",
+      "toolResult",
+      "toolResult",
+      "user",
+    ]);
   });
 
-  it("does not change the state before", () => {
-    const before = emptyEventState();
-    const kept = structuredClone(before);
-    const events: AgentEvent[] = [
-      { type: "agent_start" },
-      { type: "tool_execution_start", toolCallId: "1", toolName: "ok", args: {} },
-    ];
-    const after = events.reduce<EventState>(reduceAgentState, before);
-    expect(before).toEqual(kept);
-    expect([...after.pendingToolCalls]).toEqual(["1"]);
-    expect(after.isStreaming).toBe(true);
+  it("copies nothing and searches no place for calls that run together, however many", () => {
+    const { message, reads } = manyCalls(1_000);
+    const state = new EventState();
+    const { messages, pendingToolCalls } = state;
+    state.apply({ type: "message_end", message });
+    const ids = Array.from({ length: 1_000 }, (_, index) => `c${index}`);
+    for (const toolCallId of ids) {
+      state.apply({ type: "tool_execution_start", toolCallId, toolName: "ok", args: {} });
+    }
+    expect(state.pendingToolCalls.size).toBe(1_000);
+    for (const toolCallId of ids) {
+      const result = { content: [] };
+      const ended = { toolCallId, toolName: "ok", isError: false, durationMs: 0 } as const;
+      state.apply({ type: "tool_execution_end", ...ended, result, outcome: "ok" });
+    }
+    for (const id of ids) state.apply({ type: "message_end", message: makeResult(id) });
+    expect(state.pendingToolCalls.size).toBe(0);
+    expect(state.messages.length).toBe(1_001);
+    expect(state.messages).toBe(messages);
+    expect(state.pendingToolCalls).toBe(pendingToolCalls);
+    expect(reads()).toBe(1);
   });
 });

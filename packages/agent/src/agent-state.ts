@@ -1,112 +1,119 @@
-import { addUsage, type AssistantMessage, type ToolResultMessage, type Usage } from "@gyre/ai";
+import {
+  addUsage,
+  type AssistantMessage,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+} from "@gyre/ai";
 import type { Compaction } from "./contract/compaction.ts";
 import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts";
-import { isLlmMessage, withResult } from "./transcript/history.ts";
-
-/** What the events of an agent say about it. */
-export interface EventState {
-  /** The transcript. A state that has none keeps no messages. */
-  readonly messages?: AgentMessage[];
-  /** A run goes on. */
-  readonly isStreaming: boolean;
-  /** The assistant message that is being streamed. */
-  readonly streamMessage: AgentMessage | undefined;
-  /** Ids of calls that run, or wait for a decision. */
-  readonly pendingToolCalls: ReadonlySet<string>;
-  /** Calls that a suspended run left for a person to decide. */
-  readonly pending: readonly PendingCall[];
-  /** What went wrong in the last run, if anything did. */
-  readonly error: string | undefined;
-  /** Tokens and cost of all runs. */
-  readonly usage: Usage;
-  /** What is sent in place of a part of the messages, since the context was compacted. */
-  readonly compaction: Compaction | undefined;
-}
-
-const NO_CALLS: ReadonlySet<string> = new Set();
-
-/** The state of an agent of which no event has come yet. */
-export function emptyEventState(): EventState {
-  return {
-    isStreaming: false,
-    streamMessage: undefined,
-    pendingToolCalls: NO_CALLS,
-    pending: [],
-    error: undefined,
-    usage: {},
-    compaction: undefined,
-  };
-}
+import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
 
 /**
- * The state after an event: the one place where events become state, for an agent and for all
- * that follow one by its events. The old state is not changed, but for its list of messages,
- * which both share: a message that ends is added to it. A delta of the message that is being
- * streamed gives back the same state.
+ * What the events of an agent say about it: the one place where events become state, for an
+ * agent and for all that follow one by its events. An event changes the state in place, at a cost
+ * that depends neither on the length of the transcript nor on the number of running calls.
  */
-export function reduceAgentState<S extends EventState>(state: S, event: AgentEvent): S {
-  switch (event.type) {
-    case "agent_start":
-      return { ...state, isStreaming: true, pending: [], error: undefined };
-    case "message_start":
-      return { ...state, streamMessage: isAssistant(event.message) ? event.message : undefined };
-    case "message_update":
-      return state.streamMessage === event.message
-        ? state
-        : { ...state, streamMessage: event.message };
-    case "message_end":
-      return { ...withMessage(state, event.message), streamMessage: undefined };
-    case "tool_execution_start":
-      return {
-        ...state,
-        pendingToolCalls: new Set(state.pendingToolCalls).add(event.toolCallId),
-      };
-    case "tool_execution_end": {
-      const pendingToolCalls = new Set(state.pendingToolCalls);
-      pendingToolCalls.delete(event.toolCallId);
-      return { ...state, pendingToolCalls };
-    }
-    case "compaction":
-      return { ...state, compaction: event.compaction };
-    case "turn_end": {
-      const { errorMessage } = event.message;
-      return errorMessage ? { ...state, error: errorMessage } : state;
-    }
-    case "agent_end":
-      return {
-        ...withPendingCalls(state, event.pending),
-        isStreaming: false,
-        streamMessage: undefined,
-        usage: addUsage(state.usage, event.usage),
-      };
-    case "turn_start":
-    case "tool_execution_update":
-    case "retry":
-    case "fallback":
-    case "limit":
-      return state;
-    default:
-      // An event that a newer version has added.
-      event satisfies never;
-      return state;
+export class EventState {
+  /** The transcript. */
+  messages: AgentMessage[];
+  /** A run goes on. */
+  isStreaming = false;
+  /** The assistant message that is being streamed. */
+  streamMessage: AgentMessage | undefined = undefined;
+  /** Ids of calls that run, or wait for a decision. */
+  readonly pendingToolCalls: Set<string> = new Set();
+  /** Calls that a suspended run left for a person to decide. */
+  pending: readonly PendingCall[] = [];
+  /** What went wrong in the last run, if anything did. */
+  error: string | undefined = undefined;
+  /** Tokens and cost of all runs. */
+  usage: Usage = {};
+  /** What is sent in place of a part of the messages, since the context was compacted. */
+  compaction: Compaction | undefined = undefined;
+  /** The calls of the message whose results arrive, and where the next of them is looked for. */
+  #calls: readonly ToolCall[] = [];
+  #nextCall = 0;
+  #lastResult: ToolResultMessage | undefined = undefined;
+
+  constructor(messages: AgentMessage[] = []) {
+    this.messages = messages;
   }
-}
 
-/** The state in which these calls wait for a person, and no other call is open. */
-export function withPendingCalls<S extends EventState>(
-  state: S,
-  pending: readonly PendingCall[],
-): S {
-  const ids = new Set(pending.map(({ toolCall }) => toolCall.id));
-  return { ...state, pending, pendingToolCalls: ids };
-}
+  apply(event: AgentEvent): void {
+    switch (event.type) {
+      case "message_update":
+        this.streamMessage = event.message;
+        break;
+      case "message_start":
+        this.streamMessage = isAssistant(event.message) ? event.message : undefined;
+        break;
+      case "message_end":
+        this.streamMessage = undefined;
+        this.#addMessage(event.message);
+        break;
+      case "tool_execution_start":
+        this.pendingToolCalls.add(event.toolCallId);
+        break;
+      case "tool_execution_end":
+        this.pendingToolCalls.delete(event.toolCallId);
+        break;
+      case "turn_end":
+        this.error = event.message.errorMessage || this.error;
+        break;
+      case "compaction":
+        this.compaction = event.compaction;
+        break;
+      case "agent_start":
+        this.isStreaming = true;
+        this.pending = [];
+        this.error = undefined;
+        break;
+      case "agent_end":
+        this.isStreaming = false;
+        this.streamMessage = undefined;
+        this.usage = addUsage(this.usage, event.usage);
+        this.setPending(event.pending);
+        break;
+      case "turn_start":
+      case "tool_execution_update":
+      case "retry":
+      case "fallback":
+      case "limit":
+        break;
+      default:
+        // An event that a newer version has added.
+        event satisfies never;
+    }
+  }
 
-function withMessage<S extends EventState>(state: S, message: AgentMessage): S {
-  const { messages } = state;
-  if (!messages) return state;
-  if (isToolResult(message)) return { ...state, messages: withResult(messages, message) };
-  messages.push(message);
-  return state;
+  /** These calls wait for a person, and no other call is open. */
+  setPending(pending: readonly PendingCall[]): void {
+    this.pending = pending;
+    this.pendingToolCalls.clear();
+    for (const { toolCall } of pending) this.pendingToolCalls.add(toolCall.id);
+  }
+
+  #addMessage(message: AgentMessage): void {
+    if (isToolResult(message) && !this.#belongsAtEnd(message)) {
+      this.messages = withResult(this.messages, message);
+    } else this.messages.push(message);
+  }
+
+  /** Results arrive in call order: of those that only results precede, none is searched a place. */
+  #belongsAtEnd(result: ToolResultMessage): boolean {
+    const last = this.messages.at(-1);
+    if (last && isAssistant(last)) {
+      this.#calls = callsOf(last);
+      this.#nextCall = 0;
+    } else if (!last || last !== this.#lastResult) return false;
+    while (this.#nextCall < this.#calls.length) {
+      if (this.#calls[this.#nextCall++]?.id !== result.toolCallId) continue;
+      this.#lastResult = result;
+      return true;
+    }
+    return false;
+  }
 }
 
 export function isAssistant(message: AgentMessage): message is AssistantMessage {

@@ -13,14 +13,7 @@ import {
   type UserContent,
 } from "@gyre/ai";
 import { ContextMemory } from "./context/memory.ts";
-import {
-  emptyEventState,
-  type EventState,
-  isAssistant,
-  isToolResult,
-  reduceAgentState,
-  withPendingCalls,
-} from "./agent-state.ts";
+import { EventState, isAssistant, isToolResult } from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
@@ -50,12 +43,15 @@ import type {
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
 
 /** What an agent is right now. Lists are live: copy what you keep. */
-export interface AgentState extends Omit<EventState, "messages"> {
+export interface AgentState extends Readonly<
+  Pick<EventState, "isStreaming" | "streamMessage" | "pending" | "error" | "usage" | "compaction">
+> {
   readonly systemPrompt: string;
   readonly model: Model | undefined;
   readonly thinkingLevel: ThinkingLevel;
   readonly tools: readonly AgentTool[];
   readonly messages: readonly AgentMessage[];
+  readonly pendingToolCalls: ReadonlySet<string>;
 }
 
 /** What an agent starts with. */
@@ -173,7 +169,7 @@ export class Agent {
   #thinkingLevel: ThinkingLevel;
   #tools: readonly AgentTool[];
   /** What the events have made of the agent so far. */
-  #state: EventState & { readonly messages: AgentMessage[] };
+  readonly #state: EventState;
   /** How the service of a model counts tokens, as learned from the last run. */
   #lastCalibration: { model: Model; calibration: TokenCalibration } | undefined;
   /** What earlier runs have computed of the messages; only where the context is compacted. */
@@ -189,24 +185,29 @@ export class Agent {
     this.#model = initialState.model;
     this.#thinkingLevel = initialState.thinkingLevel ?? "off";
     this.#tools = initialState.tools ?? [];
-    const empty = {
-      ...emptyEventState(),
-      messages: [...(initialState.messages ?? [])],
-      compaction: initialState.compaction,
-    };
-    this.#state = initialState.pending ? withPendingCalls(empty, initialState.pending) : empty;
+    this.#state = new EventState([...(initialState.messages ?? [])]);
+    this.#state.compaction = initialState.compaction;
+    if (initialState.pending) this.#state.setPending(initialState.pending);
     this.#steering = new MessageQueue("steering", options.steeringMode ?? "one-at-a-time");
     this.#followUps = new MessageQueue("followUp", options.followUpMode ?? "one-at-a-time");
   }
 
   get state(): AgentState {
+    const { messages, streamMessage, pendingToolCalls, pending } = this.#state;
+    const { error, usage, compaction } = this.#state;
     return {
       systemPrompt: this.#systemPrompt,
       model: this.#model,
       thinkingLevel: this.#thinkingLevel,
       tools: this.#tools,
-      ...this.#state,
+      messages,
       isStreaming: this.isRunning,
+      streamMessage,
+      pendingToolCalls,
+      pending,
+      error,
+      usage,
+      compaction,
     };
   }
 
@@ -439,7 +440,8 @@ export class Agent {
     this.#assertIdle("reset");
     this.clearMessages();
     this.clearAllQueues();
-    this.#state = { ...this.#state, error: undefined, usage: {} };
+    this.#state.error = undefined;
+    this.#state.usage = {};
   }
 
   #promptLaunch(messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
@@ -506,13 +508,14 @@ export class Agent {
       throw error;
     }
     const waiting = this.#state.pending;
-    this.#state = { ...this.#state, error: undefined, pending: [] };
+    this.#state.error = undefined;
+    this.#state.pending = [];
     return this.#whileActive(run, controller, launch.signal, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
         if (error instanceof SinkError) {
-          this.#state = { ...this.#state, error: error.message };
+          this.#state.error = error.message;
           const end = makeEnd(run, "sink");
           end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
           await this.#handle(end, launch.watch);
@@ -625,7 +628,7 @@ export class Agent {
   }
 
   #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
-    this.#state = reduceAgentState(this.#state, event);
+    this.#state.apply(event);
     watch?.(event);
     return this.#notify(event);
   }
@@ -697,8 +700,9 @@ export class Agent {
   }
 
   #setMessages(messages: AgentMessage[], pending: readonly PendingCall[]): void {
-    const state = { ...this.#state, messages, compaction: undefined };
-    this.#state = withPendingCalls(state, pending);
+    this.#state.messages = messages;
+    this.#state.compaction = undefined;
+    this.#state.setPending(pending);
   }
 
   #queue(queue: QueueName): MessageQueue {

@@ -1,10 +1,5 @@
 export * from "./agent.ts";
-export {
-  emptyEventState,
-  type EventState,
-  reduceAgentState,
-  withPendingCalls,
-} from "./agent-state.ts";
+export { EventState } from "./agent-state.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export {

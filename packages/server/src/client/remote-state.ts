@@ -1,12 +1,10 @@
 import {
   type AgentEvent,
   type AgentMessage,
-  emptyEventState,
-  type EventState,
+  type AgentState,
+  EventState,
   type PendingCall,
   type QueueMode,
-  reduceAgentState,
-  withPendingCalls,
 } from "@gyre/agent";
 import { isRecord, type Model, type ThinkingLevel } from "@gyre/ai";
 import type { Payload } from "@gyre/protocol";
@@ -18,14 +16,11 @@ export interface RemoteTool {
 }
 
 /** The state of a session's agent after the events so far. Lists are live. */
-export interface RemoteState extends Omit<EventState, "messages" | "compaction"> {
-  readonly systemPrompt: string;
+export interface RemoteState extends Omit<AgentState, "model" | "tools" | "compaction"> {
   readonly model: Pick<Model, "provider" | "id"> | undefined;
-  readonly thinkingLevel: ThinkingLevel;
   readonly tools: readonly RemoteTool[];
   readonly steeringMode: QueueMode;
   readonly followUpMode: QueueMode;
-  readonly messages: readonly AgentMessage[];
   /** How many older messages the session has that did not fit into a snapshot. */
   readonly omitted: number;
   /** Further facts about the session: folder, permission mode, file. */
@@ -41,10 +36,7 @@ type Settings = Pick<
 export class RemoteStateMirror {
   #settings: Settings = readSettings({});
   #omitted = 0;
-  #state: EventState & { readonly messages: AgentMessage[] } = {
-    ...emptyEventState(),
-    messages: [],
-  };
+  #state = new EventState();
 
   get state(): RemoteState {
     const { compaction: _, ...state } = this.#state;
@@ -56,28 +48,17 @@ export class RemoteStateMirror {
     const { messages, omitted, isRunning, pending, error, usage, state } = snapshot;
     this.update(snapshot);
     // Messages are not checked: the server is trusted.
-    const loaded = {
-      ...emptyEventState(),
-      messages: Array.isArray(messages) ? [...(messages as AgentMessage[])] : [],
-      isStreaming: isRunning === true,
-      streamMessage,
-      error: typeof error === "string" ? error : undefined,
-      usage: isRecord(usage) ? usage : {},
-    };
+    this.#state = new EventState(Array.isArray(messages) ? [...(messages as AgentMessage[])] : []);
+    this.#state.isStreaming = isRunning === true;
+    this.#state.streamMessage = streamMessage;
+    this.#state.error = typeof error === "string" ? error : undefined;
+    this.#state.usage = isRecord(usage) ? usage : {};
     this.#omitted = typeof omitted === "number" ? omitted : 0;
-    const waiting = withPendingCalls(
-      loaded,
-      Array.isArray(pending) ? (pending as PendingCall[]) : [],
-    );
+    this.#state.setPending(Array.isArray(pending) ? (pending as PendingCall[]) : []);
     const executing: unknown = isRecord(state) ? state["executing"] : undefined;
-    const running = (Array.isArray(executing) ? executing : []).filter(isRecord);
-    this.#state = {
-      ...waiting,
-      pendingToolCalls: new Set([
-        ...waiting.pendingToolCalls,
-        ...running.map((call) => String(call["toolCallId"])),
-      ]),
-    };
+    for (const call of (Array.isArray(executing) ? executing : []).filter(isRecord)) {
+      this.#state.pendingToolCalls.add(String(call["toolCallId"]));
+    }
   }
 
   /** Applies new settings. */
@@ -86,7 +67,7 @@ export class RemoteStateMirror {
   }
 
   apply(event: AgentEvent): void {
-    this.#state = reduceAgentState(this.#state, event);
+    this.#state.apply(event);
   }
 }
 

@@ -1,11 +1,4 @@
-import {
-  type Agent,
-  type AgentEndEvent,
-  type AgentEvent,
-  emptyEventState,
-  type EventState,
-  reduceAgentState,
-} from "@gyre/agent";
+import { type Agent, type AgentEndEvent, type AgentEvent, EventState } from "@gyre/agent";
 import type { Payload } from "@gyre/protocol";
 
 /** The current or last run. */
@@ -20,13 +13,14 @@ interface PublishedRun {
  * snapshot stands for the events up to a number, and has to say the same as they do.
  */
 export class PublishedState {
-  #state: EventState;
+  readonly #state = new EventState();
   #run: PublishedRun | undefined;
 
   constructor({ isRunning, state }: Agent) {
-    const { pending, pendingToolCalls, usage, error } = state;
-    const empty = emptyEventState();
-    this.#state = { ...empty, isStreaming: isRunning, pendingToolCalls, pending, error, usage };
+    this.#state.isStreaming = isRunning;
+    this.#state.error = state.error;
+    this.#state.usage = state.usage;
+    this.#state.setPending(state.pending);
   }
 
   get pending(): EventState["pending"] {
@@ -35,13 +29,14 @@ export class PublishedState {
 
   /** Applies an event that is published after the number `last`. */
   apply(event: AgentEvent, last: number): void {
-    this.#state = reduceAgentState(this.#state, event);
+    // A snapshot takes the messages from the agent: they are not kept twice.
+    if (event.type !== "message_end") this.#state.apply(event);
     if (event.type === "agent_start") this.#run = { after: last };
   }
 
   /** Applies the end of a run, published as `seq`. */
   endRun(event: AgentEndEvent, seq: number, payload: Payload): void {
-    this.#state = reduceAgentState(this.#state, event);
+    this.#state.apply(event);
     if (this.#run) this.#run = { after: this.#run.after, end: { seq, payload } };
   }
 
