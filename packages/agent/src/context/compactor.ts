@@ -199,7 +199,7 @@ export class Compactor {
     if (!beforeCompaction) return true;
     const ask = (): ReturnType<typeof beforeCompaction> =>
       beforeCompaction(this.#host.signal, trigger);
-    return (await this.#host.hook("beforeCompaction", ask)) !== false;
+    return (await this.#host.hooks.call("beforeCompaction", ask)) !== false;
   }
 
   /** Makes a plan, gathers what it needs, and applies it. Returns the plan. */
@@ -346,7 +346,7 @@ export class Compactor {
   async #pinnedText({ pinned }: ContextConfig, maxTokens: number): Promise<string | undefined> {
     if (!pinned) return undefined;
     try {
-      const text = await this.#host.hook("pinned", pinned);
+      const text = await this.#host.hooks.call("pinned", pinned);
       return text && truncateMiddle(text, maxTokens, "[Here a part is left out.]");
     } catch (error) {
       if (this.#host.canceled) throw error;

@@ -22,8 +22,10 @@ export interface ContextHost {
   /** Fires when the run is canceled. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void | Promise<void>;
-  /** Calls a callback of the application within its deadline; throws when the run is canceled. */
-  hook<T>(name: string, call: () => T | Promise<T>): T | Promise<T>;
-  /** Resolves to false when the run is canceled, or when what `giveCut` received is called. */
-  wait(ms: number, giveCut?: (cut: () => void) => void): Promise<boolean>;
+  readonly hooks: {
+    /** Calls a callback of the application within its deadline; throws when the run is canceled. */
+    call<T>(name: string, callback: () => T | Promise<T>): T | Promise<T>;
+    /** Resolves to false when the run is canceled, or when what `giveCut` received is called. */
+    wait(ms: number, giveCut?: (cut: () => void) => void): Promise<boolean>;
+  };
 }

@@ -111,7 +111,7 @@ async function storeWhole(
   if (!storeResult) return undefined;
   const key = callId.replaceAll(/[^\w-]/g, "_").slice(0, MAX_KEY_CHARS);
   try {
-    const hint = await host.hook("storeResult", () => storeResult(key, text));
+    const hint = await host.hooks.call("storeResult", () => storeResult(key, text));
     return oneLine(hint || `under the key "${key}"`, MAX_HINT_CHARS);
   } catch (error) {
     contain("storeResult failed", () => {

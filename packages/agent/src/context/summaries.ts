@@ -129,11 +129,11 @@ async function waitForSummary(
 ): Promise<Summary> {
   const ms = config.summaryWaitMs ?? DEFAULT_SUMMARY_WAIT_MS;
   let cut: () => void = () => {};
-  const late = host
+  const late = host.hooks
     .wait(ms, (give) => (cut = give))
     .then((): Summary => ({ why: `It did not come within ${ms} ms.` }));
   try {
-    return await host.hook("summarize", () => Promise.race([given, late]));
+    return await host.hooks.call("summarize", () => Promise.race([given, late]));
   } finally {
     cut();
   }

@@ -3,24 +3,21 @@ export type InterruptionReason = "canceled" | "stalled" | "redirected";
 
 /** Cuts one request off, at most once: all that wait for the response stop waiting at once. */
 export class Interruption {
-  #reason: InterruptionReason | undefined;
+  /** Why the request was cut off, if it was. Only `raise` sets it. */
+  reason: InterruptionReason | undefined;
   #controller: AbortController | undefined;
   #leave: (() => void) | undefined;
-
-  get reason(): InterruptionReason | undefined {
-    return this.#reason;
-  }
 
   /** The signal of the request, made only for a provider or a middleware that reads it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#reason) this.#controller.abort();
+    if (this.reason) this.#controller.abort();
     return this.#controller.signal;
   }
 
   raise(reason: InterruptionReason): void {
-    if (this.#reason) return;
-    this.#reason = reason;
+    if (this.reason) return;
+    this.reason = reason;
     this.#controller?.abort();
     this.#leave?.();
   }
@@ -28,7 +25,7 @@ export class Interruption {
   /** Calls `leave` when the request is cut off, at once if it was. Only the newest is called. */
   onRaise(leave: () => void): void {
     this.#leave = leave;
-    if (this.#reason) leave();
+    if (this.reason) leave();
   }
 
   /** What `promise` gives, or nothing once the request is cut off; `late` gets what comes then. */

@@ -1,4 +1,10 @@
-import { EventStream, joinDeltas, type AssistantMessage, type StreamFn } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  EventStream,
+  isThenable,
+  joinDeltas,
+  type StreamFn,
+} from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
 import { Canceled } from "../run/hooks.ts";
 import type { Injected } from "../run/inbox.ts";
@@ -123,14 +129,39 @@ export async function drive(run: Run, injected: readonly Injected[]): Promise<Ag
   }
 }
 
-/** One turn: a response, the results of its calls, and the decision what follows. */
+/**
+ * One turn: a response, the results of its calls, and the decision what follows. An error of a
+ * callback is a message, too.
+ */
 async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
-  run.record.beginTurn();
+  const isFirst = run.turns++ === 0;
   // On the path of every turn the loop waits only where there is something to wait for: ten
   // awaits that have nothing cost a turn a tenth of its time.
   const begun = run.emit({ type: "turn_start" });
   if (begun) await begun;
-  const { message, answered } = await respondAndAnswer(run);
+  let message: AssistantMessage;
+  let answered: CallResults | undefined;
+  try {
+    const repaired = isFirst ? await repairTranscript(run) : undefined;
+    if (repaired?.waiting) {
+      await inject(run, "prompt");
+      message = repaired.waiting;
+      answered = repaired.answered;
+    } else {
+      if (isFirst && !run.config.skipInitialSteeringPoll) await run.poll("steering");
+      if (!run.inbox.isEmpty) await inject(run);
+      message = await respond(run);
+    }
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    await inject(run, "prompt");
+    message = await publishFailure(run, error);
+    answered = NO_RESULTS;
+  }
+  if (!answered) {
+    const answering = answerCalls(run, message);
+    answered = isThenable(answering) ? await answering : answering;
+  }
   const ended = run.emit({ type: "turn_end", message, toolResults: [...answered.results] });
   if (ended) await ended;
   if (answered.thrown) return takeFailedTurn(run, answered.thrown.error);
@@ -140,30 +171,6 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
     if (error instanceof SinkError) throw error;
     return takeFailedTurn(run, error);
   }
-}
-
-/** The message of a turn and the results of its calls. An error of a callback is a message, too. */
-async function respondAndAnswer(
-  run: Run,
-): Promise<{ message: AssistantMessage; answered: CallResults }> {
-  const isFirst = run.turns === 1;
-  let message: AssistantMessage;
-  try {
-    const repaired = isFirst ? await repairTranscript(run) : undefined;
-    if (repaired?.waiting) {
-      message = repaired.waiting;
-      await inject(run, "prompt");
-      return { message, answered: repaired.answered };
-    }
-    if (isFirst && !run.config.skipInitialSteeringPoll) await run.poll("steering");
-    if (!run.inbox.isEmpty) await inject(run);
-    message = await respond(run);
-  } catch (error) {
-    if (error instanceof SinkError) throw error;
-    await inject(run, "prompt");
-    return { message: await publishFailure(run, error), answered: NO_RESULTS };
-  }
-  return { message, answered: await answerCalls(run, message) };
 }
 
 /** Delivers the inbox to the transcript. What comes from a queue is not delivered after an abort. */
@@ -183,21 +190,16 @@ async function decideNext(
 ): Promise<AgentStop | "continue"> {
   const { config } = run;
   const { prepareTurn, shouldStopAfterTurn } = config;
-  const { turns, usage } = run.record;
-  const summary: TurnSummary = {
-    message,
-    toolResults: results,
-    messages: run.history.messages,
-    turns,
-    usage,
-  };
+  const { history, turns, usage } = run;
+  const { messages } = history;
+  const summary: TurnSummary = { message, toolResults: results, messages, turns, usage };
   if (run.canceled) return run.canceled;
-  if (run.record.isSuspended) return "suspended";
+  if (run.pending.length > 0) return "suspended";
   if (message.stopReason === "error" || message.stopReason === "aborted") return message.stopReason;
   if (terminate) return "terminated";
   if (
     shouldStopAfterTurn &&
-    (await run.hook("shouldStopAfterTurn", () => shouldStopAfterTurn(summary)))
+    (await run.hooks.call("shouldStopAfterTurn", () => shouldStopAfterTurn(summary)))
   ) {
     return "stopped";
   }
@@ -212,7 +214,8 @@ async function decideNext(
   const followed = !mustContinue && !steered && (await run.poll("followUp"));
   if (run.canceled) return run.canceled;
   if (!mustContinue && !steered && !followed) return "done";
-  if (prepareTurn) run.applyChanges(await run.hook("prepareTurn", () => prepareTurn(summary)));
+  if (prepareTurn)
+    run.applyChanges(await run.hooks.call("prepareTurn", () => prepareTurn(summary)));
   return "continue";
 }
 
@@ -236,7 +239,7 @@ async function publishFailure(run: Run, error: unknown): Promise<AssistantMessag
 /** A turn whose only content is what went wrong after the last one had its answer (R5). */
 async function takeFailedTurn(run: Run, error: unknown): Promise<AgentStop> {
   if (run.canceled && error instanceof Canceled) return run.canceled;
-  run.record.beginTurn();
+  run.turns++;
   await run.emit({ type: "turn_start" });
   const message = await publishFailure(run, error);
   await run.emit({ type: "turn_end", message, toolResults: [] });
@@ -245,7 +248,16 @@ async function takeFailedTurn(run: Run, error: unknown): Promise<AgentStop> {
 
 /** The last event. What is still in the inbox returns to its queue before it. */
 export function makeEnd(run: Run, stop: AgentStop): AgentEndEvent {
-  return run.record.toEnd(stop, run.inbox.returnToQueues());
+  return {
+    type: "agent_end",
+    messages: run.produced,
+    stop,
+    turns: run.turns,
+    usage: run.usage,
+    ...(run.finalMessage && { finalMessage: run.finalMessage }),
+    undelivered: run.inbox.returnToQueues(),
+    pending: run.pending,
+  };
 }
 
 /** Throws where `continue` has nothing to answer (R19). */

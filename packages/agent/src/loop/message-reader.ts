@@ -53,23 +53,22 @@ export class MessageReader {
    * unless the sink or the event loop wants one. Resolves at the end of the stream, or when the
    * request is cut off; rejects with the stream's error.
    */
-  async read(
+  read(
     stream: AssistantMessageEventStream,
     watchdog: Watchdog,
     interruption: Interruption,
   ): Promise<void> {
     this.#stream = stream;
-    const isOver = (): boolean => interruption.reason !== undefined || this.#final !== undefined;
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       interruption.onRaise(resolve);
       const read = (): void => {
         try {
           watchdog.touch();
-          while (!isOver()) {
+          while (!this.#final && !interruption.reason) {
             const event = stream.take();
             if (event === undefined) {
-              if (stream.closed) return resolve();
-              return stream.whenReadable(read);
+              if (!stream.closed) return stream.whenReadable(read);
+              return stream.failure ? reject(stream.failure.error) : resolve();
             }
             const passed = this.#pass(event);
             const yielded = this.#run.eventLoop.afterEvent();
@@ -88,15 +87,17 @@ export class MessageReader {
       };
       stream.whenReadable(read);
     });
-    if (stream.failure && !isOver()) throw stream.failure.error;
   }
 
   /** Leaves the stream. Of a request that was cut off it first emits what had arrived. */
-  async finish(interruption: Interruption): Promise<void> {
-    // An event that the sink is still taking comes before the rest.
-    if (this.#passing) await this.#passing;
-    if (this.#stream && interruption.reason) await this.#passRest(this.#stream);
-    this.#stream?.detach();
+  finish(interruption: Interruption): void | Promise<void> {
+    if (!this.#passing && !interruption.reason) return this.#stream?.detach();
+    return (async () => {
+      // An event that the sink is still taking comes before the rest.
+      if (this.#passing) await this.#passing;
+      if (this.#stream && interruption.reason) await this.#passRest(this.#stream);
+      this.#stream?.detach();
+    })();
   }
 
   /** Emits one event. Deltas come here by the hundred thousand. */

@@ -56,7 +56,8 @@ export async function respond(run: Run): Promise<AssistantMessage> {
 /** Asks the model in use, and the next of `fallbackModels` as long as one is not available. */
 async function askModels(run: Run): Promise<Outcome> {
   for (;;) {
-    const outcome = await retryWithSmallerContext(run, await request(run));
+    const first = await request(run);
+    const outcome = isOverflow(run, first) ? await retryWithSmallerContext(run, first) : first;
     const { fallback, message } = outcome;
     if (!fallback) return nameTriedModels(run, outcome);
     await run.emit(run.fallbacks.add(run.model, fallback, message));
@@ -64,11 +65,15 @@ async function askModels(run: Run): Promise<Outcome> {
   }
 }
 
-/** Where the service refused the context as too large: asks once more with a smaller one (R24). */
+/** Whether the service refused the context as too large, and a smaller one can be made. */
+function isOverflow(run: Run, { message, shown }: Outcome): boolean {
+  if (message.failure?.kind !== "overflow") return false;
+  return !shown && !run.canceled && run.config.context !== undefined;
+}
+
+/** Asks once more with a smaller context (R24). */
 async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcome> {
-  const { message, shown } = first;
-  const isOverflow = !shown && !run.canceled && message.failure?.kind === "overflow";
-  if (!isOverflow || !run.config.context) return first;
+  const { message } = first;
   const { errorMessage = "" } = message;
   const obstacle = await run.compactor.compactAfterOverflow();
   if (obstacle) {
@@ -120,7 +125,7 @@ function resolveApiKey(run: Run): string | undefined | Promise<string | undefine
   const { getApiKey, apiKey } = run.config;
   const orOwn = (key: string | undefined): string | undefined =>
     key ?? (run.fallbacks.isElsewhere(run.model) ? undefined : apiKey);
-  const given = getApiKey && run.hook("getApiKey", () => getApiKey(run.model.provider));
+  const given = getApiKey && run.hooks.call("getApiKey", () => getApiKey(run.model.provider));
   return isThenable(given) ? given.then(orOwn) : orOwn(given);
 }
 
@@ -155,7 +160,8 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
     watchdog.stop();
     unlink();
   }
-  await reader.finish(interruption);
+  const finished = reader.finish(interruption);
+  if (finished) await finished;
   const message = conclude(run, reader, interruption, thrown);
   return { message, shown: reader.shown, finished: reader.finished };
 }

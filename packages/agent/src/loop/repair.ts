@@ -47,7 +47,7 @@ async function answerCall(
 ): Promise<boolean> {
   const decision = run.config.decisions?.[call.id];
   if (decision?.type === "wait") {
-    run.record.addPending({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
+    run.pending.push({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
     return true;
   }
   const result = resultWithoutRunning(run, message, call, decision);

@@ -29,10 +29,10 @@ export function buildContext(run: Run): Context | Promise<Context> {
     }
     const messages = run.compactor.messagesToSend();
     const transformed = transformContext
-      ? await run.hook("transformContext", () => transformContext(messages, run.signal))
+      ? await run.hooks.call("transformContext", () => transformContext(messages, run.signal))
       : messages;
     const converted = convertToLlm
-      ? await run.hook("convertToLlm", () => convertToLlm(transformed))
+      ? await run.hooks.call("convertToLlm", () => convertToLlm(transformed))
       : transformed;
     return toContext(run, run.history.outgoingFrom(converted));
   })();

@@ -41,11 +41,21 @@ export const NO_RESULTS: CallResults = { results: [], terminate: false, steered:
  * Publishes one result for each call of a message, in call order, on every path: runs the calls,
  * or answers those that may not run. Throws only where the sink has failed.
  */
-export async function answerCalls(run: Run, message: AssistantMessage): Promise<CallResults> {
+export function answerCalls(
+  run: Run,
+  message: AssistantMessage,
+): CallResults | Promise<CallResults> {
   const calls = callsOf(message);
   run.gauge.count(message, calls.length);
   if (calls.length === 0) return NO_RESULTS;
-  if (mayRun(message)) return runCalls(run, calls);
+  return mayRun(message) ? runCalls(run, calls) : refuseCalls(run, message, calls);
+}
+
+async function refuseCalls(
+  run: Run,
+  message: AssistantMessage,
+  calls: readonly ToolCall[],
+): Promise<CallResults> {
   const publisher = new ResultPublisher(run);
   for (const call of calls) await publisher.answer(call, neverRunResult(run, message, call));
   return publisher.toResults(false);
@@ -151,7 +161,7 @@ export class ResultPublisher {
     for (const [index, { call }] of running.entries()) {
       const outcome = outcomes[index] as CallOutcome;
       if ("suspended" in outcome) {
-        this.#run.record.addPending({ toolCall: call, reason: outcome.suspended });
+        this.#run.pending.push({ toolCall: call, reason: outcome.suspended });
         isPending = true;
       } else await this.#publish(call, outcome.result);
     }

@@ -82,7 +82,7 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   }
   const judge = (checked: ArgumentsResult): Prepared =>
     checked.ok ? { tool, args: checked.value } : { result: errorResult(checked.error, "invalid") };
-  const checked = run.hook(`The schema of tool "${call.name}"`, () =>
+  const checked = run.hooks.call(`The schema of tool "${call.name}"`, () =>
     validateToolArguments(tool, copyValue(call.arguments)),
   );
   return isThenable(checked) ? checked.then(judge) : judge(checked);

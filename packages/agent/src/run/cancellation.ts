@@ -7,7 +7,8 @@ export type CancelReason = "aborted" | "limit" | "sink";
  * on it when the run is over.
  */
 export class Cancellation {
-  #reason: CancelReason | undefined;
+  /** Why the run was canceled, if it was. Only `cancel` sets it. */
+  reason: CancelReason | undefined;
   // Few wait at once, and a list is smaller than a set.
   #waiting: (() => void)[] = [];
   #unlink: () => void = () => {};
@@ -22,13 +23,9 @@ export class Cancellation {
     }
   }
 
-  get reason(): CancelReason | undefined {
-    return this.#reason;
-  }
-
   cancel(reason: CancelReason): void {
-    if (this.#reason) return;
-    this.#reason = reason;
+    if (this.reason) return;
+    this.reason = reason;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const run of waiting) run();
@@ -36,7 +33,7 @@ export class Cancellation {
 
   /** Calls `run` when the run is canceled, at once if it was. Returns a function that undoes this. */
   onCancel(run: () => void): () => void {
-    if (this.#reason) {
+    if (this.reason) {
       run();
       return () => {};
     }

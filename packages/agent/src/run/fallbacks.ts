@@ -9,16 +9,12 @@ export function isUnavailable({ kind, status }: Failure): boolean {
 /** How far a run has gone down its list of models. */
 export class Fallbacks {
   readonly #models: readonly Model[];
-  #passed: Model[] = [];
-  #events: FallbackEvent[] = [];
+  readonly #passed: Model[] = [];
+  /** One for each model that failed since the start of the run, or since the last `reset`. Live. */
+  readonly events: FallbackEvent[] = [];
 
   constructor(models: readonly Model[]) {
     this.#models = models;
-  }
-
-  /** One for each model that failed since the start of the run, or since the last `reset`. */
-  get events(): readonly FallbackEvent[] {
-    return this.#events;
   }
 
   /** The model to ask after `model` has failed, if another one may answer. */
@@ -38,14 +34,14 @@ export class Fallbacks {
       errorMessage,
     };
     this.#passed.push(from);
-    this.#events.push(event);
+    this.events.push(event);
     return event;
   }
 
   /** Forgets which models have failed. */
   reset(): void {
-    this.#passed = [];
-    this.#events = [];
+    this.#passed.length = 0;
+    this.events.length = 0;
   }
 
   /** Whether `model` is of another service than the one that was to be asked. */

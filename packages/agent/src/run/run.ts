@@ -1,4 +1,5 @@
 import {
+  addUsage,
   type AssistantMessage,
   type Clock,
   type Model,
@@ -25,6 +26,7 @@ import type {
   AgentSink,
   AgentTool,
   AgentToolResult,
+  PendingCall,
   QueueName,
   ToolHost,
   TurnChanges,
@@ -37,7 +39,6 @@ import { Fallbacks } from "./fallbacks.ts";
 import { Hooks } from "./hooks.ts";
 import { Inbox } from "./inbox.ts";
 import { LimitGauge, type LimitReached } from "./limits.ts";
-import { RunRecord } from "./record.ts";
 import { Redirect } from "./redirect.ts";
 import { makeToolbox, type Toolbox } from "./toolbox.ts";
 
@@ -58,8 +59,7 @@ export interface RunSetup {
 
 /**
  * One run: its configuration, its transcript, its way to sink and listeners, and what ends it.
- * What happens in a run is the loop's; what a run has come to is in `record`, what waits for the
- * transcript in `inbox`.
+ * What happens in a run is the loop's; what waits for the transcript is in `inbox`.
  */
 export class Run implements ContextHost {
   readonly config: AgentLoopConfig;
@@ -71,19 +71,28 @@ export class Run implements ContextHost {
   readonly eventLoop: EventLoopYield;
   readonly history: History;
   readonly inbox: Inbox;
-  readonly record: RunRecord = new RunRecord();
   readonly gauge: LimitGauge;
   readonly fallbacks: Fallbacks;
+  /** The model in use. */
+  model: Model;
+  /** How the service of the model in use counts tokens. */
+  calibration: TokenCalibration;
+  thinkingLevel: ThinkingLevel | undefined;
+  systemPrompt: string | undefined;
+  toolbox: Toolbox;
+  /** Messages that the sink has taken, in order. */
+  readonly produced: AgentMessage[] = [];
+  /** Calls that wait for a person. */
+  readonly pending: PendingCall[] = [];
+  /** Turns that have begun. */
+  turns = 0;
+  usage: Usage = {};
+  finalMessage: AssistantMessage | undefined;
   readonly #emitter: Emitter;
   readonly #startedAt: number;
   readonly #stopDeadline: () => void;
   readonly #earlierCompaction: Compaction | undefined;
   readonly #contextMemory: ContextMemory | undefined;
-  #model: Model;
-  #calibration: TokenCalibration;
-  #thinkingLevel: ThinkingLevel | undefined;
-  #systemPrompt: string | undefined;
-  #toolbox: Toolbox;
   #compactor: Compactor | undefined;
   #redirect: Redirect | undefined;
   #stopController: AbortController | undefined;
@@ -105,7 +114,7 @@ export class Run implements ContextHost {
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
-    this.#toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
+    this.toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
     this.cancellation = new Cancellation(signal);
@@ -117,19 +126,13 @@ export class Run implements ContextHost {
       () => this.cancellation.cancel("sink"),
       listeners,
     );
-    const fallbacks = new Fallbacks(config.fallbackModels ?? []);
-    this.fallbacks = fallbacks;
-    this.info = {
-      sessionId: config.sessionId,
-      model: config.model,
-      get fallbacks() {
-        return fallbacks.events;
-      },
-    };
-    this.#model = config.model;
-    this.#calibration = context.calibration ?? new TokenCalibration();
-    this.#thinkingLevel = config.thinkingLevel;
-    this.#systemPrompt = context.systemPrompt;
+    this.fallbacks = new Fallbacks(config.fallbackModels ?? []);
+    const { sessionId, model } = config;
+    this.info = { sessionId, model, fallbacks: this.fallbacks.events };
+    this.model = model;
+    this.calibration = context.calibration ?? new TokenCalibration();
+    this.thinkingLevel = config.thinkingLevel;
+    this.systemPrompt = context.systemPrompt;
     this.#earlierCompaction = context.compaction;
     this.#contextMemory = contextMemory;
     this.#stopDeadline =
@@ -152,32 +155,6 @@ export class Run implements ContextHost {
     return this.#stopController.signal;
   }
 
-  /** The model in use. */
-  get model(): Model {
-    return this.#model;
-  }
-
-  /** How the service of the model in use counts tokens. */
-  get calibration(): TokenCalibration {
-    return this.#calibration;
-  }
-
-  get thinkingLevel(): ThinkingLevel | undefined {
-    return this.#thinkingLevel;
-  }
-
-  get systemPrompt(): string | undefined {
-    return this.#systemPrompt;
-  }
-
-  get toolbox(): Toolbox {
-    return this.#toolbox;
-  }
-
-  get turns(): number {
-    return this.record.turns;
-  }
-
   /** The compaction in force. */
   get compaction(): Compaction | undefined {
     return this.#compactor?.compaction ?? this.#earlierCompaction;
@@ -196,13 +173,13 @@ export class Run implements ContextHost {
   }
 
   findTool(name: string): AgentTool | undefined {
-    return this.#toolbox.byName.get(name);
+    return this.toolbox.byName.get(name);
   }
 
   /** From here on `model` is asked. How another model counts tokens says nothing about it. */
   useModel(model: Model): void {
-    if (model !== this.#model) this.#calibration = new TokenCalibration();
-    this.#model = model;
+    if (model !== this.model) this.calibration = new TokenCalibration();
+    this.model = model;
   }
 
   applyChanges(changes: TurnChanges | undefined | void): void {
@@ -211,9 +188,9 @@ export class Run implements ContextHost {
       this.fallbacks.reset();
       this.useModel(changes.model);
     }
-    if (changes.tools) this.#toolbox = makeToolbox(changes.tools);
-    if (changes.thinkingLevel) this.#thinkingLevel = changes.thinkingLevel;
-    if (changes.systemPrompt !== undefined) this.#systemPrompt = changes.systemPrompt;
+    if (changes.tools) this.toolbox = makeToolbox(changes.tools);
+    if (changes.thinkingLevel) this.thinkingLevel = changes.thinkingLevel;
+    if (changes.systemPrompt !== undefined) this.systemPrompt = changes.systemPrompt;
   }
 
   emit(event: AgentEvent): void | Promise<void> {
@@ -239,7 +216,7 @@ export class Run implements ContextHost {
     if (emitted) await emitted;
     const yielded = this.eventLoop.afterEvent();
     if (yielded) await yielded;
-    this.record.add(message);
+    this.produced.push(message);
     this.history.append(message);
   }
 
@@ -247,19 +224,21 @@ export class Run implements ContextHost {
   async publishResult(message: ToolResultMessage, inPlace: boolean): Promise<void> {
     if (!inPlace) return this.publish(message);
     await this.#emitMessage(message);
-    this.record.add(message);
+    this.produced.push(message);
     this.history.insertResult(message);
   }
 
   /** Adds an answer whose events were emitted to the transcript. */
   addAnswer(message: AssistantMessage): void {
-    this.record.addAnswer(message);
+    this.produced.push(message);
     this.history.append(message);
+    this.finalMessage = message;
+    this.usage = addUsage(this.usage, message.usage);
   }
 
   /** Counts what a tool spent on models of its own. */
   addToolUsage(usage: Usage): void {
-    this.record.addUsage(usage);
+    this.usage = addUsage(this.usage, usage);
     this.gauge.addUsage(usage);
   }
 
@@ -277,14 +256,6 @@ export class Run implements ContextHost {
   /** An id for a call that a tool makes of a tool. */
   nextNestedId(call: ToolCall): string {
     return `${call.id}/${++this.#nestedCalls}`;
-  }
-
-  hook<T>(name: string, call: () => T | Promise<T>): T | Promise<T> {
-    return this.hooks.call(name, call);
-  }
-
-  wait(ms: number, giveCut?: (cut: () => void) => void): Promise<boolean> {
-    return this.hooks.wait(ms, giveCut);
   }
 
   /** Takes what a queue gives into the inbox; whether there was anything. */

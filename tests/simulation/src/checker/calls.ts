@@ -1,5 +1,11 @@
 import type { AgentEvent, AgentToolResult } from "@gyre/agent";
-import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  outcomeOf,
+  type ToolCall,
+  type ToolOutcome,
+  type ToolResultMessage,
+} from "@gyre/ai";
 import { AFTER_TEXT, DENIED_TEXT, type Gatekeeper, REWRITTEN_TEXT } from "../world/gatekeeper.ts";
 import { type RunRecord, joinText } from "../world/run-record.ts";
 import { cannotFit } from "../world/schemas.ts";
@@ -8,10 +14,15 @@ import type { World } from "../world/world.ts";
 import type { Queues } from "./queues.ts";
 import { listCalls, isIncomplete } from "./transcript.ts";
 
-const SKIPPED_TEXT = "Skipped due to queued user message.";
-/** The results of calls that were not even looked at. */
-const UNTRIED =
-  /^(Interrupted|Skipped|Aborted: .* before|Tool "\w+" was not run: (?!it was called))/;
+/** The outcomes of calls that were not even looked at, or that end the run. */
+const UNTRIED: ReadonlySet<ToolOutcome> = new Set([
+  "interrupted",
+  "skipped",
+  "truncated",
+  "aborted",
+]);
+/** Of the two limits that end a call, the one on repeated calls: the other is the time of the run. */
+const REPEATED = "the same call gave the same result several times in a row";
 const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 const LATEST_TIMER_MS = 500;
 const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
@@ -38,6 +49,18 @@ interface CallRecord {
   readonly executions: Execution[];
   /** When its start was reported. */
   startedAt: number;
+}
+
+/** How a call ended, as its event and its message say. */
+type Ending = Pick<ToolResultMessage, "outcome" | "reason">;
+
+function isRefusal({ outcome, reason }: Ending): boolean {
+  return outcome === "limit" && reason === REPEATED;
+}
+
+/** The run was stopped, by a person or by its time limit. */
+function isStopped(ending: Ending): boolean {
+  return ending.outcome === "aborted" || (ending.outcome === "limit" && !isRefusal(ending));
 }
 
 interface Ran {
@@ -218,25 +241,23 @@ export class Calls {
     );
   }
 
-  #end({
-    toolCallId,
-    result,
-    isError,
-    durationMs,
-  }: Extract<AgentEvent, { type: "tool_execution_end" }>): void {
+  #end(ending: Extract<AgentEvent, { type: "tool_execution_end" }>): void {
+    const { toolCallId, result, outcome, reason, isError, durationMs } = ending;
     const record = this.#records.get(toolCallId);
     if (!record) return;
-    if (isError !== (result.isError === true))
-      this.#fail("R8", `isError of ${toolCallId} is wrong`);
+    if (outcome !== outcomeOf(result) || isError !== (outcome !== "ok"))
+      this.#fail("R8", `the outcome of ${toolCallId} is wrong`);
+    if (reason !== (isError ? result.reason : undefined))
+      this.#fail("R8", `the reason of ${toolCallId} is wrong`);
     if (!(durationMs >= 0)) this.#fail("R8", `durationMs of ${toolCallId} is ${durationMs}`);
-    if (record.mustSkip && !this.#isCanceled() && contentText(result) !== SKIPPED_TEXT) {
+    if (record.mustSkip && !this.#isCanceled() && outcome !== "skipped") {
       this.#fail("R15", `call ${toolCallId} was not skipped for the steering message that waited`);
     }
-    const isLeftBehind = /^Aborted:|timed out after|was abandoned/.test(contentText(result));
+    const isLeftBehind = isStopped(ending) || outcome === "timeout";
     if (!isLeftBehind) this.#checkOrder(record);
     record.endedIn = this.#run;
     record.result = result;
-    this.#remember(record, result);
+    this.#remember(record, ending);
   }
 
   /** R13: calls that ran together end in the order in which they were done. */
@@ -258,16 +279,16 @@ export class Calls {
     }
   }
 
-  #remember(record: CallRecord, result: AgentToolResult): void {
-    const text = contentText(result);
-    if (text.includes("gave the same result several times in a row")) {
+  #remember(record: CallRecord, ending: Extract<AgentEvent, { type: "tool_execution_end" }>): void {
+    if (isRefusal(ending)) {
       this.refusals++;
       return;
     }
     const decision = this.#run?.decisions[record.call.id];
     if (decision && decision.type !== "approve") return;
-    if (UNTRIED.test(text) || (record.recorded && this.#world.plan.recorded)) return;
-    const ran = { key: computeKey(record.call), content: JSON.stringify(result.content) };
+    const isUntried = UNTRIED.has(ending.outcome) || isIncomplete(record.message);
+    if (isUntried || (record.recorded && this.#world.plan.recorded)) return;
+    const ran = { key: computeKey(record.call), content: JSON.stringify(ending.result.content) };
     const last = this.#ran.at(-1);
     if (last?.key !== ran.key || last.content !== ran.content) this.refusals = 0;
     this.#ran.push(ran);
@@ -288,11 +309,15 @@ export class Calls {
         ? joinText(message) === "(no output)"
         : JSON.stringify(expected) === JSON.stringify(message.content);
     if (!isSame) this.#fail("R8", `the result of ${id} is not what tool_execution_end said`);
-    if (message.isError !== (record.result?.isError === true)) {
-      this.#fail("R8", `isError of the result of ${id} is wrong`);
+    const outcome = record.result && outcomeOf(record.result);
+    if (message.outcome !== outcome || message.isError !== (outcome !== "ok")) {
+      this.#fail("R8", `the outcome of the result of ${id} is wrong`);
+    }
+    if (message.reason !== (message.isError ? record.result?.reason : undefined)) {
+      this.#fail("R8", `the reason of the result of ${id} is wrong`);
     }
     const text = joinText(message);
-    const named = text.includes(record.call.name) || text === SKIPPED_TEXT;
+    const named = text.includes(record.call.name) || outcome === "skipped";
     const ownWords = [DENIED_TEXT, AFTER_TEXT].some((words) => text.includes(words));
     if (message.isError && !named && !ownWords) {
       this.#fail("R9", `the error result of ${id} does not name its tool: ${text}`);
@@ -319,16 +344,15 @@ export class Calls {
       return text === "done by hand" ? undefined : ["R27", "a person gave its result"];
     }
     if (repaired && decision?.type === "deny") {
-      return text.includes("was denied") ? undefined : ["R27", "a person denied it"];
+      return message.outcome === "denied" ? undefined : ["R27", "a person denied it"];
     }
     if (repaired && decision?.type === "wait") return ["R27", "it waits for a person"];
     const isNew = !(record.recorded && this.#world.plan.recorded);
-    if (isNew && text.startsWith(`Tool "${call.name}" was abandoned`))
-      return this.#timeoutComplaint(record);
+    if (isNew && this.#isAbandoned(call, message)) return this.#timeoutComplaint(record);
     const execution = this.#current(record);
     if (execution) return this.#executedComplaint(record, execution, text, message);
     const mayRun = decision?.type === "approve" && !(record.recorded && this.#world.plan.recorded);
-    if (repaired && !mayRun) return this.#repairComplaint(record, text);
+    if (repaired && !mayRun) return this.#repairComplaint(record, text, message);
     return this.#unexecutedComplaint(record, text, message);
   }
 
@@ -336,9 +360,19 @@ export class Calls {
     return tool.timeoutMs ?? this.#world.plan.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
   }
 
+  get #middlewareTimeoutMs(): number {
+    return this.#world.plan.config.middlewareTimeoutMs ?? DEFAULT_MIDDLEWARE_TIMEOUT_MS;
+  }
+
+  /** Of the two deadlines that end a call, the middleware's: the other is the tool's. */
+  #isAbandoned({ name }: ToolCall, { outcome, reason }: Ending): boolean {
+    const isLate = `its middleware did not settle within ${this.#middlewareTimeoutMs} ms.`;
+    return outcome === "timeout" && reason === `Tool "${name}" was abandoned: ${isLate}`;
+  }
+
   /** A call with its middleware has a deadline of its own. */
   #timeoutComplaint(record: CallRecord): [string, string] | undefined {
-    const { middlewareTimeoutMs = DEFAULT_MIDDLEWARE_TIMEOUT_MS } = this.#world.plan.config;
+    const middlewareTimeoutMs = this.#middlewareTimeoutMs;
     if (this.#world.plan.entry === "stream") return undefined;
     const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
     if (!isOver) return ["R14", "its middleware had time left"];
@@ -351,14 +385,18 @@ export class Calls {
       : undefined;
   }
 
-  #repairComplaint(record: CallRecord, text: string): [string, string] | undefined {
+  #repairComplaint(
+    record: CallRecord,
+    text: string,
+    message: ToolResultMessage,
+  ): [string, string] | undefined {
     if (record.recorded && this.#world.plan.recorded) {
       return contentText(record.recorded) === text || text === "(no output)"
         ? undefined
         : ["R19", "the journal has another result of it"];
     }
-    if (text.startsWith("Aborted:")) return this.#abortedComplaint();
-    const isInterrupted = text.startsWith("Interrupted");
+    if (isStopped(message)) return this.#abortedComplaint();
+    const isInterrupted = message.outcome === "interrupted";
     const wasNeverToRun = isIncomplete(record.message) || record.message.stopReason === "length";
     if (record.call.argumentsError !== undefined || wasNeverToRun) return undefined;
     const tool = this.#toolNamed(record.call.name);
@@ -375,19 +413,19 @@ export class Calls {
     text: string,
     message: ToolResultMessage,
   ): [string, string] | undefined {
-    const { name } = record.call;
     const { outcome, tool } = execution;
+    const { reason } = message;
     const timeoutMs = this.#timeoutMs(tool);
     const dueAt = execution.startedAt + timeoutMs;
     const canceledAt = this.#canceledAt();
-    if (text.startsWith(`Tool "${name}" timed out`)) {
+    if (message.outcome === "timeout") {
       if (!execution.signal.aborted) return ["tools", "its signal did not fire"];
       if (this.#world.now < dueAt) return ["tools", `it had ${dueAt - this.#world.now} ms left`];
       return execution.settledAt !== undefined && execution.settledAt < dueAt
         ? ["tools", "it was done in time"]
         : undefined;
     }
-    if (text.startsWith("Aborted:")) {
+    if (isStopped(message)) {
       const wrong = this.#abortedComplaint();
       if (wrong) return wrong;
       const graceMs = tool.abortGraceMs ?? this.#world.plan.config.abortGraceMs ?? DEFAULT_GRACE_MS;
@@ -404,18 +442,17 @@ export class Calls {
     const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
     if (text === REWRITTEN_TEXT)
       return verdict === "rewrite" ? undefined : ["R14", "no middleware rewrote it"];
-    const isOwnError = outcome?.type === "thrown" && text.includes(outcome.message);
-    if (text.includes(AFTER_TEXT) && !isOwnError) {
+    const isOwnError = outcome?.type === "thrown" && reason === outcome.message;
+    if (reason === AFTER_TEXT && !isOwnError) {
       return verdict === "throwAfter" ? undefined : ["R14", "no middleware objected"];
     }
     if (!outcome) return ["R8", "the tool has not settled"];
     if (outcome.type === "thrown") {
-      return text.includes(outcome.message)
-        ? undefined
-        : ["R9", `the tool threw "${outcome.message}"`];
+      return isOwnError ? undefined : ["R9", `the tool threw "${outcome.message}"`];
     }
     if (outcome.type === "rubbish") {
-      return text.includes("gave back") ? undefined : ["R9", "the tool gave back rubbish"];
+      const isReported = message.outcome === "error" && reason?.includes("gave back") === true;
+      return isReported ? undefined : ["R9", "the tool gave back rubbish"];
     }
     // Where work takes time, timers run late.
     const lateMs = this.#world.plan.burnMs * LATEST_TIMER_MS;
@@ -440,9 +477,10 @@ export class Calls {
     const verdict = this.#gatekeeper.verdicts.get(call.id);
     if (text === REWRITTEN_TEXT)
       return verdict === "answer" ? undefined : ["R14", "it was not run"];
-    if (!message.isError) return ["R8", "it was not run"];
-    if (text.startsWith("Aborted:")) return this.#abortedComplaint();
-    if (text === SKIPPED_TEXT) {
+    const { outcome, reason } = message;
+    if (outcome === "ok") return ["R8", "it was not run"];
+    if (isStopped(message)) return this.#abortedComplaint();
+    if (outcome === "skipped") {
       if (place === 0) return ["R15", "the first call of a message is never skipped"];
       if (this.#world.plan.config.steering === "after-batch")
         return ["R15", "the policy runs all calls"];
@@ -450,29 +488,28 @@ export class Calls {
       return steered ? undefined : ["R15", "there was no steering message"];
     }
     if (record.message.stopReason === "length") {
-      return text.includes("smaller pieces") ? undefined : ["R10", "the message was cut off"];
+      return outcome === "truncated" ? undefined : ["R10", "the message was cut off"];
     }
     if (isIncomplete(record.message)) {
-      return text.includes("ended with an error") ? undefined : ["R6", "the message is incomplete"];
+      const isRefused = outcome === "error" && verdict === undefined;
+      return isRefused ? undefined : ["R6", "the message is incomplete"];
     }
-    if (this.#excuses.some((excuse) => text.includes(excuse))) return undefined;
-    if (text.includes("gave the same result several times in a row"))
-      return this.#refusalComplaint(record);
+    if (this.#excuses.some((excuse) => reason?.includes(excuse))) return undefined;
+    if (isRefusal(message)) return this.#refusalComplaint(record);
     const tool = this.#toolNamed(call.name);
-    if (text.startsWith(`Tool ${call.name} not found`)) {
+    if (outcome === "unknown_tool") {
       return this.hasTool(call.name) === true ? ["R9", "there is such a tool"] : undefined;
     }
     if (!tool) return ["R9", "there is no such tool"];
     if (call.argumentsError !== undefined) {
-      return text.includes(call.argumentsError)
+      return outcome === "invalid" && reason === call.argumentsError
         ? undefined
         : ["R11", "its arguments did not parse"];
     }
     if (cannotFit(tool.parameters, call.arguments)) {
-      return text.startsWith("Invalid arguments") ? undefined : ["R12", "its arguments do not fit"];
+      return outcome === "invalid" ? undefined : ["R12", "its arguments do not fit"];
     }
-    if (verdict === "deny")
-      return text.includes(DENIED_TEXT) ? undefined : ["R14", "it was denied"];
+    if (verdict === "deny") return reason === DENIED_TEXT ? undefined : ["R14", "it was denied"];
     return ["R8", "nothing kept it from being run"];
   }
 
