@@ -147,7 +147,7 @@ interface Launch {
   skipInitialSteeringPoll?: boolean;
   output?: TypedOutput<AnySchema>;
   watch?: (event: AgentEvent) => void;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 const NO_LISTENERS: readonly AgentListener[] = [];
@@ -174,7 +174,7 @@ export class Agent {
   #lastCalibration: { model: Model; calibration: TokenCalibration } | undefined;
   /** What earlier runs have computed of the messages; only where the context is compacted. */
   #contextMemory: ContextMemory | undefined;
-  #active: { controller: AbortController; idle: Promise<void> } | undefined;
+  #active: { run: Run; idle: Promise<void> } | undefined;
   #calling = 0;
 
   constructor(options: AgentOptions = {}) {
@@ -415,10 +415,9 @@ export class Agent {
   > {
     this.#assertIdle("compact");
     signal?.throwIfAborted();
-    const controller = new AbortController();
-    const run = this.#open({ injected: [] }, controller.signal);
+    const run = this.#open({ injected: [], signal });
     try {
-      return await this.#whileActive(run, controller, signal, () => run.compactor.compactNow(keep));
+      return await this.#whileActive(run, () => run.compactor.compactNow(keep));
     } finally {
       run.close();
     }
@@ -426,7 +425,7 @@ export class Agent {
 
   /** Aborts the run: it ends soon and keeps what arrived (R21). Await `waitForIdle()` for its end. */
   abort(): void {
-    this.#active?.controller.abort();
+    this.#active?.run.cancellation.cancel("aborted");
   }
 
   /** Settles when no run goes on and the listeners of the last one are done. */
@@ -446,19 +445,14 @@ export class Agent {
 
   #promptLaunch(messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
     const reason = "the user went on without deciding";
-    const denied = this.#state.pending.map(
-      ({ toolCall }) => [toolCall.id, { type: "deny", reason }] as const,
-    );
-    return {
-      injected: toPrompts(messages),
-      decisions: Object.fromEntries(denied),
-      ...(signal && { signal }),
-    };
+    const decisions: Record<string, Decision> = {};
+    for (const { toolCall } of this.#state.pending)
+      decisions[toolCall.id] = { type: "deny", reason };
+    return { injected: toPrompts(messages), decisions, signal };
   }
 
-  #continueLaunch(options: ContinueOptions): Launch {
-    this.#assertIdle("continue", "Wait for it with waitForIdle().");
-    const stop = options.signal && { signal: options.signal };
+  #continueLaunch({ signal, ...options }: ContinueOptions): Launch {
+    this.#assertIdle("continue");
     const decisions: Record<string, Decision> = { ...options.decisions };
     for (const { toolCall, reason } of this.#state.pending) {
       decisions[toolCall.id] ??= { type: "wait", reason };
@@ -469,9 +463,9 @@ export class Agent {
       if (this.#state.messages.length === 0) throw error;
       const injected = this.#drainForContinue();
       if (injected.length === 0) throw error;
-      return { injected, decisions, skipInitialSteeringPoll: true, ...stop };
+      return { injected, decisions, skipInitialSteeringPoll: true, signal };
     }
-    return { injected: [], decisions, ...stop };
+    return { injected: [], decisions, signal };
   }
 
   #iterate(launch: Launch, schema: AnySchema | undefined): AgentRun<unknown> {
@@ -499,10 +493,9 @@ export class Agent {
   }
 
   async #launch(launch: Launch): Promise<AgentEndEvent> {
-    const controller = new AbortController();
     let run: Run;
     try {
-      run = this.#open(launch, controller.signal);
+      run = this.#open(launch);
     } catch (error) {
       this.#returnToQueues(launch.injected);
       throw error;
@@ -510,7 +503,7 @@ export class Agent {
     const waiting = this.#state.pending;
     this.#state.error = undefined;
     this.#state.pending = [];
-    return this.#whileActive(run, controller, launch.signal, async () => {
+    return this.#whileActive(run, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
@@ -526,7 +519,7 @@ export class Agent {
   }
 
   /** Makes a run from the current state. Throws on a configuration that cannot work. */
-  #open(launch: Launch, signal: AbortSignal): Run {
+  #open(launch: Launch): Run {
     const { messages, compaction } = this.#state;
     const context: AgentContext = {
       systemPrompt: this.#systemPrompt,
@@ -539,34 +532,26 @@ export class Agent {
         }),
     };
     const { sink = () => {}, streamFn } = this.#options;
-    if (this.#options.context) this.#contextMemory ??= new ContextMemory();
+    if (this.#options.context)
+      this.#contextMemory ??= new ContextMemory(this.#options.convertToLlm);
     return new Run({
       context,
       config: this.#config(launch),
       sink,
-      signal,
+      signal: launch.signal,
       streamFn,
       listeners: (event) => this.#handle(event, launch.watch),
       contextMemory: this.#contextMemory,
     });
   }
 
-  /** Works on a run while no other can start. Releases the caller's signal at the end. */
-  async #whileActive<T>(
-    run: Run,
-    controller: AbortController,
-    signal: AbortSignal | undefined,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  /** Works on a run while no other can start. */
+  async #whileActive<T>(run: Run, work: () => Promise<T>): Promise<T> {
     let becomeIdle: () => void = () => {};
-    this.#active = { controller, idle: new Promise((resolve) => (becomeIdle = resolve)) };
-    const stop = (): void => controller.abort();
-    if (signal?.aborted) stop();
-    else signal?.addEventListener("abort", stop);
+    this.#active = { run, idle: new Promise((resolve) => (becomeIdle = resolve)) };
     try {
       return await work();
     } finally {
-      signal?.removeEventListener("abort", stop);
       this.#active = undefined;
       this.#lastCalibration = { model: run.model, calibration: run.calibration };
       becomeIdle();

@@ -49,3 +49,13 @@ it("counts what is sent in place of something, and knows no window where there i
   expect(parts.messages).toBe(109);
   expect(parts).not.toHaveProperty("window");
 });
+
+it("counts messages of the application's own as what convertToLlm makes of them", () => {
+  const note = { role: "note", content: "word ".repeat(100), timestamp: 0 } as const;
+  expect(contextBreakdown({ messages: [note] }).messages).toBe(0);
+  const shown = contextBreakdown({
+    messages: [note],
+    convertToLlm: () => [{ ...note, role: "user" }],
+  });
+  expect(shown.messages).toBeGreaterThan(100);
+});

@@ -2,8 +2,9 @@ import { estimateContextTokens, estimateMessageTokens, type Model, type ToolCall
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { applyCompaction, contextLimits } from "./compaction.ts";
 import { classifyCall } from "./facts.ts";
-import { callsOf, isLlmMessage } from "../transcript/history.ts";
-import type { AgentMessage, AgentTool } from "../contract/types.ts";
+import { ContextMemory } from "./memory.ts";
+import { callsOf } from "../transcript/history.ts";
+import type { AgentLoopConfig, AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** The parts of a request. `AgentState` has all of them. */
 export interface ContextParts {
@@ -12,6 +13,8 @@ export interface ContextParts {
   messages: readonly AgentMessage[];
   compaction?: Compaction | undefined;
   model?: Model | undefined;
+  /** As the agent has it: what the model reads of messages of the application's own. */
+  convertToLlm?: AgentLoopConfig["convertToLlm"];
 }
 
 /** Tokens of the next request, estimated, by what they are for. */
@@ -35,7 +38,7 @@ export interface ContextBreakdown {
 
 /** Measures the parts of the next request. */
 export function contextBreakdown(
-  { systemPrompt, tools = [], messages, compaction, model }: ContextParts,
+  { systemPrompt, tools = [], messages, compaction, model, convertToLlm }: ContextParts,
   config: ContextConfig = {},
 ): ContextBreakdown {
   const sent = compaction ? applyCompaction(messages, compaction) : messages;
@@ -47,8 +50,8 @@ export function contextBreakdown(
   let files = 0;
   let results = 0;
   let texts = 0;
-  for (const message of sent) {
-    if (!isLlmMessage(message)) continue;
+  const memory = new ContextMemory(convertToLlm);
+  for (const message of sent.flatMap((each) => memory.toRead(each))) {
     if (message.role === "assistant") {
       for (const call of callsOf(message)) if (readsFiles(call)) reading.add(call.id);
     }

@@ -23,12 +23,12 @@ import type { AgentMessage } from "../contract/types.ts";
 const memory = new ContextMemory();
 const base = { api: "a", provider: "p", model: "m", usage: {}, timestamp: 0 } as const;
 
-function answered(text: string): AgentMessage {
+function answered(text: string): Message {
   return { ...base, role: "assistant", stopReason: "stop", content: [{ type: "text", text }] };
 }
 
 /** A turn with calls and their results. */
-function worked(ids: readonly string[], text: string): AgentMessage[] {
+function worked(ids: readonly string[], text: string): Message[] {
   return [
     {
       ...base,
@@ -36,7 +36,7 @@ function worked(ids: readonly string[], text: string): AgentMessage[] {
       stopReason: "toolUse",
       content: ids.map((id) => ({ type: "toolCall", id, name: "x", arguments: {} })),
     },
-    ...ids.map((id): AgentMessage => ({
+    ...ids.map((id): Message => ({
       role: "toolResult",
       toolCallId: id,
       toolName: "x",

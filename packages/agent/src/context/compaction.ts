@@ -4,6 +4,7 @@ import {
   type Model,
   textOf,
   type TextContent,
+  type Message,
   type ToolResultMessage,
   type UserMessage,
 } from "@gyre/ai";
@@ -299,9 +300,8 @@ export function applyCompaction(
 }
 
 /** The messages as a text that a model can summarize. */
-export function toReadableText(messages: readonly AgentMessage[]): string {
+export function toReadableText(messages: readonly Message[]): string {
   return messages
-    .filter(isLlmMessage)
     .map((message) => {
       if (message.role === "toolResult") {
         const text = truncateMiddle(textOf(message), READABLE_RESULT_TOKENS, "[...]");

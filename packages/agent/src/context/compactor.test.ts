@@ -6,8 +6,9 @@ import { describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
 import { applyCompaction, LEFT_OUT_TEXT, planCompaction } from "./compaction.ts";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
-import { later, never, play, start, text, tool, user } from "../testing/play.ts";
-import type { AgentEvent, AgentMessage, AgentTool } from "../contract/types.ts";
+import { anAnswer } from "../testing/messages.ts";
+import { later, never, play, type Played, start, text, tool, user } from "../testing/play.ts";
+import type { AgentEvent, AgentLoopConfig, AgentMessage, AgentTool } from "../contract/types.ts";
 import { View } from "./view.ts";
 
 const words = (count: number, word = "word"): string => `${word} `.repeat(count).trim();
@@ -187,6 +188,48 @@ describe("R24: what stays in sight", () => {
       return sent(messages.slice(0, before.length)) !== sent(before);
     });
     expect(changed).toHaveLength(compactions(events).length);
+  });
+});
+
+describe("R24: messages of the application's own", () => {
+  const context = { triggerTokens: 1_000, targetTokens: 500, keepTurns: 1 };
+  const note = (content: string): AgentMessage => ({ role: "note", content, timestamp: 0 });
+  const isNote = (message: AgentMessage): boolean => message.role === "note";
+  const messages = [user("First"), note(words(2_000)), anAnswer];
+  /** As an application does that shows its notes to the model. */
+  const convertToLlm: AgentLoopConfig["convertToLlm"] = (messages) =>
+    messages.flatMap((message) => {
+      if (message.role === "note") return [{ ...message, role: "user" as const }];
+      return [message];
+    });
+  const playWith = (config: Partial<AgentLoopConfig>): Promise<Played> =>
+    play({ script: ["Done"], messages, prompts: [user("Go on")], config });
+
+  it("count as what convertToLlm makes of them", async () => {
+    const { events, model } = await playWith({ context, convertToLlm });
+    expect(compactions(events)).toHaveLength(1);
+    expect(estimateTokens(sent(model.calls[0]?.messages))).toBeLessThan(500);
+  });
+
+  it("are in the text that is summarized", async () => {
+    const texts: string[] = [];
+    const summarize = (given: string): string => {
+      texts.push(given);
+      return "Summary.";
+    };
+    await playWith({ context: { ...context, summarize }, convertToLlm });
+    expect(texts.join()).toContain(`user: ${words(10)}`);
+  });
+
+  it("count nothing where the model does not see them, or not before the request", async () => {
+    const hidden = await playWith({ context });
+    expect(compactions(hidden.events)).toHaveLength(0);
+    const later = await playWith({
+      context,
+      convertToLlm: async (messages) =>
+        messages.flatMap((each) => (isNote(each) ? [] : [each as Message])),
+    });
+    expect(compactions(later.events)).toHaveLength(0);
   });
 });
 

@@ -1,6 +1,7 @@
-import { estimateMessageTokens, type ToolResultMessage } from "@gyre/ai";
+import { estimateMessageTokens, isThenable, type Message, type ToolResultMessage } from "@gyre/ai";
 import type { Compaction } from "../contract/compaction.ts";
-import type { AgentMessage } from "../contract/types.ts";
+import { contain } from "../contract/contain.ts";
+import type { AgentLoopConfig, AgentMessage } from "../contract/types.ts";
 import { isLlmMessage } from "../transcript/history.ts";
 
 /**
@@ -8,6 +9,7 @@ import { isLlmMessage } from "../transcript/history.ts";
  * to run, so that a long transcript is measured and summarized once.
  */
 export class ContextMemory {
+  readonly #convertToLlm: AgentLoopConfig["convertToLlm"];
   readonly #sizes = new WeakMap<AgentMessage, number>();
   readonly #shortForms = new WeakMap<AgentMessage, ToolResultMessage>();
   readonly #summaries = new WeakMap<
@@ -15,15 +17,31 @@ export class ContextMemory {
     { base: Compaction | undefined; summary: string }
   >();
 
-  /** Estimates the tokens of a message. A custom message is not sent, and counts nothing. */
+  constructor(convertToLlm?: AgentLoopConfig["convertToLlm"]) {
+    this.#convertToLlm = convertToLlm;
+  }
+
+  /** Estimates the tokens of a message, as the model reads it. */
   countTokens(message: AgentMessage): number {
-    if (!isLlmMessage(message)) return 0;
     let size = this.#sizes.get(message);
     if (size === undefined) {
-      size = estimateMessageTokens(message);
+      size = 0;
+      for (const read of this.toRead(message)) size += estimateMessageTokens(read);
       this.#sizes.set(message, size);
     }
     return size;
+  }
+
+  /**
+   * What a model reads of a message. Of one of the application's own that is what `convertToLlm`
+   * makes of it alone; nothing where it answers with a promise.
+   */
+  toRead(message: AgentMessage): readonly Message[] {
+    if (isLlmMessage(message)) return [message];
+    const given = contain("convertToLlm threw on a message to be measured", () =>
+      this.#convertToLlm?.([message]),
+    );
+    return given && !isThenable(given) ? given : [];
   }
 
   /** A message as it is sent: the same object each time, so that lists can be compared. */

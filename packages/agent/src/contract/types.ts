@@ -205,7 +205,7 @@ export type AgentEvent =
       isError: boolean;
       durationMs: number;
     }
-  | { type: "turn_end"; message: AssistantMessage; toolResults: ToolResultMessage[] }
+  | { type: "turn_end"; message: AssistantMessage; toolResults: readonly ToolResultMessage[] }
   | {
       type: "retry";
       attempt: number;

@@ -162,7 +162,7 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
     const answering = answerCalls(run, message);
     answered = isThenable(answering) ? await answering : answering;
   }
-  const ended = run.emit({ type: "turn_end", message, toolResults: [...answered.results] });
+  const ended = run.emit({ type: "turn_end", message, toolResults: answered.results });
   if (ended) await ended;
   if (answered.thrown) return takeFailedTurn(run, answered.thrown.error);
   try {

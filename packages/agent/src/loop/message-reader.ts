@@ -13,39 +13,23 @@ import type { Watchdog } from "./watchdog.ts";
 
 /** Reads the stream of one response, and emits the events of its message once it has content. */
 export class MessageReader {
+  /** The message so far; live, the provider may still write to it. */
+  live: AssistantMessage | undefined;
+  /** The message as the stream ended it. */
+  final: AssistantMessage | undefined;
+  /** Content was emitted, and cannot be taken back. */
+  shown = false;
+  /** Indices of the calls whose `toolcall_end` came. */
+  readonly finished: number[] = [];
   readonly #run: Run;
-  #live: AssistantMessage | undefined;
-  #final: AssistantMessage | undefined;
-  #shown = false;
   /** Events from before the first content. */
   #held: AssistantMessageEvent[] = [];
-  readonly #finished: number[] = [];
   /** The last event that the sink did not take at once. */
   #passing: Promise<void> | undefined;
   #stream: AssistantMessageEventStream | undefined;
 
   constructor(run: Run) {
     this.#run = run;
-  }
-
-  /** The message so far; live, the provider may still write to it. */
-  get live(): AssistantMessage | undefined {
-    return this.#live;
-  }
-
-  /** The message as the stream ended it. */
-  get final(): AssistantMessage | undefined {
-    return this.#final;
-  }
-
-  /** Content was emitted, and cannot be taken back. */
-  get shown(): boolean {
-    return this.#shown;
-  }
-
-  /** Indices of the calls whose `toolcall_end` came. */
-  get finished(): readonly number[] {
-    return this.#finished;
   }
 
   /**
@@ -64,7 +48,7 @@ export class MessageReader {
       const read = (): void => {
         try {
           watchdog.touch();
-          while (!this.#final && !interruption.reason) {
+          while (!this.final && !interruption.reason) {
             const event = stream.take();
             if (event === undefined) {
               if (!stream.closed) return stream.whenReadable(read);
@@ -102,13 +86,13 @@ export class MessageReader {
 
   /** Emits one event. Deltas come here by the hundred thousand. */
   #pass(event: AssistantMessageEvent): void | Promise<void> {
-    if (event.type === "done") this.#final = withStopReason(event.message, event.reason);
-    else if (event.type === "error") this.#final = withStopReason(event.error, event.reason);
-    else if (event.type === "start") this.#live ??= event.partial;
-    else if (this.#live) {
-      this.#live = event.partial;
-      if (event.type === "toolcall_end") this.#finished.push(event.contentIndex);
-      if (this.#shown) {
+    if (event.type === "done") this.final = withStopReason(event.message, event.reason);
+    else if (event.type === "error") this.final = withStopReason(event.error, event.reason);
+    else if (event.type === "start") this.live ??= event.partial;
+    else if (this.live) {
+      this.live = event.partial;
+      if (event.type === "toolcall_end") this.finished.push(event.contentIndex);
+      if (this.shown) {
         return this.#run.emit({
           type: "message_update",
           message: event.partial,
@@ -123,7 +107,7 @@ export class MessageReader {
 
   #show(message: AssistantMessage): void | Promise<void> {
     const held = this.#held;
-    this.#shown = true;
+    this.shown = true;
     this.#held = [];
     const updates = held.map((event): AgentEvent => ({
       type: "message_update",
@@ -143,10 +127,10 @@ export class MessageReader {
       } else rest.push(event);
     }
     // A provider that ignores its signal goes on writing into its message: keep a copy.
-    const newest = rest.findLast((event) => "partial" in event) ?? { partial: this.#live };
+    const newest = rest.findLast((event) => "partial" in event) ?? { partial: this.live };
     const kept = newest.partial && copyMessage(newest.partial);
     for (const event of rest) await this.#pass(event);
-    if (kept) this.#live = kept;
+    if (kept) this.live = kept;
   }
 }
 

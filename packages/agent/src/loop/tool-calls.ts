@@ -17,7 +17,7 @@ import {
   executeCall,
   notStartedResult,
 } from "./tool-execution.ts";
-import type { AgentToolResult, Decision } from "../contract/types.ts";
+import type { AgentEvent, AgentToolResult, Decision } from "../contract/types.ts";
 
 export const DEFAULT_MAX_TOOL_CONCURRENCY = 10;
 /** The result of a call that a steering message skipped. */
@@ -156,10 +156,9 @@ export class ResultPublisher {
   /** Waits for all the calls, then publishes their results. True if one waits for a person. */
   async publishAll(running: readonly RunningCall[]): Promise<boolean> {
     let isPending = false;
-    const outcomes: CallOutcome[] = [];
-    for (const { outcome } of running) outcomes.push(await outcome);
-    for (const [index, { call }] of running.entries()) {
-      const outcome = outcomes[index] as CallOutcome;
+    const settled: { call: ToolCall; outcome: CallOutcome }[] = [];
+    for (const { call, outcome } of running) settled.push({ call, outcome: await outcome });
+    for (const { call, outcome } of settled) {
       if ("suspended" in outcome) {
         this.#run.pending.push({ toolCall: call, reason: outcome.suspended });
         isPending = true;
@@ -235,31 +234,33 @@ function emitEnd(
   durationMs: number,
 ): void | Promise<void> {
   const outcome = outcomeOf(result);
-  return run.emit({
+  const event: Extract<AgentEvent, { type: "tool_execution_end" }> = {
     type: "tool_execution_end",
     toolCallId: call.id,
     toolName: call.name,
     result,
     outcome,
-    ...(outcome !== "ok" && result.reason !== undefined && { reason: result.reason }),
     isError: outcome !== "ok",
     durationMs,
-  });
+  };
+  if (event.isError && result.reason !== undefined) event.reason = result.reason;
+  return run.emit(event);
 }
 
 function toResultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
   const outcome = outcomeOf(result);
-  return {
+  const message: ToolResultMessage = {
     role: "toolResult",
     toolCallId: call.id,
     toolName: call.name,
     content: result.content.length > 0 ? result.content : [{ type: "text", text: "(no output)" }],
-    ...(result.details !== undefined && { details: result.details }),
     isError: outcome !== "ok",
     outcome,
-    ...(outcome !== "ok" && result.reason !== undefined && { reason: result.reason }),
     timestamp: run.clock.now(),
   };
+  if (result.details !== undefined) message.details = result.details;
+  if (message.isError && result.reason !== undefined) message.reason = result.reason;
+  return message;
 }
 
 /** Groups of calls that run together: neighbors that may, or all, or each alone. */

@@ -44,11 +44,8 @@ export class Inbox {
 
   /** Takes what a queue gives; whether there was anything. */
   poll(queue: QueueName): boolean | Promise<boolean> {
-    const { getSteeringMessages, getFollowUpMessages } = this.#config;
-    const [name, get] =
-      queue === "steering"
-        ? (["getSteeringMessages", getSteeringMessages] as const)
-        : (["getFollowUpMessages", getFollowUpMessages] as const);
+    const name = queue === "steering" ? "getSteeringMessages" : "getFollowUpMessages";
+    const get = this.#config[name];
     if (!get) return false;
     const handBack = (messages: readonly AgentMessage[] | undefined): void => {
       if (messages && messages.length > 0) this.#config.requeue?.(queue, [...messages]);

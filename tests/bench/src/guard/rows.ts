@@ -54,8 +54,8 @@ export const LIBRARY_ROWS: Readonly<Record<string, LibraryRow>> = {
   },
   agent: {
     what: "50 agents, each made for one answer",
-    ratio: 8.2,
-    reason: "state, queues and listeners of an agent; one reducer copies the state at each event",
+    ratio: 7,
+    reason: "state, queues and listeners of an agent",
     work: createAgentsWork(50),
   },
 };
