@@ -33,7 +33,7 @@ describe("gyre", () => {
     expect(await gyre(["help"])).toMatchObject({ code: 0, stdout, stderr: "" });
   });
 
-  it("tells its version, and loads neither agent nor models for that", async () => {
+  it("prints its version, and loads neither agent nor models for that", async () => {
     expect(await gyre(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n", stderr: "" });
     const { chunks } = program;
     const main = chunks.find(({ fileName }) => fileName === "gyre.js");
@@ -74,7 +74,7 @@ describe("gyre", () => {
 describe("gyre demo", () => {
   it("runs to its end, in plain text on a pipe", async () => {
     const { code, leftBehind, stderr, stdout } = await gyre(["demo"]);
-    expect(stdout).toContain("✔ Mended");
+    expect(stdout).toContain("✔ Fixed");
     expect(stdout).not.toContain("\x1b");
     expect([code, stderr, leftBehind]).toEqual([0, "", []]);
   });
@@ -95,7 +95,7 @@ describe("gyre demo", () => {
     expect([code, leftBehind]).toEqual([expected, []]);
   });
 
-  it("ends quietly when nobody reads on", async () => {
+  it("ends quietly when the reader is gone", async () => {
     const ended = await gyre(["demo"], { onStdout: (_shown, run) => run.stopReading() });
     expect(ended).toMatchObject({ code: 0, stderr: "", leftBehind: [] });
   });

@@ -89,7 +89,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   },
 };
 
-/** Somebody sits at a terminal, and has not asked for one answer alone. */
+/** A person sits at a terminal, and has not asked for one answer alone. */
 function isInteractive({ output, print, schema }: Values, { stdin, stdout }: Io): boolean {
   const isOneAnswer = print || output !== undefined || schema !== undefined;
   return !isOneAnswer && stdin.isTTY === true && stdout.isTTY === true;
@@ -163,8 +163,8 @@ async function meant(name: string, known: readonly string[], prefix = ""): Promi
 
 /**
  * The first signal asks `run` to end, which then ends with its code; a second one does not
- * wait. Who reads us through `head` has seen enough: that asks for the end as well, and is
- * no failure. Any other trouble with stdout is one.
+ * wait. A reader such as `head` that has seen enough ends the run as well, and is
+ * no failure. Any other error of stdout is one.
  */
 async function withSignals(
   run: (ends: Pick<Io, "signal" | "handleInterrupt">) => Promise<ExitCode>,
@@ -195,7 +195,7 @@ async function withSignals(
     if (!isLeft) reportError(error);
     stop(error);
   });
-  // Who does not read stderr cannot be told so.
+  // Without a reader of stderr there is no place to report that.
   process.stderr.on("error", () => {});
   // By default Node prints two lines about itself for each.
   process.removeAllListeners("warning");

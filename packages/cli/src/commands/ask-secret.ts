@@ -13,7 +13,7 @@ const ERASE = ["\x7f", "\b"];
 /** What arrow keys and the marks around a pasted text send. */
 const KEY_SEQUENCE = new RegExp(`${ESCAPE}(?:\\[[0-?]*[ -/]*[@-~]|O.)`, "g");
 
-/** A terminal that can be told not to show what is typed. */
+/** A terminal whose echo can be switched off. */
 interface KeySource extends NodeJS.ReadableStream {
   setRawMode(on: boolean): unknown;
 }
@@ -44,7 +44,7 @@ async function readPiped(stdin: NodeJS.ReadableStream, signal: AbortSignal): Pro
     return await Promise.race([collect(stdin), interrupt.fired]);
   } finally {
     interrupt.forget();
-    // Whoever still writes is not waited for.
+    // A program that still writes into the pipe is not waited for.
     if ("destroy" in stdin && typeof stdin.destroy === "function") stdin.destroy();
   }
 }

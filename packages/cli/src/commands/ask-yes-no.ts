@@ -3,7 +3,7 @@ import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 
 /**
- * Asks whoever is at the terminal. Anything but a clear yes is a no, and so is the end of the
+ * Asks the person at the terminal. Anything but a clear yes is a no, and so is the end of the
  * input. Rejects with `ExitError` once `io.signal` has fired.
  */
 export async function askYesNo(

@@ -55,7 +55,7 @@ function unsetText(name: SettingName): string {
   return `${standard === undefined ? (otherwise ?? "not set") : shownValue(standard)}  (default)`;
 }
 
-/** Who set it: the last one, and of what adds up all. */
+/** The sources that set a value: the last one, or all of them where values add up. */
 function listOrigins(name: SettingName, layers: readonly SettingsLayer[]): SettingsSource[] {
   const all = layers.filter(({ settings }) => settings[name] !== undefined);
   const sources = all.map(({ source }) => source);

@@ -21,7 +21,7 @@ describe("the help", () => {
     expect(helpText("run")).toBe(helpText());
   });
 
-  it("tells what every exit code means", () => {
+  it("says what every exit code means", () => {
     const help = helpText().replaceAll("\n", " ");
     for (const [name, code] of Object.entries(EXIT)) {
       expect(Object.keys(EXIT_MEANINGS)).toContain(name);
@@ -29,11 +29,11 @@ describe("the help", () => {
     }
   });
 
-  it("tells which tools there are, and when nobody is asked", () => {
+  it("lists the tools, and says when nothing is asked", () => {
     const help = helpText().replaceAll("\n", " ");
     expect(help).toContain(`Without --tools it has ${DEFAULT_TOOLS.join(", ")}`);
     for (const tool of OTHER_TOOLS) expect(help).toContain(tool);
-    expect(help).toContain("With -p, --output or --schema, and in a pipe, nobody is asked");
+    expect(help).toContain("With -p, --output or --schema, and in a pipe, there are no questions");
   });
 
   it("says of an option what it does for that very command", () => {

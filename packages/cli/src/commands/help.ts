@@ -72,9 +72,9 @@ export const TOOLS_NOTE: string =
   `Without --tools it has ${DEFAULT_TOOLS.join(", ")}, and skill where there are skills. ` +
   `There are also ${OTHER_TOOLS.join(", ")}: to have one, name it with all others that are wanted.`;
 
-/** Nobody should wait for a question. */
+/** A user must not wait for a question that never comes. */
 export const ASKING_NOTE: string =
-  "In a terminal it asks before it changes or runs anything. With -p, --output or --schema, and in a pipe, nobody is asked: what would be asked about is denied, and the model is told; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
+  "In a terminal it asks before it changes or runs anything. With -p, --output or --schema, and in a pipe, there are no questions: a call that needs an approval is denied, and the model gets the reason; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
 
 /** The help of the program, or of one command. Ends with a line break. */
 export function helpText(command: CommandName = "run"): string {

@@ -25,7 +25,7 @@ function ioWith(options: Partial<Io> & { input?: string } = {}): TextIo {
   return textIo({ ...options, env: { XDG_CONFIG_HOME: folder, ...options.env } });
 }
 
-/** A terminal that is typed into; `raw` tells how often it was made to hide and to show. */
+/** A terminal that is typed into; `raw` counts how often it was made to hide and to show. */
 function typing(): { stdin: PassThrough & { isTTY: boolean }; raw: boolean[] } {
   const raw: boolean[] = [];
   const setRawMode = (on: boolean): void => void raw.push(on);
@@ -109,10 +109,12 @@ describe("gyre login", () => {
     await expect(runLogin(["groq"], { command: " " }, ioWith())).rejects.toThrow(UsageError);
   });
 
-  it("says what goes before the stored key", async () => {
+  it("says what takes precedence over the stored key", async () => {
     const io = ioWith({ input: KEY, env: { GROQ_API_KEY: "another" } });
     await runLogin(["groq"], {}, io);
-    expect(io.err()).toContain("GROQ_API_KEY is set in the environment, and goes before it.");
+    expect(io.err()).toContain(
+      "GROQ_API_KEY is set in the environment, and takes precedence over it.",
+    );
   });
 
   it.each([
@@ -145,7 +147,7 @@ describe("gyre login", () => {
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ ollama: KEY });
   });
 
-  it("tells what is wrong with the key file", async () => {
+  it("reports what is wrong with the key file", async () => {
     await runLogin(["groq"], {}, ioWith({ input: KEY }));
     await writeFile(file, "{ broken");
     const error = await refusal(runLogin(["groq"], {}, ioWith({ input: KEY })));

@@ -54,7 +54,7 @@ export async function runLogin(
   }
   const before = environmentKeys(io.env).get(service.id);
   if (before) {
-    io.stderr.write(`${before.place} is set in the environment, and goes before it.\n`);
+    io.stderr.write(`${before.place} is set in the environment, and takes precedence over it.\n`);
   }
   return EXIT.done;
 }
@@ -94,7 +94,7 @@ async function readSettings(values: Values, io: Io): Promise<Pick<Settings, "mod
   return (await readSetup(values, io)).settings;
 }
 
-/** What is wrong with a key or its file, told in one line. */
+/** What is wrong with a key or its file, in one line. */
 async function stored<T>(change: Promise<T>): Promise<T> {
   try {
     return await change;

@@ -44,8 +44,8 @@ const FILES: readonly (readonly [path: string, about: string])[] = [
 const EXAMPLES: readonly (readonly [about: string, line: string])[] = [
   ["Ask about the code in this folder:", 'gyre -p "Where are the settings read?"'],
   [
-    "Let it mend a test, for at most a dollar:",
-    `gyre -p "Mend the failing test." --mode auto-edit --allow 'shell(npm test)' --max-cost 1`,
+    "Let it fix a test, for at most a dollar:",
+    `gyre -p "Fix the failing test." --mode auto-edit --allow 'shell(npm test)' --max-cost 1`,
   ],
   ["Give it something to read:", 'git diff | gyre -p "Review this change."'],
   ["Go on where it ended:", 'gyre -c -p "Now write the test for it."'],

@@ -78,7 +78,7 @@ async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
   return EXIT.done;
 }
 
-/** Offers our tools on standard input and output, under permissions. Nobody can be asked. */
+/** Offers our tools on standard input and output, under permissions. No person can be asked. */
 async function serve(setup: Setup, io: Io): Promise<ExitCode> {
   const { settings, explicit, cwd, warn } = setup;
   const [{ openToolset, permissions }, { serveMcp }] = await Promise.all([

@@ -154,7 +154,7 @@ async function localModels(
         );
       } catch (error) {
         if (io.signal.aborted) throw new ExitError(EXIT.interrupted, "Interrupted.");
-        // Who named an address wants to know why nothing comes from there.
+        // A user who named an address needs the reason why nothing comes from there.
         if (isNamed(service, io, own)) {
           const why = limit.aborted
             ? `${service.name} did not answer at ${baseUrl}.`

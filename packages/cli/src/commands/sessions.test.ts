@@ -108,14 +108,14 @@ describe("gyre sessions", () => {
     expect(list).toMatchObject([{ id: header.id, cwd: folder, firstPrompt: "Hi" }]);
   });
 
-  it("tells what is wrong with the command line", async () => {
+  it("reports what is wrong with the command line", async () => {
     await expect(sessions(["shwo", "x"])).rejects.toThrow(/cannot "shwo".*"show"/);
     await expect(sessions(["constructor", "x"])).rejects.toThrow(UsageError);
     await expect(sessions(["show"])).rejects.toThrow(/needs the id/);
     await expect(sessions(["remove", "a", "b"])).rejects.toThrow(UsageError);
   });
 
-  it("tells which session is not there or not one", async () => {
+  it("reports which session is not there or not one", async () => {
     await (await store.create({ cwd: folder, id: "k3m9p2q7" })).close();
     await (await store.create({ cwd: folder, id: "k3m9zzzz" })).close();
     for (const verb of ["show", "path", "fork", "check", "unlock", "remove"]) {
@@ -223,7 +223,7 @@ describe("gyre sessions show", () => {
     expect((await sessions(["show", header.id])).out).not.toContain("I read.");
   });
 
-  it("shows a session that somebody writes to", async () => {
+  it("shows a session that a process writes to", async () => {
     const session = await asked("Hi");
     expect((await sessions(["show", session.header.id])).out).toContain("=== user\n\nHi\n");
     await session.close();
@@ -248,7 +248,7 @@ describe("path, fork, remove", () => {
     await (await store.open(id)).close();
   });
 
-  it("removes, but not what somebody writes to", async () => {
+  it("removes, but not what a process writes to", async () => {
     const session = await asked("Hi");
     const { id } = session.header;
     await expect(sessions(["remove", id])).rejects.toThrow(/process \d+|this process/);
@@ -356,7 +356,7 @@ describe("check and unlock", () => {
 });
 
 describe("times and sizes", () => {
-  it("are told in one unit", () => {
+  it("are shown in one unit", () => {
     const minute = 60_000;
     const texts = [0, minute, 59 * minute, HOUR_MS, 24 * HOUR_MS, 14 * 24 * HOUR_MS].map((age) =>
       agoText(START - age, START),

@@ -153,7 +153,7 @@ async function show(id: string, { store, values, io }: Job): Promise<number> {
   });
 }
 
-/** One that cannot be put together any more is told of; the others are shown. */
+/** One that cannot be read any more is reported; the others are shown. */
 async function readOr(session: Session, id: number, to: Sink): Promise<Entry | undefined> {
   try {
     return await session.read(id);
@@ -218,7 +218,7 @@ async function importPi(importPiSession: ImportPiSession, file: string, { store,
     await session.close();
     return { id: session.header.id, path: session.path, skipped };
   } catch (error) {
-    // Half a session helps nobody.
+    // Half a session is of no use.
     if (made) await rm(made.path, { force: true });
     throw error;
   }
@@ -257,7 +257,7 @@ async function check(what: string, { store, values, io }: Job): Promise<number> 
   });
 }
 
-/** An id goes before a file of the same name. */
+/** An id takes precedence over a file of the same name. */
 async function openEither(what: string, store: SessionStore, io: Io): Promise<Session> {
   let path: string;
   try {

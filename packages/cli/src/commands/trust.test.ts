@@ -116,7 +116,7 @@ describe("gyre trust", () => {
     expect((await trust(world, [], { remove: true })).out).toContain("was not trusted");
   });
 
-  it("tells what is not taken from a project", async () => {
+  it("reports what is not taken from a project", async () => {
     const world = settingsWorld({ project: { sandbox: "none", thikning: "x" } });
     const { out, err } = await trust(world);
     expect(out).toContain("  nothing\n");
@@ -124,7 +124,7 @@ describe("gyre trust", () => {
     expect(err).toContain('"thikning" is no setting. Did you mean "thinking"?');
   });
 
-  it("tells which key a service of the project would get, and hides headers", async () => {
+  it("reports which key a service of the project would get, and hides headers", async () => {
     const office = {
       api: "openai-completions",
       baseUrl: "https://office.example/v1",
@@ -157,7 +157,7 @@ describe("gyre trust", () => {
   it("does not write over a trust file that it cannot read", async () => {
     const world = settingsWorld({ project: {} });
     world.write(join(world.home, ".config", "gyre", "trust.json"), "{");
-    expect(await refusal(world)).toContain("trust.json is not JSON: mend or remove it.");
+    expect(await refusal(world)).toContain("trust.json is not JSON: fix or remove it.");
   });
 
   it("takes one folder", async () => {

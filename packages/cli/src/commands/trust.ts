@@ -57,7 +57,7 @@ export async function runTrust(
   }
 }
 
-/** Says yes to what was shown: a person, or nobody where none is there to be asked. */
+/** Consents to what was shown: a person does, or no one where there is no terminal. */
 type Agree = (what: string) => Promise<boolean>;
 
 function agreement(

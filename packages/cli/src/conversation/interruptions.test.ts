@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** An agent that writes its session, and a tool that tells when it was begun and stopped. */
+/** An agent that writes its session, and a tool that reports when it began and stopped. */
 async function started(script: readonly ScriptStep[]) {
   const model = scriptedModel(script);
   const path = join(folder, "session.jsonl");
@@ -44,7 +44,7 @@ async function started(script: readonly ScriptStep[]) {
   return { agent, begun };
 }
 
-/** As whoever goes on with the session finds it. */
+/** The session as the next process finds it. */
 async function found(): Promise<boolean> {
   const { path = "" } = session ?? {};
   await session?.close();
@@ -83,7 +83,7 @@ it("is over when something was said since", async () => {
   expect(await found()).toBe(false);
 });
 
-it("a prompt that nothing came of is none: the program was killed", async () => {
+it("a prompt that nothing came of does not count: the program was killed", async () => {
   await started([]);
   const message = { role: "user", content: "Go.", timestamp: 0 } as const;
   await session?.append({ type: "message", message });

@@ -36,7 +36,7 @@ test("what is no file stays text, and is named once where it is sent", async () 
   expect(await typesIn("missing.png a.png a.png")).toEqual(["image/png"]);
 });
 
-test("one that is too large is left out, and that is told", async () => {
+test("one that is too large is left out, and a notice says so", async () => {
   const { images, problems } = await imagesIn("large.png", folder);
   expect(images).toEqual([]);
   expect(problems).toEqual([expect.stringContaining("larger than 5 MB")]);

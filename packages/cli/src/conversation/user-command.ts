@@ -27,7 +27,7 @@ export function exitText({ exitCode }: Pick<UserCommandMessage, "exitCode">): st
   return exitCode === null ? "ended by a signal" : `exit code ${exitCode}`;
 }
 
-/** The messages that a model gets: the user's own commands are told as messages of the user. */
+/** The messages that a model gets: the user's own commands become messages of the user. */
 export function toLlmMessages(messages: readonly AgentMessage[]): Message[] {
   return messages.flatMap((message): Message[] => {
     if (isLlmMessage(message)) return [message];

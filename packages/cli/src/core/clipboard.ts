@@ -3,7 +3,7 @@ import type { Environment } from "./io.ts";
 
 /** Terminals take no longer text than about this, in base64. */
 export const MAX_SEQUENCE_CHARS = 100_000;
-/** A program that has not taken the text by then is given up. */
+/** A program that has not taken the text by then is killed. */
 const MAX_WAIT_MS = 2_000;
 
 /** A program that takes a text for the clipboard. */
@@ -24,7 +24,7 @@ export interface ClipboardParts {
   run?: RunClipboard;
 }
 
-/** Who was given the text: the terminal, which does not tell whether it took it, and a program. */
+/** What was given the text: the terminal, which does not answer whether it took it, or a program. */
 export interface Copied {
   terminal: boolean;
   program?: string;
@@ -92,7 +92,7 @@ function programRunner(env: Environment): RunClipboard {
       });
       child.once("error", () => resolve(false));
       child.once("exit", (code) => resolve(code === 0));
-      // One that ends without reading is told of by its exit code.
+      // The exit code reports a program that ends without reading.
       child.stdin.on("error", () => {});
       child.stdin.end(Buffer.from(text, encoding));
     });

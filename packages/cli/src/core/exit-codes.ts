@@ -15,7 +15,7 @@ export const EXIT = {
 
 export type ExitCode = number;
 
-/** What is wrong with the command line, told to the person who wrote it. */
+/** What is wrong with the command line, for the person who wrote it. */
 export class UsageError extends Error {
   readonly exitCode = EXIT.usage;
 }

@@ -253,7 +253,7 @@ export const COMMANDS = {
     abouts: { all: "those of all folders, not of this one alone" },
   },
   doctor: {
-    about: "tell what works here and what does not",
+    about: "report what works here and what does not",
     options: ["json", "config", "trust", "cwd"],
   },
   login: { about: "store the key of a service", takes: "SERVICE", options: ["command"] },
@@ -290,7 +290,7 @@ export const COMMANDS = {
   },
   completions: { about: "print completions for a shell", takes: "bash|zsh|fish", options: [] },
   demo: {
-    about: "watch the agent mend a small project: a scripted model, real tools",
+    about: "watch the agent fix a small project: a scripted model, real tools",
     options: ["fast", "keep", "model"],
   },
   help: { about: "show this, or the help of a command", takes: "[COMMAND]", options: [] },

@@ -46,7 +46,7 @@ function untilItFails(write: (text: string) => void, path: string): (text: strin
   };
 }
 
-/** Passes everything on as it comes, and tells of it by whole lines: a key is never cut in two. */
+/** Passes everything on as it comes, and records whole lines: a key is never cut in two. */
 function tap(
   put: (line: Record<string, unknown>) => void,
 ): TransformStream<Uint8Array, Uint8Array> {

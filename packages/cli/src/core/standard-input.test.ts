@@ -19,7 +19,7 @@ it("reads all of it, also characters that come in pieces, and leaves a byte orde
   expect(await readInput(io(stdin), never, false)).toBe("grüße 🙂");
 });
 
-it("says what it waits for where a prompt was given and nobody writes", async () => {
+it("says what it waits for where a prompt was given and nothing is written", async () => {
   vi.useFakeTimers();
   const stdin = new PassThrough();
   const world = io(stdin);
@@ -32,7 +32,7 @@ it("says what it waits for where a prompt was given and nobody writes", async ()
   expect(await read).toBe("late");
 });
 
-it("ends at once when it is told to", async () => {
+it("ends at once when it is asked to", async () => {
   const control = new AbortController();
   const read = readInput(io(new PassThrough()), control.signal, true);
   control.abort();

@@ -3,12 +3,12 @@ import type { Io } from "./io.ts";
 
 /** More than any model takes. */
 export const MAX_INPUT_BYTES: number = 16 * 1024 * 1024;
-/** After so long without a byte, somebody may wonder what is waited for. */
+/** After so long without a byte, a user may wonder what the program waits for. */
 const WONDER_MS = 2_000;
 
 /**
- * All of stdin as text. Where a prompt was given as well it may well be that nobody writes
- * to stdin and nobody closes it: that is said after a while.
+ * All of stdin as text. Where a prompt was given as well, stdin may be a pipe that nothing is
+ * written to and that is never closed: a line on stderr says so after a while.
  */
 export async function readInput(io: Io, signal: AbortSignal, hasPrompt: boolean): Promise<string> {
   const pieces: Buffer[] = [];

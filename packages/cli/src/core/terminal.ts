@@ -42,7 +42,7 @@ export function openTerminal(output: Output, env: Environment): Terminal {
   };
 }
 
-/** FORCE_COLOR goes before NO_COLOR, as in Node itself; with neither, a terminal has colors. */
+/** FORCE_COLOR takes precedence over NO_COLOR, as in Node itself; with neither, a terminal has colors. */
 function wantsColor(isTerminal: boolean, env: Environment): boolean {
   const forced = env["FORCE_COLOR"];
   if (forced !== undefined) return forced !== "0" && forced !== "false";
@@ -83,7 +83,7 @@ function head(text: string, columns: number): string {
 
 /**
  * Wraps a text between words as it arrives. A word is held back until its end is known,
- * so `end` must be called to get the last one. `indent` goes before every line.
+ * so `end` must be called to get the last one. Each line begins with `indent`.
  */
 export class Wrapper {
   readonly #columns: number;

@@ -62,7 +62,7 @@ async function gyre(script: Script, args: readonly string[], stdin?: string): Pr
   return { ...ended, stderr: stripSandboxLine(ended) };
 }
 
-/** The tools that a model was told of. */
+/** The tools that a model was offered. */
 function toolNames(request: ServiceRequest | undefined): string[] {
   const tools: unknown = request?.body["tools"];
   return Array.isArray(tools) ? tools.map((tool: { name: string }) => tool.name) : [];
@@ -99,7 +99,7 @@ describe("plugins", () => {
     expect(formatMessages(requests[1])).toContain('"3"');
   });
 
-  it("that do not tell what their tools do are asked about, and rules may name them", async () => {
+  it("that do not declare what their tools do are asked about, and rules may name them", async () => {
     write("config/gyre/add.mjs", ADDER.replace(/access: .*\n/, ""));
     write(USER, { plugins: ["./add.mjs"] });
     const denied = await gyre(ADD, ["-p", "1 + 2?", "--output", "json"]);
@@ -115,7 +115,7 @@ describe("plugins", () => {
       "config/gyre/busy.mjs",
       `setInterval(() => {}, 1000); export function registerTools(_r, api) { api.log("I stay."); }`,
     );
-    write(USER, { plugins: ["./bad.mjs", "./busy.mjs", "./add.mjs", "nobody"] });
+    write(USER, { plugins: ["./bad.mjs", "./busy.mjs", "./add.mjs", "absent"] });
     const { code, stderr, requests } = await gyre(ADD, ["-p", "1 + 2?", "--quiet"]);
     expect(code).toBe(EXIT.done);
     expect(toolNames(requests[0])).toContain("add");
@@ -124,7 +124,7 @@ describe("plugins", () => {
       `gyre: The plugin ${folder}/bad.mjs is left out: Oh no.`,
       "gyre: busy: I stay.",
       expect.stringContaining(
-        `gyre: The plugin ${folder}/node_modules/nobody is left out: there is`,
+        `gyre: The plugin ${folder}/node_modules/absent is left out: there is`,
       ),
       "",
     ]);
@@ -252,7 +252,7 @@ describe("hooks", () => {
     write(USER, { hooks: { Stop: [{ command }] } });
     const { code, stdout, requests } = await gyre(
       [{ say: "Done." }, { say: "They pass." }],
-      ["-p", "Mend it", "--quiet"],
+      ["-p", "Fix it", "--quiet"],
     );
     expect({ code, stdout }).toEqual({ code: EXIT.done, stdout: "They pass.\n" });
     expect(formatMessages(requests[1])).toContain("Run the tests.");
@@ -298,7 +298,7 @@ describe("hooks", () => {
     expect(await isRun()).toBe(false);
   });
 
-  it("that fail or take too long are told, and it goes on", async () => {
+  it("that fail or take too long are reported, and it goes on", async () => {
     write(USER, {
       hooks: {
         UserPromptSubmit: [{ command: "exit 3" }, { command: "sleep 60", timeout: 0.05 }],
@@ -427,7 +427,7 @@ it("nothing of this is loaded where nothing is configured", () => {
   }
 });
 
-it("PreCompact is told before the context is compacted, and may put it off", async () => {
+it("PreCompact runs before the context is compacted, and may put it off", async () => {
   const warnings: string[] = [];
   mkdirSync(join(home, "work"), { recursive: true });
   const extensions = await extensionsFor({

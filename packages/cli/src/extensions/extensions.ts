@@ -30,7 +30,7 @@ export interface ExtensionOptions {
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
   onForeignCode?: (() => void) | undefined;
-  /** Told of a call that a hook refused. */
+  /** Called with each call that a hook refused. */
   denied: (call: ToolInvocation, reason: string) => void;
 }
 
@@ -135,7 +135,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
   };
 }
 
-/** The hooks of a plugin; what they throw is told with its name. */
+/** The hooks of a plugin; what they throw is reported with its name. */
 function createHooks({ name, hooks }: LoadedPlugin): Hook[] {
   return hooks.map(({ event, run }) => ({
     event,
@@ -177,7 +177,7 @@ function listen(
         warn(`${name}: its listener of "${type}" failed: ${errorMessage(error)}`);
       }
     };
-    // Most events are deltas, which nobody is to wait for.
+    // Most events are deltas: no run waits for a listener of those.
     agent.subscribe((event) => (event.type === type ? contained(event) : undefined));
   }
 }

@@ -88,7 +88,7 @@ describe("the program of a hook", () => {
     ["echo no >&2; exit 1", 'The PreToolUse hook "echo no >&2; exit 1" ended with 1: no'],
     ["kill -TERM $$", 'The PreToolUse hook "kill -TERM $$" was ended by SIGTERM'],
     [["no-such-program"], "could not be run: Cannot start no-such-program"],
-  ])("that fails is told: %j", async (command, words) => {
+  ])("that fails is reported: %j", async (command, words) => {
     await expect(run(command)).rejects.toThrow(words);
   });
 
@@ -142,7 +142,7 @@ describe("JSON on stdout", () => {
     expect(await run(says(output))).toEqual(answer);
   });
 
-  it("that nobody understands blocks a call, and is told for anything else", async () => {
+  it("that cannot be understood blocks a call, and is reported for anything else", async () => {
     const wrong = specific({ permissionDecision: "Deny" });
     expect(await run(says(wrong))).toEqual({
       block: expect.stringContaining('gave a decision that there is not, "Deny"'),

@@ -31,7 +31,7 @@ export interface HookPlace {
 export class HookError extends Error {}
 
 /**
- * Runs the program of a hook with its input, and tells what it wants. Nothing that it
+ * Runs the program of a hook with its input, and returns what it answers. Nothing that it
  * started is left running, also when `signal` fires: the answer is then undefined. Rejects
  * with `HookError` where it failed, took too long, or gave what cannot be understood.
  */
@@ -69,7 +69,7 @@ export async function runHook(
       ? answerIn(end.stdout.head.trim(), hook.event)
       : `wrote ${end.stdout.bytes} bytes, which is too much`;
   if (typeof answer !== "string") return answer;
-  // Nobody knows what it wanted: a call that it watches over is not made.
+  // The answer is unknown: a call that the hook watches over is not made.
   if (hook.event === "PreToolUse") return { block: `${shownHook(hook)} ${answer}.` };
   throw fail(answer);
 }

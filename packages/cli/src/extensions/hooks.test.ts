@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 
 interface World {
   hooks: Hooks;
-  /** What hooks were told, in order. */
+  /** The inputs of hooks, in order. */
   inputs: HookInput[];
   warnings: string[];
   denied: string[];
@@ -92,7 +92,7 @@ async function run(
 const ALLOW = { allow: ["echo"] };
 
 describe("PreToolUse", () => {
-  it("is told of the call", async () => {
+  it("gets the call", async () => {
     const made = world(["PreToolUse", undefined]);
     await run(made, { rules: ALLOW });
     expect(made.inputs).toEqual([
@@ -108,7 +108,7 @@ describe("PreToolUse", () => {
     ]);
   });
 
-  it("that blocks: the tool is not run, and the model is told why", async () => {
+  it("that blocks: the tool is not run, and the model gets the reason", async () => {
     const made = world(["PreToolUse", { block: "Not on Sundays." }], ["PreToolUse", failing]);
     expect(await run(made, { rules: ALLOW })).toEqual({
       text: 'Tool "echo" failed: Denied by a hook: Not on Sundays.',
@@ -116,11 +116,11 @@ describe("PreToolUse", () => {
       ran: [],
     });
     expect(made.denied).toEqual(["Not on Sundays."]);
-    // Nobody asks those after it.
+    // Those after it are not asked.
     expect(made.warnings).toEqual([]);
   });
 
-  it("that fails is told, and the call goes on", async () => {
+  it("that fails is reported, and the call goes on", async () => {
     const made = world(["PreToolUse", failing]);
     expect(await run(made, { rules: ALLOW })).toMatchObject({ text: "hello", isError: false });
     expect(made.warnings).toEqual(["It broke."]);
@@ -168,7 +168,7 @@ describe("PreToolUse", () => {
     expect(result.text).toContain(words);
   });
 
-  it("that wants it asked about goes before one that allows, and before rules", async () => {
+  it("that wants it asked about takes precedence over one that allows, and over rules", async () => {
     const made = world(
       ["PreToolUse", { permission: "ask", reason: "Look at it." }],
       ["PreToolUse", { permission: "allow" }],
@@ -187,7 +187,7 @@ describe("PreToolUse", () => {
 });
 
 describe("PostToolUse", () => {
-  it("is told of the result, and adds to it", async () => {
+  it("gets the result, and adds to it", async () => {
     const made = world(["PostToolUse", { block: "Say it louder.", context: "It was quiet." }]);
     expect(await run(made, { rules: ALLOW })).toMatchObject({
       text: 'hello\n<hook event="PostToolUse">\nSay it louder.\n\nIt was quiet.\n</hook>',
@@ -280,7 +280,7 @@ describe("Stop", () => {
       false,
       ...Array.from({ length: MAX_STOPS_IN_A_ROW }, () => true),
     ]);
-    // With the next prompt it counts anew.
+    // With the next prompt it counts from zero.
     await hooks.prompt("Again.", "startup", never);
     expect(await hooks.stop(never)).toBeDefined();
   });

@@ -18,7 +18,7 @@ export interface Hook {
   /** In a message, at its beginning. */
   name: string;
   matches: (names: readonly string[]) => boolean;
-  /** Undefined where `signal` fired. Rejects with what to tell the user; it then goes on. */
+  /** Undefined where `signal` fired. Rejects with a message for the user; what it was about goes on. */
   run: (input: HookInput, signal: AbortSignal) => Promise<HookAnswer | undefined>;
 }
 
@@ -27,9 +27,9 @@ export type HookFacts = Pick<HookInput, "session_id" | "transcript_path" | "cwd"
 
 export interface HookDesk {
   facts: () => HookFacts;
-  /** Told what the user should know. */
+  /** Called with lines for the user. */
   warn: (text: string) => void;
-  /** Told of a call that a hook refused. */
+  /** Called with each call that a hook refused. */
   denied: (call: ToolInvocation, reason: string) => void;
 }
 
@@ -40,7 +40,7 @@ export class PromptBlockedError extends Error {
 
 /**
  * The hooks of a conversation. Those of an event run one after the other, in order; the
- * first that blocks ends it. One that fails is told the user and passed over.
+ * first that blocks ends it. One that fails is reported to the user and passed over.
  */
 export class Hooks {
   readonly #hooks: readonly Hook[];
@@ -113,7 +113,7 @@ export class Hooks {
     return wrapped("Stop", block);
   }
 
-  /** Tells of a compaction that is about to be made; answers whether a hook wants it put off. */
+  /** Runs the hooks before a compaction. False: a hook wants it put off. */
   async compact(trigger: NonNullable<HookInput["trigger"]>, signal: AbortSignal): Promise<boolean> {
     const { block, by } = await this.#run("PreCompact", { trigger }, [trigger], signal);
     if (block === undefined) return true;
@@ -180,7 +180,7 @@ export class Hooks {
     for (const hook of this.#hooks) {
       if (hook.event !== event || !hook.matches(names)) continue;
       const input: HookInput = { ...this.#desk.facts(), hook_event_name: event, ...about };
-      // A later one is told what an earlier one has changed.
+      // A later hook gets what an earlier one has changed.
       if (all.input) input.tool_input = all.input;
       const answer = await this.#ask(hook, input, signal);
       if (signal.aborted) break;
@@ -216,7 +216,7 @@ function joined(all: Answer, answer: HookAnswer, by: string): Answer {
     ...answer,
     by,
     ...(context !== "" && { context }),
-    // Who wants a person asked goes before who does not.
+    // A hook that wants a person asked takes precedence over one that does not.
     ...(permission && { permission: answer.permission === "ask" ? "ask" : permission }),
   };
 }

@@ -53,7 +53,7 @@ export interface PluginSurroundings {
   cwd: string;
   version: string;
   settings: Settings;
-  /** Told a line for the user. */
+  /** Called with a line for the user. */
   log: (text: string) => void;
   /** Names of tools that earlier plugins have. */
   tools: ReadonlySet<string>;

@@ -130,7 +130,7 @@ describe("a plugin that is left out takes all that it had with it; the others wo
       "It is broken.",
     ],
     ["rejects", () => Promise.reject(new Error("It is not well.")), "It is not well."],
-    ["has a name that is none", (registry) => registry.register(tool("a b")), 'not "a b".'],
+    ["has an invalid name", (registry) => registry.register(tool("a b")), 'not "a b".'],
     ["has a name of ours", (registry) => registry.register(tool("shell")), '"shell" is taken'],
     ["has a name of MCP", (registry) => registry.register(tool("mcp__a__b")), "is taken by the"],
     ["has a name of another", (registry) => registry.register(tool("first")), '"first" already'],
@@ -158,12 +158,12 @@ describe("a plugin that is left out takes all that it had with it; the others wo
       "circular",
     ],
     [
-      "has a schema that is none",
+      "has an invalid schema",
       (registry) => registry.register({ ...tool("half"), parameters: { type: "string" } }),
       "half",
     ],
     [
-      "catches what it is told",
+      "catches what the registry throws",
       (registry) => {
         registry.register(tool("half"));
         try {
@@ -220,7 +220,7 @@ describe("a plugin that is left out takes all that it had with it; the others wo
       join(folder, "missing.mjs"),
       write("broken.mjs", "export const = 1;"),
       write("empty.mjs", "export const x = 1;"),
-      join(folder, "node_modules/nobody"),
+      join(folder, "node_modules/absent"),
     ];
     const { names, warnings } = await load([
       ...paths,
@@ -230,7 +230,7 @@ describe("a plugin that is left out takes all that it had with it; the others wo
     expect(warnings).toHaveLength(4);
     expect(warnings[0]).toContain(`there is no file ${paths[0]}`);
     expect(warnings[2]).toContain("it exports no function registerTools");
-    expect(warnings[3]).toContain(`there is no package "nobody" in ${folder} or above it`);
+    expect(warnings[3]).toContain(`there is no package "absent" in ${folder} or above it`);
   });
 });
 

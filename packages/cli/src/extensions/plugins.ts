@@ -21,7 +21,7 @@ export interface PluginOptions {
   cwd: string;
   version: string;
   settings: Settings;
-  /** Told a line for each plugin that is left out, and what plugins have to say. */
+  /** Called with a line for each plugin that is left out, and with the plugins' own lines. */
   warn: (text: string) => void;
   clock?: Clock;
   /** For tests. Default: as Node does. */
@@ -42,7 +42,7 @@ export interface LoadedPlugins {
 
 /**
  * Loads plugins, one after the other. One that throws, hangs or registers what cannot be
- * is told of by name and left out, with all that it had registered; the others work.
+ * is reported by name and left out, with all that it had registered; the others work.
  */
 export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins> {
   const { warn } = options;

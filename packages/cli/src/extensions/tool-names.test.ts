@@ -27,7 +27,7 @@ it("names are for ours and for those of plugins", () => {
   expect(tools(["mine", "read"])).toEqual({ own: ["read"], added: ["mine"], warnings: [] });
 });
 
-it("a name that nobody has is left for an error, or told and passed over", () => {
+it("a name that no tool has is left for an error, or reported and passed over", () => {
   expect(tools(["read", "gone"])).toEqual({ own: ["read", "gone"], added: [], warnings: [] });
   expect(tools(["read", "gone"], true)).toEqual({
     own: ["read"],

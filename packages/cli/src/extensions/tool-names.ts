@@ -8,7 +8,7 @@ export interface WantedTools {
   named: readonly string[] | undefined;
   /** Those of plugins. */
   plugins: readonly AgentTool[];
-  /** A name that nobody has is told of and passed over; else it is left for an error. */
+  /** A name that no tool has is reported and passed over; else it is left for an error. */
   isLenient: boolean;
   warn: (text: string) => void;
 }

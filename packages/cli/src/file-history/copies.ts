@@ -84,7 +84,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // One that is somebody else's runs, too.
+    // A process of another user runs, too.
     return !(error instanceof Error && "code" in error && error.code === "ESRCH");
   }
 }

@@ -49,7 +49,7 @@ describe("an index of git", () => {
     },
   );
 
-  it("tells which files are as they were", async () => {
+  it("finds which files are as they were", async () => {
     const root = await repository();
     const entry = parseIndex(readFileSync(join(root, ".git/index")))?.get("a");
     const later = BigInt(Date.now() + 1_000) * 1_000_000n;

@@ -33,7 +33,7 @@ const FILES_AT_ONCE = 32;
 const NS_PER_MS = 1_000_000n;
 const IGNORE_FILES: ReadonlySet<string> = new Set([".gitignore", ".ignore"]);
 
-/** Who made what has changed since the last look. */
+/** What the changes since the last look are attributed to. */
 export type ChangeSource = { by: "agent"; unsure?: string } | { by: "others" };
 
 export interface FoundChanges {
@@ -68,7 +68,7 @@ export interface KnownFilesOptions {
 
 /**
  * What all files were when they were last looked at, with their contents, so that what a
- * command did can be told and taken back. One look at a time: its caller sees to that.
+ * command did can be listed and undone. One look at a time: its caller sees to that.
  */
 export class KnownFiles {
   readonly #options: KnownFilesOptions;
@@ -83,7 +83,7 @@ export class KnownFiles {
     this.#options = options;
   }
 
-  /** Looks at all files. What is seen for the first time at the first look is nobody's change. */
+  /** Looks at all files. What is seen for the first time at the first look counts as no change. */
   async scanAll(author: ChangeSource, signal: AbortSignal): Promise<FoundChanges> {
     const { workspace, now, maxFiles } = this.#options;
     const startedAt = now();
@@ -129,7 +129,7 @@ export class KnownFiles {
   /** Looks at files that a call is about to change, ignored or not. */
   async scanBefore(paths: readonly string[], author: ChangeSource): Promise<FoundChanges> {
     const isKnown = (path: string): boolean => this.#known.has(path);
-    // What was never looked at is taken as it is: nobody knows who made it.
+    // What was never looked at is taken as it is: its author is unknown.
     await this.#learn(named(paths.filter((path) => !isKnown(path))), undefined);
     return this.#lookAt(named(paths.filter(isKnown)), author);
   }
@@ -186,7 +186,7 @@ export class KnownFiles {
     }
   }
 
-  /** Tells what the agent has changed, and keeps both what was and what is. */
+  /** Finds what the agent has changed, and keeps both what was and what is. */
   async #compare(
     suspects: readonly Suspect[],
     author: ChangeSource,

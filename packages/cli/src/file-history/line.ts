@@ -14,7 +14,7 @@ export interface FileChange {
   /** Null: nothing was there. */
   before: FileState | null;
   after: FileState | null;
-  /** Somebody else may have made it; says why. */
+  /** Why another program may have made it. */
   unsure?: string;
 }
 
@@ -43,7 +43,7 @@ export function isSameState(one: FileState | null, other: FileState | null): boo
   return one.kind === other.kind && one.hash === other.hash && one.mode === other.mode;
 }
 
-/** A line of the list; undefined where it is none, as after a kill in the middle of it. */
+/** A line of the list; undefined where it cannot be parsed, as after a kill in the middle of it. */
 export function parseLine(text: string): HistoryLine | undefined {
   if (text === "") return undefined;
   let value: unknown;

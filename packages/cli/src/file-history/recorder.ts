@@ -19,8 +19,8 @@ export const MAX_SURE_MS = 60_000;
 const LOOK_AGAIN_FACTOR = 4;
 /** Left out files that are listed for one look; the rest is counted. */
 const MAX_LISTED = 100;
-const JOB_RAN = "a background job ran: it was changed by that, or by somebody else";
-const LONG_CALL = "a command ran for long: it was changed by that, or by somebody else";
+const JOB_RAN = "a background job ran: it was changed by that, or by another program";
+const LONG_CALL = "a command ran for long: it was changed by that, or by another program";
 
 /** What became of files in a session, and the way back. */
 export interface FileHistory {
@@ -40,7 +40,7 @@ export interface RecorderOptions {
   isJobRunning: () => boolean;
   /** Where the histories of all sessions are. */
   folder: string;
-  /** Told once, where files cannot be looked at. */
+  /** Called once, where files cannot be looked at. */
   warn: (text: string) => void;
   now?: () => number;
   /** For tests. */
@@ -70,7 +70,7 @@ interface Opened {
 /**
  * Records what an agent's calls do to files. Around calls that name their files, those are
  * looked at; around all others that are not known to read only, all are. What has changed
- * between calls is somebody else's. A call never fails because of it.
+ * between calls is not the agent's. A call never fails because of it.
  */
 export class FileRecorder implements FileHistory {
   readonly middleware: Middleware;
@@ -147,7 +147,7 @@ export class FileRecorder implements FileHistory {
     if (!this.#options.session() || (await isReading(call))) return next();
     const paths = await namedPaths(call);
     if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
-    // A look that is under way would take what this call does for somebody else's.
+    // A look that is under way would take what this call does for a change from outside.
     for (let turn: unknown; turn !== this.#turn;) {
       turn = this.#turn;
       await turn;
@@ -164,7 +164,7 @@ export class FileRecorder implements FileHistory {
     }
   }
 
-  /** Who made what has changed while no call of ours was to answer for it. */
+  /** What changes are attributed to that were made while no call ran. */
   #betweenCalls(): ChangeSource {
     if (this.#active > 0) return { by: "agent" };
     const didJobRun = this.#wasJobRunning || this.#isJobRunning();

@@ -110,7 +110,7 @@ interface Event {
 }
 
 /**
- * What a path is to be after a rewind to a prompt, told from the outside: what it was before
+ * What a path is to be after a rewind to a prompt, by a model of its own: what it was before
  * the first call that changed it, unless it was ever something that no call had left there.
  */
 function expected(
@@ -130,7 +130,7 @@ function expected(
 }
 
 it(
-  "takes back all that is the agent's, nothing that is somebody else's, and can be taken back",
+  "takes back all that is the agent's, nothing from outside, and can be taken back",
   { tags: "long" },
   async () => {
     await fc.assert(

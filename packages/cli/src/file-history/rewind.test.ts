@@ -128,14 +128,16 @@ describe("a rewind", () => {
   });
 });
 
-describe("what somebody else did", () => {
+describe("changes from outside", () => {
   it("is left alone, named, and replaced only where that is confirmed", async () => {
     const w = await world();
     await w.put("a.txt", "old", 0o644);
     const entry = await w.run(() => w.shell(() => w.put("a.txt", "by the agent")));
     await w.put("a.txt", "by the user");
     const report = await rewind(w, { entry });
-    expect(report.left).toEqual([{ path: "a.txt", why: "it was changed by somebody else since" }]);
+    expect(report.left).toEqual([
+      { path: "a.txt", why: "it was changed outside of this session since" },
+    ]);
     expect(await readFile(w.path("a.txt"), "utf8")).toBe("by the user");
     await rewind(w, { entry }, true);
     expect(await readFile(w.path("a.txt"), "utf8")).toBe("old");
@@ -150,7 +152,9 @@ describe("what somebody else did", () => {
     await w.put("a.txt", "by the user");
     await w.run(() => w.shell(() => w.put("a.txt", "by both")));
     const { left } = await rewind(w, { entry });
-    expect(left).toEqual([{ path: "a.txt", why: "it was changed by somebody else in between" }]);
+    expect(left).toEqual([
+      { path: "a.txt", why: "it was changed outside of this session in between" },
+    ]);
   });
 
   it("is never removed, not even if that is confirmed", async () => {
@@ -168,7 +172,7 @@ describe("what somebody else did", () => {
     const entry = await w.run(() => w.shell(() => w.put("a.txt", "new")));
     await rm(w.path("a.txt"));
     const { left } = await rewind(w, { entry });
-    expect(left).toEqual([{ path: "a.txt", why: "somebody else has removed it since" }]);
+    expect(left).toEqual([{ path: "a.txt", why: "it was removed outside of this session since" }]);
     expect(await w.files()).toEqual({});
   });
 

@@ -11,7 +11,7 @@ export type RewindFrom = { entry: number } | { line: number };
 export interface Conflict {
   /** For people, as a part of a sentence: "it was changed since". */
   why: string;
-  /** It is left alone even if somebody wants it replaced. */
+  /** It is left alone even if the user wants it replaced. */
   isFinal: boolean;
 }
 
@@ -42,8 +42,8 @@ export interface RewindWorld {
 }
 
 /**
- * Tells what a rewind would do, and does nothing. What the agent left is replaced without
- * another word; what somebody else has changed since, or in between, is a conflict.
+ * Plans what a rewind would do, and does nothing. What the agent left is replaced without
+ * a question; what was changed outside of the session since, or in between, is a conflict.
  */
 export async function planRewind(world: RewindWorld, from: RewindFrom): Promise<RewindPlan> {
   const lines = world.store.lines.filter((line, index) =>
@@ -128,13 +128,15 @@ async function lostReason(
 /** Why what is there may not be the agent's doing. */
 function findDoubt(current: FileState | null, chain: readonly FileChange[]): string | undefined {
   if (!isSameState(current, chain.at(-1)?.after ?? null)) {
-    return current ? "it was changed by somebody else since" : "somebody else has removed it since";
+    return current
+      ? "it was changed outside of this session since"
+      : "it was removed outside of this session since";
   }
   const isBroken = chain.some((change, index) => {
     const next = chain[index + 1];
     return next !== undefined && !isSameState(change.after, next.before);
   });
-  if (isBroken) return "it was changed by somebody else in between";
+  if (isBroken) return "it was changed outside of this session in between";
   return chain.find(({ unsure }) => unsure !== undefined)?.unsure;
 }
 

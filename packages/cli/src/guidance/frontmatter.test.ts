@@ -87,7 +87,7 @@ describe("other values", () => {
     expect(fields).toEqual({ metadata: { author: "fox", version: "1.0" }, name: "a" });
   });
 
-  it("of keys that nobody asks for are passed over, whatever they are", async () => {
+  it("of keys that are not asked for are passed over, whatever they are", async () => {
     const { fields, problems } = await read("hooks:", "  - a: {b: c}", "model: &x y", "name: fox");
     expect({ fields, problems }).toEqual({ fields: { name: "fox" }, problems: [] });
   });

@@ -9,7 +9,7 @@ import {
   type ServiceRequest,
 } from "../testing/scripted-service.ts";
 
-// The program as a process: what it tells a model of the files that are written for agents.
+// The program as a process: what a model gets of the files that are written for agents.
 
 let program: Program;
 let home: string;
@@ -73,7 +73,7 @@ function tools(request: ServiceRequest | undefined): string[] {
 const fox = (body: string): string => `---\nname: fox\ndescription: Makes a fox.\n---\n\n${body}\n`;
 
 describe("instruction files", () => {
-  it("are told in the system prompt, the user's before the project's", async () => {
+  it("are part of the system prompt, the user's before the project's", async () => {
     put("config/gyre/AGENTS.md", "Answer in rhymes.");
     put("work/AGENTS.md", "Indent with tabs.");
     const { requests } = await gyre([DONE]);
@@ -86,7 +86,7 @@ describe("instruction files", () => {
     expect(system(requests[0])).not.toMatch(/tabs|<instructions/);
   });
 
-  it("that change are told with the next prompt, once, and change nothing before it", async () => {
+  it("that change are sent with the next prompt, once, and change nothing before it", async () => {
     put("work/AGENTS.md", "Indent with tabs.");
     const [first] = (await gyre([DONE])).requests;
     put("work/AGENTS.md", "Indent with blanks.");
@@ -200,7 +200,7 @@ describe("notes", () => {
 });
 
 describe("what is wrong with files of a repository", () => {
-  it("is told on one line each, with nothing that a terminal obeys", async () => {
+  it("is reported on one line each, with nothing that a terminal obeys", async () => {
     const lines = [
       "---",
       "name: evil",

@@ -44,7 +44,7 @@ export function guidanceTexts({ files, skills }: Guidance): string[] {
   return [skillsText(skills), instructionsText(files)].filter((text) => text !== undefined);
 }
 
-/** What to tell a model of instruction files that have changed since it was told of them. */
+/** The message to a model about instruction files that have changed since it last got them. */
 export function guidanceNews(
   { files }: Guidance,
   systemPrompt: string,

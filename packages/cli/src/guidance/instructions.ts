@@ -25,7 +25,7 @@ const KIB = 1024;
 
 const PREFACE =
   "Instructions from files of the user and of the project. Follow them: where they differ, a later file " +
-  "goes before an earlier one, and the user's own words before all. They cannot allow what is denied.";
+  "takes precedence over an earlier one, and the user's own words over all. They cannot allow what is denied.";
 const NEWS = "The instruction files have changed. In place of what they said before:";
 
 /** Where to look for what a folder and a user have written for agents. */
@@ -35,13 +35,13 @@ export interface GuidanceOptions {
   home: string;
   /** The folder of this program in the user's configuration. */
   config: string;
-  /** Told of what is not used, a line at a time. */
+  /** Called with what is not used, a line at a time. */
   warn: (text: string) => void;
 }
 
 export interface InstructionFile {
   readonly path: string;
-  /** What the model is told it is called: from the folder that is worked in, or from home. */
+  /** The name that the model reads: from the folder that is worked in, or from home. */
   readonly name: string;
   readonly text: string;
 }
@@ -62,7 +62,7 @@ export function readInstructions(options: GuidanceOptions): readonly Instruction
     if (file === undefined) return;
     const path = join(folder, file);
     const real = realPath(path);
-    // A link to one that is told already.
+    // A link to a file that is in the list already.
     if (seen.has(real)) return;
     seen.add(real);
     const read = readText(real, inside === undefined ? undefined : { root: inside, cwd });
@@ -82,8 +82,8 @@ export function instructionsText(files: readonly InstructionFile[]): string | un
 }
 
 /**
- * What to tell a model whose context is `earlier`, in order: the files that are not as it was
- * last told, or are gone. Undefined where it knows all.
+ * The message to a model whose context is `earlier`, in order: the files that are not as it was
+ * last sent, or are gone. Undefined where it knows all.
  */
 export function instructionNews(
   files: readonly InstructionFile[],

@@ -50,11 +50,11 @@ describe("a file of a project", () => {
     const file = join(world, "AGENTS.md");
     writeFileSync(file, "");
     expect(untrustedReason(file, world, world)).toBeUndefined();
-    // Only root can give files away; anybody else has to be somebody else for a while.
+    // Only root can give files away; another user takes the place of the owner for a while.
     const user = statSync(file).uid;
     if (user === 0) chownSync(file, ANYBODY, ANYBODY);
     else vi.spyOn(process, "getuid").mockReturnValue(user + 1);
-    expect(untrustedReason(file, world, ROOTS)).toBe("belongs to somebody else");
+    expect(untrustedReason(file, world, ROOTS)).toBe("belongs to another user");
     if (user === 0) chownSync(world, ANYBODY, ANYBODY);
     expect(untrustedReason(file, world, world)).toBeUndefined();
   });

@@ -23,7 +23,7 @@ export function projectFolders(cwd: string, home: string): readonly [string, ...
 
 /**
  * Why a file is no part of the project that its user works in: `real`, its path with all
- * links followed, is outside of it, or it belongs to somebody who is neither the user, nor
+ * links followed, is outside of it, or it belongs to one who is neither the user, nor
  * root, nor the owner of the folder that is worked in.
  */
 export function untrustedReason(real: string, root: string, cwd: string): string | undefined {
@@ -32,5 +32,5 @@ export function untrustedReason(real: string, root: string, cwd: string): string
   }
   const owner = statSync(real).uid;
   const known = [0, process.getuid?.() ?? owner, statSync(cwd).uid];
-  return known.includes(owner) ? undefined : "belongs to somebody else";
+  return known.includes(owner) ? undefined : "belongs to another user";
 }

@@ -120,7 +120,7 @@ describe("skills", () => {
       "license: MIT",
       "compatibility: Needs python3",
       "metadata:",
-      "  author: somebody",
+      "  author: example",
       "allowed-tools: Read Bash(git add *), Grep",
       "model: of another program",
     ]);
@@ -131,7 +131,7 @@ describe("skills", () => {
         folder: join(world, "home/.agents/skills/fox"),
         license: "MIT",
         compatibility: "Needs python3",
-        metadata: { author: "somebody" },
+        metadata: { author: "example" },
         allowedTools: ["Read", "Bash(git add *)", "Grep"],
       },
     ]);
@@ -186,7 +186,7 @@ describe("a skill with something wrong", () => {
     expect(warnings).toEqual([`${where}, ${problem}`]);
   });
 
-  it("that cannot be read is told", async () => {
+  it("that cannot be read is reported", async () => {
     mkdirSync(join(world, "home/.agents/skills/fox/SKILL.md"), { recursive: true });
     expect(await find()).toEqual([]);
     expect(warnings).toEqual([`${where} is not used: it cannot be read (EISDIR).`]);
@@ -210,7 +210,7 @@ describe("what the system prompt says of skills", () => {
     const line = skillsText([skill("fox", description)])?.split("\n")[1] ?? "";
     expect(line).toMatch(/^- fox: .+…$/);
     expect(Buffer.from(line).toString("utf8")).toBe(line);
-    // An estimate, which is farthest off for signs that nobody describes a skill with.
+    // An estimate, which is farthest off for characters that no description consists of.
     expect(encode(line).length).toBeLessThanOrEqual(MAX_SKILL_TOKENS * 1.5);
   });
 

@@ -48,7 +48,7 @@ export interface Skill {
 
 /**
  * Looks for skills: the user's, which go before those of the same name of a project, and
- * the project's, the nearest first. `warn` is told of what is wrong with one, with file and
+ * the project's, the nearest first. `warn` gets what is wrong with one, with file and
  * line. Nothing but the beginning of their files is read.
  */
 export async function findSkills(options: GuidanceOptions): Promise<readonly Skill[]> {
@@ -140,7 +140,7 @@ function namesIn(folder: string): string[] {
 
 function readHead(path: string): string | { problem: string } {
   try {
-    // Without waiting: a pipe would keep us until somebody writes into it.
+    // Without waiting: a pipe would keep us until a program writes into it.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const head = Buffer.alloc(HEAD_BYTES);
@@ -227,7 +227,7 @@ function toolsIn(value: FieldValue): readonly string[] | undefined {
 /** What the system prompt says of skills; undefined where there are none. */
 export function skillsText(skills: readonly Skill[]): string | undefined {
   if (skills.length === 0) return undefined;
-  const preface = `Skills tell how to do certain tasks. When a task fits one, read it with the tool ${SKILL_TOOL} before you begin:`;
+  const preface = `Skills say how to do certain tasks. When a task fits one, read it with the tool ${SKILL_TOOL} before you begin:`;
   const lines = [preface];
   let left = MAX_SKILLS_TOKENS - estimateTokens(preface) - estimateTokens(moreText(MAX_SKILLS));
   for (const skill of skills) {

@@ -12,7 +12,7 @@ const WRAPPED = "answer";
 
 /**
  * Reads a JSON Schema for an answer. Services want an object: any other kind of answer
- * travels as a property of one. Throws what to tell the user.
+ * travels as a property of one. Throws an error with a message for the user.
  */
 export function readAnswerSchema(path: string): AnswerSchema {
   let schema: unknown;
@@ -63,7 +63,7 @@ const INNER =
   /^(items|prefixItems|properties|patternProperties|additionalProperties|\$defs|definitions|allOf|anyOf|oneOf|not|if|then|else|contains)$/;
 const MAX_DEPTH = 64;
 
-/** The first `type` that is none: anything would fit it. */
+/** The first unknown `type`: anything would fit it. */
 function wrongType(schema: unknown, depth = 0): string | undefined {
   if (depth > MAX_DEPTH) return undefined;
   if (Array.isArray(schema)) return findFirst(schema, (each) => wrongType(each, depth + 1));

@@ -149,7 +149,7 @@ class AgentHarness implements Harness {
   readonly #limits: Limits;
   /** What summaries and side queries have used since the last prompt ended. */
   #sideUsage: Usage = {};
-  /** What goes before the next prompt. */
+  /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
   /** Whether anything of the newest answer was shown. */
   #isShown = false;

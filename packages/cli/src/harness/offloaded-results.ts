@@ -30,7 +30,7 @@ export class OffloadedResults {
     this.#messages.set(toKey(message.toolCallId), message);
   }
 
-  /** Stores a text. Gives what the model is told of how to read it back. */
+  /** Stores a text. Returns the line that explains to the model how to read it back. */
   async store(key: string, text: string): Promise<string> {
     const { session } = this.#log;
     if (this.#inConversation(key) !== text && this.#texts.get(key) !== text) {

@@ -27,9 +27,9 @@ export interface Setup {
 
 /** How a setup is read. */
 export interface SetupOptions {
-  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
-  /** Told what is wrong with it. Default: stderr is. */
+  /** Called with what is wrong. Default: it goes to stderr. */
   warn?: (text: string) => void;
 }
 
@@ -89,7 +89,7 @@ export function unlockHint(id: string): string {
   return `gyre sessions unlock ${id}`;
 }
 
-/** How to go on with a session that somebody else has open. */
+/** How to go on with a session that another process has open. */
 function forkHint(id: string): string {
   return `gyre --resume ${id} --fork`;
 }

@@ -5,7 +5,7 @@ import { sideQuery } from "./side-query.ts";
 
 const { signal } = new AbortController();
 
-it("asks one thing, gives the answer, and tells what it has used", async () => {
+it("asks one thing, gives the answer, and reports what it has used", async () => {
   const script = scriptedModel(["  Yes.  "]);
   const spent: Usage[] = [];
   const answer = await sideQuery("Is it?", {

@@ -6,7 +6,7 @@ export interface SideQueryOptions {
   client: ProtocolClient;
   model: Model;
   signal: AbortSignal;
-  /** Told what the answer has used, also where it is of no use. */
+  /** Called with what the answer has used, also where it is of no use. */
   spent: (usage: Usage) => void;
 }
 

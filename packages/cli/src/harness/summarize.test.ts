@@ -32,7 +32,7 @@ it("asks a model for what is needed, with the text as it is", async () => {
   expect(asked?.systemPrompt).toContain("what is left to do");
 });
 
-it("says what the user wants kept, where somebody asked for a compaction", async () => {
+it("says what the user wants kept, where a user asked for a compaction", async () => {
   let prompt: string | undefined;
   const script = scriptedModel([
     ({ systemPrompt }) => {

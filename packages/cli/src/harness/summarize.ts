@@ -16,7 +16,7 @@ const MAX_SUMMARY_TOKENS = 4_000;
 export interface SummarizerOptions {
   client: ProtocolClient;
   model: () => Model | Promise<Model>;
-  /** Told what each summary has used. */
+  /** Called with what each summary has used. */
   spent: (usage: Usage) => void;
 }
 

@@ -5,7 +5,7 @@ const BEFORE_FOLDER = "You are gyre, a coding agent. You work in ";
 const AFTER_FOLDER = ` on ${process.platform} with the tools that you have.`;
 
 /**
- * What a model is told first. Written down with a session, and so the same in all of its
+ * What a model reads first. Written down with a session, and so the same in all of its
  * requests: nothing that changes with time may stand here.
  */
 export function systemPrompt({
@@ -23,7 +23,7 @@ export function systemPrompt({
   return [about, PROVENANCE_NOTE, ...(instructions ? [instructions] : []), ...more].join("\n\n");
 }
 
-/** What a session was told first, where it may be gone on with in another folder. */
+/** The prompt of a session, where it may be gone on with in another folder. */
 export function movedPrompt(prompt: string, folder: string): string {
   const end = prompt.indexOf(AFTER_FOLDER);
   const isOurs = prompt.startsWith(BEFORE_FOLDER) && end > 0;

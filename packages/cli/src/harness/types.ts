@@ -44,7 +44,7 @@ export interface HarnessOptions {
   fileHistory?: boolean;
   /** A file for all that is sent and received. */
   verbose?: string;
-  /** Told of what a person should know and nothing else says. */
+  /** Called with what a person should know and nothing else reports. */
   warn: (text: string) => void;
   /** The models there are, in place of those of the settings: a scripted one, say. */
   models?: Models;
@@ -55,7 +55,7 @@ export interface HarnessOptions {
 export interface DeniedCall {
   toolCallId: string;
   tool: string;
-  /** As the model was told. */
+  /** As the model got it. */
   reason: string;
   /** What it would have done, for people; absent where a hook refused it. */
   summary?: string;
@@ -86,7 +86,7 @@ export interface Harness extends ConversationAgent {
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.
    */
   ask(prompt: string, signal: AbortSignal): Promise<string>;
-  /** Models by name; throws what to tell the user. */
+  /** Models by name; throws an error with a message for the user. */
   setModel(name: string): Promise<Model>;
   setThinking(level: ThinkingLevel): Promise<void>;
   setMode(mode: PermissionMode): Promise<void>;

@@ -5,7 +5,7 @@ import { sanitize } from "@gyre/tools";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
-/** Of a file: one that is longer is begun anew by the next process. */
+/** Of a file: one that is longer is emptied by the next process. */
 const MAX_LOG_BYTES = 1_048_576;
 
 /**

@@ -140,7 +140,7 @@ describe("servers of the settings", () => {
     expect(new Set([...toolsSent(ended), ...toolsSent(next)]).size).toBe(1);
   });
 
-  it("are asked about, which nobody can answer here", async () => {
+  it("are asked about, which cannot be answered here", async () => {
     user({ mcp: { test: server() } });
     const ended = await gyre(
       ["-p", "--output", "json", "Go"],
@@ -170,7 +170,7 @@ describe("servers of the settings", () => {
     expect(existsSync(join(work, "owned"))).toBe(false);
   });
 
-  it("that are wrong are told with their place", async () => {
+  it("that are wrong are reported with their place", async () => {
     user({ mcp: { test: { type: "sse", url: "http://127.0.0.1" } } });
     const ended = await gyre(["mcp"]);
     expect(ended.code).toBe(EXIT.usage);
@@ -233,9 +233,9 @@ describe("gyre mcp", () => {
   it("says what is wrong with what it was asked", async () => {
     expect((await gyre(["mcp", "what"])).stderr).toContain("takes one of: list, trust, serve");
     expect((await gyre(["mcp", "trust"])).stderr).toContain("the name of a server");
-    const ended = await gyre(["mcp", "trust", "nobody"]);
+    const ended = await gyre(["mcp", "trust", "absent"]);
     expect(ended.code).toBe(EXIT.failed);
-    expect(ended.stderr).toContain('There is no MCP server "nobody"');
+    expect(ended.stderr).toContain('There is no MCP server "absent"');
   });
 
   it("serves tools that only look, under permissions, until its input ends", async () => {

@@ -17,7 +17,7 @@ export interface McpServersOptions {
   home: string;
   /** The project's servers are used without being trusted. */
   trustOnce: boolean;
-  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
   warn: (text: string) => void;
 }

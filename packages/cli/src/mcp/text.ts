@@ -1,7 +1,7 @@
 import { sanitize } from "@gyre/tools";
 import type { McpChanges, McpServerStatus } from "@gyre/tools/mcp";
 
-/** As much as a model is told. */
+/** As much as a model gets. */
 const MAX_SHOWN_CHARS = 2_000;
 const MAX_SCHEMA_CHARS = 12_000;
 

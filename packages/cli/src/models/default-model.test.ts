@@ -21,14 +21,14 @@ describe("the default models", () => {
     const model = findModel(name);
     expect(model.provider).toBe(service);
     expect(findService(service)?.keyless).toBeUndefined();
-    // An agent that has no room, or whose cost nobody can tell, is no default.
+    // A model that has no room for an agent, or whose cost is unknown, is no default.
     expect(model.contextWindow).toBeGreaterThanOrEqual(100_000);
     expect(model.price?.output).toBeGreaterThan(0);
   });
 });
 
 describe("defaultModel", () => {
-  it("is none where no service has a key", async () => {
+  it("is undefined where no service has a key", async () => {
     expect(await defaultModel({ PATH: "/bin", OPENAI_API_KEY: "" }, NO_KEYS)).toBeUndefined();
   });
 
@@ -51,7 +51,7 @@ describe("defaultModel", () => {
     expect(await defaultModel(env, NO_KEYS)).toMatch(/^amazon-bedrock\//);
   });
 
-  it("tells what is wrong with the key file, unless a variable has a key", async () => {
+  it("reports what is wrong with the key file, unless a variable has a key", async () => {
     const file = join(folder, "keys.json");
     await writeFile(file, "no JSON");
     await chmod(file, OPEN_TO_ALL);

@@ -9,10 +9,10 @@ import type { Environment } from "../core/io.ts";
 /** Models by name, and the way to them. */
 export interface Models {
   client: ProtocolClient;
-  /** The one that is set, or the one that there is a key for. Throws what to tell the user. */
+  /** The one that is set, or the one that there is a key for. Throws an error with a message for the user. */
   current(): Promise<Model>;
   fallbacks: readonly Model[];
-  /** Throws what to tell the user. */
+  /** Throws an error with a message for the user. */
   find(name: string): Promise<Model>;
   /** All that are known. */
   list(): Promise<readonly Model[]>;

@@ -12,7 +12,7 @@ export interface KeyPlace {
   place: string;
 }
 
-/** The key file that `createKeyStore` takes where it is told of none. */
+/** The key file that `createKeyStore` takes where no other is given. */
 export function keyFilePath(env: Environment): string {
   return join(configFolder(env, homedir()), "keys.json");
 }

@@ -5,7 +5,7 @@ import type { LineStreams } from "./screen-reader/line-terminal.ts";
 import type { TerminalStreams } from "./tui/app/interactive.ts";
 import { readFirstSetup } from "./tui/start/agent-opener.ts";
 
-/** `gyre` for somebody at a terminal: the full screen, or lines for a screen reader. */
+/** `gyre` for a person at a terminal: the full screen, or lines for a screen reader. */
 export async function runInteractive(
   args: readonly string[],
   values: Values,

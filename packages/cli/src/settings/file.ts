@@ -30,7 +30,7 @@ export type FileContent = { readonly content: Buffer } | { readonly problem: str
 export function readSmallFile(path: string, flags = 0): FileContent | undefined {
   let file: number;
   try {
-    // Without waiting: a pipe would keep us until somebody writes into it.
+    // Without waiting: a pipe would keep us until a program writes into it.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | flags);
   } catch (error) {
     const code = describeCode(error);
@@ -130,7 +130,7 @@ async function parsed(text: string): Promise<Parsed> {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
     return { value };
   } catch {
-    // The words of that error quote the file, and tell no place.
+    // The message of that error quotes the file, and names no place.
     const { parseJsonText } = await import("@gyre/ai");
     const result = parseJsonText(text);
     if (result.ok) return result;

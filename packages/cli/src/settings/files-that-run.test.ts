@@ -133,7 +133,7 @@ describe("what is trusted with a plugin", () => {
     expect(names(plugin("gone.mjs"))).toEqual([]);
   });
 
-  it("cannot be told where imports go through a table, a pipe or a folder elsewhere", () => {
+  it("cannot be found where imports go through a table, a pipe or a folder elsewhere", () => {
     write({
       "table.mjs": `import x from "#x"`,
       "p/package.json": `{"main": "m.js"}`,

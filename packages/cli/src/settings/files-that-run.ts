@@ -69,7 +69,7 @@ function walked(settings: Settings, folder: string): TrustedFile[] {
   return walk.files();
 }
 
-/** Nothing where it is not there: whoever loads it says so. */
+/** Nothing where it is not there: the loader reports that. */
 function foundPlugin(path: string): PluginEntry | undefined {
   try {
     return findPlugin(path);

@@ -54,7 +54,7 @@ describe("hooks in a file", () => {
     [{ Stop: [{ command: "x", matcher: "(" }] }, 'has a "matcher" that is no regular expression'],
     [{ Stop: [{ hooks: "x" }] }, 'Stop[0] must have a list as "hooks"'],
     [{ Stop: [{ hooks: [{ type: "prompt", prompt: "?" }] }] }, 'is of type "prompt"'],
-  ])("that are wrong are told: %j", (hooks, words) => {
+  ])("that are wrong are reported: %j", (hooks, words) => {
     expect(hookProblems(hooks)).toEqual([expect.stringContaining(words)]);
   });
 

@@ -16,7 +16,7 @@ async function failure(run: Promise<unknown>): Promise<SettingsError> {
 }
 
 describe("who goes first", () => {
-  it("nothing is set where nobody says anything", async () => {
+  it("nothing is set where no source sets anything", async () => {
     const world = settingsWorld();
     const { settings, sources, files } = await world.load();
     expect([settings, sources, world.warnings]).toEqual([{}, {}, []]);
@@ -78,7 +78,7 @@ describe("the user's file", () => {
     expect([await model(folder), await model("xdg")]).toEqual(["xdg", "home"]);
   });
 
-  it("is another one with GYRE_CONFIG, and --config goes before that", async () => {
+  it("is another one with GYRE_CONFIG, and --config takes precedence over that", async () => {
     const world = settingsWorld({ user: { model: "usual" } });
     world.write(join(world.project, "a.json"), { model: "a" });
     world.write(join(world.home, "b.json"), { model: "b" });
@@ -116,7 +116,7 @@ describe("the user's file", () => {
 });
 
 describe("what is wrong", () => {
-  it("a key that is not known is told, with what may have been meant, and passed over", async () => {
+  it("a key that is not known is reported, with what may have been meant, and passed over", async () => {
     const world = settingsWorld({ user: { thikning: "secret-value", __proto__x: 1, model: "a" } });
     expect((await world.load()).settings).toEqual({ model: "a" });
     expect(world.warnings).toEqual([
@@ -125,7 +125,7 @@ describe("what is wrong", () => {
     ]);
   });
 
-  it("values that do not fit are told all at once: file, key, value, what is allowed", async () => {
+  it("values that do not fit are reported all at once: file, key, value, what is allowed", async () => {
     const world = settingsWorld({
       user: { maxTurns: "ten", thinking: "much", models: { services: [], model: [] } },
       project: { network: 0 },
@@ -148,7 +148,7 @@ describe("what is wrong", () => {
     ['{\n  "model": "a",\n}', "line 3, column 1"],
     ['{ // mine\n "model": "a" }', "line 1, column 3"],
     ["", "line 1, column 1"],
-  ])("what is not JSON is told with its place: %j", async (text, place) => {
+  ])("what is not JSON is reported with its place: %j", async (text, place) => {
     const world = settingsWorld({ user: text });
     const error = await failure(world.load());
     expect(error.message).toContain(`${world.userFile} is not JSON: ${place}: `);
@@ -216,7 +216,7 @@ describe("the command line", () => {
     expect(new Set(Object.values(sources))).toEqual(new Set(["command line"]));
   });
 
-  it("is told all that is wrong with it, before any file is looked at", async () => {
+  it("has all that is wrong with it reported, before any file is looked at", async () => {
     const world = settingsWorld({ user: "{" });
     const flags = { "max-turns": "many", tools: "read,", allow: [""] };
     const error = await world.load({ flags }).catch((reason: unknown) => reason);
@@ -270,7 +270,7 @@ describe("a project's settings", () => {
     ]);
   });
 
-  it("are used whoever can write to them: what is trusted is their content", async () => {
+  it("are used no matter which users can write to them: what is trusted is their content", async () => {
     const world = settingsWorld({ project: { model: "theirs" } });
     chmodSync(world.projectFile, 0o666);
     world.trust();
@@ -281,7 +281,7 @@ describe("a project's settings", () => {
     const world = settingsWorld({ project: { model: "theirs" } });
     world.write(join(world.home, ".config", "gyre", "trust.json"), "{");
     expect((await world.load()).settings).toEqual({});
-    expect(world.warnings[0]).toContain("trust.json is not JSON: mend or remove it");
+    expect(world.warnings[0]).toContain("trust.json is not JSON: fix or remove it");
   });
 
   it("set nothing that takes effect outside of the project, though they are trusted", async () => {

@@ -17,7 +17,7 @@ import { shellWord } from "../text/shell-word.ts";
 import type { Environment } from "../core/io.ts";
 import type { TrustedFile } from "./trust.ts";
 
-/** Who set something, the first to be replaced first. */
+/** The sources of settings, the first to be replaced first. */
 export type SettingsSource = "user file" | "project file" | "environment" | "command line";
 
 export interface SettingsOptions {
@@ -31,7 +31,7 @@ export interface SettingsOptions {
   flags: Values;
   /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
   trustOnce?: boolean;
-  /** Nothing is said of what is left out for want of trust: somebody asks about that. */
+  /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface SettingsFile {
   readonly path: string;
   /**
    * `changed`: it was trusted when it had another content. `refused`: it could not be
-   * read, or is no part of the project. `invalid`: nothing runs before it is mended.
+   * read, or is no part of the project. `invalid`: nothing runs before it is fixed.
    */
   readonly state: "used" | "missing" | "not trusted" | "changed" | "refused" | "invalid";
 }
@@ -54,7 +54,7 @@ export interface SettingsLayer {
 
 export interface LoadedSettings {
   readonly settings: Settings;
-  /** Who set each; of those that add up, who came last. */
+  /** The source of each; of those that add up, the last. */
   readonly sources: Readonly<Partial<Record<SettingName, SettingsSource>>>;
   /** What each source sets, the first to be replaced first. */
   readonly layers: readonly SettingsLayer[];
@@ -72,7 +72,7 @@ export class SettingsError extends ExitError {
 }
 
 /**
- * Reads all that is set, wherever it is. `warn` is told a line at a time of keys that are
+ * Reads all that is set, wherever it is. `warn` gets a line at a time about keys that are
  * not known, and of a project's settings that are not used. Rejects with `UsageError` for
  * what is wrong with the command line, and with `SettingsError` for all that is wrong with
  * files and variables.
@@ -171,7 +171,7 @@ async function projectSettings(
 ): Promise<ReadFile | undefined> {
   const { cwd, env, home, flags, quietAboutTrust, trustOnce = flags.trust ?? false } = options;
   const project = findProjectFile(cwd, home);
-  // Who names it on the command line has said enough.
+  // A file that the command line names needs no trust.
   if (!project || realPath(project.path) === realPath(user.file.path)) return undefined;
   const { path } = project;
   const unused = (state: SettingsFile["state"], ...texts: readonly string[]): ReadFile => ({

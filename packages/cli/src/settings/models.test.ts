@@ -3,7 +3,7 @@ import { modelProblems, projectModels } from "./models.ts";
 
 const address = { api: "openai-completions", baseUrl: "https://elsewhere.example/v1" };
 
-it("tells all that is wrong", () => {
+it("reports all that is wrong", () => {
   expect(modelProblems({ models: [{ id: "m" }], services: { a: { baseUrl: "x" } } })).toEqual([
     "models[0].provider is missing",
     'services.a.baseUrl is "x", but must be an address that begins with http:// or https://',
@@ -12,7 +12,7 @@ it("tells all that is wrong", () => {
 });
 
 describe("a project", () => {
-  it("adds services that nobody else knows, and their models", () => {
+  it("adds services that are not known otherwise, and their models", () => {
     const models = [{ provider: "office", id: "house-7b", price: { input: 1 } }];
     const taken = projectModels({ services: { office: address }, models });
     expect(taken).toEqual({

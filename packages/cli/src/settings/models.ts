@@ -26,7 +26,7 @@ export interface ProjectModels {
 }
 
 /**
- * What is taken of a trusted project's models: services that nobody else knows, and their
+ * What is taken of a trusted project's models: services that are not known otherwise, and their
  * models. A service that Gyre or the user's file knows has a key, which a project could
  * have sent elsewhere. Both arguments have no problems.
  */

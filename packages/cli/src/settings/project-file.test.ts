@@ -86,7 +86,7 @@ describe("a project's file is not read", () => {
     expect(read).toEqual({ problem: "is a link that leads nowhere" });
   });
 
-  it.skipIf(process.platform === "win32")("if it is a pipe, and nobody waits for it", () => {
+  it.skipIf(process.platform === "win32")("if it is a pipe, without waiting for it", () => {
     const read = reading(({ projectFile }) => {
       rmSync(projectFile);
       execFileSync("mkfifo", [projectFile]);
@@ -107,7 +107,7 @@ describe("a project's file is not read", () => {
       chownSync(projectFile, owner, owner);
       return readProjectFile(found, inner);
     };
-    expect(read(others)).toEqual({ problem: `belongs to somebody else than ${inner} does` });
+    expect(read(others)).toEqual({ problem: `has another owner than ${inner}` });
     expect([read(mine), read(0)]).toEqual([
       { content: Buffer.from("{}") },
       { content: Buffer.from("{}") },

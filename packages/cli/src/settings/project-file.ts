@@ -50,7 +50,7 @@ export function readProjectFile({ folder, path }: ProjectFile, cwd: string): Fil
     const owner = statSync(real).uid;
     const isAbove = folder !== realPath(cwd);
     if (isAbove && owner !== 0 && owner !== statSync(cwd).uid) {
-      return { problem: `belongs to somebody else than ${cwd} does` };
+      return { problem: `has another owner than ${cwd}` };
     }
     return readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   } catch (error) {
@@ -66,7 +66,7 @@ export function realPath(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {
-    // Whoever goes there is told.
+    // The caller that opens it gets the error.
     return path;
   }
 }

@@ -2,7 +2,7 @@ import type { ThinkingLevel } from "@gyre/ai";
 import type { PermissionMode } from "@gyre/tools";
 
 /**
- * All that can be set, whoever sets it: the user's file, then the project's once it is
+ * All that can be set, by any source: the user's file, then the project's once it is
  * trusted, then the environment, then the command line. Later ones replace earlier ones
  * key by key, but for `allow`, `ask`, `deny`, `models`, `mcp`, `plugins` and `hooks`, which add up.
  * What each may be is in settings-table.ts.

@@ -109,7 +109,7 @@ describe("a text of a variable or an option", () => {
     expect(SETTINGS[name].kind.read(text)).toEqual(value);
   });
 
-  it("is told more widely where more is allowed", () => {
+  it("is described more widely where more is allowed", () => {
     const kinds: Kind<unknown>[] = [SETTINGS.timeout.kind, SETTINGS.tools.kind];
     for (const { allowed, allowedText } of kinds) expect(allowedText).not.toBe(allowed);
   });

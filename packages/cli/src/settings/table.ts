@@ -161,7 +161,7 @@ const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
         disabled: { type: "boolean" },
         timeout: { description: "Milliseconds for a call.", type: "number", exclusiveMinimum: 0 },
         tools: { description: "The tools that are used.", type: "array", items: TEXT_SCHEMA },
-        direct: { description: "Tells the model of its tools at once.", type: "boolean" },
+        direct: { description: "Offers its tools to the model at once.", type: "boolean" },
       },
     },
   },
@@ -240,7 +240,7 @@ const allHooks: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, la
     ]),
   );
 
-/** A path as it is used. What is none is a package that is installed for the file's folder. */
+/** A path as it is used. Any other name is a package that is installed for the file's folder. */
 function pluginPath(name: string, folder: string, home: string): string {
   if (name.startsWith("~/")) return join(home, name.slice(1));
   if (isAbsolute(name) || /^\.{1,2}[\\/]/.test(name)) return resolve(folder, name);
@@ -254,7 +254,7 @@ const ownLimit: ProjectRule<number> = {
 };
 
 /**
- * Every setting, once: what is checked, read from variables and options, told in the JSON
+ * Every setting, once: what is checked, read from variables and options, described in the JSON
  * Schema and listed in docs/configuration.md is all made from this, or held against it.
  */
 export const SETTINGS: {
@@ -282,7 +282,7 @@ export const SETTINGS: {
   },
   tools: {
     kind: TEXTS,
-    about: "The tools that it has, by name; an empty list is none.",
+    about: "The tools that it has, by name; an empty list means no tools.",
     standard: DEFAULT_TOOLS,
     env: "GYRE_TOOLS",
     flag: "tools",
@@ -295,7 +295,7 @@ export const SETTINGS: {
     flag: "mode",
     project: {
       not: '"full"',
-      why: "Then nothing would be asked about, in a folder that somebody else wrote.",
+      why: "Then nothing would be asked about, in a folder that another person wrote.",
       allows: (value) => value !== "full",
     },
   },
@@ -406,7 +406,7 @@ export const SETTINGS: {
     env: "GYRE_SESSIONS",
     flag: "no-session",
     project: {
-      why: "Session files are outside of the project, and tell what was done in it.",
+      why: "Session files are outside of the project, and say what was done in it.",
       allows: () => false,
     },
   },

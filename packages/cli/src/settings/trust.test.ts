@@ -84,7 +84,7 @@ describe("the trust file", () => {
     expect(() => readTrustFile(path)).toThrow("can be written by others");
   });
 
-  it("that cannot be written is told", () => {
+  it("that cannot be written is reported", () => {
     const { home, write } = settingsWorld();
     write(join(home, "file"), "");
     expect(() => writeTrustFile(join(home, "file", "trust.json"), new Map())).toThrow(

@@ -72,16 +72,16 @@ export function readTrustFile(path: string): TrustedFolders {
   const { mode, uid } = statSync(path);
   if (process.platform !== "win32") {
     if ((mode & OTHERS_WRITE) !== 0) throw fail("can be written by others: run chmod 600 on it");
-    if (uid !== 0 && uid !== process.getuid?.()) throw fail("belongs to somebody else");
+    if (uid !== 0 && uid !== process.getuid?.()) throw fail("belongs to another user");
   }
   let value: unknown;
   try {
     value = JSON.parse(read.content.toString("utf8"));
   } catch (error) {
-    throw new TrustFileError(`${path} is not JSON: mend or remove it`, { cause: error });
+    throw new TrustFileError(`${path} is not JSON: fix or remove it`, { cause: error });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw fail("is not a JSON object: mend or remove it");
+    throw fail("is not a JSON object: fix or remove it");
   }
   const entries = Object.entries(value).filter(
     (entry): entry is [string, string] => typeof entry[1] === "string",

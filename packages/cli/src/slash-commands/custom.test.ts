@@ -66,12 +66,12 @@ describe("a Markdown file for commands", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("needs no lines about itself, and is told by its first line then", async () => {
-    write("home/project/.gyre/commands/fix.md", "\n# Fix it\n\nMend what is broken.");
+  it("needs no lines about itself, and is described by its first line then", async () => {
+    write("home/project/.gyre/commands/fix.md", "\n# Fix it\n\nRepair what is broken.");
     const { commands, run, sent } = await found();
     expect(commands).toMatchObject([{ name: "fix", about: "Fix it" }]);
     await run("fix", "the test");
-    expect(sent).toEqual(["# Fix it\n\nMend what is broken.\n\nthe test"]);
+    expect(sent).toEqual(["# Fix it\n\nRepair what is broken.\n\nthe test"]);
   });
 
   it("in a folder of its own has the folder in its name", async () => {
@@ -96,14 +96,14 @@ describe("a Markdown file for commands", () => {
     expect(sent).toEqual([" !rm -rf ~", " /quit"]);
   });
 
-  it("sends nothing that nobody sees", async () => {
+  it("sends nothing that is invisible", async () => {
     write("home/project/.gyre/commands/a.md", "Do\u200B this\u202E.\u{E0041}");
     const { run, sent } = await found();
     await run("a");
     expect(sent).toEqual(["Do this."]);
   });
 
-  it("does not take the name of a command of ours or of the user's, and that is told once", async () => {
+  it("does not take the name of a command of ours or of the user's, and that is reported once", async () => {
     write("config/commands/model.md", "x");
     write("config/commands/a.md", "the user's");
     write("home/project/.gyre/commands/a.md", "the project's");
@@ -129,7 +129,7 @@ describe("a Markdown file for commands", () => {
     await expect(run("a")).rejects.toThrow("leads out of the project");
   });
 
-  it("that is too long, or has a name that cannot be typed, is none", async () => {
+  it("that is too long, or has a name that cannot be typed, is left out", async () => {
     write("config/commands/long.md", "x".repeat(MAX_COMMAND_BYTES + 1));
     write("config/commands/two words.md", "x");
     write("config/commands/notes.txt", "x");

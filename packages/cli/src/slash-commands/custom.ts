@@ -42,7 +42,7 @@ interface CommandFile {
 /**
  * Commands that others made: Markdown files of the user and the project, skills and plugins,
  * in this order. A file is a prompt that the user sends, and runs nothing. Of a name that is
- * there twice the first counts, and `warn` is told.
+ * there twice the first counts, and `warn` is called.
  */
 export async function customCommands({
   harness,
@@ -183,7 +183,7 @@ function readText({ path, problem }: CommandFile): string | { problem: string } 
   const strange = problem();
   if (strange !== undefined) return { problem: strange };
   try {
-    // Without waiting: a pipe would keep us until somebody writes into it.
+    // Without waiting: a pipe would keep us until a program writes into it.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const { size } = fstatSync(file);

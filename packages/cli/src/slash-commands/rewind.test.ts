@@ -127,19 +127,19 @@ describe("/rewind", () => {
     await play(of, "Change it");
     await play(of, "Change it", "cancel");
     const played = await play(of, "Change it", "conversation and files", "cancel");
-    expect(played).toMatchObject({ said: [], opened: [] });
+    expect(played).toMatchObject({ output: [], opened: [] });
     expect(await read("a.txt")).toBe("by the user\n");
     expect(await read("b.txt")).toBe("new\n");
   });
 
-  it("names what somebody else has changed, and leaves it alone unless told otherwise", async () => {
+  it("names what was changed outside of the session, and leaves it alone by default", async () => {
     const of = await worked(["Make it", "Change it"], MADE_AND_CHANGED);
     await writeFile(join(work, "a.txt"), "by the user\n");
     const played = await play(of, "Change it", "files only", "leave them as they are");
     expect(played.questions[1]?.about?.[1]).toBe(
-      "! a.txt stays: it was changed by somebody else since",
+      "! a.txt stays: it was changed outside of this session since",
     );
-    expect(played.questions[2]?.title).toBe("1 file may hold what somebody else wrote");
+    expect(played.questions[2]?.title).toBe("1 file may hold changes from outside of this session");
     expect(played.output[0]).toContain("Left as they are: `a.txt`.");
     expect(await read("a.txt")).toBe("by the user\n");
     await play(of, "Change it", "files only", "take them back too");

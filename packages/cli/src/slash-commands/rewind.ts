@@ -168,7 +168,7 @@ function shortened(list: readonly string[]): string[] {
   return [...list.slice(0, MAX_LISTED), `  and ${list.length - MAX_LISTED} more`];
 }
 
-/** Takes files back, after a question about those that are somebody else's. Undefined: it was left. */
+/** Takes files back, after a question about those with changes from outside. Undefined: it was left. */
 async function rewindFiles(
   { choose }: SlashContext,
   history: FileHistory,
@@ -179,7 +179,7 @@ async function rewindFiles(
   );
   if (conflicts.length === 0) return history.apply(plan, { withConflicts: false });
   const answer = await choose<"leave" | "replace" | "cancel">({
-    title: `${counted(conflicts.length, "file")} may hold what somebody else wrote`,
+    title: `${counted(conflicts.length, "file")} may hold changes from outside of this session`,
     about: shortened(conflicts),
     choices: [
       { value: "leave", label: "leave them as they are" },

@@ -85,18 +85,18 @@ describe("/resume", () => {
   });
 
   it("lists the other sessions of this folder, and goes on with the chosen one", async () => {
-    const path = await other("Mend the parser");
+    const path = await other("Fix the parser");
     await other("Elsewhere", "/elsewhere");
     const face = await openConversation(["Hi"]);
-    face.answers = ["Mend the parser"];
+    face.answers = ["Fix the parser"];
     await face.run("resume");
     expect(face.questions.map(({ title }) => title)).toEqual(["Sessions of this folder"]);
-    expect(listLabels(face.questions[0])).toEqual(["Mend the parser", "Sessions of all folders…"]);
+    expect(listLabels(face.questions[0])).toEqual(["Fix the parser", "Sessions of all folders…"]);
     expect(face.opened).toEqual([{ session: path }]);
   });
 
   it("goes to those of all folders", async () => {
-    await other("Mend the parser");
+    await other("Fix the parser");
     const path = await other("Elsewhere", "/elsewhere");
     const face = await openConversation(["Hi"]);
     face.answers = ["Sessions of all folders…", "Elsewhere"];
@@ -105,7 +105,7 @@ describe("/resume", () => {
   });
 
   it("takes an id, or words that mean one session, without a question", async () => {
-    const path = await other("Mend the parser");
+    const path = await other("Fix the parser");
     await other("Write docs");
     const face = await openConversation(["Hi"]);
     await face.run("resume the PARSER");
@@ -249,7 +249,7 @@ describe("the others", () => {
     await expect(face.run("title")).rejects.toThrow("needs a name");
   });
 
-  it("/session tells id, file, messages and tokens", async () => {
+  it("/session shows id, file, messages and tokens", async () => {
     const face = await openConversation(["One"]);
     const { session } = face.harness;
     await face.run("session");

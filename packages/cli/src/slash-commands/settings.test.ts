@@ -98,7 +98,7 @@ describe("/model", () => {
     expect(face.output).toEqual([]);
   });
 
-  it("rejects with what to tell the user where there is no such model", async () => {
+  it("rejects with a message for the user where there is no such model", async () => {
     const face = await played();
     await expect(face.run("model nothing")).rejects.toThrow('There is no model "nothing".');
   });
@@ -338,7 +338,7 @@ describe("/cost", () => {
     expect(face.output[0]).toContain("Since your last message: 820 tokens");
   });
 
-  it("tells models apart, and what was said last from all", () => {
+  it("keeps models apart, and what was said last from all", () => {
     const answer = (model: string, tokens: number): AssistantMessage => ({
       role: "assistant",
       content: [],

@@ -11,7 +11,7 @@ import { FREE_MARK } from "../text/markdown-text.ts";
 import { costText, formatCount, usageSentence } from "../text/usage-text.ts";
 import type { SlashCommand } from "./command-context.ts";
 
-/** The parts of a request, each with a mark that tells it apart without colors. */
+/** The parts of a request, each with a mark that distinguishes it without colors. */
 const CONTEXT_MARKS = {
   system: "█",
   tools: "▓",

@@ -45,7 +45,7 @@ export interface RunOptions {
   errorsTo?: string;
   /** Sees all of stdout so far, each time that some came. */
   onStdout?: (stdout: string, run: Run) => void;
-  /** What Node itself is told. */
+  /** Options for Node itself. */
   nodeOptions?: readonly string[];
   /** It is killed after this time, and `end` rejects. */
   deadlineMs?: number;
@@ -79,7 +79,7 @@ export interface Run {
   kill(signal: NodeJS.Signals): void;
   /** Settles once stdout has this; rejects when the run ended without. */
   shows(text: string): Promise<void>;
-  /** Nobody reads stdout any more. */
+  /** Closes the reading end of stdout. */
   stopReading(): void;
 }
 

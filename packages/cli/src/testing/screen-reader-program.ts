@@ -19,7 +19,7 @@ const NEVER_MS = 600_000;
 
 /** What every conversation begins with, as `seen` has it. */
 export const BANNER: string =
-  "This is gyre VERSION with the model in WORK. /help tells what can be written.\nYou: ";
+  "This is gyre VERSION with the model in WORK. /help lists the commands.\nYou: ";
 
 export interface ScreenReaderRun {
   driver: LineDriver;
@@ -41,7 +41,7 @@ export interface ScreenReaderRunOptions {
 
 /** A folder of its own, and the program for a screen reader in it with a scripted model. */
 export class ScreenReaderWorld {
-  readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-spoken-")));
+  readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-screen-reader-")));
   readonly #runs: ScreenReaderRun[] = [];
   /** The folder that is worked in. */
   readonly work: string = join(this.#base, "work");

@@ -34,7 +34,7 @@ export function scrollbackText(terminal: Terminal, from = 0): string[] {
   return textRows(normal, from, Math.max(0, normal.baseY - from));
 }
 
-/** The rows of the screen with their looks; pieces of spaces that nobody sees are left out. */
+/** The rows of the screen with their looks; pieces of spaces that cannot be seen are left out. */
 export function styledScreen(terminal: Terminal): Piece[][] {
   const { active } = terminal.buffer;
   return Array.from({ length: terminal.rows }, (_, row) => readPieces(active, active.baseY + row));

@@ -76,7 +76,7 @@ describe.each(WIRES)("a scripted service over $api", ({ api, make, path }) => {
     expect(message).toMatchObject({ stopReason: "error", content: [] });
   });
 
-  it("answers by the request, and tells when the script is over", async () => {
+  it("answers by the request, and reports when the script is over", async () => {
     const message = await ask([({ body }) => ({ say: String(body["model"]) })]);
     expect(textOf(message)).toBe("claude-test");
     const again = await fetch(`${service.url}${service.requests[0]?.path}`, {

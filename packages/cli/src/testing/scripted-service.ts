@@ -26,7 +26,7 @@ export interface AnswerUsage {
 
 /** How an answer comes to a bad end, and after how much of it. */
 export interface Fault {
-  /** The connection is cut, stays open without a word, or an error is told in the stream. */
+  /** The connection is cut, stays open without a word, or an error comes in the stream. */
   how: "cut" | "silence" | "error";
   /** Counted over all parts; 0 is after the opening. */
   afterDeltas?: number;
@@ -253,7 +253,7 @@ async function send(
 const OVERLOADED = 529;
 const FAILED = 500;
 
-/** Settles when the bytes are handed over, also if nobody is there any more. */
+/** Settles when the bytes are written, also if the client is gone. */
 function written(response: ServerResponse, bytes: Buffer): Promise<void> {
   return new Promise((settle) => response.write(bytes, () => settle()));
 }

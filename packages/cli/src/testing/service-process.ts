@@ -1,4 +1,4 @@
-// A scripted service in a process of its own, for measuring: it tells its address, gives the
+// A scripted service in a process of its own, for measuring: it prints its address, gives the
 // answer that it was sent last to all who ask, and hands out the requests that came.
 import { type Answer, scriptedService } from "./scripted-service.ts";
 

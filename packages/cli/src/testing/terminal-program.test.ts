@@ -65,7 +65,7 @@ it("answers a program that asks where the cursor is", async () => {
   await expect(run.until(String.raw`"\u001b[1;4R"`)).resolves.toBeUndefined();
 });
 
-it("tells the program when the terminal is resized", async () => {
+it("notifies the program when the terminal is resized", async () => {
   const run = play(
     `process.stdout.on("resize", () => out(process.stdout.columns + "x" + process.stdout.rows));
      on(() => {}); out("ready");`,
@@ -97,18 +97,18 @@ it("knows where the cursor is, and whether it is shown", async () => {
   expect(run.cursor()).toEqual({ row: 1, column: 3, isShown: false });
 });
 
-it("tells with the screen what a program did not show before it ended", async () => {
+it("reports with the screen what a program did not show before it ended", async () => {
   const run = play(`out("something else");`);
   await expect(run.until("this")).rejects.toThrow(/ended and did not show "this":\nsomething else/);
 });
 
-it("tells with the screen what a program does not show in time", async () => {
+it("reports with the screen what a program does not show in time", async () => {
   const run = play(`on(() => {}); out("something else");`);
   await run.until("something else");
   await expect(run.until("this", { within: 1 })).rejects.toThrow(/did not show "this":\nsomething/);
 });
 
-it("tells how the program ended", async () => {
+it("reports how the program ended", async () => {
   await expect(play(`process.exit(3);`).end).resolves.toEqual({ code: 3, signal: undefined });
   const run = play(`on(() => {}); out("ready");`);
   await run.until("ready");

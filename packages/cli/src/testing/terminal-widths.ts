@@ -9,7 +9,7 @@ const FIRST_CLUSTER = 0x110000;
 /**
  * Widths as the program counts them, and as terminals of today do: what a reader takes for
  * one character is one, and an emoji takes two columns. The terminal asks for each code
- * point and hands back what it was told of the one before; that has the cluster so far.
+ * point and hands back the answer for the one before; that has the cluster so far.
  */
 export function clusterWidths(): IUnicodeVersionProvider {
   const clusters: string[] = [];

@@ -6,13 +6,13 @@ import { sanitize } from "@gyre/tools";
 
 const KIB = 1024;
 const UNITS = ["B", "KB", "MB", "GB"] as const;
-/** Below this, a size is told with one digit after the point. */
+/** Below this, a size is shown with one digit after the point. */
 const WITH_FRACTION_BELOW = 10;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** What is older is told by its date. */
+/** What is older is shown by its date. */
 const RELATIVE_DAYS = 14;
 const DATE_CHARS = "2030-01-31".length;
 const UNKNOWN_TIME = "an unknown time";

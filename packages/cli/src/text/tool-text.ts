@@ -72,7 +72,7 @@ export function resultText({ content }: Pick<AgentToolResult, "content">): strin
   return content.map((block) => (block.type === "text" ? block.text : "(image)")).join("\n");
 }
 
-/** What a tool tells the application, which may have come from a file that anybody wrote. */
+/** What a tool reports to the application, which may have come from a file that anybody wrote. */
 export function readDetails({ details }: Pick<AgentToolResult, "details">): Args {
   return isRecord(details) ? details : {};
 }

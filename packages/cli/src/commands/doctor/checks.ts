@@ -72,7 +72,7 @@ export function checkSettings(
   return [...found, ...wrong];
 }
 
-/** Where keys are, as far as can be told: what is wrong with the key file is `wrong`. */
+/** Where keys are, as far as they can be found: what is wrong with the key file is `wrong`. */
 export interface KeysFound {
   places: ReadonlyMap<string, KeyPlace>;
   wrong?: string;
@@ -302,7 +302,7 @@ function checkLock(path: string): Check {
   const holder = readHolder(path);
   const advice = `If no gyre has it open: gyre sessions unlock ${session}`;
   if (holder === undefined) {
-    return warning("locks", `Session ${session} is locked, by whom cannot be told. ${advice}`);
+    return warning("locks", `Session ${session} is locked, by an unknown process. ${advice}`);
   }
   const { host, pid } = holder;
   if (host !== hostname()) {
@@ -321,7 +321,7 @@ function readHolder(path: string): { pid: number; host: string } | undefined {
     const { host, pid } = value;
     return typeof pid === "number" && typeof host === "string" ? { pid, host } : undefined;
   } catch {
-    // The check says that it cannot be told.
+    // The check then reports a lock of an unknown process.
     return undefined;
   }
 }
@@ -340,7 +340,7 @@ export function checkTerminal(io: Pick<Io, "env" | "stdin" | "stdout">, platform
   const isTerminal = io.stdout.isTTY === true;
   const hasColor = openTerminal(io.stdout, env).style.bold("x") !== "x";
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
-  // The others are told by no variable, and are UTF-8 these days.
+  // Other platforms have no such variable, and are UTF-8 these days.
   const isUtf8 = platform !== "linux" || /utf-?8/i.test(locale);
   const facts = [
     isTerminal ? (env["TERM"] ?? "a terminal") : "stdout is no terminal",

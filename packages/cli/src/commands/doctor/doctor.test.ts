@@ -66,7 +66,7 @@ async function doctor(
 }
 
 describe("gyre doctor", () => {
-  it("tells what a run would load and read, and runs none of it", async () => {
+  it("lists what a run would load and read, and runs none of it", async () => {
     const work = join(folder, "work");
     const skill = join(work, ".agents/skills/tidy");
     await mkdir(join(work, ".git"));
@@ -276,7 +276,7 @@ describe("gyre doctor", () => {
       `ok: Session aa is open in process ${process.pid}`,
       `ok: Session bb was left by process ${NO_SUCH_PID}: the next one takes it over`,
       "warning: Session cc is locked by process 1 on elsewhere. If no gyre has it open: gyre sessions unlock cc",
-      "warning: Session dd is locked, by whom cannot be told. If no gyre has it open: gyre sessions unlock dd",
+      "warning: Session dd is locked, by an unknown process. If no gyre has it open: gyre sessions unlock dd",
     ]);
   });
 

@@ -160,7 +160,7 @@ function asked(index = 0): unknown {
 }
 
 describe("initialize", () => {
-  test("tells versions, capabilities and ways to log in, and loads nothing", async () => {
+  test("reports versions, capabilities and ways to log in, and loads nothing", async () => {
     let loads = 0;
     editor = await startEditor({
       load: () => {
@@ -202,7 +202,7 @@ describe("initialize", () => {
 });
 
 describe("authenticate", () => {
-  test("succeeds where there is a key, and else tells what to do", async () => {
+  test("succeeds where there is a key, and else says what to do", async () => {
     const good = await start();
     await expect(
       good.agent.request(methods.agent.authenticate, { methodId: "key" }),
@@ -236,7 +236,7 @@ describe("authenticate", () => {
 });
 
 describe("session/new", () => {
-  test("tells modes and options, and the commands only after the answer", async () => {
+  test("reports modes and options, and the commands only after the answer", async () => {
     const started = await start();
     const answer = await started.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     expect(answer.modes).toMatchObject({ currentModeId: "ask" });
@@ -279,7 +279,7 @@ describe("session/new", () => {
     await catchError(agent.request(methods.agent.session.new, { cwd: missing, mcpServers: [] }));
   });
 
-  test("MCP servers that cannot be reached are told not to be used", async () => {
+  test("MCP servers that cannot be reached are reported as not used", async () => {
     const started = await start({ capabilities: { session: { notices: {} } } });
     const mcpServers = [
       { name: "tracker", type: "sse" as const, url: "http://127.0.0.1/sse", headers: [] },
@@ -296,7 +296,7 @@ describe("session/new", () => {
 });
 
 describe("session/prompt", () => {
-  test("streams thoughts and text, with one id a message, then tells usage and answers", async () => {
+  test("streams thoughts and text, with one id a message, then reports usage and answers", async () => {
     const started = await start({
       script: [[think("Hmm"), say("Hello"), { chunkSize: 2 }]],
       usage: USAGE,
@@ -357,7 +357,7 @@ describe("session/prompt", () => {
     ).toContain("application/zip");
   });
 
-  test("tells each way to end", async () => {
+  test("reports each way to end", async () => {
     const script: ScriptStep[] = [
       { parts: ["Cut"], stopReason: "length" },
       { refuse: "I will not." },
@@ -373,7 +373,7 @@ describe("session/prompt", () => {
     expect(await ask(started, session, "4")).toEqual({ stopReason: "end_turn" });
   });
 
-  test("a limit of turns ends it and is told", async () => {
+  test("a limit of turns ends it and is reported", async () => {
     await writeFile(join(cwd, "a"), "x\n");
     const reads = Array.from({ length: 3 }, (_, at) => call("read", { path: "a", offset: at + 1 }));
     const started = await start({ script: reads, limits: { maxTurns: 1 } });
@@ -401,8 +401,8 @@ describe("session/prompt", () => {
 
   test("an unknown session is an error that names it", async () => {
     const started = await start();
-    const error = await catchError(ask(started, "nobody", "Hi"));
-    expect(error).toMatchObject({ code: NOT_FOUND, data: { sessionId: "nobody" } });
+    const error = await catchError(ask(started, "absent", "Hi"));
+    expect(error).toMatchObject({ code: NOT_FOUND, data: { sessionId: "absent" } });
   });
 
   test("sessions run side by side, each with its own folder and agent", async () => {
@@ -482,14 +482,14 @@ describe("session/cancel", () => {
   test("of a session that is idle or unknown does nothing", async () => {
     const started = await start({ script: ["Hello"] });
     const session = await open(started);
-    await started.agent.notify(methods.agent.session.cancel, { sessionId: "nobody" });
+    await started.agent.notify(methods.agent.session.cancel, { sessionId: "absent" });
     await started.agent.notify(methods.agent.session.cancel, { sessionId: session });
     expect(await ask(started, session, "Hi")).toEqual({ stopReason: "end_turn" });
   });
 });
 
 describe("tool calls", () => {
-  test("are told from their name to their result, with place and text", async () => {
+  test("are reported from their name to their result, with place and text", async () => {
     await writeFile(join(cwd, "notes.md"), "one\ntwo\n");
     const started = await start({
       script: [call("read", { path: "notes.md", offset: 2 }), "Done"],
@@ -529,7 +529,7 @@ describe("tool calls", () => {
     });
   });
 
-  test("that run a command tell its output as it comes", async () => {
+  test("that run a command report its output as it comes", async () => {
     const command = "mkfifo pipe; echo first; cat pipe; echo `echo third`";
     const started = await start({ mode: "full", script: [call("shell", { command }), "Ok"] });
     const answer = ask(started, await open(started), "Go");
@@ -545,7 +545,7 @@ describe("tool calls", () => {
     expect(JSON.stringify(updates.at(-1))).toContain("first\\nsecond\\nthird");
   });
 
-  test("edits are told as whole files, before and after, with the changed line", async () => {
+  test("edits are sent as whole files, before and after, with the changed line", async () => {
     await writeFile(join(cwd, "a.txt"), "one\ntwo\nthree\n");
     const started = await start({
       mode: "auto-edit",
@@ -582,10 +582,10 @@ describe("tool calls", () => {
     expect(done[0]?.locations).toEqual([{ path: path("a.txt"), line: 2 }]);
   });
 
-  test("todos are told as a plan", async () => {
+  test("todos are sent as a plan", async () => {
     const todos = [
       { content: "Look", status: "done" },
-      { content: "Mend", status: "in_progress" },
+      { content: "Fix", status: "in_progress" },
     ];
     const started = await start({ script: [call("todo", { todos }), "Ok"] });
     await ask(started, await open(started), "Go");
@@ -594,7 +594,7 @@ describe("tool calls", () => {
         sessionUpdate: "plan",
         entries: [
           { content: "Look", priority: "medium", status: "completed" },
-          { content: "Mend", priority: "medium", status: "in_progress" },
+          { content: "Fix", priority: "medium", status: "in_progress" },
         ],
       },
     ]);
@@ -678,7 +678,7 @@ describe("permission", () => {
     ["rejected", { outcome: { outcome: "selected", optionId: "reject" } }],
     ["cancelled", { outcome: { outcome: "cancelled" } }],
     ["answered with what was not offered", { outcome: { outcome: "selected", optionId: "yes!" } }],
-  ] as const)("that is %s is a no, and the model is told", async (_how, response) => {
+  ] as const)("that is %s is a no, and the model gets to know", async (_how, response) => {
     const started = await start({ script, answer: () => response });
     expect(await ask(started, await open(started), "Write")).toEqual({ stopReason: "end_turn" });
     await expect(readFile(join(cwd, "a.txt"))).rejects.toThrow("ENOENT");
@@ -730,9 +730,9 @@ describe("options", () => {
       const error = await catchError(agent.request(methods.agent.session.setConfigOption, request));
       expect(error.code).toBe(INVALID);
     }
-    const model = { sessionId, configId: "model", value: "nobody" };
+    const model = { sessionId, configId: "model", value: "absent" };
     const error = await catchError(agent.request(methods.agent.session.setConfigOption, model));
-    expect(error.message).toContain('There is no model "nobody"');
+    expect(error.message).toContain('There is no model "absent"');
   });
 });
 
@@ -761,7 +761,7 @@ describe("commands", () => {
     expect(models[0]?.requests).toBe(0);
   });
 
-  test("what is none is a prompt", async () => {
+  test("what is no command is a prompt", async () => {
     const started = await start({ script: ["A folder."] });
     const session = await open(started);
     await ask(started, session, "/etc is what?");
@@ -780,12 +780,12 @@ describe("sessions", () => {
     await writeFile(join(cwd, "notes.md"), "one\ntwo\n");
     const started = await start({ script, mode: "auto-edit", usage: USAGE });
     const session = await open(started);
-    await ask(started, session, "Mend it");
+    await ask(started, session, "Fix it");
     await started.end();
     return session;
   }
 
-  test("load tells the whole conversation, then answers", async () => {
+  test("load sends the whole conversation, then answers", async () => {
     const sessionId = await earlier();
     const started = await start({ script: ["More"] });
     const answer = await started.agent.request(methods.agent.session.load, {
@@ -797,7 +797,7 @@ describe("sessions", () => {
     const answered = written.findIndex(({ result }) => JSON.stringify(result)?.includes("modes"));
     expect(answer.configOptions).toHaveLength(3);
     const updates = written.slice(0, answered).flatMap(({ params }) => params?.update ?? []);
-    expect(textIn(updates, "user_message_chunk")).toBe("Mend it");
+    expect(textIn(updates, "user_message_chunk")).toBe("Fix it");
     expect(textIn(updates, "agent_thought_chunk")).toBe("Let me look");
     expect(textIn(updates)).toBe("Looking.Done");
     expect(ofKind(updates, "tool_call").map(({ title }) => title)).toEqual([
@@ -814,7 +814,7 @@ describe("sessions", () => {
         newText: "1\ntwo\n",
       },
     ]);
-    expect(ofKind(updates, "session_info_update")).toMatchObject([{ title: "Mend it" }]);
+    expect(ofKind(updates, "session_info_update")).toMatchObject([{ title: "Fix it" }]);
     await started.update((update) => update.sessionUpdate === "available_commands_update");
     const usage = await started.update((update) => update.sessionUpdate === "usage_update");
     expect(usage).toMatchObject({ used: 100, cost: { amount: 1.5 } });
@@ -822,7 +822,7 @@ describe("sessions", () => {
     expect(models.at(-1)?.calls[0]?.messages.length).toBeGreaterThan(4);
   });
 
-  test("resume tells nothing of it, and goes on with it", async () => {
+  test("resume sends nothing of it, and goes on with it", async () => {
     const sessionId = await earlier();
     const started = await start({ script: ["More"] });
     await started.agent.request(methods.agent.session.resume, { sessionId, cwd });
@@ -833,13 +833,13 @@ describe("sessions", () => {
     expect(models.at(-1)?.calls[0]?.messages.length).toBeGreaterThan(4);
   });
 
-  test("list tells those of a folder, with title and time, a page at a time", async () => {
+  test("list has those of a folder, with title and time, a page at a time", async () => {
     const sessionId = await earlier();
     const { agent } = await start();
     await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     const { sessions } = await agent.request(methods.agent.session.list, { cwd });
     expect(sessions).toEqual([
-      { sessionId, cwd, title: "Mend it", updatedAt: expect.stringMatching(/^\d{4}-.*Z$/) },
+      { sessionId, cwd, title: "Fix it", updatedAt: expect.stringMatching(/^\d{4}-.*Z$/) },
     ]);
     expect((await agent.request(methods.agent.session.list, {})).sessions).toHaveLength(1);
     const elsewhere = await agent.request(methods.agent.session.list, { cwd: home });
@@ -865,7 +865,7 @@ describe("sessions", () => {
   test("one that is not there, or only begins like it, is not found", async () => {
     const sessionId = await earlier();
     const { agent } = await start();
-    for (const id of ["nobody", sessionId.slice(0, -1), join(home, "x.jsonl")]) {
+    for (const id of ["absent", sessionId.slice(0, -1), join(home, "x.jsonl")]) {
       const request = { sessionId: id, cwd, mcpServers: [] };
       expect((await catchError(agent.request(methods.agent.session.load, request))).code).toBe(
         NOT_FOUND,
@@ -875,7 +875,7 @@ describe("sessions", () => {
     expect((await agent.request(methods.agent.session.list, {})).sessions).toHaveLength(1);
   });
 
-  test("one that is open already is told again, and stays one", async () => {
+  test("one that is open already is sent again, and stays one", async () => {
     const started = await start({ script: ["Hello", "Again"] });
     const sessionId = await open(started);
     await ask(started, sessionId, "Hi");
@@ -889,7 +889,7 @@ describe("sessions", () => {
     expect(models).toHaveLength(1);
   });
 
-  test("one that somebody else writes to is refused, and it is told why", async () => {
+  test("one that another process writes to is refused, with the reason", async () => {
     const sessionId = await earlier();
     const other = await new SessionStore(join(home, "sessions")).open(sessionId);
     const { agent } = await start();
@@ -900,7 +900,7 @@ describe("sessions", () => {
     await agent.request(methods.agent.session.load, request);
   });
 
-  test("a name that was given is kept, and told when it is loaded", async () => {
+  test("a name that was given is kept, and sent when it is loaded", async () => {
     const started = await start({ script: ["Hello"] });
     const sessionId = await open(started);
     await ask(started, sessionId, "/title My work");
@@ -917,7 +917,7 @@ describe("sessions", () => {
     const started = await start({ script: ["Hello"], isKept: false });
     const sessionId = await open(started);
     expect(await ask(started, sessionId, "Hi")).toEqual({ stopReason: "end_turn" });
-    const other = { sessionId: "nobody", cwd, mcpServers: [] };
+    const other = { sessionId: "absent", cwd, mcpServers: [] };
     const error = await catchError(started.agent.request(methods.agent.session.load, other));
     expect(error.code).toBe(NOT_FOUND);
   });

@@ -96,7 +96,7 @@ export async function serveAcp(options: AcpOptions): Promise<ExitCode> {
 class AcpServer {
   readonly #options: AcpOptions;
   readonly #sessions = new Map<string, AcpSession>();
-  /** Sessions that are being opened or closed, by id: nobody else may do either meanwhile. */
+  /** Sessions that are being opened or closed, by id: no other request may do either meanwhile. */
   readonly #changing = new Map<string, Promise<unknown>>();
   #host: Promise<AcpHost> | undefined;
   #capabilities: ClientCapabilities = {};
@@ -328,7 +328,7 @@ class AcpServer {
     }
   }
 
-  /** Tells what an editor may be told only when it has the answer. */
+  /** Sends what an editor may get only after the answer. */
   #introduce(session: AcpSession, servers: readonly McpServer[]): void {
     const unused = editorServers(servers).unusable.join(", ");
     const notice =
@@ -346,7 +346,7 @@ class AcpServer {
     const { session } = this.#capabilities;
     return {
       update: async (sessionId, update) => {
-        // Who is gone is told nothing: what was done is written down all the same.
+        // An editor that is gone gets nothing: the session has what was done all the same.
         if (this.#closed) return;
         await client.notify(methods.client.session.update, { sessionId, update }).catch((error) => {
           if (!this.#closed) this.#warn(describeError(error));

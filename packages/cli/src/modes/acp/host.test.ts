@@ -59,7 +59,7 @@ test("--no-session keeps nothing", async () => {
   expect((await host.folder(work)).store).toBeUndefined();
 });
 
-test("without a key it tells what to do", async () => {
+test("without a key it says what to do", async () => {
   expect(await createAcpHost({}, io()).missingKey()).toContain("gyre login");
   expect(await createAcpHost({}, withKey()).missingKey()).toBeUndefined();
   const folder = await createAcpHost({ sandbox: "none" }, io()).folder(work);

@@ -19,7 +19,7 @@ export interface AcpStore {
 }
 
 export interface AcpFolder {
-  /** Makes an agent for this folder. Throws what to tell the user, `ExitError` with `EXIT.auth` for a missing key. */
+  /** Makes an agent for this folder. Throws an error with a message for the user, `ExitError` with `EXIT.auth` for a missing key. */
   open(options: {
     approvals: Approvals;
     session?: Session;

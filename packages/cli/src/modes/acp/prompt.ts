@@ -10,7 +10,7 @@ export class UnusableContentError extends Error {}
 
 /**
  * What an editor's user asks, as a model reads it: text and links in their order, then the
- * content that came along, told as data. Throws `UnusableContentError`.
+ * content that came along, marked as data. Throws `UnusableContentError`.
  */
 export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
   let text = "";

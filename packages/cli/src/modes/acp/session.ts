@@ -53,7 +53,7 @@ export interface AcpSessionOptions {
 /** A prompt that runs or waits: aborted when it is canceled. */
 type Turn = AbortController;
 
-/** One conversation with an editor: an agent, and what the editor is told of it. */
+/** One conversation with an editor: an agent, and what the editor gets of it. */
 export class AcpSession {
   readonly id: string;
   readonly cwd: string;
@@ -91,7 +91,7 @@ export class AcpSession {
     );
   }
 
-  /** Opens one. Throws what to tell the user; the file is then closed. */
+  /** Opens one. Throws an error with a message for the user; the file is then closed. */
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { folder, file, mcpServers } = options;
     let session: AcpSession | undefined;
@@ -130,7 +130,7 @@ export class AcpSession {
     await this.#sendUsage(this.#past().findLast((message) => message.role === "assistant"));
   }
 
-  /** Tells the editor the whole conversation so far. */
+  /** Sends the editor the whole conversation so far. */
   async replay(): Promise<void> {
     let todos: readonly Todo[] | undefined;
     for await (const message of this.#transcript()) {
@@ -144,7 +144,7 @@ export class AcpSession {
 
   /**
    * Answers a prompt, after those before it. Rejects where it could not be answered, but
-   * never because it was cancelled.
+   * never because it was canceled.
    */
   prompt(blocks: readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResponse> {
     const turn = new AbortController();
@@ -157,7 +157,7 @@ export class AcpSession {
         this.#turns.delete(turn);
         signal?.removeEventListener("abort", stop);
       });
-    // How it ended is told to whoever asked.
+    // The caller of the prompt gets how it ended.
     this.#idle = answer.catch(() => undefined);
     return answer;
   }
@@ -382,13 +382,13 @@ export class AcpSession {
     };
     const chosen = await this.#chosen(question, signal);
     const isAllowed = chosen === "allow" || (chosen === "always" && rule !== undefined);
-    // What a sub-agent does is not told: its call is over for the editor with the answer.
+    // What a sub-agent does is not sent: its call is over for the editor with the answer.
     if (isForeign) await this.#updates.setStatus(callId, isAllowed ? "completed" : "failed");
     else if (isAllowed) await this.#updates.setStatus(callId, "in_progress");
     if (chosen === "always" && rule !== undefined) return { allow: "always", rule };
     if (isAllowed) return { allow: true, fingerprint };
     return chosen === undefined
-      ? { allow: false, reason: "the question was cancelled." }
+      ? { allow: false, reason: "the question was canceled." }
       : { allow: false };
   }
 

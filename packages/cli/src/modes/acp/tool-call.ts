@@ -75,7 +75,7 @@ export type TextNow = (path: string) => string | undefined;
 
 /**
  * What a call gave: the change as a diff where it changed files, else the text without the
- * marks that are for the model. `before` and `after` tell whole files; without them a diff
+ * marks that are for the model. `before` and `after` are whole files; without them a diff
  * has the changed places.
  */
 export function createContent(
@@ -172,7 +172,7 @@ function parseHunks(diff: string): { oldText: string; newText: string }[] {
   return hunks;
 }
 
-/** What a call that waits for an approval would change, as far as its arguments tell. */
+/** What a call that waits for an approval would change, as far as its arguments say. */
 export function proposedContent(
   tool: string,
   args: Args,

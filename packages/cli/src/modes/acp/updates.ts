@@ -19,7 +19,7 @@ import {
   createCallView,
 } from "./tool-call.ts";
 
-/** A file that is longer is told by its changed places. */
+/** A file that is longer is sent as its changed places. */
 const MAX_DIFFED_BYTES = 1024 * 1024;
 
 type Files = Pick<Toolset["env"], "seen" | "workspace">;
@@ -39,11 +39,11 @@ interface OpenCall {
   before: Map<string, string>;
 }
 
-/** Tells an editor what an agent does, and what was done before. */
+/** Reports to an editor what an agent does, and what was done before. */
 export class Updates {
   readonly #options: UpdatesOptions;
   readonly #open = new Map<string, OpenCall>();
-  /** Every call that the editor was told of: an id means one call for good. */
+  /** Every call that the editor knows: an id means one call for good. */
   readonly #known = new Set<string>();
   #messageId = randomUUID();
   #thoughtId = randomUUID();
@@ -52,7 +52,7 @@ export class Updates {
     this.#options = options;
   }
 
-  /** Tells of an event; the loop may wait for it. */
+  /** Reports an event; the loop may wait for it. */
   async event(event: AgentEvent): Promise<void> {
     switch (event.type) {
       case "message_start":
@@ -75,7 +75,7 @@ export class Updates {
     }
   }
 
-  /** Tells of a message of an earlier run. */
+  /** Reports a message of an earlier run. */
   async past(message: AgentMessage): Promise<void> {
     if (message.role === "user") {
       const messageId = randomUUID();

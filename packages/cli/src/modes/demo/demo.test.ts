@@ -56,7 +56,7 @@ function isRunning(text: string): boolean {
 }
 
 describe("the story", () => {
-  it("tells it in order: looks, fails, reads, explains, edits, passes, sums up", async () => {
+  it("shows it in order: looks, fails, reads, explains, edits, passes, sums up", async () => {
     const { code, text } = await demo();
     const story = [
       "The model here is scripted",
@@ -77,7 +77,7 @@ describe("the story", () => {
       "● shell node --test --test-reporter=spec",
       "pass 3",
       "All 3 tests pass.",
-      "✔ Mended",
+      "✔ Fixed",
       "5 turns · 6 tool calls · ",
       "The model was scripted; the tools, the files and the test runs were real.",
       "gyre login SERVICE",
@@ -92,7 +92,7 @@ describe("the story", () => {
     expect(code).toBe(0);
   });
 
-  it("really changes the file, and really mends the project", async () => {
+  it("really changes the file, and really fixes the project", async () => {
     const { code, folder, text } = await demo({ keep: true });
     try {
       const source = await readFile(join(folder, SOURCE_FILE), "utf8");
@@ -116,7 +116,7 @@ describe("the story", () => {
     expect(process.listenerCount("exit")).toBe(before);
   });
 
-  it("tells which sandbox its commands run in, or that there is none", async () => {
+  it("says which sandbox its commands run in, or that there is none", async () => {
     const { text } = await demo({ signal: AbortSignal.abort() });
     const kind = await createSandbox().then(
       (sandbox) => sandbox.kind,
@@ -126,7 +126,7 @@ describe("the story", () => {
   });
 
   it.each<[string, Partial<DemoOptions> & { isTTY?: boolean }]>([
-    ["where nobody watches", {}],
+    ["where there is no terminal", {}],
     ["in CI", { isTTY: true, env: { CI: "1" } }],
     ["when asked to", { isTTY: true, fast: true }],
   ])("has no delays %s", async (_where, options) => {
@@ -139,10 +139,10 @@ describe("what did not happen is not claimed", () => {
   it("fails where the edit says that it worked and did nothing", async () => {
     const { code, text } = await demo({ tools: withTool("edit", () => "Edited bill.js.") });
     expect(text).toContain(
-      "The tests still fail (no cent is lost). My change did not mend the bug.",
+      "The tests still fail (no cent is lost). My change did not fix the bug.",
     );
-    expect(text).toContain("✗ Not mended");
-    expect(text).not.toMatch(/tests pass|✔ Mended/);
+    expect(text).toContain("✗ Not fixed");
+    expect(text).not.toMatch(/tests pass|✔ Fixed/);
     expect(code).toBe(1);
   });
 
@@ -152,7 +152,7 @@ describe("what did not happen is not claimed", () => {
     };
     const { code, text } = await demo({ tools: withTool("edit", execute) });
     expect(text).toMatch(/The edit failed, so the bug is still there\.[^]*The disk is full/);
-    expect(text).not.toContain("✔ Mended");
+    expect(text).not.toContain("✔ Fixed");
     expect(code).toBe(1);
   });
 
@@ -165,7 +165,7 @@ describe("what did not happen is not claimed", () => {
     expect(code).toBe(1);
   });
 
-  it("does not take credit where there was nothing to mend", async () => {
+  it("does not take credit where there was nothing to fix", async () => {
     const source = PROJECT_FILES[SOURCE_FILE]?.replace(BROKEN_CODE, FIXED_CODE) ?? "";
     const tools = (own: readonly AgentTool[], folder: string): AgentTool[] =>
       own.map((tool) => ({
@@ -176,7 +176,7 @@ describe("what did not happen is not claimed", () => {
         },
       }));
     const { code, text } = await demo({ tools });
-    expect(text).toContain("The tests pass already, so there is nothing to mend.");
+    expect(text).toContain("The tests pass already, so there is nothing to fix.");
     expect(code).toBe(1);
   });
 

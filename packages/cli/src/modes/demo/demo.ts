@@ -28,7 +28,7 @@ const TYPING: ScriptedModelOptions = { delayMs: 700, chunkSize: 3, betweenMs: 26
 export interface DemoOptions {
   output: Output;
   env: Environment;
-  /** No delays. So it is, too, where nobody watches: in CI and on anything but a terminal. */
+  /** No delays. There are none in CI and on anything but a terminal either. */
   fast?: boolean;
   /** Leaves the folder when all is done. */
   keep?: boolean;
@@ -42,8 +42,8 @@ export interface DemoOptions {
 }
 
 /**
- * Lets a model, a scripted one unless told otherwise, mend a small project with real
- * tools, shows it, and tells how it ended as an exit code. The folder is gone
+ * Lets a model, a scripted one unless another is given, fix a small project with real
+ * tools, shows it, and returns how it ended as an exit code. The folder is gone
  * afterwards, unless it was to be kept.
  */
 export async function runDemo(options: DemoOptions): Promise<number> {
@@ -96,8 +96,8 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   const { isFixed, turns, calls } = outcome;
   screen.say(
     isFixed
-      ? "✔ Mended: the tests failed before, and pass now."
-      : "✗ Not mended: the tests did not go from failing to passing.",
+      ? "✔ Fixed: the tests failed before, and pass now."
+      : "✗ Not fixed: the tests did not go from failing to passing.",
     isFixed ? theme.good : theme.bad,
   );
   const elapsed = duration(performance.now() - startedAt);
@@ -158,14 +158,14 @@ async function runAgent(
   }
 }
 
-const INSTRUCTIONS = `You mend a small project with the tools you have. Its tests are run with exactly this command: ${TEST_COMMAND}
+const INSTRUCTIONS = `You fix a small project with the tools you have. Its tests are run with exactly this command: ${TEST_COMMAND}
 Run them before you change anything and after; no other command is allowed. Say briefly what you do and why.
 
 ${PROVENANCE_NOTE}`;
 
 const LIVE_LIMITS = { maxTurns: 20 };
 
-/** Nobody watches over what a real model runs here: it may run the tests, and nothing else. */
+/** No person watches what a real model runs here: it may run the tests, and nothing else. */
 const onlyTests: Middleware = {
   async tool(call, next) {
     if (call.tool.name !== "shell") return next();

@@ -9,7 +9,7 @@ import { openModel } from "./live-model.ts";
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
 const KEY = "sk-ant-only-for-this-test";
 
-/** The turns of a service that mends the demo's project, as its wire has them. */
+/** The turns of a service that fixes the demo's project, as its wire has them. */
 const TURNS: readonly (readonly object[])[] = [
   [text("I run the tests."), call("toolu_1", "shell", { command: TEST_COMMAND })],
   [
@@ -118,7 +118,7 @@ describe("gyre demo --model", () => {
     expect(output).toContain("at Anthropic");
     expect(output).toContain("This demo runs no other command");
     expect(output).toContain("This demo runs nothing outside of its sandbox.");
-    expect(output).toContain("✔ Mended");
+    expect(output).toContain("✔ Fixed");
     expect(output).toContain("440 tokens");
     expect(code).toBe(0);
     expect(asked.map(({ url: path, key }) => [path, key])).toEqual(

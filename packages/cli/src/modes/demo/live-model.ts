@@ -11,7 +11,7 @@ export interface LiveModel {
   service: string;
 }
 
-/** The model that is meant by a name. Throws what to tell the user. */
+/** The model that is meant by a name. Throws an error with a message for the user. */
 export async function openModel(name: string, env: Environment): Promise<LiveModel> {
   const models = await openModels({ settings: { model: name }, env });
   const model = await models.current();

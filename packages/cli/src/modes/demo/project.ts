@@ -1,5 +1,5 @@
 /** What the demo's user asks for. */
-export const TASK = "The tests of this small project fail. Find out why, and mend it.";
+export const TASK = "The tests of this small project fail. Find out why, and fix it.";
 
 /** The reporter is named because Node's choice for a pipe differs between its versions. */
 export const TEST_COMMAND = "node --test --test-reporter=spec";

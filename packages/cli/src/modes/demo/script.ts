@@ -26,7 +26,7 @@ function lookAround(): ScriptAnswer {
 
 function readTheCode(context: Context): ScriptAnswer {
   const run = lastResult(context, "shell");
-  if (!run.isError) return "The tests pass already, so there is nothing to mend.";
+  if (!run.isError) return "The tests pass already, so there is nothing to fix.";
   const { failed, difference, total } = readReport(textOf(run));
   const first = failed[0];
   if (first === undefined) {
@@ -74,7 +74,7 @@ function sumUp(context: Context): ScriptAnswer {
   if (run.isError) {
     const { failed } = readReport(textOf(run));
     const which = failed.length > 0 ? ` (${failed.join(", ")})` : "";
-    return `The tests still fail${which}. My change did not mend the bug.`;
+    return `The tests still fail${which}. My change did not fix the bug.`;
   }
   const { total } = readReport(textOf(run));
   return (
@@ -106,7 +106,7 @@ function lastResult(context: Context, tool: string): ToolResultMessage {
   throw new Error(`The demo's script looked for a result of "${tool}", and there is none.`);
 }
 
-/** The lines that tell where a text came from are not part of it. */
+/** The lines that say where a text came from are not part of it. */
 function lastLine(result: ToolResultMessage): string {
   const lines = textOf(result).trimEnd().split("\n");
   return lines.findLast((line) => !/^<\/?source /.test(line)) ?? "";

@@ -46,7 +46,7 @@ async function run(name: string, args: Record<string, unknown>): Promise<AgentTo
   return result;
 }
 
-it("has what it takes to mend a project, and nothing else", () => {
+it("has what it takes to fix a project, and nothing else", () => {
   expect(demo.tools.map(({ name }) => name)).toEqual(["ls", "read", "edit", "shell"]);
 });
 

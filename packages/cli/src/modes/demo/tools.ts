@@ -8,7 +8,7 @@ import {
   SandboxMissingError,
 } from "@gyre/tools";
 
-/** Of all there are, what it takes to mend the project. */
+/** Of all there are, what it takes to fix the project. */
 const TOOL_NAMES = ["ls", "read", "edit", "shell"];
 
 /** The tools of the demo, and the sandbox that its commands run in. */

@@ -66,7 +66,7 @@ const FORMATS = ["text", "json", "stream-json"] as const;
 const FULL = "/dev/full";
 
 describe.runIf(existsSync(FULL))("a full disk", () => {
-  it.each(FORMATS)("below stdout is told in one line (%s)", async (format) => {
+  it.each(FORMATS)("below stdout is reported in one line (%s)", async (format) => {
     const ended = await run([ONCE], ["--output", format], { outputTo: FULL });
     expect(ended.code).toBe(1);
     expect(ended.stderr).toMatch(/^gyre: stdout cannot be written to: ENOSPC[^\n]*\n$/);
@@ -75,7 +75,7 @@ describe.runIf(existsSync(FULL))("a full disk", () => {
   });
 
   it("below stderr does not change how it ends", async () => {
-    const ended = await run([], ["--model", "nobody/nothing"], { errorsTo: FULL });
+    const ended = await run([], ["--model", "absent/nothing"], { errorsTo: FULL });
     expect([ended.code, ended.stdout]).toEqual([2, ""]);
   });
 
@@ -87,7 +87,7 @@ describe.runIf(existsSync(FULL))("a full disk", () => {
 });
 
 describe("the end", () => {
-  it("comes without a word when nobody reads on", async () => {
+  it("comes without a word when the reader is gone", async () => {
     const service = await serve([{ say: "Once upon a time. ".repeat(100), paceMs: 5 }]);
     const reading = await program.start(["-p", "A story.", "--output", "stream-json"], { service });
     await reading.shows('"text_delta"');
@@ -117,7 +117,7 @@ describe("the end", () => {
   });
 
   it.each(["0.001", "0.02", "0.04", "0.06"])(
-    "of a time of %s s is told, however far it got",
+    "of a time of %s s is reported, however far it got",
     async (seconds) => {
       const args = ["--timeout", seconds, "--output", "stream-json"];
       const ended = await run([{ silent: true }], args);
@@ -148,7 +148,7 @@ describe("the end", () => {
 });
 
 describe("a connection that is lost", () => {
-  it("in a call that nothing came before is taken up again", async () => {
+  it("in a call that nothing came before is retried", async () => {
     const call = { call: "write", arguments: { path: "a.txt", content: "all of it" } };
     const cut = { how: "cut", afterDeltas: 1 } as const;
     const ended = await run(
@@ -159,7 +159,7 @@ describe("a connection that is lost", () => {
     expect(existsSync(join(ended.cwd, "a.txt"))).toBe(false);
   });
 
-  it("in such a call each time is given up after three more tries", async () => {
+  it("in such a call each time fails after three retries", async () => {
     const call = { call: "write", arguments: { path: "a.txt", content: "all of it" } };
     const cut = { how: "cut", afterDeltas: 1 } as const;
     const ended = await run(() => ({ say: [call], deltaChars: 8, fault: cut }), []);
@@ -172,20 +172,23 @@ describe("a session file", () => {
     ["deleted", (file: string): void => rmSync(file), /was deleted/],
     ["cut", (file: string): void => writeFileSync(file, ""), /written to by another process/],
     ["unlocked", (file: string): void => rmSync(`${file}.lock`), /taken over/],
-  ])("that is %s while it is written to ends the run, and that is told", async (name, how, why) => {
-    const service = await serve([]);
-    const home = homeWith({}, `home-${name}`);
-    service.play(() => {
-      how(sessionFiles(home)[0] ?? "");
-      return ONCE;
-    });
-    const args = ["-p", "A story.", "--output", "json"];
-    const ended = await program.gyre(args, { service, home });
-    expect(ended.code).toBe(1);
-    expect(ended.stderr).toMatch(why);
-    expect(ended.stderr).toMatch(/^gyre: [^\n]*\n$/);
-    expect(jsonLines(ended.stdout)).toMatchObject([{ exitCode: 1, error: { kind: "session" } }]);
-  });
+  ])(
+    "that is %s while it is written to ends the run, and that is reported",
+    async (name, how, why) => {
+      const service = await serve([]);
+      const home = homeWith({}, `home-${name}`);
+      service.play(() => {
+        how(sessionFiles(home)[0] ?? "");
+        return ONCE;
+      });
+      const args = ["-p", "A story.", "--output", "json"];
+      const ended = await program.gyre(args, { service, home });
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toMatch(why);
+      expect(ended.stderr).toMatch(/^gyre: [^\n]*\n$/);
+      expect(jsonLines(ended.stdout)).toMatchObject([{ exitCode: 1, error: { kind: "session" } }]);
+    },
+  );
 
   it("that is empty is made a session", async () => {
     const home = homeWith({ "my.jsonl": "" }, "home-empty");
@@ -235,7 +238,7 @@ describe("a session file", () => {
   });
 });
 
-/** Hurts a file at a place that is told as a part of its length. Entries may be hit, not the header. */
+/** Hurts a file at a place that is given as a part of its length. Entries may be hit, not the header. */
 type Damage = (entries: Buffer, part: number) => Buffer;
 
 function lineAt(entries: Buffer, part: number): [start: number, end: number] {
@@ -295,7 +298,7 @@ describe("a damaged session", () => {
   });
 });
 
-describe("what is wrong is told in one line", () => {
+describe("what is wrong is reported in one line", () => {
   it("of a folder that cannot be made", async () => {
     const home = homeWith({ file: "" }, "home-no-state");
     const env = { XDG_STATE_HOME: join(home, "work/file") };

@@ -89,8 +89,8 @@ function resultsIn(request: ServiceRequest | undefined): Record<string, unknown>
 }
 
 describe("a job", () => {
-  it("mends a failing test in a small repository", async () => {
-    const home = join(program.entry, "../..", "home-mend");
+  it("fixes a failing test in a small repository", async () => {
+    const home = join(program.entry, "../..", "home-fix");
     const cwd = join(home, "work");
     mkdirSync(cwd, { recursive: true });
     for (const [name, text] of Object.entries(PROJECT_FILES)) writeFileSync(join(cwd, name), text);
@@ -112,13 +112,13 @@ describe("a job", () => {
         },
         { say: [{ call: "edit", arguments: { path: SOURCE_FILE, edits } }] },
         { say: [{ call: "shell", arguments: { command: TEST_COMMAND } }] },
-        { say: "Mended: no cent is lost any more." },
+        { say: "Fixed: no cent is lost any more." },
       ],
       ["-p", TASK, "--mode", "auto-edit", "--allow", `shell(${TEST_COMMAND})`],
       { home, cwd },
     );
     expect(stripSandboxLine(ended)).toBe("");
-    expect([ended.code, ended.stdout]).toEqual([0, "Mended: no cent is lost any more.\n"]);
+    expect([ended.code, ended.stdout]).toEqual([0, "Fixed: no cent is lost any more.\n"]);
     expect(readFileSync(join(cwd, SOURCE_FILE), "utf8")).toContain(FIXED_CODE);
     const [first, ...later] = ended.requests;
     expect(first?.body).toMatchObject({ stream: true, messages: [{ role: "user" }] });
@@ -153,7 +153,7 @@ describe("a job", () => {
     expect(ended.leftBehind).toEqual([]);
   });
 
-  it("is refused a command, is told so, and ends well without it", async () => {
+  it("is refused a command, learns why, and ends well without it", async () => {
     const ended = await run(
       [
         { say: [{ call: "shell", arguments: { command: "npm publish" } }] },
@@ -217,13 +217,13 @@ describe("a job", () => {
     expect(stripSandboxLine(set)).toContain('A rule of "ask" in the settings, "shel", is wrong');
   });
 
-  it("tells the model of a rule that forbids, which goes before what is allowed", async () => {
+  it("gives the model the rule that forbids, which takes precedence over what is allowed", async () => {
     const ended = await run(
       [
         { say: [{ call: "write", arguments: { path: "LICENSE", content: "Mine." } }] },
         { say: "It stays." },
       ],
-      ["-p", "Change the licence.", "--mode", "full", "--deny", "write(LICENSE)"],
+      ["-p", "Change the license.", "--mode", "full", "--deny", "write(LICENSE)"],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "It stays.\n"]);
     expect(JSON.stringify(resultsIn(ended.requests[1]))).toContain("write(LICENSE)");
@@ -232,44 +232,44 @@ describe("a job", () => {
 });
 
 describe("a connection that is lost", () => {
-  it("before any text is made again, and nobody hears of it twice", async () => {
+  it("before any text is made again, and nothing is shown twice", async () => {
     const ended = await run(
       [{ say: "Lost.", fault: { how: "cut", afterDeltas: 0 } }, ONCE],
-      ["-p", "Tell me a story."],
+      ["-p", "Write a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
     expect(stripSandboxLine(ended)).toMatch(/^gyre: Asking again (?:in .*|at once): .+\n$/);
     expect(ended.requests[1]?.text).toBe(ended.requests[0]?.text);
     expect(await readSession(ended.home)).toEqual([
-      "user: Tell me a story.",
+      "user: Write a story.",
       "assistant: Once upon a time.",
     ]);
   });
 
-  it("in the middle of text is taken up by itself, with a whole answer", async () => {
+  it("in the middle of text is retried by itself, with a whole answer", async () => {
     const story = "Once upon a time there was a fox.";
     const ended = await run(
       [{ say: story, deltaChars: 5, fault: { how: "cut", afterDeltas: 2 } }, { say: story }],
-      ["-p", "Tell me a story."],
+      ["-p", "Write a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, `${story}\n`]);
     expect(stripSandboxLine(ended)).toMatch(
       /^gyre: Asking again: .*broke off \(ECONNRESET\)\..*\n$/,
     );
     expect(await readSession(ended.home)).toEqual([
-      "user: Tell me a story.",
+      "user: Write a story.",
       "assistant (error): Once upon ",
       `assistant: ${story}`,
     ]);
   });
 
-  it("again and again is given up after three more tries", async () => {
+  it("again and again fails after three retries", async () => {
     const cut = {
       say: "Once upon a time.",
       deltaChars: 5,
-      trouble: { how: "cut", afterDeltas: 1 },
+      fault: { how: "cut", afterDeltas: 1 },
     } as const;
-    const ended = await run(() => cut, ["-p", "Tell me a story.", "--output", "json"]);
+    const ended = await run(() => cut, ["-p", "Write a story.", "--output", "json"]);
     expect([ended.code, ended.requests.length]).toEqual([1, 4]);
     expect(jsonLines(ended.stdout)).toMatchObject([{ type: "result", ok: false, exitCode: 1 }]);
     const lines = await readSession(ended.home);
@@ -298,7 +298,7 @@ describe("a connection that is lost", () => {
   it("to a service that has too much to do waits as long as that asks for", async () => {
     const ended = await run(
       [{ status: 429, headers: { "retry-after": "1" } }, ONCE],
-      ["-p", "Tell me a story."],
+      ["-p", "Write a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
     const [refused, answered] = ended.requests;
@@ -334,7 +334,7 @@ describe("a limit", () => {
     expect(stripSandboxLine(more)).toContain("The limit of $0.00000001 is reached: $");
   });
 
-  it.each(["json", "stream-json"])("is told in %s", async (format) => {
+  it.each(["json", "stream-json"])("is reported in %s", async (format) => {
     const ended = await run(busy, ["-p", "Look.", "--max-turns", "1", "--output", format]);
     expect(jsonLines(ended.stdout).at(-1)).toMatchObject({
       type: "result",
@@ -424,7 +424,7 @@ describe("a key", () => {
   });
 
   it("is in no file that is written", async () => {
-    const folder = join(program.entry, "../..", "told");
+    const folder = join(program.entry, "../..", "reported");
     mkdirSync(folder);
     const files = { verbose: join(folder, "raw.log"), log: join(folder, "calls.log") };
     const ended = await run(
@@ -518,7 +518,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("that was cut off is taken up without a prompt, once", async () => {
+  it("that was cut off is resumed without a prompt, once", async () => {
     const service = await serve([
       { say: [{ call: "find", arguments: { pattern: "*.a" } }] },
       { say: "There is nothing.", deltaChars: 5, fault: { how: "silence", afterDeltas: 2 } },
@@ -538,7 +538,7 @@ describe("a session", () => {
     expect(ended.requests[0]?.text).toBe(service.requests[1]?.text);
     const again = await program.gyre(["--continue"], { service, home });
     expect([again.code, again.stdout]).toEqual([2, ""]);
-    expect(stripSandboxLine(again)).toContain("there is nothing to take up");
+    expect(stripSandboxLine(again)).toContain("there is nothing to resume");
   });
 
   it("is gone on with by requests that begin as its last one did, byte for byte", async () => {
@@ -656,7 +656,7 @@ describe("input and output", () => {
     );
   });
 
-  it("takes what is piped in for the prompt, without being told to print", async () => {
+  it("takes what is piped in for the prompt, without being asked to print", async () => {
     const ended = await run([ONCE], [], { stdin: "A story." });
     expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
     expect((await readSession(ended.home))[0]).toBe("user: A story.");

@@ -54,7 +54,7 @@ export async function runPrint(args: readonly string[], values: Values, io: Io):
   try {
     return await printed(args, { format, values, io, startedAt, put });
   } catch (error) {
-    // Who reads JSON gets the end of it, however early that is.
+    // A reader of JSON gets the end of it, however early that is.
     if (format !== "text" && !isReported) put(earlyResult(error, performance.now() - startedAt));
     throw error;
   }
@@ -121,9 +121,7 @@ async function run(
 ): Promise<ExitCode> {
   const { format, io, put, startedAt, stop, values } = job;
   if (text === "" && !harness.isCutOff) {
-    throw new UsageError(
-      "The session was not cut off: there is nothing to take up. Give a prompt.",
-    );
+    throw new UsageError("The session was not cut off: there is nothing to resume. Give a prompt.");
   }
   await harness.start();
   if (format === "stream-json") put(opening(harness));
@@ -154,7 +152,7 @@ async function run(
   return exitCode;
 }
 
-/** Without a prompt, what was cut off is taken up. */
+/** Without a prompt, what was cut off is resumed. */
 function runPrompt(
   harness: Harness,
   text: string,

@@ -21,7 +21,7 @@ function denial(tool: string, rule?: string): DeniedCall {
   return { ...about, ...(rule !== undefined && { rule }) };
 }
 
-/** What the agent tells of a call that failed. */
+/** The event of a call that failed. */
 function failedCall(progress: Progress): void {
   const about = { toolCallId: "c1", toolName: "write" };
   progress.take({ type: "tool_execution_start", ...about, args: { path: "x.txt" } });
@@ -91,7 +91,7 @@ describe("the end", () => {
     expect(atEnd(calls, "ask", { isTTY: true })).toBe(`gyre: ${text}\n`);
   });
 
-  it("sends nobody to modes and rules for what a hook refused", () => {
+  it("names neither modes nor rules for what a hook refused", () => {
     const refused = { toolCallId: "c1", tool: "write", reason: "Not today." };
     expect(atEnd([refused])).toBe("gyre: 1 call was denied: write.\n");
   });

@@ -77,7 +77,7 @@ export class Progress {
     }
   }
 
-  /** Tells at the end which calls were denied, and what would allow them. */
+  /** Says at the end which calls were denied, and what would allow them. */
   end(mode: string): void {
     if (this.#denied.length > 0) this.#say(formatDenied(this.#denied, mode), { isWhole: true });
   }

@@ -186,7 +186,7 @@ describe("gyre rpc", () => {
     await service.asked(0);
     driver.interrupt();
     expect(await driver.code).toBe(EXIT.interrupted);
-    // stdout is open: how it ended is told.
+    // stdout is open: how it ended is reported.
     expect(driver.frames.slice(-3).map(({ type }) => type)).toEqual([
       "agent_end",
       "done",
@@ -258,7 +258,7 @@ describe("gyre rpc", () => {
     await driver.code;
   });
 
-  it("begins anew in the same file: reset and messages_replace", async () => {
+  it("starts over in the same file: reset and messages_replace", async () => {
     play([{ say: "One." }, { say: "Two." }, { say: "Three." }]);
     const driver = new Driver();
     const id = await driver.create();

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 describe("while it works", () => {
-  /** Works until it is told something. */
+  /** Works until it gets a message. */
   const patient: ScriptStep[] = [[say("Working."), stall()], "I see."];
 
   async function working(script: readonly ScriptStep[] = patient): Promise<ScreenReaderRun> {
@@ -70,7 +70,7 @@ describe("while it works", () => {
 });
 
 describe("steering", () => {
-  it("a line that is typed while it works is told to it", async () => {
+  it("a line that is typed while it works reaches it", async () => {
     const { driver, seen } = world.start(
       [call("shell", { command: "while [ ! -e go ]; do sleep 0.05; done" }), "I see."],
       { values: { mode: "full" } },
@@ -87,7 +87,7 @@ describe("steering", () => {
 });
 
 describe("commands", () => {
-  it("one that does not end is let go of by /stop, and the next line is a prompt", async () => {
+  it("one that does not end is left by /stop, and the next line is a prompt", async () => {
     const mcpServers = { silent: { command: "cat", args: [] } };
     writeFileSync(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers }));
     const { driver, seen } = world.start(["Here I am."], { values: { trust: true } });
@@ -109,7 +109,7 @@ describe("commands", () => {
     expect(seen()).toContain("Sent: What now?\n");
   });
 
-  it("/help tells all of them, each once", async () => {
+  it("/help lists all of them, each once", async () => {
     const { driver, seen } = world.start([]);
     await driver.until("You: ");
     driver.type("/help");

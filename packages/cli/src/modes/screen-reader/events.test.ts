@@ -43,8 +43,8 @@ function ended(toolCallId: string, text: string, more: { isError?: boolean } = {
   };
 }
 
-describe("what is told of events", () => {
-  it("trouble with a service is a sentence", () => {
+describe("what is written of events", () => {
+  it("an error of a service is a sentence", () => {
     const to = { ...scriptedModelInfo, provider: "p", id: "other" };
     expect(
       render(
@@ -120,7 +120,7 @@ describe("what is told of events", () => {
     expect(lines.at(-1)).toBe("4 more lines.");
   });
 
-  it("an answer that came all at once is told whole", () => {
+  it("an answer that came all at once is written whole", () => {
     const message = answer([{ type: "text", text: "One.\n\nTwo." }]);
     expect(render({ type: "message_start", message }, { type: "message_end", message })).toEqual([
       "Agent: One.",
@@ -128,7 +128,7 @@ describe("what is told of events", () => {
     ]);
   });
 
-  it("a run that begins again after trouble says so", () => {
+  it("a run that begins again after an error says so", () => {
     const message = { ...answer([]), stopReason: "error" as const, errorMessage: "It broke." };
     expect(
       render(

@@ -11,14 +11,14 @@ import { Paragraphs } from "./paragraphs.ts";
 import { endLines, startText } from "./tool.ts";
 import { blockText } from "./format.ts";
 
-/** Messages of a session that are told when it is taken up. */
+/** Messages of a session that are shown when it is resumed. */
 export const MAX_REPLAYED_MESSAGES = 6;
 const AGENT = "Agent: ";
 
 type LimitEvent = Extract<AgentEvent, { type: "limit" }>;
 
 /**
- * Tells what happens, a line after the other: pass it each event, in order. An answer is told
+ * Writes what happens, a line after the other: pass it each event, in order. An answer comes
  * paragraph by paragraph. Whatever a tool or a model says is stripped of what a terminal
  * would obey.
  */
@@ -30,7 +30,7 @@ export class ScreenReaderEvents {
   readonly #waited = new Map<string, number>();
   /** Whether one of the calls that run has not run alone. */
   #areSeveral = false;
-  /** Whether something of the message was told as it came. */
+  /** Whether something of the message was shown as it came. */
   #isShown = false;
   /** Whether the model has answered in this run: what the user says from then on is news. */
   #isAnswered = false;
@@ -130,7 +130,7 @@ export class ScreenReaderEvents {
     this.#isBroken = false;
   }
 
-  /** Tells the end of a conversation that was had before. */
+  /** Shows the end of a conversation that was had before. */
   replay(messages: readonly AgentMessage[]): void {
     const shown = messages.filter(({ role }) => role !== "toolResult");
     if (shown.length === 0) return;
@@ -197,7 +197,7 @@ export class ScreenReaderEvents {
     }
   }
 
-  /** One that came all at once. Its calls are told as they run, but for those of `verb`. */
+  /** One that came all at once. Its calls are shown as they run, but for those of `verb`. */
   #whole({ content }: AssistantMessage, verb?: string): void {
     for (const block of content) {
       if (block.type === "text") {

@@ -12,7 +12,7 @@ export interface LineStreams {
   output: Pick<Output, "write">;
 }
 
-/** Told of what comes in. */
+/** Called with what comes in. */
 export interface LineListener {
   /** A line that no question waits for. */
   line: (text: string) => void;
@@ -77,7 +77,7 @@ export class LineTerminal {
     return asked;
   }
 
-  /** Leaves the question that waits for a line; tells whether one did. */
+  /** Leaves the question that waits for a line; returns whether one did. */
   leaveQuestion(): boolean {
     const answer = this.#answer;
     answer?.(undefined);
@@ -117,7 +117,7 @@ export class LineTerminal {
   #take(typed: string): void {
     // The terminal has ended the line, as it shows what is typed.
     this.#isPrompted = false;
-    // Arrows and the like come as sequences where nobody edits the line.
+    // Arrows and the like come as sequences where the terminal does not edit the line.
     const line = this.#begun + plainText(typed);
     if (line.endsWith(GOES_ON)) {
       this.#begun = `${line.slice(0, -GOES_ON.length)}\n`;

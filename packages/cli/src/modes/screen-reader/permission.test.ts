@@ -73,12 +73,12 @@ describe("asking for permission", () => {
     expect(driver.seen).toContain("That is no answer.");
   });
 
-  it("what is hidden in a command is told", async () => {
+  it("what is hidden in a command is shown", async () => {
     const { driver } = await ask(shell("echo \u202ehi\x1b[2J"));
     expect(driver.seen).toContain("It would run: echo <U+202E>hi␛[2J\n");
   });
 
-  it("of a long command the end is told, and all of it on demand", async () => {
+  it("of a long command the end is shown, and all of it on demand", async () => {
     const lines = Array.from({ length: 60 }, (_, index) => `echo ${index}`);
     const { driver } = await ask(shell(lines.join("\n")));
     expect(driver.seen).toContain("echo 59\n");
@@ -89,7 +89,7 @@ describe("asking for permission", () => {
     await driver.until("Answer: ");
   });
 
-  it("a change is told as what comes and what goes", async () => {
+  it("a change is shown as what comes and what goes", async () => {
     const { driver } = await ask(
       request({
         tool: "write",

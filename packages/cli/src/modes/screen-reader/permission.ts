@@ -14,7 +14,7 @@ import {
 import type { LineTerminal, ReadLine } from "./line-terminal.ts";
 import { changeLines, MAX_CHANGED_LINES } from "./tool.ts";
 
-/** Of what a call would do, so many lines are told before all of it is asked for. */
+/** Of what a call would do, so many lines are shown before all of it is asked for. */
 const MAX_SHOWN_LINES = 20;
 /** Of a longer line, its beginning and its end are shown. */
 const MAX_LINE_CHARS = 1_000;

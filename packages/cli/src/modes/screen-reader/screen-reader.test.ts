@@ -77,7 +77,7 @@ To come back: gyre --resume ID
     expect(seen()).toBe(`${BANNER}\nYou: `);
   });
 
-  it("tells a failure as a sentence, with a way out", async () => {
+  it("shows a failure as a sentence, with what helps", async () => {
     const { driver, seen } = world.start([fail("No such key.", { kind: "auth" })]);
     await driver.until("You: ");
     driver.type("Go");
@@ -89,7 +89,7 @@ To come back: gyre --resume ID
 });
 
 describe("tools", () => {
-  it("are told when they begin and when they end, with what tells most", async () => {
+  it("are shown when they begin and when they end, with what matters most", async () => {
     const { driver, seen } = world.start(
       [call("shell", { command: "seq 1 12; exit 3" }), "It counted."],
       { values: { mode: "full" } },
@@ -114,7 +114,7 @@ Done. It took 0.0 seconds.
 You: `);
   });
 
-  it("tell what they changed, in words", async () => {
+  it("say what they changed, in words", async () => {
     writeFileSync(join(world.work, "a.ts"), "one\ntwo\nthree\n");
     const edits = [{ oldText: "two\n", newText: "zwei\nzwo\n" }];
     const { driver, seen } = world.start(
@@ -145,7 +145,7 @@ Done. It took 0.0 seconds.
 You: `);
   });
 
-  it("a command of the user's own is told the same way, and to the model with the next prompt", async () => {
+  it("a command of the user's own is shown the same way, and to the model with the next prompt", async () => {
     const { driver, seen } = world.start([
       ({ messages }) => JSON.stringify(messages.map(({ content }) => content)),
     ]);
@@ -218,7 +218,7 @@ It would run: touch made`;
 });
 
 describe("the start", () => {
-  it("a session that is gone on with is told from its end", async () => {
+  it("a session that is gone on with is shown from its end", async () => {
     const before = world.start([[say("Yes?"), call("shell", { command: "true" })], "Hello."], {
       values: { mode: "full" },
     });
@@ -230,8 +230,7 @@ describe("the start", () => {
     const { driver, seen } = world.start([], { values: { continue: true } });
     await driver.until("You: ");
     await driver.until("You: ");
-    expect(seen())
-      .toBe(`This is gyre VERSION with the model in WORK. /help tells what can be written.
+    expect(seen()).toBe(`This is gyre VERSION with the model in WORK. /help lists the commands.
 The conversation so far:
 You: Hello
 Agent: Yes?

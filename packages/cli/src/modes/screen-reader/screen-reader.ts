@@ -152,7 +152,7 @@ class ScreenReaderProgram {
     for (const line of [first, ...rest]) conversation.submit(line);
   }
 
-  /** Tells where it is, and what was said last. */
+  /** Says where it is, and what was said last. */
   #shown(harness: Harness | undefined): void {
     if (!harness) return;
     this.#sayWhere(harness);
@@ -165,7 +165,7 @@ class ScreenReaderProgram {
     const { trust: found } = this.#opener;
     const trust = found === "nothing to trust" ? "" : `, which is ${found}`;
     this.#terminal.line(
-      `This is gyre ${version()} with ${shownLine(model.name)} in ${folder}${trust}. /help tells what can be written.`,
+      `This is gyre ${version()} with ${shownLine(model.name)} in ${folder}${trust}. /help lists the commands.`,
     );
   }
 

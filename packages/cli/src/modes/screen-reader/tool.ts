@@ -9,9 +9,9 @@ import {
 } from "../tui/transcript/tool-view.ts";
 import { timeInWords } from "./format.ts";
 
-/** Lines of a change that are told. */
+/** Lines of a change that are shown. */
 export const MAX_CHANGED_LINES = 20;
-/** What took less than this is told without a time. */
+/** What took less than this is shown without a time. */
 const MIN_SHOWN_MS = 100;
 
 const ENDS: Readonly<Record<CallEnd, string>> = {
@@ -31,7 +31,7 @@ export function startText({ name, about }: CallText): string {
   return about === "" ? `Running ${name}.` : `Running ${name}: ${about}`;
 }
 
-/** Said when it is over: how it ended, and what of its result tells most. */
+/** Said when it is over: how it ended, and what matters most in its result. */
 export function endLines(called: string, call: TimedCall): string[] {
   const view = toolView(call.tool, call);
   const { body } = view;

@@ -21,7 +21,7 @@ describe("the log of a server", () => {
     ]);
   });
 
-  it("tells of an error without its words, which may be somebody's", () => {
+  it("logs an error without its text, which may quote a user", () => {
     const error = new ProtocolError("internal_error", 'No "my secret plan" here.');
     expect(logged((log) => log.error(error, '"prompt"'))).toEqual([
       {

@@ -2,7 +2,7 @@ import { type Clock, redact, systemClock } from "@gyre/ai";
 import { ProtocolError } from "@gyre/protocol";
 import type { Sink } from "../../core/io.ts";
 
-/** A path that somebody made up may be as long as a header. */
+/** A path that a client made up may be as long as a header. */
 const MAX_PATH_CHARS = 200;
 
 /** What happens to a server. */
@@ -48,7 +48,7 @@ export class ServeLog {
     this.#write("info", event, { ...fields, ...path });
   }
 
-  /** Something that somebody should know of, in words of ours. */
+  /** Something that the operator should know, in words of ours. */
   warning(message: string): void {
     if (!this.#isQuiet) this.#write("warning", "warning", { message: redact(message) });
   }

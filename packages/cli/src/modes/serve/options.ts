@@ -4,7 +4,7 @@ import { UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import type { OptionName, Values } from "../../core/options.ts";
 
-/** Where clients look for a server unless they are told. */
+/** Where clients look for a server by default. */
 export const DEFAULT_PORT = 7420;
 /** How long what runs may go on after the program was asked to end. */
 export const DEFAULT_DRAIN_MS = 10_000;

@@ -15,7 +15,7 @@ beforeEach(() => world.begin());
 
 afterEach(() => world.end());
 
-/** An answer that waits to be let go. */
+/** An answer that waits to be released. */
 function held(): { answer: () => Promise<{ say: string }>; release: () => void } {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => (release = resolve));
@@ -87,7 +87,7 @@ describe("gyre serve, asked to end", () => {
     expect((await server.run.end).code).toBe(143);
   });
 
-  it("drain: aborts what runs on, tells of it, and has it written down", async () => {
+  it("drain: aborts what runs on, reports it, and has it written down", async () => {
     world.service.play([{ silent: true }]);
     const home = await world.program.makeHome();
     const server = await world.serve(["--drain", "0"], { home });

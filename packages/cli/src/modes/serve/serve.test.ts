@@ -94,7 +94,7 @@ describe("gyre serve", () => {
     expect(events.join("\n")).not.toContain(TEST_KEY);
   });
 
-  it("HTTP: tells its health to everybody, and its figures to those with the token", async () => {
+  it("HTTP: gives its health to everybody, and its figures to those with the token", async () => {
     const { url, token } = await world.serve();
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ ok: true });
     const authorization = `Bearer ${token}`;
@@ -103,7 +103,7 @@ describe("gyre serve", () => {
     expect(figures).toContain("gyre_streams_running 0");
   });
 
-  it("who may come in: nobody without the token or under a foreign name, and that is logged", async () => {
+  it("who may come in: no client without the token or under a foreign name, and that is logged", async () => {
     const server = await world.serve();
     const wrong = { authorization: "Bearer no-token-of-this-server" };
     expect((await fetch(`${server.url}/metrics`, { headers: wrong })).status).toBe(401);
@@ -121,7 +121,7 @@ describe("gyre serve", () => {
     expect(await fetchStatus(port, headers)).toBe(200);
   });
 
-  it("who may come in: nobody without the token over TCP, and that is logged", async () => {
+  it("who may come in: no client without the token over TCP, and that is logged", async () => {
     const server = await world.serve(["--tcp-port", "0"]);
     const port = Number(/^Also at tcp:.*:(\d+)$/m.exec(server.run.stdout)?.[1]);
     const peer = new WireClient({
@@ -158,7 +158,7 @@ describe("gyre serve", () => {
     const server = await world.serve();
     const agent = await world.createAgent(server);
     await agent.prompt("A secret question.");
-    await expect(agent.setModel("nobody/nothing")).rejects.toThrow("nobody");
+    await expect(agent.setModel("absent/nothing")).rejects.toThrow("absent");
     await agent.close();
     await server.logged("disconnect");
     server.run.kill("SIGTERM");
@@ -171,7 +171,7 @@ describe("gyre serve", () => {
       "drain",
       "exit",
     ]);
-    for (const secret of ["secret", TEST_KEY, server.token, "nobody"]) {
+    for (const secret of ["secret", TEST_KEY, server.token, "absent"]) {
       expect(stderr).not.toContain(secret);
     }
   });
@@ -271,7 +271,7 @@ describe("gyre serve, refused", () => {
     [["--allow-origin", "page.example"], "--allow-origin"],
     [["--allow-host", "https://page.example"], "--allow-host"],
     [["--host", ""], '--host "" must be an address'],
-    [["--model", "nobody"], "nobody"],
+    [["--model", "absent"], "absent"],
     [["--cwd", "nowhere"], "there is no such folder"],
   ])("refuses %j", async (args, why) => {
     const { code, stderr, stdout } = await world.program.gyre(["serve", ...args], {

@@ -19,7 +19,7 @@ import { WatchedService } from "./watched-service.ts";
 
 /** How often it is looked whether all that runs has ended. */
 const LOOK_MS = 50;
-/** How long those have to leave who were told goodbye. */
+/** How long clients have to leave after the goodbye. */
 const LEAVE_MS = 2000;
 
 export interface ServeParts {
@@ -30,7 +30,7 @@ export interface ServeParts {
 
 /**
  * `gyre serve`: models and sessions for other programs, over WebSocket, HTTP and TCP, or with
- * `--stdio` on stdin and stdout. Asked to end, it lets nobody in and begins nothing, gives
+ * `--stdio` on stdin and stdout. Asked to end, it accepts no client and begins nothing, gives
  * what runs `--drain` seconds, aborts the rest, writes everything down and says goodbye.
  */
 export async function runServe(
@@ -173,7 +173,7 @@ class Served {
     });
     await Promise.race([gone, aborted(signal)]);
     if (signal.aborted) await this.#stop();
-    // Nobody can come back to it.
+    // No client can come back to it.
     else await this.#wire.close();
     return signal.aborted ? codeOfSignal(signal) : EXIT.done;
   }
@@ -215,7 +215,7 @@ class Served {
     return new Promise((resolve) => void this.#clock.after(ms, resolve));
   }
 
-  /** Answers nothing: it is told of each connection, like every service. */
+  /** Answers nothing: it is called with each connection, like every service. */
   #connectionLog(): WireService {
     return {
       connect: () => {

@@ -23,7 +23,7 @@ export interface WatchedOptions {
   onRefused: (type: string, error: unknown) => void;
 }
 
-/** A service whose refusals are told of, and which begins nothing when the server is to stop. */
+/** A service whose refusals are logged, and which begins nothing when the server is to stop. */
 export class WatchedService implements WireService {
   readonly #service: WireService;
   readonly #options: WatchedOptions;

@@ -303,14 +303,14 @@ it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async
 it("shows what an edit changed", async () => {
   const edits = [{ oldText: "sum + price", newText: "sum + price * count" }];
   const { run } = await open(
-    [{ say: [{ call: "edit", arguments: { path: "cart.js", edits } }] }, { say: "Mended." }],
+    [{ say: [{ call: "edit", arguments: { path: "cart.js", edits } }] }, { say: "Fixed." }],
     {
       args: ["--mode", "full"],
       files: { "cart.js": "let sum = 0;\nsum = sum + price;\nexport { sum };\n" },
     },
   );
   ask(run, "Mend it.");
-  await idle(run, "Mended.");
+  await idle(run, "Fixed.");
   expect(shown(run)).toMatchInlineSnapshot(`
     "
     gyre VERSION · Claude Sonnet 5.5 · ~/shop
@@ -323,7 +323,7 @@ it("shows what an edit changed", async () => {
       2 + sum = sum + price * count;
       3   export { sum };
 
-    Mended.
+    Fixed.
 
     ────────────────────────────────────────────────────────────────────────────────
     ›
@@ -596,7 +596,7 @@ it("writes lines alone for what reads a terminal aloud", async () => {
   expect(cursorMovesIn(run.bytes.toString("latin1"))).toEqual([]);
   expect(shown(run).replace(/took [\d.]+/, "took SOME")).toMatchInlineSnapshot(`
     "
-    This is gyre VERSION with Claude Sonnet 5.5 in FOLDER/shop. /help tells what can be written.
+    This is gyre VERSION with Claude Sonnet 5.5 in FOLDER/shop. /help lists the commands.
     You: Say it.
     Agent: ## Plain
 

@@ -133,7 +133,9 @@ export async function storeKey(
   const file = keyFilePath(env);
   await createKeyStore({ env, file }).set(id, key.trim());
   const before = environmentKeys(env).get(id);
-  const note = before ? ` ${before.place} is set in the environment, and goes before it.` : "";
+  const note = before
+    ? ` ${before.place} is set in the environment, and takes precedence over it.`
+    : "";
   return `The key for ${name} was stored in ${file}, which only you can read.${note}`;
 }
 

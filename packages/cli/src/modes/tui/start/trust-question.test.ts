@@ -144,7 +144,7 @@ describe("the question of trust", () => {
     const world = settingsWorld({ project: {} });
     world.write(join(world.home, ".config", "gyre", "trust.json"), "{");
     const finding = await ask(world);
-    expect(about(finding).at(-1)).toContain("trust.json is not JSON: mend or remove it.");
+    expect(about(finding).at(-1)).toContain("trust.json is not JSON: fix or remove it.");
     expect(answers(finding)).toEqual(["once", "leave"]);
   });
 });
