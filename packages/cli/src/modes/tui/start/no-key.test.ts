@@ -182,7 +182,7 @@ describe("services", () => {
     }
   });
 
-  it("are told of a variable that goes before a stored key", async () => {
+  it("name a variable that takes precedence over a stored key", async () => {
     const env = { ...emptyEnvironment(), OPENAI_API_KEY: "other" };
     const service = (await listKeyServices()).find(({ id }) => id === "openai");
     if (!service) throw new Error("There is no openai.");
