@@ -1,5 +1,5 @@
 import { SERVICES } from "@gyre/ai/providers";
-import { aboutOption, COMMON_OPTIONS, optionSpec, typedCommands } from "./help.ts";
+import { aboutOption, COMMON_OPTIONS, optionChoices, optionSpec, typedCommands } from "./help.ts";
 import {
   COMMANDS,
   type CommandName,
@@ -18,34 +18,21 @@ export function isShell(name: string): name is Shell {
 }
 
 /** What stands at one place of a command line: one of these words, or what a shell looks up. */
-type Completion =
-  | readonly string[]
-  | "file"
-  | "folder"
-  | "model"
-  | "session"
-  | "service"
-  | "tools"
-  | "text";
+type Completion = readonly string[] | Lookup;
+type Lookup = "file" | "folder" | "model" | "session" | "tools" | "text";
 
 /** A script that a shell reads to complete the command lines of the program. */
 export function completionScript(shell: Shell): string {
-  switch (shell) {
-    case "bash":
-      return bashScript();
-    case "zsh":
-      return zshScript();
-    case "fish":
-      return fishScript();
-  }
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell]();
 }
 
 const SERVICE_IDS = SERVICES.map(({ id }) => id);
 const TOOLS = [...DEFAULT_TOOLS, ...OTHER_TOOLS].join(" ");
 
 function findCompletion(name: OptionName): Completion {
-  const { complete } = optionSpec(name);
-  return complete === "service" ? SERVICE_IDS : (complete ?? "text");
+  const { complete = "text" } = optionSpec(name);
+  if (complete === "service") return SERVICE_IDS;
+  return complete === "mode" || complete === "thinking" ? optionChoices(name) : complete;
 }
 
 /** Options that are followed by a value. */
@@ -210,24 +197,18 @@ complete -o default -F _gyre gyre
 `;
 }
 
+const BASH_REPLIES: Readonly<Record<Lookup, string>> = {
+  file: "_gyre_files",
+  folder: "_gyre_folders",
+  model: "_gyre_models",
+  tools: "_gyre_tools",
+  session: `_gyre_reply "$(${NAMES.session})"`,
+  text: "COMPREPLY=()",
+};
+
 function bashReply(completion: Completion): string {
-  switch (completion) {
-    case "file":
-      return "_gyre_files";
-    case "folder":
-      return "_gyre_folders";
-    case "model":
-      return "_gyre_models";
-    case "tools":
-      return "_gyre_tools";
-    case "session":
-      return `_gyre_reply "$(${NAMES.session})"`;
-    case "text":
-    case "service":
-      return "COMPREPLY=()";
-    default:
-      return `_gyre_reply $'${completion.join("\\n")}'`;
-  }
+  if (typeof completion === "string") return BASH_REPLIES[completion];
+  return `_gyre_reply $'${completion.join("\\n")}'`;
 }
 
 /** One word of those; nothing after it. */
@@ -338,24 +319,17 @@ function zshArgument(name: CommandName): string {
   return zshQuoted(`${place}: :${zshAction(completion)}`);
 }
 
+const ZSH_ACTIONS: Readonly<Record<Lookup, string>> = {
+  file: "_files",
+  folder: "_files -/",
+  model: "_gyre_models",
+  tools: "_gyre_tools",
+  session: "_gyre_sessions",
+  text: " ",
+};
+
 function zshAction(completion: Completion): string {
-  switch (completion) {
-    case "file":
-      return "_files";
-    case "folder":
-      return "_files -/";
-    case "model":
-      return "_gyre_models";
-    case "tools":
-      return "_gyre_tools";
-    case "session":
-      return "_gyre_sessions";
-    case "text":
-    case "service":
-      return " ";
-    default:
-      return `(${completion.join(" ")})`;
-  }
+  return typeof completion === "string" ? ZSH_ACTIONS[completion] : `(${completion.join(" ")})`;
 }
 
 function zshQuoted(text: string): string {
@@ -458,23 +432,19 @@ function fishOption(name: OptionName, condition: string): string {
   return `complete -c gyre -n ${fishQuoted(condition)}${letter} -l ${name}${value} -d ${fishQuoted(aboutOption(name))}`;
 }
 
+const FISH_VALUES: Readonly<Record<Lookup, string>> = {
+  folder: "'(__fish_complete_directories)'",
+  model: "'(__gyre_models)'",
+  tools: "'(__gyre_tools)'",
+  session: "'(__gyre_sessions)'",
+  file: "",
+  text: "",
+};
+
 function fishValue(completion: Completion): string {
-  switch (completion) {
-    case "folder":
-      return "'(__fish_complete_directories)'";
-    case "model":
-      return "'(__gyre_models)'";
-    case "tools":
-      return "'(__gyre_tools)'";
-    case "session":
-      return "'(__gyre_sessions)'";
-    case "file":
-    case "text":
-    case "service":
-      return "";
-    default:
-      return fishQuoted(completion.join(" "));
-  }
+  return typeof completion === "string"
+    ? FISH_VALUES[completion]
+    : fishQuoted(completion.join(" "));
 }
 
 function fishQuoted(text: string): string {

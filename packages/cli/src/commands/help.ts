@@ -8,6 +8,7 @@ import {
   type OptionSpec,
 } from "../core/options.ts";
 import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
+import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
 import { wrap } from "../core/terminal.ts";
 
 const COLUMNS = 80;
@@ -58,12 +59,20 @@ export function optionSpec(name: OptionName): OptionSpec {
   return OPTIONS[name];
 }
 
+/** The values that an option takes, where they are known. */
+export function optionChoices(name: OptionName): readonly string[] {
+  const { complete } = optionSpec(name);
+  if (complete === "mode") return MODE_NAMES;
+  if (complete === "thinking") return THINKING_NAMES;
+  return typeof complete === "object" ? complete : [];
+}
+
 /** What an option does for a command, with the values that it takes. */
 export function aboutOption(name: OptionName, command: CommandName = "run"): string {
-  const { complete, about: usual } = optionSpec(name);
+  const { about: usual } = optionSpec(name);
   const { abouts = {} }: CommandSpec = COMMANDS[command];
   const about = abouts[name] ?? usual;
-  const values = typeof complete === "object" ? complete : [];
+  const values = optionChoices(name);
   return values.every((each) => about.includes(each)) ? about : `${about}: ${values.join(", ")}`;
 }
 

@@ -5,6 +5,7 @@ import {
   ASKING_NOTE,
   COMMON_OPTIONS,
   EXIT_MEANINGS,
+  optionChoices,
   optionSpec,
   RUN_GROUPS,
   TOOLS_NOTE,
@@ -127,12 +128,12 @@ function optionList(names: readonly OptionName[]): string[] {
   return [
     ".Bl -tag -width Ds",
     ...names.flatMap((name) => {
-      const { complete, multiple, short, value } = optionSpec(name);
+      const { multiple, short, value } = optionSpec(name);
       const ar = value === undefined ? "" : ` Ar ${escaped(value)}`;
       const letter = short === undefined ? "" : `Fl ${short} , `;
       const about = aboutOption(name);
       // A value that it begins with is written as it is typed.
-      const isTyped = typeof complete === "object" && complete.some((one) => about.startsWith(one));
+      const isTyped = optionChoices(name).some((one) => about.startsWith(one));
       const first = isTyped ? about : capital(about);
       return [
         `.It ${letter}Fl Fl ${name}${ar}`,

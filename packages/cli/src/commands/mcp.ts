@@ -1,8 +1,8 @@
-import { Readable, Writable } from "node:stream";
 import { TOOLS } from "@gyre/tools/catalog";
 import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
-import type { Io, Sink } from "../core/io.ts";
+import type { Io } from "../core/io.ts";
+import { createReadable, createWritable } from "../core/streams.ts";
 import { openProgramMcp } from "../mcp/open.ts";
 import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../mcp/text.ts";
 import type { Values } from "../core/options.ts";
@@ -108,7 +108,7 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
       tools: toolset.registry.list(),
       middleware: [guard],
       version: version(),
-      stdin: io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin),
+      stdin: createReadable(io.stdin),
       stdout: createWritable(io.stdout),
       signal: io.signal,
       warn,
@@ -117,19 +117,4 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
     await toolset.close();
   }
   return EXIT.done;
-}
-
-/** Waits where the reader is slower than we are. */
-function createWritable(sink: Sink): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write(text: string | Buffer, _encoding, done) {
-      if (sink.write(String(text)) === false && isEmitter(sink)) sink.once("drain", () => done());
-      else done();
-    },
-  });
-}
-
-function isEmitter(sink: Sink): sink is Sink & { once(name: string, run: () => void): unknown } {
-  return "once" in sink && typeof sink.once === "function";
 }

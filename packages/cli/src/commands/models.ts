@@ -1,4 +1,4 @@
-import type { Model } from "@gyre/ai";
+import { errorMessage, type Model } from "@gyre/ai";
 import {
   catalogue,
   CATALOGUE_DATE,
@@ -158,7 +158,7 @@ async function localModels(
         if (isNamed(service, io, own)) {
           const why = limit.aborted
             ? `${service.name} did not answer at ${baseUrl}.`
-            : describeError(error);
+            : errorMessage(error);
           io.stderr.write(`gyre: ${oneLine(why)}\n`);
         }
         return [];
@@ -317,8 +317,4 @@ function nothingShown(part: string, hidden: number, isAny: boolean): string {
   Or set a variable:   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, ...
   Or start a server:   ollama serve
 See all models with:   gyre models --all`;
-}
-
-function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,14 @@
+/** Values that are listed elsewhere or found at run time. */
+export type CompletionKind =
+  | "file"
+  | "folder"
+  | "mode"
+  | "model"
+  | "session"
+  | "service"
+  | "thinking"
+  | "tools";
+
 /**
  * Every option and command of the program, once: what is parsed, the help, the completions
  * and the manual page are all made from this.
@@ -9,7 +20,7 @@ export interface OptionSpec {
   /** Stands for the value in the help. */
   value?: string;
   /** Values that a shell can complete, or what it is to look for. */
-  complete?: readonly string[] | "file" | "folder" | "model" | "session" | "service" | "tools";
+  complete?: readonly string[] | CompletionKind;
   about: string;
 }
 
@@ -24,8 +35,6 @@ export interface CommandSpec {
   /** What an option does here, where that is not what it does elsewhere. */
   abouts?: Readonly<Record<string, string>>;
 }
-
-const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 
 export const OPTIONS = {
   print: { type: "boolean", short: "p", about: "answer on stdout and end; piped input is added" },
@@ -48,7 +57,7 @@ export const OPTIONS = {
     complete: "model",
     about: 'a name ("sonnet"), or service/id',
   },
-  thinking: { type: "string", value: "LEVEL", complete: LEVELS, about: "how much it thinks" },
+  thinking: { type: "string", value: "LEVEL", complete: "thinking", about: "how much it thinks" },
   tools: {
     type: "string",
     value: "A,B",
@@ -58,7 +67,7 @@ export const OPTIONS = {
   mode: {
     type: "string",
     value: "MODE",
-    complete: ["ask", "auto-edit", "plan", "full"],
+    complete: "mode",
     about: "what it may do without being asked about",
   },
   allow: {
@@ -174,6 +183,17 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
+/** Options of a server that mean something only where there is a port. */
+export const PORT_OPTIONS = [
+  "port",
+  "host",
+  "tcp-port",
+  "listen",
+  "token-file",
+  "allow-host",
+  "allow-origin",
+] as const satisfies OptionName[];
+
 /** What a run of the agent is set up with, however it is talked to. */
 const SETUP = [
   "model",
@@ -216,19 +236,7 @@ export const COMMANDS = {
   acp: { about: "for editors: the Agent Client Protocol on stdin and stdout", options: SETUP },
   serve: {
     about: "models and sessions for other programs, over WebSocket, HTTP and TCP",
-    options: [
-      "port",
-      "host",
-      "tcp-port",
-      "listen",
-      "token-file",
-      "allow-host",
-      "allow-origin",
-      "stdio",
-      "drain",
-      "quiet",
-      ...SETUP,
-    ],
+    options: [...PORT_OPTIONS, "stdio", "drain", "quiet", ...SETUP],
     abouts: { quiet: "no log on stderr, but for errors" },
   },
   models: {

@@ -1,4 +1,4 @@
-import { errorMessage } from "@gyre/ai";
+import { errorMessage, isRecord, toRecord } from "@gyre/ai";
 import {
   type HookAnswer,
   type HookEvent,
@@ -106,7 +106,7 @@ function answerIn(stdout: string, event: HookEvent): HookAnswer | string | undef
 function objectIn(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     // Then it is a text that begins with a bracket.
     return undefined;
@@ -122,7 +122,7 @@ const ENDED_BY_CONTINUE: ReadonlySet<HookEvent> = new Set<HookEvent>([
 /** What an object on standard output means. Fields that we do not know are passed over. */
 function parseAnswer(output: Record<string, unknown>, event: HookEvent): HookAnswer | string {
   const given = output["hookSpecificOutput"];
-  const specific = isObject(given) ? given : {};
+  const specific = toRecord(given);
   const decision = specific["permissionDecision"] ?? output["decision"];
   const reason =
     textIn(specific["permissionDecisionReason"]) ??
@@ -131,7 +131,7 @@ function parseAnswer(output: Record<string, unknown>, event: HookEvent): HookAns
   const message = textIn(output["systemMessage"]);
   const context = textIn(specific["additionalContext"]) ?? textIn(output["additionalContext"]);
   const input = specific["updatedInput"];
-  if (input !== undefined && !isObject(input)) return "gave an updatedInput that is no object";
+  if (input !== undefined && !isRecord(input)) return "gave an updatedInput that is no object";
   if (decision !== undefined && !isDecision(decision)) {
     return `gave a decision that there is not, ${JSON.stringify(decision)}`;
   }
@@ -167,8 +167,4 @@ function textIn(value: unknown): string | undefined {
 function cut(text: string): string {
   const plain = sanitize(text.slice(0, MAX_HOOK_TEXT_CHARS));
   return text.length <= MAX_HOOK_TEXT_CHARS ? plain : `${plain}\n[The rest was left out.]`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

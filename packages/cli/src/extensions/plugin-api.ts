@@ -5,7 +5,7 @@ import {
   defineTool,
   type Middleware,
 } from "@gyre/agent";
-import { toJsonSchema } from "@gyre/ai";
+import { isRecord, toJsonSchema } from "@gyre/ai";
 import {
   type HookAnswer,
   type HookEvent,
@@ -152,7 +152,7 @@ export function openStage(around: PluginSurroundings): PluginStage {
 /** What a hook of a plugin gave, if it is an answer. Throws what is wrong with it. */
 export function checkedAnswer(value: unknown): HookAnswer | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) throw new Error(`it gave ${typeof value}, where an object is expected`);
+  if (!isRecord(value)) throw new Error(`it gave ${typeof value}, where an object is expected`);
   const { block, permission, reason, input, context, message } = value;
   const isText = (text: unknown): text is string | undefined =>
     text === undefined || typeof text === "string";
@@ -162,7 +162,7 @@ export function checkedAnswer(value: unknown): HookAnswer | undefined {
   if (permission !== undefined && permission !== "allow" && permission !== "ask") {
     throw new Error('permission is "allow" or "ask"; to deny, give the reason as block');
   }
-  if (input !== undefined && !isObject(input)) throw new Error("input is an object");
+  if (input !== undefined && !isRecord(input)) throw new Error("input is an object");
   return {
     ...(block !== undefined && { block }),
     ...(permission !== undefined && { permission }),
@@ -174,7 +174,7 @@ export function checkedAnswer(value: unknown): HookAnswer | undefined {
 }
 
 function checkTool(tool: AgentTool): void {
-  if (!isObject(tool)) throw new Error("A tool is an object.");
+  if (!isRecord(tool)) throw new Error("A tool is an object.");
   const { name, description, parameters } = tool;
   if (typeof name !== "string" || !TOOL_NAME.test(name)) {
     throw new Error(
@@ -200,7 +200,7 @@ function checkTool(tool: AgentTool): void {
 
 function checkMiddleware(middleware: Middleware): void {
   const isUsed =
-    isObject(middleware) && MIDDLEWARE_PARTS.some((part) => typeof middleware[part] === "function");
+    isRecord(middleware) && MIDDLEWARE_PARTS.some((part) => typeof middleware[part] === "function");
   if (!isUsed) {
     throw new Error(`Middleware has one of the functions ${MIDDLEWARE_PARTS.join(", ")}.`);
   }
@@ -221,10 +221,6 @@ function hasType<T extends AgentEvent["type"]>(
   type: T,
 ): event is Extract<AgentEvent, { type: T }> {
   return event.type === type;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function frozen<T>(value: T): T {

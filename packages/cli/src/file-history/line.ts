@@ -1,3 +1,5 @@
+import { isRecord } from "@gyre/ai";
+
 /** What is at a path: a file, or a link that is not followed. */
 export interface FileState {
   kind: "file" | "link";
@@ -98,8 +100,4 @@ function isStateOrNull(value: unknown): value is FileState | null {
 function isLeftOut(value: unknown): value is LeftOut {
   if (!isRecord(value)) return false;
   return typeof value["path"] === "string" && typeof value["why"] === "string";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { JsonSchema } from "@gyre/ai";
+import { isRecord, type JsonSchema } from "@gyre/ai";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 
 /** A schema that a service takes for the arguments of a call, and the way back to what was asked for. */
@@ -22,7 +22,7 @@ export function readAnswerSchema(path: string): AnswerSchema {
     const why = error instanceof Error ? error.message : String(error);
     throw new ExitError(EXIT.usage, `--schema ${path} cannot be read: ${why}`, { cause: error });
   }
-  if (!isObject(schema)) {
+  if (!isRecord(schema)) {
     throw new ExitError(EXIT.usage, `--schema ${path} is no JSON Schema: it is not an object.`);
   }
   const wrong = wrongType(schema);
@@ -45,7 +45,7 @@ export function readAnswerSchema(path: string): AnswerSchema {
       ...($defs !== undefined && { $defs }),
       ...(definitions !== undefined && { definitions }),
     },
-    unwrap: (answer) => (isObject(answer) ? answer[WRAPPED] : answer),
+    unwrap: (answer) => (isRecord(answer) ? answer[WRAPPED] : answer),
   };
 }
 
@@ -67,7 +67,7 @@ const MAX_DEPTH = 64;
 function wrongType(schema: unknown, depth = 0): string | undefined {
   if (depth > MAX_DEPTH) return undefined;
   if (Array.isArray(schema)) return findFirst(schema, (each) => wrongType(each, depth + 1));
-  if (!isObject(schema)) return undefined;
+  if (!isRecord(schema)) return undefined;
   const { type } = schema;
   if (typeof type === "string" || Array.isArray(type)) {
     const wrong = [type].flat().find((each) => !TYPES.has(each));
@@ -76,7 +76,7 @@ function wrongType(schema: unknown, depth = 0): string | undefined {
   return findFirst(Object.entries(schema), ([keyword, inner]) => {
     if (!INNER.test(keyword)) return undefined;
     const byName = /^(properties|patternProperties|\$defs|definitions)$/.test(keyword);
-    return wrongType(byName && isObject(inner) ? Object.values(inner) : inner, depth + 1);
+    return wrongType(byName && isRecord(inner) ? Object.values(inner) : inner, depth + 1);
   });
 }
 
@@ -86,8 +86,4 @@ function findFirst<T>(all: readonly T[], find: (one: T) => string | undefined): 
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { type OptionName, OPTIONS } from "../core/options.ts";
 import { DEFAULT_TOOLS } from "../core/tool-lists.ts";
+import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
 import type { Settings } from "./settings.ts";
 
 export type SettingName = keyof Settings;
@@ -274,7 +275,7 @@ export const SETTINGS: {
     env: "GYRE_FALLBACK_MODELS",
   },
   thinking: {
-    kind: choiceKind(OPTIONS.thinking.complete),
+    kind: choiceKind(THINKING_NAMES),
     about: "How much the model thinks.",
     standard: "off",
     env: "GYRE_THINKING",
@@ -288,7 +289,7 @@ export const SETTINGS: {
     flag: "tools",
   },
   mode: {
-    kind: choiceKind(OPTIONS.mode.complete),
+    kind: choiceKind(MODE_NAMES),
     about: "What it may do without being asked about.",
     standard: "ask",
     env: "GYRE_MODE",

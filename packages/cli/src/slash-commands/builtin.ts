@@ -1,6 +1,6 @@
 import { isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { isThinkingLevel, THINKING } from "../text/choices.ts";
+import { isThinkingLevel, THINKING, THINKING_NAMES } from "../text/choices.ts";
 import { shownLine } from "../text/shown-text.ts";
 import { formatCount } from "../text/usage-text.ts";
 import type { LineControls, SlashCommand, SlashContext } from "./command-context.ts";
@@ -26,7 +26,7 @@ export const builtinCommands: readonly SlashCommand[] = [
   {
     name: "thinking",
     about: "show how much it thinks, or change that",
-    hint: Object.keys(THINKING).join(", "),
+    hint: THINKING_NAMES.join(", "),
     allowWhileRunning: true,
     async run(rest, { choose, harness }) {
       const current = harness.agent.state.thinkingLevel;
@@ -43,7 +43,7 @@ export const builtinCommands: readonly SlashCommand[] = [
           : rest;
       if (level === undefined) return undefined;
       if (!isThinkingLevel(level)) {
-        const levels = Object.keys(THINKING).join(", ");
+        const levels = THINKING_NAMES.join(", ");
         throw new Error(`There is no level "${level}". The levels are ${levels}.`);
       }
       await harness.setThinking(level);

@@ -1,6 +1,6 @@
 import type { Choice, CommandPart } from "../conversation/command.ts";
 import type { SettingsSource } from "../settings/load.ts";
-import { isMode, MODES } from "../text/choices.ts";
+import { isMode, MODE_NAMES, MODES } from "../text/choices.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** The strongest first. */
@@ -25,7 +25,7 @@ interface HeldRule {
 export const permissionsCommand: SlashCommand = {
   name: "permissions",
   about: "show the rules, and what it may do without asking",
-  hint: Object.keys(MODES).join(", "),
+  hint: MODE_NAMES.join(", "),
   allowWhileRunning: true,
   async run(rest, context) {
     if (rest === "") context.show(rulesPart(listRules(context)));
@@ -38,7 +38,7 @@ export const permissionsCommand: SlashCommand = {
 export const modeCommand: SlashCommand = {
   name: "mode",
   about: "show what it may do without asking, or change that",
-  hint: Object.keys(MODES).join(", "),
+  hint: MODE_NAMES.join(", "),
   allowWhileRunning: true,
   run: setMode,
   complete: () => modeChoices(),
@@ -57,7 +57,7 @@ async function setMode(rest: string, context: SlashContext): Promise<string | un
       : rest;
   if (mode === undefined) return undefined;
   if (!isMode(mode)) {
-    throw new Error(`There is no mode "${mode}". The modes are ${Object.keys(MODES).join(", ")}.`);
+    throw new Error(`There is no mode "${mode}". The modes are ${MODE_NAMES.join(", ")}.`);
   }
   await harness.setMode(mode);
   return `The mode is ${mode} now. ${MODES[mode].description}`;

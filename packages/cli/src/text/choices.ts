@@ -29,6 +29,10 @@ export const THINKING: Readonly<Record<ThinkingLevel, string>> = {
   xhigh: "Extra high",
 };
 
+export const MODE_NAMES: readonly PermissionMode[] = Object.keys(MODES).filter(isMode);
+export const THINKING_NAMES: readonly ThinkingLevel[] =
+  Object.keys(THINKING).filter(isThinkingLevel);
+
 export function isMode(value: string): value is PermissionMode {
   return Object.hasOwn(MODES, value);
 }

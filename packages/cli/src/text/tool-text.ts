@@ -1,4 +1,5 @@
 import { type AgentToolResult, present } from "@gyre/agent";
+import { toRecord } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
 import { shownLine, shownText } from "./shown-text.ts";
 
@@ -74,15 +75,11 @@ export function resultText({ content }: Pick<AgentToolResult, "content">): strin
 
 /** What a tool reports to the application, which may have come from a file that anybody wrote. */
 export function readDetails({ details }: Pick<AgentToolResult, "details">): Args {
-  return isRecord(details) ? details : {};
+  return toRecord(details);
 }
 
 export function readText(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Why a call was denied, in short. */

@@ -1,6 +1,5 @@
 import { isAbsolute } from "node:path";
-import { Readable } from "node:stream";
-import { inspect } from "node:util";
+import { Readable, Writable } from "node:stream";
 import {
   agent,
   type AgentContext,
@@ -18,12 +17,14 @@ import {
   type SessionInfo,
   type SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
+import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session, SessionSummary } from "@gyre/sessions";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpHost, AcpStore } from "./host.ts";
 import type { AcpEditor, AcpSession } from "./session.ts";
 import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
-import type { Io, Sink } from "../../core/io.ts";
+import type { Io } from "../../core/io.ts";
+import { createReadable, createWritable, redirectConsole } from "../../core/streams.ts";
 import { editorServers } from "../../mcp/editor.ts";
 import type { Values } from "../../core/options.ts";
 import { version } from "../../core/version.ts";
@@ -77,7 +78,7 @@ export async function runAcp(values: Values, io: Io): Promise<ExitCode> {
  */
 export async function serveAcp(options: AcpOptions): Promise<ExitCode> {
   const { io } = options;
-  const restore = consoleTo(io.stderr);
+  const restore = redirectConsole(io.stderr);
   const server = new AcpServer(options);
   try {
     const connection = server.connect();
@@ -145,7 +146,7 @@ class AcpServer {
       );
     // The types of Node's streams and of the web's differ in what they leave out.
     const input = Readable.toWeb(createReadable(io.stdin)) as ReadableStream<Uint8Array>;
-    return app.connect(ndJsonStream(createWritable(io.stdout), input));
+    return app.connect(ndJsonStream(Writable.toWeb(createWritable(io.stdout)), input));
   }
 
   /** Ends all sessions. */
@@ -155,7 +156,7 @@ class AcpServer {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
     const ends = await Promise.allSettled(sessions.map((session) => session.close()));
-    for (const end of ends) if (end.status === "rejected") this.#warn(describeError(end.reason));
+    for (const end of ends) if (end.status === "rejected") this.#warn(errorMessage(end.reason));
   }
 
   #initialize({ clientCapabilities = {} }: InitializeRequest): InitializeResponse {
@@ -349,7 +350,7 @@ class AcpServer {
         // An editor that is gone gets nothing: the session has what was done all the same.
         if (this.#closed) return;
         await client.notify(methods.client.session.update, { sessionId, update }).catch((error) => {
-          if (!this.#closed) this.#warn(describeError(error));
+          if (!this.#closed) this.#warn(errorMessage(error));
         });
       },
       askPermission: (request, cancellationSignal) =>
@@ -392,9 +393,9 @@ async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
 
 function requestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
-  const message = describeError(error);
+  const message = errorMessage(error);
   if (isAuth(error)) return RequestError.authRequired({ hint: AUTH_HINT }, message);
-  const code = errorCode(error);
+  const code = errnoOf(error);
   if (code === "not_found") return new RequestError(NOT_FOUND, message);
   if (error instanceof AcpInvalidError || isUsage(error)) {
     return RequestError.invalidParams(undefined, message);
@@ -417,14 +418,6 @@ function readExitCode(error: unknown): unknown {
   return error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
 }
 
-function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
-}
-
-function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function formatInfo(summary: SessionSummary): SessionInfo {
   const title = sessionTitle(summary);
   return {
@@ -445,45 +438,4 @@ function terminalMethods({ auth }: ClientCapabilities): AuthMethod[] {
     description: `Asks for a key of ${name} and stores it.`,
     env: { [LOGIN_VARIABLE]: id },
   }));
-}
-
-function createReadable(stream: NodeJS.ReadableStream): Readable {
-  return stream instanceof Readable ? stream : Readable.from(stream);
-}
-
-/** Messages as they come, each written before the next. */
-function createWritable(sink: Sink): WritableStream<Uint8Array> {
-  const decoder = new TextDecoder();
-  return new WritableStream({
-    // A chunk is a whole message: no character is parted.
-    write: (chunk) => written(sink, decoder.decode(chunk)),
-  });
-}
-
-/** Waits where the reader is slower than we are. */
-function written(sink: Sink, text: string): Promise<void> | void {
-  if (sink.write(text) !== false || !isEmitter(sink)) return undefined;
-  return new Promise((resolve) => {
-    sink.once("drain", resolve);
-    sink.once("close", resolve);
-  });
-}
-
-function isEmitter(sink: Sink): sink is Sink & { once(name: string, run: () => void): unknown } {
-  return "once" in sink && typeof sink.once === "function";
-}
-
-/** What libraries log must not come between the messages. The answer takes it back. */
-function consoleTo(sink: Sink): () => void {
-  const names = ["log", "info", "debug", "warn", "error", "trace"] as const;
-  const before = names.map((name) => [name, console[name]] as const);
-  const write = (...words: unknown[]): void => {
-    sink.write(
-      `${words.map((word) => (typeof word === "string" ? word : inspect(word))).join(" ")}\n`,
-    );
-  };
-  for (const name of names) console[name] = write;
-  return () => {
-    for (const [name, own] of before) console[name] = own;
-  };
 }

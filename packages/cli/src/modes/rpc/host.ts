@@ -15,7 +15,7 @@ import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
-import { isMode, MODES } from "../../text/choices.ts";
+import { isMode, MODE_NAMES } from "../../text/choices.ts";
 
 /** Where sessions are kept: what is needed of `SessionStore`. */
 export interface RpcStore {
@@ -160,8 +160,8 @@ class RpcSession implements HostedSession {
     const { permission, ...queues } = modes;
     const mode = permission !== undefined && isMode(permission) ? permission : undefined;
     if (permission !== undefined && !mode) {
-      const modes = Object.keys(MODES).join(", ");
-      throw new UsageError(`There is no mode "${permission}". The modes are ${modes}.`);
+      const names = MODE_NAMES.join(", ");
+      throw new UsageError(`There is no mode "${permission}". The modes are ${names}.`);
     }
     // The model first: it is what may not be there, and then nothing is changed.
     const before = `${this.#harness.model.provider}/${this.#harness.model.id}`;

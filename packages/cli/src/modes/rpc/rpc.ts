@@ -1,10 +1,11 @@
-import { Console } from "node:console";
 import { Writable } from "node:stream";
+import { errorMessage } from "@gyre/ai";
 import { openStdio } from "@gyre/protocol/stdio";
 import { serveSessions } from "@gyre/server";
 import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
-import type { Io, Sink } from "../../core/io.ts";
+import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
+import { createWritable, redirectConsole } from "../../core/streams.ts";
 import { RpcHost, type RpcSetup, rpcSetup } from "./host.ts";
 import { version } from "../../core/version.ts";
 
@@ -24,12 +25,13 @@ export async function runRpc(
   const restoreConsole = redirectConsole(io.stderr);
   try {
     const ended = later();
-    const transport = openStdio({ input: io.stdin, output: createWritable(io.stdout) });
+    const output = io.stdout instanceof Writable ? io.stdout : createWritable(io.stdout);
+    const transport = openStdio({ input: io.stdin, output });
     const service = serveSessions(transport, new RpcHost(values, setup), {
       server: { name: "gyre", version: version() },
-      onError: (error, where) => log(`${where}: ${describeError(error)}`),
+      onError: (error, where) => log(`${where}: ${errorMessage(error)}`),
       onDisconnect: (_reason, error) => {
-        if (error) log(describeError(error));
+        if (error) log(errorMessage(error));
         ended.resolve();
       },
     });
@@ -43,33 +45,8 @@ export async function runRpc(
   }
 }
 
-/** Whatever is written to the console goes to stderr, until what this gives is called. */
-export function redirectConsole(stderr: Sink): () => void {
-  const output = createWritable(stderr);
-  const own: object = new Console(output, output);
-  const before = { ...console };
-  Object.assign(console, own);
-  return () => void Object.assign(console, before);
-}
-
-/** A stream for what only has a `write`. */
-export function createWritable(sink: Sink): Writable {
-  if (sink instanceof Writable) return sink;
-  return new Writable({
-    decodeStrings: false,
-    write(text: string, _encoding, done) {
-      sink.write(text);
-      done();
-    },
-  });
-}
-
 function later(): { promise: Promise<void>; resolve: () => void } {
   let resolve: () => void = () => {};
   const promise = new Promise<void>((settle) => (resolve = settle));
   return { promise, resolve };
-}
-
-function describeError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
-import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
+import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
 import { fallbackText, retryText } from "../print/progress.ts";
 import { shownLine, shownText } from "../../text/shown-text.ts";
-import { type CallText, callText, counted, grouped, isRecord } from "../../text/tool-text.ts";
+import { type CallText, callText, counted, grouped } from "../../text/tool-text.ts";
 import { userText } from "../../conversation/prompt-text.ts";
 import { exitText, type UserCommandMessage } from "../../conversation/user-command.ts";
 import { errorBlock } from "../tui/transcript/message-blocks.ts";
@@ -212,7 +212,7 @@ export class ScreenReaderEvents {
   }
 
   #serviceTool(tool: string, input: unknown): void {
-    const { name, about } = callText(tool, isRecord(input) ? input : {});
+    const { name, about } = callText(tool, toRecord(input));
     this.#say(`The service ran ${name}${about === "" ? "." : `: ${about}`}`);
   }
 

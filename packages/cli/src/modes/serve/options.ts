@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { defaultSessionFolder } from "@gyre/sessions";
 import { UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
-import type { OptionName, Values } from "../../core/options.ts";
+import { type OptionName, PORT_OPTIONS, type Values } from "../../core/options.ts";
 
 /** Where clients look for a server by default. */
 export const DEFAULT_PORT = 7420;
@@ -13,17 +13,6 @@ const MAX_PORT = 65_535;
 const MS_PER_SECOND = 1000;
 /** Longer than any timer of Node can wait is no time to wait for. */
 const MAX_DRAIN_SECONDS = 86_400;
-
-/** Options that mean something only where there is a port. */
-const OF_PORTS = [
-  "port",
-  "host",
-  "tcp-port",
-  "listen",
-  "token-file",
-  "allow-host",
-  "allow-origin",
-] as const satisfies OptionName[];
 
 /** A place to listen at, beside HTTP, and the option that asks for it. */
 export interface ListenerPlace {
@@ -55,7 +44,7 @@ export interface ServeOptions {
 export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env">): ServeOptions {
   const shared = { drainMs: parseDrain(values.drain), isQuiet: values.quiet ?? false };
   if (values.stdio) {
-    const other = OF_PORTS.find((name) => values[name] !== undefined);
+    const other = PORT_OPTIONS.find((name) => values[name] !== undefined);
     if (other) throw new UsageError(`--stdio has no port: --${other} means nothing there.`);
     return shared;
   }

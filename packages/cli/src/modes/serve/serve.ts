@@ -7,7 +7,7 @@ import { EXIT, type ExitCode, ExitError } from "../../core/exit-codes.ts";
 import type { Io, Sink } from "../../core/io.ts";
 import { type Models, openModels } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
-import { redirectConsole, createWritable } from "../rpc/rpc.ts";
+import { createWritable, redirectConsole } from "../../core/streams.ts";
 import { RpcHost, rpcSetup } from "../rpc/host.ts";
 import { readSetup } from "../../harness/setup.ts";
 import { version } from "../../core/version.ts";

@@ -186,7 +186,9 @@ describe("services", () => {
     const env = { ...emptyEnvironment(), OPENAI_API_KEY: "other" };
     const service = (await listKeyServices()).find(({ id }) => id === "openai");
     if (!service) throw new Error("There is no openai.");
-    expect(await storeKey(service, "sk-1", env)).toMatch(/OPENAI_API_KEY is set .* before it\.$/);
+    expect(await storeKey(service, "sk-1", env)).toMatch(
+      /OPENAI_API_KEY is set .* precedence over it\.$/,
+    );
   });
 
   it("are named with the variables that are read", async () => {

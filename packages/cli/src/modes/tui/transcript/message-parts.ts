@@ -1,6 +1,6 @@
 import { callsOf } from "@gyre/agent";
-import type { AssistantMessage, AssistantMessageEvent } from "@gyre/ai";
-import { type Args, callText, isRecord } from "../../../text/tool-text.ts";
+import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
+import { type Args, callText } from "../../../text/tool-text.ts";
 import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
@@ -149,7 +149,7 @@ export class MessageParts {
 
   #serviceTool(tool: string, input: unknown): void {
     const { theme, add } = this.#options;
-    const { name, about } = callText(tool, isRecord(input) ? input : {});
+    const { name, about } = callText(tool, toRecord(input));
     add(new NoticeBlock(`${name} ${about}`.trim(), theme.dim, [span("● ", theme.good)]));
   }
 
