@@ -32,7 +32,7 @@ export function parseFields(
 }
 
 /** The rule of a field that is one of some strings. */
-export function oneOf<T extends string>(values: readonly T[]): FieldRule<T> {
+export function createChoiceRule<T extends string>(values: readonly T[]): FieldRule<T> {
   const known: ReadonlySet<unknown> = new Set(values);
   return { what: `one of ${values.join(", ")}`, is: (value): value is T => known.has(value) };
 }

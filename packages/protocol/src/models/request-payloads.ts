@@ -12,7 +12,12 @@ import {
   type ToolChoice,
 } from "@gyre/ai";
 import { type Payload } from "../frames/envelope.ts";
-import { type FieldRules, isText, oneOf, parseFields } from "../frames/payload-fields.ts";
+import {
+  type FieldRules,
+  isText,
+  createChoiceRule,
+  parseFields,
+} from "../frames/payload-fields.ts";
 import { invalidRequest } from "../frames/protocol-error.ts";
 import { isMessage } from "../messages/message-checks.ts";
 
@@ -133,8 +138,8 @@ function parseTools(tools: unknown): Tool[] {
   });
 }
 
-const LEVELS = oneOf(THINKING_LEVELS);
-const CHOICES = oneOf<Extract<ToolChoice, string>>(["auto", "none", "required"]);
+const LEVELS = createChoiceRule(THINKING_LEVELS);
+const CHOICES = createChoiceRule<Extract<ToolChoice, string>>(["auto", "none", "required"]);
 
 const OPTIONS: FieldRules<WireStreamOptions> = {
   temperature: { what: "a number", is: isFinite },
@@ -142,7 +147,7 @@ const OPTIONS: FieldRules<WireStreamOptions> = {
   sessionId: { what: "a string", is: isText },
   thinkingLevel: LEVELS,
   thinkingBudgets: { what: "an object of whole numbers above 0, by level", is: isBudgets },
-  cacheRetention: oneOf<CacheRetention>(["none", "short", "long"]),
+  cacheRetention: createChoiceRule<CacheRetention>(["none", "short", "long"]),
   toolChoice: { what: `${CHOICES.what}, or {name}`, is: isToolChoice },
   maxRetryDelayMs: { what: "a number that is not below 0", is: isDuration },
   timeoutMs: { what: "a number that is not below 0", is: isDuration },

@@ -8,7 +8,7 @@ import {
   isMessage,
   isText,
   isUserContent,
-  oneOf,
+  createChoiceRule,
   parseFields,
   type Payload,
   ProtocolError,
@@ -19,7 +19,7 @@ import type { SessionChanges, SessionPrompt } from "./session-host.ts";
 
 type Modes = NonNullable<SessionChanges["modes"]>;
 
-const QUEUE_MODE = oneOf<QueueMode>(["one-at-a-time", "all"]);
+const QUEUE_MODE = createChoiceRule<QueueMode>(["one-at-a-time", "all"]);
 const MODES: FieldRules<Modes> = {
   steering: QUEUE_MODE,
   followUp: QUEUE_MODE,
@@ -27,7 +27,7 @@ const MODES: FieldRules<Modes> = {
 };
 const CHANGES: FieldRules<Omit<SessionChanges, "modes"> & { modes: Payload }> = {
   model: { what: "a name", is: isText },
-  thinkingLevel: oneOf(THINKING_LEVELS),
+  thinkingLevel: createChoiceRule(THINKING_LEVELS),
   systemPrompt: { what: "a string", is: isText },
   tools: { what: "a list of names", is: isNames },
   modes: { what: "an object", is: isRecord },
