@@ -94,15 +94,14 @@ export function checkArgs(args: GitArgs): void {
   if (wrong.length > 0) {
     throw new GitError(
       `git ${action} does not take ${wrong.join(", ")}. It takes: ${TAKES[action].join(", ")}.`,
-      null,
     );
   }
   const { offset = 1, limit = 1, context = 0, message, paths = [] } = args;
   within("offset", offset, { least: 1 });
   within("limit", limit, { least: 1 });
   within("context", context, { least: 0 });
-  if (message === "") throw new GitError("The message is empty.", null);
-  if (paths.includes("")) throw new GitError('A path is empty. Write "." for all.', null);
+  if (message === "") throw new GitError("The message is empty.");
+  if (paths.includes("")) throw new GitError('A path is empty. Write "." for all.');
 }
 
 /** The call as a person would type it. */

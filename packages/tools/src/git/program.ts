@@ -135,6 +135,11 @@ export class Git {
     return this.#run(args, run);
   }
 
+  /** The same, for what changes the repository or the files. */
+  write(args: readonly string[], run: GitRun = {}): Promise<GitAnswer> {
+    return this.#run(args, { ...run, write: true });
+  }
+
   /** The same, giving all of the output: it is to be taken apart. */
   async read(args: readonly string[], run: GitRun = {}): Promise<string> {
     const pieces: string[] = [];
@@ -210,7 +215,7 @@ function keepIn(pieces: string[]): TakeOutput {
   return (piece) => {
     chars += piece.length;
     if (chars > MAX_PARSED_CHARS) {
-      throw new GitError("git gave more than can be taken apart. Ask for less, as by paths.", null);
+      throw new GitError("git gave more than can be taken apart. Ask for less, as by paths.");
     }
     pieces.push(piece);
   };

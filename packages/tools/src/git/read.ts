@@ -66,7 +66,7 @@ export async function underWay(git: Git): Promise<string[]> {
 export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const { ref, to, staged, stat, context } = args;
   if (to !== undefined && ref === undefined) {
-    throw new GitError("git diff takes `to` only together with `ref`.", null);
+    throw new GitError("git diff takes `to` only together with `ref`.");
   }
   const paths = await resolvePaths(git.env, args);
   return shown(git, args, [
@@ -85,7 +85,7 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
 export async function show(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const ref = checkedRef(args.ref ?? "HEAD");
   const [path, ...others] = await resolvePaths(git.env, args);
-  if (others.length > 0) throw new GitError("git show takes one path at a time.", null);
+  if (others.length > 0) throw new GitError("git show takes one path at a time.");
   if (path !== undefined) {
     return shown(git, args, ["cat-file", "-p", path === "." ? `${ref}^{tree}` : `${ref}:${path}`]);
   }
@@ -169,7 +169,7 @@ export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
 export async function blame(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const [path, ...others] = await resolvePaths(git.env, args);
   if (path === undefined || others.length > 0) {
-    throw new GitError("git blame takes one path.", null);
+    throw new GitError("git blame takes one path.");
   }
   const first = args.offset ?? 1;
   const count = Math.min(args.limit ?? MAX_BLAME_LINES, MAX_BLAME_LINES);

@@ -10,7 +10,7 @@ const MAX_POINTER_BYTES = 4_096;
 /** git ran and did not do what was asked. */
 export class GitError extends Error {
   readonly exitCode: number | null;
-  constructor(message: string, exitCode: number | null) {
+  constructor(message: string, exitCode: number | null = null) {
     super(message);
     this.name = "GitError";
     this.exitCode = exitCode;
@@ -56,7 +56,6 @@ export async function findRepository(
   if (!at.exists) {
     throw new GitError(
       `There is no git repository at ${workspace.root}. One that is further up is not used: it is outside of the workspace.`,
-      null,
     );
   }
   const { kind } = await workspace.stat(".git");
@@ -65,10 +64,7 @@ export async function findRepository(
     const { bytes } = await workspace.read(".git", MAX_POINTER_BYTES);
     const target = /^gitdir: (.+?)\s*$/.exec(new TextDecoder().decode(bytes))?.[1];
     if (target === undefined) {
-      throw new GitError(
-        'The file .git does not say where the repository is ("gitdir: ...").',
-        null,
-      );
+      throw new GitError('The file .git does not say where the repository is ("gitdir: ...").');
     }
     folder = await allowedFolder(env, allowed, resolve(dirname(folder), target));
   }
@@ -109,7 +105,6 @@ async function allowedFolder(
   }
   throw new GitError(
     `The repository of this working tree is at ${real}, outside of the workspace, and is not used. It has to be allowed as one of \`repositories\` in the settings of the git tool.`,
-    null,
   );
 }
 
@@ -130,7 +125,6 @@ export function checkedRef(ref: string): string {
   if (ref === "" || ref.startsWith("-") || /[\u0000-\u0020\u007f:?*[\\]/.test(ref)) {
     throw new GitError(
       `"${listedName(ref)}" is not the name of a branch, tag or commit. Give it without options, spaces or any of : ? * [ \\.`,
-      null,
     );
   }
   return ref;

@@ -74,7 +74,6 @@ export async function refuseProtected(git: Git, names: readonly string[]): Promi
     if (await isProtected(git, name)) {
       throw new GitError(
         `This would change ${listedName(name)}, which tools may not change. Ask the user to do it with git itself.`,
-        null,
       );
     }
   }
@@ -90,15 +89,22 @@ async function isProtected(git: Git, name: string): Promise<boolean> {
   }
 }
 
+/** The object that a ref leads to; undefined where there is none. */
+export function resolveRef(
+  git: Git,
+  ref: string,
+  answers?: readonly number[],
+): Promise<string | undefined> {
+  return git.line(["rev-parse", "--quiet", "--verify", ref], { ...(answers && { answers }) });
+}
+
 export function headCommit(git: Git): Promise<string | undefined> {
-  return git.line(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);
+  return resolveRef(git, "HEAD^{commit}");
 }
 
 export async function findCommit(git: Git, ref: string): Promise<string> {
-  const id = await git.line(["rev-parse", "--quiet", "--verify", `${ref}^{commit}`], {
-    answers: [0, 1, 128],
-  });
-  if (id === undefined) throw new GitError(`There is no ${listedName(ref)}.`, null);
+  const id = await resolveRef(git, `${ref}^{commit}`, [0, 1, 128]);
+  if (id === undefined) throw new GitError(`There is no ${listedName(ref)}.`);
   return id;
 }
 
@@ -128,7 +134,7 @@ export async function pushTarget(git: Git, args: GitArgs): Promise<PushTarget> {
   const current = await git.line(["symbolic-ref", "--quiet", "--short", "HEAD"]);
   const name = args.name ?? current;
   if (name === undefined) {
-    throw new GitError("HEAD is detached: say which branch to push, by name.", null);
+    throw new GitError("HEAD is detached: say which branch to push, by name.");
   }
   const own = git.config.get(`branch.${name}.remote`);
   const remote = checkedRef(args.remote ?? (own === undefined || own === "." ? "origin" : own));

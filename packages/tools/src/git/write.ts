@@ -12,6 +12,7 @@ import {
   notRun,
   pushTarget,
   refuseProtected,
+  resolveRef,
   withWayBack,
 } from "./targets.ts";
 import { LOG_FORMAT, logLines } from "./text.ts";
@@ -22,9 +23,10 @@ import { listedName } from "../text/truncate.ts";
 
 /** For a push, which waits for a server. */
 export const PUSH_TIMEOUT_MS = 300_000;
+
 export async function add(git: Git, args: GitArgs): Promise<AgentToolResult> {
   if (!args.all === !args.paths?.length) {
-    throw new GitError("git add takes paths, or all: true for everything.", null);
+    throw new GitError("git add takes paths, or all: true for everything.");
   }
   const paths = args.all ? ["."] : await resolvePaths(git.env, args);
   const skipped = await stage(git, paths, ["--all"]);
@@ -69,10 +71,13 @@ async function stage(
     .split("\0")
     .filter((entry) => entry.startsWith("160000 "))
     .map((entry) => entry.slice(entry.indexOf("\t") + 1));
-  await git.run(
-    ["add", ...how, "--", ...specs, ...repositories.map((name) => `:(top,literal,exclude)${name}`)],
-    { write: true },
-  );
+  await git.write([
+    "add",
+    ...how,
+    "--",
+    ...specs,
+    ...repositories.map((name) => `:(top,literal,exclude)${name}`),
+  ]);
   return repositories;
 }
 
@@ -96,23 +101,22 @@ async function refuseFiltered(git: Git, specs: readonly string[]): Promise<void>
     if (!git.filters.includes(filter)) continue;
     throw new GitError(
       `${listedName(path)} goes through the filter "${filter}" of this repository's config, which is not run here. Ask the user to add it with git itself.`,
-      null,
     );
   }
 }
 
 export async function commit(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const { message } = args;
-  if (message === undefined) throw new GitError("git commit takes a message.", null);
+  if (message === undefined) throw new GitError("git commit takes a message.");
   const skipped = args.all ? await stage(git, ["."], ["--update"]) : [];
   const doing = await underWay(git);
   const { exitCode } = await git.run(["diff", "--cached", "--quiet", ...DIFF_FLAGS], {
     answers: [0, 1],
   });
   if (exitCode === 0 && doing.length === 0) {
-    throw new GitError("Nothing is staged, so there is nothing to commit. Use add first.", null);
+    throw new GitError("Nothing is staged, so there is nothing to commit. Use add first.");
   }
-  await git.run(
+  await git.write(
     [
       "commit",
       "--quiet",
@@ -122,7 +126,7 @@ export async function commit(git: Git, args: GitArgs): Promise<AgentToolResult> 
       "--cleanup=whitespace",
       "--file=-",
     ],
-    { write: true, input: message },
+    { input: message },
   );
   const made = await git.read(["log", "-1", "-z", LOG_FORMAT, "--date=short", "HEAD", "--"]);
   const id = (await headCommit(git)) ?? "";
@@ -134,17 +138,17 @@ export async function branch(git: Git, args: GitArgs): Promise<AgentToolResult> 
   if (args.name === undefined) return branches(git, args);
   const name = checkedRef(args.name);
   if (!args.delete) {
-    if (args.force) throw new GitError("git branch takes force only together with delete.", null);
+    if (args.force) throw new GitError("git branch takes force only together with delete.");
     const from = args.ref === undefined ? [] : [checkedRef(args.ref)];
-    await git.run(["branch", "--no-track", "--", name, ...from], { write: true });
+    await git.write(["branch", "--no-track", "--", name, ...from]);
     return textResult(`The branch ${listedName(name)} is made. Go to it with checkout.`);
   }
   const tip = await findCommit(git, `refs/heads/${name}`);
   if (!args.force) {
-    await git.run(["branch", "--delete", "--quiet", "--", name], { write: true });
+    await git.write(["branch", "--delete", "--quiet", "--", name]);
     return textResult(`The branch ${listedName(name)} is deleted. It was at ${tip}.`);
   }
-  await git.run(["branch", "-D", "--quiet", "--", name], { write: true });
+  await git.write(["branch", "-D", "--quiet", "--", name]);
   return withWayBack(`The branch ${listedName(name)} is deleted. It was at ${tip}.`, {
     action: "branch",
     name,
@@ -157,28 +161,24 @@ export async function checkout(git: Git, args: GitArgs): Promise<AgentToolResult
   const ref = args.ref === undefined ? undefined : checkedRef(args.ref);
   const paths = await resolvePaths(git.env, args);
   if (paths.length > 0) {
-    if (create !== undefined)
-      throw new GitError("git checkout takes create or paths, not both.", null);
+    if (create !== undefined) throw new GitError("git checkout takes create or paths, not both.");
     return checkoutPaths(git, args, ref, paths);
   }
   if (ref === undefined && create === undefined) {
-    throw new GitError("git checkout takes a ref to go to, a branch to create, or paths.", null);
+    throw new GitError("git checkout takes a ref to go to, a branch to create, or paths.");
   }
   await refuseProtected(git, await changedFiles(git, args, paths));
-  await git.run(
-    [
-      "checkout",
-      "--quiet",
-      "--no-guess",
-      "--no-recurse-submodules",
-      // Files that are ignored are of value, too.
-      "--no-overwrite-ignore",
-      ...(create === undefined ? [] : ["--no-track", "-b", checkedRef(create)]),
-      ...(ref === undefined ? [] : [ref]),
-      "--",
-    ],
-    { write: true },
-  );
+  await git.write([
+    "checkout",
+    "--quiet",
+    "--no-guess",
+    "--no-recurse-submodules",
+    // Files that are ignored are of value, too.
+    "--no-overwrite-ignore",
+    ...(create === undefined ? [] : ["--no-track", "-b", checkedRef(create)]),
+    ...(ref === undefined ? [] : [ref]),
+    "--",
+  ]);
   const head = await git.line(["symbolic-ref", "--quiet", "--short", "HEAD"]);
   const at = head === undefined ? "a detached HEAD" : `branch ${listedName(head)}`;
   return textResult(`Now on ${at}.${notRun(git)}`);
@@ -191,17 +191,14 @@ async function checkoutPaths(
   paths: readonly string[],
 ): Promise<AgentToolResult> {
   await refuseProtected(git, await changedFiles(git, args, paths));
-  await git.run(
-    [
-      "checkout",
-      "--quiet",
-      "--no-recurse-submodules",
-      ...(ref === undefined ? [] : [ref]),
-      "--",
-      ...paths.map(literal),
-    ],
-    { write: true },
-  );
+  await git.write([
+    "checkout",
+    "--quiet",
+    "--no-recurse-submodules",
+    ...(ref === undefined ? [] : [ref]),
+    "--",
+    ...paths.map(literal),
+  ]);
   const from = ref === undefined ? "what is staged" : ref;
   return textResult(`Put back to ${from}: ${paths.join(", ")}.${notRun(git)}`);
 }
@@ -211,28 +208,24 @@ export async function reset(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const paths = await resolvePaths(git.env, args);
   const ref = checkedRef(args.ref ?? "HEAD");
   if (paths.length > 0) {
-    if (args.mode !== undefined)
-      throw new GitError("git reset takes mode or paths, not both.", null);
+    if (args.mode !== undefined) throw new GitError("git reset takes mode or paths, not both.");
     const hasCommit = (await headCommit(git)) !== undefined;
-    await git.run(
+    await git.write(
       hasCommit || args.ref !== undefined
         ? ["reset", "--quiet", ref, "--", ...paths.map(literal)]
         : ["rm", "--cached", "-r", "--quiet", "--ignore-unmatch", "--", ...paths.map(literal)],
-      { write: true },
     );
     return textResult(`No longer staged: ${paths.join(", ")}. The files are as they were.`);
   }
   const to = await findCommit(git, ref);
   const before = await headCommit(git);
   if (mode !== "hard") {
-    await git.run(["reset", `--${mode}`, "--quiet", to, "--"], { write: true });
+    await git.write(["reset", `--${mode}`, "--quiet", to, "--"]);
     const was = before === undefined ? "" : ` It was at ${before}.`;
     return textResult(`HEAD is now at ${to}; the files are as they were.${was}`);
   }
   await refuseProtected(git, await changedFiles(git, args, paths));
-  await git.run(["reset", "--hard", "--quiet", "--no-recurse-submodules", to, "--"], {
-    write: true,
-  });
+  await git.write(["reset", "--hard", "--quiet", "--no-recurse-submodules", to, "--"]);
   const text = `HEAD and all files are now at ${to}. Changes that were not committed are gone.${notRun(git)}`;
   if (before === undefined || before === to) return textResult(text);
   return withWayBack(`${text} HEAD was at ${before}.`, {
@@ -247,7 +240,7 @@ export async function clean(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const doomed = await changedFiles(git, args, paths);
   if (doomed.length === 0) return textResult("There is nothing to remove.");
   await refuseProtected(git, doomed);
-  await git.run(["clean", "-f", "-d", "--quiet", "--", ...paths.map(literal)], { write: true });
+  await git.write(["clean", "-f", "-d", "--quiet", "--", ...paths.map(literal)]);
   const names = doomed.slice(0, MAX_GIT_ENTRIES).map(listedName);
   const more = doomed.length - names.length;
   const text = [
@@ -263,17 +256,11 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
   if (redirects.length > 0) {
     throw new GitError(
       `The repository's config sets ${redirects.map(listedName).join(", ")}, so a push may not go where it says, and is not made. Ask the user to look at that.`,
-      null,
     );
   }
   const { remote, branch: name, urls } = await pushTarget(git, args);
-  const known = await git.line([
-    "rev-parse",
-    "--quiet",
-    "--verify",
-    `refs/remotes/${remote}/${name}^{commit}`,
-  ]);
-  const { stdout } = await git.run(
+  const known = await resolveRef(git, `refs/remotes/${remote}/${name}^{commit}`);
+  const { stdout } = await git.write(
     [
       "push",
       "--porcelain",
@@ -286,7 +273,7 @@ export async function push(git: Git, args: GitArgs): Promise<AgentToolResult> {
       remote,
       `refs/heads/${name}:refs/heads/${name}`,
     ],
-    { write: true, network: true, timeoutMs: PUSH_TIMEOUT_MS },
+    { network: true, timeoutMs: PUSH_TIMEOUT_MS },
   );
   const output = fromSource({ kind: "command", name: "git push" }, sanitize(stdout.head).trimEnd());
   const text = [`Pushed ${listedName(name)} to ${urls.join(", ")}.`, output];
@@ -305,13 +292,16 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
       return showStash(git, args, ref);
     case "push": {
       await refuseProtected(git, await changedNames(git, ["HEAD"]));
-      const before = await git.line(["rev-parse", "--quiet", "--verify", "refs/stash"]);
+      const before = await resolveRef(git, "refs/stash");
       const message = args.message === undefined ? [] : [`--message=${args.message}`];
-      await git.run(
-        ["stash", "push", "--quiet", ...(args.all ? ["--include-untracked"] : []), ...message],
-        { write: true },
-      );
-      const made = await git.line(["rev-parse", "--quiet", "--verify", "refs/stash"]);
+      await git.write([
+        "stash",
+        "push",
+        "--quiet",
+        ...(args.all ? ["--include-untracked"] : []),
+        ...message,
+      ]);
+      const made = await resolveRef(git, "refs/stash");
       return textResult(
         made === undefined || made === before
           ? "There was nothing to stash."
@@ -321,9 +311,7 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
     case "apply":
     case "pop": {
       const id = await findCommit(git, ref);
-      const untracked = await git.line(["rev-parse", "--quiet", "--verify", `${id}^3`], {
-        answers: [0, 1, 128],
-      });
+      const untracked = await resolveRef(git, `${id}^3`, [0, 1, 128]);
       const kept =
         untracked === undefined
           ? ""
@@ -332,12 +320,12 @@ export async function stash(git: Git, args: GitArgs): Promise<AgentToolResult> {
         ...(await changedNames(git, [`${id}^1`, id])),
         ...kept.split("\0").filter((name) => name !== ""),
       ]);
-      await git.run(["stash", operation, "--quiet", ref], { write: true });
+      await git.write(["stash", operation, "--quiet", ref]);
       return textResult(`The stash ${ref} (${id}) is applied.${notRun(git)}`);
     }
     case "drop": {
       const id = await findCommit(git, ref);
-      await git.run(["stash", "drop", "--quiet", ref], { write: true });
+      await git.write(["stash", "drop", "--quiet", ref]);
       return withWayBack(`The stash ${ref} is dropped. It was ${id}.`, {
         action: "stash",
         operation: "apply",

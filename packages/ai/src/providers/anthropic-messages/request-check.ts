@@ -7,7 +7,6 @@ import {
   isBlank,
   toList,
   type Problems,
-  type RequestCheck,
   requestCheck,
 } from "../testing/problems.ts";
 
@@ -62,7 +61,7 @@ const OF_ASSISTANTS = ["text", ...THINKING, "tool_use", "compaction", "fallback"
 const SERVER_BLOCK = /^(server_tool_use|mcp_tool_use|[a-z_]+_tool_result)$/;
 
 /** A request to Anthropic's Messages API. */
-const check: RequestCheck = requestCheck((problems, body, model) => {
+const check = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   const limit = body["max_tokens"];

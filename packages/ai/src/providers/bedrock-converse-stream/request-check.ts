@@ -11,7 +11,6 @@ import {
   isFields,
   toList,
   type Problems,
-  type RequestCheck,
   requestCheck,
 } from "../testing/problems.ts";
 
@@ -49,7 +48,7 @@ const OF_BOTH = ["cachePoint", "citationsContent"];
 const IN_RESULTS = ["text", "json", "image", "document", "video", "searchResult"];
 
 /** A request to ConverseStream. `model` is the id in the address. */
-const check: RequestCheck = requestCheck((problems, body, model) => {
+const check = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   const messages = problems.filled(body["messages"], "messages").map((message, index) => {
     const at = `messages[${index}]`;

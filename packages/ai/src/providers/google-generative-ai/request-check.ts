@@ -6,7 +6,6 @@ import {
   isFields,
   toList,
   type Problems,
-  type RequestCheck,
   requestCheck,
 } from "../testing/problems.ts";
 
@@ -75,7 +74,7 @@ const LEVELS = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 const SIGNED_SINCE = 3;
 
 /** A request to the Gemini API. `model` is the id in the address. */
-const check: RequestCheck = requestCheck((problems, body, model) => {
+const check = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   const contents = problems.filled(body["contents"], "contents").map((content, index) => {
     const { parts, role } = problems.fields(content, `contents[${index}]`);

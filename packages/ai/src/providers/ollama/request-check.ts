@@ -1,12 +1,5 @@
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
-import {
-  toFields,
-  type Fields,
-  toList,
-  type Problems,
-  type RequestCheck,
-  requestCheck,
-} from "../testing/problems.ts";
+import { toFields, type Fields, toList, type Problems, requestCheck } from "../testing/problems.ts";
 
 // "Generate a chat message" and "Tool calling" in Ollama's API documentation.
 
@@ -37,7 +30,7 @@ const ROLES = ["system", "user", "assistant", "tool"];
 const LEVELS = [undefined, true, false, "low", "medium", "high", "max"];
 
 /** A request to Ollama's chat API. */
-const check: RequestCheck = requestCheck((problems, body) => {
+const check = requestCheck((problems, body) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   problems.mustBeIn(body["think"], LEVELS, "think");

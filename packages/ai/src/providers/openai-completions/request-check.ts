@@ -255,10 +255,10 @@ function checkParameters(problems: Problems, body: Fields, dialect: Dialect, mod
 }
 
 /** A request to OpenAI itself. */
-const check: RequestCheck = chatCheck({ ...OPENAI, own: true });
+const check = chatCheck({ ...OPENAI, own: true });
 
 /** "Chat" in Mistral's API reference; the order of roles is in its errors (code 3230). */
-const checkMistral: RequestCheck = chatCheck({
+const checkMistral = chatCheck({
   ...OPENAI,
   keys: new Set([
     "model",
@@ -293,7 +293,7 @@ const checkMistral: RequestCheck = chatCheck({
 });
 
 /** "API reference" and "Reasoning tokens" in OpenRouter's documentation. */
-const checkOpenRouter: RequestCheck = chatCheck({
+const checkOpenRouter = chatCheck({
   ...OPENAI,
   keys: new Set([
     ...OPENAI_KEYS,
@@ -311,7 +311,7 @@ const checkOpenRouter: RequestCheck = chatCheck({
 });
 
 /** "Create chat completion", "Thinking mode" and "Tool calls" in DeepSeek's documentation. */
-const checkDeepSeek: RequestCheck = chatCheck({
+const checkDeepSeek = chatCheck({
   ...OPENAI,
   keys: new Set([...OPENAI_KEYS, "thinking"]),
   messageKeys: ["reasoning_content", "prefix"],
@@ -320,7 +320,7 @@ const checkDeepSeek: RequestCheck = chatCheck({
 });
 
 /** "Create chat completion" in Perplexity's API reference; it has no tools of ours. */
-const checkPerplexity: RequestCheck = chatCheck({
+const checkPerplexity = chatCheck({
   ...OPENAI,
   keys: new Set([
     "model",
@@ -343,7 +343,7 @@ const checkPerplexity: RequestCheck = chatCheck({
 });
 
 /** "Chat completions" in Groq's API reference. */
-const checkGroq: RequestCheck = chatCheck({
+const checkGroq = chatCheck({
   ...OPENAI,
   keys: new Set([...OPENAI_KEYS, "reasoning_format", "include_reasoning", "documents"]),
   messageKeys: ["reasoning"],

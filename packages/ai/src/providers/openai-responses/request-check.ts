@@ -6,7 +6,6 @@ import {
   type Fields,
   toList,
   type Problems,
-  type RequestCheck,
   requestCheck,
 } from "../testing/problems.ts";
 
@@ -73,7 +72,7 @@ const OTHER_ITEMS = [
 const THINKS = /^(o\d|gpt-[5-9])/;
 
 /** A request to OpenAI's Responses API that keeps nothing at the service. */
-const check: RequestCheck = requestCheck((problems, body, model) => {
+const check = requestCheck((problems, body, model) => {
   problems.onlyKeys(body, KEYS, "body");
   problems.text(body["model"], "model");
   const items =
