@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
+import { parseSync } from "rolldown/utils";
 import { readModule } from "./imports.mjs";
 
 /** The loop is to be read in one sitting. */
@@ -95,23 +96,11 @@ function linkedSources(page, heading) {
  * @returns {number}
  */
 export function countCodeLines(source) {
-  let count = 0;
-  let inComment = false;
-  for (const line of source.split("\n")) {
-    let rest = line.trim();
-    while (rest !== "") {
-      if (inComment) {
-        const end = rest.indexOf("*/");
-        inComment = end < 0;
-        rest = inComment ? "" : rest.slice(end + 2).trim();
-      } else if (rest.startsWith("/*")) {
-        inComment = true;
-        rest = rest.slice(2);
-      } else {
-        if (!rest.startsWith("//")) count += 1;
-        break;
-      }
-    }
-  }
-  return count;
+  const { comments } = parseSync("a.ts", source);
+  const code = comments.reduceRight(
+    (text, { start, end }) =>
+      text.slice(0, start) + text.slice(start, end).replaceAll(/[^\n]/g, "") + text.slice(end),
+    source,
+  );
+  return code.split("\n").filter((line) => line.trim() !== "").length;
 }

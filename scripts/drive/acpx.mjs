@@ -4,9 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { homeIn, installForeign, runForeign } from "./foreign.mjs";
-import { runParts } from "../shared/parts.mjs";
-import { inTemporaryFolder } from "../shared/temporary.mjs";
+import { driveProgram, homeIn, installForeign, runForeign } from "./foreign.mjs";
 
 const ACPX_VERSION = "0.19.1";
 /** acpx runs on this and later ones. */
@@ -20,7 +18,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
 
 /**
- * @typedef {import("../../packages/cli/src/testing/scripted-service.ts").ScriptedService} Service
+ * @typedef {import("./foreign.mjs").Service} Service
  * @typedef {import("./foreign.mjs").Ended} Ended
  * @typedef {{ problems: string[], figures?: string[] }} Found
  */
@@ -170,32 +168,12 @@ async function refused(client, service) {
   };
 }
 
-if (!existsSync(program)) throw new Error(`${program} is not there: npm run build makes it.`);
-const { scriptedService } = await import("../../packages/cli/dist/testing/scripted-service.js");
-const ok = await inTemporaryFolder(async (folder) => {
-  const installed = await install(folder);
-  /** @type {Service} */
-  const service = await scriptedService();
-  const client = new Client(folder, installed, service);
-  try {
-    return await runParts(
-      [
-        { name: "approved", check: () => approved(client, service) },
-        { name: "denied", check: () => denied(client, service) },
-        { name: "kept", check: () => kept(client, service) },
-        { name: "refused", check: () => refused(client, service) },
-        {
-          name: "service",
-          check: () => ({
-            problems: [...service.problems],
-            figures: [`${service.requests.length} requests`],
-          }),
-        },
-      ],
-      (line) => console.log(line),
-    );
-  } finally {
-    await service.close();
-  }
+await driveProgram(program, async (folder, service) => {
+  const client = new Client(folder, await install(folder), service);
+  return [
+    { name: "approved", check: () => approved(client, service) },
+    { name: "denied", check: () => denied(client, service) },
+    { name: "kept", check: () => kept(client, service) },
+    { name: "refused", check: () => refused(client, service) },
+  ];
 });
-process.exitCode = ok ? 0 : 1;

@@ -1,14 +1,17 @@
 // Programs that others wrote, for checks that hold ours against them.
-import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { mustRun, plainEnvironment } from "../shared/command.mjs";
+import { mustRun, plainEnvironment, run } from "../shared/command.mjs";
+import { runParts } from "../shared/parts.mjs";
+import { inTemporaryFolder } from "../shared/temporary.mjs";
 
 const NODE_VERSION = "24.21.0";
 const DEADLINE_MS = 60_000;
 
 /**
  * @typedef {{ code: number, stdout: string, stderr: string }} Ended
+ * @typedef {import("../../packages/cli/src/testing/scripted-service.ts").ScriptedService} Service
+ * @typedef {import("../shared/parts.mjs").Part} Part
  */
 
 /**
@@ -75,17 +78,34 @@ export function homeIn(folder, node, service) {
  * @returns {Promise<Ended>}
  */
 export function runForeign(node, args, options) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(node, args, {
-      ...options,
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: DEADLINE_MS,
+  return run(node, args, { ...options, timeout: DEADLINE_MS });
+}
+
+/**
+ * Runs the parts that `makeParts` makes for the built program, with an empty folder and a service
+ * in the place of the real one, and sets the exit code. Nothing may be wrong with what the service
+ * was asked, either.
+ *
+ * @param {string} program
+ * @param {(folder: string, service: Service) => Promise<Part[]>} makeParts
+ */
+export async function driveProgram(program, makeParts) {
+  if (!existsSync(program)) throw new Error(`${program} is not there: npm run build makes it.`);
+  const { scriptedService } = await import("../../packages/cli/dist/testing/scripted-service.js");
+  const ok = await inTemporaryFolder(async (folder) => {
+    /** @type {Service} */
+    const service = await scriptedService();
+    const checkService = () => ({
+      problems: [...service.problems],
+      figures: [`${service.requests.length} requests`],
     });
-    let stdout = "";
-    let stderr = "";
-    child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
-    child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code: code ?? 1, stdout, stderr }));
+    try {
+      const parts = await makeParts(folder, service);
+      parts.push({ name: "service", check: checkService });
+      return await runParts(parts, (line) => console.log(line));
+    } finally {
+      await service.close();
+    }
   });
+  process.exitCode = ok ? 0 : 1;
 }

@@ -7,9 +7,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { homeIn, installForeign, runForeign } from "./foreign.mjs";
-import { runParts } from "../shared/parts.mjs";
-import { inTemporaryFolder } from "../shared/temporary.mjs";
+import { driveProgram, homeIn, installForeign, runForeign } from "./foreign.mjs";
 
 const SERVER = "@modelcontextprotocol/server-everything";
 const SERVER_VERSION = "2026.8.31";
@@ -24,7 +22,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const program = process.argv[2] ?? join(root, "packages/cli/bundle/gyre.js");
 
 /**
- * @typedef {import("../../packages/cli/src/testing/scripted-service.ts").ScriptedService} Service
+ * @typedef {import("./foreign.mjs").Service} Service
  * @typedef {import("./foreign.mjs").Ended} Ended
  * @typedef {{ problems: string[], figures?: string[] }} Found
  * @typedef {{ node: string, server: string, inspector: string }} Installed
@@ -241,26 +239,13 @@ async function inspected(place) {
   return { problems, figures: [`${seen.length + 1} commands`] };
 }
 
-if (!existsSync(program)) throw new Error(`${program} is not there: npm run build makes it.`);
-const { scriptedService } = await import("../../packages/cli/dist/testing/scripted-service.js");
-const ok = await inTemporaryFolder(async (folder) => {
+await driveProgram(program, async (folder, service) => {
   const installed = await install(folder);
-  /** @type {Service} */
-  const service = await scriptedService();
   /** @param {string} name */
   const place = (name) => new Place(join(folder, name), installed, service);
-  try {
-    return await runParts(
-      [
-        { name: "stdio", check: () => overStdio(place("stdio"), service) },
-        { name: "http", check: () => overHttp(place("http"), service) },
-        { name: "inspector", check: () => inspected(place("inspector")) },
-        { name: "service", check: () => ({ problems: [...service.problems] }) },
-      ],
-      (line) => console.log(line),
-    );
-  } finally {
-    await service.close();
-  }
+  return [
+    { name: "stdio", check: () => overStdio(place("stdio"), service) },
+    { name: "http", check: () => overHttp(place("http"), service) },
+    { name: "inspector", check: () => inspected(place("inspector")) },
+  ];
 });
-process.exitCode = ok ? 0 : 1;

@@ -14,27 +14,28 @@ export function plainEnvironment() {
  *
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
- * @returns {Promise<{ code: number, stdout: string, output: string }>} `output` is both streams
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv, timeout?: number }} options
+ * @returns {Promise<{ code: number, stdout: string, stderr: string, output: string }>} `output` is both
  */
-export function run(program, args, { cwd, env = plainEnvironment() }) {
+export function run(program, args, { cwd, env = plainEnvironment(), timeout }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      cwd,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const stdio = /** @type {["ignore", "pipe", "pipe"]} */ (["ignore", "pipe", "pipe"]);
+    const child = spawn(program, args, { cwd, env, timeout, stdio });
     let stdout = "";
+    let stderr = "";
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       stdout += text;
       output += text;
     });
-    child.stderr.setEncoding("utf8").on("data", (text) => (output += text));
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      stderr += text;
+      output += text;
+    });
     child.on("error", reject);
     child.on("close", (code, signal) => {
       if (signal !== null) output += `\n${program} was ended by ${signal}\n`;
-      resolve({ code: code ?? 1, stdout, output });
+      resolve({ code: code ?? 1, stdout, stderr, output });
     });
   });
 }

@@ -354,19 +354,27 @@ export function getPattern(pattern: string | RegExp): RegExp {
   }
 }
 
+/** The checks of how many items or properties a value has. */
+function sizeChecks(least: unknown, most: unknown, noun: string) {
+  const create = (limit: unknown, words: string, fits: (size: number, limit: number) => boolean) =>
+    typeof limit !== "number"
+      ? []
+      : (size: number, value: unknown, at: Report | undefined) =>
+          fits(size, limit) || fail(at, "expected", `${words} ${count(limit, noun)}`, value);
+  return [
+    create(least, "at least", (size, limit) => size >= limit),
+    create(most, "at most", (size, limit) => size <= limit),
+  ].flat();
+}
+
 function arrayChecks(schema: JsonSchema, createCheck: (schema: unknown) => Check): Check[] {
   const rules: Check[] = [];
   const rule = (test: (value: readonly unknown[], at: Report | undefined) => boolean) => {
     rules.push((value, at) => !Array.isArray(value) || test(value, at));
   };
   const { minItems, maxItems } = schema;
-  if (typeof minItems === "number") {
-    const text = `at least ${count(minItems, "item")}`;
-    rule((value, at) => value.length >= minItems || fail(at, "expected", text, value));
-  }
-  if (typeof maxItems === "number") {
-    const text = `at most ${count(maxItems, "item")}`;
-    rule((value, at) => value.length <= maxItems || fail(at, "expected", text, value));
+  for (const check of sizeChecks(minItems, maxItems, "item")) {
+    rule((value, at) => check(value.length, value, at));
   }
   if (schema["uniqueItems"] === true) {
     rule(
@@ -488,19 +496,8 @@ function objectChecks(schema: JsonSchema, createCheck: (schema: unknown) => Chec
     });
   }
   const { minProperties, maxProperties } = schema;
-  if (typeof minProperties === "number") {
-    const text = `at least ${count(minProperties, "property")}`;
-    rule(
-      (value, at) =>
-        Object.keys(value).length >= minProperties || fail(at, "expected", text, value),
-    );
-  }
-  if (typeof maxProperties === "number") {
-    const text = `at most ${count(maxProperties, "property")}`;
-    rule(
-      (value, at) =>
-        Object.keys(value).length <= maxProperties || fail(at, "expected", text, value),
-    );
+  for (const check of sizeChecks(minProperties, maxProperties, "property")) {
+    rule((value, at) => check(Object.keys(value).length, value, at));
   }
   const dependent = [
     ...Object.entries(toMap(schema["dependentRequired"])),

@@ -11,6 +11,7 @@ import {
   type FileInfo,
   type OpenedFile,
   PathError,
+  type PathFault,
   type ReadFile,
   type ResolvedPath,
   type ResolveOptions,
@@ -80,12 +81,7 @@ export class FolderWorkspace implements Workspace {
   list(path: string): Promise<Entry[]> {
     return this.#at(path, false, async (walked) => {
       await throwIfMissing(path, walked);
-      if (walked.leaf)
-        throw new PathError(
-          "not_a_folder",
-          path,
-          `${shown(path)} is not a folder. Read it instead.`,
-        );
+      if (walked.leaf) throw pathError("not_a_folder", path, "is not a folder. Read it instead.");
       const entries = await walked.folder.list();
       return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
     });
@@ -187,20 +183,16 @@ async function readSettled(
   for (let reads = 0; reads < MAX_READS; reads++) {
     const bytes = await readAll(handle, before.size, maxBytes);
     if (!bytes)
-      throw new PathError(
+      throw pathError(
         "too_large",
         path,
-        `${shown(path)} has more than the ${maxBytes} bytes that are read at once. Read a part of it.`,
+        `has more than the ${maxBytes} bytes that are read at once. Read a part of it.`,
       );
     const after: FileInfo = { ...toIdentity(await handle.stat({ bigint: true })), ...named(info) };
     if (isIdentical(before, after)) return { bytes, info: after };
     before = after;
   }
-  throw new PathError(
-    "changed",
-    path,
-    `${shown(path)} keeps changing while it is read. Try again later.`,
-  );
+  throw pathError("changed", path, "keeps changing while it is read. Try again later.");
 }
 
 function named(info: FileInfo): Pick<FileInfo, "path" | "kind" | "mode"> {
@@ -352,10 +344,10 @@ function linkInPlace(path: string, folder: FolderSpot, name: string, temporary: 
 
 function throwIfProtected(path: string, walked: Walked): void {
   if (!walked.isProtected) return;
-  throw new PathError(
+  throw pathError(
     "read_only",
     path,
-    `${shown(path)} is read-only for tools: it steers version control, an agent, an editor or a shell. Ask the person to change it.`,
+    `is read-only for tools: it steers version control, an agent, an editor or a shell. Ask the person to change it.`,
   );
 }
 
@@ -372,11 +364,7 @@ function throwIfChanged(
 }
 
 function changed(path: string): PathError {
-  return new PathError(
-    "changed",
-    path,
-    `${shown(path)} has changed since it was looked at. Read it again.`,
-  );
+  return pathError("changed", path, "has changed since it was looked at. Read it again.");
 }
 
 async function throwIfMissing(path: string, walked: Walked): Promise<void> {
@@ -394,7 +382,7 @@ async function throwIfMissing(path: string, walked: Walked): Promise<void> {
       ? `the folder ${shown([...parent, name].join("/"))} is not there`
       : "nothing is there";
   const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
-  throw new PathError("missing", path, `${shown(path)} was not found: ${what}.${hint}`);
+  throw pathError("missing", path, `was not found: ${what}.${hint}`);
 }
 
 async function listIfAllowed(folder: FolderSpot): Promise<Entry[]> {
@@ -410,7 +398,12 @@ async function listIfAllowed(folder: FolderSpot): Promise<Entry[]> {
 function notAFile(path: string, walked: Walked): PathError {
   const isFolder = !walked.leaf || walked.saysFolder;
   const what = isFolder ? "a folder, not a file" : "not a regular file";
-  return new PathError("not_a_file", path, `${shown(path)} is ${what}. Name a file.`);
+  return pathError("not_a_file", path, `is ${what}. Name a file.`);
+}
+
+/** An error whose message begins with the path. */
+function pathError(fault: PathFault, path: string, problem: string): PathError {
+  return new PathError(fault, path, `${shown(path)} ${problem}`);
 }
 
 function toFileInfo(names: readonly string[], stats: BigIntStats): FileInfo {
@@ -447,7 +440,7 @@ function forPeople(error: unknown, path: string): unknown {
         `The system does not allow this for ${where} (${code}).`,
       );
     case "ENAMETOOLONG":
-      return new PathError("invalid", path, `${where} is longer than the file system takes.`);
+      return pathError("invalid", path, "is longer than the file system takes.");
     case "ENOENT":
     case "ENOTDIR":
     case "EEXIST":

@@ -1,5 +1,6 @@
-import type { BigIntStats } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
+import { type BigIntStats, readlinkSync } from "node:fs";
+import { type FileHandle, readdir } from "node:fs/promises";
+import { errnoOf } from "@gyre/ai";
 import type { Entry } from "./types.ts";
 
 /** What was found under a name, links not followed. Held until `close`. */
@@ -68,4 +69,39 @@ export function findKind(entry: {
   if (entry.isFile()) return "file";
   if (entry.isDirectory()) return "folder";
   return entry.isSymbolicLink() ? "link" : "other";
+}
+
+export async function listEntries(path: string): Promise<Entry[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.map((entry) => ({ name: entry.name, kind: findKind(entry) }));
+}
+
+export function readLink(path: string): Buffer | undefined {
+  try {
+    return readlinkSync(path, "buffer");
+  } catch (error) {
+    // Windows does not name what is wrong with a file that is no link.
+    if (["EINVAL", "ENOENT", "UNKNOWN"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+/** Syncs the folder that `open` opens. */
+export async function syncFolder(open: () => Promise<FileHandle>): Promise<void> {
+  let handle: FileHandle;
+  try {
+    handle = await open();
+  } catch (error) {
+    // A folder that may be changed but not read cannot be synced by its user.
+    if (errnoOf(error) === "EACCES") return;
+    throw error;
+  }
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Some file systems have no such thing for folders.
+    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error;
+  } finally {
+    await handle.close();
+  }
 }

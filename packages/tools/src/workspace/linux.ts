@@ -6,15 +6,21 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readlinkSync,
   renameSync,
   statSync,
   unlinkSync,
 } from "node:fs";
-import { access, type FileHandle, open, readdir } from "node:fs/promises";
+import { access, open } from "node:fs/promises";
 import { errnoOf } from "@gyre/ai";
-import type { Entry } from "./types.ts";
-import { type FolderSpot, isSame, findKind, type Spot } from "./folder.ts";
+import {
+  findKind,
+  type FolderSpot,
+  isSame,
+  listEntries,
+  readLink,
+  type Spot,
+  syncFolder,
+} from "./folder.ts";
 
 /** Linux's `O_PATH`, which Node does not name: a hold on a file without opening it. */
 const O_PATH = 0x200000;
@@ -58,13 +64,13 @@ function folderSpot(fd: number, stats: BigIntStats): FolderSpot {
     verify: () => {},
     look: (name) => look(at(name)),
     readLink: (name) => readLink(at(name)),
-    list: () => list(way),
+    list: () => listEntries(way),
     makeFolder: (name) => mkdirSync(at(name), NEW_FOLDER_MODE),
     create: (name, mode) => open(at(name), MAKE, mode),
     rename: (from, to) => renameSync(at(from), at(to)),
     link: (from, to) => linkSync(at(from), at(to)),
     unlink: (name) => unlinkSync(at(name)),
-    sync: () => sync(way),
+    sync: () => syncFolder(() => open(way, constants.O_RDONLY | constants.O_DIRECTORY)),
   };
 }
 
@@ -89,37 +95,4 @@ function look(path: string): Spot | undefined {
     open: () => open(wayTo(fd), READ),
     checkWritable: () => access(wayTo(fd), constants.W_OK),
   };
-}
-
-function readLink(path: string): Buffer | undefined {
-  try {
-    return readlinkSync(path, "buffer");
-  } catch (error) {
-    if (errnoOf(error) === "EINVAL" || errnoOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
-async function list(way: string): Promise<Entry[]> {
-  const entries = await readdir(way, { withFileTypes: true });
-  return entries.map((entry) => ({ name: entry.name, kind: findKind(entry) }));
-}
-
-async function sync(way: string): Promise<void> {
-  let handle: FileHandle;
-  try {
-    handle = await open(way, constants.O_RDONLY | constants.O_DIRECTORY);
-  } catch (error) {
-    // A folder that may be changed but not read cannot be synced by its user.
-    if (errnoOf(error) === "EACCES") return;
-    throw error;
-  }
-  try {
-    await handle.sync();
-  } catch (error) {
-    // Some file systems have no such thing for folders.
-    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error;
-  } finally {
-    await handle.close();
-  }
 }

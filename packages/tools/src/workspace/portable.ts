@@ -4,14 +4,21 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  readlinkSync,
   renameSync,
   unlinkSync,
 } from "node:fs";
-import { access, type FileHandle, open, readdir } from "node:fs/promises";
+import { access, type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { errnoOf } from "@gyre/ai";
-import { type FolderSpot, isSame, findKind, ReplacedError, type Spot } from "./folder.ts";
+import {
+  findKind,
+  type FolderSpot,
+  isSame,
+  listEntries,
+  readLink,
+  ReplacedError,
+  type Spot,
+  syncFolder,
+} from "./folder.ts";
 
 // Windows has neither, and no links that an ordinary user could make.
 const NO_FOLLOW = process.platform === "win32" ? 0 : constants.O_NOFOLLOW;
@@ -63,17 +70,17 @@ function folderSpot(path: string, stats: BigIntStats, check: () => void): Folder
     // Unchecked: the walk verifies where it has come to, once.
     look: (name) => look(at(name), check),
     readLink: (name) => readLink(at(name)),
-    list: () =>
-      checkedLater(async () => {
-        const entries = await readdir(path, { withFileTypes: true });
-        return entries.map((entry) => ({ name: entry.name, kind: findKind(entry) }));
-      }),
+    list: () => checkedLater(() => listEntries(path)),
     makeFolder: (name) => checked(() => mkdirSync(at(name), NEW_FOLDER_MODE)),
     create: (name, mode) => openChecked(at(name), MAKE, check, undefined, mode),
     rename: (from, to) => checked(() => renameSync(at(from), at(to))),
     link: (from, to) => checked(() => linkSync(at(from), at(to))),
     unlink: (name) => checked(() => unlinkSync(at(name))),
-    sync: () => sync(path, stats, check),
+    sync: async () => {
+      // Windows does not open folders, and writes their entries by itself.
+      if (process.platform === "win32") return;
+      await syncFolder(() => openChecked(path, READ | constants.O_DIRECTORY, check, stats));
+    },
   };
 }
 
@@ -118,36 +125,5 @@ async function openChecked(
   } catch (error) {
     await handle.close();
     throw error;
-  }
-}
-
-function readLink(path: string): Buffer | undefined {
-  try {
-    return readlinkSync(path, "buffer");
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === "EINVAL" || code === "ENOENT" || code === "UNKNOWN") return undefined;
-    throw error;
-  }
-}
-
-async function sync(path: string, stats: BigIntStats, check: () => void): Promise<void> {
-  // Windows does not open folders, and writes their entries by itself.
-  if (process.platform === "win32") return;
-  let handle: FileHandle;
-  try {
-    handle = await openChecked(path, READ | constants.O_DIRECTORY, check, stats);
-  } catch (error) {
-    // A folder that may be changed but not read cannot be synced by its user.
-    if (errnoOf(error) === "EACCES") return;
-    throw error;
-  }
-  try {
-    await handle.sync();
-  } catch (error) {
-    // Some file systems have no such thing for folders.
-    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error;
-  } finally {
-    await handle.close();
   }
 }

@@ -38,6 +38,9 @@ type Action =
   | "tools"
   | "thinking";
 
+/** How often the user changes what waits or how the agent works, to everything else. */
+const CHANGES = { take: 1, edit: 1, move: 1, mode: 1, model: 1, tools: 1, thinking: 1 };
+
 /** A user who prompts, steers, aborts and changes their mind, at any time. */
 export class User implements Reactions {
   readonly #world: World;
@@ -74,13 +77,7 @@ export class User implements Reactions {
       followUp: 2,
       abort: 1,
       continue: 1,
-      take: 1,
-      edit: 1,
-      move: 1,
-      mode: 1,
-      model: 1,
-      tools: 1,
-      thinking: 1,
+      ...CHANGES,
     });
     this.#world.note(() => `in the middle of ${where}:`);
     this.#do(action, random);
@@ -107,13 +104,7 @@ export class User implements Reactions {
       followUp: 4,
       abort: 4,
       continue: 4,
-      take: 1,
-      edit: 1,
-      move: 1,
-      mode: 1,
-      model: 1,
-      tools: 1,
-      thinking: 1,
+      ...CHANGES,
     });
   }
 
