@@ -1,36 +1,6 @@
 import { isRetryable } from "../../messages/failure.ts";
 import type { Failure, FailureKind } from "../../messages/messages.ts";
-import {
-  ADDRESS,
-  AUTH,
-  CLEAR_CODES,
-  CONTEXT,
-  DAILY,
-  FIRST_ERROR,
-  FIRST_SERVER_ERROR,
-  INPUT_SIDE,
-  LIMIT_AND_REQUESTED,
-  MISSING,
-  MODEL_FAULT,
-  MODEL_FAULT_CODES,
-  NO_QUOTA,
-  NOT_FOUND,
-  OUTPUT_OVER_CONTEXT,
-  OUTPUT_SIDE,
-  OVERFLOW,
-  OVERLOADED,
-  QUOTA,
-  RATE,
-  REFUSED,
-  STATUS_KIND,
-  TIMED_OUT,
-  TOO_LARGE,
-  TOO_LARGE_STATUS,
-  TOO_MANY,
-  TOO_MUCH,
-  VAGUE_CODES,
-  WAIT_IN_TEXT,
-} from "./patterns.ts";
+import * as patterns from "./patterns.ts";
 import type { ErrorReport } from "./report.ts";
 import { parseDuration } from "./retry-after.ts";
 import { MAX_TEXT } from "./text.ts";
@@ -50,33 +20,33 @@ export function classify(report: ErrorReport, status: number | undefined): Verdi
   const text = [...report.messages, ...report.hints]
     .join("\n")
     .slice(0, MAX_TEXT)
-    .replaceAll(ADDRESS, " ");
-  for (const [, wait = ""] of text.matchAll(WAIT_IN_TEXT)) {
+    .replaceAll(patterns.ADDRESS, " ");
+  for (const [, wait = ""] of text.matchAll(patterns.WAIT_IN_TEXT)) {
     const ms = parseDuration(wait) ?? parseDuration(`${wait}s`);
     if (ms !== undefined) report.waits.push(ms);
   }
-  if (report.modelFault || codes.some((code) => MODEL_FAULT_CODES.has(code)))
+  if (report.modelFault || codes.some((code) => patterns.MODEL_FAULT_CODES.has(code)))
     return { kind: "bad_request", retryable: true, because: "model_fault" };
 
   const kind =
-    findKind(codes, CLEAR_CODES) ??
+    findKind(codes, patterns.CLEAR_CODES) ??
     kindFromText(text, status) ??
     (status === undefined ? undefined : kindFromStatus(status)) ??
-    findKind(codes, VAGUE_CODES) ??
+    findKind(codes, patterns.VAGUE_CODES) ??
     "unknown";
 
   // Some services report a fault of the model in a message alone.
-  if ((kind === "bad_request" || kind === "unknown") && MODEL_FAULT.test(text))
+  if ((kind === "bad_request" || kind === "unknown") && patterns.MODEL_FAULT.test(text))
     return { kind: "bad_request", retryable: true, because: "model_fault" };
   if (kind === "rate_limit" || kind === "quota") return classifyLimit(kind, text, codes, report);
   if (kind === "bad_request") {
     if (
-      status === NOT_FOUND ||
-      MISSING.test(text) ||
+      status === patterns.NOT_FOUND ||
+      patterns.MISSING.test(text) ||
       codes.some((code) => code.endsWith("notfound"))
     )
       return { kind, because: "not_found" };
-    if (status === TOO_LARGE_STATUS) return { kind, because: "too_large" };
+    if (status === patterns.TOO_LARGE_STATUS) return { kind, because: "too_large" };
   }
   // The service had accepted the request: what fails then without a reason is its own fault.
   if (kind === "unknown" && status === undefined) return { kind, retryable: true };
@@ -84,31 +54,37 @@ export function classify(report: ErrorReport, status: number | undefined): Verdi
 }
 
 function kindFromText(text: string, status: number | undefined): FailureKind | undefined {
-  if (REFUSED.test(text)) return "refused";
-  if (QUOTA.test(text)) return "quota";
-  if (RATE.test(text)) return "rate_limit";
-  if (status !== TOO_MANY && isOverflow(text)) return "overflow";
-  if (AUTH.test(text)) return "auth";
-  if (OVERLOADED.test(text)) return "overloaded";
+  if (patterns.REFUSED.test(text)) return "refused";
+  if (patterns.QUOTA.test(text)) return "quota";
+  if (patterns.RATE.test(text)) return "rate_limit";
+  if (status !== patterns.TOO_MANY && isOverflow(text)) return "overflow";
+  if (patterns.AUTH.test(text)) return "auth";
+  if (patterns.OVERLOADED.test(text)) return "overloaded";
   // An error of the client stays one, even if its message mentions a timeout.
-  if ((status === undefined || status >= FIRST_SERVER_ERROR) && TIMED_OUT.test(text))
+  if (
+    (status === undefined || status >= patterns.FIRST_SERVER_ERROR) &&
+    patterns.TIMED_OUT.test(text)
+  )
     return "timeout";
   return undefined;
 }
 
 function isOverflow(text: string): boolean {
-  if (OUTPUT_SIDE.test(text)) {
-    if (!INPUT_SIDE.test(text)) return false;
-    const [, asked, context] = OUTPUT_OVER_CONTEXT.exec(text) ?? [];
+  if (patterns.OUTPUT_SIDE.test(text)) {
+    if (!patterns.INPUT_SIDE.test(text)) return false;
+    const [, asked, context] = patterns.OUTPUT_OVER_CONTEXT.exec(text) ?? [];
     if (asked !== undefined && Number(asked) >= Number(context)) return false;
   }
-  if (CONTEXT.test(text) && TOO_MUCH.test(text)) return true;
-  return OVERFLOW.some((pattern) => pattern.test(text));
+  if (patterns.CONTEXT.test(text) && patterns.TOO_MUCH.test(text)) return true;
+  return patterns.OVERFLOW.some((pattern) => pattern.test(text));
 }
 
 function kindFromStatus(status: number): FailureKind | undefined {
-  if (status < FIRST_ERROR) return undefined;
-  return STATUS_KIND[status] ?? (status >= FIRST_SERVER_ERROR ? "unknown" : "bad_request");
+  if (status < patterns.FIRST_ERROR) return undefined;
+  return (
+    patterns.STATUS_KIND[status] ??
+    (status >= patterns.FIRST_SERVER_ERROR ? "unknown" : "bad_request")
+  );
 }
 
 /** Whether waiting helps against a limit, and if not, why. */
@@ -118,18 +94,20 @@ function classifyLimit(
   codes: readonly string[],
   report: ErrorReport,
 ): Verdict {
-  const [, limit, requested] = LIMIT_AND_REQUESTED.exec(text) ?? [];
+  const [, limit, requested] = patterns.LIMIT_AND_REQUESTED.exec(text) ?? [];
   if (kind === "rate_limit") {
     // More in one request than a whole period allows: no wait is long enough.
     const over = requested !== undefined && Number(requested) > Number(limit);
-    if (over || TOO_LARGE.test(text)) return { kind, retryable: false, because: "too_large" };
+    if (over || patterns.TOO_LARGE.test(text))
+      return { kind, retryable: false, because: "too_large" };
   }
-  const daily = DAILY.test(text) || report.codes.some((code) => DAILY.test(code));
+  const daily = patterns.DAILY.test(text) || report.codes.some((code) => patterns.DAILY.test(code));
   const hasWait = report.waits.length > 0;
   if (kind === "rate_limit")
     return daily ? { kind, retryable: hasWait, because: "daily" } : { kind, retryable: true };
   // A quota is final, unless the service names the time of the next attempt.
-  const again = hasWait && !daily && !NO_QUOTA.test(text) && !codes.includes("insufficientquota");
+  const again =
+    hasWait && !daily && !patterns.NO_QUOTA.test(text) && !codes.includes("insufficientquota");
   return { kind, retryable: again };
 }
 

@@ -67,90 +67,70 @@ function describeTransportError(
     chain.findLast(({ message }) => pattern.test(message))?.message;
   const hasName = (name: string): boolean => chain.some((link) => link.name === name);
 
+  const fail = (
+    kind: FailureKind,
+    sign: string,
+    what: string,
+    todo: string,
+    retryable?: boolean,
+  ): TransportFailure => ({
+    kind,
+    sign,
+    what,
+    todo,
+    ...(retryable !== undefined && { retryable }),
+  });
+
+  const sender = `${at.service} at ${host}`;
   let sign = findCode(STALLED_CODES);
-  if (sign !== undefined)
-    return {
-      kind: "stalled",
-      sign,
-      what: `${at.service} at ${host} stopped sending`,
-      todo: "Try again.",
-    };
+  if (sign !== undefined) return fail("stalled", sign, `${sender} stopped sending`, "Try again.");
   sign = findCode(WAITED_CODES) ?? (hasName("TimeoutError") ? "TimeoutError" : undefined);
-  if (sign !== undefined)
-    return {
-      kind: "timeout",
-      sign,
-      what: `${at.service} at ${host} did not answer in time`,
-      todo: "Try again, or allow more time.",
-    };
+  if (sign !== undefined) {
+    const what = `${sender} did not answer in time`;
+    return fail("timeout", sign, what, "Try again, or allow more time.");
+  }
   if (hasName("AbortError"))
-    return { kind: "aborted", sign: "", what: "The request was aborted", todo: "Send it again." };
-  if (findMessage(HEADER_TEXT) !== undefined)
+    return fail("aborted", "", "The request was aborted", "Send it again.");
+  if (findMessage(HEADER_TEXT) !== undefined) {
+    const what = `A header for ${host} holds a character that HTTP does not allow`;
     // Without the message: it quotes the header, which may be the key.
-    return {
-      kind: "bad_request",
-      sign: "",
-      what: `A header for ${host} holds a character that HTTP does not allow`,
-      todo: `Check the key for ${at.service} for stray characters.`,
-    };
+    return fail("bad_request", "", what, `Check the key for ${at.service} for stray characters.`);
+  }
   sign = findCode(/^ERR_INVALID_URL$/) ?? (findMessage(ADDRESS_TEXT) && "invalid address");
-  if (sign !== undefined)
-    return {
-      kind: "bad_request",
-      sign,
-      what: `The address of ${at.service} cannot be used`,
-      todo: `Correct ${at.setBy || "it"}; it begins with http:// or https://.`,
-    };
+  if (sign !== undefined) {
+    const todo = `Correct ${at.setBy || "it"}; it begins with http:// or https://.`;
+    return fail("bad_request", sign, `The address of ${at.service} cannot be used`, todo);
+  }
   sign = findCode(REFUSED_CODES);
-  if (sign !== undefined)
-    return {
-      kind: "network",
-      // A local server does not start because of a retry.
-      ...(isLoopback(host) && { retryable: false }),
-      sign,
-      what: `Nothing answers at ${host}`,
-      todo: `Check that ${at.service} runs there, and its address.`,
-    };
+  if (sign !== undefined) {
+    const todo = `Check that ${at.service} runs there, and its address.`;
+    // A local server does not start because of a retry.
+    const retryable = isLoopback(host) ? false : undefined;
+    return fail("network", sign, `Nothing answers at ${host}`, todo, retryable);
+  }
   sign = findCode(NAME_CODES);
-  if (sign !== undefined)
-    return {
-      kind: "network",
-      sign,
-      what: `The name ${host} was not found`,
-      todo: `Check the address of ${at.service} and the connection to the network.`,
-    };
+  if (sign !== undefined) {
+    const todo = `Check the address of ${at.service} and the connection to the network.`;
+    return fail("network", sign, `The name ${host} was not found`, todo);
+  }
   sign = findCode(CERTIFICATE_CODES);
-  if (sign !== undefined)
-    return {
-      kind: "network",
-      retryable: false,
-      sign,
-      what: `The certificate of ${host} is not trusted`,
-      todo: "Check the address, the clock of this machine and any proxy in between.",
-    };
+  if (sign !== undefined) {
+    const todo = "Check the address, the clock of this machine and any proxy in between.";
+    return fail("network", sign, `The certificate of ${host} is not trusted`, todo, false);
+  }
   sign = findCode(CONNECTION_CODES) ?? findCode(DECODING_CODES) ?? findMessage(CONNECTION_TEXT);
   const first = chain[0]?.message ?? "";
   // The end of the body did not come, whatever the reason.
-  if (at.began)
-    return {
-      kind: "incomplete",
-      sign: shorten(sign ?? first),
-      what: `The response of ${at.service} from ${host} broke off`,
-      todo: "Try again.",
-    };
-  if (sign !== undefined)
-    return {
-      kind: "network",
-      sign: shorten(sign),
-      what: `The connection to ${host} failed`,
-      todo: `Check the network, and that ${at.service} can be reached from here.`,
-    };
-  return {
-    kind: "unknown",
-    sign: shorten(first),
-    what: `The request to ${host} failed`,
-    todo: `Check the settings for ${at.service}.`,
-  };
+  if (at.began) {
+    const what = `The response of ${at.service} from ${host} broke off`;
+    return fail("incomplete", shorten(sign ?? first), what, "Try again.");
+  }
+  if (sign !== undefined) {
+    const todo = `Check the network, and that ${at.service} can be reached from here.`;
+    return fail("network", shorten(sign), `The connection to ${host} failed`, todo);
+  }
+  const todo = `Check the settings for ${at.service}.`;
+  return fail("unknown", shorten(first), `The request to ${host} failed`, todo);
 }
 
 const MAX_SIGN = 200;
