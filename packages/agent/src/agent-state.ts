@@ -7,7 +7,7 @@ import {
 } from "@gyre/ai";
 import type { Compaction } from "./contract/compaction.ts";
 import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts";
-import { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
+import { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
 
 /**
  * What the events of an agent say about it: the one place where events become state, for an
@@ -104,7 +104,7 @@ export class EventState {
   #belongsAtEnd(result: ToolResultMessage): boolean {
     const last = this.messages.at(-1);
     if (last && isAssistant(last)) {
-      this.#calls = callsOf(last);
+      this.#calls = listCalls(last);
       this.#nextCall = 0;
     } else if (!last || last !== this.#lastResult) return false;
     while (this.#nextCall < this.#calls.length) {

@@ -17,7 +17,7 @@ import { EventState, isAssistant, isToolResult } from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
-import { callsOf } from "./transcript/history.ts";
+import { listCalls } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { toPrompts, assertContinuable, drive, makeEnd, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
@@ -721,7 +721,7 @@ export class Agent {
 }
 
 function callIds(message: AgentMessage): string[] {
-  return isAssistant(message) ? callsOf(message).map(({ id }) => id) : [];
+  return isAssistant(message) ? listCalls(message).map(({ id }) => id) : [];
 }
 
 /** Whether a call that waited for a person before the run still does after it. */

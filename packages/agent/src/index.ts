@@ -13,7 +13,7 @@ export {
 export { ContextOverflowError } from "./context/compactor.ts";
 export { SinkError } from "./run/emitter.ts";
 export * from "./contract/compaction.ts";
-export { callsOf, isLlmMessage, withResult } from "./transcript/history.ts";
+export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
 export { type PromptInput, toMessages, userMessage } from "./transcript/input.ts";
 export * from "./observe/logging.ts";
 export {

@@ -6,7 +6,7 @@ import {
   type AgentTool,
   applyCompaction,
   approval,
-  callsOf,
+  listCalls,
   defineTool,
   isLlmMessage,
   Suspend,
@@ -448,7 +448,7 @@ describe("R25: cut off at any byte", () => {
 function openCalls(messages: readonly AgentMessage[]): string[] {
   const open = new Set<string>();
   for (const message of messages.filter(isLlmMessage)) {
-    if (message.role === "assistant") for (const { id } of callsOf(message)) open.add(id);
+    if (message.role === "assistant") for (const { id } of listCalls(message)) open.add(id);
     if (message.role === "toolResult") open.delete(message.toolCallId);
   }
   return [...open];

@@ -79,12 +79,14 @@ class Laboratory {
     ];
     const child = spawn(process.execPath, args, {
       cwd: this.#home,
-      stdio: ["ignore", "pipe", "ignore"],
+      stdio: ["ignore", "pipe", "ignore", "ipc"],
     });
     return new Promise((resolve, reject) => {
       let out = "";
       const timer = setTimeout(() => child.kill("SIGKILL"), silenceMs);
-      child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+      // After each seed. On a busy machine all of them take longer than the silence of one.
+      child.on("message", () => timer.refresh());
+      child.stdout?.setEncoding("utf8").on("data", (text: string) => (out += text));
       child.on("error", reject);
       child.on("close", (code, signal) => {
         clearTimeout(timer);

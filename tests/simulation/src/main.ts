@@ -80,6 +80,8 @@ async function simulateHere({ from, seeds, verbose, first }: Options): Promise<S
   const results: SeedResult[] = [];
   for (let seed = from; seed < from + seeds; seed++) {
     const result = await runSeed(seed, verbose);
+    // The parent, if there is one that listens, knows a hang by the silence.
+    process.send?.(seed);
     if (verbose) for (const line of result.lines) console.log(line);
     if (!result.broken) continue;
     results.push(result);

@@ -3,7 +3,7 @@ import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { applyCompaction, contextLimits } from "./compaction.ts";
 import { classifyCall } from "./facts.ts";
 import { ContextMemory } from "./memory.ts";
-import { callsOf } from "../transcript/history.ts";
+import { listCalls } from "../transcript/history.ts";
 import type { AgentLoopConfig, AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** The parts of a request. `AgentState` has all of them. */
@@ -53,7 +53,7 @@ export function contextBreakdown(
   const memory = new ContextMemory(convertToLlm);
   for (const message of sent.flatMap((each) => memory.toRead(each))) {
     if (message.role === "assistant") {
-      for (const call of callsOf(message)) if (readsFiles(call)) reading.add(call.id);
+      for (const call of listCalls(message)) if (readsFiles(call)) reading.add(call.id);
     }
     const size = estimateMessageTokens(message);
     if (message.role !== "toolResult") texts += size;

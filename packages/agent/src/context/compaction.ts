@@ -12,7 +12,7 @@ import { truncateMiddle } from "../transcript/truncate.ts";
 import type { Compaction, CompactionFacts, ContextConfig } from "../contract/compaction.ts";
 import { formatFacts } from "./facts.ts";
 import { ContextMemory } from "./memory.ts";
-import { callsOf, isLlmMessage } from "../transcript/history.ts";
+import { listCalls, isLlmMessage } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
 export const DEFAULT_TRIGGER_TOKENS = 160_000;
@@ -370,7 +370,7 @@ function findFirstRequestEnd(messages: readonly AgentMessage[]): number {
 }
 
 function describeCalls(message: AssistantMessage): string[] {
-  return callsOf(message).map(
+  return listCalls(message).map(
     ({ name, arguments: args }) => `calls ${name} ${JSON.stringify(args)}`,
   );
 }

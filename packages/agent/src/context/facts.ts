@@ -1,6 +1,6 @@
 import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
 import { oneLine } from "../transcript/truncate.ts";
-import { callsOf, isLlmMessage } from "../transcript/history.ts";
+import { listCalls, isLlmMessage } from "../transcript/history.ts";
 import type { CompactionFacts } from "../contract/compaction.ts";
 import { present, type ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
@@ -42,7 +42,7 @@ export function collectFacts(
       if (text !== "") requests.push(text);
       continue;
     }
-    for (const call of callsOf(message)) {
+    for (const call of listCalls(message)) {
       const { changes: paths = [], command } = classify(call);
       if (!failed.has(call.id)) for (const path of paths) moveToEnd(changed, path);
       if (command !== undefined) moveToEnd(commands, oneLine(command, LINE_CHARS));

@@ -5,7 +5,7 @@ import {
   type Failure,
   IncompleteStreamError,
 } from "@gyre/ai";
-import { callsOf, isIncomplete } from "../transcript/history.ts";
+import { listCalls, isIncomplete } from "../transcript/history.ts";
 import type { Run } from "../run/run.ts";
 
 /** An empty message that says what went wrong. */
@@ -60,6 +60,6 @@ export function explainEmptiness(message: AssistantMessage): string | undefined 
     return true;
   });
   if (!says) return "The model's answer was empty: neither text, thinking nor a tool call.";
-  if (message.stopReason !== "toolUse" || callsOf(message).length > 0) return undefined;
+  if (message.stopReason !== "toolUse" || listCalls(message).length > 0) return undefined;
   return "The model stopped to call a tool, but its answer has no call in it.";
 }

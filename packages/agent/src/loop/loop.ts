@@ -9,7 +9,7 @@ import { SinkError } from "../run/emitter.ts";
 import { Canceled } from "../run/hooks.ts";
 import type { Injected } from "../run/inbox.ts";
 import { Run } from "../run/run.ts";
-import { callsOf, isIncomplete, isLlmMessage } from "../transcript/history.ts";
+import { listCalls, isIncomplete, isLlmMessage } from "../transcript/history.ts";
 import { failedMessage } from "./failed-message.ts";
 import { respond } from "./model-call.ts";
 import { repairTranscript } from "./repair.ts";
@@ -266,13 +266,13 @@ export function assertContinuable(messages: readonly AgentMessage[]): void {
   const last = messages.findLast((message) => !isSkippedByContinue(message));
   if (!last) throw new Error("Cannot continue: no messages in context");
   if (!isLlmMessage(last) || last.role !== "assistant") return;
-  if (callsOf(last).length > 0) return;
+  if (listCalls(last).length > 0) return;
   throw new Error("Cannot continue from message role: assistant");
 }
 
 function isSkippedByContinue(message: AgentMessage): boolean {
   if (!isLlmMessage(message) || message.role !== "assistant") return false;
-  return isIncomplete(message) && callsOf(message).length === 0;
+  return isIncomplete(message) && listCalls(message).length === 0;
 }
 
 function startStream(

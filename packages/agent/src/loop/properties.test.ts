@@ -15,7 +15,7 @@ import {
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "../agent.ts";
-import { callsOf, isIncomplete } from "../transcript/history.ts";
+import { listCalls, isIncomplete } from "../transcript/history.ts";
 import { approval } from "../contract/middleware.ts";
 import { checkGrammar, checkPairs } from "../testing/grammar.ts";
 import { freeze, never, text, tool } from "../testing/play.ts";
@@ -239,9 +239,9 @@ async function live(world: World): Promise<AgentEvent[]> {
   checkPairs(agent.state.messages, new Set(agent.state.pending.map(({ toolCall }) => toolCall.id)));
   // An incomplete message without calls is skipped (R19); the one before it may be an answer.
   const last = agent.state.messages.findLast(
-    (m) => m.role !== "assistant" || !isIncomplete(m) || callsOf(m).length > 0,
+    (m) => m.role !== "assistant" || !isIncomplete(m) || listCalls(m).length > 0,
   );
-  const isAnswered = last?.role === "assistant" && callsOf(last).length === 0;
+  const isAnswered = last?.role === "assistant" && listCalls(last).length === 0;
   if (continues && !isAnswered && agent.state.pending.length === 0) {
     await settles(agent.continue());
   }

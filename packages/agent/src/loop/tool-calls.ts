@@ -7,7 +7,7 @@ import {
   type ToolResultMessage,
 } from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
-import { callsOf, isIncomplete } from "../transcript/history.ts";
+import { listCalls, isIncomplete } from "../transcript/history.ts";
 import { capResult } from "../context/long-results.ts";
 import type { Run } from "../run/run.ts";
 import {
@@ -45,7 +45,7 @@ export function answerCalls(
   run: Run,
   message: AssistantMessage,
 ): CallResults | Promise<CallResults> {
-  const calls = callsOf(message);
+  const calls = listCalls(message);
   run.gauge.count(message, calls.length);
   if (calls.length === 0) return NO_RESULTS;
   return mayRun(message) ? runCalls(run, calls) : refuseCalls(run, message, calls);

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { callsOf, isLlmMessage, withResult } from "../transcript/history.ts";
+import { listCalls, isLlmMessage, withResult } from "../transcript/history.ts";
 import type { AgentEvent, AgentMessage } from "../contract/types.ts";
 
 /** Where in a run the last event was. */
@@ -137,7 +137,7 @@ export class Grammar {
     if (message.role === "assistant") {
       this.#answer = message;
       this.#results = [];
-      this.#calls = callsOf(message);
+      this.#calls = listCalls(message);
       for (const { id } of this.#calls) {
         this.#expect(!this.#ownIds.has(id), event, `the call id ${id} was used before`);
         this.#ownIds.add(id);
@@ -274,7 +274,7 @@ export function checkPairs(
       throw new Error(`Message ${index - 1}: no call before it asked for "${message.toolCallId}".`);
     }
     if (message?.role !== "assistant") continue;
-    for (const { id } of callsOf(message)) {
+    for (const { id } of listCalls(message)) {
       if (pending.has(id)) continue;
       const answer = messages[index];
       if (answer?.role !== "toolResult" || answer.toolCallId !== id) {

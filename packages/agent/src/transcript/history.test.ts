@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message, ToolResultMessage } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
-import { callsOf, isIncomplete, History, isLlmMessage, withResult } from "./history.ts";
+import { listCalls, isIncomplete, History, isLlmMessage, withResult } from "./history.ts";
 import { user } from "../testing/play.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
@@ -166,7 +166,7 @@ describe("a history", () => {
     held.append(user("B"));
     expect(held.outgoing().messages.slice(-2)).toEqual([half, user("B")]);
     const missing = new History([...long, calls("1")]);
-    expect(missing.unanswered()).toEqual([{ message: calls("1"), calls: callsOf(calls("1")) }]);
+    expect(missing.unanswered()).toEqual([{ message: calls("1"), calls: listCalls(calls("1")) }]);
     missing.insertResult(resultFor("1"));
     expect(missing.outgoing().problems).toEqual([]);
   });

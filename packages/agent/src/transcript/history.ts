@@ -53,7 +53,7 @@ class Outbox {
       if (!hasContent(message)) return;
     }
     if (message.role === "assistant") {
-      if (isIncomplete(message) && callsOf(message).length === 0) {
+      if (isIncomplete(message) && listCalls(message).length === 0) {
         // Of several incomplete ones in a row, each started over.
         this.#held = message;
         return;
@@ -143,7 +143,7 @@ export class History {
     this.messages.forEach((message, index) => {
       if (!isLlmMessage(message) || message.role !== "assistant") return;
       const answered = new Set(listResultsAfter(this.messages, index).map((r) => r.toolCallId));
-      const calls = callsOf(message).filter((call) => !answered.has(call.id));
+      const calls = listCalls(message).filter((call) => !answered.has(call.id));
       if (calls.length > 0) found.push({ message, calls });
     });
     return found;
@@ -173,7 +173,7 @@ function findPlace(messages: readonly AgentMessage[], callId: string): number {
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index];
     if (!message || !isLlmMessage(message) || message.role !== "assistant") continue;
-    const order = callsOf(message).map((call) => call.id);
+    const order = listCalls(message).map((call) => call.id);
     const rank = order.indexOf(callId);
     if (rank < 0) continue;
     const last = messages.at(-1) as AgentMessage;
@@ -192,7 +192,7 @@ function findPlace(messages: readonly AgentMessage[], callId: string): number {
 }
 
 /** The tool calls of a message, in order. */
-export function callsOf(message: AssistantMessage): ToolCall[] {
+export function listCalls(message: AssistantMessage): ToolCall[] {
   const calls: ToolCall[] = [];
   for (const block of message.content) if (block.type === "toolCall") calls.push(block);
   return calls;

@@ -2,7 +2,7 @@ import {
   type AgentEndEvent,
   type AgentEvent,
   type AgentRun,
-  callsOf,
+  listCalls,
   jsonLines,
   type Limits,
   logging,
@@ -237,7 +237,7 @@ class AgentHarness implements Harness {
         (message.role !== "assistant" || isComplete(message.stopReason)),
     );
     if (!last) return false;
-    return last.role !== "assistant" || callsOf(last).length > 0;
+    return last.role !== "assistant" || listCalls(last).length > 0;
   }
 
   get session(): Session | undefined {

@@ -1,4 +1,4 @@
-import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
+import { type AgentMessage, listCalls, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { text } from "../conversation/command.ts";
 import { exitText } from "../conversation/user-command.ts";
@@ -68,7 +68,7 @@ function messageText(message: AgentMessage): string {
       return `${message.toolName} ${how}: ${cut(text, MAX_RESULT_CHARS)}`;
     }
     case "assistant": {
-      const calls = callsOf(message).map((call) =>
+      const calls = listCalls(message).map((call) =>
         `Agent calls ${call.name} ${callText(call.name, call.arguments).about}`.trim(),
       );
       const answer = text === "" ? [] : [`Agent: ${cut(text, MAX_MESSAGE_CHARS)}`];

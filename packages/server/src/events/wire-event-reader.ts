@@ -1,5 +1,5 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage, PendingCall } from "@gyre/agent";
-import { callsOf } from "@gyre/agent";
+import { listCalls } from "@gyre/agent";
 import { type AssistantMessage, isRecord, type ToolResultMessage } from "@gyre/ai";
 import type { CompactEvent, MessageHead } from "@gyre/ai/stream";
 import { invalidRequest, type Payload, ProtocolError, WireMessageReader } from "@gyre/protocol";
@@ -158,7 +158,7 @@ export class WireEventReader {
 
   #note(message: AgentMessage): void {
     if (isAssistant(message)) {
-      const [first] = callsOf(message);
+      const [first] = listCalls(message);
       if (first) this.#callers.set(first.id, message);
     } else if (isResult(message)) this.#results.set(message.toolCallId, message);
   }

@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
-import { callsOf, isLlmMessage } from "@gyre/agent";
+import { listCalls, isLlmMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { CompactEventWriter, toCompactEvent, toMessageHead } from "@gyre/ai/stream";
 
@@ -40,7 +40,7 @@ export function toWireEvent(event: AgentEvent): WireEvent {
     }
     case "turn_end": {
       const { message, toolResults } = event;
-      const calls = callsOf(message).map(({ id }) => id);
+      const calls = listCalls(message).map(({ id }) => id);
       const results = toolResults.map(({ toolCallId }) => toolCallId);
       return {
         type,

@@ -1,4 +1,4 @@
-import { type AgentMessage, callsOf, isLlmMessage, withResult } from "@gyre/agent";
+import { type AgentMessage, listCalls, isLlmMessage, withResult } from "@gyre/agent";
 
 /**
  * Messages with their entries, in the order of an agent's list: results go next to their
@@ -30,7 +30,7 @@ export class Transcript {
       if (!isLlmMessage(message)) return;
       if (message.role === "toolResult") since.delete(message.toolCallId);
       if (message.role !== "assistant") return;
-      for (const { id } of callsOf(message)) since.set(id, this.entries[index] ?? 0);
+      for (const { id } of listCalls(message)) since.set(id, this.entries[index] ?? 0);
     });
     return { calls: new Set(since.keys()), since: Math.min(...since.values()) };
   }

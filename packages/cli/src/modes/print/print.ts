@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type AgentEvent, callsOf, isLlmMessage } from "@gyre/agent";
+import { type AgentEvent, listCalls, isLlmMessage } from "@gyre/agent";
 import { textOf, type ToolCall, errorMessage } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
@@ -232,7 +232,7 @@ function isCutShort({ end: { finalMessage } }: Outcome): boolean {
 function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
   const calls: ToolCall[] = [];
   for (const message of end.messages) {
-    if (isLlmMessage(message) && message.role === "assistant") calls.push(...callsOf(message));
+    if (isLlmMessage(message) && message.role === "assistant") calls.push(...listCalls(message));
   }
   const last = calls.at(-1);
   const refused = new Set(denied.map(({ toolCallId }) => toolCallId));

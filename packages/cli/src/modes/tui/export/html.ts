@@ -1,4 +1,4 @@
-import { callsOf, isLlmMessage } from "@gyre/agent";
+import { listCalls, isLlmMessage } from "@gyre/agent";
 import {
   addUsage,
   type AssistantContent,
@@ -69,7 +69,7 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
       yield section("result", resultHtml(message));
     } else if (message?.role === "assistant") {
       usage = addUsage(usage, message.usage);
-      const waiting = new Set(callsOf(message).map((call) => call.id));
+      const waiting = new Set(listCalls(message).map((call) => call.id));
       open = { message, results: new Map(), waiting };
     }
   }

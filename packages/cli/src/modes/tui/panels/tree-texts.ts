@@ -1,4 +1,4 @@
-import { type AgentMessage, callsOf, isLlmMessage } from "@gyre/agent";
+import { type AgentMessage, listCalls, isLlmMessage } from "@gyre/agent";
 import { textOf, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { callText } from "../../../text/tool-text.ts";
@@ -88,7 +88,7 @@ function summarizeMessage(message: AgentMessage): TreeText | null {
   const line = readFirstLine(text);
   if (message.role === "user") return { line: line || "(an image)", prompt: text };
   if (line !== "") return { line };
-  const [call] = callsOf(message);
+  const [call] = listCalls(message);
   if (call)
     return { line: oneLine(`${call.name} ${callText(call.name, call.arguments).about}`).trim() };
   return { line: readFirstLine(message.errorMessage ?? "") || `(${message.stopReason})` };

@@ -1,4 +1,4 @@
-import { callsOf } from "@gyre/agent";
+import { listCalls } from "@gyre/agent";
 import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
 import { type Args, callText } from "../../../text/tool-text.ts";
 import { AnswerBlock } from "./answer-block.ts";
@@ -179,7 +179,7 @@ export class MessageParts {
     const hasFailed = ["error", "aborted", "redirected"].includes(message.stopReason);
     const inOrder = [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => part);
     const named = new Map<string, ToolBlock>();
-    const calls = callsOf(message).values();
+    const calls = listCalls(message).values();
     for (const part of inOrder) {
       if (!(part instanceof ToolBlock) || (hasFailed && !this.#written.has(part))) continue;
       const call = calls.next();
