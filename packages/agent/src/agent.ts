@@ -531,9 +531,8 @@ export class Agent {
           calibration: this.#lastCalibration.calibration,
         }),
     };
-    const { sink = () => {}, streamFn } = this.#options;
-    if (this.#options.context)
-      this.#contextMemory ??= new ContextMemory(this.#options.convertToLlm);
+    const { sink = () => {}, streamFn, context: compacting } = this.#options;
+    if (compacting) this.#contextMemory ??= new ContextMemory(compacting);
     return new Run({
       context,
       config: this.#config(launch),

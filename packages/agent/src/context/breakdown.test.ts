@@ -50,12 +50,12 @@ it("counts what is sent in place of something, and knows no window where there i
   expect(parts).not.toHaveProperty("window");
 });
 
-it("counts messages of the application's own as what convertToLlm makes of them", () => {
+it("counts messages of the application's own as what convertMessage makes of them", () => {
   const note = { role: "note", content: "word ".repeat(100), timestamp: 0 } as const;
   expect(contextBreakdown({ messages: [note] }).messages).toBe(0);
-  const shown = contextBreakdown({
-    messages: [note],
-    convertToLlm: () => [{ ...note, role: "user" }],
-  });
+  const shown = contextBreakdown(
+    { messages: [note] },
+    { convertMessage: () => ({ ...note, role: "user" }) },
+  );
   expect(shown.messages).toBeGreaterThan(100);
 });

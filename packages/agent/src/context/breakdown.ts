@@ -4,7 +4,7 @@ import { applyCompaction, contextLimits } from "./compaction.ts";
 import { classifyCall } from "./facts.ts";
 import { ContextMemory } from "./memory.ts";
 import { listCalls } from "../transcript/history.ts";
-import type { AgentLoopConfig, AgentMessage, AgentTool } from "../contract/types.ts";
+import type { AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** The parts of a request. `AgentState` has all of them. */
 export interface ContextParts {
@@ -13,8 +13,6 @@ export interface ContextParts {
   messages: readonly AgentMessage[];
   compaction?: Compaction | undefined;
   model?: Model | undefined;
-  /** As the agent has it: what the model reads of messages of the application's own. */
-  convertToLlm?: AgentLoopConfig["convertToLlm"];
 }
 
 /** Tokens of the next request, estimated, by what they are for. */
@@ -38,7 +36,7 @@ export interface ContextBreakdown {
 
 /** Measures the parts of the next request. */
 export function contextBreakdown(
-  { systemPrompt, tools = [], messages, compaction, model, convertToLlm }: ContextParts,
+  { systemPrompt, tools = [], messages, compaction, model }: ContextParts,
   config: ContextConfig = {},
 ): ContextBreakdown {
   const sent = compaction ? applyCompaction(messages, compaction) : messages;
@@ -50,8 +48,8 @@ export function contextBreakdown(
   let files = 0;
   let results = 0;
   let texts = 0;
-  const memory = new ContextMemory(convertToLlm);
-  for (const message of sent.flatMap((each) => memory.toRead(each))) {
+  const memory = new ContextMemory(config);
+  for (const message of sent.flatMap((each) => memory.toRead(each) ?? [])) {
     if (message.role === "assistant") {
       for (const call of listCalls(message)) if (readsFiles(call)) reading.add(call.id);
     }

@@ -192,21 +192,22 @@ describe("R24: what stays in sight", () => {
 });
 
 describe("R24: messages of the application's own", () => {
-  const context = { triggerTokens: 1_000, targetTokens: 500, keepTurns: 1 };
-  const note = (content: string): AgentMessage => ({ role: "note", content, timestamp: 0 });
-  const isNote = (message: AgentMessage): boolean => message.role === "note";
-  const messages = [user("First"), note(words(2_000)), anAnswer];
+  const context: ContextConfig = { triggerTokens: 1_000, targetTokens: 500, keepTurns: 1 };
+  const note: AgentMessage = { role: "note", content: words(2_000), timestamp: 0 };
+  const messages = [user("First"), note, anAnswer];
   /** As an application does that shows its notes to the model. */
-  const convertToLlm: AgentLoopConfig["convertToLlm"] = (messages) =>
-    messages.flatMap((message) => {
-      if (message.role === "note") return [{ ...message, role: "user" as const }];
-      return [message];
-    });
+  const convertMessage = (message: AgentMessage): Message | undefined =>
+    message.role === "note" ? { ...message, role: "user" } : message;
+  const convertToLlm = (all: readonly AgentMessage[]): Message[] =>
+    all.flatMap((each) => convertMessage(each) ?? []);
   const playWith = (config: Partial<AgentLoopConfig>): Promise<Played> =>
     play({ script: ["Done"], messages, prompts: [user("Go on")], config });
 
-  it("count as what convertToLlm makes of them", async () => {
-    const { events, model } = await playWith({ context, convertToLlm });
+  it("count as what convertMessage makes of them", async () => {
+    const { events, model } = await playWith({
+      context: { ...context, convertMessage },
+      convertToLlm,
+    });
     expect(compactions(events)).toHaveLength(1);
     expect(estimateTokens(sent(model.calls[0]?.messages))).toBeLessThan(500);
   });
@@ -217,19 +218,22 @@ describe("R24: messages of the application's own", () => {
       texts.push(given);
       return "Summary.";
     };
-    await playWith({ context: { ...context, summarize }, convertToLlm });
+    await playWith({ context: { ...context, convertMessage, summarize }, convertToLlm });
     expect(texts.join()).toContain(`user: ${words(10)}`);
   });
 
-  it("count nothing where the model does not see them, or not before the request", async () => {
-    const hidden = await playWith({ context });
-    expect(compactions(hidden.events)).toHaveLength(0);
-    const later = await playWith({
-      context,
-      convertToLlm: async (messages) =>
-        messages.flatMap((each) => (isNote(each) ? [] : [each as Message])),
-    });
-    expect(compactions(later.events)).toHaveLength(0);
+  it("count nothing without it", async () => {
+    const { events } = await playWith({ context });
+    expect(compactions(events)).toHaveLength(0);
+  });
+
+  it("one that throws ends the run with an error message", async () => {
+    const failing = (): never => {
+      throw new Error("no such message");
+    };
+    const { end } = await playWith({ context: { ...context, convertMessage: failing } });
+    expect(end.stop).toBe("error");
+    expect(end.finalMessage?.errorMessage).toContain("no such message");
   });
 });
 

@@ -85,7 +85,7 @@ export class Compactor {
   constructor(
     host: ContextHost,
     compaction: Compaction | undefined,
-    memory: ContextMemory = new ContextMemory(host.config.convertToLlm),
+    memory: ContextMemory = new ContextMemory(host.config.context),
   ) {
     this.#host = host;
     this.#memory = memory;
@@ -318,7 +318,8 @@ export class Compactor {
     const { messages } = this.#host.history;
     const { message } = this.#compaction ?? {};
     const left = messages.slice(start, to);
-    const read = (message ? [message, ...left] : left).flatMap((each) => this.#memory.toRead(each));
+    const all: AgentMessage[] = message ? [message, ...left] : left;
+    const read = all.flatMap((each) => this.#memory.toRead(each) ?? []);
     const text = toReadableText(read);
     this.#summaries.begin(messages, this.#compaction, to, (signal) =>
       summarize(text, signal, "turns", keep),

@@ -3,7 +3,7 @@ import type { AgentEvent, AgentLoopConfig, AgentMessage, AgentTool } from "../co
 
 /** What the compaction of a context needs of the run whose context it is. */
 export interface ContextHost {
-  readonly config: Pick<AgentLoopConfig, "context" | "convertToLlm">;
+  readonly config: Pick<AgentLoopConfig, "context">;
   readonly clock: Clock;
   readonly history: { readonly messages: readonly AgentMessage[] };
   /** The model in use. */

@@ -1,7 +1,6 @@
-import { estimateMessageTokens, isThenable, type Message, type ToolResultMessage } from "@gyre/ai";
-import type { Compaction } from "../contract/compaction.ts";
-import { contain } from "../contract/contain.ts";
-import type { AgentLoopConfig, AgentMessage } from "../contract/types.ts";
+import { estimateMessageTokens, type Message, type ToolResultMessage } from "@gyre/ai";
+import type { Compaction, ContextConfig } from "../contract/compaction.ts";
+import type { AgentMessage } from "../contract/types.ts";
 import { isLlmMessage } from "../transcript/history.ts";
 
 /**
@@ -9,7 +8,7 @@ import { isLlmMessage } from "../transcript/history.ts";
  * to run, so that a long transcript is measured and summarized once.
  */
 export class ContextMemory {
-  readonly #convertToLlm: AgentLoopConfig["convertToLlm"];
+  readonly #convertMessage: ContextConfig["convertMessage"];
   readonly #sizes = new WeakMap<AgentMessage, number>();
   readonly #shortForms = new WeakMap<AgentMessage, ToolResultMessage>();
   readonly #summaries = new WeakMap<
@@ -17,31 +16,24 @@ export class ContextMemory {
     { base: Compaction | undefined; summary: string }
   >();
 
-  constructor(convertToLlm?: AgentLoopConfig["convertToLlm"]) {
-    this.#convertToLlm = convertToLlm;
+  constructor({ convertMessage }: ContextConfig = {}) {
+    this.#convertMessage = convertMessage;
   }
 
   /** Estimates the tokens of a message, as the model reads it. */
   countTokens(message: AgentMessage): number {
     let size = this.#sizes.get(message);
     if (size === undefined) {
-      size = 0;
-      for (const read of this.toRead(message)) size += estimateMessageTokens(read);
+      const read = this.toRead(message);
+      size = read ? estimateMessageTokens(read) : 0;
       this.#sizes.set(message, size);
     }
     return size;
   }
 
-  /**
-   * What a model reads of a message. Of one of the application's own that is what `convertToLlm`
-   * makes of it alone; nothing where it answers with a promise.
-   */
-  toRead(message: AgentMessage): readonly Message[] {
-    if (isLlmMessage(message)) return [message];
-    const given = contain("convertToLlm threw on a message to be measured", () =>
-      this.#convertToLlm?.([message]),
-    );
-    return given && !isThenable(given) ? given : [];
+  /** What a model reads of a message. Throws what the application's function throws. */
+  toRead(message: AgentMessage): Message | undefined {
+    return isLlmMessage(message) ? message : this.#convertMessage?.(message);
   }
 
   /** A message as it is sent: the same object each time, so that lists can be compared. */

@@ -1,5 +1,6 @@
-import type { ToolCall, UserMessage } from "@gyre/ai";
+import type { Message, ToolCall, UserMessage } from "@gyre/ai";
 import type { ToolEffects } from "./presentation.ts";
+import type { AgentMessage } from "./types.ts";
 
 /**
  * What stays known of turns that a compaction left out, word for word and without a model, from
@@ -77,6 +78,11 @@ export interface ContextConfig {
     signal: AbortSignal,
     trigger: "auto" | "manual",
   ) => boolean | void | Promise<boolean | void>;
+  /**
+   * What the model reads of one message of the application's own, as `convertToLlm` makes it: its
+   * size counts, and a summary covers it. Without it such messages count nothing.
+   */
+  convertMessage?: (message: AgentMessage) => Message | undefined;
   /** What a call did. Default: what its tool's `presentation` says. */
   classifyCall?: (call: ToolCall) => ToolEffects;
 }

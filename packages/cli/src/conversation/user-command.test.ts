@@ -105,6 +105,17 @@ describe("a session", () => {
     expect(summary && sessionTitle(summary)).toBe("Why?");
   });
 
+  it("counts what commands printed when its context is compacted", async () => {
+    const first = await open("", ["One.", "Two.", "Three.", "Four.", "A summary."]);
+    const output = "line\n".repeat(1_000);
+    await first.prompt({ text: "First" });
+    await first.prompt({ text: "Why?", userCommands: [{ ...RAN, output }] });
+    await first.prompt({ text: "And?" });
+    await first.prompt({ text: "So?" });
+    const { before = 0, after = 0 } = (await first.agent.compact()) ?? {};
+    expect(before - after).toBeGreaterThan(1_000);
+  });
+
   it("that ends with a command is not cut off", async () => {
     const first = await open("", ["I see."]);
     await first.prompt({ text: "Hi" });

@@ -27,12 +27,15 @@ export function exitText({ exitCode }: Pick<UserCommandMessage, "exitCode">): st
   return exitCode === null ? "ended by a signal" : `exit code ${exitCode}`;
 }
 
-/** The messages that a model gets: the user's own commands become messages of the user. */
+/** What a model gets of a message: a command that the user ran becomes a message of the user. */
+export function toLlmMessage(message: AgentMessage): Message | undefined {
+  if (isLlmMessage(message)) return message;
+  return message.role === "userCommand" && !message.aside ? toUserMessage(message) : undefined;
+}
+
+/** The messages that a model gets. */
 export function toLlmMessages(messages: readonly AgentMessage[]): Message[] {
-  return messages.flatMap((message): Message[] => {
-    if (isLlmMessage(message)) return [message];
-    return message.role === "userCommand" && !message.aside ? [toUserMessage(message)] : [];
-  });
+  return messages.flatMap((message) => toLlmMessage(message) ?? []);
 }
 
 function toUserMessage(ran: UserCommandMessage): UserMessage {

@@ -43,7 +43,7 @@ import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
-import { toLlmMessages } from "../conversation/user-command.ts";
+import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
@@ -191,6 +191,7 @@ class AgentHarness implements Harness {
       fallbackModels: models.fallbacks,
       limits: this.#limits,
       context: {
+        convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
         storeResult: (key, text) => results.store(key, text),
         summarize: createSummarizer({

@@ -6,7 +6,7 @@ import {
 } from "@gyre/agent";
 import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import { type CommandPart, text } from "../conversation/command.ts";
-import { toLlmMessages } from "../conversation/user-command.ts";
+import { toLlmMessage } from "../conversation/user-command.ts";
 import { FREE_MARK } from "../text/markdown-text.ts";
 import { costText, formatCount, usageSentence } from "../text/usage-text.ts";
 import type { SlashCommand } from "./command-context.ts";
@@ -26,9 +26,7 @@ export const contextCommand: SlashCommand = {
   about: "show what the next request is made of",
   allowWhileRunning: true,
   run: (_rest, { harness }) => ({
-    show: contextParts(
-      contextBreakdown({ ...harness.agent.state, convertToLlm: toLlmMessages }, {}),
-    ),
+    show: contextParts(contextBreakdown(harness.agent.state, { convertMessage: toLlmMessage })),
   }),
 };
 
