@@ -4,10 +4,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { readLibraries } from "./libraries.mjs";
 import { toAnchor, readDoc, entryPage, FOLDER, indexPage, formatKinds } from "./reference-page.mjs";
+import { toolListPage } from "./tool-list.mjs";
 
 /**
  * Writes docs/reference, a page for each entry point of each library, from the built
- * declarations.
+ * declarations, and the list of tools.
  *
  *     node scripts/docs/reference.mjs             write the pages
  *     node scripts/docs/reference.mjs --check     fail where the pages are not what would be written
@@ -31,6 +32,10 @@ export async function referencePages(root) {
   for (const entry of libraries.flatMap(({ entries }) => entries)) {
     refuseTwins(entry);
     pages.set(entry.page, entryPage(entry));
+  }
+  const catalog = join(root, "packages/tools/dist/catalog.js");
+  if (existsSync(catalog)) {
+    pages.set("tools/list.md", toolListPage(await import(pathToFileURL(catalog).href)));
   }
   return pages;
 }
