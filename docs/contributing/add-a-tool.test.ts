@@ -47,9 +47,7 @@ const load = (file: string): Promise<unknown> => import(join(copy, "packages", f
 
 it("is one folder and one line", () => {
   expect(blocks.map(({ note }) => note)).toEqual([
-    ...["entry.ts", "tool.ts", "tool.test.ts"].map(
-      (file) => `packages/tools/src/files/append/${file}`,
-    ),
+    ...["tool.ts", "tool.test.ts"].map((file) => `packages/tools/src/files/append/${file}`),
     ENTRIES,
   ]);
   expect(blocks.at(-1)?.body.trimEnd().split("\n")).toHaveLength(1);

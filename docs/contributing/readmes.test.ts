@@ -16,3 +16,13 @@ it.each(["ai", "agent", "tools", "cli"])(
     expect(rows.toSorted()).toEqual(folders.toSorted());
   },
 );
+
+it("CONTRIBUTING.md says where each thing is", () => {
+  const page = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  const rows = [...page.matchAll(/^\| .* \| `(\w+)` \| \[[\w.-]+\]\(([^)]+)\).* \|$/gm)];
+  expect(rows.length).toBeGreaterThan(10);
+  const missing = rows.filter(
+    ([, name = "", file = ""]) => !readFileSync(join(root, file), "utf8").includes(name),
+  );
+  expect(missing.map(([row]) => row)).toEqual([]);
+});

@@ -12,5 +12,5 @@ export { oracleEntry } from "./agents/oracle/entry.ts";
 export { readEntry } from "./files/read/entry.ts";
 export { shellEntry } from "./shell/entry.ts";
 export { taskEntry } from "./agents/task/entry.ts";
-export { todoEntry } from "./memory/todo/entry.ts";
+export { todoEntry } from "./memory/todo/tool.ts";
 export { writeEntry } from "./files/write/entry.ts";

@@ -1,7 +1,7 @@
 import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
+import type { ToolEntry } from "../../contract/entry.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { todoEntry } from "./entry.ts";
 
 export const MAX_TODOS = 100;
 export const MAX_TODO_CHARS = 500;
@@ -70,6 +70,17 @@ const parameters = {
   required: ["todos"],
   additionalProperties: false,
 } as const;
+
+export const todoEntry: ToolEntry<{ todos: TodoList }> = {
+  name: "todo",
+  aliases: ["TodoWrite"],
+  presentation: {
+    kind: "think",
+    verb: "Update the plan:",
+    title: ({ todos }) => (Array.isArray(todos) ? counted(todos.length, "step") : ""),
+  },
+  make: ({ todos }) => Promise.resolve(todoTool(todos)),
+};
 
 /** A tool by which an agent keeps `list`: each call replaces all of it. */
 export function todoTool(list: TodoList = new TodoList()): GuardedTool {
