@@ -1,20 +1,20 @@
 import type { Tokens } from "marked";
-import { type Places, SMALLEST_STEP } from "./inline.ts";
-import type { LexedBlock, TableNode } from "./tree.ts";
+import { CHARACTER, type Places } from "./inline.ts";
+import type { LexedBlock } from "./tree.ts";
 
-/** What is read again with each frame is no longer than this, whatever a model writes. */
+/** The text that each frame reads again is no longer than this, whatever a model writes. */
 export const MAX_OPEN_CHARS = 8_192;
-/** A line that has to be cut is cut at a space, if there is one so near. */
+/** A line that is too long is cut at a space, if there is one this near. */
 const NEAR_CHARS = 256;
 
-/** A part of what was fed that is read at once. */
+/** A part of the text that is read at once. */
 export interface Stretch {
   readonly text: string;
-  /** It ends within a line that is too long. What follows begins anew. */
+  /** It ends within a line that is too long. The rest of the line begins a new block. */
   readonly isCut: boolean;
 }
 
-/** A text in parts that are not too long: whole lines, but where one line is. */
+/** Splits a text into parts of whole lines; only a line that is too long is divided. */
 export function splitStretches(text: string): Stretch[] {
   const stretches: Stretch[] = [];
   let start = 0;
@@ -36,7 +36,7 @@ function cutLine(text: string, most: number): number {
   return isWithinPair ? most - 1 : most;
 }
 
-/** Where a block that is too long is cut in two, counted in the block; 0: it is not. */
+/** Where to cut a block that is too long, as an offset in the block; 0: nowhere. */
 export function findCut({ start, token }: LexedBlock, source: string, complete: number): number {
   if (source.length - start <= MAX_OPEN_CHARS) return 0;
   if (token.type === "list" && token.items.length > 1) {
@@ -45,26 +45,16 @@ export function findCut({ start, token }: LexedBlock, source: string, complete: 
   return Math.max(0, source.lastIndexOf("\n", complete - 1) + 1 - start);
 }
 
-/** The lines that make rows of a table out of those below. */
+/** The lines that make a table of the rows below them. */
 export function extractHeader({ raw }: Tokens.Table): string {
   const rule = raw.indexOf("\n") + 1;
   return raw.slice(0, raw.indexOf("\n", rule) + 1);
 }
 
-/** Places of a text that has a header before it: the header lies between two places. */
-export function placesBehind(header: string, origin: number): Places {
-  const rule = header.indexOf("\n") + 1;
-  const start = origin + header.length;
-  return (offset) => {
-    if (offset >= header.length) return origin + offset;
-    return start - (offset < rule ? 1 : 0.5) + offset * SMALLEST_STEP;
-  };
-}
-
-/** None of the header's characters are in the source where they are shown. */
-export function withRepeatedHeader(table: TableNode): TableNode {
-  const cells = table.header.cells.map((units) =>
-    units.map((unit) => ({ ...unit, step: SMALLEST_STEP })),
-  );
-  return { ...table, header: { ...table.header, cells } };
+/** Places of a header and the text behind it, which begins at offset `start`. The header is between two characters. */
+export function createPlacesBehind(header: string, start: number): Places {
+  return (offset) =>
+    offset < header.length
+      ? (start - 1) * CHARACTER + offset
+      : (start + offset - header.length) * CHARACTER;
 }

@@ -1,6 +1,7 @@
 import { type HighlightState, type LineHighlighter, createLineHighlighter } from "./highlight.ts";
-import { type Look, type Places, joinStyles } from "./inline.ts";
-import type { Span } from "../terminal/row.ts";
+import { CHARACTER, type Look, type Places } from "./inline.ts";
+import { findLineStarts } from "./lines.ts";
+import { joinStyles, type Span } from "../terminal/row.ts";
 
 export interface CodeLine {
   readonly text: string;
@@ -12,14 +13,14 @@ export interface CodeLine {
 export interface CodeNode {
   readonly type: "code";
   readonly at: number;
-  /** What the fence calls the language; empty: nothing. */
+  /** As the fence names it; empty where it names none. */
   readonly language: string;
   readonly languageAt: number;
   /** Lines are added while the block is open. */
   readonly lines: readonly CodeLine[];
   /** A line that is not complete. */
   readonly last?: CodeLine;
-  /** As they were written; absent where there are none. */
+  /** The fences as they were written; absent where there are none. */
   readonly opening?: string;
   readonly closing?: { readonly text: string; readonly at: number };
 }
@@ -33,7 +34,7 @@ export interface Fence {
 
 const FENCE = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
 
-/** Undefined where the line opens no block of code. */
+/** Undefined where the line does not open a block of code. */
 export function parseFence(line: string): Fence | undefined {
   const [, indent, sign, info] = FENCE.exec(line) ?? [];
   if (indent === undefined || sign === undefined) return undefined;
@@ -51,23 +52,24 @@ export class CodeReader {
   #state: HighlightState;
   #closing: CodeNode["closing"];
 
-  /** `opening`: the line with the fence; absent: the code is told by its indent. */
+  /** `opening`: the line with the fence; absent where the code is indented instead. */
   constructor(fence: Fence, at: number, look: Look, opening?: string) {
     this.#fence = fence;
     this.#look = look;
     this.#highlight = createLineHighlighter(fence.language || undefined, look.theme);
+    const { indent, language, sign } = fence;
+    const languageStart = Math.max(0, opening?.indexOf(language, indent + sign.length) ?? 0);
     this.#node = {
       type: "code",
       at,
-      language: fence.language,
-      languageAt:
-        at + Math.max(0, opening?.indexOf(fence.language, fence.indent + fence.sign.length) ?? 0),
+      language,
+      languageAt: at + languageStart * CHARACTER,
       lines: this.#lines,
       ...(opening !== undefined && { opening: opening.trim() }),
     };
   }
 
-  /** What was read so far; a line that is not complete can be shown with it. */
+  /** The block so far; `last` is a line that is not complete. */
   node(last?: { text: string; at: number }): CodeNode {
     return {
       ...this.#node,
@@ -81,7 +83,7 @@ export class CodeReader {
     return this.#lines.map(({ text }) => `${text}\n`).join("");
   }
 
-  /** Whether the line ends the block. It is not taken then, but for `close`. */
+  /** Whether the line ends the block. It then goes to `close`, not to `take`. */
   isEnd(line: string): boolean {
     const text = line.trim();
     const { sign } = this.#fence;
@@ -89,7 +91,7 @@ export class CodeReader {
     return text === sign.charAt(0).repeat(text.length);
   }
 
-  /** Whether what is there of the line may become the end. */
+  /** Whether an incomplete line may become the end. */
   mayEnd(line: string): boolean {
     const text = line.trimStart();
     return text !== "" && text === this.#fence.sign.charAt(0).repeat(text.length);
@@ -108,7 +110,8 @@ export class CodeReader {
   #line(raw: string, start: number): { line: CodeLine; state: HighlightState } {
     const indent = Math.min(this.#fence.indent, Math.max(0, raw.search(/\S|$/)));
     const text = raw.slice(indent);
-    return highlightLine(text, start + indent, 1, this.#highlight, this.#state, this.#look);
+    const at = start + indent * CHARACTER;
+    return highlightLine(text, at, CHARACTER, this.#highlight, this.#state, this.#look);
   }
 }
 
@@ -126,10 +129,10 @@ function highlightLine(
   return { line: { text, spans: all, at, step }, state };
 }
 
-/** The same block with other code in it, whose lines share the places of those that were there. */
+/** The same block with other code in it, whose lines share the places of the old ones. */
 export function replaceCode(node: CodeNode, code: string, end: number, look: Look): CodeNode {
   const first = node.lines[0]?.at ?? node.at;
-  const step = (end - first) / (code.length + 1);
+  const step = Math.max(1, Math.floor((end - first) / (code.length + 1)));
   const highlight = createLineHighlighter(node.language || undefined, look.theme);
   let state: HighlightState;
   let offset = 0;
@@ -147,7 +150,7 @@ export function replaceCode(node: CodeNode, code: string, end: number, look: Loo
 
 const INDENTED: Fence = { indent: 4, sign: "", language: "" };
 
-/** A block of code that is there as a whole. */
+/** Reads a block of code that has arrived as a whole. */
 export function parseCode(raw: string, places: Places, look: Look): CodeNode {
   const starts = findLineStarts(raw);
   const lines = raw.split("\n");
@@ -160,11 +163,4 @@ export function parseCode(raw: string, places: Places, look: Look): CodeNode {
     else reader.take(line, at);
   }
   return reader.node();
-}
-
-/** Where each line of a text begins. */
-export function findLineStarts(text: string): number[] {
-  const starts = [0];
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
-  return starts;
 }

@@ -6,13 +6,20 @@ import {
   type Tokens,
   type TokensList,
 } from "marked";
+import { joinStyles } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
 /**
- * A piece of shown text with its place: the character at `index` stands for what is at
- * `at + index * step` in the source. What has no characters of its own in the source (the
- * name of a sign, a label) lies between its neighbours.
+ * Places per character of the source. A place is the offset of a character times this, plus a rank: what stands for
+ * no character (an empty row, a border, a label) has a rank between two characters. Places are integers, so that
+ * comparing them is exact.
  */
+export const CHARACTER: number = 2 ** 20;
+
+/** From an offset in a text to a place in the whole source. It never goes backwards. */
+export type Places = (offset: number) => number;
+
+/** A piece of shown text: the character at `index` has the place `at + index * step`. */
 export interface Unit {
   readonly text: string;
   readonly style: string;
@@ -27,13 +34,7 @@ export interface Look {
   readonly style: string;
 }
 
-/** From an offset in a text to a place in the whole source. It never goes backwards. */
-export type Places = (offset: number) => number;
-
-/** Of a text without characters of its own: enough for many to fit between two places. */
-export const SMALLEST_STEP: number = 2 ** -20;
-
-/** Names for characters that models write in running text. Controls cannot be written so. */
+/** The entities that models write in running text. None of them stands for a control character. */
 const ENTITIES: Readonly<Record<string, string>> = {
   "&amp;": "&",
   "&lt;": "<",
@@ -43,14 +44,11 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&#39;": "'",
   "&nbsp;": " ",
 };
-/** A text, what is within its lists and quotes, and what is within those. */
+/** A text, the inside of its lists and quotes, and the inside of those. */
 const READ_DEPTH = 3;
 const PIECES = /&(?:amp|lt|gt|quot|apos|#39|nbsp);| *\n */g;
 
-/**
- * What a link is called elsewhere in a text may come long after it was shown, so such
- * definitions are text like any other.
- */
+/** The definition of a link may arrive long after the link was shown, so definitions are text like any other. */
 class StreamTokenizer extends Tokenizer {
   override def(): undefined {
     return undefined;
@@ -58,8 +56,8 @@ class StreamTokenizer extends Tokenizer {
 }
 
 /**
- * What is within a list or a quote is read by whoever shows it. Here only as much of it is as
- * tells where it ends: each level would be read once for each level above it.
+ * Reads the inside of lists and quotes only as far as it takes to find their end. The tree builder reads it again, and
+ * would otherwise read each level once for each level above it.
  */
 class ShallowLexer extends Lexer {
   #depth = 0;
@@ -80,14 +78,9 @@ class ShallowLexer extends Lexer {
   }
 }
 
-/** A reader of one text; what it has read leaves no trace in the next. */
+/** Creates a lexer for one text, so that no state of one text reaches the next. */
 export function createLexer(): Lexer {
   return new ShallowLexer({ gfm: true, tokenizer: new StreamTokenizer() });
-}
-
-/** Styles on top of each other. */
-export function joinStyles(...styles: string[]): string {
-  return styles.filter((style) => style !== "").join(";");
 }
 
 export interface InlineOptions extends Look {
@@ -95,18 +88,18 @@ export interface InlineOptions extends Look {
   breaks?: boolean;
 }
 
-/** The text of a paragraph, a heading or a cell, without its signs where there are colours. */
+/** The text of a paragraph, a heading or a cell. With colors its signs (`**`, `` ` ``) are left out. */
 export function readInline(text: string, places: Places, options: InlineOptions): Unit[] {
   const walk = new InlineWalk(places, options);
   walk.tokens(lexInline(text), 0, options.style);
   return walk.units;
 }
 
-/** A text as it is, line ends included. */
+/** A text as it was written, line ends included. */
 export function readLiteral(text: string, places: Places, style: string): Unit[] {
   let offset = 0;
   return text.split(/(?<=\n)/).map((line) => {
-    const unit = { text: line, style, at: places(offset), step: 1 };
+    const unit = { text: line, style, at: places(offset), step: CHARACTER };
     offset += line.length;
     return unit;
   });
@@ -114,9 +107,9 @@ export function readLiteral(text: string, places: Places, style: string): Unit[]
 
 function lexInline(text: string): readonly MarkedToken[] {
   try {
-    return known(createLexer().inlineTokens(text));
+    return asMarkedTokens(createLexer().inlineTokens(text));
   } catch (error) {
-    // Signs nested so deep that no stack can hold them are shown as they are.
+    // Signs nested too deep for the stack are shown as they were written.
     if (error instanceof RangeError) return [{ type: "text", raw: text, text }];
     throw error;
   }
@@ -125,18 +118,21 @@ function lexInline(text: string): readonly MarkedToken[] {
 class InlineWalk {
   readonly units: Unit[] = [];
   readonly #places: Places;
+  /** Of characters that are in the source: less where all of the text is between two characters. */
+  readonly #step: number;
   readonly #theme: Theme;
   readonly #hasColors: boolean;
   readonly #breaks: boolean;
 
   constructor(places: Places, { theme, breaks = false }: InlineOptions) {
     this.#places = places;
+    this.#step = Math.max(1, places(1) - places(0));
     this.#theme = theme;
     this.#hasColors = theme.strong !== "";
     this.#breaks = breaks;
   }
 
-  /** `offset` is where the first of them begins. */
+  /** `offset` is where the first token begins. */
   tokens(tokens: readonly MarkedToken[], offset: number, style: string): void {
     let at = offset;
     for (const token of tokens) {
@@ -174,7 +170,7 @@ class InlineWalk {
     }
   }
 
-  /** Bold, emphasis, struck: the signs show where nothing else does. */
+  /** Bold, emphasis, struck: without colors the signs stay. */
   #marked(
     token: Tokens.Strong | Tokens.Em | Tokens.Del,
     at: number,
@@ -184,7 +180,7 @@ class InlineWalk {
     const { raw, text, tokens } = token;
     const sign = (raw.length - text.length) / 2;
     if (!this.#hasColors) this.#exact(raw.slice(0, sign), at, style);
-    this.tokens(known(tokens), at + sign, joinStyles(style, own));
+    this.tokens(asMarkedTokens(tokens), at + sign, joinStyles(style, own));
     if (!this.#hasColors) this.#exact(raw.slice(raw.length - sign), at + raw.length - sign, style);
   }
 
@@ -201,12 +197,12 @@ class InlineWalk {
     this.#lines(raw.slice(start, end), at + start, style);
   }
 
-  /** `text (address)`; the address alone where the text is the same. */
+  /** `text (address)`; only the address where the text is the same. */
   #link(token: Tokens.Link, at: number, style: string): void {
     const { raw, href, text, tokens } = token;
     const isBracketed = raw.startsWith("[");
     const inner = isBracketed || raw.startsWith("<") ? 1 : 0;
-    this.tokens(known(tokens), at + inner, joinStyles(style, this.#theme.link));
+    this.tokens(asMarkedTokens(tokens), at + inner, joinStyles(style, this.#theme.link));
     if (!isBracketed || text === href || href === "") return;
     const bracket = raw.indexOf("](", inner + text.length);
     const dim = joinStyles(style, this.#theme.dim);
@@ -232,7 +228,7 @@ class InlineWalk {
     else this.#stand(href, at + from, Math.max(1, raw.length - 1 - from), style);
   }
 
-  /** Running text: line ends are spaces, and a few characters may be written by name. */
+  /** Running text: line ends are spaces, and entities their characters. */
   #text(raw: string, at: number, style: string): void {
     let done = 0;
     for (const found of raw.matchAll(PIECES)) {
@@ -244,7 +240,7 @@ class InlineWalk {
     this.#exact(raw.slice(done), at + done, style);
   }
 
-  /** Code: nothing in it has a meaning but that a line end is a space. */
+  /** Code: a line end is a space, all else is literal. */
   #lines(raw: string, at: number, style: string): void {
     let offset = at;
     for (const line of raw.split(/(?<=\n)/)) {
@@ -254,19 +250,19 @@ class InlineWalk {
   }
 
   #exact(text: string, at: number, style: string): void {
-    if (text !== "") this.units.push({ text, style, at: this.#places(at), step: 1 });
+    if (text !== "") this.units.push({ text, style, at: this.#places(at), step: this.#step });
   }
 
   /** A text that stands for `length` other characters. */
   #stand(text: string, at: number, length: number, style: string): void {
     if (text === "") return;
     const start = this.#places(at);
-    const step = (this.#places(at + length) - start) / text.length;
-    this.units.push({ text, style, at: start, step: Math.max(step, SMALLEST_STEP) });
+    const step = Math.floor((this.#places(at + length) - start) / text.length);
+    this.units.push({ text, style, at: start, step: Math.max(1, step) });
   }
 }
 
-/** Without extensions there are no tokens but these. */
-export function known(tokens: readonly Token[]): readonly MarkedToken[] {
+/** Without extensions marked makes no tokens but these. */
+export function asMarkedTokens(tokens: readonly Token[]): readonly MarkedToken[] {
   return tokens as readonly MarkedToken[];
 }

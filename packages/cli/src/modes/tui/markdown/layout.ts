@@ -1,35 +1,36 @@
 import { splitClusters, measureWidth } from "../../../text/width.ts";
 import type { CodeLine, CodeNode } from "./code.ts";
-import { type Look, joinStyles } from "./inline.ts";
+import { CHARACTER, type Look } from "./inline.ts";
+import { findLastAtOrBefore } from "./lines.ts";
 import {
-  charactersBefore,
   clipUnits,
+  countBefore,
   isWithin,
   type LaidRow,
+  layoutGap,
   type Range,
   wrapUnits,
 } from "./range.ts";
 import { layoutTable } from "./table.ts";
 import type { Child, ListItem, ListNode, Node, QuoteNode, TextNode } from "./tree.ts";
-import { fitRow, row, type Span, span } from "../terminal/row.ts";
+import { fitRow, joinStyles, row, type Span, span } from "../terminal/row.ts";
 
 /** Narrower than this, text is not indented. */
 const MIN_INNER_COLUMNS = 8;
 const CODE_INDENT = "  ";
 const GOES_ON = "↪ ";
-/** Parts below each other, for a width: the rows of them that are within the range. */
+
+/** Lays out parts below each other for a width: their rows that are within the range. */
 export function layoutChildren(
   children: readonly Child[],
   columns: number,
   range: Range,
   look: Look,
 ): LaidRow[] {
-  return children.flatMap(({ gap, node }) => {
-    const rows = layoutNode(node, columns, range, look);
-    const gapAt = node.at - 0.5;
-    if (gap && isWithin(gapAt, range)) rows.unshift({ row: [], at: gapAt });
-    return rows;
-  });
+  return children.flatMap(({ gap, node }) => [
+    ...(gap ? layoutGap(node.at, range) : []),
+    ...layoutNode(node, columns, range, look),
+  ]);
 }
 
 function layoutNode(node: Node, columns: number, range: Range, look: Look): LaidRow[] {
@@ -53,11 +54,11 @@ function layoutNode(node: Node, columns: number, range: Range, look: Look): Laid
 }
 
 function layoutText({ at, units }: TextNode, columns: number, range: Range): LaidRow[] {
-  return startingAt(at, wrapUnits(clipUnits(units, range.from.at, range.until.at), columns), range);
+  return startAt(at, wrapUnits(clipUnits(units, range.from.at, range.until.at), columns), range);
 }
 
-/** The first row begins where the whole does, with signs that it does not show. */
-function startingAt(at: number, rows: LaidRow[], range: Range): LaidRow[] {
+/** The first row begins where the whole does, with the signs that it does not show. */
+function startAt(at: number, rows: LaidRow[], range: Range): LaidRow[] {
   const [first] = rows;
   if (first && isWithin(at, range)) rows[0] = { ...first, at };
   return rows;
@@ -69,15 +70,12 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
   const indent = columns > MIN_INNER_COLUMNS ? CODE_INDENT : "";
   const rows: LaidRow[] = [];
   const add = (text: string, at: number): void => {
-    for (const unit of clipUnits(
-      [{ text, style: dim, at, step: 1 }],
-      range.from.at,
-      range.until.at,
-    )) {
-      rows.push({ row: fitRow(row(indent + unit.text, dim), columns), at: unit.at });
+    const unit = { text, style: dim, at, step: CHARACTER };
+    for (const clipped of clipUnits([unit], range.from.at, range.until.at)) {
+      rows.push({ row: fitRow(row(indent + clipped.text, dim), columns), at: clipped.at });
     }
   };
-  // Without colours the fences are what tells code from text.
+  // Without colors the fences distinguish code from text.
   if (!hasColors && node.opening !== undefined) add(node.opening, node.at);
   else if (node.language !== "") add(node.language, node.languageAt);
   else if (node.lines.length === 0 && !node.last && isWithin(node.at, range)) {
@@ -89,37 +87,27 @@ function layoutCode(node: CodeNode, columns: number, range: Range, look: Look): 
       rows.push({ row: laid.row.length > 0 ? [span(indent), ...laid.row] : [], at: laid.at });
     }
   };
-  for (let index = firstLineWithin(node.lines, range.from.at); ; index++) {
+  // A part of the last line that begins before the range may be within it.
+  const first = findLastAtOrBefore(node.lines, ({ at }) => at, range.from.at);
+  for (let index = first; ; index++) {
     const line = node.lines[index];
     if (!line || line.at >= range.until.at) break;
     each(line);
   }
   if (node.last) each(node.last);
   if (!hasColors && node.closing) add(node.closing.text, node.closing.at);
-  return startingAt(node.at, rows, range);
+  return startAt(node.at, rows, range);
 }
 
-/** The last line that does not begin behind the place: a part of it may be within. */
-function firstLineWithin(lines: readonly CodeLine[], from: number): number {
-  let low = 0;
-  let high = Math.max(0, lines.length - 1);
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((lines[middle]?.at ?? 0) <= from) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/** A line of code, broken where it has to be. */
+/** Lays out a line of code, broken where it is too long. */
 function layoutCodeLine(
   line: CodeLine,
   columns: number,
   { from, until }: Range,
   dim: string,
 ): LaidRow[] {
-  const start = charactersBefore(from.at, line);
-  const end = charactersBefore(until.at, line);
+  const start = countBefore(from.at, line);
+  const end = countBefore(until.at, line);
   if (line.at < from.at ? start >= end : line.at >= until.at) return [];
   const rows: LaidRow[] = [];
   const mark = span(columns > MIN_INNER_COLUMNS ? GOES_ON : "", dim);
@@ -152,12 +140,10 @@ function layoutCodeLine(
 }
 
 function layoutList({ items }: ListNode, columns: number, range: Range, look: Look): LaidRow[] {
-  return items.flatMap((item) => {
-    const rows = layoutItem(item, columns, range, look);
-    const gapAt = item.at - 0.5;
-    if (item.gap && isWithin(gapAt, range)) rows.unshift({ row: [], at: gapAt });
-    return rows;
-  });
+  return items.flatMap((item) => [
+    ...(item.gap ? layoutGap(item.at, range) : []),
+    ...layoutItem(item, columns, range, look),
+  ]);
 }
 
 function layoutItem(item: ListItem, columns: number, range: Range, look: Look): LaidRow[] {
@@ -183,5 +169,5 @@ function layoutQuote(node: QuoteNode, columns: number, range: Range, look: Look)
   const sign = span(bar, joinStyles(look.style, look.theme.dim));
   const rows = layoutChildren(node.children, columns - bar.length, range, look);
   const quoted = rows.map((laid) => ({ ...laid, row: [sign, ...laid.row] }));
-  return startingAt(node.at, quoted, range);
+  return startAt(node.at, quoted, range);
 }

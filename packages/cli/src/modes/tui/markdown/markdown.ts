@@ -1,19 +1,17 @@
 import { shownText } from "../../../text/shown-text.ts";
-import type { Block, OpenBlock } from "../ui/block.ts";
+import { type Block, cacheRows, type OpenBlock } from "../ui/block.ts";
 import type { Format } from "./formatters.ts";
 import {
-  findCut,
+  createPlacesBehind,
   extractHeader,
-  placesBehind,
-  type Stretch,
+  findCut,
   splitStretches,
-  withRepeatedHeader,
+  type Stretch,
 } from "./bounds.ts";
 import { type CodeNode, CodeReader, parseFence, replaceCode } from "./code.ts";
-import { copyFrozen, createFrozenBlock } from "./frozen.ts";
-import type { Look, Places } from "./inline.ts";
+import { CHARACTER, type Look, type Places } from "./inline.ts";
 import { layoutChildren } from "./layout.ts";
-import { skipEmptyLines, isSettled, findLineEnd, showLine } from "./lines.ts";
+import { findLastAtOrBefore, findLineEnd, isSettled, showLine, skipEmptyLines } from "./lines.ts";
 import { END, type LaidRow, type Place, START } from "./range.ts";
 import {
   type Child,
@@ -32,48 +30,48 @@ export interface MarkdownOptions {
   style?: string;
   /** Columns that stay free at the left. Default: none. */
   indent?: number;
-  /** Asked for the code of a block that has ended. Default: code stays as it was written. */
+  /** Formats the code of a block that has ended. Default: code stays as it was written. */
   format?: Format;
-  /** Rows have changed without anything being fed. */
+  /** Called when rows have changed without new text. */
   changed?: () => void;
 }
 
-/** A part that nothing can change any more, but a formatter. */
+/** A part that only a formatter can still change. */
 interface Piece {
   child: Child;
-  /** Behind its last character. */
+  /** The place behind its last character. */
   readonly end: number;
   readonly formatting?: AbortController;
   laid?: { readonly columns: number; readonly from: number; readonly rows: readonly LaidRow[] };
 }
 
 /**
- * A text in Markdown that is shown while it is written. Only its last block is read again when
- * something is added: what is followed by another block is laid out once.
+ * Shows Markdown while it is written. Each frame reads only the last block again: a block that another one follows
+ * is laid out once.
  */
 export class MarkdownBlock implements OpenBlock {
   readonly #options: MarkdownOptions;
   readonly #look: Look;
-  /** What was fed since rows were asked for: joined then, not before, to stay linear. */
+  /** The deltas since the last layout, which joins them: joining each would not be linear. */
   #parts: string[] = [];
-  /** The line that is not complete, as it was fed: a sequence in it may not be complete either. */
+  /** The incomplete line as it arrived: an escape sequence in it may be incomplete too. */
   #rawLine = "";
-  /** Complete lines that belong to no finished part, and the place where they begin. */
+  /** Complete lines that belong to no finished part, and the offset where they begin. */
   #lines = "";
   #base = 0;
   #pieces: Piece[] = [];
   #open: Child[] = [];
-  /** Behind the last character that is shown. */
+  /** The place behind the last visible character. */
   #end = 0;
   #reader: CodeReader | undefined;
-  /** The number of a list's item at a place, where those before it were let go. */
+  /** The number of the list item at a place, where the items before it were dropped. */
   #number: { at: number; number: number } | undefined;
-  /** The header of a table at a place, where the rows before it were let go. */
+  /** The header of the table at an offset, where the rows before it were dropped. */
   #header: { at: number; text: string } | undefined;
   #from: Place = START;
   #isFirst = true;
   #isEnded = false;
-  /** What ends with what is being read. */
+  /** What ends with the stretch that is being read. */
   #ends: "nothing" | "block" | "text" = "nothing";
   #hasNews = false;
   #laid: readonly LaidRow[] = [];
@@ -84,14 +82,14 @@ export class MarkdownBlock implements OpenBlock {
     this.#look = { theme: options.theme, style: options.style ?? "" };
   }
 
-  /** Adds to the text. Costs nothing until rows are asked for. */
+  /** Adds to the text. The work is done by the next `rows`. */
   feed(delta: string): void {
     if (delta === "") return;
     this.#parts.push(delta);
     this.#hasNews = true;
   }
 
-  /** Nothing will be added. */
+  /** The text is complete. */
   end(): void {
     this.#isEnded = true;
     this.#hasNews = true;
@@ -111,8 +109,8 @@ export class MarkdownBlock implements OpenBlock {
     const from = this.#from;
     const until = this.#laid[count] ?? this.#endPlace();
     const children = [...this.#pieces.map(({ child }) => child), ...this.#open]
-      .filter(({ node }) => node.at - 0.5 < until.at)
-      .map((child) => ({ ...child, node: copyFrozen(child.node, from, until) }));
+      .filter(({ node }) => node.at <= until.at)
+      .map((child) => ({ ...child, node: copyWithin(child.node, from, until) }));
     if (count > 0) {
       this.#from = until;
       this.#pieces = this.#pieces.filter((piece) => {
@@ -121,8 +119,8 @@ export class MarkdownBlock implements OpenBlock {
       });
       this.#shown = undefined;
     }
-    return createFrozenBlock((columns) =>
-      count > 0 ? this.#layout(children, columns, from, until) : [],
+    return cacheRows((columns) =>
+      count > 0 ? this.#layout(children, columns, from, until).map(({ row }) => row) : [],
     );
   }
 
@@ -132,7 +130,7 @@ export class MarkdownBlock implements OpenBlock {
   }
 
   #layoutPiece(piece: Piece, columns: number): readonly LaidRow[] {
-    const from = this.#from.at > piece.child.node.at - 0.5 ? this.#from : START;
+    const from = this.#from.at >= piece.child.node.at ? this.#from : START;
     if (piece.laid?.columns !== columns || piece.laid.from !== from.at) {
       const rows = this.#layout([piece.child], columns, from, END);
       piece.laid = { columns, from: from.at, rows };
@@ -150,7 +148,6 @@ export class MarkdownBlock implements OpenBlock {
     );
   }
 
-  /** Takes what was fed. */
   #read(): void {
     this.#hasNews = false;
     this.#shown = undefined;
@@ -171,11 +168,11 @@ export class MarkdownBlock implements OpenBlock {
     const done = this.#readText(text, this.#lines.length);
     this.#lines = this.#lines.slice(done);
     this.#base += done;
-    // The line goes on: there is no empty row within it.
+    // The line continues: there is no empty row within it.
     if (isCut && !this.#reader) this.#isFirst = true;
   }
 
-  /** Gives how much of the text belongs to parts that are finished. */
+  /** Returns how much of the text belongs to finished parts. */
   #readText(text: string, complete: number): number {
     let done = 0;
     this.#open = [];
@@ -196,14 +193,14 @@ export class MarkdownBlock implements OpenBlock {
     }
   }
 
-  /** Where the text goes on with a whole line that opens a block of code, that is taken. */
+  /** Reads a complete line that opens a block of code, if there is one. Returns the offset behind it. */
   #openFence(text: string, start: number, complete: number): number {
     const end = findLineEnd(text, start);
     if (end >= complete && this.#ends === "nothing") return start;
     const line = text.slice(start, end);
     const fence = parseFence(line);
     if (!fence) return start;
-    this.#reader = new CodeReader(fence, this.#base + start, this.#look, line);
+    this.#reader = new CodeReader(fence, this.#toPlace(start), this.#look, line);
     return Math.min(end + 1, text.length);
   }
 
@@ -214,34 +211,34 @@ export class MarkdownBlock implements OpenBlock {
       const line = text.slice(at, end);
       const next = Math.min(end + 1, text.length);
       if (reader.isEnd(line)) {
-        reader.close(line, this.#base + at);
+        reader.close(line, this.#toPlace(at));
         this.#reader = undefined;
-        this.#finishCode(reader.node(), reader.text, this.#base + end);
+        this.#finishCode(reader.node(), reader.text, this.#toPlace(end));
         return next;
       }
-      reader.take(line, this.#base + at);
+      reader.take(line, this.#toPlace(at));
       at = next;
     }
     if (this.#ends === "text") {
       this.#reader = undefined;
-      this.#finish(reader.node(), this.#base + at);
+      this.#finish(reader.node(), this.#toPlace(at));
       return at;
     }
-    // What may become the fence at the end is not shown as code before that is known.
+    // An incomplete line that may become the closing fence is not shown as code.
     const last = text.slice(at);
     const isShown = last !== "" && !reader.mayEnd(last);
-    const node = reader.node(isShown ? { text: last, at: this.#base + at } : undefined);
+    const node = reader.node(isShown ? { text: last, at: this.#toPlace(at) } : undefined);
     this.#open = [{ node, gap: !this.#isFirst }];
-    this.#end = this.#base + (isShown ? text.length : at);
+    this.#end = this.#toPlace(isShown ? text.length : at);
     return at;
   }
 
-  /** Blocks that are followed by another one are finished; the others are open. */
+  /** Finishes the blocks that another one follows; the others stay open. */
   #readBlocks(text: string, start: number, complete: number): { done: number; goesOn: boolean } {
     const header = this.#header?.at === this.#base + start ? this.#header.text : "";
     const source = header + text.slice(start);
     const origin = start - header.length;
-    const placeOf = placesBehind(header, this.#base + origin);
+    const places = createPlacesBehind(header, this.#base + start);
     const blocks = lexBlocks(source);
     let index = 0;
     for (; index < blocks.length; index++) {
@@ -256,7 +253,7 @@ export class MarkdownBlock implements OpenBlock {
         if (next && end <= origin + next.start) continue;
         return { done: end, goesOn: true };
       }
-      this.#finishBlock(block, source, placeOf);
+      this.#finishBlock(block, source, places);
     }
     const open = blocks.slice(index);
     const [first, second] = open;
@@ -270,61 +267,66 @@ export class MarkdownBlock implements OpenBlock {
     if (cut > first.start + header.length) {
       for (const { end, start: from, token } of lexBlocks(source.slice(first.start, cut))) {
         const block = { token, start: first.start + from, end: first.start + end };
-        this.#finishBlock(block, source, placeOf);
+        this.#finishBlock(block, source, places);
       }
-      this.#goOn(first, source, cut, this.#base + origin + cut);
+      this.#continueBlock(first, source, cut, this.#base + origin + cut);
       return { done: origin + cut, goesOn: true };
     }
     for (const block of open) {
-      const node = this.#buildNode(block, source, placeOf);
+      const node = this.#buildNode(block, source, places);
       if (node) this.#open.push({ node, gap: !this.#isFirst || this.#open.length > 0 });
     }
-    this.#end = this.#base + origin + (open.at(-1)?.end ?? 0);
+    this.#end = this.#toPlace(origin + (open.at(-1)?.end ?? 0));
     return {
-      done: second ? at : at + this.#hiddenBeginning(first, this.#base + at),
+      done: second ? at : at + this.#countHidden(first, this.#base + at),
       goesOn: false,
     };
   }
 
-  #buildNode(block: LexedBlock, source: string, placeOf: Places): Node | undefined {
-    const at = placeOf(block.start);
-    const number = this.#number?.at === at ? this.#number.number : undefined;
-    const node = buildNode(block, source, placeOf, this.#look, number);
-    const isRepeated = node?.type === "table" && this.#header && at < this.#header.at;
-    return isRepeated ? withRepeatedHeader(node) : node;
+  #buildNode(block: LexedBlock, source: string, places: Places): Node | undefined {
+    const number = this.#findNumber(places(block.start));
+    return buildNode(block, source, places, this.#look, number);
   }
 
-  #finishBlock(block: LexedBlock, source: string, placeOf: Places): void {
-    const node = this.#buildNode(block, source, placeOf);
-    if (node) this.#finish(node, placeOf(block.end));
+  #findNumber(at: number): number | undefined {
+    return this.#number?.at === at ? this.#number.number : undefined;
   }
 
-  /** What follows at a place belongs to a block that was cut there. */
-  #goOn({ start, token }: LexedBlock, source: string, cut: number, at: number): void {
+  #finishBlock(block: LexedBlock, source: string, places: Places): void {
+    const node = this.#buildNode(block, source, places);
+    if (node) this.#finish(node, places(block.end));
+  }
+
+  /** The place of an offset in the text that is read. */
+  #toPlace(offset: number): number {
+    return (this.#base + offset) * CHARACTER;
+  }
+
+  /** The text at an offset continues a block that was cut there. */
+  #continueBlock({ start, token }: LexedBlock, source: string, cut: number, at: number): void {
     this.#isFirst = !hasEmptyLineBefore(source, cut);
     if (token.type === "table") this.#header = { at, text: extractHeader(token) };
     if (token.type !== "list") return;
-    const first = this.#number?.at === at - cut + start ? this.#number.number : Number(token.start);
-    this.#number = { at, number: first + token.items.length - 1 };
+    const first = this.#findNumber((at - cut + start) * CHARACTER) ?? Number(token.start);
+    this.#number = { at: at * CHARACTER, number: first + token.items.length - 1 };
   }
 
-  /** How much of the open block has left the screen and need not be read again. */
-  #hiddenBeginning({ token }: LexedBlock, at: number): number {
+  /** Counts the characters of the open block that have left the screen and need not be read again. */
+  #countHidden({ token }: LexedBlock, at: number): number {
     if (token.type !== "list") return 0;
-    const hidden = this.#from.at - at;
     let offset = 0;
     let before = 0;
     let index = 0;
-    // One item before those that are shown stays: it tells whether a space is between them.
+    // One item before the visible ones stays: whether a space follows it depends on it.
     for (; index < token.items.length; index++) {
       const end = offset + (token.items[index]?.raw.length ?? 0);
-      if (end > hidden) break;
+      if ((at + end) * CHARACTER > this.#from.at) break;
       before = offset;
       offset = end;
     }
     if (before === 0) return 0;
-    const first = this.#number?.at === at ? this.#number.number : Number(token.start);
-    this.#number = { at: at + before, number: first + index - 1 };
+    const first = this.#findNumber(at * CHARACTER) ?? Number(token.start);
+    this.#number = { at: (at + before) * CHARACTER, number: first + index - 1 };
     return before;
   }
 
@@ -362,4 +364,11 @@ export class MarkdownBlock implements OpenBlock {
     this.#shown = undefined;
     this.#options.changed?.();
   }
+}
+
+/** While code is open its reader still adds lines, so that a frozen part needs a copy of its own. */
+function copyWithin(node: Node, from: Place, until: Place): Node {
+  if (node.type !== "code") return node;
+  const lines = node.lines.slice(findLastAtOrBefore(node.lines, ({ at }) => at, from.at));
+  return { ...node, lines: lines.filter(({ at }) => at < until.at) };
 }

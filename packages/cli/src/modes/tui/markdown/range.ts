@@ -2,10 +2,7 @@ import type { Unit } from "./inline.ts";
 import type { Row } from "../terminal/row.ts";
 import { wrapSpans } from "../terminal/wrap.ts";
 
-/**
- * A place in a source where a row begins: all before it is shown by the rows above. What
- * stands for no character (an empty row, a border) lies between two characters.
- */
+/** A place in a source where a row begins: the rows above show everything before it. */
 export interface Place {
   readonly at: number;
   /** Within a row of a table, where each of its cells goes on. */
@@ -27,24 +24,26 @@ export interface Range {
 export const START: Place = { at: Number.NEGATIVE_INFINITY };
 export const END: Place = { at: Number.POSITIVE_INFINITY };
 
-/** Places of characters that share one in the source are not exact numbers. */
-const ROUNDING = 1e-6;
-
 export function isWithin(at: number, { from, until }: Range): boolean {
   return at >= from.at && at < until.at;
 }
 
+/** The empty row before a place: it has the last rank of the character before. */
+export function layoutGap(at: number, range: Range): LaidRow[] {
+  return isWithin(at - 1, range) ? [{ row: [], at: at - 1 }] : [];
+}
+
 /**
- * The characters whose places are not before `from`, and before `until`. What a break between
- * rows takes away is left out on both sides: spaces, or one line end.
+ * The characters whose places are not before `from`, and before `until`. A break between rows drops spaces or one
+ * line end, so both sides go without them.
  */
 export function clipUnits(units: readonly Unit[], from: number, until: number): Unit[] {
   const clipped: Unit[] = [];
   let previous = "\n";
   let isCut = false;
   for (const unit of units) {
-    const first = charactersBefore(from, unit);
-    const end = charactersBefore(until, unit);
+    const first = countBefore(from, unit);
+    const end = countBefore(until, unit);
     previous = unit.text[first - 1] ?? previous;
     isCut ||= end < unit.text.length;
     // Spaces at the beginning of a line stay.
@@ -53,23 +52,23 @@ export function clipUnits(units: readonly Unit[], from: number, until: number): 
     const text = unit.text.slice(first + spaces, end);
     if (text !== "") clipped.push({ ...unit, text, at: unit.at + (first + spaces) * unit.step });
   }
-  return isCut ? withoutBreak(clipped) : clipped;
+  return isCut ? removeBreak(clipped) : clipped;
 }
 
-function withoutBreak(units: Unit[]): Unit[] {
+function removeBreak(units: Unit[]): Unit[] {
   const last = units.pop();
   if (!last) return units;
   const text = last.text.endsWith("\n") ? last.text.slice(0, -1) : last.text.replace(/ +$/, "");
-  if (text === "" && last.text.startsWith(" ")) return withoutBreak(units);
+  if (text === "" && last.text.startsWith(" ")) return removeBreak(units);
   return text === "" ? units : [...units, { ...last, text }];
 }
 
-/** How many characters of a text come before a place. */
-export function charactersBefore(
+/** Counts the characters of a text that come before a place. */
+export function countBefore(
   place: number,
   { at, step, text }: { at: number; step: number; text: string },
 ): number {
-  return Math.min(text.length, Math.max(0, Math.ceil((place - at) / step - ROUNDING)));
+  return Math.min(text.length, Math.max(0, Math.ceil((place - at) / step)));
 }
 
 /** The rows of a text with their places. */

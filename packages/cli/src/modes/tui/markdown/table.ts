@@ -1,27 +1,44 @@
 import { measureWidth } from "../../../text/width.ts";
-import { type Look, joinStyles, type Unit } from "./inline.ts";
-import { clipUnits, END, isWithin, type LaidRow, type Range, START, wrapUnits } from "./range.ts";
+import type { Look, Unit } from "./inline.ts";
+import {
+  clipUnits,
+  END,
+  isWithin,
+  type LaidRow,
+  layoutGap,
+  type Range,
+  START,
+  wrapUnits,
+} from "./range.ts";
 import type { TableNode, TableRow } from "./tree.ts";
-import { EMPTY_ROW, padRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
+import {
+  EMPTY_ROW,
+  joinStyles,
+  padRow,
+  type Row,
+  row,
+  type Span,
+  span,
+  widthOfRow,
+} from "../terminal/row.ts";
 
 /** A column that would be narrower than this makes a list of the table. */
 const MIN_CELL_COLUMNS = 3;
 /** A border and a space on each side of a cell; the last border is one more. */
 const BORDER_COLUMNS = 3;
-/** Between the rows that one row of a table takes. Smaller than what is between two places. */
-const ROW_STEP = 2 ** -12;
 
-/** A row of the table as far as it is within the range, and where its first line is. */
+/** The part of a table's row that is within the range. */
 interface ClippedRow {
+  /** The place of its first line; each further line is one rank behind. */
   readonly at: number;
   readonly cells: readonly (readonly Unit[])[];
-  /** From where on each cell is within. */
+  /** Where the part of each cell begins. */
   readonly starts: readonly number[];
 }
 
 /**
- * A table with borders that fits the width: columns shrink and cells wrap. Where there is no
- * room for that, each cell has a line of its own with its header before it.
+ * Lays out a table with borders that fits the width: columns shrink and cells wrap. Without enough room for that,
+ * each cell gets a line of its own behind its header.
  */
 export function layoutTable(node: TableNode, columns: number, range: Range, look: Look): LaidRow[] {
   const kept = keepWidths(node, columns, range);
@@ -38,7 +55,7 @@ export function layoutTable(node: TableNode, columns: number, range: Range, look
   rows.push(...layoutBoxedRow(node.header, node, table, range, dim));
   border("├", "┼", "┤", node.ruleAt);
   for (const each of node.rows) rows.push(...layoutBoxedRow(each, node, table, range, dim));
-  border("└", "┴", "┘", node.end - 0.5);
+  border("└", "┴", "┘", node.end - 1);
   return rows;
 }
 
@@ -53,7 +70,7 @@ function keepWidths(
   return widths?.length === node.header.cells.length ? widths : undefined;
 }
 
-/** The widest columns give way first. Undefined: there is not enough room for borders. */
+/** The widest columns shrink first. Undefined: there is not enough room for borders. */
 function computeWidths({ header, rows }: TableNode, columns: number): number[] | undefined {
   const natural = header.cells.map((cell, index) => {
     const least = Math.max(MIN_CELL_COLUMNS, measureCell(cell));
@@ -99,14 +116,14 @@ function layoutBoxedRow(
     const starts = cells.map((lines, index) => lines[line]?.at ?? findCellEnd(clipped, index));
     return {
       row: [...spans, span(" │", dim)],
-      at: clipped.at + line * ROW_STEP,
+      at: clipped.at + line,
       table,
       ...(line > 0 && { cells: starts }),
     };
   });
 }
 
-/** Behind what is there of a cell: something may still be added to the last one. */
+/** The place behind a cell so far: text may still be added to the last one. */
 function findCellEnd({ cells, starts }: ClippedRow, index: number): number {
   const last = cells[index]?.at(-1);
   return last ? last.at + last.text.length * last.step : (starts[index] ?? START.at);
@@ -125,8 +142,7 @@ function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] 
   const rows = node.rows.length > 0 ? node.rows : [node.header];
   return rows.flatMap((tableRow, index) => {
     const clipped = clipRow(tableRow, range);
-    const gapAt = tableRow.at - 0.5;
-    const gap: LaidRow[] = index > 0 && isWithin(gapAt, range) ? [{ row: [], at: gapAt }] : [];
+    const gap = index > 0 ? layoutGap(tableRow.at, range) : [];
     if (!clipped) return gap;
     let line = 0;
     const laid = clipped.cells.flatMap((cell, cellIndex) => {
@@ -135,7 +151,7 @@ function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] 
       const label = tableRow !== node.header && isWhole ? createLabel(header, cell) : [];
       return wrapUnits([...label, ...cell], columns).map((each, first) => ({
         row: each.row,
-        at: clipped.at + line++ * ROW_STEP,
+        at: clipped.at + line++,
         cells: clipped.cells.map((_, other) => {
           if (other < cellIndex) return findCellEnd(clipped, other);
           const isBegun = other === cellIndex && first > 0;
@@ -147,7 +163,7 @@ function layoutCells(node: TableNode, columns: number, range: Range): LaidRow[] 
   });
 }
 
-/** A header as it stands before a value: it has that value's place. */
+/** A header before a value, with the place of the value. */
 function createLabel(header: readonly Unit[], cell: readonly Unit[]): Unit[] {
   const [first] = cell;
   if (!first) return [];

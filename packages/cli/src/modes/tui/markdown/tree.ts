@@ -1,22 +1,19 @@
 import type { MarkedToken, Tokens } from "marked";
-import { type CodeNode, parseCode, findLineStarts } from "./code.ts";
+import { joinStyles } from "../terminal/row.ts";
+import { type CodeNode, parseCode } from "./code.ts";
 import {
   readInline,
-  known,
+  asMarkedTokens,
   readLiteral,
   type Look,
   createLexer,
   type Places,
-  SMALLEST_STEP,
-  joinStyles,
   type Unit,
 } from "./inline.ts";
+import { findLastAtOrBefore, findLineStarts } from "./lines.ts";
 
-/** Lists and quotes within each other; what is deeper is shown as it was written. */
+/** Lists and quotes within each other; deeper ones are shown as they were written. */
 const MAX_DEPTH = 12;
-
-/** From the place of a table to that of its header. */
-const HEADER_STEP = 0.25;
 
 /** A part of a text, ready to be laid out. `at` is its place in the source. */
 export type Node = TextNode | CodeNode | ListNode | QuoteNode | TableNode | RuleNode;
@@ -30,7 +27,7 @@ export interface TextNode {
 export interface ListItem {
   readonly at: number;
   readonly marker: string;
-  /** An empty line goes before it. */
+  /** An empty row separates it from the item before. */
   readonly gap: boolean;
   readonly children: readonly Child[];
 }
@@ -72,7 +69,7 @@ export interface RuleNode {
 /** A part with what is before it. */
 export interface Child {
   readonly node: Node;
-  /** An empty row goes before it. */
+  /** An empty row separates it from the part before. */
   readonly gap: boolean;
 }
 
@@ -97,9 +94,9 @@ export function lexBlocks(source: string): LexedBlock[] {
 
 function lexSource(source: string): readonly MarkedToken[] {
   try {
-    return known(createLexer().blockTokens(source, []));
+    return asMarkedTokens(createLexer().blockTokens(source, []));
   } catch (error) {
-    // Nested so deep that no stack can hold it: shown as it is.
+    // Blocks nested too deep for the stack are shown as they were written.
     if (error instanceof RangeError)
       return [{ type: "html", raw: source, text: source, pre: true, block: true }];
     throw error;
@@ -117,7 +114,7 @@ export function buildNode(
   return new TreeBuilder(look, 0).node(
     token,
     source.slice(start, end),
-    shifted(places, start),
+    shiftPlaces(places, start),
     number,
   );
 }
@@ -146,7 +143,7 @@ class TreeBuilder {
         return this.#list(token, raw, places, number);
       case "blockquote": {
         if (this.#depth >= MAX_DEPTH) break;
-        const inner = innerPlaces(token.text, token.raw, places);
+        const inner = createInnerPlaces(token.text, token.raw, places);
         const children = new TreeBuilder(this.#look, this.#depth + 1).children(token.text, inner);
         return children.length > 0 ? { type: "quote", at, children } : undefined;
       }
@@ -157,7 +154,7 @@ class TreeBuilder {
       default: {
         const lead = Math.max(0, raw.search(/\S/));
         const text = raw.slice(lead);
-        return textNode(at, readInline(text, shifted(places, lead), { theme, style }));
+        return textNode(at, readInline(text, shiftPlaces(places, lead), { theme, style }));
       }
     }
     return textNode(at, readLiteral(raw, places, style));
@@ -167,7 +164,7 @@ class TreeBuilder {
   children(source: string, places: Places, isList = false): Child[] {
     const children: Child[] = [];
     for (const { token, start, end } of lexBlocks(source)) {
-      const node = this.node(token, source.slice(start, end), shifted(places, start));
+      const node = this.node(token, source.slice(start, end), shiftPlaces(places, start));
       if (!node) continue;
       const gap = children.length > 0 && (!isList || hasEmptyLineBefore(source, start));
       children.push({ node, gap });
@@ -178,10 +175,10 @@ class TreeBuilder {
   #heading({ depth, text }: Tokens.Heading, raw: string, places: Places): Node | undefined {
     const { style, theme } = this.#look;
     const at = places(0);
-    const inner = shifted(places, Math.max(0, raw.indexOf(text)));
+    const inner = shiftPlaces(places, Math.max(0, raw.indexOf(text)));
     const units = readInline(text, inner, { theme, style: joinStyles(style, theme.heading) });
     if (theme.heading !== "") return textNode(at, units);
-    const signs = { text: `${"#".repeat(depth)} `, style, at, step: SMALLEST_STEP };
+    const signs = { text: `${"#".repeat(depth)} `, style, at, step: 1 };
     return textNode(at, [signs, ...units]);
   }
 
@@ -190,7 +187,7 @@ class TreeBuilder {
     const items: ListItem[] = [];
     let start = 0;
     for (const item of list.items) {
-      const inner = innerPlaces(item.text, item.raw, shifted(places, start));
+      const inner = createInnerPlaces(item.text, item.raw, shiftPlaces(places, start));
       const builder = new TreeBuilder(this.#look, this.#depth + 1);
       items.push({
         at: places(start),
@@ -218,12 +215,12 @@ class TreeBuilder {
         const found = text.indexOf(cell.text, done);
         const at = found < 0 ? done : found;
         done = found < 0 ? done : found + cell.text.length;
-        const outer = shifted(places, start + at);
-        // A cell with escapes in it is not in the source as it is: all of it is at one place.
-        const inner = found < 0 ? (offset: number) => outer(0) + offset * SMALLEST_STEP : outer;
+        const outer = shiftPlaces(places, start + at);
+        // The source does not contain the text of a cell with escapes: all of it is at one character.
+        const inner = found < 0 ? (offset: number) => outer(0) + offset : outer;
         return readInline(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
       });
-      return { at: places(start), end: places(start) + text.length, cells: units };
+      return { at: places(start), end: places(end), cells: units };
     };
     const { style, theme } = this.#look;
     const head = buildRow(0, header, joinStyles(style, theme.strong));
@@ -232,7 +229,7 @@ class TreeBuilder {
       at: places(0),
       end: places(raw.length),
       // Behind the border above it.
-      header: { ...head, at: head.at + HEADER_STEP },
+      header: { ...head, at: head.at + 1 },
       ruleAt: places(starts[1] ?? raw.length),
       rows: rows.map((cells, index) => buildRow(index + 2, cells, style)),
       align,
@@ -250,33 +247,21 @@ function formatMarker({ checked, raw, task }: Tokens.ListItem, number: number | 
   return `${number}${/^\s*\d+\)/.test(raw) ? ")" : "."} ${box}`;
 }
 
-function shifted(places: Places, start: number): Places {
+function shiftPlaces(places: Places, start: number): Places {
   return (offset) => places(start + offset);
 }
 
-/** A text was taken from the lines of another by removing what they begin with. */
-function innerPlaces(inner: string, outer: string, places: Places): Places {
+/** Places of a text that was made from the lines of another by removing their beginnings. */
+function createInnerPlaces(inner: string, outer: string, places: Places): Places {
   const starts = findLineStarts(inner);
   const outerStarts = findLineStarts(outer);
   return (offset) => {
-    const line = lastAtOrBefore(starts, offset);
+    const line = findLastAtOrBefore(starts, (start) => start, offset);
     const outerStart = outerStarts[line] ?? outer.length;
     const outerEnd = (outerStarts[line + 1] ?? outer.length + 1) - 1;
     const innerEnd = (starts[line + 1] ?? inner.length + 1) - 1;
     return places(Math.max(outerStart, outerEnd - (innerEnd - offset)));
   };
-}
-
-/** The index of the last number that is not greater. The first one never is. */
-function lastAtOrBefore(sorted: readonly number[], value: number): number {
-  let low = 0;
-  let high = sorted.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if ((sorted[middle] ?? 0) <= value) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 /** Whether there is an empty line before a place. */

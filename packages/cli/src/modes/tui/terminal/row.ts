@@ -15,6 +15,11 @@ export function span(text: string, style = ""): Span {
   return { text, style };
 }
 
+/** Styles on top of each other. */
+export function joinStyles(...styles: readonly string[]): string {
+  return styles.filter((style) => style !== "").join(";");
+}
+
 /** A row of one style. */
 export function row(text: string, style = ""): Row {
   return text === "" ? EMPTY_ROW : [{ text, style }];

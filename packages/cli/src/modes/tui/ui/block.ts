@@ -1,21 +1,30 @@
 import type { Row } from "../terminal/row.ts";
 
 /**
- * Something that is shown one below the other: an answer, a call with its result, a notice.
- * `rows` lays it out for a width; for the same width it gives the same rows until the block
- * changes, and the same array where nothing has changed. No row is wider than `columns`.
+ * A part of the transcript: an answer, a call with its result, a notice. `rows` lays it out for a width; for the same
+ * width it returns the same array until the block changes. No row is wider than `columns`.
  */
 export interface Block {
   rows(columns: number): readonly Row[];
 }
 
+/** A block that lays out its rows once for a width. */
+export function cacheRows(layout: (columns: number) => readonly Row[]): Block {
+  let last: { columns: number; rows: readonly Row[] } | undefined;
+  return {
+    rows(columns) {
+      if (last?.columns !== columns) last = { columns, rows: layout(columns) };
+      return last.rows;
+    },
+  };
+}
+
 /** A block that may still change. */
 export interface OpenBlock extends Block {
   /**
-   * The first `count` rows, as they were laid out last, have left the screen and stay as they
-   * are. Gives them as a block of their own; from then on this one lays out what follows
-   * them, and nothing of its text is lost or shown twice. `count` is at most the number of
-   * rows that the last `rows` gave.
+   * The first `count` rows of the last layout have left the screen and stay as they are. Returns them as a block of
+   * their own. From then on this block lays out what follows them; no text is lost or shown twice. `count` is at most
+   * the number of rows that the last `rows` returned.
    */
   freeze(count: number): Block;
 }
