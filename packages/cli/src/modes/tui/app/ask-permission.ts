@@ -13,10 +13,7 @@ export interface AskingPlace {
   cwd: string;
 }
 
-/**
- * Asks the user about a call. Undefined: the question was left, as by Ctrl-C, or the call was
- * stopped, which takes the question away.
- */
+/** Asks the user about a call. Undefined where the user left the question, or the call was aborted, which closes it. */
 export async function askPermission(
   request: ApprovalRequest,
   { clock, cwd, theme, transcript, window }: AskingPlace,

@@ -22,10 +22,10 @@ import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import type { Window } from "./window.ts";
 
-/** A second Esc or Ctrl-C within this time means more than the first. */
+/** A second Esc within this time opens the tree; a second Ctrl-C leaves. */
 const TWICE_MS = 600;
 const LEAVE_MS = 2_000;
-/** After a wait of this length the user may be looking elsewhere. */
+/** After a longer run the user is notified. */
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
 
@@ -40,11 +40,11 @@ export interface TerminalConversationOptions {
   reopen: (request: OpenRequest) => Promise<void>;
   quit: () => void;
   editorText: () => string;
-  /** Keeps a text that was cleared among the earlier prompts. */
+  /** Adds a cleared text to the earlier prompts. */
   remember: (text: string) => void;
 }
 
-/** The conversation in a terminal: shows it in the transcript, and asks in panels. */
+/** Shows the conversation in the transcript of a terminal, and asks in panels. */
 export class TerminalConversation implements ConversationView {
   readonly stopKey = "Esc";
   readonly controller: ConversationController<Harness, SlashContext>;
@@ -74,7 +74,7 @@ export class TerminalConversation implements ConversationView {
     });
   }
 
-  /** The rows above the editor: what is being done, what waits, a hint. */
+  /** The rows above the editor: the activity, queued messages, a hint. */
   status(columns: number): readonly Row[] {
     const { clock, theme, transcript, window } = this.#options;
     const { isWorking, task, waiting } = this.controller;
@@ -102,13 +102,13 @@ export class TerminalConversation implements ConversationView {
     };
   }
 
-  /** Sends what was typed. */
+  /** Sends the typed text. */
   submit(text: string, followUp: boolean): void {
     this.#hint = undefined;
     void this.controller.submit(text, followUp);
   }
 
-  /** Something was typed: a key that is pressed next is the first again. */
+  /** Called for typed text: the next key does not count as the second of two. */
   typed(): void {
     this.#pressed = { name: "", at: 0 };
     this.#hint = undefined;
@@ -248,7 +248,7 @@ export class TerminalConversation implements ConversationView {
   }
 
   #escape(isSecond: boolean, now: number): void {
-    // Esc that is pressed again in a hurry, to interrupt, does not ask for the tree.
+    // A repeated Esc to interrupt does not open the tree.
     const isHurry = now - this.#interruptedAt < TWICE_MS;
     const { isBusy } = this.controller;
     if (isBusy || isHurry) this.#interruptedAt = now;

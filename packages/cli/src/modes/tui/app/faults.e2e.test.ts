@@ -54,7 +54,7 @@ async function openBare(script: Script, args: readonly string[]) {
   return { child, end, service, shows };
 }
 
-/** What the terminal was told to be, as it is in the end. */
+/** The modes of the terminal at the end. */
 function readModes(run: TerminalRun): Record<string, boolean> {
   const text = run.bytes.toString("latin1");
   const isOff = (off: string, on: string): boolean => text.lastIndexOf(off) > text.lastIndexOf(on);
@@ -70,7 +70,7 @@ const RESTORED = { paste: true, keys: true, cursor: true, wrap: true, sync: true
 
 let stayed = 0;
 
-/** A call of a command that would stay for long, told from all others by how long. */
+/** A call of a long command, recognized among the others by its duration. */
 function staying(): { call: string; arguments: { command: string }; isThere: () => boolean } {
   const time = `600.${process.pid}${++stayed}`;
   const isThere = (): boolean =>
@@ -97,7 +97,7 @@ describe("the end", () => {
     expect(stay.isThere()).toBe(false);
   });
 
-  it("by a failure while it draws tells it, and gives the terminal back", async () => {
+  it("by a failure while it draws reports it, and gives the terminal back", async () => {
     const home = await world.program.makeHome();
     const torn = join(home, "torn.cjs");
     writeFileSync(
@@ -138,12 +138,12 @@ describe("the end", () => {
     first.run.kill("SIGKILL");
     await first.run.end;
     const { home, cwd } = first.run;
-    const { run, service } = await open([{ say: "Taken up." }], {
+    const { run, service } = await open([{ say: "Resumed." }], {
       home,
       cwd,
       args: ["--continue"],
     });
-    await run.until("Taken up.");
+    await run.until("Resumed.");
     expect(service.requests).toHaveLength(1);
     expect(run.screen()).toContain("Hello there.");
   });
@@ -158,7 +158,7 @@ describe("an interruption", () => {
     await run.until("next: And then?");
     run.press("escape");
     await run.until(isIdle);
-    // As a terminal sends it that tells Esc from what follows.
+    // As a terminal sends it that distinguishes Esc from what follows.
     run.type("\x1b[27u\x1b[27u!");
     await run.until("› And then?!");
     expect(run.screen().join("\n")).not.toContain("This session");
@@ -270,7 +270,7 @@ describe("what is typed", () => {
     expect(run.screen()).toContain("› half of it and more");
   });
 
-  it("is text alone: reports, answers and keys that nobody knows are passed over", async () => {
+  it("is text alone: reports, answers and unknown keys are ignored", async () => {
     const { run } = await open([]);
     run.type(
       "\x1b[M !!\x1b[<0;10;10M\x1b[I\x1b[O\x1b[?997;1n\x1b[200;5;77z\x1b]11;rgb:0/0/0\x1b\\a",
@@ -319,7 +319,7 @@ describe("a terminal", () => {
     await expect.poll(() => run.screen()).toEqual(expect.arrayContaining(["› Hi.", "Hello."]));
   });
 
-  it("that never tells where its cursor is draws all the same", async () => {
+  it("that never reports where its cursor is draws all the same", async () => {
     const { child, shows } = await openBare([], []);
     child.resize(100, 30);
     await shows("─".repeat(100));

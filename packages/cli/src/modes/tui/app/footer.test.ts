@@ -24,7 +24,7 @@ test("model, thinking and mode on the left; context, cost, tokens and cache on t
   );
 });
 
-test("where it is narrow, what tells least is left out first", () => {
+test("where it is narrow, the least useful facts are left out first", () => {
   expect(at(70)).toMatch(/auto-edit +12% of context · \$0\.034$/);
   expect(at(40)).toBe("claude-sonnet-5-5 · thinking high · aut…");
   for (const columns of [20, 40, 60, 80, 120]) {

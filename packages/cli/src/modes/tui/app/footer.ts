@@ -7,24 +7,24 @@ import type { Theme } from "../terminal/theme.ts";
 const PERCENT = 100;
 const THOUSAND = 1000;
 const MILLION = 1_000_000;
-/** A context that is so full is about to be made smaller. */
+/** From this percentage on the context is about to be compacted. */
 const NEARLY_FULL = 80;
 
-/** What the last row tells. */
+/** The facts of the last row. */
 export interface FooterFacts {
   model?: Pick<Model, "id" | "contextWindow">;
   thinking: ThinkingLevel;
   mode: PermissionMode;
   /** Of the whole session. */
   usage: Usage;
-  /** Tokens of the last request and its answer: what the next one begins with. */
+  /** Tokens of the last request and its answer, with which the next request begins. */
   contextTokens?: number;
 }
 
-/** The last row: what answers and how, on the left; what it has used, on the right. */
+/** The last row: the model and its settings on the left, its usage on the right. */
 export function footerRow(facts: FooterFacts, columns: number, theme: Theme): Row {
   const left = describeModel(facts, theme);
-  // What tells least is left out first, where there is no room for all.
+  // Without room for all, the least useful facts are left out first.
   const right = describeUsage(facts, theme);
   for (let count = right.length; count >= 0; count--) {
     const shown = joinParts(right.slice(0, count), theme);

@@ -22,7 +22,7 @@ import type { OpenRequest } from "../../../conversation/command.ts";
 import type { SlashContext } from "../../../slash-commands/command-context.ts";
 import { Window } from "./window.ts";
 
-/** Shown until something is asked. */
+/** Shown until the first prompt. */
 const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
 const QUIT = "/quit";
 
@@ -55,7 +55,7 @@ class Program {
   #leave: (code: ExitCode) => void = () => {};
   readonly #opener: AgentOpener;
   #conversation: TerminalConversation | undefined;
-  /** What was submitted before the agent was open. */
+  /** Prompts from before the agent was open. */
   #early: string[] = [];
   #finder: FileFinder | undefined;
 
@@ -129,7 +129,7 @@ class Program {
       failures.push(error);
       this.#leave(EXIT.failed);
     };
-    // An error that is thrown while a frame is drawn arrives nowhere else.
+    // Errors while a frame is drawn only arrive here.
     process.on("uncaughtException", fail);
     try {
       this.#window.start();
@@ -153,7 +153,7 @@ class Program {
     }
   }
 
-  /** Asks what has to be asked first, and opens the agent. */
+  /** Asks for trust and a model, and opens the agent. */
   async #begin(prompt: string): Promise<void> {
     await this.#opener.askForTrust();
     if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
@@ -177,7 +177,7 @@ class Program {
     if (early.length === 0) await this.#conversation.controller.resume();
   }
 
-  /** The line that it begins with, and what was said before. */
+  /** Shows the banner and the earlier messages. */
   #show({ agent, model, toolset }: Harness): void {
     const facts = {
       version: version(),
@@ -204,7 +204,7 @@ class Program {
   #submit(text: string, followUp: boolean): void {
     // Hide the hint after the first prompt.
     this.#editor.placeholder = "";
-    // Whatever goes on, and also before anything is open.
+    // Works at any time, even before the agent is open.
     if (text.trim() === QUIT) return this.#leave(EXIT.done);
     if (this.#conversation?.controller.isOpening) this.#conversation.submit(text, followUp);
     else this.#early.push(text);
@@ -230,7 +230,7 @@ class Program {
   }
 }
 
-/** Formatters are looked for when there is something to format. */
+/** Formatters are loaded when there is code to format. */
 function formatIn(cwd: string, env: Environment): Format {
   let formatters: Promise<Format> | undefined;
   return async (language, code, signal) => {

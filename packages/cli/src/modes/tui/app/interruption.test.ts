@@ -157,7 +157,7 @@ it("a word that is no command says how to ask it, in a terminal", async () => {
   );
 });
 
-it("a session that is open elsewhere is told so first, with the way to go on, and its file last", async () => {
+it("a session that is open elsewhere is reported first, with a way to go on, and its file last", async () => {
   const { run, service } = await open([{ say: "Hello." }]);
   ask(run, "Hi.");
   await run.until("Hello.");
@@ -170,11 +170,11 @@ it("a session that is open elsewhere is told so first, with the way to go on, an
 });
 
 it("/new with a prompt begins a session that answers it", async () => {
-  const { run, service } = await open([{ say: "Hello." }, { say: "Anew." }]);
+  const { run, service } = await open([{ say: "Hello." }, { say: "Again." }]);
   ask(run, "Hi.");
   await run.until("Hello.");
   await run.until(isIdle);
   ask(run, "/new What now?");
-  await run.until((rows) => isIdle(rows) && rows.includes("Anew."));
+  await run.until((rows) => isIdle(rows) && rows.includes("Again."));
   expect(JSON.stringify(service.requests[1]?.body)).not.toContain("Hello.");
 });

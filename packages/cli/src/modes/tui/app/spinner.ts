@@ -1,8 +1,8 @@
 import type { Clock } from "@gyre/ai";
 
-/** How often the spinner turns, while nothing else is drawn. */
+/** The time between two turns while nothing else moves. */
 const SPIN_MS = 250;
-/** How often it turns while an answer streams in, or is waited for: each turn costs bytes. */
+/** The time between two turns while an answer streams in, or the user is asked: each turn costs bytes. */
 const CALM_SPIN_MS = 1_000;
 
 export interface SpinnerOptions {
@@ -23,12 +23,12 @@ export class Spinner {
     this.#options = options;
   }
 
-  /** Which picture of the spinner. */
+  /** The frame of the spinner. */
   get tick(): number {
     return this.#tick;
   }
 
-  /** Has no effect while it turns. */
+  /** Has no effect on a turning spinner. */
   start(): void {
     if (!this.#cancel) this.#spin();
   }

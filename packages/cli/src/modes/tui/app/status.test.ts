@@ -5,7 +5,7 @@ import { listWaiting } from "../../../conversation/queue.ts";
 import { waitingRows, workingRow } from "./status.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 
-test("tells what it does, since when, and how to stop it", () => {
+test("shows what it does, since when, and how to stop it", () => {
   const row = workingRow(
     { activity: "running npm test", elapsedMs: 83_500, tick: 1 },
     80,

@@ -6,15 +6,15 @@ import type { Theme } from "../terminal/theme.ts";
 const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
 const MS = 1000;
 const MINUTE = 60;
-/** Of messages that wait, so many have a row of their own. */
+/** The most queued messages with a row of their own. */
 const MAX_QUEUED = 4;
 
-/** What goes on, for the row above the editor. */
+/** The activity in the row above the editor. */
 export interface Working {
   activity: string;
-  /** Milliseconds since it began to work on the prompt. */
+  /** Milliseconds since the prompt. */
   elapsedMs: number;
-  /** Which picture of the spinner. */
+  /** The frame of the spinner. */
   tick: number;
 }
 
@@ -37,7 +37,7 @@ function elapsed(ms: number): string {
   return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`;
 }
 
-/** One row each: `↳ next: …` is given to it between two steps, `↳ then: …` when it is done. */
+/** One row for each message: `↳ next: …` is a steering message, `↳ then: …` a follow-up. */
 export function waitingRows(waiting: readonly Waiting[], columns: number, theme: Theme): Row[] {
   if (waiting.length === 0) return [];
   const shown = waiting.slice(0, MAX_QUEUED).map(({ queue, text }) => {

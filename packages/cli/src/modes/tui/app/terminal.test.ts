@@ -261,7 +261,7 @@ it("asks before it runs a command", async () => {
     › y yes, this once
       a yes, and from now on: shell(touch made.txt)
       n no
-      t no, and tell it what to do instead
+      t no, and type what to do instead
     ↑↓ and Enter, or its key · Esc stops the agent
     claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
@@ -292,7 +292,7 @@ it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async
     › y yes, this once
       a yes, and from now on: shell(touch made.txt)
       n no
-      t no, and tell it what to do instead
+      t no, and type what to do instead
     ↑↓ and Enter, or its key · Esc stops the agent
     claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
@@ -309,13 +309,13 @@ it("shows what an edit changed", async () => {
       files: { "cart.js": "let sum = 0;\nsum = sum + price;\nexport { sum };\n" },
     },
   );
-  ask(run, "Mend it.");
+  ask(run, "Fix it.");
   await idle(run, "Fixed.");
   expect(shown(run)).toMatchInlineSnapshot(`
     "
     gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
-    › Mend it.
+    › Fix it.
 
     ● edit cart.js  +1 -1
       1   let sum = 0;
@@ -333,11 +333,11 @@ it("shows what an edit changed", async () => {
   expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
 });
 
-it("lays out anew when the terminal is resized while it streams", async () => {
+it("lays out again when the terminal is resized while it streams", async () => {
   const { answer, script } = byHand();
   const { run, service } = await open(script);
   const words = "The quick brown fox jumps over the lazy dog and runs on. ";
-  ask(run, "Tell.");
+  ask(run, "Explain.");
   await service.asked(0);
   answer(halted(`${words.repeat(3)}END more`, words.length * 3 + 3, 1));
   await run.until("END");
@@ -347,7 +347,7 @@ it("lays out anew when the terminal is resized while it streams", async () => {
     "
     gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
-    › Tell.
+    › Explain.
 
     The quick brown fox jumps over the lazy
     dog and runs on. The quick brown fox
@@ -367,7 +367,7 @@ it("lays out anew when the terminal is resized while it streams", async () => {
     "
     gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
-    › Tell.
+    › Explain.
 
     The quick brown fox jumps over the lazy dog and runs on. The quick brown fox jumps over the lazy dog and runs on. The
     quick brown fox jumps over the lazy dog and runs on. END
@@ -576,7 +576,7 @@ it("uses the room of 200 columns", async () => {
   `);
 });
 
-it("writes no colours where they are not wanted", async () => {
+it("writes no colors where they are not wanted", async () => {
   const { run } = await open([{ say: "## Plain\n\n**All** of `it`." }], {
     env: { NO_COLOR: "1" },
   });

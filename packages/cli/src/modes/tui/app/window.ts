@@ -13,13 +13,13 @@ import type { Transcript } from "../transcript/transcript.ts";
 import type { Tty } from "../terminal/tty.ts";
 import type { Panel, PanelView, PanelQuestion, Ui } from "../ui/ui.ts";
 
-/** How often what streams in is drawn. What is typed is drawn at once. */
+/** The time between two frames of a stream. Typed keys are drawn at once. */
 const FRAME_MS = 60;
-/** How long a terminal may take to tell where its cursor is. */
+/** How long a terminal may take to report where its cursor is. */
 const POSITION_MS = 150;
-/** Rows of the terminal from which on the rule and the footer are left out. */
+/** Terminals with fewer rows get neither the rule nor the footer. */
 const LOW = 9;
-/** Rows of the conversation that stay in sight above a panel or a long text. */
+/** Rows of the conversation that stay visible above a panel or a long text. */
 const KEPT_IN_SIGHT = 3;
 
 export interface WindowOptions {
@@ -33,16 +33,16 @@ export interface WindowOptions {
   footer: (columns: number) => Row;
   quirks?: TerminalQuirks;
   onSubmit: (text: string, followUp: boolean) => void;
-  /** A key that the editor has no use for. */
+  /** Called with a key that the editor does not handle. */
   onKey: (key: Key) => void;
-  /** Something else was typed. */
+  /** Called when something else was typed. */
   onTyped: () => void;
   onEnd: () => void;
 }
 
 /**
- * What is seen and typed: the conversation, below it what goes on, the editor or a panel in
- * its place, and a footer. Knows the terminal and nothing of agents.
+ * Draws the conversation, the status, the editor or a panel in its place, and a footer, and sends what the user types
+ * to them. It knows the terminal and nothing of agents.
  */
 export class Window implements Ui {
   readonly #options: WindowOptions;
@@ -88,7 +88,7 @@ export class Window implements Ui {
     return this.open(new SelectPanel(question, theme, () => clock.now()));
   }
 
-  /** Takes a panel away that nobody waits for any more. */
+  /** Removes a panel whose answer is no longer needed. */
   withdraw(panel: Panel<unknown>): void {
     const at = this.#panels.findIndex((each) => each.panel === panel);
     const [found] = at < 0 ? [] : this.#panels.splice(at, 1);
@@ -96,7 +96,7 @@ export class Window implements Ui {
     this.draw();
   }
 
-  /** Leaves the panel that is shown, as Esc does. */
+  /** Leaves the visible panel, as Esc does. */
   leavePanel(): void {
     const [first] = this.#panels;
     if (first) this.withdraw(first.panel);
@@ -130,7 +130,7 @@ export class Window implements Ui {
     return true;
   }
 
-  /** Takes the terminal over and shows the first frame. */
+  /** Takes over the terminal and draws the first frame. */
   start(): void {
     const { tty, onEnd } = this.#options;
     tty.listen({
@@ -145,13 +145,13 @@ export class Window implements Ui {
     this.draw();
   }
 
-  /** Leaves the conversation on the screen and gives the terminal back. */
+  /** Leaves the conversation on the screen and restores the terminal. */
   end(): void {
     if (this.#isAway) return;
     this.#stopTimers();
     this.#isAway = true;
     const { transcript, tty } = this.#options;
-    // A terminal that is not given back is worse than a frame that is not drawn.
+    // The terminal is restored even if the last frame cannot be drawn.
     try {
       this.#screen.draw(transcript.rows(this.columns));
     } finally {
@@ -178,7 +178,7 @@ export class Window implements Ui {
     }
   }
 
-  /** Draws soon: many changes are one frame. */
+  /** Draws one frame for many changes. */
   drawSoon(): void {
     if (this.#cancelFrame) return;
     const { clock } = this.#options;

@@ -120,7 +120,7 @@ test("choices that come later are shown then, and those that come too late are d
   expect(changes()).toBe(1);
 });
 
-test("why there are no choices is told below the text", async () => {
+test("the reason for missing choices is shown below the text", async () => {
   const { type, shown, press } = editorWith({
     request: (text) =>
       text === ""
@@ -134,7 +134,7 @@ test("why there are no choices is told below the text", async () => {
   expect(shown()).toEqual(["›"]);
 });
 
-test("colours tell the sign, and the marked completion", () => {
+test("colors mark the sign and the selected completion", () => {
   const editor = new Editor({
     theme: COLORS,
     completions: { for: words("alpha") },

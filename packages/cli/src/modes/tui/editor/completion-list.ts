@@ -4,11 +4,11 @@ import type { Completion, CompletionRequest, Completions } from "./completion.ts
 import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
-/** Rows of a list; what is beyond them is scrolled to. */
+/** Rows of a list; the others are reached by scrolling. */
 export const MAX_LIST_ROWS = 8;
 const INDENT = "  ";
 const MARK = "› ";
-/** The share of a row that labels may take where something stands behind them. */
+/** The share of a row that labels may take where details follow them. */
 const MAX_LABEL_SHARE = 0.6;
 
 export interface ListItem {
@@ -16,14 +16,14 @@ export interface ListItem {
   readonly detail?: string;
 }
 
-/** A list with the marked one in sight; -1: none is marked. */
+/** A list with the marked item visible; -1: none is marked. */
 export function listRows(
   items: readonly ListItem[],
   marked: number,
   { theme, columns, maxRows }: { theme: Theme; columns: number; maxRows: number },
 ): Row[] {
   const height = Math.min(MAX_LIST_ROWS, maxRows, items.length);
-  // Half of the list before the marked one, and no empty rows at the end.
+  // Half of the rows are above the marked item, and none at the end are empty.
   const middle = Math.max(0, marked - Math.floor(height / 2));
   const first = Math.max(0, Math.min(middle, items.length - height));
   const seen = items.slice(first, first + height);
@@ -45,7 +45,7 @@ function restyle(spans: Row, style: string): Row {
   return [span(textOfRow(spans), style)];
 }
 
-/** What may be written at the cursor, asked for anew with each change. */
+/** The completions at the cursor, requested again with each change. */
 export class CompletionList {
   readonly #completions: Completions;
   readonly #onChange: () => void;
@@ -55,7 +55,7 @@ export class CompletionList {
   #problem: string | undefined;
   #loading: AbortController | undefined;
 
-  /** `onChange` is called when choices come later than they were asked for. */
+  /** `onChange` is called when choices arrive after `update` has returned. */
   constructor(completions: Completions, onChange: () => void) {
     this.#completions = completions;
     this.#onChange = onChange;
@@ -65,13 +65,13 @@ export class CompletionList {
     return this.#choices.length > 0;
   }
 
-  /** The marked one, and which part of the text it replaces. */
+  /** The marked completion, and the part of the text that it replaces. */
   get chosen(): { completion: Completion; request: CompletionRequest } | undefined {
     const completion = this.#choices[this.#marked];
     return completion && this.#request && { completion, request: this.#request };
   }
 
-  /** Looks what can be completed. Until later choices are there those of before stay. */
+  /** Requests completions. Until they arrive the last ones stay. */
   update(text: string, cursor: number, byTab = false): void {
     const wasByTab = this.isOpen && this.#request?.onTab === true;
     const request = this.#completions.for(text, cursor);
@@ -93,7 +93,7 @@ export class CompletionList {
     this.#problem = undefined;
   }
 
-  /** Marks the next one; behind the last comes the first. */
+  /** Marks the next completion; the first one follows the last. */
   move(step: -1 | 1): void {
     const { length } = this.#choices;
     const from = this.#marked < 0 && step < 0 ? 0 : this.#marked;

@@ -4,34 +4,31 @@ import { fuzzyRank } from "./fuzzy.ts";
 import type { Choice } from "../../../conversation/command.ts";
 import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
-/** Choices of a command that are listed. */
+/** The most choices that are listed. */
 const MAX_CHOICES = 100;
 /** How far before the cursor a path may begin. */
 const MAX_PATH_CHARS = 4_096;
 
-/** Something that may be written at the cursor. */
+/** A text that the user can choose to insert at the cursor. */
 export interface Completion {
   label: string;
   detail?: string;
-  /** What is written in place of the part that was asked about. */
+  /** Replaces the part that was asked about. */
   text: string;
-  /**
-   * What Enter does once it is written: `submit` sends the whole text, `continue` asks again
-   * for what may follow. Default: the list is closed.
-   */
+  /** What Enter does then: `submit` sends the whole text, `continue` asks for more. Default: the list closes. */
   next?: "submit" | "continue";
 }
 
-/** A part of the text that there may be completions for. */
+/** A part of the text that may have completions. */
 export interface CompletionRequest {
   /** The part that a completion replaces. */
   start: number;
   end: number;
-  /** Asked for by Tab alone. */
+  /** Only Tab opens the list. */
   onTab?: boolean;
-  /** Nothing is marked at first: what is written may be all that is meant. */
+  /** Nothing is marked at first: the text may already be complete. */
   isOptional?: boolean;
-  /** Throws what to tell the user. An answer that comes late is dropped. */
+  /** Throws an error for the user. A late answer is dropped. */
   load(signal: AbortSignal): readonly Completion[] | Promise<readonly Completion[]>;
 }
 
@@ -42,7 +39,7 @@ export interface Completions {
 
 export interface CompletionSources {
   commands: () => readonly SlashCommand[];
-  /** What commands complete with. Throws where the agent is not open yet. */
+  /** Throws where the agent is not open yet. */
   context: () => SlashContext;
   files: Pick<FileFinder, "find">;
 }
@@ -61,7 +58,7 @@ export function createCompletions(sources: CompletionSources): Completions {
   };
 }
 
-/** A path as it is written to mention a file. */
+/** A path as it is typed to mention a file. */
 export function formatMention(path: string): string {
   return /\s/.test(path) ? `@"${path}"` : `@${path}`;
 }
@@ -123,7 +120,7 @@ function restRequest(
 
 function restCompletions(rest: string, choices: readonly Choice<string>[]): Completion[] {
   const found = rankByName(rest, choices, ({ label, search = "" }) => `${label} ${search}`.trim());
-  // Nothing to add where it is written already.
+  // The text is already complete.
   if (found.length === 1 && found[0]?.value === rest) return [];
   return found.map(({ label, detail, value }) => ({
     label: oneLine(label),
@@ -144,7 +141,7 @@ function mentionRequest(
   if (typed === undefined) return undefined;
   const isQuoted = quoted !== undefined;
   const [rest = ""] = (isQuoted ? /^[^"\n]*"?/ : /^[^\s"]*/).exec(text.slice(cursor)) ?? [];
-  // A quotation that has not ended would take the rest of the line with it.
+  // An open quotation would replace the rest of the line.
   const end = isQuoted && !rest.endsWith('"') ? cursor : cursor + rest.length;
   return {
     start: cursor - typed.length,
@@ -159,7 +156,7 @@ function mentionRequest(
 function mentionCompletion(path: string, next: string | undefined): Completion {
   const mention = formatMention(path);
   if (path.endsWith("/")) {
-    // Open at its end: what is in the folder is written behind it.
+    // Open at its end: the user goes on with a name in the folder.
     return { label: path, text: mention.replace(/"$/, ""), next: "continue" };
   }
   return { label: path, text: next === " " ? mention : `${mention} ` };
@@ -194,7 +191,7 @@ function escapeForShell(path: string): string {
   return path.replaceAll(/[^\w@%+=:,./\p{L}\p{N}-]/gu, "\\$&");
 }
 
-/** Names may hold anything. What cannot be shown as it is, is not offered. */
+/** Names may contain anything. One that cannot be shown as it is, is not offered. */
 function isShowable(path: string): boolean {
   return shownText(path) === path && !path.includes("\n");
 }
@@ -203,7 +200,7 @@ function oneLine(text: string): string {
   return shownText(text).replaceAll("\n", " ");
 }
 
-/** Things by the names that match, the best first. */
+/** The things whose names match, the best first. */
 function rankByName<T>(query: string, things: readonly T[], getName: (thing: T) => string): T[] {
   const byName = new Map<string, T[]>();
   for (const thing of things) {

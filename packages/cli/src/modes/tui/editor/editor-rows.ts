@@ -1,7 +1,7 @@
 import { fit } from "../../../core/terminal.ts";
 import { splitClusters, measureWidth } from "../../../text/width.ts";
 
-/** Where something is in a text: its line, and the units before it there. */
+/** A position in a text: the line, and the code units before it in the line. */
 export interface Position {
   readonly line: number;
   readonly column: number;
@@ -14,8 +14,8 @@ export interface RowPlace {
 }
 
 /*
- * A sign stands for a text that is not shown. These have no meaning of their own, are never
- * joined with a neighbour to one character, and cannot be typed: they are dropped there.
+ * A sign stands for a text that is not shown. These characters have no meaning of their own, never combine with a
+ * neighbor to one character, and are removed from what the user types.
  */
 const FIRST_SIGN = 0xe01f0;
 const LAST_SIGN = 0xe0fff;
@@ -24,13 +24,13 @@ export const SIGNS = /[\u{e01f0}-\u{e0fff}]/gu;
 
 const ASCII = /^[\x20-\x7e]*$/;
 const SPACE = 0x20;
-/** What is written without spaces: a row may end behind any of them. */
+/** Scripts without spaces: a row may end behind any character. */
 const UNSPACED = /^[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u{20000}-\u{3fffd}]/u;
-/** A line that is longer is not broken from its beginning with each key. */
+/** Longer lines are not broken from their beginning with each key. */
 const LONG_LINE_CHARS = 1_000;
-/** Until it is known how wide the screen is. */
+/** Used until the width of the screen is known. */
 const DEFAULT_COLUMNS = 80;
-/** Lines whose layout is remembered, all together; then it begins anew. */
+/** Characters of the lines whose layout is cached; beyond them the cache is cleared. */
 const MAX_KNOWN_CHARS = 4_000_000;
 
 export function signAt(index: number): string {
@@ -43,17 +43,17 @@ export function isSign(cluster: string): boolean {
 }
 
 /**
- * How lines are broken into rows. Nothing is dropped at a break, so that each place of a text
- * has its place on the screen; spaces that a row has no room for hang behind its end.
+ * Breaks lines into rows. A break drops nothing, so that each position of the text has one on the screen; spaces that
+ * do not fit hang behind the end of their row.
  */
 export class TextRows {
   readonly #getLabel: (sign: string) => string;
   #columns = DEFAULT_COLUMNS;
   #known = new Map<string, LineLayout>();
   #knownChars = 0;
-  /** The long line that was broken last: most of it is often the same the next time. */
+  /** The long line that was broken last: most of it is often the same next time. */
   #long: LineLayout | undefined;
-  /** How much of the first line is not shown. */
+  /** How many characters of the first line are not shown. */
   hidden = 0;
 
   constructor(getLabel: (sign: string) => string) {
@@ -88,7 +88,7 @@ export class TextRows {
     return { line, row: starts.findLastIndex((start) => start <= column) };
   }
 
-  /** The neighbour of a row; undefined beyond the first and the last. */
+  /** The row above or below; undefined beyond the first and the last. */
   findNeighbor(
     lines: readonly string[],
     { line, row }: RowPlace,
@@ -101,7 +101,7 @@ export class TextRows {
     return { line: other, row: step > 0 ? 0 : this.starts(lines, other).length - 1 };
   }
 
-  /** How many columns of its row are before a place. */
+  /** The columns of its row before a position. */
   findColumn(lines: readonly string[], position: Position): number {
     const { row } = this.findRow(lines, position);
     const { start, clusters } = this.#row(lines, { line: position.line, row });
@@ -115,7 +115,7 @@ export class TextRows {
     return Math.min(used, this.#columns);
   }
 
-  /** The place in a row that is nearest to a column and not behind it. */
+  /** The position in a row that is nearest to a column and not behind it. */
   findPosition(lines: readonly string[], place: RowPlace, column: number): Position {
     const { start, clusters, isLast } = this.#row(lines, place);
     let at = start;
@@ -129,7 +129,7 @@ export class TextRows {
     return { line: place.line, column: at };
   }
 
-  /** What is to be seen of a row: texts, and labels of signs. */
+  /** The visible parts of a row: texts, and labels of signs. */
   readRow(lines: readonly string[], place: RowPlace): { text: string; isLabel: boolean }[] {
     const pieces: { text: string; isLabel: boolean }[] = [];
     let run = "";
@@ -149,7 +149,7 @@ export class TextRows {
     return pieces;
   }
 
-  /** Signs may be shown otherwise from now on. */
+  /** Clears the cache: labels of signs may have changed. */
   forget(): void {
     this.#known = new Map();
     this.#knownChars = 0;
@@ -206,7 +206,7 @@ export class TextRows {
     const last = this.#long;
     if (last?.hidden !== hidden) return [0];
     const same = countSamePrefix(last.text, line);
-    // Where a row begins was decided by what is in it: that has to be the same too.
+    // The content of a row decided where it ends: so that has to be the same too.
     const next = last.starts.findIndex((start) => start > same);
     const count = (next < 0 ? last.starts.length : next) - 1;
     return count > 0 ? last.starts.slice(0, count) : [0];
@@ -224,13 +224,13 @@ interface SizedCluster {
   readonly width: number;
 }
 
-/** Finds the beginnings of rows, one character after the other. */
+/** Finds where rows begin, character by character. */
 class Breaks {
   readonly starts: number[];
   readonly #columns: number;
   #at: number;
   #used = 0;
-  /** The last place where the row may end, and what it has used up to there. */
+  /** The last place where the row may end, and the columns before it. */
   #break = 0;
   #usedAtBreak = 0;
 

@@ -9,13 +9,13 @@ export const SIGN_COLUMNS = 2;
 const PROMPT = "› ";
 const SHELL = "! ";
 const INDENT = " ".repeat(SIGN_COLUMNS);
-/** The last column is the cursor's, where a row is full. */
+/** In a full row the cursor takes the last column. */
 const CURSOR_COLUMNS = 1;
-/** With fewer rows there is no telling what is beyond them. */
+/** With fewer rows there is no mark for the rows above and below. */
 const MIN_MARKED_ROWS = 3;
 const FIRST: RowPlace = { line: 0, row: 0 };
 
-/** Draws a text that is being written. Costs what is seen, and remembers where that begins. */
+/** Draws the visible part of a text that is being edited, and remembers where it begins. */
 export class EditorView {
   readonly #theme: Theme;
   readonly #rows: TextRows;
@@ -59,7 +59,7 @@ export class EditorView {
     return fitRow([span(INDENT + text, this.#theme.dim)], columns);
   }
 
-  /** The rows that are seen: all, or as many as there is room for, the cursor among them. */
+  /** The visible rows: all, or as many as fit, with the cursor among them. */
   #window(lines: readonly string[], cursor: RowPlace, maxRows: number): RowPlace[] {
     const all = this.#run(lines, FIRST, 1, maxRows + 1);
     if (all.length <= maxRows) {
@@ -75,20 +75,20 @@ export class EditorView {
     this.#top = earlier(later(earlier(top, cursor), earliest), lowest);
     const seen = this.#run(lines, this.#top, 1, room);
     if (!hasMarks) return seen;
-    // Where there is nothing beyond, a row more is seen in place of the mark.
+    // With nothing beyond, one more row is visible in place of the mark.
     const before = this.#rows.findNeighbor(lines, seen[0] ?? FIRST, -1);
     const after = this.#rows.findNeighbor(lines, seen.at(-1) ?? FIRST, 1);
     if (!before && after) return [...seen, after];
     return before && !after ? [before, ...seen] : seen;
   }
 
-  /** A row that is there: since the last time lines may have gone or become shorter. */
+  /** The nearest existing row: lines may have become fewer or shorter. */
   #nearest(lines: readonly string[], place: RowPlace): RowPlace {
     const line = Math.min(place.line, lines.length - 1);
     return { line, row: Math.min(place.row, this.#rows.starts(lines, line).length - 1) };
   }
 
-  /** So many rows from a place on, in one direction. */
+  /** Up to `count` rows from a place on, in one direction. */
   #run(lines: readonly string[], from: RowPlace, step: -1 | 1, count: number): RowPlace[] {
     const run: RowPlace[] = [];
     for (
@@ -101,7 +101,7 @@ export class EditorView {
     return run;
   }
 
-  /** Lines of which something is above and below what is seen. */
+  /** Counts the lines that are at least partly above and below the visible rows. */
   #beyond(lines: readonly string[], seen: readonly RowPlace[]): { above: number; below: number } {
     const first = seen[0] ?? FIRST;
     const last = seen.at(-1) ?? FIRST;

@@ -137,7 +137,7 @@ test("a long paste is one sign that stands for all of it", () => {
   expect(press("enter")).toEqual({ type: "submit", text: `see ${long} ok`, followUp: false });
 });
 
-test("a long paste in one line tells its characters; after a submit counting begins anew", () => {
+test("a long paste in one line shows its characters; after a submit counting begins again", () => {
   const { paste, press, shown, editor } = editorWith();
   paste("x".repeat(2_001));
   paste("y\n".repeat(11));
@@ -155,7 +155,7 @@ test("a short paste is text, and so is the path of an image", () => {
   expect(editor.text).toBe("a\nb '/tmp/my shot.png' file:///tmp/a%20b.jpg");
 });
 
-test("nobody can type a sign", () => {
+test("a user cannot type a sign", () => {
   const { paste, type, editor } = editorWith();
   paste("x\n".repeat(20));
   type("\u{e01f0}");

@@ -11,27 +11,27 @@ import { type Motion, TextBuffer, removeSigns } from "./text-buffer.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { PanelView } from "../ui/ui.ts";
 
-/** A longer paste is shown as one sign. */
+/** Longer pastes are shown as one sign. */
 export const MAX_PASTE_LINES = 10;
 export const MAX_PASTE_CHARS = 2_000;
-/** Rows that the text keeps where a list is open. */
+/** Rows that the text keeps while a list is open. */
 const MIN_TEXT_ROWS = 3;
 
 export interface EditorOptions {
   theme: Theme;
   completions: Completions;
   history: Pick<PromptHistory, "prompts" | "add">;
-  /** Something is to be drawn anew that no key has changed. */
+  /** Called when the editor has changed without a key. */
   onChange: () => void;
 }
 
-/** What came of an event. */
+/** The effect of an event. */
 export type EditorAction =
   | { type: "none" }
   | { type: "redraw" }
-  /** The text is to be sent; the editor is empty again. */
+  /** The user sends the text; the editor is empty again. */
   | { type: "submit"; text: string; followUp: boolean }
-  /** A key that the editor has no use for. */
+  /** A key that the editor does not handle. */
   | { type: "unhandled"; key: Key };
 
 const NONE: EditorAction = { type: "none" };
@@ -75,9 +75,9 @@ const KILLS: Readonly<Record<string, Motion>> = {
   "ctrl+k": "lineEnd",
 };
 
-/** Where a prompt is written: lines, what was asked before, completions, pastes as signs. */
+/** Edits a prompt: lines, earlier prompts, completions, pastes as signs. */
 export class Editor {
-  /** Shown dim where nothing is written. */
+  /** Shown dim while the editor is empty. */
   placeholder = "";
   readonly #theme: Theme;
   readonly #history: EditorOptions["history"];
@@ -89,9 +89,9 @@ export class Editor {
   readonly #pastes = new Map<string, string>();
   readonly #labels = new Map<string, string>();
   #search: HistorySearch | undefined;
-  /** Which earlier prompt is shown, and what was written before. */
+  /** The earlier prompt that is shown, and the draft that it replaced. */
   #walk: { index: number; draft: string } | undefined;
-  /** The last key brought an earlier prompt: the next one goes on from there. */
+  /** The last key showed an earlier prompt: the next one continues from there. */
   #isWalking = false;
 
   constructor({ theme, completions, history, onChange }: EditorOptions) {
@@ -101,7 +101,7 @@ export class Editor {
     this.#list = new CompletionList(completions, onChange);
   }
 
-  /** All that is written, pastes in full. */
+  /** The whole text, with pastes in full. */
   get text(): string {
     return this.#buffer.text.replace(SIGNS, (sign) => this.#pastes.get(sign) ?? "");
   }
@@ -110,7 +110,7 @@ export class Editor {
     return this.#buffer.isEmpty;
   }
 
-  /** Replaces what is written; the cursor goes to the end. */
+  /** Replaces the text; the cursor moves to the end. */
   set(text: string): void {
     this.#search = undefined;
     this.#leaveHistory();
@@ -158,12 +158,12 @@ export class Editor {
     this.#isWalking = false;
     const action = this.#edit(name);
     if (action) return action;
-    // A key that is not ours leaves everything as it was.
+    // A key that the editor does not handle changes nothing.
     this.#isWalking = wasWalking;
     return { type: "unhandled", key };
   }
 
-  /** Keys that a list has a use for. */
+  /** Handles the keys of an open list. */
   #takeForList(name: string): EditorAction | undefined {
     switch (name) {
       case "up":
@@ -187,7 +187,7 @@ export class Editor {
     }
   }
 
-  /** Undefined where nothing is marked, or where it is written already. */
+  /** Undefined where nothing is marked, or where the text already contains it. */
   #takeChoice(maySubmit: boolean): EditorAction | undefined {
     const { chosen } = this.#list;
     if (!chosen) return undefined;
@@ -203,7 +203,7 @@ export class Editor {
     return REDRAW;
   }
 
-  /** Undefined for a key that is not ours. */
+  /** Undefined for a key that the editor does not handle. */
   #edit(name: string): EditorAction | undefined {
     const buffer = this.#buffer;
     const move = MOVES[name];
@@ -253,7 +253,7 @@ export class Editor {
     return REDRAW;
   }
 
-  /** A backslash right before the cursor makes a new line of it. */
+  /** Enter behind a backslash begins a new line. */
   #enter(): EditorAction {
     const { cursor, lines } = this.#buffer;
     if (lines[cursor.line]?.[cursor.column - 1] !== "\\") return this.#submit(false);
@@ -275,7 +275,7 @@ export class Editor {
   }
 
   #paste(text: string): void {
-    // A line end at its end begins no line.
+    // A line end at its end does not begin another line.
     const lines = text.replace(/\n$/, "").split("\n").length;
     const isLong = lines > MAX_PASTE_LINES || text.length > MAX_PASTE_CHARS;
     if (!isLong || this.#pastes.size >= MAX_SIGNS) {
@@ -298,7 +298,7 @@ export class Editor {
     return this.#walkHistory(step);
   }
 
-  /** To an older or newer prompt. Behind the newest comes what was written before. */
+  /** Shows an older or newer prompt. The draft follows the newest. */
   #walkHistory(step: -1 | 1): EditorAction {
     const { prompts } = this.#history;
     const from = this.#walk?.index ?? prompts.length;

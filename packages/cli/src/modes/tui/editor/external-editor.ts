@@ -7,9 +7,8 @@ import type { Environment } from "../../../core/io.ts";
 const OWNER_ONLY = 0o600;
 
 /**
- * Has a text edited in the program that VISUAL or EDITOR names, which gets the terminal.
- * Undefined where it ended with an error: the text is then as it was. Throws what to do
- * where none is named or it cannot be started.
+ * Opens a text in the program that VISUAL or EDITOR names, which gets the terminal. Returns undefined where the
+ * program ended with an error: the text then stays. Throws where neither is set or the program cannot be started.
  */
 export async function editExternally(text: string, env: Environment): Promise<string | undefined> {
   const program = env["VISUAL"] || env["EDITOR"];
@@ -20,7 +19,7 @@ export async function editExternally(text: string, env: Environment): Promise<st
   const file = join(folder, "prompt.md");
   try {
     await writeFile(file, text, { mode: OWNER_ONLY });
-    // The variable may hold options too, and quotes: a shell knows what is meant.
+    // The variable may contain options and quotes: a shell parses them.
     const code = await runToEnd("/bin/sh", ["-c", `${program} "$1"`, "sh", file]);
     return code === 0 ? (await readFile(file, "utf8")).replace(/\n$/, "") : undefined;
   } finally {

@@ -51,10 +51,10 @@ test("nothing to look for gives what is in the folder, hidden things last", asyn
   expect(await finder.find("src/", signal)).toEqual(["src/b.ts", "src/in/"]);
 });
 
-test("a search that is given up ends with the reason", async () => {
+test("an aborted search ends with the reason", async () => {
   const { finder } = finderOver(["a.ts"]);
-  const given = AbortSignal.abort(new Error("given up"));
-  await expect(finder.find("a", given)).rejects.toThrow("given up");
+  const given = AbortSignal.abort(new Error("not needed"));
+  await expect(finder.find("a", given)).rejects.toThrow("not needed");
 });
 
 test("the best of many thousand names is found, and few are given", async () => {
@@ -67,7 +67,7 @@ test("the best of many thousand names is found, and few are given", async () => 
   expect([found[0], found.length]).toEqual(["src/index.ts", MAX_FOUND]);
 });
 
-test("a list that cannot be made is told", async () => {
+test("a list that cannot be made is reported", async () => {
   const finder = new FileFinder({
     clock: systemClock,
     // oxlint-disable-next-line require-yield

@@ -2,17 +2,17 @@ import type { Clock } from "@gyre/ai";
 import type { Workspace } from "@gyre/tools";
 import { fuzzyRank } from "./fuzzy.ts";
 
-/** Names that are looked through; what comes later is not found. */
+/** The most names that are searched; later ones are not found. */
 export const MAX_FILES = 200_000;
-/** An older list is made anew. */
+/** An older list is made again. */
 export const MAX_AGE_MS = 10_000;
-/** What a search gives at most. */
+/** The most results of a search. */
 export const MAX_FOUND = 50;
-/** Names that are compared before a key may have its turn. */
+/** Names that are compared before the search yields to the event loop. */
 const PATHS_AT_ONCE = 10_000;
 
 export interface FileFinderOptions {
-  /** What there is below the folder, paths from it, as it is found. Called anew for each list. */
+  /** Yields the entries below the folder as they are found, with paths relative to it. Called for each list. */
   list: () => AsyncIterable<readonly FoundEntry[]>;
   clock: Pick<Clock, "now" | "turn">;
 }
@@ -23,8 +23,8 @@ export interface FoundEntry {
 }
 
 /**
- * Finds files and folders by parts of their names. The list is made when it is first asked
- * for. An old one still answers while the next is made, so that only the first search waits.
+ * Finds files and folders by parts of their names. The first search makes the list and waits for it; later searches
+ * use an old list while the next one is made.
  */
 export class FileFinder {
   readonly #options: FileFinderOptions;
@@ -37,9 +37,8 @@ export class FileFinder {
   }
 
   /**
-   * Paths from the folder, the best first; folders end with a slash. With nothing to look
-   * for, or a folder and its slash, what is in that folder. Throws what `list` threw, and the
-   * reason of a signal that has fired.
+   * Paths relative to the folder, the best first; folders end with a slash. An empty query, or one that ends with a
+   * slash, lists a folder. Throws the errors of `list`, and the reason of an aborted signal.
    */
   async find(query: string, signal: AbortSignal): Promise<string[]> {
     const paths = this.#readPaths() ?? (await this.#refresh());
@@ -59,7 +58,7 @@ export class FileFinder {
 
   #readPaths(): readonly string[] | undefined {
     const isOld = this.#options.clock.now() - this.#madeAt > MAX_AGE_MS;
-    // It fails as the first did not; the list that is there goes on answering.
+    // If this fails, the list that succeeded stays in use.
     if (this.#paths && isOld) this.#refresh().catch(() => undefined);
     return this.#paths;
   }
@@ -84,7 +83,7 @@ export class FileFinder {
   }
 }
 
-/** A finder for what is in a workspace and not left out by its ignore files. */
+/** A finder for the files of a workspace that its ignore files do not exclude. */
 export function createWorkspaceFinder(
   workspace: Workspace,
   clock: FileFinderOptions["clock"],
@@ -99,7 +98,7 @@ export function createWorkspaceFinder(
   });
 }
 
-/** What is right in a folder, hidden things last. */
+/** The direct children of a folder, hidden ones last. */
 function listChildren(folder: string, paths: readonly string[]): string[] {
   const seen: string[] = [];
   const hidden: string[] = [];

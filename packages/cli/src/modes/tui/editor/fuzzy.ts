@@ -1,20 +1,20 @@
-/** What a matching letter is worth, by where it stands. */
+/** The score of a matching letter, by its position. */
 const MATCH = 1;
 const IN_NAME = 3;
 const WORD_START = 8;
 const NAME_START = 4;
 const CONSECUTIVE = 7;
-/** What letters between two matching ones cost, whatever their number. */
+/** The cost of letters between two matching ones, whatever their number. */
 const GAP = 2;
-/** What the whole name is worth where the query says all of it, its ending aside. */
+/** The score of a query that is the whole name without its extension. */
 const WHOLE_NAME = 12;
-/** What each letter of a text costs: of two that match alike the short one is meant. */
+/** The cost of each letter of a text: the shorter one of two equal matches comes first. */
 const PER_LETTER = 0.05;
 const NEVER = -1e9;
 
 const SLASH = 0x2f;
 
-/** Texts that hold the letters of a query in their order, the best first. */
+/** The texts that contain the letters of a query in order, the best first. */
 export function fuzzyRank(query: string, items: readonly string[], limit: number): string[] {
   const needle = toCodes(query);
   if (needle.length === 0) return items.slice(0, limit);
@@ -36,18 +36,18 @@ export function fuzzyRank(query: string, items: readonly string[], limit: number
 }
 
 function toCodes(query: string): number[] {
-  // Spaces only part what somebody types.
+  // Spaces only separate the words of a query.
   const letters = query.replaceAll(" ", "");
   return Array.from({ length: letters.length }, (_, index) => letters.charCodeAt(index));
 }
 
-/** In small letters, as long as it was: places in one are places in the other. */
+/** The text in lower case, if that has the same length: indexes must match. */
 function foldCase(text: string): string {
   const small = text.toLowerCase();
   return small.length === text.length ? small : text;
 }
 
-/** The quick question that most texts fail. */
+/** A quick check that rejects most texts. */
 function containsInOrder(hay: string, needle: readonly number[]): boolean {
   let found = 0;
   const count = needle.length;
@@ -61,10 +61,10 @@ function containsInOrder(hay: string, needle: readonly number[]): boolean {
   return false;
 }
 
-/** Finds the best way to lay a query into a text. Keeps its rows, so that a text costs no memory. */
+/** Finds the best alignment of a query in a text. It reuses its rows, so that a text costs no memory. */
 class Scorer {
   readonly #needle: readonly number[];
-  /** By place in the text: the best with the letter before this one there. */
+  /** The best score with the previous letter at each index of the text. */
   #before: number[] = [];
   #now: number[] = [];
 
@@ -74,7 +74,7 @@ class Scorer {
 
   score(hay: string, item: string): number {
     const { length } = hay;
-    // A folder ends with a slash, which is not part of its name.
+    // The slash at the end of a folder is not part of its name.
     const end = hay.charCodeAt(length - 1) === SLASH ? length - 1 : length;
     const name = hay.lastIndexOf("/", end - 1) + 1;
     let best = NEVER;
@@ -82,7 +82,7 @@ class Scorer {
       const before = this.#before;
       const now = this.#now;
       best = NEVER;
-      // The best of all places that are not right before this one.
+      // The best score of all indexes that are not directly before this one.
       let far = letter === 0 ? 0 : NEVER;
       for (let index = 0; index < length; index += 1) {
         let score = NEVER;
@@ -119,7 +119,7 @@ function scoreLetter(item: string, index: number, name: number): number {
   return worth;
 }
 
-/** Behind anything that is no letter, or a capital behind a small letter. */
+/** An index behind anything but a letter, or a capital behind a small letter. */
 function isWordStart(item: string, index: number): boolean {
   if (index === 0) return true;
   const before = item.charCodeAt(index - 1);

@@ -6,15 +6,15 @@ import { fitRow, row, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { PanelAnswer, PanelView } from "../ui/ui.ts";
 
-/** What is typed to look for is no longer than this. */
+/** Longer queries are truncated. */
 const MAX_QUERY_CHARS = 200;
-/** Prompts that are listed. */
+/** The most prompts that are listed. */
 const MAX_FOUND = 100;
-/** What is shown of a prompt. */
+/** Longer prompts are shown truncated. */
 const MAX_SHOWN_CHARS = 400;
 const LEAD = "search: ";
 
-/** Looks through what was asked before, the newest first, narrowing as one types. */
+/** Searches earlier prompts, the newest first. */
 export class HistorySearch {
   readonly #prompts: readonly string[];
   readonly #theme: Theme;
@@ -89,7 +89,7 @@ export class HistorySearch {
     return { type: "redraw" };
   }
 
-  /** A prompt is found by all words of the query; capitals count where there are some. */
+  /** Finds the prompts that contain all words of the query. A query with capitals is case-sensitive. */
   #search(query: string): void {
     this.#query = query.slice(0, MAX_QUERY_CHARS);
     this.#marked = 0;

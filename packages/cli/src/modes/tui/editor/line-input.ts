@@ -1,10 +1,10 @@
 import { splitClusters, measureWidth } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 
-/** What is beyond this is not taken: it is one line, not a document. */
+/** Input beyond this length is ignored. */
 export const MAX_LINE_CHARS = 10_000;
 
-/** One line that is typed, with a cursor in it. */
+/** One line of input with a cursor. */
 export class LineInput {
   #before: string;
   #after = "";
@@ -17,7 +17,7 @@ export class LineInput {
     return this.#before + this.#after;
   }
 
-  /** What stands before the cursor. */
+  /** The text before the cursor. */
   get before(): string {
     return this.#before;
   }
@@ -27,7 +27,7 @@ export class LineInput {
     this.#after = "";
   }
 
-  /** Takes what was typed; tells whether it had a use for it. */
+  /** Handles an event. Returns whether it had an effect. */
   take(event: TerminalEvent): boolean {
     switch (event.type) {
       case "text":
@@ -93,13 +93,13 @@ export class LineInput {
   }
 }
 
-/** The part of a line that fits around its cursor, and where the cursor is in it. */
+/** The part of a line around its cursor that fits, and the column of the cursor in it. */
 export function fitAroundCursor(
   before: string,
   text: string,
   columns: number,
 ): { text: string; cursor: number } {
-  // The cursor takes a column of its own at the end of the line.
+  // At the end of the line the cursor takes a column of its own.
   const room = Math.max(1, columns - 1);
   let shown = splitClusters(before);
   let cursor = measureWidth(before);

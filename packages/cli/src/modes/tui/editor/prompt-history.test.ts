@@ -38,7 +38,7 @@ test("a prompt is written down for its folder, and found there by the next progr
   expect(line).toBe('{"text":"first\\nline","cwd":"/work","at":5}');
 });
 
-test.skipIf(process.platform === "win32")("nobody else may read it", () => {
+test.skipIf(process.platform === "win32")("other users may not read it", () => {
   const path = join(historyFolder(), "prompts.jsonl");
   open(path).history.add("secret");
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -75,7 +75,7 @@ test("a file that has grown long is cut to its end", () => {
   expect(open(path, "/other").history.prompts.at(-1)).toBe("last");
 });
 
-test("a file that cannot be used is told once, and prompts are remembered all the same", () => {
+test("an unusable file is reported once, and prompts are remembered all the same", () => {
   const { history, warnings } = open(historyFolder());
   history.add("a");
   history.add("b");

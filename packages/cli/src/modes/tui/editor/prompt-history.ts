@@ -5,21 +5,21 @@ import type { Clock } from "@gyre/ai";
 import { logFile } from "../../../core/log-file.ts";
 import type { Environment } from "../../../core/io.ts";
 
-/** Prompts that are remembered of a folder. */
+/** The most prompts that are kept of a folder. */
 export const MAX_PROMPTS = 1_000;
-/** A longer one is not written down. */
+/** Longer prompts are not stored. */
 export const MAX_PROMPT_CHARS = 100_000;
-/** What is read of the file: its end. A file of twice the size is cut to that. */
+/** The end of the file that is read. A file of twice this size is truncated to it. */
 export const MAX_READ_BYTES: number = 4 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
 
 export interface PromptHistoryOptions {
-  /** Where prompts are written down; undefined: nowhere, they are remembered until the end. */
+  /** The file with the prompts; undefined: they are kept in memory only. */
   path: string | undefined;
-  /** The folder that is worked in: prompts of others are left out. */
+  /** The workspace: prompts of other folders are left out. */
   cwd: string;
   clock: Pick<Clock, "now">;
-  /** Told once that the file cannot be used. */
+  /** Called once if the file cannot be used. */
   warn: (text: string) => void;
 }
 
@@ -33,7 +33,7 @@ export function promptHistoryPath(env: Environment): string {
   return join(base, "gyre", "prompts.jsonl");
 }
 
-/** What a user has asked in a folder. It never fails: what cannot be read or written is told once. */
+/** The prompts of a user in a folder. It never throws: a file error is reported once. */
 export class PromptHistory {
   readonly #options: PromptHistoryOptions;
   #prompts: string[] | undefined;
@@ -49,7 +49,7 @@ export class PromptHistory {
     return this.#all;
   }
 
-  /** Remembers a prompt, but not one that was the last already or that begins with a space. */
+  /** Adds a prompt, unless it equals the last one or begins with a space. */
   add(text: string): void {
     if (text.trim() === "" || text.startsWith(" ") || text === this.#all.at(-1)) return;
     this.#all.push(text);
@@ -78,7 +78,7 @@ export class PromptHistory {
     if (path === undefined || !tail) return [];
     if (tail.size > 2 * MAX_READ_BYTES) shorten(path, tail.text);
     const prompts: string[] = [];
-    // Most lines of a long file are of other folders, and need not be parsed.
+    // Most lines of a long file belong to other folders and need no parsing.
     const mark = JSON.stringify(cwd);
     for (const line of tail.text.split("\n")) {
       const text = line.includes(mark) ? parsePrompt(line, cwd) : undefined;
@@ -99,7 +99,7 @@ export class PromptHistory {
   }
 }
 
-/** The end of a file, from the beginning of a line on; undefined where there is none. */
+/** The end of a file, from the beginning of a line on; undefined where the file does not exist. */
 function readTail(path: string): { text: string; size: number } | undefined {
   let file: number;
   try {
@@ -119,14 +119,14 @@ function readTail(path: string): { text: string; size: number } | undefined {
   }
 }
 
-/** By way of another file: whoever reads meanwhile sees the one or the other. */
+/** Replaces the file in one step, so that concurrent readers see the old one or the new one. */
 function shorten(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, text, { mode: OWNER_ONLY });
   renameSync(draft, path);
 }
 
-/** The prompt of a line; undefined where the line is damaged or of another folder. */
+/** The prompt of a line; undefined where the line is damaged or belongs to another folder. */
 function parsePrompt(line: string, cwd: string): string | undefined {
   let parsed: unknown;
   try {

@@ -105,7 +105,7 @@ test("typed letters are taken back by words", () => {
   expect(buffer.redo()).toBe(false);
 });
 
-test("letters removed one by one are taken back as one, and a move begins anew", () => {
+test("letters removed one by one are taken back as one, and a move begins another step", () => {
   const buffer = createBuffer("abcdef|");
   buffer.erase("left");
   buffer.erase("left");

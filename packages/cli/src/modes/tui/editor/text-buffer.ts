@@ -1,24 +1,24 @@
 import type { Position, TextRows } from "./editor-rows.ts";
 import { SIGNS } from "./editor-rows.ts";
 
-/** Steps that can be taken back. */
+/** The most steps that can be undone. */
 export const MAX_UNDO_STEPS = 1_000;
 
-/** A way from the cursor to another place. */
+/** A movement of the cursor. */
 export type Motion =
   | "left"
   | "right"
-  /** Over a run of letters and digits, with what is before it. */
+  /** Over a run of letters and digits, and the characters before it. */
   | "wordLeft"
   | "wordRight"
-  /** To where a run without spaces begins. */
+  /** To the beginning of a run without spaces. */
   | "blankLeft"
   | "lineStart"
   | "lineEnd"
   | "textStart"
   | "textEnd";
 
-/** How changes are joined to one step. */
+/** Decides which changes become one step. */
 type ChangeKind = "typed" | "erased" | "other";
 
 /** At `at`, `removed` was replaced by `inserted`. */
@@ -34,29 +34,29 @@ interface Change {
 }
 
 const GRAPHEMES = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-/** What words are made of; signs are like words. */
+/** The characters of words; signs count as words. */
 const LETTERS = "\\p{L}\\p{N}\\p{M}_\\u{e01f0}-\\u{e0fff}";
 const WORD_LEFT = new RegExp(`[${LETTERS}]*[^${LETTERS}]*$`, "u");
 const WORD_RIGHT = new RegExp(`^[^${LETTERS}]*[${LETTERS}]*`, "u");
 const BLANK_LEFT = /\S*\s*$/u;
-/** Words are looked for this far: a line can be long. */
+/** How far to search for the end of a word: a line can be long. */
 const MAX_WORD_CHARS = 1_000;
 
 /**
- * A text of lines with a cursor. An edit costs what it changes and the line that it is in,
- * whatever the length of the rest. It may hold signs that stand for other texts.
+ * A text of lines with a cursor. The cost of an edit depends on the change and its line, not on the whole text. The
+ * text may contain signs that stand for other texts.
  */
 export class TextBuffer {
   #lines: string[] = [""];
   #cursor: Position = { line: 0, column: 0 };
-  /** The column that moves between rows aim at. */
+  /** The column that vertical moves aim at. */
   #aim: number | undefined;
   #done: Change[] = [];
   #undone: Change[] = [];
   /** The next change may join the last one. */
   #isJoining = false;
   #killed = "";
-  /** The last thing that happened was a kill, to which the next one adds. */
+  /** The last action was a kill, to which the next one adds. */
   #isKilling = false;
 
   get lines(): readonly string[] {
@@ -75,7 +75,7 @@ export class TextBuffer {
     return this.#lines.length === 1 && this.#lines[0] === "";
   }
 
-  /** The units of the text before the cursor. */
+  /** The code units of the text before the cursor. */
   get offset(): number {
     let offset = this.#cursor.column;
     for (let line = 0; line < this.#cursor.line; line += 1) {
@@ -84,12 +84,12 @@ export class TextBuffer {
     return offset;
   }
 
-  /** Another text; the cursor goes to its end. It can be taken back. */
+  /** Replaces the text; the cursor moves to its end. It can be undone. */
   set(text: string): void {
     this.#change({ line: 0, column: 0 }, this.#findTarget("textEnd"), text, "other");
   }
 
-  /** An empty text without a past. Signs are forgotten everywhere: they may get another meaning. */
+  /** Empties the text and its undo steps. Signs are removed everywhere: they may get another meaning. */
   clear(): void {
     this.#killed = removeSigns(this.#killed);
     this.#lines = [""];
@@ -99,12 +99,12 @@ export class TextBuffer {
     this.#stop();
   }
 
-  /** At the cursor. What is typed is joined to words, which are taken back as one. */
+  /** Inserts at the cursor. The letters of a typed word are undone as one step. */
   insert(text: string, kind: "typed" | "other" = "other"): void {
     this.#change(this.#cursor, this.#cursor, text, kind);
   }
 
-  /** Replaces a part of the text by another; the cursor goes behind it. */
+  /** Replaces a part of the text; the cursor moves behind it. */
   replace(start: number, end: number, text: string): void {
     this.#change(this.#findPosition(start), this.#findPosition(end), text, "other");
   }
@@ -114,7 +114,7 @@ export class TextBuffer {
     this.#cursor = this.#findTarget(motion);
   }
 
-  /** To the row above or below, as they are on the screen; false where there is none. */
+  /** Moves to the row above or below on the screen; false where there is none. */
   moveRow(step: -1 | 1, rows: TextRows): boolean {
     const place = rows.findRow(this.#lines, this.#cursor);
     const next = rows.findNeighbor(this.#lines, place, step);
@@ -126,14 +126,14 @@ export class TextBuffer {
     return true;
   }
 
-  /** Removes what is between the cursor and the end of a motion. */
+  /** Removes the text between the cursor and the end of a motion. */
   erase(motion: Motion): void {
     const target = this.#findTarget(motion);
     const [from, to] = sortPositions(this.#cursor, target);
     this.#change(from, to, "", "erased");
   }
 
-  /** Removes and keeps for `yank`. At the end of a line the line end is what goes. */
+  /** Removes text and keeps it for `yank`. At the end of a line it removes the line end. */
   kill(motion: Motion): void {
     let target = this.#findTarget(motion);
     if (isSame(target, this.#cursor)) {
@@ -149,7 +149,7 @@ export class TextBuffer {
     this.#isKilling = true;
   }
 
-  /** Inserts what was killed. */
+  /** Inserts the killed text. */
   yank(): void {
     this.insert(this.#killed);
   }
@@ -197,7 +197,7 @@ export class TextBuffer {
     if (this.#done.length > MAX_UNDO_STEPS) this.#done.shift();
   }
 
-  /** Replaces without a trace; gives the end of what was written. */
+  /** Replaces without an undo step; returns the end of the inserted text. */
   #write(from: Position, to: Position, text: string): Position {
     const head = (this.#lines[from.line] ?? "").slice(0, from.column);
     const tail = (this.#lines[to.line] ?? "").slice(to.column);
@@ -208,7 +208,7 @@ export class TextBuffer {
     const written = (head + text).split("\n");
     const end = { line: from.line + written.length - 1, column: (written.at(-1) ?? "").length };
     written[written.length - 1] += tail;
-    // A splice takes its lines as arguments, of which there cannot be a hundred thousand.
+    // `splice` takes lines as arguments, of which there cannot be a hundred thousand.
     this.#lines = this.#lines.slice(0, from.line).concat(written, this.#lines.slice(to.line + 1));
     return end;
   }
@@ -262,7 +262,7 @@ export class TextBuffer {
     }
   }
 
-  /** What the last key began is over. */
+  /** Ends what the last key began. */
   #stop(): void {
     this.#aim = undefined;
     this.#isJoining = false;
@@ -270,7 +270,7 @@ export class TextBuffer {
   }
 }
 
-/** A text without what only we may write into a buffer. */
+/** Removes the characters that only the editor may put into a buffer. */
 export function removeSigns(text: string): string {
   return text.replace(SIGNS, "");
 }
@@ -292,7 +292,7 @@ function measureLeft(
 
 function measureRight(text: string, column: number, motion: "right" | "wordRight"): number {
   if (motion === "right") {
-    // A mark that follows belongs to the letter before it.
+    // A combining mark belongs to the letter before it.
     if (isAscii(text, column) && (column + 1 === text.length || isAscii(text, column + 1)))
       return 1;
     return GRAPHEMES.segment(text).containing(column)?.segment.length ?? 1;
@@ -305,7 +305,7 @@ function isAscii(text: string, index: number): boolean {
   return text.charCodeAt(index) < 0x80;
 }
 
-/** Letters of a word, and letters that were taken away one after the other, are one step. */
+/** The letters of a word are one step, and so are letters that were removed one after the other. */
 function joinChanges(last: Change, change: Change): Change | undefined {
   if (last.kind !== change.kind || change.kind === "other") return undefined;
   if (change.kind === "typed") {

@@ -8,12 +8,12 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** A text that means itself, in a page and in an attribute of one, without what hides or reorders. */
+/** Escapes a text for a page or an attribute, and removes characters that hide or reorder text. */
 export function htmlText(text: string): string {
   return sanitize(text).replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? "");
 }
 
-/** As `htmlText`, but `&amp;` and the like stay what they stand for. For pages alone, not for attributes. */
+/** Like `htmlText`, but entities such as `&amp;` keep their meaning. Not for attributes. */
 export function htmlProse(text: string): string {
   return htmlText(text).replace(
     /&amp;(#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z][A-Za-z\d]{1,31});/g,

@@ -92,7 +92,7 @@ describe("a page", () => {
       {
         role: "user",
         content: [
-          { type: "text", text: "Mend it" },
+          { type: "text", text: "Fix it" },
           { type: "image", data: PIXEL, mimeType: "image/png" },
         ],
         timestamp: 0,
@@ -138,7 +138,7 @@ describe("a page", () => {
     expect(foreignTags(html)).toEqual([]);
   });
 
-  it("colours what a diff changes, and no name of a file", async () => {
+  it("colors what a diff changes, and no name of a file", async () => {
     const diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,1 @@\n--- gone\n+++ here\n-x\n";
     await append(answer([{ type: "toolCall", id: "1", name: "edit", arguments: {} }]), {
       ...RESULT,
@@ -248,7 +248,7 @@ describe("Markdown", () => {
     expect(html).toContain(`<td>1</td><td class="right">2</td><td class="center">3</td>`);
   });
 
-  it("has colours in code of a language that is known", () => {
+  it("has colors in code of a known language", () => {
     expect(markdownHtml("```ts\nconst a = '<';\n// b\n```")).toBe(
       `<pre class="code"><code><span class="keyword">const</span> a = <span class="string">&#39;&lt;&#39;</span>;\n<span class="comment">// b</span></code></pre>`,
     );

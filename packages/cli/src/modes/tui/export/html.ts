@@ -23,20 +23,19 @@ import { exitText, type UserCommandMessage } from "../../../conversation/user-co
 import { oneLine } from "../../../text/shown-text.ts";
 import { toolView } from "../transcript/tool-view.ts";
 
-/** Within so much of its beginning a page says what it is. */
+/** The mark of a page is within this many bytes of its beginning. */
 export const MARK_BYTES = 2_048;
 const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** By this in its first lines a page is known for one of a session. */
+/** Marks a page as the export of a session. */
 export function exportMark(sessionId: string): string {
   return `<meta name="gyre-session" content="${htmlText(oneLine(sessionId))}">`;
 }
 
 /**
- * The conversation of a session as one page, piece by piece: the branch that is talked in,
- * also what a compaction has left out of the model's sight. It has no scripts and loads
- * nothing; whatever anybody said in it is text.
+ * The conversation of a session as one page, piece by piece: the current branch, with the messages that a compaction
+ * has replaced. The page has no scripts and loads nothing; all content is escaped.
  */
 export async function* sessionHtml(session: Session): AsyncGenerator<string, void> {
   yield await head(session);
@@ -61,7 +60,7 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
       const inside = contentHtml(entry.message.content, plainHtml);
       yield section(
         "compaction",
-        `<details><summary>Told to the model in place of what is above</summary>${inside}</details>`,
+        `<details><summary>Summary that the model reads in place of the messages above</summary>${inside}</details>`,
       );
     } else if (message?.role === "user") {
       yield section("user", `<h2>You</h2>${contentHtml(message.content, promptHtml)}`);
@@ -77,7 +76,7 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
   yield `<footer><p>Tokens: ${htmlText(usageDetails(usage))}</p></footer>\n</body>\n</html>\n`;
 }
 
-/** An answer, and what its calls gave as far as that is known. */
+/** An answer with the results of its calls so far. */
 interface AnswerWithResults {
   message: AssistantMessage;
   results: Map<string, ToolResultMessage>;
@@ -87,7 +86,7 @@ interface AnswerWithResults {
 async function head(session: Session): Promise<string> {
   const { createdAt, cwd, id } = session.header;
   const title = htmlText(await findTitle(session));
-  // Nothing may be loaded from anywhere, whatever the page says.
+  // The page may not load anything, whatever its content is.
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   return `<!doctype html>
 <html lang="en">
@@ -135,14 +134,14 @@ function section(kind: string, inside: string): string {
   return `<section class="${kind}">${inside}</section>\n`;
 }
 
-/** A command of the user's own. The output of one that the model does not see is left out. */
+/** A command of the user. Output that the model does not see is left out. */
 function userCommandHtml(ran: UserCommandMessage): string {
   const head = `<p><code>! ${htmlText(oneLine(ran.command))}</code></p>`;
   const output = ran.aside || ran.output === "" ? "" : plainHtml(ran.output);
   return `${head}${foldHtml(exitText(ran), output)}`;
 }
 
-/** What the user wrote; of commands that were run before it, only which. */
+/** The prompt of the user, and the names of the commands whose output was sent with it. */
 function promptHtml(text: string): string {
   const prompt = promptText({ content: text });
   const below = sentOutputText(text);
@@ -185,14 +184,14 @@ function callHtml(call: ToolCall, result: ToolResultMessage | undefined): string
   const failed = result?.isError ? ` ${endHtml(call.name, result)}` : "";
   const name = `<b>${htmlText(oneLine(call.name))}</b>`;
   const summary = `${name} ${htmlText(oneLine(callText(call.name, call.arguments).about))}${failed}`;
-  // A diff says what the arguments say, and is easier to read.
+  // A diff shows the same as the arguments and is easier to read.
   const asked = diffs.length > 0 ? "" : argumentsHtml(call);
   const given = result ? contentHtml(result.content, outputHtml) : `<p>There is no result.</p>`;
   const inside = diffs.length > 0 ? diffs.map(diffHtml).join("") : asked + given;
   return foldHtml(summary, inside, diffs.length > 0);
 }
 
-/** A call that was not let through has not failed. */
+/** A denied call is not shown as failed. */
 function endHtml(tool: string, result: ToolResultMessage): string {
   const { reason } = result;
   const view = toolView(tool, { result, outcome: outcomeOf(result), reason });
@@ -215,7 +214,7 @@ function argumentsHtml({ arguments: given, rawArguments }: ToolCall): string {
   return lines.length === 0 ? "" : outputHtml(lines.join("\n"));
 }
 
-/** Of the details of tools that change files: unified diffs. */
+/** The unified diffs in the details of tools that change files. */
 function findDiffs(details: unknown): string[] {
   if (typeof details !== "object" || details === null) return [];
   if ("diff" in details && typeof details.diff === "string") return [details.diff];
@@ -253,7 +252,7 @@ function jsonHtml(value: unknown): string {
   return outputHtml(typeof value === "string" ? value : JSON.stringify(value, null, 2));
 }
 
-/** A picture of a kind that cannot do anything but be seen. */
+/** Only formats that cannot contain scripts are shown. */
 function imageHtml({ data, mimeType }: ImageContent): string {
   if (!SHOWN_IMAGES.has(mimeType) || !BASE64.test(data)) {
     return `<p>(a picture that is not shown: ${htmlText(oneLine(mimeType))})</p>`;

@@ -3,14 +3,14 @@ import { createHighlighter } from "../markdown/highlight.ts";
 import { htmlProse, htmlText } from "./html-text.ts";
 import { NO_COLORS, type Theme } from "../terminal/theme.ts";
 
-/** A longer text is shown as it is written. */
+/** Longer texts are shown as they were written. */
 const MAX_MARKDOWN_CHARS = 500_000;
-/** Quotes and lists on one line, one within the other: what has more is no text for readers. */
+/** Quotes and lists nested on one line. Such a text is not meant for readers. */
 const TOO_DEEP = /^[ \t]{0,3}(?:(?:>|[-*+][ \t])[ \t]{0,3}){50}/m;
 const MAX_HEADING = 6;
-/** The page has two of its own above those of an answer. */
+/** The page has two levels of its own above the headings of an answer. */
 const HEADINGS_ABOVE = 2;
-/** What a highlighted piece is, as its class. */
+/** The CSS class of each highlighted piece. */
 const CLASSES: Theme = {
   ...NO_COLORS,
   keyword: "keyword",
@@ -25,21 +25,21 @@ const CLASSES: Theme = {
 const LINKED = new Set(["http:", "https:", "mailto:"]);
 
 /**
- * Markdown as HTML in which every tag is ours: HTML in the text is shown as text, a link goes
- * to the web or to an address, a picture from elsewhere is a link to it.
+ * Markdown as HTML without tags from the text: HTML in the text is shown as text, links go to the web or to a mail
+ * address, and an image becomes a link.
  */
 export function markdownHtml(text: string): string {
   if (text.length > MAX_MARKDOWN_CHARS || TOO_DEEP.test(text)) return plainHtml(text);
   try {
     return blocks(new Lexer({ gfm: true }).lex(text));
   } catch (error) {
-    // Lists within lists without end: there is a depth that no reader needs.
+    // Lists nested too deep for the stack.
     if (error instanceof RangeError) return plainHtml(text);
     throw error;
   }
 }
 
-/** A text as it is written. */
+/** A text as it was written. */
 export function plainHtml(text: string): string {
   return `<pre class="text">${htmlText(text)}</pre>`;
 }

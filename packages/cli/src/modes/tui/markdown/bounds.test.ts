@@ -14,7 +14,7 @@ const FRAMES = 50;
 /** What is read is read a few times by each of the levels that it is in. */
 const READS = 40;
 
-/** Texts that nobody means, and that a model may write all the same. */
+/** Texts that make no sense, and that a model may write all the same. */
 const hostile: Readonly<Record<string, string>> = {
   "quotes in quotes": `${">".repeat(3_000)} x\n`,
   "lists in one line": `${"- ".repeat(1_000)}x\n`,

@@ -119,7 +119,7 @@ describe("formatters", () => {
     expect(await format("sh", "echo", signal)).toBeUndefined();
   });
 
-  it("ends a program when nobody waits any more", async () => {
+  it("ends a program when its result is no longer needed", async () => {
     await program(join(bin, "gofmt"), "exec /bin/sleep 100");
     const controller = new AbortController();
     const formatted = openFormatters({ env: { PATH: bin }, cwd })("go", "a", controller.signal);

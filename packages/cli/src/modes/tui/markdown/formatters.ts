@@ -4,36 +4,35 @@ import { delimiter, isAbsolute, join, parse, relative, sep } from "node:path";
 import { cleanEnvironment } from "@gyre/tools";
 import type { Environment } from "../../../core/io.ts";
 
-/** How long a program may take. */
+/** The longest time that a program may take. */
 export const FORMAT_TIMEOUT_MS = 2_000;
-/** What it may say; and what it is asked about. */
+/** The most bytes of its input and of its output. */
 export const MAX_FORMATTED_BYTES: number = 256 * 1024;
 const JSON_INDENT = 2;
 
-/** The code as its language's own tool writes it; undefined: it stays as it is. Never rejects. */
+/** Formats code with the tool of its language; undefined: it stays as it is. Never rejects. */
 export type Format = (
   language: string,
   code: string,
   signal: AbortSignal,
 ) => Promise<string | undefined>;
 
-/** A program with what it is told. */
+/** A program with its arguments and input. */
 export interface FormatProgram {
-  /** Where it is. */
   path: string;
   args: readonly string[];
   input: string;
-  /** Without keys, and without what is in the folder worked in. */
+  /** Without keys, and without folders of the workspace. */
   env: Environment;
   signal: AbortSignal;
 }
 
-/** Gives what the program wrote; rejects where it failed, was too slow or wrote too much. */
+/** Resolves with the output; rejects where the program failed, was too slow or wrote too much. */
 export type RunFormatter = (program: FormatProgram) => Promise<string>;
 
 export interface FormatterOptions {
   env: Environment;
-  /** The folder that is worked in. A program from there is never run: nobody has vouched for it. */
+  /** The workspace. A program from there is never run: it is not trusted. */
   cwd: string;
   /** Default: the program itself, with no shell. */
   run?: RunFormatter;
@@ -52,7 +51,7 @@ const PYTHON: Command[] = [
 const SHELL: Command[] = [["shfmt"]];
 const cFile = (ending: string): Command[] => [["clang-format", `--assume-filename=x.${ending}`]];
 
-/** Programs for a language, the first that is there is taken. */
+/** The programs of each language; the first that is installed is used. */
 const COMMANDS: Readonly<Record<string, readonly Command[]>> = {
   go: [["gofmt"]],
   golang: [["gofmt"]],
@@ -92,7 +91,7 @@ const COMMANDS: Readonly<Record<string, readonly Command[]>> = {
   exs: [["mix", "format", "-"]],
 };
 
-/** Looks for programs when they are first needed, and remembers where they are. */
+/** Finds programs when they are first needed, and caches their paths. */
 export function openFormatters({ cwd, env, run = runFormatter }: FormatterOptions): Format {
   const folders = trustedFolders(env["PATH"] ?? "", cwd);
   const programEnv = cleanEnvironment(env, { workspace: cwd });
@@ -105,7 +104,7 @@ export function openFormatters({ cwd, env, run = runFormatter }: FormatterOption
     if (Buffer.byteLength(code) > MAX_FORMATTED_BYTES) return undefined;
     const name = language.toLowerCase();
     if (name === "json") return formatJson(code);
-    // No name of a language is one of an object's own.
+    // A language may have the name of a member of every object.
     const commands = Object.hasOwn(COMMANDS, name) ? (COMMANDS[name] ?? []) : [];
     for (const [program, ...args] of commands) {
       const path = find(program);
@@ -114,7 +113,7 @@ export function openFormatters({ cwd, env, run = runFormatter }: FormatterOption
         const formatted = await run({ path, args, input: code, env: programEnv, signal });
         return formatted === "" ? undefined : formatted;
       } catch {
-        // Code that is not complete, a program that is broken: what was written stays.
+        // Incomplete code or a broken program: the code stays as it was written.
         return undefined;
       }
     }
@@ -137,7 +136,7 @@ function trustedFolders(path: string, cwd: string): string[] {
 function findProgram(program: string, folders: readonly string[], cwd: string): string | undefined {
   for (const folder of folders) {
     const path = join(folder, program);
-    // A link may lead into the folder that we stay out of.
+    // A link may lead into the workspace.
     if (isProgram(path) && !isBelow(realpathSync(path), cwd)) return path;
   }
   return undefined;
@@ -167,7 +166,7 @@ function realFolder(folder: string): string {
   }
 }
 
-/** In the root folder: settings of the folder that is worked in can name programs to run. */
+/** Runs in the root folder, because settings in the workspace can name programs to run. */
 function runFormatter({ args, env, input, path, signal }: FormatProgram): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(
@@ -185,7 +184,7 @@ function runFormatter({ args, env, input, path, signal }: FormatProgram): Promis
       },
       (error, stdout) => (error ? reject(error) : resolve(stdout)),
     );
-    // A program need not read what it is given.
+    // A program may end without reading its input.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);
   });

@@ -1,4 +1,4 @@
-/** What a piece of a program is, as far as its colour goes. */
+/** The part that a piece of a program plays, which decides its color. */
 export type Role =
   | "keyword"
   | "string"
@@ -10,24 +10,24 @@ export type Role =
   | "removed"
   | "accent";
 
-/** Something with a beginning and an end. Patterns are sources of regular expressions. */
+/** A piece with a beginning and an end. `open` is the source of a regular expression. */
 export interface Enclosure {
   open: string;
-  /** The characters that end it, as they are. */
+  /** The literal characters that end it. */
   close: string;
   role: "string" | "comment";
-  /** It goes on in the next line. Default: it ends with its line. */
+  /** It continues in the next line. Default: it ends with its line. */
   multiline?: boolean;
-  /** A backslash takes the next character's meaning away. Default: it does not. */
+  /** A backslash escapes the next character. Default: it does not. */
   escape?: boolean;
 }
 
-/** What is known of a language. Of two things that begin at one place, the first one counts. */
+/** The syntax of a language. Of two matches at one place the first one counts. */
 export interface Language {
-  /** Patterns of what is comment up to the line's end. */
+  /** Patterns that begin a comment up to the end of the line. */
   lineComments: readonly string[];
   enclosures: readonly Enclosure[];
-  /** Other patterns, looked for before anything else. */
+  /** Other patterns, matched before anything else. */
   patterns: readonly (readonly [pattern: string, role: Role])[];
   keywords: ReadonlySet<string>;
   types: ReadonlySet<string>;
@@ -35,7 +35,7 @@ export interface Language {
   capitalTypes: boolean;
   /** A name before a bracket is a call. */
   calls: boolean;
-  /** Numbers have a colour. */
+  /** Numbers have a color. */
   numbers: boolean;
   /** Keywords may be written in capitals. */
   caseless: boolean;
@@ -63,7 +63,7 @@ const CHARACTER: Enclosure = {
 };
 const SLASHES: Enclosure = { open: "/\\*", close: "*/", role: "comment", multiline: true };
 const MARKUP_COMMENT: Enclosure = { open: "<!--", close: "-->", role: "comment", multiline: true };
-/** In a shell a number sign within a word is none of a comment. */
+/** In a shell a number sign within a word does not begin a comment. */
 const SPACED_HASH = "(?<![^\\s;(])#";
 
 interface Sketch extends Partial<Omit<Language, "keywords" | "types">> {
@@ -96,7 +96,7 @@ const OBJECT_WORDS =
   "abstract catch class extends false final finally implements import instanceof interface new null package private protected public static super this throw throws true try";
 const C_TYPES =
   "bool byte char double float int long short void size_t ssize_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t unsigned signed";
-/** A word with dashes before a sign that gives it a value. */
+/** A key with dashes before the sign of its value. */
 const keyBefore = (sign: string): readonly [string, Role] => [`[\\w.-]+(?=[ \\t]*${sign})`, "type"];
 
 const LANGUAGES: Readonly<Record<string, Language>> = {
@@ -340,7 +340,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   }),
 };
 
-/** What a fence or the end of a file's name may say. */
+/** Other names in fences, and file extensions. */
 const ALIASES: Readonly<Record<string, string>> = {
   typescript: "ts tsx mts cts js jsx mjs cjs javascript",
   json: "jsonc json5 jsonl",
@@ -369,12 +369,12 @@ const BY_NAME: ReadonlyMap<string, Language> = new Map(
   ),
 );
 
-/** A language by what a fence calls it; undefined: not known here. */
+/** A language by its name in a fence; undefined where it is unknown. */
 export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
 
-/** What to call the language of a file, by its name; undefined: not known here. */
+/** The name of the language of a file, by its path; undefined where it is unknown. */
 export function languageOfPath(path: string): string | undefined {
   const file = path.slice(path.search(/[^/\\]*$/)).toLowerCase();
   const ending = file.slice(file.lastIndexOf(".") + 1);

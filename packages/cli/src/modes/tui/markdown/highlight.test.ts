@@ -4,7 +4,7 @@ import { createHighlighter, languageOfPath, MAX_LINE_CHARS } from "./highlight.t
 import { textOfRow } from "../terminal/row.ts";
 import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
-/** The pieces that have a colour, with its name. */
+/** The pieces that have a color, with its name. */
 function highlight(language: string, ...lines: string[]): string[] {
   const highlight = createHighlighter(language, COLORS);
   const names = new Map(Object.entries(COLORS).map(([name, style]) => [style, name]));
@@ -19,7 +19,7 @@ function highlight(language: string, ...lines: string[]): string[] {
 }
 
 describe("highlighting", () => {
-  it("tells keywords, names, strings, numbers and comments apart", () => {
+  it("distinguishes keywords, names, strings, numbers and comments", () => {
     expect(highlight("ts", 'const a: Map = f("x", 0x1f); // so')).toEqual([
       "keyword const",
       "type Map",

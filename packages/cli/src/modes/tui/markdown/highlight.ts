@@ -4,10 +4,10 @@ import type { Theme } from "../terminal/theme.ts";
 
 export { languageOfPath } from "./highlight-languages.ts";
 
-/** A longer line stays plain: some patterns take time in proportion to the square of its length. */
+/** A longer line stays plain: some patterns take quadratic time. */
 export const MAX_LINE_CHARS = 2_000;
 
-/** What a line begins within: a comment or a string of lines before it. */
+/** The comment or string that a line begins in. */
 export type HighlightState = Enclosure | undefined;
 
 export interface HighlightedLine {
@@ -16,12 +16,12 @@ export interface HighlightedLine {
   state: HighlightState;
 }
 
-/** Gives a line its colours, from the state that the line before it has left. */
+/** Highlights a line, beginning with the state at the end of the line before. */
 export type LineHighlighter = (line: string, state: HighlightState) => HighlightedLine;
 
 /**
- * Gives lines of a program their colours, one after the other: what is open at the end of a
- * line (a comment, a string) goes on in the next. A language that is not known stays plain.
+ * Highlights the lines of a program one after the other: a comment or string that is open at the end of a line
+ * continues in the next. An unknown language stays plain.
  */
 export function createHighlighter(
   language: string | undefined,
@@ -36,7 +36,7 @@ export function createHighlighter(
   };
 }
 
-/** Like `highlighter`, for who keeps the state: a line that is not complete is done again. */
+/** For callers that keep the state, because they highlight an incomplete line again. */
 export function createLineHighlighter(language: string | undefined, theme: Theme): LineHighlighter {
   const known = language === undefined ? undefined : findLanguage(language);
   if (!known || theme.keyword === "") return showPlain;
@@ -58,7 +58,7 @@ const NOTHING = "(?!)";
 
 const compiled = new Map<Language, RegExp>();
 
-/** One group for each thing that a language has, in the order of `LineScan.#take`. */
+/** One group for each pattern of a language, in the order of `LineScan.#take`. */
 function compilePattern(language: Language): RegExp {
   let pattern = compiled.get(language);
   if (!pattern) {
@@ -104,7 +104,7 @@ class LineScan {
     return { spans: this.#spans, state: open?.multiline ? open : undefined };
   }
 
-  /** Takes what was found. What it gives is still open at the end of the line. */
+  /** Handles a match. Returns what is still open at the end of the line. */
   #take(found: RegExpExecArray): HighlightState {
     const { patterns, enclosures, lineComments } = this.#language;
     const [text] = found;
@@ -130,7 +130,7 @@ class LineScan {
     return capitalTypes && /^[A-Z][A-Za-z\d]*[a-z]/.test(word) ? this.#theme.type : "";
   }
 
-  /** Up to the end of what is open. The first `skip` characters opened it. */
+  /** Reads up to the end of an enclosure. The first `skip` characters opened it. */
   #within(enclosure: Enclosure, skip: number): HighlightState {
     const { close, escape, role } = enclosure;
     const line = this.#line;

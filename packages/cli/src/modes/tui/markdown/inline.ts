@@ -257,7 +257,7 @@ class InlineWalk {
   #stand(text: string, at: number, length: number, style: string): void {
     if (text === "") return;
     const start = this.#places(at);
-    const step = Math.floor((this.#places(at + length) - start) / text.length);
+    const step = Math.ceil((this.#places(at + length) - start) / text.length);
     this.units.push({ text, style, at: start, step: Math.max(1, step) });
   }
 }

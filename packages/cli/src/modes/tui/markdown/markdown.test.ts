@@ -24,7 +24,7 @@ function findStyle(rows: readonly Row[], text: string): string | undefined {
   return rows.flat().find((span) => span.text.includes(text))?.style;
 }
 
-describe("Markdown with colours", () => {
+describe("Markdown with colors", () => {
   it("shows a heading in its style and without its signs", () => {
     expect(layoutRows("## Plan", 40)).toEqual([[{ text: "Plan", style: COLORS.heading }]]);
   });
@@ -108,8 +108,8 @@ describe("Markdown with colours", () => {
   });
 });
 
-describe("Markdown without colours", () => {
-  it("keeps the signs that tell what colours would", () => {
+describe("Markdown without colors", () => {
+  it("keeps the signs in place of colors", () => {
     expect(layoutLines("# A\n\n**b** *c* `d`\n\n```ts\ne\n```", 40, { theme: NO_COLORS })).toEqual([
       "# A",
       "",
@@ -177,7 +177,7 @@ describe("Markdown that is still written", () => {
 });
 
 describe("the code of a block that has ended", () => {
-  /** Formats when it is told to. */
+  /** Formats when the test says so. */
   function later(): {
     format: Format;
     answer: (text: string | undefined) => Promise<void>;

@@ -190,7 +190,7 @@ describe("a text in Markdown that comes in pieces", () => {
     lex.mockRestore();
   });
 
-  it("is let go item by item where the beginning of a list has left the screen", () => {
+  it("is dropped item by item where the beginning of a list has left the screen", () => {
     const lex = vi.spyOn(Lexer.prototype, "blockTokens");
     const markdown = new MarkdownBlock({ theme: COLORS });
     let longest = 0;

@@ -213,11 +213,9 @@ class TreeBuilder {
       let done = 0;
       const units = cells.map((cell) => {
         const found = text.indexOf(cell.text, done);
-        const at = found < 0 ? done : found;
-        done = found < 0 ? done : found + cell.text.length;
-        const outer = shiftPlaces(places, start + at);
-        // The source does not contain the text of a cell with escapes: all of it is at one character.
-        const inner = found < 0 ? (offset: number) => outer(0) + offset : outer;
+        // The source does not contain the text of a cell with escapes: its places are near.
+        const inner = shiftPlaces(places, start + (found < 0 ? done : found));
+        if (found >= 0) done = found + cell.text.length;
         return readInline(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
       });
       return { at: places(start), end: places(end), cells: units };

@@ -9,27 +9,27 @@ import { type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans, wrapText } from "../terminal/wrap.ts";
 
-/** A longer file is not looked at before a change: the change is shown alone. */
+/** A longer file is not read: the change is shown alone. */
 export const MAX_FILE_BYTES: number = 1024 * 1024;
-/** More than anybody pages through. Of what is longer, the middle is left out. */
+/** Of a longer preview the middle is left out. */
 export const MAX_PREVIEW_ROWS = 2_000;
 const TAB = "    ";
 const JSON_INDENT = 2;
 
-/** The text of a file now, or nothing: by its path from the folder to work in. */
+/** Reads a file by its path relative to the workspace; undefined where that is not possible. */
 export type ReadText = (path: string) => string | undefined;
 
-/** What a call would do, in more than a line. */
+/** The effect of a call in detail. */
 export type Preview =
   | { type: "command"; text: string }
-  /** `problem`: why it is known already that nothing will come of it. */
+  /** `problem`: why the call is certain to fail. */
   | { type: "diff"; files: readonly DiffFile[]; problem?: string }
   | { type: "patch"; text: string }
-  /** The arguments of a tool that does not tell what it does with them. */
+  /** The arguments of a tool that does not describe what it does. */
   | { type: "arguments"; text: string }
   | { type: "none" };
 
-/** What there is to look at before a call is allowed. Nothing of it is safe to show yet. */
+/** The preview of a call that waits for permission. Its texts are not sanitized yet. */
 export function createPreview(
   { tool, args, access }: ApprovalRequest,
   readText: ReadText,
@@ -42,7 +42,7 @@ export function createPreview(
   const proposal = present(() => presentation?.proposal?.(args));
   if (proposal?.type === "patch") return { type: "patch", text: proposal.text };
   if (proposal) {
-    // What is approved is where the path leads.
+    // The approval is for the target of the path.
     const path = target ?? proposal.path;
     const text = readText(path);
     if (proposal.type === "write") {
@@ -56,7 +56,7 @@ export function createPreview(
   return { type: "arguments", text: JSON.stringify(args, undefined, JSON_INDENT) };
 }
 
-/** Its rows, at most `MAX_PREVIEW_ROWS`; the end is always among them. */
+/** At most `MAX_PREVIEW_ROWS` rows; the end is always among them. */
 export function previewRows(preview: Preview, theme: Theme, columns: number): Row[] {
   switch (preview.type) {
     case "command":
@@ -83,7 +83,7 @@ export function previewRows(preview: Preview, theme: Theme, columns: number): Ro
   }
 }
 
-/** The lines that rows can come from, where no line takes less than a row. */
+/** Drops lines in the middle that can have no row, as each line takes at least one. */
 function keepEnds<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number } {
   const hidden = Math.max(0, lines.length - MAX_PREVIEW_ROWS);
   if (hidden === 0) return { ends: lines, hidden };
@@ -91,7 +91,7 @@ function keepEnds<T>(lines: readonly T[]): { ends: readonly T[]; hidden: number 
   return { ends: [...lines.slice(0, half), ...lines.slice(-half)], hidden };
 }
 
-/** A text on one line, its middle left out where there is no room for it. */
+/** A text on one line; the middle of a long one is left out. */
 export function fitMiddle(text: string, columns: number): string {
   if (measureWidth(text) <= columns) return text;
   const clusters = splitClusters(text);
@@ -115,7 +115,7 @@ function takeClusters(
   return taken;
 }
 
-/** As many rows as there is room for, with a count of those that are left out. */
+/** The rows that fit, with a count of those in the middle that are left out. */
 export function cutMiddle(
   rows: readonly Row[],
   theme: Theme,
@@ -125,7 +125,7 @@ export function cutMiddle(
 ): Row[] {
   if (rows.length <= room && alsoHidden <= 0) return [...rows];
   const kept = Math.max(1, room - 1);
-  // The end of a command is what matters most: what a long beginning may draw the eye from.
+  // The end of a command matters most: a long beginning may distract from it.
   const tail = Math.ceil(kept / 2);
   const head = kept - tail;
   const hidden = Math.max(0, rows.length - kept) + Math.max(0, alsoHidden);
@@ -138,7 +138,7 @@ export function moreRow(hidden: number, theme: Theme, hint = ""): Row {
   return row(`… ${hidden} more ${hidden === 1 ? "line" : "lines"}${hint}`, theme.dim);
 }
 
-/** A text of which nothing is hidden, and that a terminal does not obey. */
+/** Makes hidden characters visible and control sequences harmless. */
 export function safeText(text: string): string {
   return sanitize(text, { exact: true }).replaceAll("\t", TAB);
 }
@@ -167,8 +167,8 @@ interface TextEdit {
 }
 
 /**
- * Why edits will fail, where that is sure. An edit is found in spite of other white space,
- * quotes and line numbers: what has not even its letters in the file is not there.
+ * Why edits are certain to fail. The edit tool tolerates other white space, quotes and line numbers, but the letters
+ * of the old text must be in the file.
  */
 function findProblem(text: string, edits: readonly TextEdit[]): string | undefined {
   const wanted = edits.filter(({ oldText }) => oldText !== "");
@@ -196,7 +196,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const BY_MODE = /^In mode "([\w-]+)" "([^"\n]+)" is asked about\./;
 
-/** Why it is asked about, as a person would say it. Not safe to show yet. */
+/** The reason of the question as a sentence. It is not sanitized yet. */
 export function reasonText(reason: string): string {
   return reason.replace(BY_MODE, (_, mode: string, kind: string) => {
     const what = Object.hasOwn(KINDS, kind) ? KINDS[kind] : `The tool ${kind}`;
@@ -204,7 +204,7 @@ export function reasonText(reason: string): string {
   });
 }
 
-/** What edits change in a file; where a place is not found as it is written, each edit alone. */
+/** The changes of edits in a file; where the exact old text is not found, each edit alone. */
 function diffEdits(text: string | undefined, edits: readonly TextEdit[]): DiffLine[] {
   const whole = text === undefined ? undefined : applyEdits(text, edits);
   if (text !== undefined && whole !== undefined) return diffTexts(text, whole);
@@ -232,11 +232,11 @@ function applyEdits(text: string, edits: readonly TextEdit[]): string | undefine
   return next + text.slice(from);
 }
 
-/** Reads files of a folder; what is no text, or too long, is nothing. */
+/** Reads the files of a folder that are text and not too long. */
 export function createTextReader(folder: string): ReadText {
   return (path) => {
     try {
-      // Without waiting: a pipe would keep us until somebody writes into it.
+      // Without blocking: opening a pipe would wait for its writer.
       const flags = constants.O_RDONLY | constants.O_NONBLOCK;
       const file = openSync(isAbsolute(path) ? path : join(folder, path), flags);
       try {
@@ -249,7 +249,7 @@ export function createTextReader(folder: string): ReadText {
         closeSync(file);
       }
     } catch {
-      // Not there, not for us, or no text: the change is shown without what was before it.
+      // Missing, not readable, or no text: the change is shown without the old text.
       return undefined;
     }
   };

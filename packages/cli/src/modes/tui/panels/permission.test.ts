@@ -37,7 +37,7 @@ interface Asked {
   screen: (columns?: number, rows?: number) => string[];
 }
 
-/** A panel that has been seen for long enough, unless told otherwise. */
+/** A panel that has been visible for long enough, unless the options say otherwise. */
 function asked(
   request: ApprovalRequest,
   { rule, files = {}, isSeen = true }: AskedOptions = {},
@@ -75,7 +75,7 @@ describe("a question about a command", () => {
       "› y yes, this once",
       "  a yes, and from now on: shell(npm test)",
       "  n no",
-      "  t no, and tell it what to do instead",
+      "  t no, and type what to do instead",
       "↑↓ and Enter, or its key · Esc stops the agent",
     ]);
   });
@@ -107,7 +107,7 @@ describe("a question about a command", () => {
     expect(panel.take(typed("a"))).toEqual({ type: "none" });
   });
 
-  it("shows what a terminal would obey, and what nobody would see, as what it is", () => {
+  it("shows control sequences and invisible characters as what they are", () => {
     const hostile = "echo safe\r\x1b[2K\x1b]0;title\x07 # \u202Egnol\u202C\u200B; rm x\tend";
     const { screen } = asked(shellRequest(hostile));
     const shown = screen().join("\n");
@@ -206,7 +206,7 @@ describe("an answer", () => {
     const { panel, screen } = asked(shellRequest("npm test"));
     panel.take(typed("t"));
     expect(panel.take(key("escape"))).toEqual({ type: "redraw" });
-    expect(screen()).toContain("› t no, and tell it what to do instead");
+    expect(screen()).toContain("› t no, and type what to do instead");
     panel.take(typed("t"));
     expect(panel.take(key("enter"))).toEqual({ type: "done", value: { allow: false } });
   });
@@ -293,7 +293,7 @@ describe("a question about a change", () => {
     expect(screen()).toEqual(expect.arrayContaining(["-one", "+two", "*** Update File: a.txt"]));
   });
 
-  it("shows the arguments of a tool that does not tell what it does", () => {
+  it("shows the arguments of a tool that does not describe what it does", () => {
     const { screen } = asked({
       callId: "1",
       tool: "mcp__x__send",

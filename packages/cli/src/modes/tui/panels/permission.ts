@@ -20,23 +20,23 @@ import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
 import { wrapText } from "../terminal/wrap.ts";
 
 export { MAX_QUIET_MS, QUIET_MS } from "./quiet-time.ts";
-/** Of what is told besides: where it runs, why it is asked about. */
+/** Rows of the summary, and of the reason. */
 const MAX_ABOUT_ROWS = 6;
 const MAX_REASON_ROWS = 3;
-/** The question with two rows of what it is about go before choices with rows of their own. */
+/** The question and two rows of its preview take precedence over choices on rows of their own. */
 const MIN_ROWS_ABOVE = 3;
 const SIGN = "› ";
 const NO_SIGN = "  ";
 const HOW = " (Ctrl+O shows all)";
 const INTERRUPTED = "interrupted";
-/** With less room than this for a rule, what stands before it is said in one word. */
+/** With less room than this for a rule, the label before it is one word. */
 const MIN_RULE_COLUMNS = 24;
-/** From so many columns on the rule is shown, also where the choices share rows. */
+/** From this width on the rule is shown even where the choices share rows. */
 const MIN_COLUMNS_WITH_RULE = 40;
 
 export interface PermissionPanelOptions {
   theme: Theme;
-  /** What `ruleFor` gives for the request; without it there is no "from now on". */
+  /** From `ruleFor`; without a rule there is no choice "from now on". */
   rule?: string;
   /** The folder to work in, absolute. */
   cwd: string;
@@ -49,19 +49,18 @@ export interface PermissionPanelOptions {
 interface PermissionChoice {
   key: string;
   label: string;
-  /** Where there is no room for it. */
+  /** Replaces the label where there is no room for it. */
   short: string;
-  /** Follows both, cut in its middle. */
+  /** Follows the label; the middle of a long rule is left out. */
   rule?: string;
   /** Absent: a line is opened for the reason. */
   answer?: ApprovalAnswer;
 }
 
 /**
- * Asks a person about a call: what it would do, why it is asked about, and the answers.
- * Nothing that a model, a file or a server wrote is obeyed, left out or reordered, and the
- * end of a long command or change is always in sight. For a moment after it was first drawn nothing
- * but Esc is taken. Esc is no, with the reason "interrupted".
+ * Asks the user about a call: its effect, the reason for the question, and the answers. Text of models, files and
+ * servers is sanitized and complete, and the end of a long command or change is always visible. Just after the first
+ * drawing only Esc has an effect. Esc answers no, with the reason "interrupted".
  */
 export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #request: ApprovalRequest;
@@ -71,7 +70,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #choices: readonly PermissionChoice[];
   #marked = 0;
   #line: LineInput | undefined;
-  /** The first row that is shown of all of it; absent: it is cut to what fits. */
+  /** The first visible row of the whole preview; absent: the middle is left out. */
   #top: number | undefined;
   #page = 1;
   #laidOut: { columns: number; rows: readonly Row[] } | undefined;
@@ -149,7 +148,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     }
   }
 
-  /** One key is an answer; several letters at once are something else that was typed. */
+  /** Only a single letter is an answer; several at once were typed for something else. */
   #chooseByKey(text: string): PanelAnswer<ApprovalAnswer> {
     const index = this.#choices.findIndex(({ key }) => key === text.toLowerCase());
     return index < 0 ? { type: "none" } : this.#choose(index);
@@ -164,7 +163,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     return { type: "redraw" };
   }
 
-  /** The question, and what is to be known besides. Leaves a row for what it would do. */
+  /** The question, warnings, the summary and the reason. Leaves rows for the preview. */
   #head(columns: number, room: number): Row[] {
     const { access, reason } = this.#request;
     const { dim, strong, warning } = this.#theme;
@@ -185,12 +184,12 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     ];
     const needed =
       this.#preview.type === "none" ? 0 : Math.min(2, this.#layoutPreview(columns).length);
-    // Which file it is tells more than one row of a change.
+    // The name of the file matters more than one row of a change.
     const least = this.#preview.type === "diff" ? Math.min(1, room) : 0;
     return all.slice(0, Math.max(least, room - needed));
   }
 
-  /** With the file that would be changed: of a long path the ends. */
+  /** The question with the file that would change; the middle of a long path is left out. */
   #title(columns: number): string {
     const { args, tool } = this.#request;
     const asked = safeLine(`Allow ${tool}`);
@@ -200,7 +199,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     return `${asked} ${fitMiddle(safeLine(path), room)}?`;
   }
 
-  /** A plain command is all that its summary says. */
+  /** The summary of a plain command says no more than the command. */
   #isSummaryInBody(): boolean {
     const { access, args } = this.#request;
     const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
@@ -231,7 +230,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     return this.#laidOut.rows;
   }
 
-  /** One below the other, or in one row or two where there is room for little else. */
+  /** One row for each choice; with little room one row or two for all. */
   #choiceRows(columns: number, rows: number): Row[] {
     const spare = rows - this.#choices.length;
     const all = [...this.#choices.keys()];
@@ -312,6 +311,6 @@ function listChoices(
           },
         ]),
     { key: "n", label: "no", short: "no", answer: { allow: false } },
-    { key: "t", label: "no, and tell it what to do instead", short: "tell it" },
+    { key: "t", label: "no, and type what to do instead", short: "type it" },
   ];
 }

@@ -1,16 +1,16 @@
-/** What was typed before a question was seen is no answer to it. */
+/** Keys that were pressed before the user saw a question do not answer it. */
 export const QUIET_MS = 300;
-/** Who goes on typing has seen it by now. */
+/** A user who still types after this time has seen the question. */
 export const MAX_QUIET_MS = 2_000;
 
 /**
- * The moment after a question has come up in which nothing is taken for an answer: whoever is
- * typing then means something else. It lasts until a pause in the typing.
+ * The moment after a question has appeared in which no key is an answer: the user is still typing something else. It
+ * lasts until a pause in the typing.
  */
 export class QuietTime {
   readonly #now: () => number;
   #shownAt: number | undefined;
-  /** When something was typed that was not taken. */
+  /** When the last ignored key was pressed. */
   #lastTyped = Number.NEGATIVE_INFINITY;
 
   /** `now` in milliseconds. */
@@ -23,7 +23,7 @@ export class QuietTime {
     this.#shownAt ??= this.#now();
   }
 
-  /** Whether what is typed right now is to be passed over. */
+  /** Whether to ignore a key that is pressed now. */
   isTooEarly(): boolean {
     const now = this.#now();
     if (this.#shownAt === undefined) return true;

@@ -47,7 +47,7 @@ describe("what is seen", () => {
     ]);
   });
 
-  it("tells how many are above and below", () => {
+  it("shows how many are above and below", () => {
     const panel = createPanel({ choices: numbered(20), start: 10 });
     const lines = shown(panel, 6);
     expect(lines.at(-2)).toBe("  ↑ 8 more  ↓ 9 more");

@@ -10,41 +10,40 @@ import { wrapSpans } from "../terminal/wrap.ts";
 const SIGN = "› ";
 const NO_SIGN = "  ";
 const GAP = "  ";
-/** A character of a reader may be several of a text, and some of them are stripped. */
+/** One visible character may be several code units, and some of them are removed. */
 const CHARS_PER_COLUMN = 16;
-/** Choices that a digit can name. */
+/** Choices that a digit can select. */
 const MAX_NUMBERED = 9;
-/** What is between the title and the list leaves at least so many rows to the list. */
+/** Rows of the list that the text above it leaves. */
 const MIN_LIST_ROWS = 3;
-/** A jump by page before anything was drawn. */
+/** The length of a page before the first drawing. */
 const DEFAULT_PAGE = 10;
-/** With fewer rows than these, the title, the line to type in, the hint and the count go. */
+/** With fewer rows the title, the filter, the hint and the count are left out. */
 const ROWS_FOR_TITLE = 2;
 const ROWS_FOR_FILTER = 3;
 const ROWS_FOR_HINT = 4;
 const ROWS_FOR_COUNT = 3;
 
-/** A choice with what is looked through, in small letters. */
+/** A choice with its searchable text in lower case. */
 interface Candidate<T> {
   choice: Choice<T>;
   text: string;
 }
 
 /**
- * A list to choose from. Arrows, pages, Home and End, Ctrl+N and Ctrl+P move the mark, Enter
- * takes what is marked. With a filter, what is typed narrows the list down; without one, a
- * digit takes a choice by the number that is shown, and a letter the choice whose key it is. Esc clears
- * what was typed, then leaves.
+ * A list to choose from. Arrows, pages, Home and End, Ctrl+N and Ctrl+P move the mark, Enter chooses. With a filter,
+ * typing narrows the list; without one, a digit chooses by number and a letter by key. Esc clears the filter, then
+ * leaves.
  */
 export class SelectPanel<T> implements Panel<T> {
   readonly #question: PanelQuestion<T>;
   readonly #theme: Theme;
   readonly #candidates: readonly Candidate<T>[];
   readonly #typed = new LineInput();
-  /** What is in the list now. */
+  /** The choices that match the filter. */
   #found: readonly Choice<T>[];
   #marked: number;
-  /** The first one that is on the screen, and how many were at last. */
+  /** The first visible choice, and how many were visible last. */
   #top = 0;
   #page = DEFAULT_PAGE;
   readonly #quiet: QuietTime | undefined;
@@ -143,7 +142,7 @@ export class SelectPanel<T> implements Panel<T> {
     return { type: "redraw" };
   }
 
-  /** The choice that a typed letter or digit takes. */
+  /** Chooses by a typed letter or digit. */
   #chooseByKey(text: string): PanelAnswer<T> {
     for (const letter of text) {
       const { choices } = this.#question;
@@ -156,7 +155,7 @@ export class SelectPanel<T> implements Panel<T> {
     return { type: "none" };
   }
 
-  /** Those that have each word as it is go before those that have its letters in order. */
+  /** Choices that contain each word come before those that contain its letters in order. */
   #search(): void {
     const words = this.#typed.text.toLowerCase().split(/\s+/).filter(Boolean);
     const exact: Choice<T>[] = [];
@@ -220,7 +219,7 @@ export class SelectPanel<T> implements Panel<T> {
     const name = key ?? (index < MAX_NUMBERED ? String(index + 1) : " ");
     if (!this.#question.filter) spans.push(span(`${name} `, dim));
     const more = detail ? [span(GAP + truncateText(detail, columns), dim)] : [];
-    // The detail is seen whole, unless that would take more than half of the row.
+    // The detail is shown whole, unless that takes more than half of the row.
     const room = columns - widthOfRow(spans) - widthOfRow(more);
     const text = [span(truncateText(label, columns), isMarked ? selected : "")];
     spans.push(...(room >= columns / 2 ? fitRow(text, room) : text), ...more);
@@ -236,7 +235,7 @@ export class SelectPanel<T> implements Panel<T> {
   }
 }
 
-/** What can be seen of a text in one row; all of a long one need not be looked at. */
+/** The beginning of a text that one row can show. */
 function truncateText(text: string, columns: number): string {
   return oneLine(text.slice(0, columns * CHARS_PER_COLUMN));
 }

@@ -9,7 +9,7 @@ import { wrapSpans } from "../terminal/wrap.ts";
 
 const SIGN = "› ";
 const DOT = "•";
-/** With fewer rows there is the line alone, then the title above it, then the hint below. */
+/** With fewer rows the title or the hint is left out. */
 const ROWS_FOR_TITLE = 2;
 const ROWS_FOR_HINT = 3;
 
@@ -17,16 +17,13 @@ export interface TextQuestion {
   title: string;
   /** Shown between the title and the line. */
   about?: readonly Row[];
-  /** What is typed is not shown. Default: false. */
+  /** Shows dots in place of the text. Default: false. */
   secret?: boolean;
-  /** What the line has at first. */
+  /** The initial text of the line. */
   initial?: string;
 }
 
-/**
- * Asks for one line. Enter gives it, as it is, also an empty one; Esc leaves. Of a text that
- * is pasted, line ends become spaces.
- */
+/** Asks for one line. Enter returns it unchanged, even if it is empty; Esc leaves. Pasted line ends become spaces. */
 export class TextPanel implements Panel<string> {
   readonly #question: TextQuestion;
   readonly #theme: Theme;
@@ -66,7 +63,7 @@ export class TextPanel implements Panel<string> {
     return this.#line.take(event) ? { type: "redraw" } : { type: "none" };
   }
 
-  /** What is before the cursor, and all of it. */
+  /** The text before the cursor, and the whole text; dots for a secret. */
   #maskSecret(): [string, string] {
     const { before, text } = this.#line;
     if (!this.#question.secret) return [before, text];

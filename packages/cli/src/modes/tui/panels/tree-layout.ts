@@ -1,12 +1,12 @@
 import type { EntryInfo } from "@gyre/sessions";
 
-/** A branch that hangs off another one: what is drawn before its first row and before the others. */
+/** The guides of a branch: before its first row, and before the others. */
 export interface Branch {
   readonly first: string;
   readonly rest: string;
 }
 
-/** A message in the order in which the tree shows them. */
+/** A message of the tree. */
 export interface TreeRow {
   readonly id: number;
   /** The entry before it, of whatever type. */
@@ -14,28 +14,28 @@ export interface TreeRow {
   readonly branch: Branch;
   /** It begins its branch. */
   readonly isHead: boolean;
-  /** Of a branch that is folded: how many messages are not shown. */
+  /** How many messages of a folded branch are not shown. */
   readonly hidden: number;
 }
 
-/** The messages of a session, as they follow one another. */
+/** The messages of a session as a tree. */
 export interface MessageTree {
-  /** The message that the conversation is at. */
+  /** The last message of the current branch. */
   readonly current: number | undefined;
-  /** In the order that is drawn; of the branches in `folded`, named by their first message, that one. */
+  /** In drawing order; `folded` has the first messages of folded branches, which alone are shown. */
   rows(folded: ReadonlySet<number>): TreeRow[];
 }
 
 const TRUNK: Branch = { first: "", rest: "" };
-/** Stands for what is before the first message. */
+/** Stands for the place before the first message. */
 const ROOT = 0;
 
 /**
- * The tree of a session, from what is known without reading it. The branch that is talked in
- * stays at the left, however often one went back; what was left hangs off where it was left.
+ * Builds the tree of a session without reading its messages. The current branch stays at the left; the others hang
+ * off the message where they were left.
  */
 export function buildMessageTree(entries: readonly EntryInfo[], leaf: number | null): MessageTree {
-  /** Of each entry, the message that it is, or follows. */
+  /** The message that each entry is or follows. */
   const nearest = new Map<number, number>();
   const parents = new Map<number, number | null>();
   const above = new Map<number, number>();
@@ -69,7 +69,7 @@ export function buildMessageTree(entries: readonly EntryInfo[], leaf: number | n
       const kids = children.get(id) ?? [];
       const trunk = kids.find((kid) => path.has(kid)) ?? kids.at(-1);
       if (trunk === undefined) continue;
-      // What is put down last is taken first: the branches in their order, then the trunk.
+      // A stack: the side branches come first, in their order, then the trunk.
       waiting.push({ id: trunk, branch, isHead: false });
       const sides = kids.filter((kid) => kid !== trunk).reverse();
       sides.forEach((side, index) => {
@@ -83,10 +83,10 @@ export function buildMessageTree(entries: readonly EntryInfo[], leaf: number | n
   return { current: current === ROOT ? undefined : current, rows };
 }
 
-/** How many messages each one stands for: itself and all that follow it. */
+/** Counts each message with all that follow it. */
 function countMessages(above: ReadonlyMap<number, number>): Map<number, number> {
   const sizes = new Map<number, number>();
-  // Ids count up: what follows a message comes after it.
+  // Ids increase: the messages that follow one come after it.
   for (const [id, before] of [...above].reverse()) {
     const size = (sizes.get(id) ?? 0) + 1;
     sizes.set(id, size);

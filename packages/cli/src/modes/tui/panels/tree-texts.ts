@@ -5,23 +5,23 @@ import { callText } from "../../../text/tool-text.ts";
 import { promptText } from "../../../conversation/prompt-text.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 
-/** Messages that are read at a time. */
+/** Messages that are read at once. */
 const MAX_READ_AT_ONCE = 128;
-/** No row is longer. */
+/** Longer lines are truncated. */
 const MAX_LINE_CHARS = 500;
 
-/** What a message says in one line. */
+/** A message in one line. */
 export interface TreeText {
   line: string;
-  /** All of it, where the user said it. */
+  /** The whole text of a prompt. */
   prompt?: string;
 }
 
-/** What messages say, read when it is wanted, and the names that were given to them. */
+/** The texts of messages, read on request, and their labels. */
 export class TreeTexts {
   readonly #session: Pick<Session, "read" | "findIds">;
   readonly #changed: () => void;
-  /** Null: a message that the tree does not show. */
+  /** Null: the tree does not show the message. */
   readonly #known = new Map<number, TreeText | null>();
   readonly #labels = new Map<number, string>();
   #isReading = false;
@@ -46,7 +46,7 @@ export class TreeTexts {
     else this.#labels.set(id, oneLine(label));
   }
 
-  /** Reads these, and tells when it has. While it reads it takes no more: they are asked for again. */
+  /** Reads messages and reports the end. Requests during a read are ignored: the panel repeats them. */
   request(ids: readonly number[]): void {
     if (this.#isReading || ids.length === 0) return;
     this.#isReading = true;
@@ -65,7 +65,7 @@ export class TreeTexts {
         const entry = await this.#session.read(id);
         if (entry.type === "label") this.setLabel(entry.entry, entry.label);
       } catch {
-        // A name that is lost takes nothing else with it: the place is there without it.
+        // A label that cannot be read is left out; its message is still shown.
       }
     }
     if (ids.length > 0) this.#changed();

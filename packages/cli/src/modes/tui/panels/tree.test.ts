@@ -56,7 +56,7 @@ function answered(text: string): Promise<Entry> {
 /** One question, answered thrice: twice left, the third is talked in. */
 async function branched(): Promise<{ fork: Entry; last: Entry }> {
   await session.append({ type: "settings", settings: { mode: "ask" } });
-  await asked("Mend the parser\nplease");
+  await asked("Fix the parser\nplease");
   const fork = await answered("Which part?");
   await asked("The lexer");
   await answered("Done, the lexer");
@@ -131,7 +131,7 @@ describe("the tree", () => {
   it("shows prompts and answers, what was left beside what is talked in, and where one is", async () => {
     await branched();
     expect(list(await opened().read())).toEqual([
-      "  > Mend the parser",
+      "  > Fix the parser",
       "    Which part?",
       "  ├ > The lexer",
       "  │   Done, the lexer",
@@ -170,7 +170,7 @@ describe("the tree", () => {
     });
     panel.take(key("home"));
     const first = panel.take(key("enter"));
-    expect(first).toEqual({ type: "done", value: { entry: 1, edit: "Mend the parser\nplease" } });
+    expect(first).toEqual({ type: "done", value: { entry: 1, edit: "Fix the parser\nplease" } });
   });
 
   it("takes an answer for itself", async () => {
@@ -202,14 +202,14 @@ describe("the tree", () => {
     await read();
     panel.take({ type: "text", text: "u" });
     expect(list(await read())).toEqual([
-      "  > Mend the parser",
+      "  > Fix the parser",
       "  ├ > The lexer",
       "  └ > The tables",
       "› > All of it",
     ]);
   });
 
-  it("tells when there is something new to draw", async () => {
+  it("reports when there is something new to draw", async () => {
     await branched();
     const drawn = await new Promise<string[]>((resolve) => {
       const panel: TreePanel = new TreePanel({
@@ -219,7 +219,7 @@ describe("the tree", () => {
       });
       expect(panel.rows(COLUMNS, ROWS).rows.map(textOfRow)[HEAD]).toBe("  Reading…");
     });
-    expect(drawn).toContain("  > Mend the parser");
+    expect(drawn).toContain("  > Fix the parser");
   });
 
   it("gives a place a name, which is written down and shown", async () => {

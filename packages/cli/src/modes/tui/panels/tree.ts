@@ -10,37 +10,37 @@ import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
 
 const SIGN = "› ";
 const NO_SIGN = "  ";
-/** Before what the user asked, and before what the model answered. */
+/** Before prompts, and before answers. */
 const PROMPT_SIGN = "> ";
 const ANSWER_SIGN = "  ";
 const HINT =
   "↑↓ move · ←→ branches · Enter go there · l name it · u prompts only or all · Esc leave";
-/** A jump by page before anything was drawn. */
+/** The length of a page before the first drawing. */
 const DEFAULT_PAGE = 10;
 const ROWS_FOR_TITLE = 3;
 const ROWS_FOR_HINT = 4;
 
-/** Where to go on: after this entry; null: before the first. */
+/** Where to continue: after this entry; null: before the first. */
 export interface TreeChoice {
   entry: number | null;
-  /** The prompt that was asked there, to be changed and asked again. */
+  /** The prompt of that place, to edit and send again. */
   edit?: string;
 }
 
-/** What of a session the tree needs. */
+/** The part of a session that the tree needs. */
 export type TreeSession = Pick<Session, "entries" | "leaf" | "read" | "findIds" | "append">;
 
 export interface TreePanelOptions {
   session: TreeSession;
   theme: Theme;
-  /** Called when there is something new to draw. */
+  /** Called when the panel has to be drawn again. */
   changed: () => void;
 }
 
 /**
- * The messages of a session as a tree. What they say is read when it is to be seen, so that a
- * long session opens as fast as a short one. A prompt gives the entry before it and its text;
- * an answer gives itself.
+ * The messages of a session as a tree. Messages are read when they become visible, so that a long session opens as
+ * fast as a short one. Choosing a prompt returns the entry before it and its text; choosing an answer returns its
+ * entry.
  */
 export class TreePanel implements Panel<TreeChoice> {
   readonly #session: TreeSession;
@@ -53,7 +53,7 @@ export class TreePanel implements Panel<TreeChoice> {
   #marked: number;
   #page = DEFAULT_PAGE;
   #onlyPrompts = false;
-  /** The question for a name, while it is asked. */
+  /** The question for a name, while it is open. */
   #naming: { panel: TextPanel; id: number } | undefined;
   #error: string | undefined;
 
@@ -125,7 +125,7 @@ export class TreePanel implements Panel<TreeChoice> {
     const text = id === undefined ? undefined : this.#texts.get(id);
     if (letter !== "l" || id === undefined || !text) return { type: "none" };
     const question = {
-      title: "A name for this place (nothing takes it away)",
+      title: "A name for this place (leave empty to remove it)",
       about: [row(text.line, this.#theme.dim)],
       initial: this.#texts.getLabel(id) ?? "",
     };
@@ -144,7 +144,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return { type: "redraw" };
   }
 
-  /** Never rejects: what went wrong is shown below the tree. */
+  /** Never rejects: an error is shown below the tree. */
   async #name(entry: number, name: string): Promise<void> {
     const label = name === "" ? null : name;
     try {
@@ -173,14 +173,14 @@ export class TreePanel implements Panel<TreeChoice> {
     return { type: "redraw" };
   }
 
-  /** By so many rows, as far as they are known: what follows was asked for when these were drawn. */
+  /** Moves by up to `count` rows that are read already; drawing has requested the next ones. */
   #move(step: 1 | -1, count: number): PanelAnswer<TreeChoice> {
     const seen = this.#listVisible(this.#marked + step, step, count);
     const to = seen.at(-1);
     return to === undefined ? { type: "none" } : this.#mark(to);
   }
 
-  /** Folds the branch that the mark is in; from one that is folded, goes to the one above. */
+  /** Folds the branch of the marked message; from a folded one moves to the branch above. */
   #foldBranch(): PanelAnswer<TreeChoice> {
     const marked = this.#list[this.#marked];
     if (!marked) return { type: "none" };
@@ -193,7 +193,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return above < 0 ? { type: "none" } : this.#mark(above);
   }
 
-  /** Unfolds the branch that is marked; else goes to the next one below. */
+  /** Unfolds the marked branch; else moves to the next one below. */
   #unfoldBranch(): PanelAnswer<TreeChoice> {
     const marked = this.#list[this.#marked];
     if (marked && this.#folded.delete(marked.id)) return this.#refold(marked.id);
@@ -212,9 +212,9 @@ export class TreePanel implements Panel<TreeChoice> {
 
   #listRows(columns: number, room: number): Row[] {
     const { dim } = this.#theme;
-    if (this.#list.length === 0) return [row("  Nothing was said yet.", dim)].slice(0, room);
+    if (this.#list.length === 0) return [row("  No messages yet.", dim)].slice(0, room);
     this.#settle();
-    // As much again as fits on either side, so that a page further is known when it is asked for.
+    // A page above and below is read too, for the next move.
     const above = this.#listVisible(this.#marked - 1, -1, room);
     const below = this.#listVisible(this.#marked + 1, 1, room);
     const isMarkedSeen = this.#isVisible(this.#marked) === true;
@@ -227,7 +227,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return shown.map((index) => this.#row(index, columns));
   }
 
-  /** Whether a message is shown; nothing while what it says is not known. */
+  /** Whether a message is shown; undefined until it is read. */
   #isVisible(index: number): boolean | undefined {
     const id = this.#list[index]?.id;
     const text = id === undefined ? null : this.#texts.get(id);
@@ -235,7 +235,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return text !== null && (!this.#onlyPrompts || text.prompt !== undefined);
   }
 
-  /** The nearest messages that are shown, from an index on, up to one that is not known. */
+  /** The nearest visible messages from an index on, up to one that is not read. */
   #listVisible(from: number, step: 1 | -1, count: number): number[] {
     const seen: number[] = [];
     for (let at = from; this.#list[at] && seen.length < count; at += step) {
@@ -246,7 +246,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return seen;
   }
 
-  /** What has to be read to fill the screen, nearest to the mark first. */
+  /** The messages to read for the screen, those near the mark first. */
   #listUnread(room: number): number[] {
     const up = this.#listUnreadFrom(this.#marked, -1, room);
     const down = this.#listUnreadFrom(this.#marked + 1, 1, room);
@@ -266,7 +266,7 @@ export class TreePanel implements Panel<TreeChoice> {
     return ids;
   }
 
-  /** A mark on what is not shown goes to what is: above it, or else below. */
+  /** Moves the mark from a hidden message to a visible one above, or else below. */
   #settle(): void {
     if (this.#isVisible(this.#marked) !== false) return;
     let at = this.#marked - 1;
@@ -301,7 +301,7 @@ export class TreePanel implements Panel<TreeChoice> {
   }
 }
 
-/** Of many branches within another, the innermost. */
+/** Keeps the innermost guides of deeply nested branches. */
 function shortenGuides(guides: string, columns: number): string {
   const room = Math.floor(columns / 2);
   return guides.length <= room ? guides : `…${guides.slice(guides.length - room + 1)}`;

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Somebody who takes the choice with this key of each question, and sees warnings. */
+/** A user who chooses this key in each question, and sees warnings. */
 function personWho(key: string, warnings: string[]): Ui {
   return {
     columns: 80,
@@ -27,7 +27,7 @@ function personWho(key: string, warnings: string[]): Ui {
 }
 
 it.each(["o", "y", "n"])(
-  "what is wrong with settings is told once, and nowhere else, after the answer %s",
+  "an error in settings is reported once, and nowhere else, after the answer %s",
   async (key) => {
     const work = join(folder, "work");
     for (const [at, name] of [

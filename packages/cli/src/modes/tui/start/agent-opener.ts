@@ -18,10 +18,10 @@ import type { SlashCommand, SlashContext } from "../../../slash-commands/command
 import type { Ui } from "../ui/ui.ts";
 import type { FolderTrust } from "./banner.ts";
 
-/** How long what is still running may take to end when the user leaves. */
+/** How long running work may take to end when the user leaves. */
 const LEAVING_MS = 3_000;
 
-/** What goes before that of a session, once the user has set it. */
+/** Settings that take precedence over those of a session, once the user has set them. */
 const CARRIED = ["model", "thinking"] as const;
 
 /** The conversation that the agent is opened for. */
@@ -33,15 +33,15 @@ export interface OpenedConversation {
   close(): Promise<void>;
 }
 
-/** The setup as it is before the user can be asked anything. */
+/** The setup before the user can answer questions. */
 export interface FirstSetup {
   /** Read without the files of a folder that is not trusted. */
   setup: Setup;
-  /** Its problems: there is nowhere to show them yet. */
+  /** Shown later: there is no place for them yet. */
   warnings: readonly string[];
 }
 
-/** Reads it. Throws `UsageError` for what is wrong with the command line. */
+/** Throws `UsageError` for an invalid command line. */
 export async function readFirstSetup(values: Values, io: Io): Promise<FirstSetup> {
   const warnings: string[] = [];
   const warn = (text: string): void => void warnings.push(text);
@@ -56,15 +56,15 @@ export interface OpenerOptions {
   clock: Clock;
   face: "terminal" | "screen reader";
   conversation: () => OpenedConversation | undefined;
-  /** Asks for a text that is not shown. Undefined: there is none. */
+  /** Asks for a secret. Undefined where the user leaves the question. */
   askSecret: (title: string) => Promise<string | undefined>;
-  /** In place of those of the settings: nothing is asked about models then. */
+  /** Replaces the models of the settings: the user is not asked for a model then. */
   models?: Models | undefined;
 }
 
 /**
- * Opens the agent for somebody who sits at a terminal: asks for trust and for a model first,
- * finds the session, goes on with other ones, and closes what it opened.
+ * Opens the agent for a user at a terminal: asks for trust and for a model first, finds the session, switches to other
+ * sessions, and closes what it opened.
  */
 export class AgentOpener {
   readonly #options: OpenerOptions;
@@ -73,10 +73,10 @@ export class AgentOpener {
   #models: Models | undefined;
   #isScripted = false;
   #variables: Environment = {};
-  /** What is written to, where it is ours to close. */
+  /** The session file that the opener has to close. */
   #session: Session | undefined;
   #commands: readonly SlashCommand[] = [];
-  /** What was found wrong with a setup, and told: it is read more than once. */
+  /** Warnings that were shown already: the setup is read more than once. */
   readonly #warned = new Set<string>();
 
   constructor(options: OpenerOptions) {
@@ -108,7 +108,7 @@ export class AgentOpener {
       : undefined;
   }
 
-  /** Nothing of the folder is used before that. */
+  /** Nothing of the folder is used before the answer. */
   async askForTrust(): Promise<void> {
     const { first, io, ui, values } = this.#options;
     for (const text of first.warnings) this.#warnOnce(text);
@@ -130,7 +130,7 @@ export class AgentOpener {
     this.#setup = this.#withWarnings(await readSetup(now, io, { quietAboutTrust: true, warn }));
   }
 
-  /** False: there is none, and the user wants to leave. */
+  /** False: there is no model, and the user wants to leave. */
   async askForModel(): Promise<boolean> {
     if (this.#models) return true;
     const { askSecret, io, ui } = this.#options;
@@ -155,7 +155,7 @@ export class AgentOpener {
     return this.#open(await chooseSession(values, this.#setup, io));
   }
 
-  /** Opens another session or place. Gives what is open then, and what to put into the editor. */
+  /** Opens another session or place. Returns the new harness, and a text for the editor. */
   async reopen(request: OpenRequest): Promise<{ harness?: Harness | undefined; edit?: string }> {
     const controller = this.#options.conversation()?.controller;
     if (controller?.isWorking) return {};
@@ -165,7 +165,7 @@ export class AgentOpener {
     return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
   }
 
-  /** Closes the agent and the session; does not wait for ever. `begun`: what may still be opening. */
+  /** Closes the agent and the session within `LEAVING_MS`. `begun` is an opening that may still run. */
   async closeSoon(begun: Promise<void>): Promise<void> {
     let forget = (): void => {};
     const late = new Promise<void>((settle) => {
@@ -175,7 +175,7 @@ export class AgentOpener {
     await Promise.race([closed, late]).finally(forget);
   }
 
-  /** What was set while it was open holds on; another session has a model of its own. */
+  /** Keeps the settings of the open session; another session has a model of its own. */
   #carryOver({ agent, givenRules = [], mode, model }: Harness, isOther: boolean): void {
     const { settings } = this.#setup;
     const { allow = [] } = settings;
@@ -225,7 +225,7 @@ export class AgentOpener {
     return harness;
   }
 
-  /** What to open next; what is open is closed. */
+  /** Finds the next session, and closes the open one. */
   async #findNext(
     request: OpenRequest,
   ): Promise<{ next: ChosenSession; edit?: string | undefined }> {
@@ -238,7 +238,7 @@ export class AgentOpener {
       return { next: { session: await openSession(session.path) }, edit: request.edit };
     }
     const store = await openStore(this.#options.io);
-    // Opened before the other is left: if that fails, nothing has changed.
+    // Opened before the other is closed: if that fails, nothing has changed.
     const next: ChosenSession =
       "session" in request
         ? { session: await store.open(request.session) }
@@ -264,7 +264,7 @@ export class AgentOpener {
   }
 }
 
-/** With which code the program ends that was asked to end. */
+/** The exit code for an aborted program. */
 export function findExitCode({ reason }: AbortSignal): ExitCode {
   return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
 }

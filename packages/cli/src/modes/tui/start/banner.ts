@@ -5,7 +5,7 @@ import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
-/** Whether what a folder brings along is used: settings, plugins, hooks, servers. */
+/** Whether the settings, plugins, hooks and servers of a folder are used. */
 export type FolderTrust = "trusted" | "trusted once" | "not trusted" | "nothing to trust";
 
 export interface BannerFacts {
@@ -21,13 +21,12 @@ export interface BannerFacts {
 }
 
 const GAP = " · ";
-/** Of a folder, less than this says nothing. */
+/** Fewer columns of a folder would say nothing. */
 const MIN_FOLDER_COLUMNS = 6;
 
 /**
- * The line that the program begins with: version, model, folder, trust. Where it is narrow
- * the folder loses its beginning; then the trust goes, or the folder where that is not
- * trusted; version and model stay longest.
+ * The first line of the program: version, model, folder, trust. In a narrow terminal the beginning of the folder is
+ * left out, then the trust, or the folder if it is not trusted; version and model stay longest.
  */
 export function bannerRow(facts: BannerFacts): Row {
   const { columns, theme, trust, version } = facts;

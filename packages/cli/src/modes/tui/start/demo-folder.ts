@@ -9,11 +9,11 @@ import type { Environment } from "../../../core/io.ts";
 export interface DemoFolder {
   /** Absolute, with all links followed. */
   readonly path: string;
-  /** Takes it away; the end of the process does so too. */
+  /** Removes it; the end of the process does so too. */
   remove(): Promise<void>;
 }
 
-/** Makes the small project, with its bug, in a folder for temporary files. */
+/** Creates the small project, with its bug, in a temporary folder. */
 export async function createDemoFolder(): Promise<DemoFolder> {
   const path = await mkdtemp(join(await realpath(tmpdir()), "gyre-demo-"));
   const removeAtExit = (): void => rmSync(path, { recursive: true, force: true });
@@ -28,7 +28,7 @@ export async function createDemoFolder(): Promise<DemoFolder> {
   };
 }
 
-/** Puts the project's files back to what they were; tells whether any was different. */
+/** Restores the files of the project. Returns whether any was different. */
 export async function restoreDemo(path: string): Promise<boolean> {
   await mkdir(path, { recursive: true });
   let isChanged = false;

@@ -165,7 +165,7 @@ describe("an address in the environment", () => {
   });
 });
 
-describe("whoever else answers", () => {
+describe("any other program that answers", () => {
   it.each([
     ["a page", "<!doctype html><title>Hello</title>"],
     ["nothing", ""],

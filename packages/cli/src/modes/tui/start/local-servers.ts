@@ -3,14 +3,14 @@ import { type Fetch, findService } from "@gyre/ai/providers";
 import { shownText } from "../../../text/shown-text.ts";
 import type { Environment } from "../../../core/io.ts";
 
-/** A server on this machine answers at once, or is not there. */
+/** A server on this machine answers within this time. */
 export const LOCAL_LIMIT_MS = 300;
-/** No list of models that a person has is longer. */
+/** Longer answers are ignored. */
 export const MAX_ANSWER_BYTES = 1_048_576;
 const MAX_MODELS = 100;
 const MAX_NAME_CHARS = 200;
 
-/** A server for models that runs here and answers. */
+/** A model server that answers on this machine. */
 export interface LocalServer {
   /** The id of its service: `ollama`. */
   service: string;
@@ -20,7 +20,7 @@ export interface LocalServer {
   place: string;
   /** Its models, as `--model` takes them: `ollama/llama3.1`. At least one. */
   models: readonly string[];
-  /** Variables that lead there; none where the service is looked for at that place anyway. */
+  /** Variables with its address; empty where it is the default address. */
   variables: Readonly<Record<string, string>>;
 }
 
@@ -29,11 +29,11 @@ export interface LocalService {
   /** The id of a service that needs no key. */
   id: string;
   port: number;
-  /** Where it lists its models: below the address of the service. */
+  /** The path of the list of models below the address. */
   path: string;
-  /** What the address of the service ends in. */
+  /** The end of the address. */
   base: string;
-  /** The names of the models in an answer; nothing if it is none of this kind of server. */
+  /** The names of the models in an answer; empty for another kind of server. */
   readModels: (answer: unknown) => readonly unknown[];
 }
 
@@ -51,15 +51,15 @@ export interface LocalSearch {
   /** The rest is for tests. */
   services?: readonly LocalService[];
   fetch?: Fetch;
-  /** Fires when the servers have had their time. */
+  /** Aborts when the time is over. */
   timeLimit?: () => AbortSignal;
 }
 
 /**
- * The servers for models that answer on this machine, in the order of `LOCAL_SERVICES`. Asks
- * loopback addresses only, all at once, and sends no key: whoever listens there may be anybody.
- * An address in the environment counts if it is one of loopback. What does not answer in time,
- * or not as such a server would, is not there. Rejects with the reason of `signal` alone.
+ * The model servers that answer on this machine, in the order of `LOCAL_SERVICES`. Asks loopback addresses only, all
+ * at once, and sends no key, because any program may listen there. An address in the environment counts if it is a
+ * loopback address. A server that does not answer in time, or not with a list of models, is left out. Rejects only
+ * with the reason of `signal`.
  */
 export async function findLocalServers(search: LocalSearch): Promise<LocalServer[]> {
   const { services = LOCAL_SERVICES, timeoutMs = LOCAL_LIMIT_MS } = search;
@@ -108,12 +108,12 @@ async function queryServer(
     const names = text === undefined ? [] : filterNames(modelsIn(JSON.parse(text)));
     return names.length > 0 ? { address, names } : undefined;
   } catch {
-    // Whatever is wrong there: it is no server that could be offered.
+    // A server that fails cannot be offered.
     return undefined;
   }
 }
 
-/** The body as text; nothing if it is too long. */
+/** The body as text; undefined if it is too long. */
 async function readBody(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
   if (!body) return undefined;
   const reader = body.getReader();
@@ -131,7 +131,7 @@ async function readBody(body: ReadableStream<Uint8Array> | null): Promise<string
   }
 }
 
-/** Names that can be shown as they are: what is chosen is what is used. */
+/** Keeps names that can be shown unchanged: the user must see what is used. */
 function filterNames(names: readonly unknown[]): string[] {
   const fit = names.filter(
     (name): name is string =>
@@ -154,7 +154,7 @@ function readOllamaModels(answer: unknown): readonly unknown[] {
     .map((entry) => readField(entry, "model") ?? readField(entry, "name"));
 }
 
-/** Other programs listen at these ports too: only what says that it lists models is taken. */
+/** Other programs use these ports too: only an answer that is a list of models counts. */
 function readOpenAiModels(answer: unknown): readonly unknown[] {
   if (readField(answer, "object") !== "list") return [];
   return readList(answer, "data")
@@ -173,7 +173,7 @@ function readField(value: unknown, name: string): unknown {
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
-/** Where to look: at the address that is set if it is on this machine, else at the usual ones. */
+/** The address of the environment if it is on this machine, else the default ones. */
 function listAddresses({ base, id, port }: LocalService, env: Environment): readonly string[] {
   const variable = findService(id)?.urlEnv.find((name) => env[name]);
   const configured = variable === undefined ? undefined : env[variable];
@@ -181,7 +181,7 @@ function listAddresses({ base, id, port }: LocalService, env: Environment): read
   return set.length > 0 ? set : [`http://127.0.0.1:${port}${base}`, `http://[::1]:${port}${base}`];
 }
 
-/** An address as OLLAMA_HOST may say it, without a scheme or a port; none outside of loopback. */
+/** Reads an address that, as in OLLAMA_HOST, may lack a scheme or a port; empty outside of loopback. */
 function parseLoopbackAddresses(configured: string, port: number): string[] {
   const isWhole = configured.includes("://");
   const text = isWhole
@@ -190,7 +190,7 @@ function parseLoopbackAddresses(configured: string, port: number): string[] {
   if (!URL.canParse(text)) return [];
   const url = new URL(text);
   if (url.protocol !== "http:" || url.username !== "" || url.password !== "") return [];
-  // What a server listens on is not what to connect to; a name is not looked up.
+  // An address to listen on is replaced by one to connect to; names are not resolved.
   const hosts = /^127(?:\.\d{1,3}){3}$/.test(url.hostname)
     ? [url.hostname]
     : HOSTS.get(url.hostname);

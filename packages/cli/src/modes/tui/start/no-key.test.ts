@@ -63,7 +63,7 @@ async function ask(
       warn: (text) => void warned.push(text),
       async choose<T>({ choices, title }: PanelQuestion<T>): Promise<T | undefined> {
         titles.push(title);
-        if (left.length === 0) throw new Error(`Nobody answers "${title}".`);
+        if (left.length === 0) throw new Error(`There is no answer to "${title}".`);
         const label = left.shift();
         if (label === undefined) return undefined;
         const choice: Choice<T> | undefined = choices.find((one) => one.label.startsWith(label));
@@ -107,7 +107,7 @@ describe("without a model", () => {
     expect(noKeyQuestion([]).choices).toHaveLength(4);
   });
 
-  it("the scripted model is labelled as what it is", async () => {
+  it("the scripted model is labeled as what it is", async () => {
     const { messages, way } = await ask(["Try"]);
     expect(way).toEqual({ type: "scripted" });
     expect(messages.at(-1)).toBe(
@@ -138,14 +138,14 @@ describe("without a model", () => {
     expect(await hasModel({}, env)).toBe(true);
   });
 
-  it("what cannot be a key is told without it, and asked again", async () => {
+  it("an invalid key is reported without showing it, and asked again", async () => {
     const { warned, way } = await ask(["Store", "Anthropic", "Leave"], { secret: "two words" });
     expect(way).toEqual({ type: "leave" });
     expect(warned).toHaveLength(1);
     expect(warned.join()).not.toContain("two words");
   });
 
-  it("how to set a key is told, and asked again", async () => {
+  it("how to set a key is explained, and asked again", async () => {
     const { messages, way } = await ask(["How", "Leave"]);
     expect(way).toEqual({ type: "leave" });
     expect(messages.at(-1)).toContain("export ANTHROPIC_API_KEY=");

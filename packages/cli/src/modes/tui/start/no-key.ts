@@ -6,26 +6,26 @@ import type { Choice, PanelQuestion, Ui } from "../ui/ui.ts";
 import type { LocalServer } from "./local-servers.ts";
 import { SCRIPTED_LABEL } from "./scripted-label.ts";
 
-/** Of a server's models, so many are named in its line. */
+/** The most models that the line of a server names. */
 const NAMED_MODELS = 3;
 /** The services whose variables are shown as examples. */
 const EXAMPLES = ["anthropic", "openai", "google", "openrouter"];
 
-/** What to do where there is no model to ask. */
+/** The choices of a user without a model. */
 export type NoKeyAnswer =
   | { do: "scripted" }
   | { do: "server"; server: LocalServer }
   | { do: "store" }
-  | { do: "tell" }
+  | { do: "explain" }
   | { do: "leave" };
 
-/** What was decided. */
+/** The decision of the user. */
 export type ModelChoice =
   /** The scripted model. */
   | { type: "scripted" }
   /** This model, with these variables added to the environment. */
   | { type: "model"; name: string; variables: Readonly<Record<string, string>> }
-  /** There is a key now: begin as if it had been there. */
+  /** A key was stored: start as if it had been there. */
   | { type: "key" }
   | { type: "leave" };
 
@@ -33,13 +33,13 @@ export type ModelChoice =
 export interface KeyService {
   id: string;
   name: string;
-  /** The variables that are looked at before the key file. */
+  /** The variables that take precedence over the key file. */
   variables: readonly string[];
 }
 
 /**
- * Whether there is a model to ask: one is set, or a service has a key. A key file that cannot
- * be used rejects with `KeyFileError`, where no variable has a key either.
+ * Whether there is a model: one is set, or a service has a key. Rejects with `KeyFileError` where the key file cannot
+ * be used and no variable has a key.
  */
 export async function hasModel(
   { model }: Pick<Settings, "model">,
@@ -52,7 +52,7 @@ export async function hasModel(
   return (await defaultModel(env, keys ?? createKeyStore({ env }))) !== undefined;
 }
 
-/** What is said first, a line each. */
+/** The lines above the question. */
 export function noKeyLines(servers: readonly LocalServer[]): readonly [string, string, string] {
   const [first] = servers;
   return [
@@ -76,7 +76,7 @@ export function noKeyQuestion(servers: readonly LocalServer[]): PanelQuestion<No
       ...local,
       { value: { do: "scripted" }, label: "Try the scripted model", detail: "no key, no network" },
       { value: { do: "store" }, label: "Store a key", detail: "as gyre login does" },
-      { value: { do: "tell" }, label: "How to set a key" },
+      { value: { do: "explain" }, label: "How to set a key" },
       { value: { do: "leave" }, label: "Leave" },
     ],
   };
@@ -87,7 +87,7 @@ function formatModelNames({ models, service }: LocalServer): string {
   return names.join(", ") + (models.length > NAMED_MODELS ? " …" : "");
 }
 
-/** Which of a server's models. */
+/** Asks for one of the models of a server. */
 export function serverQuestion({ models, name, service }: LocalServer): PanelQuestion<string> {
   return {
     title: `Which model of ${name}?`,
@@ -96,7 +96,7 @@ export function serverQuestion({ models, name, service }: LocalServer): PanelQue
   };
 }
 
-/** The services that one key opens. */
+/** The services that need one key. */
 export async function listKeyServices(): Promise<KeyService[]> {
   const { SERVICES } = await import("@gyre/ai/providers");
   const { DEFAULT_MODELS } = await import("../../../models/default-model.ts");
@@ -106,7 +106,7 @@ export async function listKeyServices(): Promise<KeyService[]> {
     .map(({ id, keyEnv, name }) => ({ id, name, variables: keyEnv }));
 }
 
-/** For which service a key is to be stored. */
+/** Asks for the service of a key. */
 export function serviceQuestion(services: readonly KeyService[]): PanelQuestion<KeyService> {
   return {
     title: "A key for which service?",
@@ -121,8 +121,8 @@ export function serviceQuestion(services: readonly KeyService[]): PanelQuestion<
 }
 
 /**
- * Stores a key where `gyre login` does; gives the sentence that says where. Throws what to
- * tell the user; the key is in none of these words.
+ * Stores a key in the same file as `gyre login`. Returns a sentence with its path, throws an error for the user;
+ * neither contains the key.
  */
 export async function storeKey(
   { id, name }: KeyService,
@@ -139,7 +139,7 @@ export async function storeKey(
   return `The key for ${name} was stored in ${file}, which only you can read.${note}`;
 }
 
-/** How to have a model, as Markdown. */
+/** How to configure a model, as Markdown. */
 export function howToSetKey(services: readonly KeyService[]): string {
   const examples = EXAMPLES.flatMap((id) => services.find((service) => service.id === id) ?? []);
   const lines = examples.map(({ name, variables }) => `export ${variables[0]}=...   # ${name}`);
@@ -164,19 +164,17 @@ gyre --model ollama/NAME
 `;
 }
 
-/** What the questions are asked with. */
 export interface NoKeyContext {
   ui: Pick<Ui, "choose" | "say" | "warn">;
   env: Environment;
-  /** Those that were found. */
   servers: readonly LocalServer[];
-  /** Asks for a text that is not shown. Undefined: it was left. */
+  /** Asks for a secret. Undefined where the user leaves the question. */
   askSecret: (title: string) => Promise<string | undefined>;
 }
 
 /**
- * Says that there is no model, and asks until there is one or the user wants to leave. A
- * question that is left by Esc leads back to the first; the first leads out.
+ * Explains that there is no model, and asks until there is one or the user wants to leave. Esc returns to the first
+ * question, and leaves that one.
  */
 export async function askForModel(context: NoKeyContext): Promise<ModelChoice> {
   const { servers, ui } = context;
@@ -199,14 +197,14 @@ export async function askForModel(context: NoKeyContext): Promise<ModelChoice> {
       case "store":
         if (await askForKey(context)) return { type: "key" };
         break;
-      case "tell":
+      case "explain":
         ui.say(howToSetKey(await listKeyServices()));
         break;
     }
   }
 }
 
-/** Whether one was stored. */
+/** Returns whether a key was stored. */
 async function askForKey({ askSecret, env, ui }: NoKeyContext): Promise<boolean> {
   const service = await ui.choose(serviceQuestion(await listKeyServices()));
   if (!service) return false;

@@ -5,27 +5,27 @@ import { FIXED_CODE, TASK, TEST_COMMAND } from "../../demo/project.ts";
 import { demoScript } from "../../demo/script.ts";
 import { restoreDemo } from "./demo-folder.ts";
 
-/** Of what was asked, so much is said back. */
+/** The most that is quoted of a prompt. */
 const MAX_QUOTED_CHARS = 200;
 const MAX_QUOTED_LINES = 3;
-/** What the demo cannot do without. */
+/** The tools that the demo calls. */
 const NEEDED_TOOLS = ["read", "edit", "shell"];
 
 export interface PartOptions {
   /** Where the demo's project is. Absent: the demo is not played. */
   folder?: string;
-  /** Keys of the last messages of requests that were aborted: what was played there is over. */
+  /** Keys of the last messages of aborted requests, which end a demo. */
   cutShort: ReadonlySet<string>;
 }
 
 /**
- * What the scripted model says. It reads from the conversation where it is, so that it goes on
- * after steering, and begins anew after an abort. The first prompt, and any with the word
- * "demo", has the demo played; to others it says what it is, and how to get a real model.
+ * The script of the scripted model. It finds its step in the conversation, so that it continues after steering and
+ * begins again after an abort. The first prompt, and any with the word "demo", plays the demo; other prompts get an
+ * explanation and how to use a real model.
  */
 export function createScriptedPart({ cutShort, folder }: PartOptions): ScriptFunction {
   return async (context) => {
-    // What is asked beside the conversation: for a summary.
+    // A request outside of the conversation asks for a summary.
     if (!context.systemPrompt?.includes(PROVENANCE_NOTE)) return summarize(context);
     const { asked, isFirst, played, steering } = readScene(context.messages, cutShort);
     const isDemo = wantsDemo(asked);
@@ -34,7 +34,7 @@ export function createScriptedPart({ cutShort, folder }: PartOptions): ScriptFun
     if (played === undefined || obstacle !== undefined)
       return `${introduceModel(asked)}\n\n${WAYS}`;
     if (steering !== undefined && /^\s*(?:stop|enough|cancel)\b/i.test(steering)) {
-      return "Stopped, as you said. The folder stays as it is; say `demo` to begin anew.";
+      return "Stopped, as you said. The folder stays as it is; say `demo` to begin again.";
     }
     const heard = steering === undefined ? [] : [say(answerToSteering(steering))];
     if (played === 0 && folder !== undefined) {
@@ -48,20 +48,20 @@ export function createScriptedPart({ cutShort, folder }: PartOptions): ScriptFun
 }
 
 interface Scene {
-  /** The prompt that is answered, without what was added while it was worked on. */
+  /** The prompt to answer, without steering messages. */
   asked: string;
-  /** Nothing was said before it. */
+  /** It is the first prompt. */
   isFirst: boolean;
-  /** Steps of the demo that are done; undefined where it is not being played. */
+  /** Finished steps of the demo; undefined where it is not played. */
   played: number | undefined;
-  /** What came in between since the last step. */
+  /** The steering message since the last step. */
   steering: string | undefined;
 }
 
 function readScene(messages: readonly Message[], cutShort: PartOptions["cutShort"]): Scene {
   const scene: Scene = { asked: "", isFirst: true, played: undefined, steering: undefined };
   let isAnswered = false;
-  // At work on a prompt: what a user says then is steering.
+  // While the model works on a prompt, a user message is steering.
   let isAtWork = false;
   let isOver = true;
   for (const message of messages) {
@@ -70,7 +70,7 @@ function readScene(messages: readonly Message[], cutShort: PartOptions["cutShort
       if (isAtWork && !isOver) {
         scene.steering = text;
       } else {
-        // Several in a row are one prompt: the output of a command, and what is asked of it.
+        // Several messages in a row are one prompt: the output of a command, and a question about it.
         scene.asked = isOver ? text : `${scene.asked}\n${text}`;
         scene.isFirst = !isAnswered;
         scene.played = scene.isFirst || wantsDemo(scene.asked) ? 0 : undefined;
@@ -91,7 +91,7 @@ function readScene(messages: readonly Message[], cutShort: PartOptions["cutShort
   return scene;
 }
 
-/** Names a message of a conversation: each request may have another copy of it. */
+/** Identifies a message of a conversation: each request may have another copy of it. */
 export function computeMessageKey(message: Message): string {
   const { role, timestamp } = message;
   return role === "toolResult" ? `${role} ${message.toolCallId}` : `${role} ${timestamp}`;
@@ -162,7 +162,7 @@ const WAYS = `For a real model:
 - \`gyre login anthropic\` stores a key, or another service's
 - \`gyre --model ollama/NAME\` asks a server on this machine
 
-Say \`demo\` to see me mend a small project with the real tools.`;
+Say \`demo\` to see me fix a small project with the real tools.`;
 
 function introduceModel(asked: string): string {
   return `I am a scripted model: I play a small part, and no service is asked. So I cannot answer this:\n\n${quote(asked)}`;
@@ -172,7 +172,7 @@ function answerToSteering(text: string): string {
   return `I have heard you, and cannot weigh it, being scripted; "stop" I understand:\n\n${quote(text)}\n\n`;
 }
 
-/** A part of it, so that nobody takes it for an answer. */
+/** Quotes a part of the prompt, so that it is not mistaken for an answer. */
 function quote(text: string): string {
   const short = text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
   const lines = short.trim().split("\n");
@@ -182,7 +182,7 @@ function quote(text: string): string {
     .join("\n");
 }
 
-/** Enough to go on with: a scripted model needs no memory. */
+/** Enough to continue: a scripted model needs no memory. */
 function summarize({ messages }: Context): string {
   const first = messages.find(({ role }) => role === "user");
   return `A summary by the scripted model, which only knows how the text began:\n\n${quote(first ? textOf(first) : "")}`;

@@ -73,7 +73,7 @@ async function open({
   return world;
 }
 
-/** Time passes as fast as it can; where somebody holds it, it stands still and tells so. */
+/** Time passes as fast as it can; a test can hold it, and is notified that it stands still. */
 function quickClock(holder: { onHeld?: () => void } = {}): Clock {
   return {
     ...systemClock,
@@ -113,7 +113,7 @@ function calls({ harness }: World): string[] {
 const WHOLE = ["find", "shell", "read", "read", "edit", "shell"];
 
 describe("the scripted model in a harness", () => {
-  it("mends the project on the first prompt, with real tools that are asked about", async () => {
+  it("fixes the project on the first prompt, with real tools that are asked about", async () => {
     const world = await open();
     const { end } = await world.harness.prompt({ text: "hello there" });
     expect(end.stop).toBe("done");
@@ -180,7 +180,7 @@ describe("the scripted model in a harness", () => {
     expect(source(world)).toContain(FIXED_CODE);
   });
 
-  it("stops when it is told to", async () => {
+  it("stops when the user says so", async () => {
     const world = await open({
       answer(request, { harness }) {
         harness.agent.steer(user("stop it"));
@@ -192,7 +192,7 @@ describe("the scripted model in a harness", () => {
     expect(source(world)).toBe(PROJECT_FILES[SOURCE_FILE]);
   });
 
-  it("takes what is said after an abort for a new prompt, and can begin anew", async () => {
+  it("treats a message after an abort as a new prompt, and can begin again", async () => {
     let isAborted = false;
     const world = await open({
       answer(request, { harness }) {
@@ -328,7 +328,7 @@ describe("the models of the scripted one", () => {
 });
 
 describe("the folder of the demo", () => {
-  it("has the project with its bug, and goes when it is told to", async () => {
+  it("has the project with its bug, and is removed on request", async () => {
     const folder = await createDemoFolder();
     const { path } = folder;
     for (const [name, text] of Object.entries(PROJECT_FILES)) {

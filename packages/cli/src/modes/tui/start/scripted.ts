@@ -4,10 +4,10 @@ import { EXIT, ExitError } from "../../../core/exit-codes.ts";
 import type { Models } from "../../../models/models.ts";
 import { computeMessageKey, createScriptedPart } from "./scripted-part.ts";
 
-/** As fast as one can just read along. */
+/** The speed of reading. */
 const READING_PACE: ScriptedModelOptions = { delayMs: 500, chunkSize: 3, betweenMs: 20 };
 
-/** The model that takes the place of a real one. */
+/** Replaces a real model. */
 export const SCRIPTED_MODEL: Model = {
   ...scriptedModelInfo,
   name: "scripted model",
@@ -15,20 +15,19 @@ export const SCRIPTED_MODEL: Model = {
 };
 
 export interface ScriptedOptions {
-  /** The folder of the demo, as `demoFolder` made it: there alone it is played. */
+  /** The folder from `createDemoFolder`: the demo is played only there. */
   folder?: string;
-  /** The models of services, for who has a key by now. */
+  /** The models of services, for a user who has stored a key. */
   others?: Models;
-  /** No delays. Default: it writes as fast as one reads. */
+  /** No delays. Default: the speed of reading. */
   fast?: boolean;
   /** For tests. */
   clock?: Clock;
 }
 
 /**
- * A scripted model in place of those of services, for a harness without a key. All around it
- * is real: tools, permissions, sessions. Models of services are found by name where `others`
- * has them, and asked through it.
+ * A scripted model for a harness without a key. Tools, permissions and sessions are real. With `others`, models of
+ * services can be found and used too.
  */
 export function createScriptedModels(options: ScriptedOptions = {}): Models {
   const { clock, fast = false, folder, others } = options;

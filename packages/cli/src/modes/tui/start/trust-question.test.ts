@@ -60,7 +60,7 @@ describe("the question of trust", () => {
       project: {
         model: "theirs",
         allow: ["shell(npm test)"],
-        hooks: { stop: [{ command: ["make-trouble"] }] },
+        hooks: { stop: [{ command: ["make-noise"] }] },
       },
     });
     world.write(join(world.project, ".mcp.json"), SERVERS);
@@ -127,7 +127,7 @@ describe("the question of trust", () => {
     expect(finding.trust).toBe("nothing to trust");
   });
 
-  it("is not asked about what is broken, which is told instead", async () => {
+  it("is not asked about a broken file, which is reported instead", async () => {
     const world = settingsWorld({ project: { maxTurns: "x" } });
     const finding = await ask(world);
     expect(finding.question).toBeUndefined();

@@ -20,7 +20,7 @@ export interface TrustPlace {
   env: Environment;
   /** The folder to work in, absolute. */
   cwd: string;
-  /** What paths on the command line are from. Default: `cwd`. */
+  /** The base of relative paths on the command line. Default: `cwd`. */
   start?: string;
   flags: Values;
   theme: Theme;
@@ -29,33 +29,32 @@ export interface TrustPlace {
   home?: string;
 }
 
-/** What a folder brings along that is used only if it is trusted. */
+/** The files of a folder that are used only if they are trusted. */
 export interface TrustFinding {
-  /** How things are before anybody is asked. */
+  /** The trust before the question. */
   trust: FolderTrust;
-  /** To be asked; absent where there is nothing to decide on. */
+  /** Absent where there is nothing to decide. */
   question?: PanelQuestion<TrustAnswer>;
-  /** What each file sets and starts, in the words of `gyre trust --show`: for above the question. */
+  /** What each file sets and starts, as `gyre trust --show` prints it: shown above the question. */
   listing?: Block;
-  /** What is not used because it is broken, a sentence each. */
+  /** A sentence for each broken file that is not used. */
   notes: readonly string[];
-  /** What is asked about. */
+  /** The files of the question. */
   offers: readonly TrustOffer[];
 }
 
-/** What became of an answer. */
+/** The effect of an answer. */
 export interface TrustApplied {
   /** The same as `--trust`: for `readSetup`. */
   trustOnce: boolean;
   trust: FolderTrust;
-  /** What was written down, a sentence each. */
+  /** A sentence for each file that was stored. */
   messages: readonly string[];
 }
 
 /**
- * Looks at what the folder, or the project around it, would have loaded: its settings with
- * their plugins and hooks, and its MCP servers. Files are read and compared with what was
- * trusted; nothing of them is used or run.
+ * Finds the settings, with their plugins and hooks, and the MCP servers that the folder or the project around it would
+ * load. Files are read and compared with the trusted ones; nothing of them is used or run.
  */
 export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
   const { cwd, env, flags, home = homedir() } = place;
@@ -75,7 +74,7 @@ export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
     const { userSettings } = await import("../../../settings/load.ts");
     const { settingsOffer } = await import("../../../settings/trust-offer.ts");
     const { file } = await userSettings(options);
-    // Who names it on the command line has said enough.
+    // A file that is named on the command line needs no question.
     const isNamed = realPath(file.path) === realPath(project.path);
     if (!isNamed) found.push(await settingsOffer(project, options));
   }
@@ -123,13 +122,13 @@ async function buildFinding(
       about: describeFiles(asked, problem, place),
       choices,
       requiresConfirmation: true,
-      // Who presses Enter without reading has trusted nothing.
+      // Enter without reading must not trust anything.
       start: choices.length - 1,
     },
   };
 }
 
-/** A broken file would be used too if all were trusted this once: then that is not offered. */
+/** "This once" would use broken files too, so it is only offered without them. */
 function listChoices(
   count: number,
   { isWritable, isSound }: { isWritable: boolean; isSound: boolean },
@@ -157,7 +156,7 @@ function listChoices(
   return [...(isWritable ? [always] : []), ...(isSound ? [once] : []), leave];
 }
 
-/** The files, each with what it can do. */
+/** The files, each with its powers. */
 function describeFiles(
   asked: readonly { offer: TrustOffer; was: Trust }[],
   problem: string | undefined,
@@ -196,8 +195,8 @@ function buildListing(offers: readonly TrustOffer[], theme: Theme): Block {
 }
 
 /**
- * Does what was answered; no answer leaves all out. What is trusted is what was shown: a file
- * that has changed since is asked about again. Throws `TrustFileError`.
+ * Applies an answer; without one nothing is trusted. Only the content that was shown becomes trusted: a file that has
+ * changed since needs another answer. Throws `TrustFileError`.
  */
 export async function applyTrust(
   answer: TrustAnswer | undefined,

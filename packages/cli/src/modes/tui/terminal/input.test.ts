@@ -130,8 +130,8 @@ test.each([
 });
 
 test.each([
-  ["a key that is let go", "\x1b[99;5:3u"],
-  ["an arrow that is let go", "\x1b[1;1:3A"],
+  ["a key that is released", "\x1b[99;5:3u"],
+  ["an arrow that is released", "\x1b[1;1:3A"],
   ["a key of the desktop", "\x1b[99;9u"],
   ["a function key", "\x1b[15~"],
   ["a function key of the Linux console", "\x1b[[A"],
@@ -140,10 +140,10 @@ test.each([
   ["an old mouse", "\x1b[M ab"],
   ["focus", "\x1b[I\x1b[O"],
   ["the answer to a question about modes", "\x1b[?2026;2$y"],
-  ["the answer to a question about colours", "\x1b]11;rgb:0000/0000/0000\x07"],
+  ["the answer to a question about colors", "\x1b]11;rgb:0000/0000/0000\x07"],
   ["one that ends otherwise", "\x1b]11;rgb:0000/0000/0000\x1b\\"],
   ["a terminal's name", "\x1bP>|xterm(390)\x1b\\"],
-  ["what nobody knows", "\x1b[>0;276;0c"],
+  ["an unknown sequence", "\x1b[>0;276;0c"],
   ["what is too long", `\x1b[${"1;".repeat(1000)}$z`],
   ["controls of the second half", "\x85\x9b"],
 ])("of %s nothing is seen, and what follows is", (_, sent) => {

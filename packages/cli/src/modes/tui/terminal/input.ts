@@ -4,13 +4,13 @@ import { plainText } from "../../../text/plain-text.ts";
 import type { TerminalEvent } from "./key.ts";
 import { type Decoded, decodeCsi, decodeSs3, createKey, decodeCharacter } from "./key-sequence.ts";
 
-/** An ESC that nothing follows for so long is the key. */
+/** An ESC that nothing follows for this time is the key. */
 export const ESCAPE_MS = 25;
-/** A sequence that has begun is waited for longer: a slow line may cut it in two. */
+/** The rest of a sequence may take longer: a slow line may divide it. */
 export const SEQUENCE_MS = 250;
-/** A paste that nothing was added to for so long is over: its end was lost. */
+/** A paste without new text for this time is over: its end was lost. */
 export const PASTE_MS = 1_000;
-/** A longer sequence is none that we know; it is passed over without being kept. */
+/** Longer sequences are unknown; they are skipped without buffering. */
 export const MAX_SEQUENCE_CHARS = 256;
 
 export interface InputOptions {
@@ -21,33 +21,33 @@ export interface InputOptions {
 const ESC = "\x1b";
 const PASTE_END = "\x1b[201~";
 const CTRL_C = "\x03";
-/** The three places that follow a report of the old mouse protocol. */
+/** The characters that follow a report of the old mouse protocol. */
 const OLD_MOUSE_CHARS = 3;
 const TEXT = /[^\p{Cc}]+/uy;
 const CSI_BODY = /[0-?]*[ -/]*/y;
-/** rxvt ends some keys with a sign that elsewhere only stands before the end. */
+/** rxvt ends some keys with a sign that elsewhere only precedes the end. */
 const RXVT_BODY = /\d+(?=\$)/y;
 const SKIPPED_BODY = /[ -?]*/y;
 const SS3_BODY = /[0-9;]*/y;
-/** The beginnings of strings for programs: answers to questions about colours and the like. */
+/** Begin strings for programs, such as answers to questions about colors. */
 const STRING_INTRODUCERS = "]PX^_";
 const STRING_END = /\p{Cc}/gu;
 
-/** What is passed over until it ends. */
+/** What the decoder skips until its end. */
 type Skipped = "nothing" | "string" | "sequence";
 
 /**
- * Makes events of what a terminal sends, cut anywhere. What is no key, no character and no
- * answer that we wait for is passed over whole, so that nothing of it is taken for text.
+ * Decodes the bytes of a terminal, divided anywhere, into events. Unknown sequences and unexpected answers are skipped
+ * as a whole, so that no part of them becomes text.
  */
 export class InputDecoder {
   readonly #emit: InputOptions["emit"];
   readonly #clock: InputOptions["clock"];
   readonly #utf8 = new StringDecoder("utf8");
-  /** What has begun and is not complete. */
+  /** An incomplete sequence. */
   #pending = "";
   #skipped: Skipped = "nothing";
-  /** The pieces of a paste that has begun. They are joined at its end: a long one stays linear. */
+  /** The pieces of an open paste, joined at its end: joining each would not be linear. */
   #paste: string[] | undefined;
   #expectedPositions = 0;
   #cancelTimer: (() => void) | undefined;
@@ -57,7 +57,7 @@ export class InputDecoder {
     this.#clock = clock;
   }
 
-  /** One report of the cursor will be an answer; otherwise it is a key in some terminals. */
+  /** The next report of the cursor is an answer; without this call it is a key of some terminals. */
   expectPosition(): void {
     this.#expectedPositions += 1;
   }
@@ -66,7 +66,7 @@ export class InputDecoder {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     const text = this.#utf8.write(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
-    // Nobody pastes that alone: a paste whose end was lost must not hold the program.
+    // Ctrl-C alone is not a part of a paste: a paste whose end was lost must not block the program.
     if (this.#paste && text === CTRL_C) this.#breakPaste();
     this.#read(text);
     if (this.#paste) {
@@ -78,7 +78,7 @@ export class InputDecoder {
     this.#cancelTimer = this.#clock.after(isEscape ? ESCAPE_MS : SEQUENCE_MS, () => this.#settle());
   }
 
-  /** Nothing more will come: what has begun is taken as it is. */
+  /** The input is over: incomplete sequences are handled as they are. */
   end(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -87,7 +87,7 @@ export class InputDecoder {
     this.#settle();
   }
 
-  /** Takes what is there of a paste as all of it. */
+  /** Ends a paste without its end sequence. */
   #breakPaste(): void {
     if (!this.#paste) return;
     this.#paste.push(this.#pending);
@@ -107,7 +107,7 @@ export class InputDecoder {
     this.#pending = text.slice(at);
   }
 
-  /** Takes what is at a place and gives the place behind it; the same one where it is not complete. */
+  /** Handles the text at an offset. Returns the offset behind it; the same one where it is incomplete. */
   #step(text: string, at: number): number {
     if (this.#paste) return this.#readPaste(text, at, this.#paste);
     if (this.#skipped === "string") return this.#skipString(text, at);
@@ -120,7 +120,7 @@ export class InputDecoder {
       return at + run.length;
     }
     const control = text[at] ?? "";
-    // The second half of the controls is nobody's key.
+    // No key sends the second half of the controls.
     if (control <= "\x7f") this.#emit(decodeCharacter(control));
     return at + 1;
   }
@@ -131,7 +131,7 @@ export class InputDecoder {
     if (next === ESC) {
       const after = text[at + 2];
       if (after === undefined) return at;
-      // Some terminals put an ESC before the sequence of a key that is pressed with Alt.
+      // Some terminals send an ESC before the sequence of a key with Alt.
       if (after === "[" || after === "O") return this.#readSequence(text, at + 1, at, true);
       this.#emit(createKey("escape"));
       return at + 1;
@@ -147,7 +147,7 @@ export class InputDecoder {
     return at + 1 + character.length;
   }
 
-  /** `escape` is where ESC, `[` or `O`, and the rest begin; `from` is what to come back to. */
+  /** `escape` is the offset of the sequence; `from` is returned where it is incomplete. */
   #readSequence(text: string, escape: number, from: number, alt: boolean): number {
     const isCsi = text[escape + 1] === "[";
     const start = escape + 2;
@@ -196,7 +196,7 @@ export class InputDecoder {
     if (text[end] === ESC && end + 1 === text.length) return end;
     this.#skipped = "nothing";
     if (text[end] === ESC) return text[end + 1] === "\\" ? end + 2 : end;
-    // Any other key than the bell ends it too: it may have been no string at all.
+    // Any other control ends it too: it may not have been a string at all.
     return text[end] === "\x07" || text[end] === "\x9c" ? end + 1 : end;
   }
 
@@ -215,7 +215,7 @@ export class InputDecoder {
       this.#endPaste();
       return end + PASTE_END.length;
     }
-    // The end may have been cut in two: what could be its beginning waits.
+    // The end may be divided: its possible beginning waits for the rest.
     const last = text.lastIndexOf(ESC);
     const isCut = last >= at && PASTE_END.startsWith(text.slice(last));
     const next = isCut ? last : text.length;
@@ -229,14 +229,14 @@ export class InputDecoder {
     if (text !== "") this.#emit({ type: "paste", text });
   }
 
-  /** Nothing followed in time. */
+  /** The time for an incomplete sequence is over. */
   #settle(): void {
     const pending = this.#pending;
     this.#pending = "";
     this.#skipped = "nothing";
     const escapes = pending.lastIndexOf(ESC) + 1;
     const rest = pending.slice(escapes);
-    // The beginning of a sequence alone is its character with Alt; more of it is of no use.
+    // An introducer alone is its character with Alt; longer beginnings are dropped.
     const alone = rest === "" ? escapes : escapes - 1;
     for (let index = 0; index < alone; index += 1) this.#emit(createKey("escape"));
     if (rest.length === 1) this.#emit(decodeCharacter(rest, true));
@@ -251,7 +251,7 @@ function fromZero(number = "1"): number {
   return Math.max(0, Number(number) - 1);
 }
 
-/** What matches a sticky pattern at a place; empty where nothing does. */
+/** The match of a sticky pattern at an offset; empty where there is none. */
 function matchAt(pattern: RegExp, text: string, at: number): string {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0] ?? "";

@@ -1,9 +1,9 @@
 import type { Key, KeyName } from "./key.ts";
 
-/** What a sequence stands for: a key, characters, or nothing that we use. */
+/** The meaning of a sequence: a key, characters, or nothing that the program uses. */
 export type Decoded = Key | { type: "text"; text: string } | undefined;
 
-/** What was held down, as a sum of these and 1. */
+/** The modifiers of a key are the sum of these and 1. */
 const SHIFT = 1;
 const ALT = 2;
 const CTRL = 4;
@@ -16,7 +16,7 @@ const FIRST_PRINTABLE = 0x20;
 const DELETE = 0x7f;
 const LAST_C1 = 0x9f;
 const MAX_CODE_POINT = 0x10ffff;
-/** Where the kitty protocol puts keys that are no characters. */
+/** The range of the kitty protocol for keys without characters. */
 const FIRST_PRIVATE = 0xe000;
 const LAST_PRIVATE = 0xf8ff;
 
@@ -65,7 +65,7 @@ const KEYPAD_EQUALS = 57_415;
 /** The keypad behind SS3: `j` is `*`, and so on to `y`, which is `9`. */
 const SS3_KEYPAD = "*+,-./0123456789";
 
-/** A key with what was held down, as a sequence has it: 1 is nothing. */
+/** `modifiers` as in a sequence, where 1 means no modifier. */
 export function createKey(name: KeyName, modifiers = 1): Key {
   const held = modifiers - 1;
   return {
@@ -77,13 +77,13 @@ export function createKey(name: KeyName, modifiers = 1): Key {
   };
 }
 
-/** A character that came behind an ESC, or that is a control. */
+/** Decodes a character behind an ESC, or a control. */
 export function decodeCharacter(character: string, alt = false): Key {
   const code = character.codePointAt(0) ?? 0;
   const held = alt ? 1 + ALT : 1;
   const name = BY_CODE[code];
   if (name !== undefined) return createKey(name, held);
-  // Ctrl takes the upper bits of a letter away: `c` and `C` are 3, `_` is 31, space is 0.
+  // Ctrl clears the upper bits of a letter: `c` and `C` are 3, `_` is 31, space is 0.
   if (code === 0) return createKey(" ", held + CTRL);
   if (code < FIRST_PRINTABLE) {
     return createKey(String.fromCodePoint(code + 0x40).toLowerCase(), held + CTRL);
@@ -92,9 +92,9 @@ export function decodeCharacter(character: string, alt = false): Key {
   return createKey(small, small === character ? held : held + SHIFT);
 }
 
-/** The body of `CSI body final`: numbers, and what tells kinds of sequences apart. */
+/** Decodes `CSI body final`. */
 export function decodeCsi(body: string, final: string): Decoded {
-  // Reports, which nobody asked for here.
+  // A report.
   if (/[^0-9:;]/.test(body)) return undefined;
   const fields = body.split(";");
   const [first = "", second = "", third = ""] = fields;
@@ -104,7 +104,7 @@ export function decodeCsi(body: string, final: string): Decoded {
   if (final === "u") return decodeCode(first, modifiers, third);
   if (final === "~") {
     const number = Number(first);
-    // What xterm sends for keys with Ctrl or Alt where it is told to.
+    // xterm sends this for keys with Ctrl or Alt if it is configured so.
     if (number === 27) return decodeCode(third, modifiers, "");
     const name = BY_NUMBER[number];
     return name === undefined ? undefined : createKey(name, modifiers);
@@ -138,14 +138,14 @@ function withShift(modifiers: number): number {
   return ((modifiers - 1) | SHIFT) + 1;
 }
 
-/** `modifiers:event`; undefined where the key was let go. */
+/** `modifiers:event`; undefined where the key was released. */
 function parseModifiers(field: string): number | undefined {
   const [modifiers = "", event = ""] = field.split(":");
   if (Number(event) === RELEASE) return undefined;
   return Math.max(1, Number(modifiers) || 1);
 }
 
-/** `code:shifted:base`, and the characters that it writes where the terminal tells them. */
+/** `code:shifted:base`, and the characters of the key where the terminal reports them. */
 function decodeCode(field: string, modifiers: number, written: string): Decoded {
   const [code = 0, shifted = 0] = field.split(":").map(Number);
   const name = BY_CODE[code];
@@ -153,7 +153,7 @@ function decodeCode(field: string, modifiers: number, written: string): Decoded 
   const character = toCharacter(code);
   if (character === undefined) return undefined;
   const held = modifiers - 1;
-  // The desktop's own keys are not ours.
+  // The desktop handles these keys.
   if ((held & (SUPER | HYPER)) !== 0) return undefined;
   if ((held & (CTRL | ALT | META)) !== 0) {
     const small = character.toLowerCase();

@@ -1,14 +1,14 @@
-/** What a terminal has told us. */
+/** An event of the terminal. */
 export type TerminalEvent =
-  /** Characters that were typed; several where they came together. */
+  /** Typed characters; several where they arrived together. */
   | { type: "text"; text: string }
-  /** What was pasted, line ends as `\n`, with nothing that a terminal would obey. */
+  /** Pasted text, with line ends as `\n` and without control sequences. */
   | { type: "paste"; text: string }
   | Key
-  /** Where the cursor is, from 0: the answer to a question of ours. */
+  /** The place of the cursor, from 0: the answer to a request. */
   | { type: "position"; row: number; column: number };
 
-/** A key that is no character, or one that was pressed with Ctrl or Alt. */
+/** A key without a character, or one with Ctrl or Alt. */
 export interface Key {
   type: "key";
   name: KeyName;

@@ -1,12 +1,12 @@
 import { type Cluster, splitClusters, isSureWidth, measureWidth } from "../../../text/width.ts";
 
-/** A piece of a row. `style` is what stands in a sequence for styles (`1;36`); empty: none. */
+/** A piece of a row. `style` has SGR parameters (`1;36`); empty: none. */
 export interface Span {
   readonly text: string;
   readonly style: string;
 }
 
-/** One row of the screen: no line ends, nothing that a terminal obeys. */
+/** One row of the screen, without line ends and control sequences. */
 export type Row = readonly Span[];
 
 export const EMPTY_ROW: Row = [];
@@ -35,7 +35,7 @@ export function widthOfRow(spans: Row): number {
   return width;
 }
 
-/** The row if it fits, else as much of it as does, with an ellipsis. */
+/** The row if it fits, else its beginning with an ellipsis. */
 export function fitRow(spans: Row, columns: number): Row {
   if (widthOfRow(spans) <= columns) return spans;
   const fitted: Span[] = [];
@@ -52,13 +52,13 @@ export function fitRow(spans: Row, columns: number): Row {
   return fitted;
 }
 
-/** As many spaces as bring the row to a width. */
+/** Adds spaces up to a width. */
 export function padRow(spans: Row, columns: number, style = ""): Row {
   const missing = columns - widthOfRow(spans);
   return missing > 0 ? [...spans, { text: " ".repeat(missing), style }] : spans;
 }
 
-/** One character of a row, as a reader counts them. */
+/** One visible character of a row. */
 export interface Cell extends Cluster {
   readonly style: string;
 }
@@ -73,9 +73,8 @@ const WRAP_OFF = "\x1b[?7l";
 const WRAP_ON = "\x1b[?7h";
 
 /**
- * Cells as they are written to a terminal that is at column `from`. Behind a character that
- * terminals do not agree on the column is set, so that what follows stands where it should;
- * no row goes on in the next one by that.
+ * The output for cells from column `from` on. Terminals disagree on the width of some characters: the column is set
+ * behind them, and wrapping is off, so that the rest of the row is in its place.
  */
 export function formatCells(cells: readonly Cell[], from = 0): string {
   let out = "";
@@ -84,7 +83,7 @@ export function formatCells(cells: readonly Cell[], from = 0): string {
   let isUnsure = false;
   for (const cell of cells) {
     if (cell.style !== style) {
-      // What a style adds to the one before is not worth finding out: most begin from none.
+      // Most styles follow plain text, so the difference to the last style is not computed.
       if (style !== "") out += "\x1b[m";
       if (cell.style !== "") out += `\x1b[${cell.style}m`;
       style = cell.style;

@@ -231,7 +231,7 @@ test(
           expect(terminal.screen.top).toBe(top);
           const expected = shown.slice(top).map((each) => textOfRow(each).trimEnd());
           const seen = terminal.viewport();
-          // What was there before may stand above; the cursor tells where.
+          // Earlier rows may be above; the cursor shows where.
           const first = terminal.cursor().row - (at.row - top);
           if (top > 0) expect(first).toBe(0);
           expect(seen.slice(0, first).join("").replaceAll("$", "")).toBe("");

@@ -1,8 +1,8 @@
 import { formatCells, type Cell, splitCells, type Row, widthOfRow } from "./row.ts";
 
-/** What is to be seen: all rows that can still change, one below the other. */
+/** All rows that can still change, one below the other. */
 export interface Frame {
-  /** How many rows went before these; they have left the screen. */
+  /** How many earlier rows have left the screen. */
   base: number;
   rows: readonly Row[];
   /** Where the cursor stands, counted in `rows`; absent: it is hidden. */
@@ -14,9 +14,9 @@ export interface Size {
   rows: number;
 }
 
-/** What some terminals do when they become narrower. */
+/** The behavior of some terminals when they become narrower. */
 export interface TerminalQuirks {
-  /** Rows below the cursor that are wrapped move it down, away from its text. So does xterm.js. */
+  /** Wrapped rows below the cursor move it down, away from its text, as in xterm.js. */
   lowersCursor?: boolean;
 }
 
@@ -36,11 +36,10 @@ interface Place {
 }
 
 /**
- * Keeps the lower end of a terminal's main screen the same as the newest frame, by writing
- * what differs. Rows that are pushed out at the top belong to the terminal, as they were
- * last shown; `top` tells how many. Nothing is cleared, and what stood on the screen
- * before is pushed up like everything else. All movement is relative to the cursor, so it
- * need not be known where on the screen the first row is, until the terminal is resized.
+ * Keeps the lower end of a terminal's main screen equal to the newest frame by writing the differences. Rows that
+ * scroll out at the top stay in the terminal as they were; `top` counts them. Nothing is cleared, and earlier output
+ * scrolls up like everything else. All movement is relative to the cursor, so the row of the first line on the screen
+ * does not matter until the terminal is resized.
  */
 export class Screen {
   readonly #write: (text: string) => void;
@@ -51,10 +50,10 @@ export class Screen {
   #top = 0;
   #cursor: Place = { row: 0, column: 0 };
   #isHidden = false;
-  /** Set while the place of the cursor is not known, since the terminal has been resized. */
+  /** Set after a resize, while the place of the cursor is unknown. */
   #resized: { from: Size } | undefined;
   #out = "";
-  /** How many places the write goes to; one is seen as a whole, whatever the terminal does. */
+  /** How many places the write changes; a single change needs no synchronized update. */
   #touched = 0;
 
   constructor(
@@ -97,10 +96,7 @@ export class Screen {
     this.#flush();
   }
 
-  /**
-   * The terminal has another size: what it did to the rows is its own affair. Asks where the
-   * cursor is now; the answer, or the lack of one, is for `settle`.
-   */
+  /** Handles a new size: asks where the cursor is now. The answer, or the lack of one, goes to `settle`. */
   resize(size: Size): void {
     this.#resized ??= { from: this.#size };
     this.#size = size;
@@ -108,8 +104,8 @@ export class Screen {
   }
 
   /**
-   * Draws all rows that fit anew, laid out for the new size, whose `base` is 0. `position`
-   * is where the terminal says that the cursor is; without it, the lower end is assumed.
+   * Draws all rows that fit again, in the layout of the new size, whose `base` is 0. `position` is the place of the
+   * cursor as the terminal reports it; without it, the lower end is assumed.
    */
   settle(frame: Frame, position?: Place): void {
     const from = this.#resized?.from ?? this.#size;
@@ -129,7 +125,7 @@ export class Screen {
     this.#flush();
   }
 
-  /** Leaves the frame as it is, with the cursor below it. What is drawn next begins with row `next`. */
+  /** Leaves the frame on the screen, with the cursor below it. The next drawing begins with row `next`. */
   finish(next: number = this.#top + this.#shown.length): void {
     this.#move({ row: Math.max(0, this.#shown.length - 1), column: 0 });
     if (this.#shown.length > 0) this.#out += "\r\n";
@@ -170,7 +166,7 @@ export class Screen {
     this.#setShown(rows);
   }
 
-  /** Rows below `at` go down by `count`: first there is room below, then they are moved into it. */
+  /** Moves rows below `at` down by `count`: first makes room below, then moves them into it. */
   #makeRoom(count: number, at: number): void {
     const { rows: height } = this.#size;
     const last = this.#shown.length - 1;
@@ -183,7 +179,7 @@ export class Screen {
     this.#touched += 2;
   }
 
-  /** Rows below go up. */
+  /** Moves rows below up. */
   #remove(count: number, at: number): void {
     this.#move({ row: at, column: 0 });
     this.#out += sequence(count, "M");
@@ -191,8 +187,8 @@ export class Screen {
   }
 
   /**
-   * Writes all rows from one on; those that have no room push others out at the top.
-   * `isOver`: there may be something on the screen where they are written.
+   * Writes all rows from one on; those without room push others out at the top. `isOver`: there may be other text on
+   * the screen where they are written.
    */
   #rewrite(rows: readonly Row[], from: number, isOver = false): void {
     const old = this.#shown;
@@ -248,7 +244,7 @@ export class Screen {
     this.#cursor = { row: this.#cursor.row, column };
   }
 
-  /** Blank rows from one of the screen on. The cursor is in the row before. */
+  /** Erases the rows of the screen from one on. The cursor is in the row before. */
   #eraseBelow(from: number): void {
     const count = this.#size.rows - from;
     if (count <= 0) return;
@@ -280,7 +276,7 @@ export class Screen {
     if (out !== "") this.#write(out);
   }
 
-  /** On which row of the screen the first row is, after the terminal has wrapped those that are too wide. */
+  /** The row of the screen with the first line, after the terminal has wrapped wide rows. */
   #computeOrigin(from: Size, position: Place | undefined): number {
     const { columns, rows: height } = this.#size;
     const tall = (row: Row): number => Math.max(1, Math.ceil(widthOfRow(row) / columns));

@@ -1,10 +1,10 @@
-/** What each thing looks like, as a sequence for styles has it. The colours are the terminal's own. */
+/** The style of each element as SGR parameters. The colors are those of the terminal. */
 export interface Theme {
   readonly strong: string;
   readonly emphasis: string;
   readonly struck: string;
   readonly dim: string;
-  /** What leads the eye: marks, the prompt's sign, what is chosen. */
+  /** Marks, the sign of the prompt, the chosen item. */
   readonly accent: string;
   readonly heading: string;
   readonly link: string;
@@ -23,7 +23,7 @@ export interface Theme {
   readonly comment: string;
   readonly type: string;
   readonly call: string;
-  /** The part of a text that is chosen. */
+  /** The selected part of a text. */
   readonly selected: string;
 }
 
@@ -50,7 +50,7 @@ export const COLORS: Theme = {
   selected: "7",
 };
 
-/** Signs alone tell what colours do elsewhere. */
+/** Signs replace colors. */
 export const NO_COLORS: Theme = {
   strong: "",
   emphasis: "",

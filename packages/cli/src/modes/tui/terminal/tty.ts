@@ -3,13 +3,13 @@ import { isatty } from "node:tty";
 import type { Size } from "./screen.ts";
 
 const BRACKETED_PASTE = { on: "\x1b[?2004h", off: "\x1b[?2004l" };
-/** Keys that would look the same otherwise, such as Esc and Alt, are told apart where that is known. */
+/** Distinguishes keys such as Esc and Alt, in terminals that support it. */
 const CLEAR_KEYS = { on: "\x1b[>1u", off: "\x1b[<u" };
 const SHOW_CURSOR = "\x1b[?25h";
 const DEFAULT_SIZE: Size = { columns: 80, rows: 24 };
-/** Below this nothing can be shown that makes sense. */
+/** A smaller terminal is treated as one of this size. */
 const MIN_SIZE: Size = { columns: 20, rows: 5 };
-/** What a terminal has not taken yet; beyond this, frames are left out until it has. */
+/** With more unwritten bytes, frames are skipped until the terminal has read them. */
 const MAX_WAITING_BYTES = 16 * 1024;
 
 /** The input side, as far as it is used: `process.stdin` is one. */
@@ -28,15 +28,12 @@ export interface TtyOutput {
   columns?: number;
   rows?: number;
   writableLength?: number;
-  /** What is below a terminal's stream, as Node has it. */
+  /** The handle of Node below the stream of a terminal. */
   readonly _handle?: { setBlocking?(on: boolean): unknown };
   on(event: "resize" | "drain", listener: () => void): unknown;
 }
 
-/**
- * A terminal that gives each key as it is pressed and shows nothing by itself. Whatever
- * ends the program, `restore` leaves the terminal as it was.
- */
+/** A terminal in raw mode. However the program ends, `restore` resets the terminal. */
 export class Tty {
   readonly #input: TtyInput;
   readonly #output: TtyOutput;
@@ -55,12 +52,12 @@ export class Tty {
     };
   }
 
-  /** It has not taken what was written yet: more would only wait. */
+  /** The terminal has not read the earlier output yet. */
   get isBehind(): boolean {
     return (this.#output.writableLength ?? 0) > MAX_WAITING_BYTES;
   }
 
-  /** Tells of what comes in, of other sizes, and of the end. */
+  /** Registers listeners for input, other sizes, and the end. */
   listen(on: {
     data: (bytes: Buffer) => void;
     resize: () => void;
@@ -70,7 +67,7 @@ export class Tty {
     this.#input.on("data", on.data);
     this.#input.on("end", on.end);
     this.#input.on("close", on.end);
-    // A terminal that was closed cannot be read from: that is an end like any other.
+    // Reading a closed terminal fails, which is an end like any other.
     this.#input.on("error", on.end);
     this.#output.on("resize", on.resize);
     this.#output.on("drain", on.drain);
@@ -85,7 +82,7 @@ export class Tty {
     this.#isRaw = true;
     this.#input.setRawMode?.(true);
     this.#input.resume();
-    // By default Node waits with all else for a terminal that takes nothing: nobody could interrupt.
+    // By default Node blocks on a slow terminal, and Ctrl-C would have no effect.
     this.#output["_handle"]?.setBlocking?.(false);
     this.#output.write(BRACKETED_PASTE.on + CLEAR_KEYS.on);
   }
@@ -100,10 +97,7 @@ export class Tty {
   }
 }
 
-/**
- * Lets go of a terminal that is not there any more, as the last thing that is done: Node would
- * try to reset it, and abort.
- */
+/** Closes a terminal that no longer exists, as the last action: Node would try to reset it, and abort. */
 export function closeLostTerminal(): void {
   [process.stdin, process.stdout, process.stderr].forEach(({ isTTY }, fd) => {
     if (isTTY && !isatty(fd)) closeSync(fd);

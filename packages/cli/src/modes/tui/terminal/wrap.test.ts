@@ -23,7 +23,7 @@ test("scripts without spaces are broken between characters, no mark begins a row
   expect(texts("日本語のテキスト。です", 8)).toEqual(["日本語の", "テキス", "ト。です"]);
 });
 
-test("indents the first row and the others, and tells where each begins", () => {
+test("indents the first row and the others, and returns where each begins", () => {
   const wrapped = wrapSpans([span("one two "), span("three", "1")], 7, {
     first: [span("- ")],
     rest: [span("  ")],

@@ -1,14 +1,14 @@
 import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { EMPTY_ROW, type Row, type Span, widthOfRow } from "./row.ts";
 
-/** A row with the place in the text, all spans joined, where it begins. */
+/** A row with the offset in the joined text where it begins. */
 export interface WrappedRow {
   readonly row: Row;
   readonly start: number;
 }
 
 export interface WrapOptions {
-  /** Goes before the first row, and before all others. Default: nothing. */
+  /** The indents of the first row and of all others. Default: none. */
   first?: Row;
   rest?: Row;
 }
@@ -27,9 +27,9 @@ interface Word {
 }
 
 /**
- * Breaks a text between words, and between any two characters of scripts without spaces. A
- * word that no row can hold is broken where it has to be. A line end in the text begins a row.
- * Spaces at a break are dropped, those at the beginning of a line stay.
+ * Breaks a text between words, and between any two characters of scripts without spaces. A word that is longer than a
+ * row is broken anywhere. A line end in the text begins a row. Spaces at a break are dropped; those at the beginning
+ * of a line stay.
  */
 export function wrapSpans(
   spans: readonly Span[],
@@ -51,7 +51,7 @@ export function wrapSpans(
   for (const word of splitWords(spans)) {
     if (word.isNewLine) flush(word.gapAt);
     const isFirst = used === 0;
-    // Spaces at the end of a line are no reason for another row.
+    // Spaces at the end of a line do not begin another row.
     if (word.spans.length === 0 && !isFirst && used + word.gapWidth > room) continue;
     if (!isFirst && used + word.gapWidth + word.width > room) flush(word.at);
     else if (isFirst && word.gapWidth >= room) start = word.at;
@@ -88,7 +88,7 @@ export function wrapText(
   return wrapSpans([{ text, style }], columns, options).map(({ row }) => row);
 }
 
-/** Words, each with the spaces before it. What can be broken behind any character is many words. */
+/** Words, each with the spaces before it. In scripts without spaces each character is a word. */
 function splitWords(spans: readonly Span[]): Word[] {
   const words: Word[] = [];
   let word = newWord(0, false);
@@ -124,7 +124,7 @@ function splitWords(spans: readonly Span[]): Word[] {
   return words;
 }
 
-/** What is written without spaces between words. */
+/** Scripts without spaces between words. */
 const UNSPACED = "[\\u3040-\\u30ff\\u3400-\\u9fff\\uac00-\\ud7a3\\u{20000}-\\u{3fffd}]";
 const PIECES = new RegExp(
   `\\n| +|${UNSPACED}[\\u3001\\u3002\\uff01\\uff0c\\uff1f]?|(?:(?!${UNSPACED})[^ \\n])+`,
@@ -140,7 +140,7 @@ function newWord(at: number, isNewLine: boolean): Word {
   return { spans: [], width: 0, gapAt: at, at, gap: [], gapWidth: 0, isNewLine };
 }
 
-/** Neighbours of the same style are one span. */
+/** Joins neighbors of the same style. */
 function mergeSpans(spans: readonly Span[]): Row {
   const out: Span[] = [];
   for (const each of spans) {

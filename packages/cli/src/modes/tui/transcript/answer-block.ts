@@ -8,11 +8,11 @@ import type { Theme } from "../terminal/theme.ts";
 export interface AnswerOptions {
   theme: Theme;
   format?: Format | undefined;
-  /** Something of it looks different, though nothing was fed. */
+  /** Called when rows have changed without new text. */
   changed: () => void;
 }
 
-/** A text of the model, as Markdown. Its source is kept, so that all of it can be laid out again. */
+/** A text of the model as Markdown. It keeps its source, so that all of it can be laid out again. */
 export class AnswerBlock implements LiveBlock {
   readonly #options: AnswerOptions;
   #markdown: MarkdownBlock;

@@ -2,28 +2,25 @@ import type { Block, OpenBlock } from "../ui/block.ts";
 import type { LiveBlock } from "./message-blocks.ts";
 import { EMPTY_ROW, type Row } from "../terminal/row.ts";
 
-/** Rows that have left the screen and are laid out again when its width changes. */
+/** How many rows that have left the screen are laid out again when its width changes. */
 export const KEPT_ROWS = 500;
 
 interface Entry {
   readonly block: Block;
-  /** The block of which this is a part that has left the screen. */
+  /** The block that this part, which has left the screen, belongs to. */
   readonly partOf?: Block;
-  /** It goes on with what the entry before it began: there is no empty row between them. */
+  /** It continues the entry before it: there is no empty row between them. */
   isRest: boolean;
   /** The empty row before it has left the screen. */
   isGapGone: boolean;
-  /** Of a block that cannot be divided: the rows that have not left the screen. */
+  /** The rows of a block that cannot be divided which are still on the screen. */
   left?: readonly Row[];
-  /** As laid out last, with the empty row. */
+  /** The last layout, and whether an empty row preceded it. */
   hasGap: boolean;
   shown: readonly Row[];
 }
 
-/**
- * Blocks one below the other, with an empty row between them. What has left the screen is
- * not looked at any more: the work of a frame is that of the rows that are left.
- */
+/** Blocks with an empty row between them. A frame lays out only the rows that have not left the screen. */
 export class BlockList {
   #kept: { entry: Entry; count: number }[] = [];
   #keptRows = 0;
@@ -34,12 +31,12 @@ export class BlockList {
     this.#live.push(createEntry(block));
   }
 
-  /** Blocks that are on the screen, or could be. */
+  /** Blocks that have not left the screen. */
   get blocks(): readonly Block[] {
     return this.#live.map(({ block }) => block);
   }
 
-  /** All rows that have not left the screen; `base` is how many have. */
+  /** All rows that have not left the screen; `base` counts those that have. */
   rows(columns: number): { base: number; rows: readonly Row[] } {
     const rows: Row[] = [];
     for (const entry of this.#live) {
@@ -53,7 +50,7 @@ export class BlockList {
     return { base: this.#base, rows };
   }
 
-  /** Rows before `top`, counted as `rows` gave them last, have left the screen. */
+  /** Rows before `top`, as in the last `rows`, have left the screen. */
   release(top: number): void {
     const staying: Entry[] = [];
     let seen = 0;
@@ -73,7 +70,7 @@ export class BlockList {
     if (seen > 0) this.#live = [...staying, ...this.#live.slice(seen)];
   }
 
-  /** All that is kept is laid out from its beginning, for another width; `base` is 0 again. */
+  /** Lays out all kept blocks from their beginning for another width; `base` is 0 again. */
   relayout(): void {
     const all = [...this.#kept.map(({ entry }) => entry), ...this.#live];
     const whole = new Set<Block>();
@@ -93,7 +90,7 @@ export class BlockList {
     this.#base = 0;
   }
 
-  /** The first `count` rows of an entry have left the screen; what is left of it stays. */
+  /** Separates the first `count` rows of an entry, which have left the screen. */
   #divide(entry: Entry, count: number): void {
     const ofBlock = count - (entry.hasGap ? 1 : 0);
     entry.isGapGone = true;
@@ -124,7 +121,7 @@ function createEntry(block: Block, partOf?: Block): Entry {
   return partOf === undefined ? entry : { ...entry, partOf };
 }
 
-/** Whether there may be more of it, below what has left the screen. */
+/** Whether a block that has left the screen may get more rows. */
 function mayGrow({ block, shown }: Entry): boolean {
   return isLive(block) ? !block.isOver : shown.length === 0;
 }

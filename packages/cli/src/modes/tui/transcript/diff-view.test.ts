@@ -46,7 +46,7 @@ describe("a diff", () => {
     `);
   });
 
-  it("says in signs alone what colours say", () => {
+  it("replaces colors by signs", () => {
     expect(layoutRows(DIFF).every((row) => row.every(({ style }) => style === ""))).toBe(true);
   });
 
@@ -90,7 +90,7 @@ describe("a diff", () => {
     expect(shown(layoutRows(diff))).toBe("1 - -- old\n1 + ++ new");
   });
 
-  it("tells that the last line has no end, and that the diff is cut", () => {
+  it("notes that the last line has no end, and that the diff is cut", () => {
     const diff =
       "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b\n\\ No newline at end of file\n[cut: x]\n";
     expect(shown(layoutRows(diff))).toContain("(no line end at the end of the file)");

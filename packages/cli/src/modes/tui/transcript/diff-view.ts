@@ -4,27 +4,27 @@ import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans } from "../terminal/wrap.ts";
 
-/** Rows of a diff that are shown; the lines that have no room are counted. */
+/** The most rows of a diff; the lines without room are counted. */
 export const MAX_DIFF_ROWS = 20;
-/** Lines around a change that are shown with it. */
+/** Lines that are shown around a change. */
 const CONTEXT_LINES = 2;
-/** A terminal that has less room than this for the text gets no line numbers. */
+/** With less room than this for the text there are no line numbers. */
 const MIN_TEXT_COLUMNS = 20;
 /** For the sign and the space behind it. */
 const SIGN_COLUMNS = 2;
 
-/** A line of a diff. `note` says something of the lines, `gap` stands for lines left out. */
+/** A line of a diff. `note` is a remark, `gap` stands for lines that are left out. */
 export type DiffLine =
   | { type: "added" | "removed"; number: number; text: string; other?: string }
   | { type: "same"; number: number; text: string }
   | { type: "note"; text: string }
   | { type: "gap" };
 
-/** What became of one file. */
+/** The changes of one file. */
 export interface DiffFile {
   path: string;
   lines: readonly DiffLine[];
-  /** Lines that come after these and are only counted. */
+  /** How many further lines are only counted. */
   more?: number;
 }
 
@@ -35,22 +35,21 @@ export interface DiffOptions {
   maxRows?: number;
   /** Columns before each row. Default 2. */
   indent?: number;
-  /** Said behind the count of lines that have no room: how to see them. */
+  /** How to see the lines without room; follows their count. */
   hint?: string;
-  /** How a line of a file is made fit to be shown. Default `shownText`. */
+  /** Sanitizes a line of a file. Default `shownText`. */
   shown?: (text: string) => string;
 }
 
 /**
- * A unified diff as rows with line numbers, signs and colours; of one line that replaced
- * another, what differs stands out. Several files have their names above them. Takes any
- * text, and does work for as many rows as there may be.
+ * A unified diff as rows with line numbers, signs and colors. Where one line replaced another, the differing words
+ * stand out. Several files have their names above them. Accepts any text, and lays out no more rows than `maxRows`.
  */
 export function diffRows(diff: string, options: DiffOptions): Row[] {
   return fileRows(parseDiff(diff), options);
 }
 
-/** The same of files that are parsed already. */
+/** Lays out parsed files. */
 export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[] {
   const { theme, columns, maxRows = MAX_DIFF_ROWS, indent = 2, hint } = options;
   const rows: Row[] = [];
@@ -70,7 +69,7 @@ export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[
       const some = lineRows(line, options, margin, hasNumbers ? digits : 0);
       const room = maxRows - rows.length;
       if (some.length > room) {
-        // Of a line that no room is enough for, the beginning.
+        // A line that is longer than all rows is truncated.
         if (index === 0) rows.push(...some.slice(0, room));
         hidden += countLines(lines.slice(index));
         break;
@@ -85,7 +84,7 @@ export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[
   return rows.map((each) => fitRow(each, columns));
 }
 
-/** Lines of a file, without what is said of them. */
+/** Counts the lines of a file, without gaps and notes. */
 export function countLines(lines: readonly DiffLine[]): number {
   return lines.filter(({ type }) => type !== "gap" && type !== "note").length;
 }
@@ -106,7 +105,7 @@ function lineRows(
   const blank = `${margin}${digits > 0 ? " ".repeat(digits + 1) : ""}`;
   if (line.type === "gap") return [row(`${blank}⋮`, theme.dim)];
   if (line.type === "note") return [row(`${blank}  ${shown(line.text)}`, theme.dim)];
-  // What no row could show need not be looked at.
+  // The rest of the line has no room in any row.
   const most = columns * (maxRows + 1);
   const text = shown(line.text.slice(0, most));
   const other = "other" in line ? line.other : undefined;
@@ -129,7 +128,7 @@ function getLineStyle({ type }: DiffLine, theme: Theme): string {
   return type === "removed" ? theme.removed : theme.dim;
 }
 
-/** What the other line has not stands out. */
+/** Marks the words that the other line does not have. */
 function markChanges(text: string, other: string, style: string, theme: Theme): Span[] {
   const strong = [style, theme.selected].filter((each) => each !== "").join(";");
   const parts = splitParts(text, other);
@@ -137,7 +136,7 @@ function markChanges(text: string, other: string, style: string, theme: Theme): 
   return parts.map((part) => span(part.text, part.isCommon ? style : strong));
 }
 
-/** How many lines came, and how many went. */
+/** Counts added and removed lines. */
 export function countChanges(files: readonly DiffFile[]): { added: number; removed: number } {
   let [added, removed] = [0, 0];
   for (const { lines } of files) {
@@ -151,7 +150,7 @@ export function countChanges(files: readonly DiffFile[]): { added: number; remov
 
 const PLACE = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
-/** The files of a unified diff. What is no part of one is skipped; nothing is thrown. */
+/** The files of a unified diff. Other text is skipped; it never throws. */
 export function parseDiff(diff: string): DiffFile[] {
   const files: { path: string; lines: DiffLine[] }[] = [];
   const rows = diff.replace(/\n$/, "").split("\n");
@@ -269,14 +268,14 @@ function splitText(text: string): string[] {
   return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }
 
-/** Without the lines that are far from any change. */
+/** Drops the lines that are far from any change. */
 function keepNearChanges(lines: readonly DiffLine[]): DiffLine[] {
   const near: DiffLine[] = [];
   const isChange = (index: number): boolean => {
     const type = lines[index]?.type;
     return type === "added" || type === "removed";
   };
-  // Where the next change is, from each line on.
+  // The index of the next change, from each line on.
   const ahead = Array.from(lines, () => Infinity);
   for (let index = lines.length - 1, next = Infinity; index >= 0; index--) {
     if (isChange(index)) next = index;
@@ -294,7 +293,7 @@ function keepNearChanges(lines: readonly DiffLine[]): DiffLine[] {
   return near;
 }
 
-/** Where as many lines came as went, each came in the place of one. */
+/** Pairs removed lines with as many added lines that follow them. */
 function pairLines(lines: readonly DiffLine[]): DiffLine[] {
   const all = [...lines];
   for (let start = 0; start < all.length;) {

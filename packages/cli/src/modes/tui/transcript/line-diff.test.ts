@@ -37,7 +37,7 @@ describe("commonParts of many lines", () => {
 });
 
 describe("partsOf", () => {
-  it("tells the words that the other line has not", () => {
+  it("finds the words that the other line does not have", () => {
     expect(splitParts("const port = 80;", "const port = 8080;")).toEqual([
       { text: "const port = ", isCommon: true },
       { text: "80", isCommon: false },

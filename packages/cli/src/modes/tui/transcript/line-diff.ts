@@ -1,17 +1,14 @@
 import { alignLines } from "@gyre/tools";
 
-/** Beyond as many pairs only parts that are there once, and their neighbors, are compared. */
+/** With more pairs only unique parts and their neighbors are compared. */
 const MAX_PAIRS = 1_000_000;
 const WORDS = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
 /** A line with more words is not compared word by word. */
 const MAX_WORDS = 400;
-/** Of the longer line: where less is the same, one line did not come out of the other. */
+/** With a smaller common share of the longer line, the lines count as unrelated. */
 const MIN_SAME_SHARE = 0.3;
 
-/**
- * For each part of `next` the part of `old` that it is, or -1. In order, and as many as can be
- * found without comparing more than `MAX_PAIRS`.
- */
+/** The index in `old` of each part of `next`, or -1: the longest common subsequence, up to `MAX_PAIRS`. */
 export function findCommonParts(old: readonly string[], next: readonly string[]): Int32Array {
   const common = new Int32Array(next.length).fill(-1);
   let [a0, a1, b0, b1] = [0, old.length, 0, next.length];
@@ -21,7 +18,7 @@ export function findCommonParts(old: readonly string[], next: readonly string[])
   const columns = b1 - b0;
   if (rows === 0 || columns === 0) return common;
   if (rows * columns > MAX_PAIRS) return alignLines(old, next);
-  // most[a][b]: how many parts are common from there on.
+  // most[a][b]: the number of common parts from there on.
   const width = columns + 1;
   const most = new Uint16Array((rows + 1) * width);
   const at = (a: number, b: number): number => most[a * width + b] ?? 0;
@@ -45,10 +42,7 @@ export interface LinePart {
   isCommon: boolean;
 }
 
-/**
- * A line in the parts that another has, and those that it has not. Undefined where the two
- * have too little in common to be the same line before and after a change.
- */
+/** Splits a line into parts that another line has, and parts that it has not. Undefined where they are unrelated. */
 export function splitParts(line: string, other: string): LinePart[] | undefined {
   const words = line.match(WORDS) ?? [];
   const others = other.match(WORDS) ?? [];

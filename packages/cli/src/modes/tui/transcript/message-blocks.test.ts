@@ -20,8 +20,8 @@ function thought(text: string, isExpanded = false): ThinkingBlock {
 
 describe("a message of the user", () => {
   it("has a sign, and its further rows are indented", () => {
-    const block = new UserBlock(NO_COLORS, "The tests of this small project fail. Mend them.");
-    expect(shown(block.rows(40))).toBe("› The tests of this small project fail.\n  Mend them.");
+    const block = new UserBlock(NO_COLORS, "The tests of this small project fail. Fix them.");
+    expect(shown(block.rows(40))).toBe("› The tests of this small project fail.\n  Fix them.");
   });
 
   it("is cut where it is long, with a count", () => {
@@ -119,7 +119,7 @@ describe("a thought", () => {
 });
 
 describe("what else is said", () => {
-  it("an error has a sign, and what can be done where its kind tells", () => {
+  it("an error has a sign, and a suggestion where its kind allows one", () => {
     const block = errorBlock(NO_COLORS, "The conversation is too long.", "overflow");
     expect(shown(block.rows(60))).toBe(
       "✗ The conversation is too long.\n  Make the conversation shorter with /compact.",

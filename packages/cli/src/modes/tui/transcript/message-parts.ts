@@ -17,16 +17,16 @@ export interface PartsOptions {
   now: () => number;
   format?: Format;
   changed: () => void;
-  /** Puts a block below the others. */
+  /** Adds a block below the others. */
   add: (block: Block) => void;
   isExpanded: () => boolean;
 }
 
-/** The blocks of the message that the model is writing, by their places in its content. */
+/** The blocks of the message that the model is writing, by their index in its content. */
 export class MessageParts {
   readonly #options: PartsOptions;
   readonly #parts = new Map<number, Part>();
-  /** Calls that are written to their end. */
+  /** Calls with complete arguments. */
   readonly #written = new Set<Part>();
   #isOpen = false;
 
@@ -34,12 +34,12 @@ export class MessageParts {
     this.#options = options;
   }
 
-  /** Whether something of a message has come, and not its end. */
+  /** Whether a message has begun and not ended. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Takes a piece. Gives what the model does, where the piece tells. */
+  /** Handles a piece. Returns the activity of the model that it shows, if any. */
   take(event: AssistantMessageEvent): string | undefined {
     this.#isOpen = true;
     switch (event.type) {
@@ -87,17 +87,14 @@ export class MessageParts {
     }
   }
 
-  /**
-   * The message is whole, or will never be. Gives the blocks of its calls by the ids that
-   * they keep; those that were cut off are not among them.
-   */
+  /** Ends the message. Returns the blocks of its complete calls by their ids. */
   finish(message: AssistantMessage): Map<string, ToolBlock> {
     const calls = this.#isOpen ? this.#matchCalls(message) : this.#addAll(message);
     this.close(new Set(calls.values()));
     return calls;
   }
 
-  /** Nothing more comes of what is being written, but for some calls. */
+  /** Ends all open parts but some calls. */
   close(but: ReadonlySet<ToolBlock> = new Set()): void {
     for (const part of this.#parts.values()) {
       if (!(part instanceof ToolBlock)) part.end();
@@ -158,7 +155,7 @@ export class MessageParts {
     add(new NoticeBlock("[image]", theme.dim));
   }
 
-  /** One that came all at once. */
+  /** Adds a message that arrived as a whole. */
   #addAll({ content }: AssistantMessage): Map<string, ToolBlock> {
     const calls = new Map<string, ToolBlock>();
     for (const [index, block] of content.entries()) {

@@ -3,7 +3,7 @@ import { outcomeOf } from "@gyre/ai";
 import { counted } from "../../../text/tool-text.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** Messages of a session that are shown when it is taken up. */
+/** Messages that are shown when a session is resumed. */
 export const MAX_REPLAYED_MESSAGES = 40;
 
 export interface ReplayOptions {
@@ -11,10 +11,7 @@ export interface ReplayOptions {
   maxMessages?: number;
 }
 
-/**
- * Shows the end of a conversation as it looked when it was over. Earlier messages are
- * counted and not looked at.
- */
+/** Shows the end of a conversation. Earlier messages are only counted. */
 export function replay(
   messages: readonly AgentMessage[],
   transcript: Transcript,
@@ -29,7 +26,7 @@ export function replay(
     const message = messages[index];
     if (message?.role === "toolResult") {
       const { toolCallId, toolName, isError, content, details, reason } = message;
-      // What was called is not in sight: the result alone says nothing.
+      // A result without its call says nothing.
       if (!called.has(toolCallId)) continue;
       const result = { content, ...(details !== undefined && { details }) };
       transcript.handle({
@@ -53,7 +50,7 @@ export function replay(
       transcript.handle({ type: "message_end", message });
     }
   }
-  // Calls that have no result will not get one.
+  // Ends calls without a result.
   transcript.handle({
     type: "agent_end",
     messages: [],

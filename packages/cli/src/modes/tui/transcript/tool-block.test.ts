@@ -96,7 +96,7 @@ describe("a call that runs", () => {
     expect(shown(block.rows(80))).toBe("○ shell x\n  c");
   });
 
-  it("tells what a sub-agent does", () => {
+  it("shows what a sub-agent does", () => {
     const block = new ToolBlock("task", { description: "look around" }, OPTIONS);
     block.start("task", { description: "look around" });
     block.update(result("Turn 2.", { turns: 2, tool: 'read {"path":"a"}' }));
@@ -118,7 +118,7 @@ describe("a call that runs", () => {
 });
 
 describe("a command that has ended", () => {
-  it("tells how, how long it took, and its last lines", () => {
+  it("shows how, how long it took, and its last lines", () => {
     const stdout = Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n");
     const how = { details: createShellCall(stdout, 1), outcome: "error" as const, tookMs: 1_234 };
     expect(ended("shell", { command: "npm test" }, how)).toMatchInlineSnapshot(`
@@ -175,7 +175,7 @@ describe("a command that has ended", () => {
 });
 
 describe("a tool that looks", () => {
-  it("read: tells how many lines", () => {
+  it("read: shows how many lines", () => {
     const details: ReadDetails = {
       path: "a.ts",
       bytes: 1,

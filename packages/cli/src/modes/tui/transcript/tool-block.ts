@@ -26,30 +26,30 @@ import {
   viewRows,
 } from "./tool-view.ts";
 
-/** Lines of the output of a call that runs. */
+/** Lines of output of a running call. */
 export const RUNNING_LINES = 5;
-/** Of what a call has said, looked at for its last lines. */
+/** The end of the output that is searched for its last lines. */
 const MAX_TAIL_CHARS: number = 8 * 1024;
-/** A call that takes less is not said to take time: while it runs, and when it has ended. */
+/** Shorter durations are not shown: of running calls, and of ended ones. */
 const SLOW_MS = 2_000;
 const SHOWN_DURATION_MS = 1_000;
-/** Of arguments that are on their way: below this nothing is said of their size. */
+/** Below this the size of arriving arguments is not shown. */
 const SHOWN_ARGUMENT_CHARS = 512;
 const CHARS_PER_KB = 1_024;
 const NOT_SENT = "(not sent to the model)";
-/** Of the name and what it is for, where what follows takes too much. */
+/** The least room for the name and the title of a call. */
 const MIN_ABOUT_COLUMNS = 8;
 
 const SIGNS: Readonly<Record<CallEnd, string>> = { good: "●", bad: "✗", refused: "⊘" };
 
 export interface ToolBlockOptions {
   theme: Theme;
-  /** Paths are told from here on. */
+  /** Paths below it are shown relative to it. */
   cwd: string;
   /** Milliseconds. */
   now: () => number;
   isExpanded?: boolean;
-  /** It is a command of the user's own. `aside`: the model does not see it. */
+  /** Marks a command of the user. `aside`: the model does not see it. */
   userCommand?: { aside: boolean } | undefined;
 }
 
@@ -59,7 +59,7 @@ type State =
   | { type: "running"; since: number; tail: readonly string[] }
   | { type: "ended"; view: ToolView; facts: readonly string[] };
 
-/** One call: as it is written by the model, while it runs, and what came of it. */
+/** One call: its arguments as they arrive, its output while it runs, and its result. */
 export class ToolBlock implements LiveBlock {
   readonly #options: ToolBlockOptions;
   #tool: string;
@@ -67,13 +67,13 @@ export class ToolBlock implements LiveBlock {
   #callText: CallText | undefined;
   #state: State = { type: "arriving", chars: 0 };
   #isExpanded: boolean;
-  /** It was whole as its beginning left the screen, and the rest is cut since. */
+  /** It was expanded when its beginning left the screen, and collapsed since. */
   #isRestCut = false;
   #lines = RUNNING_LINES;
   #columns = 0;
   /** How many rows have left the screen. */
   #gone = 0;
-  /** As laid out last, and whether that is still right. */
+  /** The last layout, and whether it is still valid. */
   #shown: readonly Row[] = [];
   #shownClock = "";
   #isMade = false;
@@ -89,14 +89,14 @@ export class ToolBlock implements LiveBlock {
     return this.#state.type === "ended";
   }
 
-  /** What is done, for a line of its own: `npm test`, `write src/a.ts`. */
+  /** The call in one line: `npm test`, `write src/a.ts`. */
   get activity(): string {
     const { name, about } = this.#text();
     const isCommand = findPresentation(this.#tool)?.verb === "";
     return isCommand && about !== "" ? about : `${name} ${about}`.trim();
   }
 
-  /** A piece of the arguments has come; `args` is what they are by now. */
+  /** Adds a piece of the arguments; `args` are all of them so far. */
   arrive(tool: string, args: Args, delta: string): void {
     if (this.#state.type !== "arriving") return;
     this.#state = { type: "arriving", chars: this.#state.chars + delta.length };
@@ -109,21 +109,21 @@ export class ToolBlock implements LiveBlock {
     this.#describe(tool, args);
   }
 
-  /** What a call that runs has said last. */
+  /** Shows the last output of a running call. */
   update(partial: AgentToolResult): void {
     if (this.#state.type !== "running") return;
     this.#state = { ...this.#state, tail: this.#readTail(partial) };
     this.#isMade = false;
   }
 
-  /** `tookMs` is absent where nobody knows any more. */
+  /** `tookMs` is absent where it is unknown. */
   end(ended: EndedCall, tookMs = 0): void {
     const view = toolView(this.#tool, ended);
     const slow = tookMs >= SHOWN_DURATION_MS ? [duration(tookMs)] : [];
     this.#finish(view, [...view.facts, ...slow]);
   }
 
-  /** It has come to nothing: there will be no result. */
+  /** Ends a call that gets no result. */
   leave(): void {
     if (!this.isOver) this.#finish({ end: "refused", facts: [] }, ["interrupted"]);
   }
@@ -141,7 +141,7 @@ export class ToolBlock implements LiveBlock {
     this.#isMade = false;
   }
 
-  /** How many lines of output it may show while it runs: several calls share them. */
+  /** Limits the lines of output of a running call: several calls share them. */
   share(lines: number): void {
     if (lines === this.#lines) return;
     this.#lines = lines;
@@ -161,7 +161,7 @@ export class ToolBlock implements LiveBlock {
     return this.#shown;
   }
 
-  /** Where it runs on, what is shown when it ends is all of it: nobody saw how it ended. */
+  /** A running call shows all of its result when it ends: the user has not seen it. */
   freeze(count: number): Block {
     const frozen = new FixedBlock(this.#shown.slice(0, count));
     const hasJustEnded = this.isOver && !this.#isMade;
@@ -177,7 +177,7 @@ export class ToolBlock implements LiveBlock {
     this.#isMade = false;
   }
 
-  /** Looked up when it is shown: arguments come in many pieces between two frames. */
+  /** Computed for each frame: arguments arrive in many pieces between two frames. */
   #text(): CallText {
     const { cwd } = this.#options;
     if (this.#callText) return this.#callText;
@@ -189,7 +189,7 @@ export class ToolBlock implements LiveBlock {
 
   #finish(view: ToolView, facts: readonly string[]): void {
     this.#state = { type: "ended", view, facts };
-    // What it was called with may be a whole file: the words for it are enough.
+    // The arguments may contain a whole file: their title is enough.
     this.#callText = this.#text();
     this.#args = {};
     this.#gone = 0;
@@ -205,7 +205,7 @@ export class ToolBlock implements LiveBlock {
     return splitLines(resultText(partial).slice(-MAX_TAIL_CHARS)).slice(-RUNNING_LINES);
   }
 
-  /** How long it has run, once that is long. */
+  /** The time that a slow call has run. */
   #clock(): string {
     if (this.#state.type !== "running") return "";
     const ms = this.#options.now() - this.#state.since;
@@ -227,7 +227,7 @@ export class ToolBlock implements LiveBlock {
     return [this.#head(columns, "○", theme.accent, fact), ...below];
   }
 
-  /** The sign, the name, as much as fits of what it is for, and what is to be said of it. */
+  /** The sign, the name, the title as far as it fits, and the facts. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
     const { userCommand, theme } = this.#options;
     const parts = userCommand?.aside ? [NOT_SENT, facts] : [facts];

@@ -23,42 +23,42 @@ import { fitRow, type Row, row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapText } from "../terminal/wrap.ts";
 
-/** Rows of a result that is shown whole. */
+/** The most rows of an expanded result. */
 export const MAX_WHOLE_ROWS = 200;
-/** Rows of the result of a tool that nothing is known of. */
+/** The most rows of the result of an unknown tool. */
 export const MAX_TEXT_ROWS = 6;
-/** Of what was found or listed. */
+/** Names that are shown of a list. */
 export const MAX_FOUND = 3;
 const MARGIN = "  ";
 const EXPAND_KEY = "Ctrl+O";
 
-/** How a call ended. `refused`: it was not run, or not to its end, and nothing is wrong with it. */
+/** How a call ended. `refused`: it did not run, or not to its end, without an error. */
 export type CallEnd = "good" | "bad" | "refused";
 
-/** What a person is shown of a result. Small: the result itself need not be kept. */
+/** The visible part of a result. The result itself need not be kept. */
 export interface ToolView {
   end: CallEnd;
-  /** Behind the name of the call, one after the other. */
+  /** Shown behind the name of the call. */
   facts: readonly string[];
-  /** A row of its own below it. */
+  /** A row below the name. */
   summary?: string;
   body?: ViewBody;
 }
 
 type ViewBody =
-  /** `short` is shown, or `long`; `total` is how many there are, where that has to be said. */
+  /** `short` is shown, or `long` when expanded; `total` counts all lines. */
   | { type: "lines"; short: readonly string[]; long: readonly string[]; total?: number }
   | { type: "text"; text: string; total: number }
   | { type: "diff"; files: readonly DiffFile[] };
 
-/** A call that is over. */
+/** A call with its result. */
 export interface EndedCall {
   result: Pick<AgentToolResult, "content" | "details">;
   outcome: ToolOutcome;
   reason?: string | undefined;
 }
 
-/** What the tool says of its result; of a tool that says nothing, what the model reads. */
+/** The summary of the tool; for a tool without one, the text that the model reads. */
 export function toolView(tool: string, { result, outcome, reason }: EndedCall): ToolView {
   const summary = present(() => findPresentation(tool)?.summarize?.({ ...result, outcome })) ?? {};
   if (outcome !== "ok" && summary.lines === undefined) {
@@ -82,7 +82,7 @@ export function toolView(tool: string, { result, outcome, reason }: EndedCall): 
   };
 }
 
-/** A call that was not run to its end, with nothing wrong in itself. */
+/** The view of a call that was stopped without an error. */
 function endedView(outcome: ToolOutcome, reason: string | undefined): ToolView | undefined {
   switch (outcome) {
     case "denied":
@@ -98,7 +98,7 @@ function endedView(outcome: ToolOutcome, reason: string | undefined): ToolView |
   }
 }
 
-/** Undefined where there is nothing to show but the text of the result. */
+/** Undefined where only the text of the result can be shown. */
 function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | undefined {
   if (summary === undefined && lines === undefined) return undefined;
   const shownSummary = summary === undefined ? {} : { summary };
@@ -137,7 +137,7 @@ function textView(result: EndedCall["result"]): Partial<ToolView> {
   return text.trim() === "" ? {} : { body: textBody(text) };
 }
 
-/** Wider than any terminal: what is longer is not shown whole either. */
+/** No expanded result shows more. */
 const MAX_TEXT_CHARS: number = MAX_WHOLE_ROWS * 200;
 
 function textBody(output: string): ViewBody {
@@ -157,7 +157,7 @@ function diffView(
   return { facts: [fact], body: { type: "diff", files: files.map(withinReach) } };
 }
 
-/** Without the lines that are not shown in any case. */
+/** Drops the lines that are never shown. */
 function withinReach({ path, lines }: DiffFile): DiffFile {
   const more = countLines(lines.slice(MAX_WHOLE_ROWS));
   return { path, lines: lines.slice(0, MAX_WHOLE_ROWS), more };
@@ -175,11 +175,11 @@ function toDiffFile({ path, movedTo, isDeleted, change }: FileChange): DiffFile 
 export interface ViewOptions {
   theme: Theme;
   columns: number;
-  /** Shown whole, up to `MAX_WHOLE_ROWS`. */
+  /** Shows up to `MAX_WHOLE_ROWS`. */
   isExpanded: boolean;
 }
 
-/** What is shown below the name of a call. */
+/** The rows below the name of a call. */
 export function viewRows({ summary, body, end }: ToolView, options: ViewOptions): Row[] {
   const { theme, columns, isExpanded } = options;
   const first = summary === undefined ? [] : [row(MARGIN + shownLine(summary), theme.dim)];
@@ -207,7 +207,7 @@ function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
   const wrapped = wrapText(head, columns, style, { first: row(MARGIN) });
   if (wrapped.length <= most) return wrapped;
   const rows = wrapped.slice(0, most);
-  // Rows are not lines, but what a person wants to know is whether it is much.
+  // Rows are not lines, but the number shows whether it is much.
   return [...rows, ...moreRows(Math.max(1, body.total - most), options)];
 }
 
@@ -216,7 +216,7 @@ function moreRows(count: number, { theme, isExpanded }: ViewOptions): Row[] {
   return [isExpanded ? row(moreText(count), theme.dim) : moreRow(count, theme)];
 }
 
-/** Says how many lines are cut, and what shows them. */
+/** The number of hidden lines, and the key that shows them. */
 export function moreRow(count: number, theme: Theme): Row {
   return row(`${moreText(count)} (${EXPAND_KEY})`, theme.dim);
 }

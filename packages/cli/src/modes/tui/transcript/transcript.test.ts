@@ -214,7 +214,7 @@ describe("a run", () => {
   });
 });
 
-describe("trouble", () => {
+describe("errors", () => {
   const ends = (stopReason: StopReason, more: Partial<AssistantMessage> = {}): string => {
     const { play, text } = stage();
     play(begin, end([], { stopReason, ...more }));
@@ -227,7 +227,7 @@ describe("trouble", () => {
     expect(ends("length")).toBe("! The answer is cut short: the model may write no more at once.");
   });
 
-  it("tells of a service that is asked again, or another", () => {
+  it("shows that a service is asked again, or another", () => {
     const { play, text } = stage();
     const errorMessage = "It is overloaded. Try again.";
     play({ type: "retry", attempt: 1, delayMs: 4_000, kind: "overloaded", errorMessage });
@@ -249,7 +249,7 @@ describe("trouble", () => {
     expect(text()).toBe("It is overloaded, asking again in 4 s (attempt 4)");
   });
 
-  it("tells of a limit and of a context that was made smaller", () => {
+  it("shows a limit and a compaction", () => {
     const { play, text } = stage();
     play({ type: "limit", limit: "maxTurns", value: 50 });
     const compaction = { from: 0, to: 2 };
@@ -261,7 +261,7 @@ describe("trouble", () => {
 });
 
 describe("what is done right now", () => {
-  it("is told in a word", () => {
+  it("is shown in a word", () => {
     const { play, transcript, clock } = stage();
     clock.ms = 5;
     play({ type: "agent_start" });
@@ -299,7 +299,7 @@ describe("what is done right now", () => {
     expect(transcript.activity).toBe("trying again");
   });
 
-  it("can be told by others", () => {
+  it("can be set by others", () => {
     const { transcript } = stage();
     transcript.activity = "compacting";
     expect(transcript.activity).toBe("compacting");
@@ -445,7 +445,7 @@ describe("another width", () => {
   });
 });
 
-describe("a session that is taken up", () => {
+describe("a session that is resumed", () => {
   const call = createCall("c", "look");
   const messages: readonly AgentMessage[] = [
     { role: "user", content: "Hello", timestamp: 0 },

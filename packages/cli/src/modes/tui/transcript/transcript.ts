@@ -17,13 +17,13 @@ const MS_PER_SECOND = 1_000;
 
 export interface TranscriptOptions {
   theme: Theme;
-  /** Paths are told from here on. */
+  /** Paths below it are shown relative to it. */
   cwd: string;
   /** Milliseconds. */
   now: () => number;
-  /** Makes code look as its language's formatter would have it. */
+  /** Formats code with the tool of its language. */
   format?: Format;
-  /** Something will look different: draw. */
+  /** Called when something has to be drawn. */
   changed: () => void;
 }
 
@@ -31,9 +31,8 @@ type Limit = Extract<AgentEvent, { type: "limit" }>;
 type Retry = Extract<AgentEvent, { type: "retry" }>;
 
 /**
- * What has happened, as blocks one below the other: pass it each event, in order. A block
- * stays in its place while it changes. Rows that have left the screen are told by `release`,
- * and cost nothing from then on.
+ * Shows the events of a session, in order, as blocks one below the other. A block stays in its place while it changes.
+ * `release` frees the rows that have left the screen.
  */
 export class Transcript {
   readonly #options: TranscriptOptions;
@@ -42,9 +41,9 @@ export class Transcript {
   /** Calls that have no result yet, by id. */
   readonly #calls = new Map<string, ToolBlock>();
   readonly #running = new Set<ToolBlock>();
-  /** The command of the user's own that runs. */
+  /** The running command of the user. */
   #userCommand: ToolBlock | undefined;
-  /** Calls that wait for the user's answer since then, and how long others have waited. */
+  /** Since when calls wait for an answer, and how long others have waited. */
   readonly #asking = new Map<string, number>();
   readonly #waited = new Map<string, number>();
   #workingSince: number | undefined;
@@ -76,7 +75,7 @@ export class Transcript {
     return this.#parts.isOpen;
   }
 
-  /** What is done right now: "thinking", "writing", "running npm test". */
+  /** The current activity: "thinking", "writing", "running npm test". */
   get activity(): string {
     if (this.#retryAt !== undefined) {
       const left = Math.ceil((this.#retryAt - this.#options.now()) / MS_PER_SECOND);
@@ -90,7 +89,7 @@ export class Transcript {
       : `running ${this.#running.size} calls`;
   }
 
-  /** Something that no event tells is being done: "compacting". The next event ends it. */
+  /** Sets an activity without an event, such as "compacting". The next event ends it. */
   set activity(activity: string) {
     this.#activity = activity;
     this.#options.changed();
@@ -100,7 +99,7 @@ export class Transcript {
     return this.#isExpanded;
   }
 
-  /** Shows results and thoughts whole, or in short again, as far as they can still be reached. */
+  /** Expands or collapses results and thoughts that are still on the screen. */
   expand(): void {
     this.#isExpanded = !this.#isExpanded;
     for (const block of this.#list.blocks) {
@@ -116,12 +115,12 @@ export class Transcript {
     this.#options.changed();
   }
 
-  /** Adds a text that leads nobody's eye. */
+  /** Adds a dim note. */
   note(text: string): void {
     this.add(new NoticeBlock(text, this.#options.theme.dim));
   }
 
-  /** A call waits for the user. The answer tells that it does so no more: such time is not its own. */
+  /** A call waits for the user until the returned function is called. That time does not count as its own. */
   asks(toolCallId: string): () => void {
     const { changed, now } = this.#options;
     this.#asking.set(toolCallId, now());
@@ -134,7 +133,7 @@ export class Transcript {
     };
   }
 
-  /** Rows that can still change or are on the screen; `base` is how many went before them. */
+  /** Rows that can still change or are on the screen; `base` counts the rows before them. */
   rows(columns: number): { base: number; rows: readonly Row[] } {
     return this.#list.rows(columns);
   }
@@ -144,7 +143,7 @@ export class Transcript {
     this.#list.release(top);
   }
 
-  /** The width has changed: all that is kept is laid out anew, and `base` begins at 0. */
+  /** Lays out all kept blocks again for another width; `base` begins at 0. */
   relayout(): void {
     this.#list.relayout();
   }
@@ -167,7 +166,7 @@ export class Transcript {
         break;
       case "message_start":
         if (event.message.role === "user") this.add(new UserBlock(theme, event.message.content));
-        // What was left open of another message stays as it is.
+        // Open parts of another message stay as they are.
         if (event.message.role === "assistant") this.#parts.close();
         break;
       case "message_update":
@@ -222,7 +221,7 @@ export class Transcript {
     }
   }
 
-  /** The user runs a command of their own. */
+  /** Shows a command of the user. */
   startUserCommand({ command, aside }: Pick<UserCommandMessage, "command" | "aside">): void {
     const call = this.#parts.newCall("shell", { command }, { aside });
     this.#userCommand = call;
@@ -232,7 +231,7 @@ export class Transcript {
     this.#options.changed();
   }
 
-  /** The end of what the command has printed so far. */
+  /** Shows the end of the output so far. */
   updateUserCommand(output: string): void {
     this.#userCommand?.update({ content: [{ type: "text", text: output }] });
     this.#options.changed();
@@ -251,7 +250,7 @@ export class Transcript {
     this.#options.changed();
   }
 
-  /** One row for all attempts, as long as nothing comes between them. */
+  /** One row for all attempts, as long as nothing else is added. */
   #retry(event: Retry): void {
     const text = retryWords(event);
     const last = this.#list.blocks.at(-1);
@@ -264,7 +263,7 @@ export class Transcript {
     this.#list.add(new NoticeBlock(text, warning, [span("! ", warning)]));
   }
 
-  /** The block of a call; one that nobody saw being written gets one now. */
+  /** The block of a call; a call that was not streamed gets one now. */
   #findCall(id: string, name: string, args: Args): ToolBlock {
     const known = this.#calls.get(id);
     if (known) return known;
@@ -273,13 +272,13 @@ export class Transcript {
     return call;
   }
 
-  /** Calls that run share the rows that one would have. */
+  /** Running calls share the rows of one. */
   #share(): void {
     const lines = Math.floor(RUNNING_LINES / Math.max(1, this.#running.size));
     for (const call of this.#running) call.share(lines);
   }
 
-  /** A message of the model is whole, or will never be. */
+  /** Ends a message of the model. */
   #finish(message: AssistantMessage): void {
     const { theme } = this.#options;
     for (const [id, call] of this.#parts.finish(message)) this.#calls.set(id, call);
@@ -292,7 +291,7 @@ export class Transcript {
     }
   }
 
-  /** The run is over: nothing is open any more. */
+  /** Ends everything that is open. */
   #settle(): void {
     this.#parts.close();
     for (const call of this.#calls.values()) call.leave();
