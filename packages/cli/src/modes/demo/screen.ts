@@ -4,7 +4,7 @@ import { openTerminal, type Output, type Terminal } from "../../core/terminal.ts
 import type { Row } from "../tui/terminal/row.ts";
 import { Screen } from "../tui/terminal/screen.ts";
 import { COLORS, NO_COLORS, type Theme } from "../tui/terminal/theme.ts";
-import { NoticeBlock } from "../tui/transcript/message-blocks.ts";
+import { createNoticeBlock } from "../tui/transcript/message-blocks.ts";
 import { Transcript } from "../tui/transcript/transcript.ts";
 
 const DEFAULT_ROWS = 24;
@@ -43,7 +43,7 @@ export class DemoScreen {
 
   /** Adds a paragraph of the demo's own. */
   say(text: string, style = ""): void {
-    this.#transcript.add(new NoticeBlock(text, style));
+    this.#transcript.add(createNoticeBlock(text, style));
     if (this.#screen) this.#draw(this.#screen);
     else this.#append();
   }

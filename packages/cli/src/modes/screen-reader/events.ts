@@ -5,7 +5,7 @@ import { shownLine, shownText } from "../../text/shown-text.ts";
 import { type CallText, callText, counted, grouped } from "../../text/tool-text.ts";
 import { userText } from "../../conversation/prompt-text.ts";
 import { exitText, type UserCommandMessage } from "../../conversation/user-command.ts";
-import { errorBlock } from "../tui/transcript/message-blocks.ts";
+import { createErrorBlock } from "../tui/transcript/message-blocks.ts";
 import { NO_COLORS } from "../tui/terminal/theme.ts";
 import { Paragraphs } from "./paragraphs.ts";
 import { endLines, startText } from "./tool.ts";
@@ -190,7 +190,7 @@ export class ScreenReaderEvents {
     if (message.stopReason === "error") {
       this.#isBroken = true;
       const text = message.errorMessage ?? "The model failed.";
-      const block = errorBlock(NO_COLORS, text, message.failure?.kind);
+      const block = createErrorBlock(NO_COLORS, text, message.failure?.kind);
       this.#say(`Error: ${unwrapped(blockText(block))}`);
     } else if (message.stopReason === "length") {
       this.#say("The answer is cut short: the model may write no more at once.");

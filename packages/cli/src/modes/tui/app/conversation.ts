@@ -12,8 +12,8 @@ import { partsMarkdown } from "../../../text/markdown-text.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
-import type { Key } from "../terminal/key.ts";
-import { NoticeBlock } from "../transcript/message-blocks.ts";
+import { formatKey, type Key } from "../terminal/key.ts";
+import { createErrorBlock } from "../transcript/message-blocks.ts";
 import { cycleThinking, cycleMode } from "./next-setting.ts";
 import { fitRow, type Row, row } from "../terminal/row.ts";
 import { Spinner } from "./spinner.ts";
@@ -57,20 +57,17 @@ export class TerminalConversation implements ConversationView {
 
   constructor(options: TerminalConversationOptions) {
     this.#options = options;
-    const { clock, commands, io, quit, reopen, transcript, window } = options;
+    const { clock, io, transcript, window } = options;
     this.#spinner = new Spinner({
       clock,
       draw: () => window.draw(),
       isCalm: () => transcript.isStreaming || window.hasPanel,
     });
     this.controller = new ConversationController<Harness, SlashContext>({
+      ...options,
       view: this,
-      clock,
       env: io.env,
-      commands,
       commandContext: (harness, signal) => this.#commandContext(harness, signal),
-      reopen,
-      quit,
     });
   }
 
@@ -117,7 +114,7 @@ export class TerminalConversation implements ConversationView {
   /** A key that the editor does not handle. */
   key(key: Key): void {
     const now = this.#options.clock.now();
-    const name = `${key.ctrl ? "ctrl+" : ""}${key.alt ? "alt+" : ""}${key.shift ? "shift+" : ""}${key.name}`;
+    const name = formatKey(key);
     const since = this.#pressed.name === name ? now - this.#pressed.at : Number.POSITIVE_INFINITY;
     this.#pressed = { name, at: now };
     const isHinted = this.#hint !== undefined;
@@ -300,7 +297,6 @@ export class TerminalConversation implements ConversationView {
 
   #showError(error: unknown): void {
     const { theme, window } = this.#options;
-    const text = errorMessage(error);
-    window.show(new NoticeBlock(text, theme.bad, [{ text: "✗ ", style: theme.bad }]));
+    window.show(createErrorBlock(theme, errorMessage(error)));
   }
 }

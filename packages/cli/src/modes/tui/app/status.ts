@@ -1,11 +1,10 @@
 import type { Waiting } from "../../../conversation/queue.ts";
-import { shownText } from "../../../text/shown-text.ts";
+import { oneLine, shownText } from "../../../text/shown-text.ts";
+import { elapsed } from "../../../text/tool-text.ts";
 import { fitRow, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
 const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
-const MS = 1000;
-const MINUTE = 60;
 /** The most queued messages with a row of their own. */
 const MAX_QUEUED = 4;
 
@@ -24,17 +23,11 @@ export function workingRow(working: Working, columns: number, theme: Theme): Row
   return fitRow(
     [
       span(`${SPINNER[tick % SPINNER.length]} `, theme.accent),
-      span(shownText(activity).replaceAll("\n", " "), theme.dim),
+      span(oneLine(activity), theme.dim),
       span(` · ${elapsed(elapsedMs)} · Esc interrupts`, theme.dim),
     ],
     columns,
   );
-}
-
-function elapsed(ms: number): string {
-  const seconds = Math.floor(ms / MS);
-  if (seconds < MINUTE) return `${seconds} s`;
-  return `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`;
 }
 
 /** One row for each message: `↳ next: …` is a steering message, `↳ then: …` a follow-up. */

@@ -4,14 +4,14 @@ import type { Block } from "../ui/block.ts";
 import type { Editor } from "../editor/editor.ts";
 import { InputDecoder } from "../terminal/input.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
-import { NoticeBlock } from "../transcript/message-blocks.ts";
+import { createWarningBlock } from "../transcript/message-blocks.ts";
 import { EMPTY_ROW, type Row, row } from "../terminal/row.ts";
 import { type Frame, type TerminalQuirks, Screen } from "../terminal/screen.ts";
 import { SelectPanel } from "../panels/select.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import type { Tty } from "../terminal/tty.ts";
-import type { Panel, PanelView, PanelQuestion, Ui } from "../ui/ui.ts";
+import type { Panel, PanelQuestion, Ui } from "../ui/ui.ts";
 
 /** The time between two frames of a stream. Typed keys are drawn at once. */
 const FRAME_MS = 60;
@@ -111,8 +111,7 @@ export class Window implements Ui {
   }
 
   warn(text: string): void {
-    const { warning } = this.#options.theme;
-    this.show(new NoticeBlock(text, warning, [{ text: "! ", style: warning }]));
+    this.show(createWarningBlock(this.#options.theme, text));
   }
 
   show(block: Block): void {
@@ -215,7 +214,8 @@ export class Window implements Ui {
     const below = isLow ? [] : [footer(columns)];
     const kept = Math.min(KEPT_IN_SIGHT, Math.max(0, height - LOW));
     const room = height - above.length - below.length - kept;
-    const view = this.#lower(columns, Math.max(1, room));
+    const panel = this.#panels[0]?.panel ?? this.#options.editor;
+    const view = panel.rows(columns, Math.max(1, room));
     const first = conversation.rows.length + above.length;
     const { cursor } = view;
     return {
@@ -223,11 +223,6 @@ export class Window implements Ui {
       rows: [...conversation.rows, ...above, ...view.rows, ...below],
       ...(cursor && { cursor: { row: first + cursor.row, column: cursor.column } }),
     };
-  }
-
-  #lower(columns: number, rows: number): PanelView {
-    const panel = this.#panels[0]?.panel ?? this.#options.editor;
-    return panel.rows(columns, rows);
   }
 
   #handleEvent(event: TerminalEvent): void {

@@ -1,5 +1,6 @@
 import { measureWidth } from "../../../text/width.ts";
-import { shownText } from "../../../text/shown-text.ts";
+import { errorMessage } from "@gyre/ai";
+import { oneLine } from "../../../text/shown-text.ts";
 import type { Completion, CompletionRequest, Completions } from "./completion.ts";
 import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -116,17 +117,14 @@ export class CompletionList {
         this.#show(loaded, request);
         return;
       }
+      const settle = (update: () => void): void => {
+        if (this.#loading !== loading) return;
+        update();
+        this.#onChange();
+      };
       void loaded.then(
-        (choices) => {
-          if (this.#loading !== loading) return;
-          this.#show(choices, request);
-          this.#onChange();
-        },
-        (error: unknown) => {
-          if (this.#loading !== loading) return;
-          this.#fail(error);
-          this.#onChange();
-        },
+        (choices) => settle(() => this.#show(choices, request)),
+        (error: unknown) => settle(() => this.#fail(error)),
       );
     } catch (error) {
       this.#fail(error);
@@ -141,7 +139,6 @@ export class CompletionList {
 
   #fail(error: unknown): void {
     this.close();
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#problem = shownText(reason).replaceAll("\n", " ");
+    this.#problem = oneLine(errorMessage(error));
   }
 }

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { oneLine, shownText } from "../../../text/shown-text.ts";
 import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
 import type { Choice } from "../../../conversation/command.ts";
@@ -44,30 +44,18 @@ export interface CompletionSources {
   files: Pick<FileFinder, "find">;
 }
 
-/** The completions of the editor: commands, what follows them, and files. */
-export function createCompletions(sources: CompletionSources): Completions {
-  return {
-    for(text, cursor) {
-      return (
-        commandRequest(sources, text, cursor) ??
-        restRequest(sources, text, cursor) ??
-        mentionRequest(sources, text, cursor) ??
-        shellRequest(sources, text, cursor)
-      );
-    },
-  };
-}
+type Complete = (
+  sources: CompletionSources,
+  text: string,
+  cursor: number,
+) => CompletionRequest | undefined;
 
 /** A path as it is typed to mention a file. */
 export function formatMention(path: string): string {
   return /\s/.test(path) ? `@"${path}"` : `@${path}`;
 }
 
-function commandRequest(
-  { commands }: CompletionSources,
-  text: string,
-  cursor: number,
-): CompletionRequest | undefined {
+const completeCommand: Complete = ({ commands }, text, cursor) => {
   const typed = /^\/(\S*)/.exec(text)?.[1];
   if (typed === undefined || cursor === 0 || cursor > typed.length + 1) return undefined;
   // A slash within it: a path, not a command.
@@ -82,7 +70,7 @@ function commandRequest(
         commandCompletion(command, isAlone),
       ),
   };
-}
+};
 
 function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean): Completion {
   const needsMore = hint?.startsWith("<") ?? false;
@@ -95,11 +83,7 @@ function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean
 }
 
 /** What follows the name of a command. */
-function restRequest(
-  { commands, context }: CompletionSources,
-  text: string,
-  cursor: number,
-): CompletionRequest | undefined {
+const completeRest: Complete = ({ commands, context }, text, cursor) => {
   const [lead, name] = /^\/(\S+)\s+/.exec(text) ?? [];
   if (lead === undefined || cursor < lead.length || text.includes("\n")) return undefined;
   const command = commands().find((each) => each.name === name);
@@ -116,7 +100,7 @@ function restRequest(
         : restCompletions(rest, choices);
     },
   };
-}
+};
 
 function restCompletions(rest: string, choices: readonly Choice<string>[]): Completion[] {
   const found = rankByName(rest, choices, ({ label, search = "" }) => `${label} ${search}`.trim());
@@ -130,11 +114,7 @@ function restCompletions(rest: string, choices: readonly Choice<string>[]): Comp
 }
 
 /** `@path`, or `@"a path"`, behind a space or at the beginning of a line. */
-function mentionRequest(
-  { files }: CompletionSources,
-  text: string,
-  cursor: number,
-): CompletionRequest | undefined {
+const completeMention: Complete = ({ files }, text, cursor) => {
   const lineStart = text.lastIndexOf("\n", cursor - 1) + 1;
   const before = text.slice(Math.max(lineStart, cursor - MAX_PATH_CHARS), cursor);
   const [typed, , quoted, plain] = /(?<=^|[\s(])@("([^"]*)|([^\s"]*))$/.exec(before) ?? [];
@@ -151,7 +131,7 @@ function mentionRequest(
       return paths.filter(isShowable).map((path) => mentionCompletion(path, text[end]));
     },
   };
-}
+};
 
 function mentionCompletion(path: string, next: string | undefined): Completion {
   const mention = formatMention(path);
@@ -163,11 +143,7 @@ function mentionCompletion(path: string, next: string | undefined): Completion {
 }
 
 /** A path in a line for the shell. */
-function shellRequest(
-  { files }: CompletionSources,
-  text: string,
-  cursor: number,
-): CompletionRequest | undefined {
+const completeShell: Complete = ({ files }, text, cursor) => {
   if (!text.startsWith("!")) return undefined;
   const typed =
     /[^\s!'"]*$/.exec(text.slice(Math.max(0, cursor - MAX_PATH_CHARS), cursor))?.[0] ?? "";
@@ -184,7 +160,7 @@ function shellRequest(
       }));
     },
   };
-}
+};
 
 /** For a POSIX shell. */
 function escapeForShell(path: string): string {
@@ -194,10 +170,6 @@ function escapeForShell(path: string): string {
 /** Names may contain anything. One that cannot be shown as it is, is not offered. */
 function isShowable(path: string): boolean {
   return shownText(path) === path && !path.includes("\n");
-}
-
-function oneLine(text: string): string {
-  return shownText(text).replaceAll("\n", " ");
 }
 
 /** The things whose names match, the best first. */
@@ -212,4 +184,18 @@ function rankByName<T>(query: string, things: readonly T[], getName: (thing: T) 
   return fuzzyRank(query, [...byName.keys()], MAX_CHOICES).flatMap(
     (name) => byName.get(name) ?? [],
   );
+}
+
+/** The completions of the editor: commands, their arguments, and files. */
+export function createCompletions(sources: CompletionSources): Completions {
+  const all = [completeCommand, completeRest, completeMention, completeShell];
+  return {
+    for(text, cursor) {
+      for (const complete of all) {
+        const request = complete(sources, text, cursor);
+        if (request) return request;
+      }
+      return undefined;
+    },
+  };
 }

@@ -37,7 +37,7 @@ export function signAt(index: number): string {
   return String.fromCodePoint(FIRST_SIGN + index);
 }
 
-export function isSign(cluster: string): boolean {
+function isSign(cluster: string): boolean {
   const code = cluster.codePointAt(0) ?? 0;
   return code >= FIRST_SIGN && code <= LAST_SIGN;
 }

@@ -4,7 +4,7 @@ import { CompletionList, MAX_LIST_ROWS } from "./completion-list.ts";
 import { MAX_SIGNS, signAt, SIGNS, TextRows } from "./editor-rows.ts";
 import { EditorView, SIGN_COLUMNS } from "./editor-view.ts";
 import { HistorySearch } from "./history-search.ts";
-import type { Key, TerminalEvent } from "../terminal/key.ts";
+import { formatKey, type Key, type TerminalEvent } from "../terminal/key.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { fitRow, span } from "../terminal/row.ts";
 import { type Motion, TextBuffer, removeSigns } from "./text-buffer.ts";
@@ -12,8 +12,8 @@ import type { Theme } from "../terminal/theme.ts";
 import type { PanelView } from "../ui/ui.ts";
 
 /** Longer pastes are shown as one sign. */
-export const MAX_PASTE_LINES = 10;
-export const MAX_PASTE_CHARS = 2_000;
+const MAX_PASTE_LINES = 10;
+const MAX_PASTE_CHARS = 2_000;
 /** Rows that the text keeps while a list is open. */
 const MIN_TEXT_ROWS = 3;
 
@@ -326,9 +326,4 @@ export class Editor {
     if (answer.value !== undefined) this.set(answer.value);
     return REDRAW;
   }
-}
-
-/** `ctrl+alt+shift+name`, of these what was held. */
-function formatKey({ name, ctrl, alt, shift }: Key): string {
-  return [ctrl && "ctrl+", alt && "alt+", shift && "shift+", name].filter(Boolean).join("");
 }

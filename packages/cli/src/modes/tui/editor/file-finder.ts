@@ -3,7 +3,7 @@ import type { Workspace } from "@gyre/tools";
 import { fuzzyRank } from "./fuzzy.ts";
 
 /** The most names that are searched; later ones are not found. */
-export const MAX_FILES = 200_000;
+const MAX_FILES = 200_000;
 /** An older list is made again. */
 export const MAX_AGE_MS = 10_000;
 /** The most results of a search. */

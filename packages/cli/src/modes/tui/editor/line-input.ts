@@ -2,7 +2,7 @@ import { splitClusters, measureWidth } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 
 /** Input beyond this length is ignored. */
-export const MAX_LINE_CHARS = 10_000;
+const MAX_LINE_CHARS = 10_000;
 
 /** One line of input with a cursor. */
 export class LineInput {

@@ -1,14 +1,14 @@
 import { closeSync, fstatSync, openSync, readSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import type { Clock } from "@gyre/ai";
+import { type Clock, errorMessage } from "@gyre/ai";
 import { logFile } from "../../../core/log-file.ts";
 import type { Environment } from "../../../core/io.ts";
 
 /** The most prompts that are kept of a folder. */
 export const MAX_PROMPTS = 1_000;
 /** Longer prompts are not stored. */
-export const MAX_PROMPT_CHARS = 100_000;
+const MAX_PROMPT_CHARS = 100_000;
 /** The end of the file that is read. A file of twice this size is truncated to it. */
 export const MAX_READ_BYTES: number = 4 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
@@ -93,8 +93,7 @@ export class PromptHistory {
     } catch (error) {
       if (this.#hasWarned) return;
       this.#hasWarned = true;
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#options.warn(`Earlier prompts cannot be ${what}: ${reason}`);
+      this.#options.warn(`Earlier prompts cannot be ${what}: ${errorMessage(error)}`);
     }
   }
 }

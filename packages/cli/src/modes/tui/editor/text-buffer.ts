@@ -2,7 +2,7 @@ import type { Position, TextRows } from "./editor-rows.ts";
 import { SIGNS } from "./editor-rows.ts";
 
 /** The most steps that can be undone. */
-export const MAX_UNDO_STEPS = 1_000;
+const MAX_UNDO_STEPS = 1_000;
 
 /** A movement of the cursor. */
 export type Motion =

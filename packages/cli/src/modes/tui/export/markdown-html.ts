@@ -1,4 +1,5 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
+import { asMarkedTokens } from "../markdown/inline.ts";
 import { createHighlighter } from "../markdown/highlight.ts";
 import { htmlProse, htmlText } from "./html-text.ts";
 import { NO_COLORS, type Theme } from "../terminal/theme.ts";
@@ -45,43 +46,14 @@ export function plainHtml(text: string): string {
 }
 
 function blocks(tokens: readonly Token[]): string {
-  return tokens.map(html).join("");
+  return asMarkedTokens(tokens).map(html).join("");
 }
 
 function inline(tokens: readonly Token[] | undefined, text: string): string {
   return tokens ? blocks(tokens) : htmlProse(text);
 }
 
-const TYPES: ReadonlySet<string> = new Set<MarkedToken["type"]>([
-  "blockquote",
-  "br",
-  "checkbox",
-  "code",
-  "codespan",
-  "def",
-  "del",
-  "em",
-  "escape",
-  "heading",
-  "hr",
-  "html",
-  "image",
-  "link",
-  "list",
-  "list_item",
-  "paragraph",
-  "space",
-  "strong",
-  "table",
-  "text",
-]);
-
-function isKnown(token: Token): token is MarkedToken {
-  return TYPES.has(token.type);
-}
-
-function html(token: Token): string {
-  if (!isKnown(token)) return htmlText(token.raw);
+function html(token: MarkedToken): string {
   switch (token.type) {
     case "space":
     case "def":

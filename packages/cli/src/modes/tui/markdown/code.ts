@@ -1,7 +1,7 @@
 import { type HighlightState, type LineHighlighter, createLineHighlighter } from "./highlight.ts";
 import { CHARACTER, type Look, type Places } from "./inline.ts";
 import { findLineStarts } from "./lines.ts";
-import { joinStyles, type Span } from "../terminal/row.ts";
+import { joinStyles, type Span, span } from "../terminal/row.ts";
 
 export interface CodeLine {
   readonly text: string;
@@ -74,7 +74,7 @@ export class CodeReader {
     return {
       ...this.#node,
       ...(this.#closing && { closing: this.#closing }),
-      ...(last && { last: this.#line(last.text, last.at).line }),
+      ...(last && { last: this.#highlightLine(last.text, last.at, CHARACTER).line }),
     };
   }
 
@@ -101,51 +101,39 @@ export class CodeReader {
     this.#closing = { text: line.trim(), at };
   }
 
-  take(text: string, at: number): void {
-    const { line, state } = this.#line(text, at);
+  /** `step`: places per character. */
+  take(raw: string, start: number, step: number = CHARACTER): void {
+    const { line, state } = this.#highlightLine(raw, start, step);
     this.#lines.push(line);
     this.#state = state;
   }
 
-  #line(raw: string, start: number): { line: CodeLine; state: HighlightState } {
+  #highlightLine(
+    raw: string,
+    start: number,
+    step: number,
+  ): { line: CodeLine; state: HighlightState } {
+    const { style } = this.#look;
     const indent = Math.min(this.#fence.indent, Math.max(0, raw.search(/\S|$/)));
     const text = raw.slice(indent);
-    const at = start + indent * CHARACTER;
-    return highlightLine(text, at, CHARACTER, this.#highlight, this.#state, this.#look);
+    const { spans, state } = this.#highlight(text, this.#state);
+    const all =
+      style === "" ? spans : spans.map((each) => span(each.text, joinStyles(style, each.style)));
+    return { line: { text, spans: all, at: start + indent * step, step }, state };
   }
-}
-
-function highlightLine(
-  text: string,
-  at: number,
-  step: number,
-  highlight: LineHighlighter,
-  before: HighlightState,
-  { style }: Look,
-): { line: CodeLine; state: HighlightState } {
-  const { spans, state } = highlight(text, before);
-  const all =
-    style === "" ? spans : spans.map((each) => ({ ...each, style: joinStyles(style, each.style) }));
-  return { line: { text, spans: all, at, step }, state };
 }
 
 /** The same block with other code in it, whose lines share the places of the old ones. */
 export function replaceCode(node: CodeNode, code: string, end: number, look: Look): CodeNode {
   const first = node.lines[0]?.at ?? node.at;
   const step = Math.max(1, Math.floor((end - first) / (code.length + 1)));
-  const highlight = createLineHighlighter(node.language || undefined, look.theme);
-  let state: HighlightState;
+  const reader = new CodeReader({ indent: 0, sign: "", language: node.language }, node.at, look);
   let offset = 0;
-  const lines = code
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((text) => {
-      const made = highlightLine(text, first + offset * step, step, highlight, state, look);
-      state = made.state;
-      offset += text.length + 1;
-      return made.line;
-    });
-  return { ...node, lines };
+  for (const line of code.replace(/\n$/, "").split("\n")) {
+    reader.take(line, first + offset * step, step);
+    offset += line.length + 1;
+  }
+  return { ...node, lines: reader.node().lines };
 }
 
 const INDENTED: Fence = { indent: 4, sign: "", language: "" };

@@ -5,7 +5,7 @@ import { cleanEnvironment } from "@gyre/tools";
 import type { Environment } from "../../../core/io.ts";
 
 /** The longest time that a program may take. */
-export const FORMAT_TIMEOUT_MS = 2_000;
+const FORMAT_TIMEOUT_MS = 2_000;
 /** The most bytes of its input and of its output. */
 export const MAX_FORMATTED_BYTES: number = 256 * 1024;
 const JSON_INDENT = 2;
@@ -44,52 +44,33 @@ const webFile = (ending: string): Command[] => [
   ["prettier", "--no-config", "--no-editorconfig", "--stdin-filepath", `x.${ending}`],
   ["biome", "format", `--stdin-file-path=x.${ending}`],
 ];
-const PYTHON: Command[] = [
-  ["black", "-q", "-"],
-  ["ruff", "format", "-"],
-];
-const SHELL: Command[] = [["shfmt"]];
 const cFile = (ending: string): Command[] => [["clang-format", `--assume-filename=x.${ending}`]];
 
 /** The programs of each language; the first that is installed is used. */
-const COMMANDS: Readonly<Record<string, readonly Command[]>> = {
-  go: [["gofmt"]],
-  golang: [["gofmt"]],
-  rust: [["rustfmt", "--emit", "stdout"]],
-  rs: [["rustfmt", "--emit", "stdout"]],
-  zig: [["zig", "fmt", "--stdin"]],
-  ts: webFile("ts"),
-  typescript: webFile("ts"),
-  tsx: webFile("tsx"),
-  js: webFile("js"),
-  javascript: webFile("js"),
-  mjs: webFile("mjs"),
-  jsx: webFile("jsx"),
-  jsonc: webFile("jsonc"),
-  css: webFile("css"),
-  scss: webFile("scss"),
-  html: webFile("html"),
-  yaml: webFile("yaml"),
-  yml: webFile("yaml"),
-  md: webFile("md"),
-  markdown: webFile("md"),
-  py: PYTHON,
-  python: PYTHON,
-  c: cFile("c"),
-  h: cFile("h"),
-  cpp: cFile("cpp"),
-  "c++": cFile("cpp"),
-  cc: cFile("cpp"),
-  sh: SHELL,
-  bash: SHELL,
-  shell: SHELL,
-  terraform: [["terraform", "fmt", "-"]],
-  tf: [["terraform", "fmt", "-"]],
-  hcl: [["terraform", "fmt", "-"]],
-  elixir: [["mix", "format", "-"]],
-  ex: [["mix", "format", "-"]],
-  exs: [["mix", "format", "-"]],
-};
+const COMMANDS: ReadonlyMap<string, readonly Command[]> = new Map(
+  Object.entries<Command[]>({
+    "go golang": [["gofmt"]],
+    "rust rs": [["rustfmt", "--emit", "stdout"]],
+    zig: [["zig", "fmt", "--stdin"]],
+    "ts typescript": webFile("ts"),
+    "js javascript": webFile("js"),
+    "yaml yml": webFile("yaml"),
+    "md markdown": webFile("md"),
+    ...Object.fromEntries(
+      ["tsx", "mjs", "jsx", "jsonc", "css", "scss", "html"].map((name) => [name, webFile(name)]),
+    ),
+    "py python": [
+      ["black", "-q", "-"],
+      ["ruff", "format", "-"],
+    ],
+    c: cFile("c"),
+    h: cFile("h"),
+    "cpp c++ cc": cFile("cpp"),
+    "sh bash shell": [["shfmt"]],
+    "terraform tf hcl": [["terraform", "fmt", "-"]],
+    "elixir ex exs": [["mix", "format", "-"]],
+  }).flatMap(([names, commands]) => names.split(" ").map((name) => [name, commands] as const)),
+);
 
 /** Finds programs when they are first needed, and caches their paths. */
 export function openFormatters({ cwd, env, run = runFormatter }: FormatterOptions): Format {
@@ -104,9 +85,7 @@ export function openFormatters({ cwd, env, run = runFormatter }: FormatterOption
     if (Buffer.byteLength(code) > MAX_FORMATTED_BYTES) return undefined;
     const name = language.toLowerCase();
     if (name === "json") return formatJson(code);
-    // A language may have the name of a member of every object.
-    const commands = Object.hasOwn(COMMANDS, name) ? (COMMANDS[name] ?? []) : [];
-    for (const [program, ...args] of commands) {
+    for (const [program, ...args] of COMMANDS.get(name) ?? []) {
       const path = find(program);
       if (path === undefined) continue;
       try {

@@ -1,14 +1,7 @@
+import type { Theme } from "../terminal/theme.ts";
+
 /** The part that a piece of a program plays, which decides its color. */
-export type Role =
-  | "keyword"
-  | "string"
-  | "number"
-  | "comment"
-  | "type"
-  | "call"
-  | "added"
-  | "removed"
-  | "accent";
+export type Role = keyof Theme;
 
 /** A piece with a beginning and an end. `open` is the source of a regular expression. */
 export interface Enclosure {
@@ -66,6 +59,9 @@ const MARKUP_COMMENT: Enclosure = { open: "<!--", close: "-->", role: "comment",
 /** In a shell a number sign within a word does not begin a comment. */
 const SPACED_HASH = "(?<![^\\s;(])#";
 
+/** Names have no colors. */
+const NO_NAMES = { capitalTypes: false, calls: false };
+
 interface Sketch extends Partial<Omit<Language, "keywords" | "types">> {
   /** Separated by spaces. */
   keywords?: string;
@@ -109,8 +105,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     patterns: [['"(?:[^"\\\\]|\\\\.)*"(?=[ \\t]*:)', "type"]],
     enclosures: [SLASHES, DOUBLE],
     keywords: "true false null",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   python: language({
     lineComments: ["#"],
@@ -225,8 +220,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     ],
     keywords:
       "alias break case continue declare do done elif else esac eval exec exit export fi for function if in local read readonly return select set shift source then trap unset until while",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   sql: language({
     lineComments: ["--"],
@@ -250,8 +244,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
       { open: '(?<==)"', close: '"', role: "string", multiline: true },
       { open: "(?<==)'", close: "'", role: "string", multiline: true },
     ],
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   css: language({
     lineComments: ["(?<!:)//"],
@@ -269,16 +262,14 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     patterns: [keyBefore(":(?:\\s|$)"), ["^---", "comment"], ["[&*][\\w-]+", "call"]],
     enclosures: QUOTES,
     keywords: "true false null yes no on off",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   toml: language({
     lineComments: [SPACED_HASH, "^[ \\t]*;"],
     patterns: [["^[ \\t]*\\[.*\\]", "keyword"], keyBefore("=")],
     enclosures: [TRIPLE_DOUBLE, { ...TRIPLE_SINGLE, escape: false }, ...QUOTES],
     keywords: "true false",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   markdown: language({
     lineComments: [],
@@ -293,8 +284,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
       { open: "^```", close: "```", role: "string", multiline: true },
       { open: "`", close: "`", role: "string" },
     ],
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   diff: language({
     lineComments: ["^(?:diff|index|\\+\\+\\+|---) "],
@@ -304,8 +294,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
       ["^@@.*", "accent"],
     ],
     enclosures: [],
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
     numbers: false,
   }),
   dockerfile: language({
@@ -314,8 +303,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     enclosures: QUOTES,
     keywords:
       "ADD ARG AS CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL STOPSIGNAL USER VOLUME WORKDIR",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
   lua: language({
     lineComments: ["--(?!\\[\\[)"],
@@ -335,8 +323,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     ],
     enclosures: QUOTES,
     keywords: "define else endef endif export ifdef ifeq ifndef ifneq include override unexport",
-    capitalTypes: false,
-    calls: false,
+    ...NO_NAMES,
   }),
 };
 

@@ -10,7 +10,7 @@ import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans, wrapText } from "../terminal/wrap.ts";
 
 /** A longer file is not read: the change is shown alone. */
-export const MAX_FILE_BYTES: number = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 /** Of a longer preview the middle is left out. */
 export const MAX_PREVIEW_ROWS = 2_000;
 const TAB = "    ";
@@ -134,7 +134,7 @@ export function cutMiddle(
 }
 
 /** Says how many rows are not shown. */
-export function moreRow(hidden: number, theme: Theme, hint = ""): Row {
+function moreRow(hidden: number, theme: Theme, hint = ""): Row {
   return row(`… ${hidden} more ${hidden === 1 ? "line" : "lines"}${hint}`, theme.dim);
 }
 

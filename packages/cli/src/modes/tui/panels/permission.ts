@@ -297,19 +297,14 @@ function listChoices(
   { fingerprint }: ApprovalRequest,
   rule: string | undefined,
 ): PermissionChoice[] {
+  const label = "yes, and from now on";
+  const always = (given: string): PermissionChoice => {
+    const answer = { allow: "always", rule: given } as const;
+    return { key: "a", label, short: "always", rule: safeLine(given), answer };
+  };
   return [
     { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
-    ...(rule === undefined
-      ? []
-      : [
-          {
-            key: "a",
-            label: "yes, and from now on",
-            short: "always",
-            rule: safeLine(rule),
-            answer: { allow: "always", rule } as const,
-          },
-        ]),
+    ...(rule === undefined ? [] : [always(rule)]),
     { key: "n", label: "no", short: "no", answer: { allow: false } },
     { key: "t", label: "no, and type what to do instead", short: "type it" },
   ];

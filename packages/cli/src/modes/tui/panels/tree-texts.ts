@@ -76,8 +76,7 @@ export class TreeTexts {
       const entry = await this.#session.read(id);
       return entry.type === "message" ? summarizeMessage(entry.message) : null;
     } catch (error) {
-      const why = errorMessage(error);
-      return { line: oneLine(`(cannot be read: ${why})`) };
+      return { line: oneLine(`(cannot be read: ${errorMessage(error)})`) };
     }
   }
 }

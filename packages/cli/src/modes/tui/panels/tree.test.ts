@@ -235,7 +235,7 @@ describe("the tree", () => {
     expect(list(await opened().read()).at(-1)).toBe("›   [good] ● here Done, all");
   });
 
-  it("says so where a name cannot be written down", async () => {
+  it("says so where a name cannot be stored", async () => {
     await branched();
     const broken: TreeSession = {
       entries: session.entries,
@@ -249,11 +249,11 @@ describe("the tree", () => {
     panel.take({ type: "text", text: "l" });
     panel.take(key("enter"));
     await turn();
-    expect((await read()).at(-1)).toBe("The name was not written down: The disk is full.");
+    expect((await read()).at(-1)).toBe("The name was not stored: The disk is full.");
   });
 
-  it("says so where nothing was said", () => {
-    expect(opened().lines()[HEAD]).toBe("  Nothing was said yet.");
+  it("says so where there are no messages", () => {
+    expect(opened().lines()[HEAD]).toBe("  No messages yet.");
   });
 
   it("stays within rows and columns, also with branches within branches", async () => {

@@ -1,3 +1,4 @@
+import { errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
@@ -151,8 +152,7 @@ export class TreePanel implements Panel<TreeChoice> {
       await this.#session.append({ type: "label", entry, label });
       this.#texts.setLabel(entry, label);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      this.#error = oneLine(`The name was not written down: ${why}`);
+      this.#error = oneLine(`The name was not stored: ${errorMessage(error)}`);
     }
     this.#changed();
   }

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { sep } from "node:path";
-import { shownText } from "../../../text/shown-text.ts";
+import { oneLine } from "../../../text/shown-text.ts";
 import { splitClusters, measureWidth } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -74,8 +74,4 @@ function shortenFolder(folder: string, columns: number): string {
   }
   const name = kept.indexOf(sep);
   return `…${name > 0 ? kept.slice(name) : kept}`;
-}
-
-function oneLine(text: string): string {
-  return shownText(text).replaceAll("\n", " ");
 }

@@ -4,7 +4,7 @@ import { shownText } from "../../../text/shown-text.ts";
 import type { Environment } from "../../../core/io.ts";
 
 /** A server on this machine answers within this time. */
-export const LOCAL_LIMIT_MS = 300;
+const LOCAL_LIMIT_MS = 300;
 /** Longer answers are ignored. */
 export const MAX_ANSWER_BYTES = 1_048_576;
 const MAX_MODELS = 100;

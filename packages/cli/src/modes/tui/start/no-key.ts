@@ -1,3 +1,4 @@
+import { errorMessage } from "@gyre/ai";
 import type { KeyStore } from "@gyre/ai/node";
 import { environmentKeys, keyFilePath } from "../../../models/service-places.ts";
 import type { Settings } from "../../../settings/settings.ts";
@@ -88,7 +89,7 @@ function formatModelNames({ models, service }: LocalServer): string {
 }
 
 /** Asks for one of the models of a server. */
-export function serverQuestion({ models, name, service }: LocalServer): PanelQuestion<string> {
+function serverQuestion({ models, name, service }: LocalServer): PanelQuestion<string> {
   return {
     title: `Which model of ${name}?`,
     choices: models.map((value) => ({ value, label: value.slice(service.length + 1) })),
@@ -107,7 +108,7 @@ export async function listKeyServices(): Promise<KeyService[]> {
 }
 
 /** Asks for the service of a key. */
-export function serviceQuestion(services: readonly KeyService[]): PanelQuestion<KeyService> {
+function serviceQuestion(services: readonly KeyService[]): PanelQuestion<KeyService> {
   return {
     title: "A key for which service?",
     choices: services.map((value) => ({
@@ -214,7 +215,7 @@ async function askForKey({ askSecret, env, ui }: NoKeyContext): Promise<boolean>
     ui.say(await storeKey(service, key, env));
     return true;
   } catch (error) {
-    ui.warn(error instanceof Error ? error.message : String(error));
+    ui.warn(errorMessage(error));
     return false;
   }
 }

@@ -1,12 +1,12 @@
 import { homedir } from "node:os";
 import { relative } from "node:path";
 import type { Values } from "../../../core/options.ts";
-import { shownText } from "../../../text/shown-text.ts";
+import { oneLine, shownText } from "../../../text/shown-text.ts";
 import { findProjectFile, MCP_FILE, realPath } from "../../../settings/project-file.ts";
 import type { TrustOffer } from "../../../settings/trust-offer.ts";
 import type { Trust } from "../../../settings/trust.ts";
 import type { Environment } from "../../../core/io.ts";
-import type { Block } from "../ui/block.ts";
+import { type Block, cacheRows } from "../ui/block.ts";
 import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Choice, PanelQuestion } from "../ui/ui.ts";
@@ -118,7 +118,7 @@ async function buildFinding(
     offers,
     listing: buildListing(offers, place.theme),
     question: {
-      title: `Trust what ${shownText(place.cwd).replaceAll("\n", " ")} brings along?`,
+      title: `Trust what ${oneLine(place.cwd)} brings along?`,
       about: describeFiles(asked, problem, place),
       choices,
       requiresConfirmation: true,
@@ -135,25 +135,13 @@ function listChoices(
 ): Choice<TrustAnswer>[] {
   const them = count === 1 ? "it" : "them";
   const until = count === 1 ? "until it changes" : "until one of them changes";
-  const always: Choice<TrustAnswer> = {
-    value: "always",
-    label: `Trust ${them} from now on`,
-    detail: until,
-    key: "y",
-  };
-  const once: Choice<TrustAnswer> = {
-    value: "once",
-    label: "This once",
-    detail: "as with --trust",
-    key: "o",
-  };
-  const leave: Choice<TrustAnswer> = {
-    value: "leave",
-    label: `Leave ${them} out`,
-    detail: "and go on without",
-    key: "n",
-  };
-  return [...(isWritable ? [always] : []), ...(isSound ? [once] : []), leave];
+  const choices: Choice<TrustAnswer>[] = [
+    { value: "always", label: `Trust ${them} from now on`, detail: until, key: "y" },
+    { value: "once", label: "This once", detail: "as with --trust", key: "o" },
+    { value: "leave", label: `Leave ${them} out`, detail: "and go on without", key: "n" },
+  ];
+  const isOffered = { always: isWritable, once: isSound, leave: true };
+  return choices.filter(({ value }) => isOffered[value]);
 }
 
 /** The files, each with its powers. */
@@ -164,7 +152,7 @@ function describeFiles(
 ): Row[] {
   const from = realPath(cwd);
   const files = asked.flatMap(({ offer, was }) => {
-    const name = shownText(relative(from, offer.path)).replaceAll("\n", " ");
+    const name = oneLine(relative(from, offer.path));
     const spans = [
       { text: name, style: theme.strong },
       ...(was === "changed" ? [{ text: " (changed)", style: theme.warning }] : []),
@@ -183,15 +171,7 @@ function buildListing(offers: readonly TrustOffer[], theme: Theme): Block {
       .map((text) => ({ text, style: "" })),
     ...notes.map((text) => ({ text: shownText(text), style: theme.warning })),
   ]);
-  let last: { columns: number; rows: readonly Row[] } | undefined;
-  return {
-    rows(columns) {
-      if (last?.columns === columns) return last.rows;
-      const rows = lines.flatMap(({ text, style }) => wrapText(text, columns, style));
-      last = { columns, rows };
-      return rows;
-    },
-  };
+  return cacheRows((columns) => lines.flatMap(({ text, style }) => wrapText(text, columns, style)));
 }
 
 /**

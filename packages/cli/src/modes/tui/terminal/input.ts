@@ -11,7 +11,7 @@ export const SEQUENCE_MS = 250;
 /** A paste without new text for this time is over: its end was lost. */
 export const PASTE_MS = 1_000;
 /** Longer sequences are unknown; they are skipped without buffering. */
-export const MAX_SEQUENCE_CHARS = 256;
+const MAX_SEQUENCE_CHARS = 256;
 
 export interface InputOptions {
   emit: (event: TerminalEvent) => void;

@@ -1,4 +1,4 @@
-import type { Key, KeyName } from "./key.ts";
+import type { Key } from "./key.ts";
 
 /** The meaning of a sequence: a key, characters, or nothing that the program uses. */
 export type Decoded = Key | { type: "text"; text: string } | undefined;
@@ -21,7 +21,7 @@ const FIRST_PRIVATE = 0xe000;
 const LAST_PRIVATE = 0xf8ff;
 
 /** By the letter that ends a sequence. */
-const BY_FINAL: Readonly<Record<string, KeyName>> = {
+const BY_FINAL: Readonly<Record<string, string>> = {
   A: "up",
   B: "down",
   C: "right",
@@ -29,35 +29,19 @@ const BY_FINAL: Readonly<Record<string, KeyName>> = {
   F: "end",
   H: "home",
 };
-/** By the number before a tilde: xterm, the Linux console and rxvt together. */
-const BY_NUMBER: Readonly<Record<number, KeyName>> = {
-  1: "home",
-  2: "insert",
-  3: "delete",
-  4: "end",
-  5: "pageUp",
-  6: "pageDown",
-  7: "home",
-  8: "end",
-};
-const BY_CODE: Readonly<Record<number, KeyName>> = {
+/** By the number before a tilde, from 1 on: xterm, the Linux console and rxvt together. */
+const BY_NUMBER = ["home", "insert", "delete", "end", "pageUp", "pageDown", "home", "end"];
+const BY_CODE: Readonly<Record<number, string>> = {
   8: "backspace",
   9: "tab",
   13: "enter",
   27: "escape",
   127: "backspace",
   57414: "enter",
-  57417: "left",
-  57418: "right",
-  57419: "up",
-  57420: "down",
-  57421: "pageUp",
-  57422: "pageDown",
-  57423: "home",
-  57424: "end",
-  57425: "insert",
-  57426: "delete",
 };
+/** Keys of the kitty protocol's keypad, from this code on. */
+const FIRST_KEYPAD_KEY = 57_417;
+const KEYPAD_KEYS = "left right up down pageUp pageDown home end insert delete".split(" ");
 /** The keypad of the kitty protocol, from this code on. */
 const FIRST_KEYPAD = 57_399;
 const KEYPAD = "0123456789./*-+";
@@ -66,7 +50,7 @@ const KEYPAD_EQUALS = 57_415;
 const SS3_KEYPAD = "*+,-./0123456789";
 
 /** `modifiers` as in a sequence, where 1 means no modifier. */
-export function createKey(name: KeyName, modifiers = 1): Key {
+export function createKey(name: string, modifiers = 1): Key {
   const held = modifiers - 1;
   return {
     type: "key",
@@ -106,13 +90,13 @@ export function decodeCsi(body: string, final: string): Decoded {
     const number = Number(first);
     // xterm sends this for keys with Ctrl or Alt if it is configured so.
     if (number === 27) return decodeCode(third, modifiers, "");
-    const name = BY_NUMBER[number];
+    const name = BY_NUMBER[number - 1];
     return name === undefined ? undefined : createKey(name, modifiers);
   }
   // rxvt has its own signs in place of the tilde, and small letters with Shift.
   const rxvt = { $: SHIFT, "^": CTRL, "@": SHIFT | CTRL }[final];
   if (rxvt !== undefined) {
-    const name = BY_NUMBER[Number(first)];
+    const name = BY_NUMBER[Number(first) - 1];
     return name === undefined ? undefined : createKey(name, 1 + rxvt);
   }
   if (/[a-d]/.test(final) && body === "") {
@@ -148,7 +132,7 @@ function parseModifiers(field: string): number | undefined {
 /** `code:shifted:base`, and the characters of the key where the terminal reports them. */
 function decodeCode(field: string, modifiers: number, written: string): Decoded {
   const [code = 0, shifted = 0] = field.split(":").map(Number);
-  const name = BY_CODE[code];
+  const name = BY_CODE[code] ?? KEYPAD_KEYS[code - FIRST_KEYPAD_KEY];
   if (name !== undefined) return createKey(name, modifiers);
   const character = toCharacter(code);
   if (character === undefined) return undefined;

@@ -11,26 +11,14 @@ export type TerminalEvent =
 /** A key without a character, or one with Ctrl or Alt. */
 export interface Key {
   type: "key";
-  name: KeyName;
+  /** A name such as `enter`, `pageUp` or `backspace`, or one small character: `c` of Ctrl+C. */
+  name: string;
   ctrl: boolean;
   alt: boolean;
   shift: boolean;
 }
 
-export type KeyName =
-  | "enter"
-  | "escape"
-  | "tab"
-  | "backspace"
-  | "delete"
-  | "insert"
-  | "up"
-  | "down"
-  | "left"
-  | "right"
-  | "home"
-  | "end"
-  | "pageUp"
-  | "pageDown"
-  /** One character, small: `c` of Ctrl+C. */
-  | (string & {});
+/** `ctrl+alt+shift+name`, with the modifiers that were held. */
+export function formatKey({ name, ctrl, alt, shift }: Key): string {
+  return [ctrl && "ctrl+", alt && "alt+", shift && "shift+", name].filter(Boolean).join("");
+}

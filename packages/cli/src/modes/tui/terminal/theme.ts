@@ -27,49 +27,32 @@ export interface Theme {
   readonly selected: string;
 }
 
-export const COLORS: Theme = {
-  strong: "1",
-  emphasis: "3",
-  struck: "9",
-  dim: "2",
-  accent: "36",
-  heading: "1;36",
-  link: "4;34",
-  code: "36",
-  good: "32",
-  bad: "31",
-  warning: "33",
-  added: "32",
-  removed: "31",
-  keyword: "35",
-  string: "32",
-  number: "33",
-  comment: "2;3",
-  type: "36",
-  call: "34",
-  selected: "7",
-};
+function createTheme(choose: (style: string) => string): Theme {
+  return {
+    strong: choose("1"),
+    emphasis: choose("3"),
+    struck: choose("9"),
+    dim: choose("2"),
+    accent: choose("36"),
+    heading: choose("1;36"),
+    link: choose("4;34"),
+    code: choose("36"),
+    good: choose("32"),
+    bad: choose("31"),
+    warning: choose("33"),
+    added: choose("32"),
+    removed: choose("31"),
+    keyword: choose("35"),
+    string: choose("32"),
+    number: choose("33"),
+    comment: choose("2;3"),
+    type: choose("36"),
+    call: choose("34"),
+    selected: choose("7"),
+  };
+}
+
+export const COLORS: Theme = createTheme((style) => style);
 
 /** Signs replace colors. */
-export const NO_COLORS: Theme = {
-  strong: "",
-  emphasis: "",
-  struck: "",
-  dim: "",
-  accent: "",
-  heading: "",
-  link: "",
-  code: "",
-  good: "",
-  bad: "",
-  warning: "",
-  added: "",
-  removed: "",
-  keyword: "",
-  string: "",
-  number: "",
-  comment: "",
-  type: "",
-  call: "",
-  selected: "",
-};
+export const NO_COLORS: Theme = createTheme(() => "");

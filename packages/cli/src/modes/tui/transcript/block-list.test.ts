@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Block } from "../ui/block.ts";
 import { BlockList, KEPT_ROWS } from "./block-list.ts";
-import { FixedBlock, ThinkingBlock } from "./message-blocks.ts";
+import { createFixedBlock, ThinkingBlock } from "./message-blocks.ts";
 import { type Row, row, textOfRow } from "../terminal/row.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
@@ -11,7 +11,7 @@ const COLUMNS = 40;
 const OPTIONS = { theme: NO_COLORS, cwd: "/", now: (): number => 0 };
 
 function lines(name: string, count: number): Block {
-  return new FixedBlock(Array.from({ length: count }, (_, index) => row(`${name}${index}`)));
+  return createFixedBlock(Array.from({ length: count }, (_, index) => row(`${name}${index}`)));
 }
 
 function texts(rows: readonly Row[]): string[] {

@@ -1,13 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  diffTexts,
-  countChanges,
-  type DiffOptions,
-  diffRows,
-  fileRows,
-  parseDiff,
-} from "./diff-view.ts";
+import { diffTexts, countChanges, type DiffOptions, fileRows, parseDiff } from "./diff-view.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
@@ -30,7 +23,7 @@ function shown(rows: readonly Row[]): string {
 }
 
 function layoutRows(diff: string, more: Partial<DiffOptions> = {}): Row[] {
-  return diffRows(diff, { theme: NO_COLORS, columns: 80, indent: 0, ...more });
+  return fileRows(parseDiff(diff), { theme: NO_COLORS, columns: 80, indent: 0, ...more });
 }
 
 describe("a diff", () => {
@@ -131,7 +124,7 @@ describe("a diff", () => {
     );
     fc.assert(
       fc.property(fc.array(line), fc.integer({ min: 4, max: 200 }), (lines, columns) => {
-        for (const row of diffRows(lines.join("\n"), { theme: COLORS, columns })) {
+        for (const row of fileRows(parseDiff(lines.join("\n")), { theme: COLORS, columns })) {
           expect(widthOfRow(row)).toBeLessThanOrEqual(columns);
         }
       }),

@@ -1,6 +1,6 @@
 import { shownText } from "../../../text/shown-text.ts";
 import { findCommonParts, splitParts } from "./line-diff.ts";
-import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
+import { fitRow, joinStyles, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapSpans } from "../terminal/wrap.ts";
 
@@ -42,14 +42,9 @@ export interface DiffOptions {
 }
 
 /**
- * A unified diff as rows with line numbers, signs and colors. Where one line replaced another, the differing words
+ * The files of a diff as rows with line numbers, signs and colors. Where one line replaced another, the differing words
  * stand out. Several files have their names above them. Accepts any text, and lays out no more rows than `maxRows`.
  */
-export function diffRows(diff: string, options: DiffOptions): Row[] {
-  return fileRows(parseDiff(diff), options);
-}
-
-/** Lays out parsed files. */
 export function fileRows(files: readonly DiffFile[], options: DiffOptions): Row[] {
   const { theme, columns, maxRows = MAX_DIFF_ROWS, indent = 2, hint } = options;
   const rows: Row[] = [];
@@ -130,7 +125,7 @@ function getLineStyle({ type }: DiffLine, theme: Theme): string {
 
 /** Marks the words that the other line does not have. */
 function markChanges(text: string, other: string, style: string, theme: Theme): Span[] {
-  const strong = [style, theme.selected].filter((each) => each !== "").join(";");
+  const strong = joinStyles(style, theme.selected);
   const parts = splitParts(text, other);
   if (!parts) return [span(text, style)];
   return parts.map((part) => span(part.text, part.isCommon ? style : strong));

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorBlock, FixedBlock, NoticeBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
+import {
+  createErrorBlock,
+  createFixedBlock,
+  createNoticeBlock,
+  ThinkingBlock,
+  createUserBlock,
+} from "./message-blocks.ts";
 import { type Row, row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
@@ -20,13 +26,13 @@ function thought(text: string, isExpanded = false): ThinkingBlock {
 
 describe("a message of the user", () => {
   it("has a sign, and its further rows are indented", () => {
-    const block = new UserBlock(NO_COLORS, "The tests of this small project fail. Fix them.");
+    const block = createUserBlock(NO_COLORS, "The tests of this small project fail. Fix them.");
     expect(shown(block.rows(40))).toBe("› The tests of this small project fail.\n  Fix them.");
   });
 
   it("is cut where it is long, with a count", () => {
     const text = Array.from({ length: 30 }, (_, index) => `line ${index}`).join("\n");
-    const rows = shown(new UserBlock(NO_COLORS, text).rows(80)).split("\n");
+    const rows = shown(createUserBlock(NO_COLORS, text).rows(80)).split("\n");
     expect(rows).toHaveLength(13);
     expect(rows.slice(-2)).toEqual(["  line 11", "  … 18 more lines"]);
   });
@@ -34,13 +40,13 @@ describe("a message of the user", () => {
   it("names its images", () => {
     const image = { type: "image", data: "", mimeType: "image/png" } as const;
     const content = [{ type: "text", text: "Look:" } as const, image, image];
-    expect(shown(new UserBlock(NO_COLORS, content).rows(80))).toBe(
+    expect(shown(createUserBlock(NO_COLORS, content).rows(80))).toBe(
       "› Look:\n  [image 1]\n  [image 2]",
     );
   });
 
   it("is broken by columns where characters are wide", () => {
-    expect(shown(new UserBlock(NO_COLORS, "漢字漢字漢字").rows(10))).toBe("› 漢字漢字\n  漢字");
+    expect(shown(createUserBlock(NO_COLORS, "漢字漢字漢字").rows(10))).toBe("› 漢字漢字\n  漢字");
   });
 });
 
@@ -120,7 +126,7 @@ describe("a thought", () => {
 
 describe("what else is said", () => {
   it("an error has a sign, and a suggestion where its kind allows one", () => {
-    const block = errorBlock(NO_COLORS, "The conversation is too long.", "overflow");
+    const block = createErrorBlock(NO_COLORS, "The conversation is too long.", "overflow");
     expect(shown(block.rows(60))).toBe(
       "✗ The conversation is too long.\n  Make the conversation shorter with /compact.",
     );
@@ -134,9 +140,9 @@ describe("what else is said", () => {
         (parts, columns) => {
           const text = parts.join("");
           const blocks = [
-            new UserBlock(COLORS, text),
-            new NoticeBlock(text, "2"),
-            errorBlock(COLORS, text),
+            createUserBlock(COLORS, text),
+            createNoticeBlock(text, "2"),
+            createErrorBlock(COLORS, text),
             thought(text),
             thought(text, true),
           ];
@@ -150,6 +156,6 @@ describe("what else is said", () => {
   });
 
   it("rows as they were are cut where there is less room", () => {
-    expect(shown(new FixedBlock([row("one two three")]).rows(8))).toBe("one two…");
+    expect(shown(createFixedBlock([row("one two three")]).rows(8))).toBe("one two…");
   });
 });

@@ -1,21 +1,21 @@
 import type { FailureKind, UserMessage } from "@gyre/ai";
 import { shownLine, shownText } from "../../../text/shown-text.ts";
 import { counted, elapsed } from "../../../text/tool-text.ts";
-import type { Block, OpenBlock } from "../ui/block.ts";
+import { type Block, cacheRows, type OpenBlock } from "../ui/block.ts";
 import { sentOutputText, userText } from "../../../conversation/prompt-text.ts";
-import { EMPTY_ROW, fitRow, type Row, row, span } from "../terminal/row.ts";
+import { EMPTY_ROW, fitRow, joinStyles, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";
 
-/** Rows of a message of the user; the lines that have no room are counted. */
-export const MAX_USER_ROWS = 12;
-/** Rows of a thought that is not shown whole. */
-export const THINKING_ROWS = 3;
+/** The most rows of a user message; the lines without room are counted. */
+const MAX_USER_ROWS = 12;
+/** Rows of a collapsed thought. */
+const THINKING_ROWS = 3;
 const MS_PER_SECOND = 1_000;
-/** Stands before each row of a thought: without colours it is all that tells it from an answer. */
+/** Before each row of a thought: without colors only this distinguishes it from an answer. */
 const THINKING_MARGIN = "┊ ";
 const ESCAPE = "\\x1b";
-/** A sequence or a character that a piece of a text has begun, and the next one may end. */
+/** An incomplete sequence or character at the end of a piece, which the next piece may complete. */
 const UNFINISHED = new RegExp(
   `(?:${ESCAPE}(?:\\[[0-?]*[ -/]*|\\][^\\x07${ESCAPE}]{0,200})?|[\\ud800-\\udbff]|\\r)$`,
 );
@@ -23,96 +23,51 @@ const UNFINISHED = new RegExp(
 /** A block that changes until it is over. */
 export interface LiveBlock extends OpenBlock {
   readonly isOver: boolean;
-  /** Shows all of it again from its beginning: for another width. */
+  /** Shows all of it again, for another width. */
   restart(): void;
   /**
-   * Shows it whole, or in short. What has left the screen stays as it is: of a block that was
-   * whole, the part below is cut and shown again; one that was short stays short.
+   * Expands or collapses it. Rows that have left the screen stay as they are: of an expanded block only the rest
+   * collapses, and a collapsed block stays collapsed.
    */
   expand?(isExpanded: boolean): void;
 }
 
-/** Both styles at once. */
-export function styles(...all: readonly string[]): string {
-  return all.filter((each) => each !== "").join(";");
-}
-
-/** A block of which the rows are made once for a width. */
-export abstract class RememberedBlock implements Block {
-  #made: { columns: number; rows: readonly Row[] } | undefined;
-
-  rows(columns: number): readonly Row[] {
-    if (this.#made?.columns !== columns) {
-      const rows = this.layOut(columns).map((each) => fitRow(each, columns));
-      this.#made = { columns, rows };
-    }
-    return this.#made.rows;
-  }
-
-  /** Something has changed: the rows are made anew. */
-  protected forget(): void {
-    this.#made = undefined;
-  }
-
-  /** Rows that are too wide are cut by the caller. */
-  protected abstract layOut(columns: number): readonly Row[];
-}
-
-/** Rows as they were shown once. Where there is less room they are cut. */
-export class FixedBlock extends RememberedBlock {
-  readonly #rows: readonly Row[];
-
-  constructor(rows: readonly Row[]) {
-    super();
-    this.#rows = rows;
-  }
-
-  protected override layOut(): readonly Row[] {
-    return this.#rows;
-  }
+/** Rows as they were shown once. In a narrower terminal they are truncated. */
+export function createFixedBlock(rows: readonly Row[]): Block {
+  return cacheRows(() => rows);
 }
 
 /** A text in one style, behind a sign. */
-export class NoticeBlock extends RememberedBlock {
-  readonly #text: string;
-  readonly #style: string;
-  readonly #sign: Row;
-
-  constructor(text: string, style: string, sign: Row = EMPTY_ROW) {
-    super();
-    this.#text = shownText(text);
-    this.#style = style;
-    this.#sign = sign;
-  }
-
-  protected override layOut(columns: number): readonly Row[] {
-    const rest = this.#sign === EMPTY_ROW ? EMPTY_ROW : row("  ");
-    return wrapText(this.#text, columns, this.#style, { first: this.#sign, rest });
-  }
+export function createNoticeBlock(text: string, style: string, sign: Row = EMPTY_ROW): Block {
+  const shown = shownText(text);
+  const rest = sign === EMPTY_ROW ? EMPTY_ROW : row("  ");
+  return cacheRows((columns) => wrapText(shown, columns, style, { first: sign, rest }));
 }
 
-/** A text that another takes the place of. */
-export class RetryBlock extends RememberedBlock {
+export function createWarningBlock({ warning }: Theme, text: string): Block {
+  return createNoticeBlock(text, warning, row("! ", warning));
+}
+
+/** A text that another one replaces. */
+export class RetryBlock implements Block {
   readonly #style: string;
-  #text: string;
+  #block: Block;
 
   constructor(text: string, style: string) {
-    super();
-    this.#text = shownLine(text);
     this.#style = style;
+    this.#block = createFixedBlock([row(shownLine(text), style)]);
   }
 
   replace(text: string): void {
-    this.#text = shownLine(text);
-    this.forget();
+    this.#block = createFixedBlock([row(shownLine(text), this.#style)]);
   }
 
-  protected override layOut(): readonly Row[] {
-    return [row(this.#text, this.#style)];
+  rows(columns: number): readonly Row[] {
+    return this.#block.rows(columns);
   }
 }
 
-/** What a person can do about a failure, where its kind tells and its message does not. */
+/** Suggestions by kind of failure, where the message has none. */
 const SUGGESTIONS: Partial<Record<FailureKind, string>> = {
   auth: "Choose a model that has a key with /model, or set the key and start again.",
   quota: "Choose another model with /model.",
@@ -122,75 +77,66 @@ const SUGGESTIONS: Partial<Record<FailureKind, string>> = {
   network: "Ask again once there is a connection.",
 };
 
-/** What went wrong, and what to do. */
-export function errorBlock(theme: Theme, message: string, kind?: FailureKind): Block {
-  const way = kind && SUGGESTIONS[kind];
-  const text = way === undefined ? message : `${message}\n${way}`;
-  return new NoticeBlock(text, theme.bad, [span("✗ ", theme.bad)]);
+/** An error with a suggestion. */
+export function createErrorBlock({ bad }: Theme, message: string, kind?: FailureKind): Block {
+  const suggestion = kind && SUGGESTIONS[kind];
+  const text = suggestion === undefined ? message : `${message}\n${suggestion}`;
+  return createNoticeBlock(text, bad, row("✗ ", bad));
 }
 
 /** A message of the user. */
-export class UserBlock extends RememberedBlock {
-  readonly #theme: Theme;
-  readonly #text: string;
-  readonly #below: string;
-
-  constructor(theme: Theme, content: UserMessage["content"]) {
-    super();
-    this.#theme = theme;
-    this.#below = shownLine(sentOutputText(content));
-    this.#text = shownText(userText(content)).trimEnd();
-  }
-
-  protected override layOut(columns: number): readonly Row[] {
-    const { accent, strong, dim } = this.#theme;
-    // What no row shows need not be broken into rows.
-    const head = this.#text.slice(0, columns * (MAX_USER_ROWS + 1));
-    const wrapped = wrapSpans([span(head, strong)], columns, {
-      first: [span("› ", accent)],
-      rest: row("  "),
-    });
+export function createUserBlock(
+  { accent, strong, dim }: Theme,
+  content: UserMessage["content"],
+): Block {
+  const text = shownText(userText(content)).trimEnd();
+  const output = shownLine(sentOutputText(content));
+  const below = output === "" ? [] : [row(`  ${output}`, dim)];
+  return cacheRows((columns) => {
+    // The rest of the text has no room in any row.
+    const head = text.slice(0, columns * (MAX_USER_ROWS + 1));
+    const options = { first: row("› ", accent), rest: row("  ") };
+    const wrapped = wrapSpans([span(head, strong)], columns, options);
     const rows = wrapped.slice(0, MAX_USER_ROWS).map((each) => each.row);
     const next = wrapped[MAX_USER_ROWS];
-    const below = this.#below === "" ? [] : [row(`  ${this.#below}`, dim)];
     if (!next) return [...rows, ...below];
-    const left = counted(this.#text.slice(next.start).split("\n").length, "more line");
+    const left = counted(text.slice(next.start).split("\n").length, "more line");
     return [...rows, row(`  … ${left}`, dim), ...below];
-  }
+  });
 }
 
 export interface ThinkingOptions {
   theme: Theme;
   /** Milliseconds. */
   now: () => number;
-  /** Shown whole. */
+  /** Shows all of it. */
   isExpanded?: boolean;
 }
 
 /**
- * A thought: its last rows while it comes, then how long it took; or all of it. The cost of
- * a piece does not grow with what came before.
+ * A thought: its last rows while it arrives, then its duration; or all of it. The cost of a piece does not depend on
+ * the text before.
  */
 export class ThinkingBlock implements LiveBlock {
   readonly #theme: Theme;
   readonly #now: () => number;
   readonly #since: number;
   #isExpanded: boolean;
-  /** It was whole as its beginning left the screen, and the rest is cut since. */
+  /** It was expanded when its beginning left the screen, and collapsed since. */
   #isRestCut = false;
   #took = "";
   #isOver = false;
   #text = "";
   #unfinished = "";
   #columns = 0;
-  /** Rows that no further piece changes: all, or the last that are shown. */
+  /** Rows that no further piece changes: all, or the last visible ones. */
   #settled: WrappedRow[] = [];
-  /** Where in the text the row after them begins. */
+  /** The offset of the row after them. */
   #settledTo = 0;
-  /** How many rows have left the screen. Of a thought that is shown whole they are not kept. */
+  /** How many rows have left the screen. An expanded thought does not keep them. */
   #gone = 0;
   #made: readonly Row[] | undefined;
-  /** As laid out last. */
+  /** The last layout. */
   #shown: readonly Row[] = [];
 
   constructor({ theme, now, isExpanded = false }: ThinkingOptions) {
@@ -211,12 +157,12 @@ export class ThinkingBlock implements LiveBlock {
     this.#made = undefined;
   }
 
-  /** It is thought. `tookMs` is null where nobody knows any more. */
+  /** Ends the thought. `tookMs` is null where it is unknown. */
   end(tookMs: number | null = this.#now() - this.#since): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#took = tookMs === null || tookMs < MS_PER_SECOND ? "" : ` for ${elapsed(tookMs)}`;
-    // Of one that is shown whole the rest goes on below; else the row for it is new.
+    // The rest of an expanded thought continues below; a collapsed one gets a new row.
     if (!this.#isExpanded) this.#gone = 0;
     this.#made = undefined;
   }
@@ -249,11 +195,11 @@ export class ThinkingBlock implements LiveBlock {
   }
 
   freeze(count: number): Block {
-    const frozen = new FixedBlock(this.#shown.slice(0, count));
+    const frozen = createFixedBlock(this.#shown.slice(0, count));
     const hasJustEnded = this.#isOver && !this.#made;
     if (!hasJustEnded || this.#isExpanded) this.#gone += count;
     if (this.#isExpanded) {
-      // The last row, which may still grow, goes as it is: what is added begins the next one.
+      // The last row, which may still grow, is frozen: new text begins the next row.
       if (count > this.#settled.length) this.#settledTo = this.#text.trimEnd().length;
       this.#settled.splice(0, count);
     }
@@ -270,12 +216,12 @@ export class ThinkingBlock implements LiveBlock {
     return this.#isExpanded ? rows : rows.slice(-THINKING_ROWS).slice(this.#gone);
   }
 
-  /** Breaks what is new into rows. Gives the last one, which the next piece may change. */
+  /** Breaks new text into rows. Returns the last one, which the next piece may change. */
   #settle(columns: number): WrappedRow | undefined {
     const { dim, emphasis } = this.#theme;
     const rest = this.#text.slice(this.#settledTo).trimEnd();
     if (rest === "") return undefined;
-    const wrapped = wrapSpans([span(rest, styles(dim, emphasis))], columns, {
+    const wrapped = wrapSpans([span(rest, joinStyles(dim, emphasis))], columns, {
       first: [span(THINKING_MARGIN, dim)],
     });
     const placed = wrapped.map((each) => ({ ...each, start: each.start + this.#settledTo }));

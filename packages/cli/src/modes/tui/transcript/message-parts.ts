@@ -4,7 +4,7 @@ import { type Args, callText } from "../../../text/tool-text.ts";
 import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
-import { NoticeBlock, ThinkingBlock } from "./message-blocks.ts";
+import { createNoticeBlock, ThinkingBlock } from "./message-blocks.ts";
 import { span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
@@ -106,53 +106,48 @@ export class MessageParts {
   }
 
   newCall(name: string, args: Args, userCommand?: { aside: boolean }): ToolBlock {
-    const { isExpanded, add } = this.#options;
-    const call = new ToolBlock(name, args, {
-      ...this.#options,
-      isExpanded: isExpanded(),
-      userCommand,
-    });
-    add(call);
-    return call;
+    const isExpanded = this.#options.isExpanded();
+    return this.#add(new ToolBlock(name, args, { ...this.#options, isExpanded, userCommand }));
   }
 
   #answerAt(index: number): AnswerBlock | undefined {
-    const known = this.#parts.get(index);
-    if (known) return known instanceof AnswerBlock ? known : undefined;
-    const { theme, format, changed, add } = this.#options;
-    const answer = new AnswerBlock({ theme, format, changed });
-    this.#parts.set(index, answer);
-    add(answer);
-    return answer;
+    const part = this.#partAt(index, () => this.#add(new AnswerBlock(this.#options)));
+    return part instanceof AnswerBlock ? part : undefined;
   }
 
   #thoughtAt(index: number): ThinkingBlock | undefined {
-    const known = this.#parts.get(index);
-    if (known) return known instanceof ThinkingBlock ? known : undefined;
-    const { isExpanded, add } = this.#options;
-    const thought = new ThinkingBlock({ ...this.#options, isExpanded: isExpanded() });
-    this.#parts.set(index, thought);
-    add(thought);
-    return thought;
+    const isExpanded = this.#options.isExpanded();
+    const part = this.#partAt(index, () =>
+      this.#add(new ThinkingBlock({ ...this.#options, isExpanded })),
+    );
+    return part instanceof ThinkingBlock ? part : undefined;
   }
 
   #callAt(index: number, name: string): ToolBlock | undefined {
-    const known = this.#parts.get(index);
-    if (known) return known instanceof ToolBlock ? known : undefined;
-    const call = this.newCall(name, {});
-    this.#parts.set(index, call);
-    return call;
+    const part = this.#partAt(index, () => this.newCall(name, {}));
+    return part instanceof ToolBlock ? part : undefined;
+  }
+
+  #partAt(index: number, create: () => Part): Part {
+    const part = this.#parts.get(index) ?? create();
+    this.#parts.set(index, part);
+    return part;
+  }
+
+  #add<T extends Block>(block: T): T {
+    this.#options.add(block);
+    return block;
   }
 
   #serviceTool(tool: string, input: unknown): void {
     const { theme, add } = this.#options;
     const { name, about } = callText(tool, toRecord(input));
-    add(new NoticeBlock(`${name} ${about}`.trim(), theme.dim, [span("● ", theme.good)]));
+    add(createNoticeBlock(`${name} ${about}`.trim(), theme.dim, [span("● ", theme.good)]));
   }
 
   #image(): void {
     const { theme, add } = this.#options;
-    add(new NoticeBlock("[image]", theme.dim));
+    add(createNoticeBlock("[image]", theme.dim));
   }
 
   /** Adds a message that arrived as a whole. */

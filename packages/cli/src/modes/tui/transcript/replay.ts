@@ -4,7 +4,7 @@ import { counted } from "../../../text/tool-text.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Messages that are shown when a session is resumed. */
-export const MAX_REPLAYED_MESSAGES = 40;
+const MAX_REPLAYED_MESSAGES = 40;
 
 export interface ReplayOptions {
   /** Default `MAX_REPLAYED_MESSAGES`. */

@@ -14,7 +14,7 @@ import {
 } from "../../../text/tool-text.ts";
 import { measureWidth } from "../../../text/width.ts";
 import type { Block } from "../ui/block.ts";
-import { FixedBlock, type LiveBlock } from "./message-blocks.ts";
+import { createFixedBlock, type LiveBlock } from "./message-blocks.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import {
@@ -163,7 +163,7 @@ export class ToolBlock implements LiveBlock {
 
   /** A running call shows all of its result when it ends: the user has not seen it. */
   freeze(count: number): Block {
-    const frozen = new FixedBlock(this.#shown.slice(0, count));
+    const frozen = createFixedBlock(this.#shown.slice(0, count));
     const hasJustEnded = this.isOver && !this.#isMade;
     if (!hasJustEnded) this.#gone += count;
     this.#isMade = false;

@@ -24,11 +24,11 @@ import type { Theme } from "../terminal/theme.ts";
 import { wrapText } from "../terminal/wrap.ts";
 
 /** The most rows of an expanded result. */
-export const MAX_WHOLE_ROWS = 200;
+const MAX_WHOLE_ROWS = 200;
 /** The most rows of the result of an unknown tool. */
-export const MAX_TEXT_ROWS = 6;
+const MAX_TEXT_ROWS = 6;
 /** Names that are shown of a list. */
-export const MAX_FOUND = 3;
+const MAX_FOUND = 3;
 const MARGIN = "  ";
 const EXPAND_KEY = "Ctrl+O";
 

@@ -210,7 +210,7 @@ describe("a run", () => {
     const { play, text, transcript } = stage();
     play({ type: "agent_start" }, started("a", "one"), over);
     expect(text()).toBe("⊘ one  interrupted");
-    expect(transcript.isWorking).toBe(false);
+    expect(transcript.activity).toBe("");
   });
 });
 
@@ -265,7 +265,7 @@ describe("what is done right now", () => {
     const { play, transcript, clock } = stage();
     clock.ms = 5;
     play({ type: "agent_start" });
-    expect([transcript.activity, transcript.workingSince]).toEqual(["thinking", 5]);
+    expect(transcript.activity).toBe("thinking");
     play(begin, ...streamed("text", 0, "x"));
     expect([transcript.activity, transcript.isStreaming]).toEqual(["writing", true]);
     play(end(), started("a", "shell", { command: "npm test" }));

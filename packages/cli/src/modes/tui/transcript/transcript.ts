@@ -6,10 +6,17 @@ import { type Args, counted, duration, elapsed, grouped } from "../../../text/to
 import type { Block } from "../ui/block.ts";
 import { BlockList } from "./block-list.ts";
 import type { Format } from "../markdown/formatters.ts";
-import { errorBlock, NoticeBlock, RetryBlock, ThinkingBlock, UserBlock } from "./message-blocks.ts";
+import {
+  createErrorBlock,
+  createNoticeBlock,
+  createUserBlock,
+  createWarningBlock,
+  RetryBlock,
+  ThinkingBlock,
+} from "./message-blocks.ts";
 import { MessageParts } from "./message-parts.ts";
 import type { UserCommandMessage } from "../../../conversation/user-command.ts";
-import { type Row, span } from "../terminal/row.ts";
+import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
 
@@ -46,7 +53,6 @@ export class Transcript {
   /** Since when calls wait for an answer, and how long others have waited. */
   readonly #asking = new Map<string, number>();
   readonly #waited = new Map<string, number>();
-  #workingSince: number | undefined;
   #activity = "";
   #retryAt: number | undefined;
   #isExpanded = false;
@@ -58,16 +64,6 @@ export class Transcript {
       add: (block) => this.#list.add(block),
       isExpanded: () => this.#isExpanded,
     });
-  }
-
-  /** Whether a run is going on. */
-  get isWorking(): boolean {
-    return this.#workingSince !== undefined;
-  }
-
-  /** When it began; undefined where none does. */
-  get workingSince(): number | undefined {
-    return this.#workingSince;
   }
 
   /** Whether the model is writing. */
@@ -95,10 +91,6 @@ export class Transcript {
     this.#options.changed();
   }
 
-  get isExpanded(): boolean {
-    return this.#isExpanded;
-  }
-
   /** Expands or collapses results and thoughts that are still on the screen. */
   expand(): void {
     this.#isExpanded = !this.#isExpanded;
@@ -117,7 +109,7 @@ export class Transcript {
 
   /** Adds a dim note. */
   note(text: string): void {
-    this.add(new NoticeBlock(text, this.#options.theme.dim));
+    this.add(createNoticeBlock(text, this.#options.theme.dim));
   }
 
   /** A call waits for the user until the returned function is called. That time does not count as its own. */
@@ -158,14 +150,11 @@ export class Transcript {
     const { theme, now } = this.#options;
     switch (event.type) {
       case "agent_start":
-        this.#workingSince ??= now();
-        this.#activity = "thinking";
-        break;
       case "turn_start":
         this.#activity = "thinking";
         break;
       case "message_start":
-        if (event.message.role === "user") this.add(new UserBlock(theme, event.message.content));
+        if (event.message.role === "user") this.add(createUserBlock(theme, event.message.content));
         // Open parts of another message stay as they are.
         if (event.message.role === "assistant") this.#parts.close();
         break;
@@ -259,8 +248,7 @@ export class Transcript {
   }
 
   #warn(text: string): void {
-    const { warning } = this.#options.theme;
-    this.#list.add(new NoticeBlock(text, warning, [span("! ", warning)]));
+    this.#list.add(createWarningBlock(this.#options.theme, text));
   }
 
   /** The block of a call; a call that was not streamed gets one now. */
@@ -284,7 +272,7 @@ export class Transcript {
     for (const [id, call] of this.#parts.finish(message)) this.#calls.set(id, call);
     if (message.stopReason === "error") {
       const text = message.errorMessage ?? "The model failed.";
-      this.#list.add(errorBlock(theme, text, message.failure?.kind));
+      this.#list.add(createErrorBlock(theme, text, message.failure?.kind));
     } else if (message.stopReason === "aborted") this.note("interrupted");
     else if (message.stopReason === "length") {
       this.#warn("The answer is cut short: the model may write no more at once.");
@@ -297,7 +285,6 @@ export class Transcript {
     for (const call of this.#calls.values()) call.leave();
     this.#calls.clear();
     this.#running.clear();
-    this.#workingSince = undefined;
     this.#activity = "";
   }
 }

@@ -1,4 +1,4 @@
-import type { Row } from "../terminal/row.ts";
+import { fitRow, type Row } from "../terminal/row.ts";
 
 /**
  * A part of the transcript: an answer, a call with its result, a notice. `rows` lays it out for a width; for the same
@@ -8,12 +8,14 @@ export interface Block {
   rows(columns: number): readonly Row[];
 }
 
-/** A block that lays out its rows once for a width. */
+/** A block that lays out its rows once for a width, and truncates wide ones. */
 export function cacheRows(layout: (columns: number) => readonly Row[]): Block {
   let last: { columns: number; rows: readonly Row[] } | undefined;
   return {
     rows(columns) {
-      if (last?.columns !== columns) last = { columns, rows: layout(columns) };
+      if (last?.columns !== columns) {
+        last = { columns, rows: layout(columns).map((row) => fitRow(row, columns)) };
+      }
       return last.rows;
     },
   };
