@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Key, KeyName, TerminalEvent } from "../terminal/key.ts";
+import type { Key, TerminalEvent } from "../terminal/key.ts";
 import { QUIET_MS } from "./quiet-time.ts";
 import { row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { SelectPanel } from "./select.ts";
@@ -10,7 +10,7 @@ import type { PanelQuestion } from "../ui/ui.ts";
 const COLUMNS = 60;
 const ROWS = 10;
 
-function key(name: KeyName, more: Partial<Key> = {}): Key {
+function key(name: string, more: Partial<Key> = {}): Key {
   return { type: "key", name, ctrl: false, alt: false, shift: false, ...more };
 }
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import type { Key, KeyName } from "../terminal/key.ts";
+import type { Key } from "../terminal/key.ts";
 import { row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { TextPanel, type TextQuestion } from "./text.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 
-function key(name: KeyName, more: Partial<Key> = {}): Key {
+function key(name: string, more: Partial<Key> = {}): Key {
   return { type: "key", name, ctrl: false, alt: false, shift: false, ...more };
 }
 

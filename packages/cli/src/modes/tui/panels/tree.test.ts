@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSession, type Entry, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Key, KeyName } from "../terminal/key.ts";
+import type { Key } from "../terminal/key.ts";
 import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-function key(name: KeyName): Key {
+function key(name: string): Key {
   return { type: "key", name, ctrl: false, alt: false, shift: false };
 }
 
