@@ -46,6 +46,9 @@ export interface Setting {
   readonly origin: string;
 }
 
+const cpuRow = (title: string): Row => ({ key: "cpu", title, unit: "ms" });
+const wallRow = (title: string): Row => ({ key: "wall", title, unit: "ms" });
+
 /** One list for all runs, as a user would have it. */
 const ADD = [addTool];
 
@@ -64,17 +67,17 @@ function expectDone(outcome: Outcome, textChars: number, turns: number): void {
   if (results !== turns) fail(`${results} results instead of ${turns}`);
 }
 
-/** CPU time of a run; what came of the last one is checked when the clock has stopped. */
+/** What a run takes; what came of the last one is checked when the clock has stopped. */
 async function asMs(
   run: () => Promise<Outcome>,
   check: (outcome: Outcome) => void,
 ): Promise<Sample> {
   let last: Outcome | undefined;
-  const { cpuMs } = await timed(async () => {
+  const { cpuMs, wallMs } = await timed(async () => {
     last = await run();
   });
   check(last ?? fail("no run"));
-  return { cpu: cpuMs };
+  return { cpu: cpuMs, wall: wallMs };
 }
 
 const text: Speed = {
@@ -86,7 +89,7 @@ const text: Speed = {
       () => peer.run({ answer: () => streamParts(textParts(count)) }),
       (outcome) => expectDone(outcome, count * DELTA.length, 0),
     ),
-  rows: (count) => [{ key: "cpu", title: `${count.toLocaleString("en")} text deltas`, unit: "ms" }],
+  rows: (count) => [cpuRow(`${count.toLocaleString("en")} text deltas`)],
 };
 
 const DELTA_CHARS = 16;
@@ -116,13 +119,7 @@ const args: Speed = {
         },
       );
   },
-  rows: (bytes) => [
-    {
-      key: "cpu",
-      title: `a call with ${bytes / 1000} KB of arguments in 16-byte deltas`,
-      unit: "ms",
-    },
-  ],
+  rows: (bytes) => [cpuRow(`a call with ${bytes / 1000} KB of arguments in 16-byte deltas`)],
 };
 
 const turns: Speed = {
@@ -134,9 +131,7 @@ const turns: Speed = {
       () => peer.run({ answer: adding(count), tools: ADD }),
       (outcome) => expectDone(outcome, DELTA.length, count),
     ),
-  rows: (count) => [
-    { key: "cpu", title: `${count.toLocaleString("en")} turns, a tool call each`, unit: "ms" },
-  ],
+  rows: (count) => [cpuRow(`${count.toLocaleString("en")} turns, a tool call each`)],
 };
 
 const TOOL_MS = 10;
@@ -157,20 +152,15 @@ const tools: Speed = {
         return "ok";
       },
     };
+    const answer: Work["answer"] = (nth) => streamParts(nth === 0 ? calls : textParts(1));
     const tools = [waitTool];
-    return async () => {
-      let last: Outcome | undefined;
-      const { wallMs } = await timed(async () => {
-        last = await peer.run({
-          answer: (nth) => streamParts(nth === 0 ? calls : textParts(1)),
-          tools,
-        });
-      });
-      expectDone(last ?? fail("no run"), DELTA.length, count);
-      return { wall: wallMs };
-    };
+    return () =>
+      asMs(
+        () => peer.run({ answer, tools }),
+        (outcome) => expectDone(outcome, DELTA.length, count),
+      );
   },
-  rows: () => [{ key: "wall", title: "100 tools of 10 ms in one turn, wall", unit: "ms" }],
+  rows: () => [wallRow("100 tools of 10 ms in one turn, wall")],
 };
 
 const WORDS = 50;
@@ -201,11 +191,7 @@ const agents: Speed = {
     return { cpu, memory: Math.max(0, process.resourceUsage().maxRSS - kb) / count, lost };
   },
   rows: (count) => [
-    {
-      key: "cpu",
-      title: `${count.toLocaleString("en")} agents at once, 3 turns of 50 deltas`,
-      unit: "ms",
-    },
+    cpuRow(`${count.toLocaleString("en")} agents at once, 3 turns of 50 deltas`),
     { key: "memory", title: "the same, memory an agent at the peak", unit: "KB" },
   ],
 };
@@ -235,12 +221,8 @@ const history: Speed = {
     };
   },
   rows: (count) => [
-    {
-      key: "wall",
-      title: `from the call to the model on ${count.toLocaleString("en")} messages, wall`,
-      unit: "ms",
-    },
-    { key: "cpu", title: "one turn on them", unit: "ms" },
+    wallRow(`from the call to the model on ${count.toLocaleString("en")} messages, wall`),
+    cpuRow("one turn on them"),
   ],
 };
 
@@ -305,13 +287,7 @@ const abort: Speed = {
   name: "abort",
   sizes: [1],
   prepare: (peer) => async () => ({ wall: (await abortInTool(peer)).idleMs }),
-  rows: () => [
-    {
-      key: "wall",
-      title: "from abort to idle while a tool ignores it for 3 s, wall",
-      unit: "ms",
-    },
-  ],
+  rows: () => [wallRow("from abort to idle while a tool ignores it for 3 s, wall")],
 };
 
 const idle: Speed = {
@@ -372,7 +348,7 @@ function http(name: "anthropic" | "openai", wire: string, title: string): Speed 
         return { cpu: cpuMs };
       };
     },
-    rows: () => [{ key: "cpu", title: `${title}: 20,000 deltas over loopback`, unit: "ms" }],
+    rows: () => [cpuRow(`${title}: 20,000 deltas over loopback`)],
   };
 }
 
